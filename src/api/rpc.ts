@@ -1,0 +1,22 @@
+import type { DescMessage, DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
+
+/** What an RPC may know of the call that carries it. It never learns which protocol that was. */
+export interface Call {
+  /** A request header or piece of gRPC metadata by its lower-case name; several values come joined by ", ". */
+  header(name: string): string | undefined;
+  /** Sets a response header (leading metadata in gRPC). */
+  setHeader(name: string, value: string): void;
+  /** Aborted when the caller has gone or its deadline has passed. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A unary RPC as the transports see it: authorization, validation and the implementation behind one function. `invoke`
+ * rejects with a `ConnectError` alone, whose code and details every transport writes in its own form.
+ */
+export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
+  readonly method: DescMethodUnary<I, O>;
+  /** Largest request body in bytes. */
+  readonly maxRequestBytes: number;
+  invoke(request: MessageShape<I>, call: Call): Promise<MessageShape<O>>;
+}
