@@ -1,0 +1,16 @@
+import { parseSecretFormat, secretHead } from "./format.ts";
+
+const SHOWN = 4;
+const RAW_KEY_MIN_LENGTH = 20;
+
+/** What lets a person recognise an issued secret: `kh_v1_…abcd`. The last four characters are of the public checksum. Empty for any other text. */
+export function issuedSecretHint(secret: string): string {
+  const format = parseSecretFormat(secret);
+  return format ? `${secretHead(format.prefix)}…${secret.slice(-SHOWN)}` : "";
+}
+
+/** The hint of an imported key: `…abcd`, its last four characters if it has 20 or more, or else the empty string. */
+export function rawKeyHint(rawKey: string): string {
+  const characters = [...rawKey];
+  return characters.length < RAW_KEY_MIN_LENGTH ? "" : `…${characters.slice(-SHOWN).join("")}`;
+}

@@ -1,0 +1,60 @@
+import { parse as uuidBytes, stringify as uuidText } from "uuid";
+import { equalBytes } from "../lib/bytes.ts";
+import type { Random } from "../lib/random.ts";
+import type { KeyRing, ServerKey } from "../lib/server-keys.ts";
+import { hmacSha256 } from "../lib/server-keys.ts";
+import { formatSecret, PAYLOAD_SIZE, parseSecretFormat, type SecretFormat, type SecretPrefix } from "./format.ts";
+
+/** The payload of an issued secret: key id (16 bytes) ‖ random (32 bytes) ‖ tag (16 bytes). */
+const KEY_ID_SIZE = 16;
+const RANDOM_SIZE = 32;
+const TAGGED_SIZE = KEY_ID_SIZE + RANDOM_SIZE;
+const TAG_SIZE = PAYLOAD_SIZE - TAGGED_SIZE;
+
+export interface IssueSecretInput {
+  readonly prefix: SecretPrefix;
+  /** A UUID. */
+  readonly keyId: string;
+  readonly random: Random;
+  /** The ring of "secret-tag". */
+  readonly tagKeys: KeyRing;
+}
+
+export type ParsedSecret =
+  | {
+      readonly ok: true;
+      readonly prefix: SecretPrefix;
+      /** A UUID in lower case. */
+      readonly keyId: string;
+    }
+  | { readonly ok: false; readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID"; readonly message: string };
+
+/** A new secret for a key, with 256 random bits of its own. Throws `TypeError` if `keyId` is no UUID. */
+export function issueSecret({ prefix, keyId, random, tagKeys }: IssueSecretInput): string {
+  const tagged = Buffer.concat([uuidBytes(keyId), random.bytes(RANDOM_SIZE)], TAGGED_SIZE);
+  return formatSecret({ prefix, payload: Buffer.concat([tagged, secretTag(tagKeys.current, prefix, tagged)]) });
+}
+
+/**
+ * Whose secret a text is, if we issued it: no database is asked, so a forged or mistyped one costs nothing. Whether it is
+ * still the key's secret is for its digest to say. Any prefix is taken, for the configured one may have changed since.
+ */
+export function parseSecret(text: string, tagKeys: KeyRing): ParsedSecret {
+  const format = parseSecretFormat(text);
+  if (!format) return { ok: false, reason: "INVALID_FORMAT", message: "not the form of an issued secret" };
+  if (!isTagged(format, tagKeys)) {
+    return { ok: false, reason: "SIGNATURE_INVALID", message: "the secret was not issued by this service" };
+  }
+  return { ok: true, prefix: format.prefix, keyId: uuidText(format.payload.subarray(0, KEY_ID_SIZE)) };
+}
+
+function isTagged({ prefix, payload }: SecretFormat, tagKeys: KeyRing): boolean {
+  const tagged = payload.subarray(0, TAGGED_SIZE);
+  const tag = payload.subarray(TAGGED_SIZE);
+  return tagKeys.all.some((key) => equalBytes(tag, secretTag(key, prefix, tagged)));
+}
+
+/** The zero byte ends the prefix, so that no other prefix and payload give the same input. */
+function secretTag(key: ServerKey, prefix: SecretPrefix, tagged: Uint8Array): Uint8Array {
+  return hmacSha256(key, prefix, "\0", tagged).subarray(0, TAG_SIZE);
+}

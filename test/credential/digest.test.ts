@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { digestAll, digestCurrent, digestEquals } from "../../src/credential/digest.ts";
+import { deriveKeyRing } from "../../src/lib/server-keys.ts";
+import { anyText } from "../lib/any-text.ts";
+import vectors from "../vectors/credential.json" with { type: "json" };
+import { DIGEST_KEYS, OTHER_ROOTS, ROOTS } from "./samples.ts";
+
+const ROTATED = deriveKeyRing({ current: OTHER_ROOTS.current, retired: [ROOTS.current] }, "secret-digest");
+const wellFormed = anyText.map((text) => text.toWellFormed());
+
+test.each(vectors.valid)("the digest of $secret is as another implementation makes it", ({ secret, digest }) => {
+  const stored = digestCurrent(secret, DIGEST_KEYS);
+  expect(stored.keyId).toBe(DIGEST_KEYS.current.id);
+  expect(Buffer.from(stored.digest).toString("hex")).toBe(digest);
+});
+
+test("a credential equals its own digest alone", () => {
+  fc.assert(
+    fc.property(wellFormed, wellFormed, (text, other) => {
+      const stored = digestCurrent(text, DIGEST_KEYS);
+      expect(digestEquals(text, stored, DIGEST_KEYS)).toBe(true);
+      expect(digestEquals(other, stored, DIGEST_KEYS)).toBe(other === text);
+    }),
+  );
+});
+
+test("a stored digest is still found after its root was retired", () => {
+  const stored = digestCurrent("raw key", DIGEST_KEYS);
+  expect(digestAll("raw key", ROTATED)).toEqual([digestCurrent("raw key", ROTATED), stored]);
+  expect(digestEquals("raw key", stored, ROTATED)).toBe(true);
+});
+
+test("a digest whose server key is gone, or that names another, equals nothing", () => {
+  const stored = digestCurrent("raw key", ROTATED);
+  expect(digestEquals("raw key", stored, DIGEST_KEYS)).toBe(false);
+  expect(digestEquals("raw key", { ...stored, keyId: DIGEST_KEYS.current.id }, ROTATED)).toBe(false);
+});
+
+test("a truncated or empty digest equals nothing", () => {
+  const { keyId, digest } = digestCurrent("raw key", DIGEST_KEYS);
+  expect(digestEquals("raw key", { keyId, digest: digest.subarray(0, 31) }, DIGEST_KEYS)).toBe(false);
+  expect(digestEquals("raw key", { keyId, digest: new Uint8Array() }, DIGEST_KEYS)).toBe(false);
+});
+
+test("a lone surrogate is not taken for U+FFFD", () => {
+  const stored = digestCurrent("key \ufffd", DIGEST_KEYS);
+  expect(digestEquals("key \ud800", stored, DIGEST_KEYS)).toBe(false);
+  expect(digestAll("key \ud800", DIGEST_KEYS)).toEqual([]);
+  expect(() => digestCurrent("key \ud800", DIGEST_KEYS)).toThrow("raw_key: must be well-formed Unicode");
+});

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { issuedSecretHint, rawKeyHint } from "../../src/credential/hint.ts";
+import vectors from "../vectors/credential.json" with { type: "json" };
+
+test.each(vectors.valid)("$secret is shown as $hint", ({ secret, hint }) => {
+  expect(issuedSecretHint(secret)).toBe(hint);
+});
+
+test.each(vectors.invalid.filter(({ reason }) => reason === "INVALID_FORMAT"))("nothing is shown: $why", ({ text }) => {
+  expect(issuedSecretHint(text)).toBe("");
+});
+
+test.each([
+  { rawKey: "sk_live_0123456789abcdef", hint: "…cdef" },
+  { rawKey: "0123456789abcdefghij", hint: "…ghij" },
+  { rawKey: "0123456789abcdefghi", hint: "" },
+  { rawKey: "x", hint: "" },
+  { rawKey: "", hint: "" },
+  { rawKey: "🔑".repeat(20), hint: "…🔑🔑🔑🔑" },
+  { rawKey: "🔑".repeat(19), hint: "" },
+])("of the raw key $rawKey is shown $hint", ({ rawKey, hint }) => {
+  expect(rawKeyHint(rawKey)).toBe(hint);
+});

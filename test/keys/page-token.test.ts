@@ -1,0 +1,89 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { openPageToken, sealPageToken } from "../../src/keys/page-token.ts";
+import { deriveKeyRing, hmacSha256 } from "../../src/lib/server-keys.ts";
+import { anyAscii, anyText } from "../lib/any-text.ts";
+
+const root = Buffer.alloc(32, 1);
+const nextRoot = Buffer.alloc(32, 2);
+const ring = deriveKeyRing({ current: root, retired: [] }, "page-token");
+const nextRing = deriveKeyRing({ current: nextRoot, retired: [root] }, "page-token");
+const list = { list: "ListIssuedApiKeys", filter: 'actor_id="alice"' };
+const lastKeyId = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
+const token = sealPageToken({ ...list, lastKeyId }, ring);
+
+const REFUSED = "page_token: must be the next_page_token of a page of the same list and filter";
+
+test("what is sealed opens for its list alone", () => {
+  const lists = fc.record({ list: fc.constantFrom("ListIssuedApiKeys", "ListImportedApiKeys"), filter: anyText });
+  fc.assert(
+    fc.property(lists, lists, fc.uuid({ version: 7 }), (own, other, keyId) => {
+      const sealed = sealPageToken({ ...own, lastKeyId: keyId }, ring);
+      expect(openPageToken(sealed, own, ring)).toBe(keyId);
+      if (other.list !== own.list || other.filter !== own.filter) {
+        expect(() => openPageToken(sealed, other, ring)).toThrow(REFUSED);
+      }
+    }),
+  );
+});
+
+test("has 44 characters that need no escape in a URL, whatever the filter", () => {
+  expect(sealPageToken({ ...list, filter: "x".repeat(2000), lastKeyId }, ring)).toMatch(/^[\w-]{44}$/);
+});
+
+test("tokens stay good under a retired root, and new ones are made under the current", () => {
+  expect(openPageToken(token, list, nextRing)).toBe(lastKeyId);
+  expect(() => openPageToken(sealPageToken({ ...list, lastKeyId }, nextRing), list, ring)).toThrow(REFUSED);
+});
+
+test("any single changed character is refused", () => {
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. é";
+  for (let at = 0; at < token.length; at++) {
+    for (const other of alphabet.replace(token.charAt(at), "")) {
+      const changed = token.slice(0, at) + other + token.slice(at + 1);
+      expect(() => openPageToken(changed, list, ring)).toThrow(REFUSED);
+    }
+  }
+});
+
+describe("refuses", () => {
+  test.each([
+    { why: "the empty text", text: "", of: list },
+    { why: "the bare key id", text: lastKeyId, of: list },
+    { why: "padding", text: `${token}=`, of: list },
+    { why: "white space", text: ` ${token}`, of: list },
+    { why: "a token cut short", text: token.slice(0, -1), of: list },
+    { why: "a token twice", text: token + token, of: list },
+    { why: "another filter", text: token, of: { ...list, filter: "" } },
+    { why: "a filter written otherwise", text: token, of: { ...list, filter: 'actor_id = "alice"' } },
+    { why: "another list", text: token, of: { ...list, list: "ListImportedApiKeys" } },
+    { why: "list and filter run together", text: token, of: { list: `${list.list}","`, filter: list.filter } },
+    { why: "a text of millions of characters", text: "A".repeat(10_000_000), of: list },
+  ])("$why", ({ text, of }) => {
+    expect(() => openPageToken(text, of, ring)).toThrow(
+      expect.objectContaining({
+        code: "INVALID_ARGUMENT",
+        violations: [expect.objectContaining({ field: "page_token" })],
+      }),
+    );
+  });
+
+  test("another version, even when sealed by us", () => {
+    const seal = (version: number) => {
+      const body = Buffer.concat([Buffer.of(version), Buffer.from(lastKeyId.replaceAll("-", ""), "hex")]);
+      const tag = hmacSha256(ring.current, body, JSON.stringify([list.list, list.filter])).subarray(0, 16);
+      return Buffer.concat([body, tag]).toString("base64url");
+    };
+    expect(seal(1)).toBe(token);
+    expect(() => openPageToken(seal(2), list, ring)).toThrow(REFUSED);
+  });
+
+  test("any other text", () => {
+    fc.assert(
+      fc.property(fc.oneof(anyText, anyAscii, fc.stringMatching(/^[\w-]{44}$/)), (text) => {
+        expect(() => openPageToken(text, list, ring)).toThrow(REFUSED);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,89 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { decodeBase62, decodeBase62Number, encodeBase62, encodeBase62Number } from "../../src/lib/base62.ts";
+import { anyText } from "./any-text.ts";
+
+const blocks = fc
+  .array(fc.uint8Array({ minLength: 8, maxLength: 8 }), { maxLength: 10 })
+  .map((parts) => new Uint8Array(parts.flatMap((part) => [...part])));
+
+const KNOWN_BLOCKS = [
+  { hex: "", text: "" },
+  { hex: "0000000000000000", text: "00000000000" },
+  { hex: "0000000000000001", text: "00000000001" },
+  { hex: "000000000000003d", text: "0000000000z" },
+  { hex: "000000000000003e", text: "00000000010" },
+  { hex: "00000000369b13e0", text: "00000100000" },
+  { hex: "ffffffffffffffff", text: "LygHa16AHYF" },
+  { hex: "0000000000000001ffffffffffffffff", text: "00000000001LygHa16AHYF" },
+];
+
+test.each(KNOWN_BLOCKS)("$hex is $text", ({ hex, text }) => {
+  expect(encodeBase62(Buffer.from(hex, "hex"))).toBe(text);
+  expect(Buffer.from(decodeBase62(text) ?? "none").toString("hex")).toBe(hex);
+});
+
+test.each(["LygHa16AHYG", "zzzzzzzzzzz", "0000000000", "000000000000", "0000000000-", "0000000000é", "0000000000\n"])(
+  "refuses %j",
+  (text) => {
+    expect(decodeBase62(text)).toBeUndefined();
+  },
+);
+
+test("bytes survive", () => {
+  fc.assert(
+    fc.property(blocks, (bytes) => {
+      expect(decodeBase62(encodeBase62(bytes))).toEqual(bytes);
+    }),
+  );
+});
+
+test("what is read prints back", () => {
+  const digits = fc.constantFrom(..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+  const texts = fc.oneof(fc.string({ unit: digits, minLength: 11, maxLength: 11 }), anyText);
+  let read = 0;
+  fc.assert(
+    fc.property(texts, (text) => {
+      const bytes = decodeBase62(text);
+      if (bytes === undefined) return;
+      read++;
+      expect(encodeBase62(bytes)).toBe(text);
+    }),
+    { numRuns: 1000 },
+  );
+  expect(read).toBeGreaterThan(50);
+});
+
+test("a block in the middle of other bytes is read where it is", () => {
+  const bytes = Uint8Array.from({ length: 24 }, (_, index) => index);
+  expect(encodeBase62(bytes.subarray(8, 16))).toBe(encodeBase62(bytes).slice(11, 22));
+});
+
+test("a length that is no multiple of 8 is a mistake of ours", () => {
+  expect(() => encodeBase62(new Uint8Array(7))).toThrow(RangeError);
+});
+
+test("numbers survive in a fixed width", () => {
+  fc.assert(
+    fc.property(fc.maxSafeNat(), (value) => {
+      const digits = encodeBase62Number(value, 9);
+      expect(digits).toHaveLength(9);
+      expect(decodeBase62Number(digits)).toBe(value);
+    }),
+  );
+});
+
+test.each([
+  [62 ** 2, 2],
+  [-1, 6],
+  [1.5, 6],
+  [2 ** 53, 11],
+  [Number.NaN, 2],
+])("%d does not fit into %d digits", (value, width) => {
+  expect(() => encodeBase62Number(value, width)).toThrow(RangeError);
+});
+
+test("a number of 2^53 or more is refused", () => {
+  expect(decodeBase62Number("fFgnDxSe7")).toBe(Number.MAX_SAFE_INTEGER);
+  expect(decodeBase62Number("fFgnDxSe8")).toBeUndefined();
+});
