@@ -1,0 +1,120 @@
+import { v7 as uuidv7 } from "uuid";
+import { invalidArgument, KeyholdError } from "../errors.ts";
+import type { Clock } from "../lib/clock.ts";
+import { parseDuration } from "../lib/duration.ts";
+import type { JsonObject, JsonValue } from "../lib/json.ts";
+import type { KeyRing } from "../lib/server-keys.ts";
+import type { Random } from "../lib/random.ts";
+import { checkClaimsSize, uniqueScopes } from "../record/limits.ts";
+import type { Valid, Verdict } from "../record/verdict.ts";
+import { checkCustomClaims } from "../token/jwt/claims.ts";
+import { mintJwt } from "../token/jwt/mint.ts";
+import { mintMacaroon } from "../token/macaroon/mint.ts";
+import { credentialInvalid } from "./credential-invalid.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
+
+const DEFAULT_TTL = "1h";
+
+/** The longest credential that verification takes, in bytes (contract §3). A longer token would be of no use. */
+const MAX_TOKEN_BYTES = 8192;
+
+export type TokenAlgorithm = "JWT" | "MACAROON";
+
+export interface Derivation {
+  readonly algorithm: TokenAlgorithm;
+  /** A duration as text; undefined: 1 h. */
+  readonly ttl: string | undefined;
+  /** A part of the parent's; empty: all of them. */
+  readonly scopes: readonly string[];
+  readonly claims: JsonObject;
+}
+
+export interface DerivedToken {
+  readonly token: string;
+  readonly tokenId: string;
+  readonly expireTime: Date;
+  readonly scopes: readonly string[];
+  readonly claims: JsonObject;
+}
+
+export interface DeriveContext {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly issuer: string;
+  /** The ring "macaroon-root". */
+  readonly macaroonRoot: KeyRing;
+  /** The key to sign a JWT with that ends at this time (milliseconds). */
+  signer(expireTime: number): Promise<ActiveSigningKey>;
+}
+
+/** What a token of any algorithm says. Times are milliseconds since the epoch. */
+interface TokenContent {
+  readonly issuer: string;
+  readonly tokenId: string;
+  readonly issueTime: number;
+  readonly expireTime: number;
+  readonly scopes: readonly string[];
+  readonly keyId: string;
+  readonly subject: string;
+  readonly secretVersion: number;
+  readonly parentId: string | undefined;
+  readonly claims: JsonObject;
+}
+
+type Mint = (content: TokenContent, context: DeriveContext) => Promise<{ token: string; expireTime: number }>;
+
+const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
+  JWT: async (content, { signer }) => mintJwt({ ...content, signingKey: await signer(content.expireTime) }),
+  MACAROON: async (content, { macaroonRoot }) => mintMacaroon({ ...content, rootKey: macaroonRoot.current }),
+};
+
+/** Derives a token that can do no more than its parent, and lives no longer. */
+export async function deriveToken(context: DeriveContext, parent: Verdict, derivation: Derivation): Promise<DerivedToken> {
+  checkCustomClaims(derivation.claims);
+  checkClaimsSize(derivation.claims, "custom_claims");
+  const ttl = parseDuration(derivation.ttl ?? DEFAULT_TTL, "ttl");
+  if (!parent.valid) throw credentialInvalid(parent);
+  const now = context.clock.now();
+  const content: TokenContent = {
+    issuer: context.issuer,
+    tokenId: uuidv7({ msecs: now, random: context.random.bytes(16) }),
+    issueTime: now,
+    expireTime: Math.min(now + ttl, parent.expireTime?.getTime() ?? Number.POSITIVE_INFINITY),
+    scopes: narrowScopes(parent, derivation.scopes),
+    keyId: parent.key.keyId,
+    subject: parent.key.actorId,
+    secretVersion: parent.secretVersion,
+    parentId: parent.token?.tokenId,
+    claims: addClaims(parent.token?.claims ?? {}, derivation.claims),
+  };
+  const { token, expireTime } = await MINTS[derivation.algorithm](content, context);
+  if (Buffer.byteLength(token) > MAX_TOKEN_BYTES) {
+    throw invalidArgument("scopes", `and custom_claims make a token of more than ${MAX_TOKEN_BYTES} bytes; ask for fewer scopes`);
+  }
+  const { tokenId, scopes, claims } = content;
+  return { token, tokenId, expireTime: new Date(expireTime), scopes, claims };
+}
+
+function narrowScopes(parent: Valid, wanted: readonly string[]): readonly string[] {
+  if (wanted.length === 0) return parent.scopes;
+  const excess = wanted.find((scope) => !parent.scopes.includes(scope));
+  if (excess === undefined) return uniqueScopes(wanted);
+  throw new KeyholdError("SCOPE_NOT_ALLOWED", `scopes: the credential does not have ${excess}`, {
+    violations: [{ field: "scopes", description: `the credential does not have ${excess}` }],
+    metadata: { scope: excess },
+  });
+}
+
+/** The parent's claims stay as they are: a token derived from a token may say more of itself, never something else. */
+function addClaims(inherited: JsonObject, added: JsonObject): JsonObject {
+  const changed = Object.keys(added).find((name) => isChanged(inherited, name, added[name]));
+  if (changed === undefined) return { ...inherited, ...added };
+  throw new KeyholdError("CLAIM_NOT_ALLOWED", `custom_claims: the credential says something else of ${changed}`, {
+    violations: [{ field: "custom_claims", description: `the credential says something else of ${changed}` }],
+  });
+}
+
+function isChanged(inherited: JsonObject, name: string, value: JsonValue | undefined): boolean {
+  return Object.hasOwn(inherited, name) && !isDeepStrictEqual(inherited[name], value);
+}

@@ -1,0 +1,12 @@
+import type { ApiKey, KeyKind } from "../record/key.ts";
+import { parseKeyId } from "../record/key-id.ts";
+import type { KeysContext } from "./context.ts";
+import { keyNotFound } from "./explain.ts";
+
+/** Reads a key of this kind. */
+export async function getKey({ store }: KeysContext, kind: KeyKind, keyId: string): Promise<ApiKey> {
+  const name = { keyId: parseKeyId(keyId, "key_id"), kind };
+  const stored = await store.get(name);
+  if (stored === null) throw keyNotFound(name);
+  return stored.key;
+}

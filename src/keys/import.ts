@@ -1,0 +1,95 @@
+import { digestAll, digestCurrent } from "../credential/digest.ts";
+import { rawKeyHint } from "../credential/hint.ts";
+import { invalidArgument, KeyholdError } from "../errors.ts";
+import type { ApiKey } from "../record/key.ts";
+import { newKeyId } from "../record/key-id.ts";
+import { type Authority, requireAuthority } from "./authority.ts";
+import type { KeysContext } from "./context.ts";
+import { type KeyDraft, newRecord } from "./draft.ts";
+import { identify, requireRepeat } from "./request.ts";
+import type { Insertion, NewKey } from "./store.ts";
+
+export interface ImportDraft extends KeyDraft {
+  /** The key as its holders present it, 1 to 4096 bytes of UTF-8. */
+  readonly rawKey: string;
+}
+
+/** Imports one key. Throws on bad input, and `RAW_KEY_ALREADY_EXISTS` if the raw key is known. */
+export async function importKey(context: KeysContext, draft: ImportDraft, authority: Authority): Promise<ApiKey> {
+  const [result] = await importKeys(context, [draft], authority);
+  if (result === undefined) throw new KeyholdError("INTERNAL", "an import had no result");
+  if (result instanceof KeyholdError) throw result;
+  return result;
+}
+
+/** Imports keys, each on its own: one result a draft, in order. Of drafts with the same raw key the first wins. */
+export async function importKeys(
+  context: KeysContext,
+  drafts: readonly ImportDraft[],
+  authority: Authority,
+): Promise<(ApiKey | KeyholdError)[]> {
+  const results = drafts.map((draft) => attempt(() => prepare(context, draft, authority)));
+  const winners = firstOfEach(results);
+  const insertions = await context.store.insert([...winners.values()]);
+  const stored = new Map([...winners.keys()].map((index, place) => [index, insertions[place]]));
+  return results.map((result, index) => {
+    if (result instanceof KeyholdError) return result;
+    return attempt(() => conclude(context, drafts[index], stored.get(index), authority));
+  });
+}
+
+function attempt<T>(run: () => T): T | KeyholdError {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof KeyholdError) return error;
+    throw error;
+  }
+}
+
+function prepare(context: KeysContext, draft: ImportDraft, authority: Authority): NewKey {
+  const { rawKey } = draft;
+  if (context.looksLikeOurs(rawKey)) {
+    throw invalidArgument("raw_key", "has the form of a secret or a token that Keyhold makes itself");
+  }
+  requireAuthority(draft.scopes, authority);
+  const key = newRecord("imported", newKeyId(context.clock, context.random), draft, rawKeyHint(rawKey), context.clock.now());
+  const digest = digestCurrent(rawKey, context.rings.digest);
+  const retiredDigests = digestAll(rawKey, context.rings.digest).flatMap((one) => (one.keyId === digest.keyId ? [] : one.digest));
+  return { key, digest, retiredDigests, request: identify(draft, rawKey, context.rings.fingerprint) };
+}
+
+/** The keys to store by their place: the first of those that share a raw key, and every repeat of its request. */
+function firstOfEach(results: readonly (NewKey | KeyholdError)[]): Map<number, NewKey> {
+  const first = new Map<string, NewKey>();
+  const winners = new Map<number, NewKey>();
+  for (const [index, result] of results.entries()) {
+    if (result instanceof KeyholdError) continue;
+    const digest = Buffer.from(result.digest.digest).toString("hex");
+    const earlier = first.get(digest);
+    if (earlier === undefined) first.set(digest, result);
+    if (earlier === undefined || isRepeat(result, earlier)) winners.set(index, result);
+  }
+  return winners;
+}
+
+function isRepeat(a: NewKey, b: NewKey): boolean {
+  return a.request !== null && a.request.requestId === b.request?.requestId;
+}
+
+function conclude(
+  context: KeysContext,
+  draft: ImportDraft | undefined,
+  insertion: Insertion | undefined,
+  authority: Authority,
+): ApiKey {
+  if (draft !== undefined && insertion?.outcome === "inserted") return insertion.key;
+  if (draft !== undefined && insertion?.outcome === "repeated") {
+    requireRepeat(draft, draft.rawKey, insertion.fingerprint, context.rings.fingerprint);
+    requireAuthority(insertion.key.scopes, authority);
+    return insertion.key;
+  }
+  throw new KeyholdError("RAW_KEY_ALREADY_EXISTS", "raw_key: is imported already", {
+    violations: [{ field: "raw_key", description: "is imported already" }],
+  });
+}

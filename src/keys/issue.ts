@@ -1,0 +1,37 @@
+import { digestCurrent } from "../credential/digest.ts";
+import { issuedSecretHint } from "../credential/hint.ts";
+import { issueSecret } from "../credential/issued-secret.ts";
+import { KeyholdError } from "../errors.ts";
+import type { SecretDigest, ApiKey } from "../record/key.ts";
+import { newKeyId } from "../record/key-id.ts";
+import { type Authority, requireAuthority } from "./authority.ts";
+import type { KeysContext } from "./context.ts";
+import { type KeyDraft, newRecord } from "./draft.ts";
+import { identify, requireRepeat } from "./request.ts";
+
+/** A key that was issued. The secret is null when the request repeats an earlier one: it was shown then. */
+export interface Issued {
+  readonly key: ApiKey;
+  readonly secret: string | null;
+}
+
+/** Makes a key and its secret. Throws on bad input, on scopes the caller may not give, and on a request id used otherwise. */
+export async function issueKey(context: KeysContext, draft: KeyDraft, authority: Authority): Promise<Issued> {
+  requireAuthority(draft.scopes, authority);
+  const keyId = newKeyId(context.clock, context.random);
+  const { secret, digest, hint } = newSecret(context, keyId);
+  const key = newRecord("issued", keyId, draft, hint, context.clock.now());
+  const request = identify(draft, null, context.rings.fingerprint);
+  const [insertion] = await context.store.insert([{ key, digest, retiredDigests: [], request }]);
+  if (insertion?.outcome === "inserted") return { key: insertion.key, secret };
+  if (insertion?.outcome !== "repeated") throw new KeyholdError("INTERNAL", "a new key was not stored");
+  requireRepeat(draft, null, insertion.fingerprint, context.rings.fingerprint);
+  requireAuthority(insertion.key.scopes, authority);
+  return { key: insertion.key, secret: null };
+}
+
+/** A secret for a key with what is stored and shown of it. */
+export function newSecret(context: KeysContext, keyId: string): { secret: string; digest: SecretDigest; hint: string } {
+  const secret = issueSecret({ prefix: context.secretPrefix, keyId, random: context.random, tagKeys: context.rings.tag });
+  return { secret, digest: digestCurrent(secret, context.rings.digest), hint: issuedSecretHint(secret) };
+}

@@ -1,0 +1,41 @@
+import { invalidArgument } from "../errors.ts";
+import type { ApiKey, KeyKind } from "../record/key.ts";
+import type { KeysContext } from "./context.ts";
+import { parseFilter } from "./filter/parse.ts";
+import { openPageToken, sealPageToken } from "./page-token.ts";
+
+const DEFAULT_PAGE_SIZE = 50;
+const MAX_PAGE_SIZE = 1000;
+
+export interface PageRequest {
+  /** 0: the default of 50. Over 1000 is taken as 1000. */
+  readonly pageSize: number;
+  /** Empty for the first page. */
+  readonly pageToken: string;
+  readonly filter: string;
+}
+
+export interface Page {
+  readonly keys: readonly ApiKey[];
+  /** Empty at the end. */
+  readonly nextPageToken: string;
+}
+
+/** One page of keys of this kind, newest first. */
+export async function listKeys(context: KeysContext, kind: KeyKind, request: PageRequest): Promise<Page> {
+  const { store, clock, rings } = context;
+  const filter = parseFilter(request.filter, kind);
+  const scope = { list: kind, filter: request.filter };
+  const before = request.pageToken === "" ? null : openPageToken(request.pageToken, scope, rings.pageToken);
+  const size = pageSize(request.pageSize);
+  const found = await store.list({ kind, filter, before, limit: size + 1 }, new Date(clock.now()));
+  const keys = found.slice(0, size);
+  const last = keys.at(-1);
+  if (found.length <= size || last === undefined) return { keys, nextPageToken: "" };
+  return { keys, nextPageToken: sealPageToken({ ...scope, lastKeyId: last.keyId }, rings.pageToken) };
+}
+
+function pageSize(wanted: number): number {
+  if (wanted < 0) throw invalidArgument("page_size", "must not be negative");
+  return Math.min(wanted === 0 ? DEFAULT_PAGE_SIZE : wanted, MAX_PAGE_SIZE);
+}

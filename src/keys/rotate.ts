@@ -1,0 +1,43 @@
+import { KeyholdError } from "../errors.ts";
+import { GRACE_PERIOD_BOUNDS, parseDuration } from "../lib/duration.ts";
+import type { ApiKey } from "../record/key.ts";
+import type { Authority } from "./authority.ts";
+import type { KeysContext } from "./context.ts";
+import { explainRefusal, refuseUnlessActive } from "./explain.ts";
+import { newSecret } from "./issue.ts";
+import type { KeyName } from "./store.ts";
+
+/** Older secrets of one key that may be in their grace at once: a bound on the row, and on the work of a verification. */
+const MAX_GRACE_SECRETS = 16;
+
+export interface Rotated {
+  readonly key: ApiKey;
+  readonly secret: string;
+}
+
+/** Replaces the secret of a key that is neither revoked nor expired. Without a grace period every older secret stops. */
+export async function rotateKey(
+  context: KeysContext,
+  keyId: string,
+  gracePeriod: string | undefined,
+  authority: Authority,
+): Promise<Rotated> {
+  const { store, clock } = context;
+  const now = clock.now();
+  const grace = gracePeriod === undefined ? null : parseDuration(gracePeriod, "grace_period", GRACE_PERIOD_BOUNDS);
+  const { secret, digest, hint } = newSecret(context, keyId);
+  const graceEnd = grace === null ? null : new Date(now + grace);
+  const name: KeyName = { keyId, kind: "issued" };
+  const rotation = { digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };
+  const key = await store.rotate(name, rotation, authority, new Date(now));
+  if (key !== null) return { key, secret };
+  throw await explainRefusal(store, name, authority, now, refuseUnlessActive, tooManySecrets);
+}
+
+function tooManySecrets({ keyId }: ApiKey): KeyholdError {
+  return new KeyholdError(
+    "TOO_MANY_VALID_SECRETS",
+    `key ${keyId} has ${MAX_GRACE_SECRETS} older secrets in their grace period; wait for one to end, or rotate without`,
+    { metadata: { key_id: keyId } },
+  );
+}

@@ -1,0 +1,36 @@
+import { invalidArgument, KeyholdError } from "../errors.ts";
+import type { ApiKey } from "../record/key.ts";
+import { checkMetadata, uniqueScopes } from "../record/limits.ts";
+import { type Authority, requireAuthority } from "./authority.ts";
+import type { KeysContext } from "./context.ts";
+import { explainRefusal, refuseUnlessActive } from "./explain.ts";
+import type { KeyChanges, KeyName } from "./store.ts";
+
+/** Changes a key that is neither revoked nor expired. What `changes` leaves out stays. */
+export async function updateKey(
+  { store, clock }: KeysContext,
+  name: KeyName,
+  changes: KeyChanges,
+  authority: Authority,
+): Promise<ApiKey> {
+  const checked = checkChanges(changes, authority);
+  const now = clock.now();
+  const updated = await store.update(name, checked, authority, new Date(now));
+  if (updated !== null) return updated;
+  throw await explainRefusal(store, name, authority, now, refuseUnlessActive, changedMeanwhile);
+}
+
+function checkChanges(changes: KeyChanges, authority: Authority): KeyChanges {
+  if (changes.name === "") throw invalidArgument("name", "must not be cleared");
+  if (changes.metadata !== undefined) checkMetadata(changes.metadata, "metadata");
+  if (changes.scopes === undefined) return changes;
+  requireAuthority(changes.scopes, authority);
+  return { ...changes, scopes: uniqueScopes(changes.scopes) };
+}
+
+/** The key was not as it had to be, and now it is: only a repeat can tell. */
+export function changedMeanwhile(key: ApiKey): KeyholdError {
+  return new KeyholdError("CONCURRENT_CHANGE", `key ${key.keyId} was changed at the same time; repeat the call`, {
+    metadata: { key_id: key.keyId },
+  });
+}

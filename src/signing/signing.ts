@@ -1,0 +1,93 @@
+import type { KeyObject } from "node:crypto";
+import { KeyholdError } from "../errors.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Random } from "../lib/random.ts";
+import type { KeyRing } from "../lib/server-keys.ts";
+import { type Jwks, jwksDocument } from "../token/jwks.ts";
+import { type ActiveSigningKey, loadSigningKeys, type SigningKeys } from "../token/jwt/signing-keys.ts";
+import { generateSigningKey } from "../token/signing-key.ts";
+import type { SigningKeyStore } from "./store.ts";
+
+/** The signing keys of this node, kept up with those in the store. */
+export interface Signing {
+  /** Reads the keys again. Rejects if the active one does not unwrap: the root secret is not the one it was made under. */
+  reload(): Promise<void>;
+  /** The public key with this `kid`; one that is not known here is looked for in the store first. */
+  publicKey(kid: string): Promise<KeyObject | undefined>;
+  /** The key to sign with, once the store knows that its tokens may live until then (milliseconds). */
+  signer(expireTime: number): Promise<ActiveSigningKey>;
+  jwks(): Jwks;
+}
+
+export interface SigningContext {
+  readonly store: SigningKeyStore;
+  /** The ring "signing-key-wrap". */
+  readonly ring: KeyRing;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** The store is told of an expiry in steps of a day, so that most tokens cost no write. */
+const EXPIRY_STEP = 86_400_000;
+
+/** The signing keys of a node; the first one of all is made here. */
+export async function createSigning(context: SigningContext): Promise<Signing> {
+  const { store, ring, clock } = context;
+  let keys: SigningKeys = await loadOrCreate(context);
+  let loading: Promise<void> | null = null;
+
+  const load = async () => {
+    keys = loadSigningKeys(await store.list(), ring, clock.now());
+  };
+  const reload = (): Promise<void> => {
+    loading ??= load().finally(() => {
+      loading = null;
+    });
+    return loading;
+  };
+  /** A load that had begun before may have read too early to see what this caller has heard of. */
+  const reloadAfresh = async () => {
+    await loading?.catch(() => undefined);
+    await reload();
+  };
+
+  return {
+    reload: reloadAfresh,
+    publicKey: async (kid) => {
+      if (!keys.verification.has(kid)) await reloadAfresh();
+      return keys.verification.get(kid);
+    },
+    signer: async (expireTime) => {
+      const { active } = keys;
+      if (active === undefined) throw new KeyholdError("INTERNAL", "there is no signing key");
+      if (expireTime > knownExpiry(keys, active.kid)) {
+        await store.extendTokens(active.kid, nextStep(expireTime));
+        await reloadAfresh();
+      }
+      return active;
+    },
+    jwks: () => jwksDocument(keys.records, clock.now()),
+  };
+}
+
+/** Makes a new key the active one. Tokens of the key before it stay good until they expire. */
+export async function rotateSigningKey({ store, ring, clock, random }: SigningContext): Promise<string> {
+  const key = generateSigningKey({ wrapKey: ring.current, random });
+  await store.replaceActive(key, new Date(clock.now()));
+  return key.kid;
+}
+
+async function loadOrCreate({ store, ring, clock, random }: SigningContext): Promise<SigningKeys> {
+  const keys = loadSigningKeys(await store.list(), ring, clock.now());
+  if (keys.active !== undefined) return keys;
+  await store.addFirst(generateSigningKey({ wrapKey: ring.current, random }), new Date(clock.now()));
+  return loadSigningKeys(await store.list(), ring, clock.now());
+}
+
+function knownExpiry({ records }: SigningKeys, kid: string): number {
+  return records.find((record) => record.kid === kid)?.tokensExpireTime?.getTime() ?? 0;
+}
+
+function nextStep(time: number): Date {
+  return new Date((Math.floor(time / EXPIRY_STEP) + 2) * EXPIRY_STEP);
+}

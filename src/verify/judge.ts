@@ -1,0 +1,33 @@
+import { type StoredKey, statusAt } from "../record/key.ts";
+import { invalid, type Verdict } from "../record/verdict.ts";
+import type { Recognized } from "./recognize.ts";
+
+/** The verdict on a credential, by its key as it is at this time (milliseconds). Fails closed: what is not known is refused. */
+export function judge(recognized: Recognized, stored: StoredKey | null, now: number): Verdict {
+  if (stored === null || (recognized.kind !== null && stored.key.kind !== recognized.kind)) {
+    return invalid("NOT_FOUND", "there is no such key");
+  }
+  const { key } = stored;
+  const secret = stored.secrets.find(recognized.belongsTo);
+  if (secret === undefined || (secret.expireTime !== null && secret.expireTime.getTime() <= now)) {
+    return invalid("SECRET_ROTATED", "the secret was rotated away", key.keyId);
+  }
+  const status = statusAt(key, now);
+  if (status === "REVOKED") return invalid("KEY_REVOKED", "the key is revoked", key.keyId);
+  if (status === "EXPIRED") return invalid("EXPIRED", "the key has expired", key.keyId);
+  const { credentialType, token } = recognized;
+  return {
+    valid: true,
+    credentialType,
+    key,
+    secretVersion: secret.version,
+    scopes: token === null ? key.scopes : token.scopes.filter((scope) => key.scopes.includes(scope)),
+    expireTime: earlier(token?.expireTime ?? null, earlier(secret.expireTime, key.expireTime)),
+    token: token === null ? null : { tokenId: token.tokenId, claims: token.claims },
+  };
+}
+
+function earlier(a: Date | null, b: Date | null): Date | null {
+  if (a === null || b === null) return a ?? b;
+  return a < b ? a : b;
+}

@@ -1,0 +1,44 @@
+import type { Clock } from "../lib/clock.ts";
+
+/** Writes that these keys were used in this minute; never moves a time back. */
+export type TouchKeys = (keyIds: readonly string[], minute: Date) => Promise<void>;
+
+/** Remembers which keys were used, so that verification itself writes nothing. */
+export interface LastUsed {
+  note(keyId: string): void;
+  /** Writes what was noted since. What cannot be written is kept for the next time. */
+  flush(): Promise<void>;
+}
+
+const MINUTE = 60_000;
+
+/** More than these are not remembered between two flushes: `last_used_time` is a help for people, not worth the memory. */
+const MAX_NOTED = 100_000;
+
+export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
+  let noted = new Map<string, number>();
+  /** Keys written already, by the minute: a burst of one key makes one write. */
+  let written = new Map<string, number>();
+  return {
+    note: (keyId) => {
+      const minute = Math.floor(clock.now() / MINUTE);
+      if (written.get(keyId) === minute || noted.size >= MAX_NOTED) return;
+      noted.set(keyId, minute);
+    },
+    flush: async () => {
+      const batch = noted;
+      noted = new Map();
+      try {
+        for (const [minute, keyIds] of byMinute(batch)) await touch(keyIds, new Date(minute * MINUTE));
+        written = batch;
+      } catch (error) {
+        for (const [keyId, minute] of batch) if (!noted.has(keyId)) noted.set(keyId, minute);
+        throw error;
+      }
+    },
+  };
+}
+
+function byMinute(batch: ReadonlyMap<string, number>): Map<number, string[]> {
+  return Map.groupBy(batch.keys(), (keyId) => batch.get(keyId) ?? 0);
+}
