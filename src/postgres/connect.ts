@@ -1,0 +1,27 @@
+import postgres, { type Sql } from "postgres";
+
+export interface DatabaseOptions {
+  readonly url: string;
+  /** Connections at the most. */
+  readonly maxConnections: number;
+  /** After this the database cancels a statement, in milliseconds. */
+  readonly statementTimeout: number;
+}
+
+/** Seconds. */
+const CONNECT_TIMEOUT = 10;
+
+/** A pool of connections; it connects when first used. Notices of the database are not for the log. */
+export function connect({ url, maxConnections, statementTimeout }: DatabaseOptions): Sql {
+  return postgres(url, {
+    max: maxConnections,
+    connect_timeout: CONNECT_TIMEOUT,
+    onnotice: () => {},
+    connection: {
+      application_name: "keyhold",
+      statement_timeout: statementTimeout,
+      idle_in_transaction_session_timeout: statementTimeout,
+      TimeZone: "UTC",
+    },
+  });
+}

@@ -1,0 +1,102 @@
+import type { Fragment, Sql } from "postgres";
+import type { Comparison, FieldName, Filter, Operator, TimeField } from "../keys/filter/filter.ts";
+import type { KeyStatus } from "../record/key.ts";
+
+/**
+ * The condition on a row of `api_keys` that the filter means, in parentheses where it needs them. Every value is a parameter.
+ * It is never NULL: where a column may be, the condition says what holds then. `now` decides which keys have expired.
+ */
+export function compileFilter(sql: Sql, filter: Filter, now: Date): Fragment {
+  switch (filter.node) {
+    case "all":
+      return sql`true`;
+    case "and":
+    case "or": {
+      const word = filter.node === "and" ? sql`AND` : sql`OR`;
+      const operands = filter.operands.map((operand) => compileFilter(sql, operand, now));
+      return sql`(${operands.map((operand, index) => (index === 0 ? operand : sql`${word} ${operand}`))})`;
+    }
+    case "not":
+      return sql`(NOT ${compileFilter(sql, filter.operand, now)})`;
+    case "status":
+      return STATUS[filter.value](sql, now);
+    default:
+      return compileComparison(sql, filter);
+  }
+}
+
+type PlainComparison = Exclude<Comparison, { node: "status" }>;
+
+function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
+  const { node } = comparison;
+  switch (node) {
+    case "uuid":
+      return sql`(${sql(comparison.field)} ${OPERATORS[comparison.operator](sql)} ${comparison.value})`;
+    case "string":
+      return compareStrings(sql, sql`${sql(comparison.field)}`, comparison.operator, comparison.value);
+    case "prefix":
+      return sql`starts_with(${sql(comparison.field)}, ${comparison.value})`;
+    case "time":
+      return compareTimes(sql, comparison.field, comparison.operator, comparison.value);
+    case "reason":
+      return sql`(revocation_reason IS NOT NULL AND revocation_reason = ${comparison.value})`;
+    case "scope":
+      return sql`(scopes @> ARRAY[${comparison.value}::text])`;
+    case "entry":
+      return compareEntry(sql, comparison.key, comparison.operator, comparison.value);
+    case "key":
+      return sql`(metadata ? ${comparison.key})`;
+    case "present":
+      return PRESENT[comparison.field](sql);
+  }
+}
+
+/** Order is that of code points, whatever the collation of the column; equality is left to an index. */
+function compareStrings(sql: Sql, operand: Fragment, operator: Operator, value: string): Fragment {
+  if (operator === "=") return sql`(${operand} = ${value})`;
+  return sql`(${operand} COLLATE "C" ${OPERATORS[operator](sql)} ${value})`;
+}
+
+/** The value goes as text: the driver would make a `Date` of it, which has no microseconds. */
+function compareTimes(sql: Sql, field: TimeField, operator: Operator, value: string): Fragment {
+  const column = sql(field);
+  return sql`(${column} IS NOT NULL AND ${column} ${OPERATORS[operator](sql)} ${value}::text::timestamptz)`;
+}
+
+function compareEntry(sql: Sql, key: string, operator: Operator, value: string): Fragment {
+  if (operator === "=") return sql`(metadata @> ${sql.json({ [key]: value })})`;
+  const entry = sql`(metadata ->> ${key})`;
+  return sql`coalesce(${compareStrings(sql, entry, operator, value)}, false)`;
+}
+
+const OPERATORS: { readonly [O in Operator]: (sql: Sql) => Fragment } = {
+  "=": (sql) => sql`=`,
+  "<": (sql) => sql`<`,
+  "<=": (sql) => sql`<=`,
+  ">": (sql) => sql`>`,
+  ">=": (sql) => sql`>=`,
+};
+
+/** As `statusAt` of the record has it. */
+const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date) => Fragment } = {
+  ACTIVE: (sql, now) => sql`(revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now}))`,
+  REVOKED: (sql) => sql`(revoke_time IS NOT NULL)`,
+  EXPIRED: (sql, now) => sql`(revoke_time IS NULL AND expire_time IS NOT NULL AND expire_time <= ${now})`,
+};
+
+const always = (sql: Sql) => sql`true`;
+
+const PRESENT: { readonly [F in FieldName]: (sql: Sql) => Fragment } = {
+  key_id: always,
+  name: always,
+  actor_id: always,
+  status: always,
+  scopes: (sql) => sql`(cardinality(scopes) > 0)`,
+  metadata: (sql) => sql`(metadata <> '{}')`,
+  create_time: always,
+  update_time: always,
+  expire_time: (sql) => sql`(expire_time IS NOT NULL)`,
+  last_used_time: (sql) => sql`(last_used_time IS NOT NULL)`,
+  revocation_reason: (sql) =>
+    sql`(revocation_reason IS NOT NULL AND revocation_reason <> 'REVOCATION_REASON_UNSPECIFIED')`,
+};

@@ -1,0 +1,98 @@
+import type { Fragment, Sql } from "postgres";
+import { type Authority, RESERVED_SCOPE_PREFIX } from "../keys/authority.ts";
+import type { KeyChanges, KeyName, KeyStore, ListQuery, Revocation, Rotation } from "../keys/store.ts";
+import type { StoredKey } from "../record/key.ts";
+import { query } from "./errors.ts";
+import { compileFilter } from "./filter.ts";
+import { insertKeys } from "./insert.ts";
+import { KEY_COLUMNS, type KeyRow, STORED_KEY_COLUMNS, type StoredKeyRow, toApiKey, toStoredKey } from "./rows.ts";
+
+/** Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins. */
+export function createKeyStore(sql: Sql): KeyStore {
+  return {
+    insert: (keys) => query(() => insertKeys(sql, keys)),
+    get: (name) => query(() => getKey(sql, name)),
+    list: (list, now) => query(async () => (await listKeys(sql, list, now)).map(toApiKey)),
+    update: (name, changes, authority, now) => query(() => first(updateKey(sql, name, changes, authority, now))),
+    rotate: (name, rotation, authority, now) => query(() => first(rotateKey(sql, name, rotation, authority, now))),
+    revoke: (name, revocation, authority, now) => query(() => first(revokeKey(sql, name, revocation, authority, now))),
+    delete: (name, authority) => query(() => deleteKey(sql, name, authority)),
+  };
+}
+
+async function first(rows: PromiseLike<KeyRow[]>) {
+  const [row] = await rows;
+  return row === undefined ? null : toApiKey(row);
+}
+
+async function getKey(sql: Sql, name: KeyName): Promise<StoredKey | null> {
+  const [row] = await sql<StoredKeyRow[]>`SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE ${named(sql, name)}`;
+  return row === undefined ? null : toStoredKey(row);
+}
+
+function listKeys(sql: Sql, { kind, filter, before, limit }: ListQuery, now: Date): PromiseLike<KeyRow[]> {
+  return sql<KeyRow[]>`
+    SELECT ${sql(KEY_COLUMNS)} FROM api_keys
+    WHERE kind = ${kind} AND ${compileFilter(sql, filter, now)}
+      ${before === null ? sql`` : sql`AND key_id < ${before}`}
+    ORDER BY key_id DESC
+    LIMIT ${limit}`;
+}
+
+function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, authority: Authority, now: Date) {
+  return sql<KeyRow[]>`
+    UPDATE api_keys SET update_time = ${now}
+      ${changes.name === undefined ? sql`` : sql`, name = ${changes.name}`}
+      ${changes.scopes === undefined ? sql`` : sql`, scopes = ${[...changes.scopes]}::text[]`}
+      ${changes.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...changes.metadata })}`}
+    WHERE ${named(sql, name)} AND ${active(sql, now)} AND ${handledBy(sql, authority)}
+    RETURNING ${sql(KEY_COLUMNS)}`;
+}
+
+function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, authority: Authority, now: Date) {
+  const inGrace = sql`(
+    SELECT coalesce(jsonb_agg(secret ORDER BY (secret ->> 'version')::integer DESC), '[]')
+    FROM jsonb_array_elements(previous_secrets) AS secret WHERE (secret ->> 'expire_time')::timestamptz > ${now})`;
+  const replaced = sql`jsonb_build_array(jsonb_build_object(
+    'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id,
+    'expire_time', ${rotation.graceEnd}::timestamptz))`;
+  const room = sql`jsonb_array_length(${inGrace}) < ${rotation.maxGraceSecrets}`;
+  return sql<KeyRow[]>`
+    UPDATE api_keys SET
+      secret_version = secret_version + 1,
+      digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
+      previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${inGrace}`},
+      rotate_time = ${now}, update_time = ${now}
+    WHERE ${named(sql, name)} AND ${active(sql, now)} AND ${handledBy(sql, authority)}
+      ${rotation.graceEnd === null ? sql`` : sql`AND ${room}`}
+    RETURNING ${sql(KEY_COLUMNS)}`;
+}
+
+function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation, authority: Authority, now: Date) {
+  return sql<KeyRow[]>`
+    UPDATE api_keys SET
+      revoke_time = ${now}, update_time = ${now}, revocation_reason = ${reason}, revocation_description = ${description}
+    WHERE ${named(sql, name)} AND revoke_time IS NULL AND ${handledBy(sql, authority)}
+    RETURNING ${sql(KEY_COLUMNS)}`;
+}
+
+async function deleteKey(sql: Sql, name: KeyName, authority: Authority): Promise<boolean> {
+  const { count } = await sql`DELETE FROM api_keys WHERE ${named(sql, name)} AND ${handledBy(sql, authority)}`;
+  return count === 1;
+}
+
+function named(sql: Sql, { keyId, kind }: KeyName): Fragment {
+  return kind === null ? sql`key_id = ${keyId}` : sql`key_id = ${keyId} AND kind = ${kind}`;
+}
+
+function active(sql: Sql, now: Date): Fragment {
+  return sql`revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now})`;
+}
+
+/** `mayHandle` of the authority, over the scopes that the row has when it is changed. */
+function handledBy(sql: Sql, { grants }: Authority): Fragment {
+  if (grants === "all") return sql`true`;
+  return sql`NOT EXISTS (
+    SELECT FROM unnest(scopes) AS scope
+    WHERE starts_with(scope, ${RESERVED_SCOPE_PREFIX}) AND scope <> ALL (${[...grants]}::text[]))`;
+}

@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import type { ReservedSql, Sql } from "postgres";
+
+/** A numbered step of the schema. Once released it is never edited, and it is safe while the version before it still runs. */
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+  /** SHA-256 of `sql`, hexadecimal. */
+  readonly checksum: string;
+}
+
+const FOLDER = new URL("./migrations/", import.meta.url);
+const FILE = /^(\d{4})_(\w+)\.sql$/;
+
+/** Key of the advisory lock under which the schema is changed: "keyhold" as a number on a telephone. */
+const LOCK = 5394653;
+
+/** The migrations of this version, in order. */
+export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]> {
+  const files = (await readdir(folder)).filter((file) => file.endsWith(".sql")).sort();
+  return Promise.all(files.map((file) => readOne(folder, file)));
+}
+
+async function readOne(folder: URL, file: string): Promise<Migration> {
+  const [, version, name] = FILE.exec(file) ?? [];
+  if (version === undefined || name === undefined) throw new Error(`migration ${file}: not named NNNN_name.sql`);
+  const sql = await readFile(new URL(file, folder), "utf8");
+  return { version: Number(version), name, sql, checksum: createHash("sha256").update(sql).digest("hex") };
+}
+
+/**
+ * Brings the schema up to these migrations and answers the names of those applied now. Any number of servers may do this at
+ * once: an advisory lock lets one work while the others wait. A schema that is ahead of this version is left as it is.
+ */
+export async function migrate(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
+  const connection = await sql.reserve();
+  try {
+    await connection`SELECT pg_advisory_lock(${LOCK})`;
+    return await applyPending(connection, migrations);
+  } finally {
+    await connection`SELECT pg_advisory_unlock(${LOCK})`.catch(() => undefined);
+    connection.release();
+  }
+}
+
+async function applyPending(connection: ReservedSql, migrations: readonly Migration[]): Promise<string[]> {
+  await connection`
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+      version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, apply_time timestamptz NOT NULL DEFAULT now()
+    )`;
+  const applied = await connection<{ version: number; checksum: string }[]>`SELECT version, checksum FROM schema_migrations`;
+  const checksums = new Map(applied.map((row) => [row.version, row.checksum]));
+  const done: string[] = [];
+  for (const migration of migrations) {
+    const checksum = checksums.get(migration.version);
+    if (checksum === undefined) done.push(await applyOne(connection, migration));
+    else if (checksum !== migration.checksum) throw new Error(`migration ${migration.name} was edited after it was applied`);
+  }
+  return done;
+}
+
+async function applyOne(connection: ReservedSql, { version, name, sql, checksum }: Migration): Promise<string> {
+  await connection`BEGIN`;
+  try {
+    await connection.unsafe(sql);
+    await connection`INSERT INTO schema_migrations ${connection({ version, name, checksum })}`;
+    await connection`COMMIT`;
+  } catch (error) {
+    await connection`ROLLBACK`;
+    throw error;
+  }
+  return `${String(version).padStart(4, "0")}_${name}`;
+}

@@ -1,0 +1,63 @@
+import type { JSONValue, Sql } from "postgres";
+import type { SigningKeyStore } from "../signing/store.ts";
+import type { NewSigningKey, PublicSigningJwk, SigningKeyRecord } from "../token/signing-key.ts";
+import { query } from "./errors.ts";
+
+interface SigningKeyRow {
+  kid: string;
+  public_jwk: PublicSigningJwk;
+  wrapped: Buffer;
+  wrap_key_id: string;
+  create_time: Date;
+  retire_time: Date | null;
+  tokens_expire_time: Date | null;
+}
+
+/** Told of by the database whenever the signing keys have changed. */
+export const SIGNING_KEYS_CHANNEL = "keyhold_signing_keys";
+
+/** Signing keys in PostgreSQL. */
+export function createSigningKeyStore(sql: Sql): SigningKeyStore {
+  return {
+    list: () => query(async () => (await sql<SigningKeyRow[]>`SELECT * FROM signing_keys`).map(toRecord)),
+    addFirst: async (key, now) => {
+      await query(() => sql`INSERT INTO signing_keys ${sql(toRow(sql, key, now))} ON CONFLICT DO NOTHING`);
+    },
+    replaceActive: (key, now) =>
+      query(() =>
+        sql.begin(async (transaction) => {
+          await transaction`UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL`;
+          await transaction`INSERT INTO signing_keys ${transaction(toRow(sql, key, now))}`;
+          await transaction.notify(SIGNING_KEYS_CHANNEL, key.kid);
+        }),
+      ),
+    extendTokens: async (kid, until) => {
+      await query(
+        () => sql`
+          UPDATE signing_keys SET tokens_expire_time = greatest(tokens_expire_time, ${until}) WHERE kid = ${kid}`,
+      );
+    },
+  };
+}
+
+function toRow(sql: Sql, key: NewSigningKey, now: Date) {
+  return {
+    kid: key.kid,
+    public_jwk: sql.json({ ...key.publicJwk } satisfies JSONValue),
+    wrapped: key.wrapped,
+    wrap_key_id: key.wrapKeyId,
+    create_time: now,
+  };
+}
+
+function toRecord(row: SigningKeyRow): SigningKeyRecord {
+  return {
+    kid: row.kid,
+    publicJwk: row.public_jwk,
+    wrapped: row.wrapped,
+    wrapKeyId: row.wrap_key_id,
+    createTime: row.create_time,
+    retireTime: row.retire_time,
+    tokensExpireTime: row.tokens_expire_time,
+  };
+}
