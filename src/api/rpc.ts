@@ -8,6 +8,15 @@ export interface Call {
   setHeader(name: string, value: string): void;
   /** Aborted when the caller has gone or its deadline has passed. */
   readonly signal: AbortSignal;
+  readonly log: CallLog;
+}
+
+/** What the log is told of a call. Never a secret. */
+export interface CallLog {
+  /** Facts for the line that every call has. */
+  add(facts: Readonly<Record<string, string>>): void;
+  /** A fault of ours, with its cause. */
+  fault(error: unknown): void;
 }
 
 /**

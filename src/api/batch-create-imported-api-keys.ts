@@ -1,0 +1,76 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  BatchCreateImportedApiKeysError,
+  BatchCreateImportedApiKeysResponseSchema,
+  CreateImportedApiKeyRequestSchema,
+  type BatchCreateImportedApiKeysResponse_ResultSchema,
+  type CreateImportedApiKeyRequest,
+  type ImportedApiKeysService,
+} from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { type ErrorCode, KeyholdError } from "../errors.ts";
+import type { Authority } from "../keys/authority.ts";
+import { importKeys } from "../keys/import.ts";
+import type { ApiKey } from "../record/key.ts";
+import { toConnectError } from "./errors.ts";
+import type { ApiContext, Handler } from "./handler.ts";
+import { importedApiKey } from "./records.ts";
+import { violationError, violationsOf } from "./validation.ts";
+
+type Outcome = ApiKey | KeyholdError;
+type Result = MessageInitShape<typeof BatchCreateImportedApiKeysResponse_ResultSchema>;
+
+/** The codes of an item that was not imported; what stands in none of the rows is INTERNAL. */
+const ITEM_ERRORS: ReadonlyMap<ErrorCode, BatchCreateImportedApiKeysError> = new Map([
+  ["INVALID_ARGUMENT", BatchCreateImportedApiKeysError.INVALID_ARGUMENT],
+  ["CALLER_NOT_PERMITTED", BatchCreateImportedApiKeysError.INVALID_ARGUMENT],
+  ["RAW_KEY_ALREADY_EXISTS", BatchCreateImportedApiKeysError.ALREADY_EXISTS],
+  ["REQUEST_ID_REUSED", BatchCreateImportedApiKeysError.ALREADY_EXISTS],
+]);
+
+export function batchCreateImportedApiKeys({
+  keys,
+}: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
+  const importValid = async (requests: readonly CreateImportedApiKeyRequest[], authority: Authority) => {
+    const outcomes = requests.map(judgeItem);
+    const valid = requests.filter((_, index) => outcomes[index] === null);
+    const imported = (await importKeys(keys, valid, authority)).values();
+    return outcomes.map((outcome): Outcome => outcome ?? imported.next().value ?? internal());
+  };
+  return async ({ requests }, { authority }) => {
+    const outcomes = await importValid(requests, authority);
+    const now = keys.clock.now();
+    const failures = outcomes.filter((outcome) => outcome instanceof KeyholdError);
+    const response = create(BatchCreateImportedApiKeysResponseSchema, {
+      results: outcomes.map((outcome, index) => toResult(outcome, index, now)),
+      successCount: outcomes.length - failures.length,
+      failureCount: failures.length,
+    });
+    if (failures.length < outcomes.length) return response;
+    throw toConnectError(allFailed(failures), [{ desc: BatchCreateImportedApiKeysResponseSchema, value: response }]);
+  };
+}
+
+function judgeItem(request: CreateImportedApiKeyRequest): KeyholdError | null {
+  const violations = violationsOf(CreateImportedApiKeyRequestSchema, request);
+  return violations.length === 0 ? null : violationError(violations);
+}
+
+function toResult(outcome: Outcome, index: number, now: number): Result {
+  if (!(outcome instanceof KeyholdError)) return { index, importedApiKey: importedApiKey(outcome, now) };
+  return {
+    index,
+    errorCode: ITEM_ERRORS.get(outcome.code) ?? BatchCreateImportedApiKeysError.INTERNAL,
+    errorMessage: outcome.message,
+  };
+}
+
+/** The common error of the items, or INVALID_ARGUMENT if they differ (contract §5). */
+function allFailed(failures: readonly KeyholdError[]): KeyholdError {
+  const [code, ...others] = new Set(failures.map((failure) => failure.code));
+  const common = code !== undefined && others.length === 0 ? code : "INVALID_ARGUMENT";
+  return new KeyholdError(common, `none of the ${failures.length} keys was imported; the details say why of each`);
+}
+
+function internal(): KeyholdError {
+  return new KeyholdError("INTERNAL", "internal error");
+}

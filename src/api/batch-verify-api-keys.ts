@@ -1,0 +1,28 @@
+import {
+  type ApiKeysService,
+  type VerifyApiKeyRequest,
+  VerifyApiKeyRequestSchema,
+} from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { invalid, type Verdict } from "../record/verdict.ts";
+import type { ApiContext, Handler } from "./handler.ts";
+import { violationsOf } from "./validation.ts";
+import { verification } from "./verification.ts";
+
+/** A credential that breaks a rule of the request has that as its own verdict: it spoils no other. */
+export function batchVerifyApiKeys({
+  verifyAll,
+  issuer,
+}: ApiContext): Handler<typeof ApiKeysService.method.batchVerifyApiKeys> {
+  return async ({ requests }) => {
+    const broken = requests.map(judgeItem);
+    const credentials = requests.flatMap(({ credential }, index) => (broken[index] === null ? credential : []));
+    const verdicts = (await verifyAll(credentials)).values();
+    const results = broken.map((verdict) => verdict ?? verdicts.next().value ?? invalid("INTERNAL", "no verdict"));
+    return { results: results.map((verdict) => verification(verdict, issuer)) };
+  };
+}
+
+function judgeItem(request: VerifyApiKeyRequest): Verdict | null {
+  const [violation] = violationsOf(VerifyApiKeyRequestSchema, request);
+  return violation === undefined ? null : invalid("INVALID_FORMAT", `${violation.field}: ${violation.description}`);
+}

@@ -1,0 +1,63 @@
+import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { type ErrorCode, KeyholdError } from "../errors.ts";
+
+/** `domain` of every ErrorInfo (AIP-193). */
+export const ERROR_DOMAIN = "keyhold";
+
+/** The one table from domain errors to codes of the wire. FAILED_PRECONDITION is HTTP 409 on the REST paths. */
+const CODES: Readonly<Record<ErrorCode, Code>> = {
+  INVALID_ARGUMENT: Code.InvalidArgument,
+  API_KEY_NOT_FOUND: Code.NotFound,
+  RAW_KEY_ALREADY_EXISTS: Code.AlreadyExists,
+  REQUEST_ID_REUSED: Code.AlreadyExists,
+  API_KEY_ALREADY_REVOKED: Code.FailedPrecondition,
+  API_KEY_REVOKED: Code.FailedPrecondition,
+  API_KEY_EXPIRED: Code.FailedPrecondition,
+  TOO_MANY_VALID_SECRETS: Code.FailedPrecondition,
+  CONCURRENT_CHANGE: Code.Aborted,
+  CREDENTIAL_INVALID: Code.Unauthenticated,
+  SCOPE_NOT_ALLOWED: Code.PermissionDenied,
+  CLAIM_NOT_ALLOWED: Code.PermissionDenied,
+  CALLER_UNAUTHENTICATED: Code.Unauthenticated,
+  CALLER_NOT_PERMITTED: Code.PermissionDenied,
+  AUTHORITY_UNAVAILABLE: Code.Unavailable,
+  DATABASE_UNAVAILABLE: Code.Unavailable,
+  INTERNAL: Code.Internal,
+};
+
+export type ErrorDetail = { readonly desc: DescMessage; readonly value: MessageInitShape<DescMessage> };
+
+/** Any error as the wire tells it: ours by the table, one that is meant for the wire as it is, every other as INTERNAL. */
+export function toConnectError(error: unknown, details: readonly ErrorDetail[] = []): ConnectError {
+  if (error instanceof ConnectError) return error;
+  if (!(error instanceof KeyholdError)) return internalError(error);
+  const connect = new ConnectError(error.message, CODES[error.code], headersOf(error.code), [
+    { desc: ErrorInfoSchema, value: { reason: error.code, domain: ERROR_DOMAIN, metadata: { ...error.metadata } } },
+    ...badRequest(error),
+    ...details,
+  ]);
+  connect.cause = error.cause;
+  return connect;
+}
+
+/** Says nothing of the cause to the caller, and keeps it for the log. */
+function internalError(cause: unknown): ConnectError {
+  const error = new ConnectError("internal error", Code.Internal, undefined, [
+    { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: ERROR_DOMAIN } },
+  ]);
+  error.cause = cause;
+  return error;
+}
+
+function badRequest({ violations }: KeyholdError): ErrorDetail[] {
+  return violations.length === 0 ? [] : [{ desc: BadRequestSchema, value: { fieldViolations: [...violations] } }];
+}
+
+/** RFC 9110 §11.6.1 and §10.2.3. */
+function headersOf(code: ErrorCode): Record<string, string> | undefined {
+  if (code === "CALLER_UNAUTHENTICATED") return { "www-authenticate": 'Bearer realm="keyhold"' };
+  if (code === "DATABASE_UNAVAILABLE" || code === "AUTHORITY_UNAVAILABLE") return { "retry-after": "1" };
+  return undefined;
+}

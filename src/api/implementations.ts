@@ -1,0 +1,75 @@
+import type { DescMethodUnary } from "@bufbuild/protobuf";
+import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { batchCreateImportedApiKeys } from "./batch-create-imported-api-keys.ts";
+import { batchVerifyApiKeys } from "./batch-verify-api-keys.ts";
+import { createImportedApiKey } from "./create-imported-api-key.ts";
+import { createIssuedApiKey } from "./create-issued-api-key.ts";
+import { deleteImportedApiKey } from "./delete-imported-api-key.ts";
+import { deriveToken } from "./derive-token.ts";
+import { getImportedApiKey } from "./get-imported-api-key.ts";
+import { getIssuedApiKey } from "./get-issued-api-key.ts";
+import { getJwks } from "./get-jwks.ts";
+import type { ApiContext, Handler } from "./handler.ts";
+import { listImportedApiKeys } from "./list-imported-api-keys.ts";
+import { listIssuedApiKeys } from "./list-issued-api-keys.ts";
+import { revokeApiKey } from "./revoke-api-key.ts";
+import { rotateIssuedApiKey } from "./rotate-issued-api-key.ts";
+import { selfRevokeApiKey } from "./self-revoke-api-key.ts";
+import { updateImportedApiKey } from "./update-imported-api-key.ts";
+import { updateIssuedApiKey } from "./update-issued-api-key.ts";
+import { verifyApiKey } from "./verify-api-key.ts";
+
+/** The services of `keyhold.v2alpha1`. */
+export const SERVICES = [
+  IssuedApiKeysService,
+  ImportedApiKeysService,
+  ApiKeysService,
+  SelfServiceService,
+  DerivedKeysService,
+] as const;
+
+const MIB = 1024 * 1024;
+
+/** Largest request in bytes (contract §2). */
+const MAX_REQUEST_BYTES = MIB;
+const MAX_BATCH_REQUEST_BYTES = 16 * MIB;
+
+export interface Implementation<M extends DescMethodUnary = DescMethodUnary> {
+  readonly method: M;
+  readonly handler: Handler<M>;
+  readonly maxRequestBytes: number;
+}
+
+/** Every RPC with its implementation. */
+export function implement(context: ApiContext): Implementation[] {
+  const { method: issued } = IssuedApiKeysService;
+  const { method: imported } = ImportedApiKeysService;
+  const { method: keys } = ApiKeysService;
+  return [
+    rpc(issued.createIssuedApiKey, createIssuedApiKey(context)),
+    rpc(issued.getIssuedApiKey, getIssuedApiKey(context)),
+    rpc(issued.listIssuedApiKeys, listIssuedApiKeys(context)),
+    rpc(issued.updateIssuedApiKey, updateIssuedApiKey(context)),
+    rpc(issued.rotateIssuedApiKey, rotateIssuedApiKey(context)),
+    rpc(imported.createImportedApiKey, createImportedApiKey(context)),
+    rpc(imported.batchCreateImportedApiKeys, batchCreateImportedApiKeys(context), MAX_BATCH_REQUEST_BYTES),
+    rpc(imported.getImportedApiKey, getImportedApiKey(context)),
+    rpc(imported.listImportedApiKeys, listImportedApiKeys(context)),
+    rpc(imported.updateImportedApiKey, updateImportedApiKey(context)),
+    rpc(imported.deleteImportedApiKey, deleteImportedApiKey(context)),
+    rpc(keys.deriveToken, deriveToken(context)),
+    rpc(keys.verifyApiKey, verifyApiKey(context)),
+    rpc(keys.batchVerifyApiKeys, batchVerifyApiKeys(context)),
+    rpc(keys.revokeApiKey, revokeApiKey(context)),
+    rpc(SelfServiceService.method.selfRevokeApiKey, selfRevokeApiKey(context)),
+    rpc(DerivedKeysService.method.getJwks, getJwks(context)),
+  ];
+}
+
+function rpc<M extends DescMethodUnary>(method: M, handler: Handler<M>, maxRequestBytes = MAX_REQUEST_BYTES): Implementation {
+  return { method, handler, maxRequestBytes };
+}

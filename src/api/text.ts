@@ -1,0 +1,45 @@
+import { type DescField, type DescMessage, isMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { StructSchema } from "@bufbuild/protobuf/wkt";
+import type { FieldViolation } from "../errors.ts";
+
+/**
+ * Every text of a request is well-formed Unicode without NUL: PostgreSQL stores neither, and a lone surrogate would be changed
+ * in silence to U+FFFD. The protos cannot say it once for all fields, so it is said here. Messages in lists are left out:
+ * they are items of batches, which are judged one by one.
+ */
+export function textViolations(schema: DescMessage, message: Message): FieldViolation[] {
+  return schema.fields.flatMap((field) => inField(field, Reflect.get(message, field.localName)));
+}
+
+function inField(field: DescField, value: unknown): FieldViolation[] {
+  if (value === undefined) return [];
+  if (field.fieldKind === "message") return inMessage(field.message, field.name, value);
+  const holdsText =
+    (field.fieldKind === "scalar" && field.scalar === ScalarType.STRING) ||
+    (field.fieldKind === "list" && field.listKind === "scalar" && field.scalar === ScalarType.STRING) ||
+    field.fieldKind === "map";
+  return holdsText ? inValue(field.name, value) : [];
+}
+
+function inMessage(schema: DescMessage, name: string, value: unknown): FieldViolation[] {
+  if (schema.typeName === StructSchema.typeName) return inValue(name, value);
+  if (!isMessage(value)) return [];
+  return textViolations(schema, value).map((violation) => ({ ...violation, field: `${name}.${violation.field}` }));
+}
+
+/** Text, or JSON that has text in it; of an object the names too. */
+function inValue(path: string, value: unknown): FieldViolation[] {
+  if (typeof value === "string") return inText(path, value);
+  if (typeof value !== "object" || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((item, index) => inValue(`${path}[${index}]`, item));
+  return Object.entries(value).flatMap(([name, item]) => {
+    const bad = inText(path, name);
+    return bad.length > 0 ? bad : inValue(`${path}[${JSON.stringify(name)}]`, item);
+  });
+}
+
+function inText(field: string, text: string): FieldViolation[] {
+  if (text.includes("\0")) return [{ field, description: "must not contain the character NUL" }];
+  if (!text.isWellFormed()) return [{ field, description: "must be well-formed Unicode, without lone surrogates" }];
+  return [];
+}

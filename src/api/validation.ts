@@ -1,0 +1,34 @@
+import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
+import { pathToString } from "@bufbuild/protobuf/reflect";
+import { createValidator } from "@bufbuild/protovalidate";
+import { type FieldViolation, KeyholdError } from "../errors.ts";
+import { textViolations } from "./text.ts";
+
+const validator = createValidator();
+
+/** What is wrong with a message by the rules of its proto, and by those for all text. Items of batches are judged one by one. */
+export function violationsOf<I extends DescMessage>(schema: I, message: MessageShape<I>): FieldViolation[] {
+  const text = textViolations(schema, message);
+  if (text.length > 0) return text;
+  const result = validator.validate(schema, message);
+  if (result.kind === "valid") return [];
+  if (result.kind === "error") throw result.error;
+  return result.violations.map(({ field, message }) => ({ field: pathToString(field), description: message }));
+}
+
+/** Refuses a message that breaks a rule, naming every field at fault. */
+export function requireValid<I extends DescMessage>(schema: I, message: MessageShape<I> & Message): void {
+  const violations = violationsOf(schema, message);
+  if (violations.length > 0) throw violationError(violations);
+}
+
+export function violationError(violations: readonly FieldViolation[]): KeyholdError {
+  const message = violations.map(({ field, description }) => `${field}: ${description}`).join("; ");
+  return new KeyholdError("INVALID_ARGUMENT", message, { violations });
+}
+
+/** A message field that the rules of the proto require. */
+export function requireSet<T>(value: T | undefined, field: string): T {
+  if (value === undefined) throw violationError([{ field, description: "value is required" }]);
+  return value;
+}

@@ -1,0 +1,19 @@
+import type { Verdict } from "../record/verdict.ts";
+import type { Authenticate } from "./guard.ts";
+import { unauthenticated } from "./guard.ts";
+
+/** Whether a bearer credential has the form of an issued secret. */
+export type IsAdminToken = (credential: string) => boolean;
+
+/**
+ * The service guards itself with its own keys (contract §7): an admin token is an issued key with scopes over Keyhold. A token
+ * derived from one is none: an admin token is revoked by name, not by waiting.
+ */
+export function adminTokens(isAdminToken: IsAdminToken, verify: (credential: string) => Promise<Verdict>): Authenticate {
+  return async (credential) => {
+    if (!isAdminToken(credential)) return null;
+    const verdict = await verify(credential);
+    if (!verdict.valid) throw unauthenticated(`the admin token is not valid: ${verdict.message}`);
+    return { method: "admin-token", subject: verdict.key.keyId, scopes: verdict.scopes };
+  };
+}

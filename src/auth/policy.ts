@@ -1,0 +1,55 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+
+/** The right to everything, this service's own keys included. */
+export const ADMIN_SCOPE = "keyhold:admin";
+
+/** Rights over Keyhold, as scopes of an admin token or of an OIDC access token (contract §7). */
+export const ADMIN_SCOPES = [
+  ADMIN_SCOPE,
+  "keyhold:keys.read",
+  "keyhold:keys.write",
+  "keyhold:verify",
+  "keyhold:derive",
+] as const;
+
+export type AdminScope = (typeof ADMIN_SCOPES)[number];
+
+/** What a call needs: nothing, or a caller with this scope (or `keyhold:admin`). */
+export type Policy = "public" | AdminScope;
+
+const { method: issued } = IssuedApiKeysService;
+const { method: imported } = ImportedApiKeysService;
+const { method: keys } = ApiKeysService;
+
+/** One row an RPC. An RPC without a row is refused. */
+const POLICIES: ReadonlyMap<DescMethod, Policy> = new Map<DescMethod, Policy>([
+  [issued.createIssuedApiKey, "keyhold:keys.write"],
+  [issued.getIssuedApiKey, "keyhold:keys.read"],
+  [issued.listIssuedApiKeys, "keyhold:keys.read"],
+  [issued.updateIssuedApiKey, "keyhold:keys.write"],
+  [issued.rotateIssuedApiKey, "keyhold:keys.write"],
+  [imported.createImportedApiKey, "keyhold:keys.write"],
+  [imported.batchCreateImportedApiKeys, "keyhold:keys.write"],
+  [imported.getImportedApiKey, "keyhold:keys.read"],
+  [imported.listImportedApiKeys, "keyhold:keys.read"],
+  [imported.updateImportedApiKey, "keyhold:keys.write"],
+  [imported.deleteImportedApiKey, "keyhold:keys.write"],
+  [keys.deriveToken, "keyhold:derive"],
+  [keys.verifyApiKey, "keyhold:verify"],
+  [keys.batchVerifyApiKeys, "keyhold:verify"],
+  [keys.revokeApiKey, "keyhold:keys.write"],
+  [SelfServiceService.method.selfRevokeApiKey, "public"],
+  [DerivedKeysService.method.getJwks, "public"],
+  [Health.method.check, "public"],
+  [Health.method.watch, "public"],
+]);
+
+export function policyOf(method: DescMethod): Policy | undefined {
+  return POLICIES.get(method);
+}
