@@ -1,4 +1,5 @@
 import postgres, { type Sql } from "postgres";
+import { socketOptions } from "./embedded/socket.ts";
 
 export interface DatabaseOptions {
   readonly url: string;
@@ -14,6 +15,7 @@ const CONNECT_TIMEOUT = 10;
 /** A pool of connections; it connects when first used. Notices of the database are not for the log. */
 export function connect({ url, maxConnections, statementTimeout }: DatabaseOptions): Sql {
   return postgres(url, {
+    ...socketOptions(url),
     max: maxConnections,
     connect_timeout: CONNECT_TIMEOUT,
     onnotice: () => {},

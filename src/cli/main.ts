@@ -1,0 +1,60 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from "commander";
+import { KeyholdError } from "../errors.ts";
+
+/** Each command loads what it needs when it runs, so that help and mistakes answer at once. */
+const program = new Command("keyhold")
+  .description("An API-key service: issues, imports, verifies, rotates and revokes keys, and derives tokens from them.")
+  .showHelpAfterError()
+  .exitOverride();
+
+program
+  .command("serve")
+  .description("run the server until SIGINT or SIGTERM")
+  .action(async () => (await import("./serve.ts")).serve());
+
+program
+  .command("migrate")
+  .description("bring the schema of the database up to date")
+  .action(async () => (await import("./migrate.ts")).migrate());
+
+program
+  .command("admin")
+  .description("who may administer")
+  .command("token")
+  .description("admin tokens: issued keys with scopes over Keyhold itself")
+  .command("create")
+  .description("make an admin token and print it, once")
+  .requiredOption("--name <name>", "label for people")
+  .option("--scope <scope...>", "keyhold:admin (the default), keyhold:keys.read, keyhold:keys.write, keyhold:verify, keyhold:derive")
+  .option("--actor <actor_id>", "owner of the token", "admin")
+  .option("--ttl <duration>", "lifetime such as 90d; without it the token does not expire")
+  .action(async (options) => (await import("./admin-token.ts")).createAdminToken(options));
+
+const signingKeys = program.command("signing-keys").description("keys that sign derived JWTs");
+signingKeys
+  .command("list")
+  .description("show the signing keys, newest first")
+  .action(async () => (await import("./signing-keys.ts")).listSigningKeys());
+signingKeys
+  .command("rotate")
+  .description("sign with a new key; tokens of the old one stay good until they expire")
+  .action(async () => (await import("./signing-keys.ts")).rotateSigningKeys());
+
+program
+  .command("version")
+  .description("show the version")
+  .action(async () => (await import("./version.ts")).printVersion());
+
+/** Exit status: 0 done, 1 failed, 2 wrong usage or configuration. */
+function exitStatus(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  console.error(`keyhold: ${error instanceof Error ? error.message : String(error)}`);
+  return error instanceof KeyholdError && error.code === "INVALID_ARGUMENT" ? 2 : 1;
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitStatus(error);
+}

@@ -1,0 +1,21 @@
+import { pino } from "pino";
+import { readConfig } from "../config.ts";
+import { startService } from "../service.ts";
+
+/** Runs the server until it is told to stop; a second signal stops it at once. */
+export async function serve(): Promise<void> {
+  const config = readConfig();
+  const logger = pino({ level: config.logLevel });
+  const service = await startService(config, logger);
+  const signal = await nextSignal();
+  logger.info({ signal }, "stopping");
+  void nextSignal().then(() => process.exit(1));
+  await service.close();
+  logger.info("stopped");
+}
+
+function nextSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, resolve);
+  });
+}

@@ -1,0 +1,139 @@
+import { isIP } from "node:net";
+import { parseSecretPrefix, type SecretPrefix } from "./credential/format.ts";
+import { invalidArgument } from "./errors.ts";
+import { parseRootSecret, type RootSecrets } from "./lib/server-keys.ts";
+
+/** The environment, as text by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Ways to know a caller (contract §7). */
+export type AuthMethod = "admin-token" | "oidc" | "none";
+
+export interface OidcConfig {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly scopeClaim: string;
+}
+
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  /** Null: the embedded database in `dataDir`. */
+  readonly databaseUrl: string | null;
+  readonly databasePoolSize: number;
+  readonly dataDir: string;
+  /** Null: made at first start, in `dataDir`; only with the embedded database. */
+  readonly rootSecrets: RootSecrets | null;
+  readonly secretPrefix: SecretPrefix;
+  readonly issuer: string;
+  /** Empty: nobody chose, so the server listens on loopback alone. */
+  readonly auth: readonly AuthMethod[];
+  readonly oidc: OidcConfig | null;
+  readonly corsOrigins: readonly string[];
+  readonly logLevel: string;
+}
+
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+const AUTH_METHODS: readonly AuthMethod[] = ["admin-token", "oidc", "none"];
+
+/** The only reader of the environment. Throws `INVALID_ARGUMENT` naming the variable. */
+export function readConfig(): Config {
+  return toConfig(process.env);
+}
+
+/** Pure: the configuration that an environment asks for. An empty variable counts as one that is not there. */
+export function toConfig(environment: Environment): Config {
+  const get = (name: string) => environment[name]?.trim() || undefined;
+  const databaseUrl = get("KEYHOLD_DATABASE_URL") ?? null;
+  const config: Config = {
+    host: get("KEYHOLD_HOST") ?? "127.0.0.1",
+    port: integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535),
+    tls: toTls(get("KEYHOLD_TLS_CERT_FILE"), get("KEYHOLD_TLS_KEY_FILE")),
+    databaseUrl: databaseUrl === null ? null : postgresUrl(databaseUrl),
+    databasePoolSize: integer("KEYHOLD_DATABASE_POOL_SIZE", get("KEYHOLD_DATABASE_POOL_SIZE") ?? "10", 1, 1000),
+    dataDir: get("KEYHOLD_DATA_DIR") ?? "./data",
+    rootSecrets: toRootSecrets(get("KEYHOLD_ROOT_SECRET"), get("KEYHOLD_ROOT_SECRETS_RETIRED"), databaseUrl !== null),
+    secretPrefix: parseSecretPrefix(get("KEYHOLD_SECRET_PREFIX") ?? "kh", "KEYHOLD_SECRET_PREFIX"),
+    issuer: get("KEYHOLD_ISSUER") ?? "keyhold",
+    auth: toAuth(get("KEYHOLD_AUTH")),
+    oidc: toOidc(get("KEYHOLD_OIDC_ISSUER"), get("KEYHOLD_OIDC_AUDIENCE"), get("KEYHOLD_OIDC_SCOPE_CLAIM")),
+    corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")),
+    logLevel: oneOf("KEYHOLD_LOG_LEVEL", get("KEYHOLD_LOG_LEVEL") ?? "info", LOG_LEVELS),
+  };
+  requireConsistent(config);
+  return config;
+}
+
+function requireConsistent({ auth, oidc, host }: Config): void {
+  if (auth.includes("oidc") && oidc === null) {
+    throw invalidArgument("KEYHOLD_AUTH", "has oidc, which needs KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE");
+  }
+  if (auth.length === 0 && !isLoopback(host)) {
+    throw invalidArgument(
+      "KEYHOLD_AUTH",
+      `must be chosen before the server listens on ${host}: admin-token, oidc, or none to let everyone in`,
+    );
+  }
+}
+
+/** Addresses that no other machine reaches (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3). */
+export function isLoopback(host: string): boolean {
+  if (isIP(host) === 4) return host.startsWith("127.");
+  return host === "localhost" || host === "::1";
+}
+
+function toTls(certFile: string | undefined, keyFile: string | undefined): Config["tls"] {
+  if (certFile === undefined && keyFile === undefined) return null;
+  if (certFile === undefined) throw invalidArgument("KEYHOLD_TLS_CERT_FILE", "goes with KEYHOLD_TLS_KEY_FILE");
+  if (keyFile === undefined) throw invalidArgument("KEYHOLD_TLS_KEY_FILE", "goes with KEYHOLD_TLS_CERT_FILE");
+  return { certFile, keyFile };
+}
+
+function toRootSecrets(current: string | undefined, retired: string | undefined, isRequired: boolean): RootSecrets | null {
+  if (current !== undefined) {
+    return {
+      current: parseRootSecret(current, "KEYHOLD_ROOT_SECRET"),
+      retired: list(retired).map((secret) => parseRootSecret(secret, "KEYHOLD_ROOT_SECRETS_RETIRED")),
+    };
+  }
+  if (retired !== undefined) throw invalidArgument("KEYHOLD_ROOT_SECRETS_RETIRED", "goes with KEYHOLD_ROOT_SECRET");
+  if (isRequired) {
+    throw invalidArgument("KEYHOLD_ROOT_SECRET", "is needed with KEYHOLD_DATABASE_URL, the same on every server: openssl rand -base64 32");
+  }
+  return null;
+}
+
+function toAuth(text: string | undefined): AuthMethod[] {
+  return [...new Set(list(text))].map((name) => oneOf("KEYHOLD_AUTH", name, AUTH_METHODS));
+}
+
+function toOidc(issuer: string | undefined, audience: string | undefined, scopeClaim = "scope"): OidcConfig | null {
+  if (issuer === undefined && audience === undefined) return null;
+  if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "goes with KEYHOLD_OIDC_AUDIENCE");
+  if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "goes with KEYHOLD_OIDC_ISSUER");
+  return { issuer, audience, scopeClaim };
+}
+
+/** The text is not in the message: there may be a password in it. */
+function postgresUrl(text: string): string {
+  const protocol = URL.canParse(text) ? new URL(text).protocol : "";
+  if (protocol === "postgres:" || protocol === "postgresql:") return text;
+  throw invalidArgument("KEYHOLD_DATABASE_URL", "must be of the form postgres://user:password@host:5432/database");
+}
+
+function list(text: string | undefined): string[] {
+  return (text ?? "").split(",").flatMap((item) => item.trim() || []);
+}
+
+function integer(name: string, text: string, min: number, max: number): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw invalidArgument(name, `must be a whole number from ${min} to ${max}`);
+}
+
+function oneOf<T extends string>(name: string, text: string, allowed: readonly T[]): T {
+  const value = allowed.find((one) => one === text);
+  if (value === undefined) throw invalidArgument(name, `must be one of ${allowed.join(", ")}`);
+  return value;
+}

@@ -1,0 +1,84 @@
+import type { Sql } from "postgres";
+import type { Config } from "./config.ts";
+import { looksLikeOurs, type CredentialShapes } from "./credential/kinds.ts";
+import type { KeysContext } from "./keys/context.ts";
+import { systemClock } from "./lib/clock.ts";
+import { systemRandom } from "./lib/random.ts";
+import { deriveKeyRing, type RootSecrets } from "./lib/server-keys.ts";
+import { connect } from "./postgres/connect.ts";
+import { type EmbeddedOptions, startEmbeddedPostgres } from "./postgres/embedded/embedded.ts";
+import { createKeyStore } from "./postgres/key-store.ts";
+import { migrate, readMigrations } from "./postgres/migrate.ts";
+import { createSigningKeyStore } from "./postgres/signing-key-store.ts";
+import { loadRootSecrets } from "./root-secret-file.ts";
+import type { SigningContext } from "./signing/signing.ts";
+import { looksLikeJwt } from "./token/jwt/compact.ts";
+import { looksLikeMacaroon } from "./token/macaroon/text.ts";
+
+/** After this the database cancels a statement, in milliseconds. */
+const STATEMENT_TIMEOUT = 10_000;
+
+/** What the server and the commands stand on: an open database with its schema, and the server keys. */
+export interface Foundation {
+  readonly sql: Sql;
+  /** Migrations that were applied now. */
+  readonly migrated: readonly string[];
+  readonly rings: Rings;
+  readonly shapes: CredentialShapes;
+  readonly keys: KeysContext;
+  readonly signing: SigningContext;
+  close(): Promise<void>;
+}
+
+export type Rings = ReturnType<typeof deriveRings>;
+
+/** Opens the database, starting the embedded one if none is configured, and brings its schema up to date. */
+export async function openFoundation(config: Config, embedded: Pick<EmbeddedOptions, "log" | "ifRunning">): Promise<Foundation> {
+  const rings = deriveRings(config.rootSecrets ?? (await loadRootSecrets(config.dataDir)));
+  const database = await openDatabase(config, embedded);
+  try {
+    const migrated = await migrate(database.sql, await readMigrations());
+    return { ...database, migrated, ...assemble(config, database.sql, rings) };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function openDatabase(config: Config, embedded: Pick<EmbeddedOptions, "log" | "ifRunning">) {
+  const server =
+    config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, ...embedded }) : null;
+  const url = server?.url ?? config.databaseUrl ?? "";
+  const sql = connect({ url, maxConnections: config.databasePoolSize, statementTimeout: STATEMENT_TIMEOUT });
+  const close = async () => {
+    await sql.end({ timeout: 5 });
+    await server?.stop();
+  };
+  return { sql, close };
+}
+
+function deriveRings(roots: RootSecrets) {
+  return {
+    tag: deriveKeyRing(roots, "secret-tag"),
+    digest: deriveKeyRing(roots, "secret-digest"),
+    fingerprint: deriveKeyRing(roots, "request-fingerprint"),
+    pageToken: deriveKeyRing(roots, "page-token"),
+    macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
+    signingKeyWrap: deriveKeyRing(roots, "signing-key-wrap"),
+  };
+}
+
+function assemble({ secretPrefix }: Config, sql: Sql, rings: Rings) {
+  const [clock, random] = [systemClock, systemRandom];
+  const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
+  const keys: KeysContext = {
+    store: createKeyStore(sql),
+    clock,
+    random,
+    secretPrefix,
+    rings,
+    looksLikeOurs: (rawKey) => looksLikeOurs(rawKey, shapes),
+  };
+  const signing: SigningContext = { store: createSigningKeyStore(sql), ring: rings.signingKeyWrap, clock, random };
+  return { rings, shapes, keys, signing };
+}

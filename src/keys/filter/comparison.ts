@@ -1,0 +1,114 @@
+import type { KeyKind } from "../../record/key.ts";
+import type { Cursor } from "./cursor.ts";
+import { COMPARATORS, type Comparator, FIELD_NAMES, findRule, type Rule } from "./fields.ts";
+import type { Comparison, Expression, Operator } from "./filter.ts";
+import { isAnything, type Literal, plainText, prefixOf, takeName, takeText, takeValue } from "./literal.ts";
+
+const COMPARATOR = /[<>!]=|[<>=:]/y;
+const KEYWORD = /^(?:AND|OR|NOT)$/;
+const KEYWORD_IN_ANY_CASE = /^(?:and|or|not)$/i;
+
+const EXPECTED = 'expected a comparison such as actor_id="a"';
+const NO_FUNCTIONS = "functions are not supported";
+const WILDCARDS = 'a star may end a value of name, or stand alone after ":"; "\\*" is the character';
+
+/** Takes `field comparator value`: a "restriction" of the grammar that has all its parts. */
+export function takeComparison(cursor: Cursor, kind: KeyKind): Expression {
+  const path = takePath(cursor);
+  cursor.skipSpace();
+  const { offset } = cursor;
+  const comparator = takeComparator(cursor, path);
+  const rule = findField(cursor, path, kind);
+  if (!rule.comparators.includes(comparator)) {
+    throw cursor.error(`wrong operator "${comparator}"`, `${path.field} takes ${rule.comparators.join(" ")}`, offset);
+  }
+  cursor.skipSpace();
+  return compare(cursor, rule, comparator, takeArgument(cursor));
+}
+
+interface Path {
+  readonly offset: number;
+  readonly field: string;
+  readonly key: string | null;
+}
+
+function takePath(cursor: Cursor): Path {
+  const { offset } = cursor;
+  const field = takeText(cursor);
+  if (field === "") throw cursor.unexpected(EXPECTED);
+  if (KEYWORD.test(field)) throw cursor.error(`unexpected "${field}"`, EXPECTED, offset);
+  const key = cursor.takeOne(".") ? takeKey(cursor) : null;
+  if (cursor.peek() === ".") throw cursor.unexpected("quote a key that has a dot");
+  if (cursor.peek() === "(") throw cursor.unexpected(NO_FUNCTIONS);
+  return { offset, field, key };
+}
+
+function takeKey(cursor: Cursor): string {
+  const { offset } = cursor;
+  const name = takeName(cursor);
+  if (name === null) throw cursor.unexpected("expected a key");
+  const key = plainText(name);
+  if (key === null) throw cursor.error("unexpected wildcard in a key", WILDCARDS, offset);
+  return key;
+}
+
+/**
+ * Without an operator the word is a value to look for in any field. AIP-160 lets a service choose in which; here it is none, so
+ * the word must not be ignored.
+ */
+function takeComparator(cursor: Cursor, { offset, field }: Path): Comparator {
+  const comparator = COMPARATORS.get(cursor.take(COMPARATOR));
+  if (comparator !== undefined) return comparator;
+  if (findRule(field) !== undefined) throw cursor.unexpected("expected an operator such as =");
+  const hint = KEYWORD_IN_ANY_CASE.test(field) ? "AND, OR and NOT are in capitals" : EXPECTED;
+  throw cursor.error("value without a field", hint, offset);
+}
+
+function findField(cursor: Cursor, { offset, field, key }: Path, kind: KeyKind): Rule {
+  const rule = findRule(field);
+  if (rule === undefined) {
+    throw cursor.error("unknown field", `an ${kind} key has ${FIELD_NAMES.join(", ")}`, offset);
+  }
+  if (key === null) return rule;
+  if (rule.entry === undefined) throw cursor.error("unknown field", `${field} has no entries`, offset);
+  return rule.entry(key);
+}
+
+function takeArgument(cursor: Cursor): Literal {
+  const value = takeValue(cursor);
+  if (value === null) throw cursor.unexpected("expected a value, such as one in quotes");
+  const text = plainText(value);
+  if (!value.quoted && text !== null && KEYWORD.test(text)) {
+    throw cursor.error(`unexpected "${text}"`, "expected a value; quote it if it is one", value.offset);
+  }
+  if (cursor.peek() === "(") throw cursor.unexpected(NO_FUNCTIONS);
+  if (!/^[ \t\r\n)]?$/.test(cursor.peek()))
+    throw cursor.unexpected("expected a space; quote a value with this character");
+  return value;
+}
+
+/** What the comparison means: `:` with a value is equality, or membership of a list; `!=` is the negation of `=`. */
+function compare(cursor: Cursor, rule: Rule, comparator: Comparator, value: Literal): Expression {
+  switch (comparator) {
+    case ":":
+      return isAnything(value) ? rule.present : compareWith(cursor, rule, "=", value);
+    case "!=":
+      return { node: "not", operand: compareWith(cursor, rule, "=", value) };
+    default:
+      return compareWith(cursor, rule, comparator, value);
+  }
+}
+
+function compareWith(cursor: Cursor, rule: Rule, operator: Operator, value: Literal): Comparison {
+  const text = plainText(value);
+  if (text === null) return comparePrefix(cursor, rule, operator, value);
+  const comparison = rule.compare(operator, text);
+  if (comparison !== undefined) return comparison;
+  throw cursor.error("wrong value", `expected ${rule.values}`, value.offset);
+}
+
+function comparePrefix(cursor: Cursor, rule: Rule, operator: Operator, value: Literal): Comparison {
+  const prefix = prefixOf(value);
+  if (operator === "=" && rule.prefix !== undefined && prefix !== null) return rule.prefix(prefix);
+  throw cursor.error("unexpected wildcard in the value", WILDCARDS, value.offset);
+}

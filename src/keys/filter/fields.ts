@@ -1,0 +1,147 @@
+import type { KeyStatus, RevocationReason } from "../../record/key.ts";
+import type { Comparison, FieldName, Operator, StringField, TimeField } from "./filter.ts";
+import { parseTimestamp } from "./timestamp.ts";
+
+/** As written; `:` means "has" (AIP-160, "Has Operator"). */
+export type Comparator = Operator | "!=" | ":";
+
+const ORDERED: readonly Comparator[] = ["=", "!=", "<", "<=", ">", ">=", ":"];
+const EQUALITY: readonly Comparator[] = ["=", "!=", ":"];
+const HAS: readonly Comparator[] = [":"];
+
+/** All there are, by their text. */
+export const COMPARATORS: ReadonlyMap<string, Comparator> = new Map(ORDERED.map((text) => [text, text]));
+
+/** What a filter may ask of a field. */
+export interface Rule {
+  readonly comparators: readonly Comparator[];
+  /** What values there are, for messages. */
+  readonly values: string;
+  /** Undefined when the text is no value of the field. */
+  compare(operator: Operator, text: string): Comparison | undefined;
+  /** Where a star at the end of the value is a wildcard. */
+  prefix?(value: string): Comparison;
+  /** What a star alone asks after `:`. */
+  readonly present: Comparison;
+  /** The rule of `<field>.<key>`, for a field that has entries. */
+  entry?(key: string): Rule;
+}
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+const STATUSES = {
+  KEY_STATUS_ACTIVE: "ACTIVE",
+  KEY_STATUS_REVOKED: "REVOKED",
+  KEY_STATUS_EXPIRED: "EXPIRED",
+} as const satisfies Record<`KEY_STATUS_${KeyStatus}`, KeyStatus>;
+
+const REASONS = {
+  REVOCATION_REASON_UNSPECIFIED: "REVOCATION_REASON_UNSPECIFIED",
+  REVOCATION_REASON_KEY_COMPROMISE: "REVOCATION_REASON_KEY_COMPROMISE",
+  REVOCATION_REASON_AFFILIATION_CHANGED: "REVOCATION_REASON_AFFILIATION_CHANGED",
+  REVOCATION_REASON_SUPERSEDED: "REVOCATION_REASON_SUPERSEDED",
+  REVOCATION_REASON_PRIVILEGE_WITHDRAWN: "REVOCATION_REASON_PRIVILEGE_WITHDRAWN",
+} as const satisfies { [R in RevocationReason]: R };
+
+/** The fields that a filter knows. */
+const RULES: { readonly [F in FieldName]: Rule } = {
+  key_id: uuidRule("key_id"),
+  name: { ...stringRule("name"), prefix: (value) => ({ node: "prefix", field: "name", value }) },
+  actor_id: stringRule("actor_id"),
+  status: enumRule("status", STATUSES, (value) => ({ node: "status", value })),
+  scopes: {
+    comparators: HAS,
+    values: "a scope",
+    compare: (_, value) => ({ node: "scope", value }),
+    present: { node: "present", field: "scopes" },
+  },
+  metadata: {
+    comparators: HAS,
+    values: "a key",
+    compare: (_, key) => ({ node: "key", key }),
+    present: { node: "present", field: "metadata" },
+    entry: entryRule,
+  },
+  create_time: timeRule("create_time"),
+  update_time: timeRule("update_time"),
+  expire_time: timeRule("expire_time"),
+  last_used_time: timeRule("last_used_time"),
+  revocation_reason: enumRule("revocation_reason", REASONS, (value) => ({ node: "reason", value })),
+};
+
+export const FIELD_NAMES: readonly string[] = Object.keys(RULES);
+
+/** The rules by snake_case and by lowerCamelCase name. */
+const BY_NAME = new Map(
+  Object.entries(RULES).flatMap(([name, rule]): [string, Rule][] => [
+    [name, rule],
+    [camelCase(name), rule],
+  ]),
+);
+
+/** The rule of a field by either of its names. */
+export function findRule(name: string): Rule | undefined {
+  return BY_NAME.get(name);
+}
+
+/** The entry of the metadata with this key. */
+function entryRule(key: string): Rule {
+  return {
+    comparators: ORDERED,
+    values: "a string",
+    compare: (operator, value) => ({ node: "entry", key, operator, value }),
+    present: { node: "key", key },
+  };
+}
+
+function uuidRule(field: "key_id"): Rule {
+  return {
+    comparators: ORDERED,
+    values: "a UUID",
+    compare: (operator, text) =>
+      UUID.test(text) ? { node: "uuid", field, operator, value: text.toLowerCase() } : undefined,
+    present: { node: "present", field },
+  };
+}
+
+function stringRule(field: StringField): Rule {
+  return {
+    comparators: ORDERED,
+    values: "a string",
+    compare: (operator, value) => ({ node: "string", field, operator, value }),
+    present: { node: "present", field },
+  };
+}
+
+function timeRule(field: TimeField): Rule {
+  return {
+    comparators: ORDERED,
+    values: "an RFC 3339 time such as 2026-01-31T12:00:00Z",
+    compare: (operator, text) => {
+      const value = parseTimestamp(text);
+      return value === undefined ? undefined : { node: "time", field, operator, value };
+    },
+    present: { node: "present", field },
+  };
+}
+
+function enumRule<V extends string>(
+  field: FieldName,
+  values: Readonly<Record<string, V>>,
+  equal: (value: V) => Comparison,
+): Rule {
+  const byName = new Map(Object.entries(values));
+  return {
+    comparators: EQUALITY,
+    values: `one of ${[...byName.keys()].join(", ")}`,
+    compare: (_, text) => {
+      const value = byName.get(text);
+      return value === undefined ? undefined : equal(value);
+    },
+    present: { node: "present", field },
+  };
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,130 @@
+import type { KeyKind } from "../../record/key.ts";
+import { takeComparison } from "./comparison.ts";
+import { Cursor, countCharacters, firstCharacters } from "./cursor.ts";
+import type { Expression, Filter, Junction } from "./filter.ts";
+
+const MAX_CHARACTERS = 2000;
+const MAX_COMPARISONS = 50;
+const MAX_DEPTH = 20;
+
+const KEYWORD_ENDS = "(?=[ \\t\\r\\n()]|$)";
+const AND = new RegExp(`AND${KEYWORD_ENDS}`, "y");
+const OR = new RegExp(`OR${KEYWORD_ENDS}`, "y");
+const NOT = new RegExp(`NOT${KEYWORD_ENDS}`, "y");
+
+const UNSTORABLE = /[\0\p{Cs}]/u;
+
+interface State {
+  readonly cursor: Cursor;
+  readonly kind: KeyKind;
+  comparisons: number;
+  depth: number;
+}
+
+/**
+ * Reads a list filter in the language of AIP-160 (grammar: google.aip.dev/assets/misc/ebnf-filtering.txt) over the fields
+ * in `fields.ts`, in snake_case or lowerCamelCase. An empty or blank text matches all. What is particular here:
+ *
+ * - `OR` binds tighter than `AND`, as AIP-160 says: `a AND b OR c` is `a AND (b OR c)`. Comparisons with a space between are
+ *   joined by `AND`.
+ * - A comparison with an absent value is false, `!=` is the negation of `=`, so it is true there. `field:*` asks for a value.
+ * - A list takes `:` only, for membership. `metadata:key` and `metadata.key:*` ask for a key; on other fields `:` is `=`.
+ * - A star is a wildcard: the last character of a value of `name` after `=`, `!=` or `:`, refused anywhere else. Within
+ *   quotes, `\*` is the character; a backslash also escapes a quote or itself.
+ * - A value without quotes may have dots and colons in it (times, scopes).
+ * - A value without a field, functions, values in parentheses and negation of a negation without parentheses are refused.
+ *
+ * At most 2000 characters, 50 comparisons and 20 parentheses within each other. Throws `INVALID_ARGUMENT` on the field
+ * `filter`, which says where and what was expected.
+ */
+export function parseFilter(text: string, kind: KeyKind): Filter {
+  const cursor = new Cursor(text);
+  checkText(cursor);
+  cursor.skipSpace();
+  if (cursor.atEnd) return { node: "all" };
+  const expression = takeExpression({ cursor, kind, comparisons: 0, depth: 0 });
+  if (!cursor.atEnd) throw cursor.unexpected("no parenthesis is open");
+  return expression;
+}
+
+/** A key has neither NUL nor half of a surrogate pair: PostgreSQL stores no such text. */
+function checkText(cursor: Cursor): void {
+  const { text } = cursor;
+  if (text.length > 2 * MAX_CHARACTERS || countCharacters(text) > MAX_CHARACTERS) {
+    throw cursor.error(
+      "too long",
+      `at most ${MAX_CHARACTERS} characters`,
+      firstCharacters(text, MAX_CHARACTERS).length,
+    );
+  }
+  const wrong = text.search(UNSTORABLE);
+  if (wrong !== -1) throw cursor.error("character that no key has", "not NUL nor half of a surrogate pair", wrong);
+}
+
+/** `factor {[AND] factor}`: "expression" and "sequence" in one, since both mean AND where matches are exact. */
+function takeExpression(state: State): Expression {
+  const operands: [Expression, ...Expression[]] = [takeFactor(state)];
+  while (takeAnd(state.cursor)) operands.push(takeFactor(state));
+  return junction("and", operands);
+}
+
+/** True when one more factor must follow. What was taken ends where a word may begin: `takeComparison` sees to that. */
+function takeAnd(cursor: Cursor): boolean {
+  cursor.skipSpace();
+  if (cursor.atEnd || cursor.peek() === ")") return false;
+  if (cursor.take(AND) !== "") cursor.skipSpace();
+  return true;
+}
+
+/** `term {OR term}` */
+function takeFactor(state: State): Expression {
+  const operands: [Expression, ...Expression[]] = [takeTerm(state)];
+  while (takeOr(state.cursor)) operands.push(takeTerm(state));
+  return junction("or", operands);
+}
+
+function takeOr(cursor: Cursor): boolean {
+  const { offset } = cursor;
+  cursor.skipSpace();
+  const found = cursor.take(OR) !== "";
+  if (found) cursor.skipSpace();
+  else cursor.offset = offset;
+  return found;
+}
+
+/** `[NOT | -] (comparison | "(" expression ")")` */
+function takeTerm(state: State): Expression {
+  return takeNegation(state.cursor) ? { node: "not", operand: takeSimple(state) } : takeSimple(state);
+}
+
+function takeNegation(cursor: Cursor): boolean {
+  if (cursor.take(NOT) === "") return cursor.takeOne("-");
+  cursor.skipSpace();
+  return true;
+}
+
+function takeSimple(state: State): Expression {
+  if (state.cursor.peek() === "(") return takeComposite(state);
+  if (state.comparisons === MAX_COMPARISONS) {
+    throw state.cursor.error("one comparison too many", `at most ${MAX_COMPARISONS}`);
+  }
+  state.comparisons++;
+  return takeComparison(state.cursor, state.kind);
+}
+
+function takeComposite(state: State): Expression {
+  const { cursor } = state;
+  if (state.depth === MAX_DEPTH) throw cursor.error("nested too deep", `at most ${MAX_DEPTH} parentheses`);
+  const { offset } = cursor;
+  cursor.takeOne("(");
+  cursor.skipSpace();
+  state.depth++;
+  const expression = takeExpression(state);
+  state.depth--;
+  if (!cursor.takeOne(")")) throw cursor.error('unclosed "("', 'expected ")" at its end', offset);
+  return expression;
+}
+
+function junction(node: Junction["node"], operands: readonly [Expression, ...Expression[]]): Expression {
+  return operands.length === 1 ? operands[0] : { node, operands };
+}

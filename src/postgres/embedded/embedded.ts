@@ -1,0 +1,113 @@
+import { mkdir, realpath, rm } from "node:fs/promises";
+import { KeyholdError } from "../../errors.ts";
+import { chooseAccount } from "./account.ts";
+import { findBinaries } from "./binaries.ts";
+import type { Rival } from "./claim.ts";
+import { claim } from "./claim.ts";
+import { clusterDirOf, database, ensureCluster, role } from "./cluster.ts";
+import type { Log } from "./log.ts";
+import { untilReady } from "./pid-file.ts";
+import type { Postmaster, PostmasterOptions } from "./postmaster.ts";
+import { startPostmaster } from "./postmaster.ts";
+import { untilGone } from "./process.ts";
+import { clearSocketLock, makeSocketDir, socketUrl } from "./socket.ts";
+import { supervise } from "./supervisor.ts";
+
+export interface EmbeddedOptions {
+  /** Keyhold's data folder, made if absent. PostgreSQL's files go into `postgres` under it. */
+  readonly dataDir: string;
+  readonly log: Log;
+  /**
+   * What to do when another Keyhold process has its server on this data folder: `refuse` (the default, for `serve`), or
+   * `attach` (for commands) to use that one.
+   */
+  readonly ifRunning?: "refuse" | "attach";
+  /** How long the server may take until it accepts connections, recovery from a crash included. Default two minutes. */
+  readonly startTimeoutMs?: number;
+  /** PostgreSQL's configuration parameters that win over ours: for tests. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface EmbeddedPostgres {
+  /** Of the role and database `keyhold`. For the `postgres` client it goes with `socketOptions(url)`. Never changes. */
+  readonly url: string;
+  /** The server process; another one after a crash. */
+  readonly pid: number;
+  /** Whether the server is another Keyhold process's. */
+  readonly attached: boolean;
+  /** Stops the server unless it is another process's. May be called again. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a PostgreSQL server on the data folder, the first time a new one, and resolves when it accepts connections. It
+ * listens on a Unix socket in a private folder and on no network address. It stops when this process ends, however that
+ * ends, and is started again should it end by itself. What a killed predecessor left is cleared away.
+ *
+ * @throws KeyholdError `DATABASE_UNAVAILABLE`, with what to do: the folder is in use, the programs are not installed, no
+ * account that PostgreSQL accepts, the server does not start.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const dataDir = await realpath(options.dataDir);
+  const rival = await claim(clusterDirOf(dataDir), options.log);
+  if (rival !== undefined) return yieldTo(rival, dataDir, options);
+  try {
+    return await own(dataDir, options);
+  } catch (error) {
+    const winner = await claim(clusterDirOf(dataDir), options.log).catch(() => undefined);
+    if (winner === undefined) throw error;
+    return yieldTo(winner, dataDir, options);
+  }
+}
+
+async function own(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { log } = options;
+  const postmaster = await prepare(dataDir, options);
+  const { clusterDir, socketDir } = postmaster;
+  const server = await supervise((signal) => startClaimed(postmaster, dataDir, signal), log);
+  return {
+    url: socketUrl(socketDir, role, database),
+    get pid() {
+      return server.pid;
+    },
+    attached: false,
+    async stop() {
+      await server.stop();
+      if (socketDir !== clusterDir) await rm(socketDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function prepare(dataDir: string, options: EmbeddedOptions): Promise<PostmasterOptions> {
+  const { log, settings = {}, startTimeoutMs = 120_000 } = options;
+  const clusterDir = clusterDirOf(dataDir);
+  const binaries = await findBinaries();
+  const account = await chooseAccount({ uid: process.geteuid?.() ?? 0, dataDir, clusterDir, binaries });
+  await ensureCluster(dataDir, account, binaries);
+  const socketDir = await makeSocketDir(clusterDir, account);
+  return { account, program: binaries.postgres, clusterDir, socketDir, settings, startTimeoutMs, log };
+}
+
+/** A command may have taken the folder while our server was down; then its turn ends first. */
+async function startClaimed(options: PostmasterOptions, dataDir: string, signal: AbortSignal): Promise<Postmaster> {
+  const rival = await claim(options.clusterDir, options.log);
+  if (rival !== undefined) throw inUse(dataDir, rival);
+  await clearSocketLock(options.socketDir);
+  return startPostmaster(options, signal);
+}
+
+async function yieldTo(rival: Rival, dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  if (options.ifRunning !== "attach" || rival.kind === "stranger") throw inUse(dataDir, rival);
+  const over = new AbortController();
+  const limit = AbortSignal.any([over.signal, AbortSignal.timeout(options.startTimeoutMs ?? 120_000)]);
+  const ready = untilReady(clusterDirOf(dataDir), rival.pid, limit);
+  const file = await Promise.race([ready, untilGone(rival.pid, limit)]).finally(() => over.abort());
+  if (file?.socketDir === undefined) return startEmbeddedPostgres(options);
+  return { url: socketUrl(file.socketDir, role, database), pid: rival.pid, attached: true, stop: async () => {} };
+}
+
+function inUse(dataDir: string, rival: Rival): KeyholdError {
+  const holder = rival.kind === "keyhold" ? `process ${rival.owner}` : `PostgreSQL process ${rival.pid}`;
+  return new KeyholdError("DATABASE_UNAVAILABLE", `data folder ${dataDir} is in use by ${holder}`);
+}

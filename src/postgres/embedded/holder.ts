@@ -1,0 +1,46 @@
+import { stat } from "node:fs/promises";
+import { readPidFile } from "./pid-file.ts";
+import { ownerMark } from "./postmaster.ts";
+import type { ProcessInfo } from "./process.ts";
+import { describeProcess } from "./process.ts";
+import { answers } from "./socket.ts";
+
+/** Who holds a cluster, by its `postmaster.pid` and what really runs. */
+export type Holder =
+  /** No one; a `postmaster.pid` that is there names a process that is not this cluster's server. */
+  | { readonly kind: "none" }
+  /** A server whose Keyhold has gone. */
+  | { readonly kind: "orphan"; readonly pid: number }
+  /** A server of the living Keyhold process `owner`. */
+  | { readonly kind: "keyhold"; readonly pid: number; readonly owner: number }
+  /** A server that was not started by Keyhold, or runs in another container where we cannot look. */
+  | { readonly kind: "stranger"; readonly pid: number };
+
+/** Finds out who holds the cluster. Rejects only if its files cannot be read. */
+export async function findHolder(clusterDir: string): Promise<Holder> {
+  const file = await readPidFile(clusterDir);
+  if (file === undefined) return { kind: "none" };
+  const { pid, socketDir } = file;
+  const found = await describeProcess(pid);
+  if (found !== undefined && (await serves(pid, found, clusterDir))) return classify(pid, found);
+  if (socketDir !== undefined && (await answers(socketDir))) return { kind: "stranger", pid };
+  return { kind: "none" };
+}
+
+function classify(pid: number, { parent, command }: ProcessInfo): Holder {
+  const owner = command.split(ownerMark)[1];
+  if (owner === undefined) return { kind: "stranger", pid };
+  return Number.parseInt(owner, 10) === parent ? { kind: "keyhold", pid, owner: parent } : { kind: "orphan", pid };
+}
+
+/** A server works in its data folder, whatever path that goes by. Without /proc its command line must do. */
+function serves(pid: number, { command }: ProcessInfo, clusterDir: string): Promise<boolean> {
+  if (process.platform !== "linux") return Promise.resolve(command.includes(`-D ${clusterDir} `));
+  return worksIn(pid, clusterDir);
+}
+
+/** Whether the folder is the working directory of the process; no, if we may not know (proc(5)). */
+export async function worksIn(pid: number, dir: string): Promise<boolean> {
+  const [theirs, ours] = await Promise.all([stat(`/proc/${pid}/cwd`), stat(dir)]).catch(() => []);
+  return theirs !== undefined && theirs.dev === ours?.dev && theirs.ino === ours.ino;
+}

@@ -1,0 +1,42 @@
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { poll } from "./process.ts";
+
+/** What a postmaster says of itself in `postmaster.pid` (PostgreSQL, src/include/utils/pidfile.h). */
+export interface PidFile {
+  readonly pid: number;
+  /** Absolute folder of its Unix socket; undefined as long as there is none. */
+  readonly socketDir: string | undefined;
+  /** Whether it accepts connections. */
+  readonly ready: boolean;
+}
+
+export function pidFilePath(clusterDir: string): string {
+  return join(clusterDir, "postmaster.pid");
+}
+
+/** Reads the cluster's `postmaster.pid`; undefined if there is none, or none that names a process yet. */
+export async function readPidFile(clusterDir: string): Promise<PidFile | undefined> {
+  const text = await readFile(pidFilePath(clusterDir), "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
+    throw error;
+  });
+  return parsePidFile(text, clusterDir);
+}
+
+/** Lines: 1 pid (negative for a single-user server), 5 socket folder as configured, 8 status, padded. */
+export function parsePidFile(text: string, clusterDir: string): PidFile | undefined {
+  const lines = text.split("\n");
+  const pid = Math.abs(Number(lines[0]));
+  if (!Number.isSafeInteger(pid) || pid === 0) return undefined;
+  const socketDir = lines[4] ? resolve(clusterDir, lines[4]) : undefined;
+  return { pid, socketDir, ready: lines[7]?.trim() === "ready" };
+}
+
+/** Resolves when the postmaster `pid` accepts connections. Rejects when `signal` is aborted. */
+export function untilReady(clusterDir: string, pid: number, signal: AbortSignal): Promise<PidFile> {
+  return poll(async () => {
+    const file = await readPidFile(clusterDir);
+    return file?.pid === pid && file.ready ? file : undefined;
+  }, signal);
+}

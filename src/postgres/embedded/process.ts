@@ -1,0 +1,66 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+
+/** A running process. A zombie counts as gone: it holds no file and no memory any more. */
+export interface ProcessInfo {
+  readonly parent: number;
+  /** Program and arguments, separated by spaces. */
+  readonly command: string;
+}
+
+/** Where the programs of the system are looked for. The owner's environment is never handed down: it holds secrets. */
+export const childEnvironment: NodeJS.ProcessEnv = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  LC_ALL: "C",
+  TZ: "UTC",
+};
+
+const pollMs = 20;
+
+/** What runs under `pid` and is visible from here, or undefined. */
+export function describeProcess(pid: number): Promise<ProcessInfo | undefined> {
+  return (process.platform === "linux" ? fromProc(pid) : fromPs(pid)).catch(() => undefined);
+}
+
+/** proc(5): `pid (comm) state ppid …`, where comm may hold spaces and parentheses. */
+async function fromProc(pid: number): Promise<ProcessInfo | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  if (state === "Z" || state === "X") return undefined;
+  const command = await readFile(`/proc/${pid}/cmdline`, "utf8");
+  return { parent: Number(parent), command: command.replaceAll("\0", " ") };
+}
+
+async function fromPs(pid: number): Promise<ProcessInfo | undefined> {
+  const args = ["-ww", "-o", "ppid=,state=,command=", "-p", String(pid)];
+  const { stdout } = await promisify(execFile)("ps", args, { env: childEnvironment });
+  const [, parent, state, command] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(stdout.trimEnd()) ?? [];
+  if (command === undefined || state?.startsWith("Z")) return undefined;
+  return { parent: Number(parent), command };
+}
+
+/** Resolves as soon as `condition` answers something, looking every 20 ms. Rejects when `signal` is aborted. */
+export async function poll<T>(condition: () => Promise<T | undefined>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    signal.throwIfAborted();
+    const answer = await condition();
+    if (answer !== undefined) return answer;
+    await sleep(pollMs, undefined, { signal });
+  }
+}
+
+/** Resolves when no process runs under `pid`. */
+export async function untilGone(pid: number, signal: AbortSignal): Promise<void> {
+  await poll(async () => ((await describeProcess(pid)) === undefined ? true : undefined), signal);
+}
+
+/** Sends a signal; a process that has gone already is no error. */
+export function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}

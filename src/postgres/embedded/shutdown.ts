@@ -1,0 +1,39 @@
+import type { ChildProcess } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ownAccount } from "./account.ts";
+import { signalProcess } from "./process.ts";
+import { startProgram } from "./program.ts";
+
+/** Fast shutdown, immediate shutdown (PostgreSQL docs, 18.5), and what nothing withstands; with the time each may take. */
+const steps: readonly (readonly [NodeJS.Signals, number])[] = [
+  ["SIGINT", 60_000],
+  ["SIGQUIT", 10_000],
+  ["SIGKILL", 10_000],
+];
+
+/** Stops the postmaster `pid` and resolves when `exited` has, which tells of its end. */
+export async function shutDown(pid: number, exited: Promise<unknown>): Promise<void> {
+  if (await endsWithin(exited, 0)) return;
+  for (const [signal, ms] of steps) {
+    signalProcess(pid, signal);
+    if (await endsWithin(exited, ms)) return;
+  }
+}
+
+async function endsWithin(exited: Promise<unknown>, ms: number): Promise<boolean> {
+  const timer = new AbortController();
+  const late = sleep(ms, false, { signal: timer.signal });
+  return Promise.race([exited.then(() => true), late]).finally(() => timer.abort());
+}
+
+/**
+ * A process that outlives us only to stop the postmaster: it reads from a pipe whose other end we alone hold, so it sees
+ * our end however we end, by SIGKILL too. To be killed once the postmaster has gone.
+ */
+export function startWatchdog(pid: number): ChildProcess {
+  const command = ["sh", "-c", 'read -r _; kill -INT "$1"', "keyhold-watchdog", String(pid)];
+  const child = startProgram(ownAccount, command, ["pipe", "ignore", "ignore"]);
+  child.on("error", () => {});
+  child.stdin?.on("error", () => {});
+  return child;
+}

@@ -1,0 +1,156 @@
+import { readFile } from "node:fs/promises";
+import type { FastifyBaseLogger } from "fastify";
+import type { ApiContext } from "./api/handler.ts";
+import { implement } from "./api/implementations.ts";
+import { adminTokens } from "./auth/admin-token.ts";
+import { createGuard, type Guard } from "./auth/guard.ts";
+import { oidcTokens } from "./auth/oidc.ts";
+import type { AuthMethod, Config } from "./config.ts";
+import { classify } from "./credential/kinds.ts";
+import { type Foundation, openFoundation } from "./foundation.ts";
+import { createFindKeys } from "./postgres/find-keys.ts";
+import { SIGNING_KEYS_CHANNEL } from "./postgres/signing-key-store.ts";
+import { createTouchKeys } from "./postgres/touch-keys.ts";
+import { createSigning, type Signing } from "./signing/signing.ts";
+import { createOidcVerifier } from "./token/oidc/verifier.ts";
+import type { Checks } from "./transport/health.ts";
+import { createServer } from "./transport/server.ts";
+import type { VerifyContext } from "./verify/context.ts";
+import { createLastUsed, type LastUsed } from "./verify/last-used.ts";
+import { verify, verifyAll } from "./verify/verify.ts";
+
+/** A running server. */
+export interface Service {
+  /** Where it listens, such as `http://127.0.0.1:4420`. */
+  readonly url: string;
+  /** Stops accepting, finishes what is under way, and lets go of the database. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds. */
+const LAST_USED_INTERVAL = 5_000;
+const SIGNING_KEYS_INTERVAL = 30_000;
+const READINESS_TIMEOUT = 2_000;
+
+/** Opens everything that the configuration asks for and serves it. All the wiring is here. */
+export async function startService(config: Config, logger: FastifyBaseLogger): Promise<Service> {
+  const foundation = await openFoundation(config, { log: databaseLog(logger), ifRunning: "refuse" });
+  if (foundation.migrated.length > 0) logger.info({ migrations: foundation.migrated }, "schema brought up to date");
+  try {
+    return await serve(config, foundation, logger);
+  } catch (error) {
+    await foundation.close();
+    throw error;
+  }
+}
+
+async function serve(config: Config, foundation: Foundation, logger: FastifyBaseLogger): Promise<Service> {
+  const signing = await createSigning(foundation.signing);
+  const lastUsed = createLastUsed(createTouchKeys(foundation.sql), foundation.keys.clock);
+  const api = createApi(config, foundation, signing, lastUsed, logger);
+  const fastify = await createServer({
+    implementations: implement(api),
+    guard: configuredGuard(config, foundation, api),
+    checkReadiness: () => checkReadiness(foundation, signing),
+    logger,
+    certificate: config.tls === null ? undefined : await readCertificate(config.tls),
+    corsOrigins: config.corsOrigins,
+  });
+  const stopWork = await startBackgroundWork(foundation, signing, lastUsed, logger);
+  const close = async () => {
+    await fastify.close();
+    await stopWork();
+    await foundation.close();
+  };
+  try {
+    const url = await fastify.listen({ host: config.host, port: config.port });
+    announce(config, url, logger);
+    return { url, close };
+  } catch (error) {
+    await stopWork();
+    throw error;
+  }
+}
+
+function createApi(
+  config: Config,
+  { sql, keys, rings, shapes }: Foundation,
+  signing: Signing,
+  lastUsed: LastUsed,
+  logger: FastifyBaseLogger,
+): ApiContext {
+  const { clock, random } = keys;
+  const { issuer } = config;
+  const context: VerifyContext = {
+    findKeys: createFindKeys(sql),
+    clock,
+    shapes,
+    issuer,
+    rings,
+    publicKey: signing.publicKey,
+    onValid: lastUsed.note,
+    onFault: (error) => logger.error({ err: error }, "a verdict could not be reached"),
+  };
+  return {
+    keys,
+    derive: { clock, random, issuer, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
+    issuer,
+    verify: (credential) => verify(context, credential),
+    verifyAll: (credentials) => verifyAll(context, credentials),
+    jwks: signing.jwks,
+  };
+}
+
+function configuredGuard(config: Config, { keys, shapes }: Foundation, api: ApiContext): Guard {
+  const isAdminToken = (credential: string) => classify(credential, shapes).type === "ISSUED_API_KEY";
+  const authenticators = config.auth.flatMap((method) => {
+    if (method === "admin-token") return adminTokens(isAdminToken, api.verify);
+    if (method === "oidc" && config.oidc !== null) return oidcTokens(createOidcVerifier({ ...config.oidc, clock: keys.clock }));
+    return [];
+  });
+  const open: readonly AuthMethod[] = config.auth;
+  return createGuard({ authenticators, allowUnauthenticated: open.length === 0 || open.includes("none") });
+}
+
+async function checkReadiness({ sql }: Foundation, signing: Signing): Promise<Checks> {
+  const answer = sql`SELECT 1`.then(
+    () => true,
+    () => false,
+  );
+  const late = new Promise<boolean>((resolve) => setTimeout(resolve, READINESS_TIMEOUT, false).unref());
+  return { database: await Promise.race([answer, late]), signing_keys: signing.jwks().keys.length > 0 };
+}
+
+async function readCertificate({ certFile, keyFile }: NonNullable<Config["tls"]>) {
+  const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
+  return { cert, key };
+}
+
+/** Signing keys are read again when the database says so, and now and then in case it could not. */
+async function startBackgroundWork({ sql }: Foundation, signing: Signing, lastUsed: LastUsed, logger: FastifyBaseLogger) {
+  const logged = (what: string, work: () => Promise<void>) => () => void work().catch((err) => logger.warn({ err }, what));
+  const reload = logged("signing keys could not be read again", signing.reload);
+  const flush = logged("last used times could not be written", lastUsed.flush);
+  const subscription = await sql.listen(SIGNING_KEYS_CHANNEL, reload, reload);
+  const timers = [setInterval(reload, SIGNING_KEYS_INTERVAL), setInterval(flush, LAST_USED_INTERVAL)];
+  return async () => {
+    for (const timer of timers) clearInterval(timer);
+    await subscription.unlisten().catch(() => undefined);
+    await lastUsed.flush().catch((err) => logger.warn({ err }, "last used times could not be written"));
+  };
+}
+
+function announce({ auth }: Config, url: string, logger: FastifyBaseLogger): void {
+  logger.info({ url, auth }, `Keyhold is listening on ${url}`);
+  if (auth.length === 0) {
+    logger.warn("KEYHOLD_AUTH is not set: everyone on this machine may do everything, and no other machine can connect");
+  } else if (auth.includes("none")) {
+    logger.warn("KEYHOLD_AUTH has none: everyone who reaches this address may do everything");
+  }
+}
+
+/** PostgreSQL's own lines: what is ordinary to it is detail to us. */
+function databaseLog(logger: FastifyBaseLogger) {
+  const log = logger.child({ from: "postgres" });
+  return (level: "info" | "warn" | "error", message: string) => log[level === "info" ? "debug" : level](message);
+}

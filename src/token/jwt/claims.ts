@@ -1,0 +1,100 @@
+import { invalidArgument } from "../../errors.ts";
+import type { JsonObject } from "../../lib/json.ts";
+
+/**
+ * The claims of a token of ours that are not custom. `iss` to `jti` are those of RFC 7519 §4.1, `scope` is that of
+ * RFC 8693 §4.2. We write no `aud` and no `nbf`: a token with such a restriction is refused, not the restriction ignored.
+ */
+export interface OurClaims {
+  readonly iss: string;
+  /** The actor. */
+  readonly sub: string;
+  readonly aud?: undefined;
+  readonly exp: number;
+  readonly nbf?: undefined;
+  readonly iat: number;
+  readonly jti: string;
+  /** Separated by single spaces; empty for no scope. */
+  readonly scope: string;
+  readonly key_id: string;
+  /** The `jti` of the token that this one was derived from. */
+  readonly parent_id?: string | undefined;
+  /** Version of the key's secret at derivation: the token goes when that secret is rotated away. */
+  readonly secret_version: number;
+}
+
+/** What each of these claims must be. Its names are those that no custom claim may have. */
+const CLAIMS: { readonly [K in keyof OurClaims]-?: (value: unknown) => value is OurClaims[K] } = {
+  iss: isText,
+  sub: isText,
+  aud: isAbsent,
+  exp: isNumericDate,
+  nbf: isAbsent,
+  iat: isNumericDate,
+  jti: isText,
+  scope: isScopeList,
+  key_id: isText,
+  parent_id: isTextOrAbsent,
+  secret_version: isVersion,
+};
+
+/** The names that custom claims may not have, for they are the service's own. */
+export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(CLAIMS));
+
+/** The last second that a `Date` can tell (ECMA-262 §21.4.1.1). */
+const MAX_NUMERIC_DATE = 8_640_000_000_000;
+
+/** As RFC 6749 §3.3, and with `"` and `\`, which a scope of ours may hold (contract §3). */
+const SCOPE = /^[\x21-\x7e]+$/;
+
+/** Throws `INVALID_ARGUMENT` naming `<field>.<claim>` if a custom claim has a reserved name. */
+export function checkCustomClaims(claims: JsonObject, field = "custom_claims"): void {
+  const reserved = Object.keys(claims).find((name) => RESERVED_CLAIMS.has(name));
+  if (reserved !== undefined) throw invalidArgument(`${field}.${reserved}`, "is a reserved claim");
+}
+
+/** The first of our claims that is missing or not what it must be; undefined if the claims set is one of ours. */
+export function faultyClaim(set: JsonObject): string | undefined {
+  return Object.entries(CLAIMS).find(([name, isGood]) => !isGood(set[name]))?.[0];
+}
+
+export function isOurs(set: JsonObject): set is JsonObject & OurClaims {
+  return faultyClaim(set) === undefined;
+}
+
+export function customClaims(set: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(set).filter(([name]) => !RESERVED_CLAIMS.has(name)));
+}
+
+/** Seconds since the epoch (RFC 7519 §2, NumericDate), rounded down so that no token ends after the time it was given. */
+export function numericDate(time: number): number {
+  return Math.floor(time / 1000);
+}
+
+export function splitScopes(scope: string): string[] {
+  return scope === "" ? [] : scope.split(" ");
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function isAbsent(value: unknown): value is undefined {
+  return value === undefined;
+}
+
+function isTextOrAbsent(value: unknown): value is string | undefined {
+  return isAbsent(value) || isText(value);
+}
+
+function isNumericDate(value: unknown): value is number {
+  return isVersion(value) && value <= MAX_NUMERIC_DATE;
+}
+
+function isVersion(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isScopeList(value: unknown): value is string {
+  return typeof value === "string" && splitScopes(value).every((scope) => SCOPE.test(scope));
+}

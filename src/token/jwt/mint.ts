@@ -1,0 +1,72 @@
+import type { KeyObject } from "node:crypto";
+import type { JsonObject } from "../../lib/json.ts";
+import { EDDSA } from "./algorithms.ts";
+import { checkCustomClaims, faultyClaim, numericDate } from "./claims.ts";
+import { encodeCompact } from "./compact.ts";
+
+/** What a JWT says. Times are milliseconds since the epoch. */
+export interface JwtContent {
+  readonly issuer: string;
+  /** The actor, claim `sub`. */
+  readonly subject: string;
+  /** Claim `jti`. */
+  readonly tokenId: string;
+  readonly issueTime: number;
+  /** When the token shall end; it ends at the whole second before, if this is none. */
+  readonly expireTime: number;
+  readonly scopes: readonly string[];
+  /** The key whose token it is. */
+  readonly keyId: string;
+  readonly secretVersion: number;
+  /** `tokenId` of the token that this one is derived from, if it is not derived from a key. */
+  readonly parentId?: string | undefined;
+  /** Custom claims, at the top level beside ours. */
+  readonly claims: JsonObject;
+}
+
+export interface MintInput extends JwtContent {
+  readonly signingKey: { readonly kid: string; readonly privateKey: KeyObject };
+}
+
+export interface MintedJwt {
+  /** JWS Compact Serialization (RFC 7515 §7.1). */
+  readonly token: string;
+  /** The whole second that the token says it ends at, in milliseconds: what to tell the caller. */
+  readonly expireTime: number;
+}
+
+/**
+ * Signs a JWT (RFC 7519) with EdDSA. Throws `INVALID_ARGUMENT` on a custom claim with a reserved name, and `RangeError`
+ * if the rest would make a token that `verifyJwt` does not read back, which is a fault of the caller.
+ */
+export function mintJwt({ signingKey, ...content }: MintInput): MintedJwt {
+  checkCustomClaims(content.claims);
+  const claims = toClaims(content);
+  const header = { alg: EDDSA.alg, typ: "JWT", kid: signingKey.kid };
+  const token = encodeCompact(header, claims, (data) => EDDSA.sign(data, signingKey.privateKey));
+  return { token, expireTime: numericDate(content.expireTime) * 1000 };
+}
+
+function toClaims(content: JwtContent): JsonObject {
+  const set: JsonObject = {
+    iss: content.issuer,
+    sub: content.subject,
+    jti: content.tokenId,
+    iat: numericDate(content.issueTime),
+    exp: numericDate(content.expireTime),
+    scope: joinScopes(content.scopes),
+    key_id: content.keyId,
+    secret_version: content.secretVersion,
+    ...(content.parentId === undefined ? {} : { parent_id: content.parentId }),
+    ...content.claims,
+  };
+  const faulty = faultyClaim(set);
+  if (faulty !== undefined) throw new RangeError(`the claim ${faulty} is not what it must be`);
+  return set;
+}
+
+/** One scope with a space in it would be read back as two. */
+function joinScopes(scopes: readonly string[]): string {
+  if (scopes.some((scope) => scope === "" || scope.includes(" "))) throw new RangeError("a scope has no spaces");
+  return scopes.join(" ");
+}

@@ -1,0 +1,74 @@
+import { type JsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
+import { equalJson } from "./equal-json.ts";
+import { formatRfc3339, parseRfc3339 } from "./rfc3339.ts";
+
+/** What a macaroon gives its holder. */
+export interface Grant {
+  /** Milliseconds since the epoch. The grant ends as this time begins. */
+  readonly expireTime: number;
+  readonly scopes: readonly string[];
+  readonly claims: JsonObject;
+}
+
+/** A kind of first-party caveat: a text that begins with `prefix` and goes on with a value. */
+export interface CaveatKind<V> {
+  readonly prefix: string;
+  format(value: V): string;
+  parse(text: string): V | undefined;
+  /** The grant under this condition, never wider than it was; undefined if the condition is not met. */
+  restrict(grant: Grant, value: V): Grant | undefined;
+}
+
+const SCOPE = /^[\x21-\x7e]+$/;
+/** Without white space, so that the first ` = ` ends it. */
+const CLAIM_NAME = /^[^\s\p{Cc}\p{Cs}]+$/u;
+const CLAIM_EQUALS = " = ";
+
+/** `time < 2026-01-02T03:04:05Z` */
+export const time: CaveatKind<number> = {
+  prefix: "time < ",
+  format: formatRfc3339,
+  parse: parseRfc3339,
+  restrict: (grant, limit) => ({ ...grant, expireTime: Math.min(grant.expireTime, limit) }),
+};
+
+/** `scope = orders.read orders.write`, single spaces between; an empty list is no scope at all. */
+export const scope: CaveatKind<readonly string[]> = {
+  prefix: "scope = ",
+  format: (scopes) => scopes.join(" "),
+  parse: (text) => (text === "" ? [] : parseScopes(text.split(" "))),
+  restrict: (grant, scopes) => ({ ...grant, scopes: grant.scopes.filter((granted) => scopes.includes(granted)) }),
+};
+
+/** `claim team = "blue"`. Any holder can append one, so in `restrict` it demands a claim of the server and never makes one. */
+export const claim: CaveatKind<readonly [name: string, value: JsonValue]> = {
+  prefix: "claim ",
+  format: ([name, value]) => name + CLAIM_EQUALS + JSON.stringify(value),
+  parse: parseClaim,
+  restrict: (grant, [name, value]) => (hasClaim(grant.claims, name, value) ? grant : undefined),
+};
+
+export function isScope(text: string): boolean {
+  return SCOPE.test(text);
+}
+
+/** Whether a caveat can carry a claim of this name. */
+export function isClaimName(name: string): boolean {
+  return CLAIM_NAME.test(name);
+}
+
+function parseScopes(scopes: readonly string[]): readonly string[] | undefined {
+  return scopes.every(isScope) ? scopes : undefined;
+}
+
+function parseClaim(text: string): readonly [string, JsonValue] | undefined {
+  const end = text.indexOf(CLAIM_EQUALS);
+  if (end < 0 || !isClaimName(text.slice(0, end))) return undefined;
+  const value = parseJson(text.slice(end + CLAIM_EQUALS.length));
+  return value === undefined ? undefined : [text.slice(0, end), value];
+}
+
+function hasClaim(claims: JsonObject, name: string, value: JsonValue): boolean {
+  const minted = Object.hasOwn(claims, name) ? claims[name] : undefined;
+  return minted !== undefined && equalJson(minted, value);
+}

@@ -1,0 +1,52 @@
+import { type CaveatKind, claim, type Grant, scope, time } from "./caveat-kinds.ts";
+import { decodeUtf8 } from "./utf8.ts";
+
+interface Restriction {
+  readonly prefix: string;
+  restrict(grant: Grant, text: string): Grant | undefined;
+}
+
+/** Every caveat that a holder may append. */
+const RESTRICTIONS: readonly Restriction[] = [restriction(time), restriction(scope), restriction(claim)];
+
+/** The caveats that the server mints for a grant, in their order: time, scope, and one for each claim. */
+export function formatGrant(grant: Grant): Uint8Array[] {
+  const claims = Object.entries(grant.claims).map((entry) => print(claim, entry));
+  return [print(time, grant.expireTime), print(scope, grant.scopes), ...claims].map((text) =>
+    Buffer.from(text, "utf8"),
+  );
+}
+
+/** The inverse of `formatGrant`. Undefined for other caveats, another order, or a claim made twice. */
+export function parseGrant(conditions: readonly Uint8Array[]): Grant | undefined {
+  const [timeText, scopeText, ...claimTexts] = conditions.map(decodeUtf8);
+  const expireTime = parse(time, timeText);
+  const scopes = parse(scope, scopeText);
+  const entries = claimTexts.map((text) => parse(claim, text)).filter((entry) => entry !== undefined);
+  const claims = Object.fromEntries(entries);
+  if (expireTime === undefined || scopes === undefined) return undefined;
+  return Object.keys(claims).length === claimTexts.length ? { expireTime, scopes, claims } : undefined;
+}
+
+/** What a holder's caveat leaves of a grant: nothing (undefined) if the caveat is unknown, malformed or not met. */
+export function restrictGrant(grant: Grant, condition: Uint8Array): Grant | undefined {
+  const text = decodeUtf8(condition);
+  const row = RESTRICTIONS.find(({ prefix }) => text?.startsWith(prefix));
+  return text === undefined ? undefined : row?.restrict(grant, text);
+}
+
+function restriction<V>(kind: CaveatKind<V>): Restriction {
+  const restrict = (grant: Grant, text: string) => {
+    const value = parse(kind, text);
+    return value === undefined ? undefined : kind.restrict(grant, value);
+  };
+  return { prefix: kind.prefix, restrict };
+}
+
+function print<V>(kind: CaveatKind<V>, value: V): string {
+  return kind.prefix + kind.format(value);
+}
+
+function parse<V>(kind: CaveatKind<V>, text: string | undefined): V | undefined {
+  return text?.startsWith(kind.prefix) ? kind.parse(text.slice(kind.prefix.length)) : undefined;
+}

@@ -1,0 +1,76 @@
+import { invalidArgument } from "../../errors.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import type { ServerKey } from "../../lib/server-keys.ts";
+import { type Grant, isClaimName, isScope } from "./caveat-kinds.ts";
+import { chainSignature } from "./chain.ts";
+import { MACAROON_MAX_TEXT_LENGTH } from "./format.ts";
+import { formatGrant } from "./grant.ts";
+import { formatIdentifier, type MacaroonIdentifier, parseIdentifier } from "./identifier.ts";
+import { formatMacaroon } from "./text.ts";
+
+/** What a macaroon says. Times are milliseconds since the epoch. */
+export interface MacaroonContent extends Grant {
+  /** The location of the macaroon. */
+  readonly issuer: string;
+  readonly tokenId: string;
+  /** Rounded down to the second. */
+  readonly issueTime: number;
+  /** The API key whose token it is: a UUID in lower case. */
+  readonly keyId: string;
+  readonly secretVersion: number;
+  /** `tokenId` of the token that this one is derived from, if it is not derived from a key. */
+  readonly parentId?: string | undefined;
+}
+
+export interface MacaroonInput extends MacaroonContent {
+  /** The current key of the ring "macaroon-root". */
+  readonly rootKey: ServerKey;
+}
+
+export interface MintedMacaroon {
+  /** The text form, see `text.ts`. */
+  readonly token: string;
+  /** As asked for: a macaroon tells milliseconds. */
+  readonly expireTime: number;
+}
+
+/** Leaves a holder room for caveats of his own below `MACAROON_MAX_CAVEATS`. */
+export const MACAROON_MAX_CLAIMS = 64;
+
+/**
+ * Mints a macaroon. Throws `INVALID_ARGUMENT` naming `custom_claims` or `scopes` if they do not go into a macaroon, and
+ * `RangeError` if the rest would make one that `verifyMacaroon` does not read back, which is a fault of the caller.
+ */
+export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedMacaroon {
+  checkClaims(content.claims);
+  if (!content.scopes.every(isScope)) throw new RangeError("a scope is visible ASCII without spaces");
+  const conditions = formatGrant(content);
+  const identifier = makeIdentifier({ ...content, rootKeyId: rootKey.id, mintedCaveats: conditions.length });
+  const signature = chainSignature(rootKey.secret, identifier, conditions);
+  const caveats = conditions.map((condition) => ({ identifier: condition, thirdParty: undefined }));
+  const token = formatMacaroon({ location: content.issuer, identifier, caveats, signature });
+  if (token.length > MACAROON_MAX_TEXT_LENGTH) {
+    throw invalidArgument("scopes", `with the claims make a macaroon of over ${MACAROON_MAX_TEXT_LENGTH} characters`);
+  }
+  return { token, expireTime: content.expireTime };
+}
+
+function makeIdentifier(content: MacaroonIdentifier): Uint8Array {
+  const identifier = formatIdentifier(content);
+  if (parseIdentifier(identifier) === undefined) throw new RangeError("an id or number of the macaroon is malformed");
+  return identifier;
+}
+
+function checkClaims(claims: JsonObject): void {
+  const names = Object.keys(claims);
+  if (names.length > MACAROON_MAX_CLAIMS) {
+    throw invalidArgument("custom_claims", `a macaroon has at most ${MACAROON_MAX_CLAIMS} claims`);
+  }
+  const bad = names.find((name) => !isClaimName(name));
+  if (bad !== undefined) {
+    throw invalidArgument(
+      "custom_claims",
+      `${JSON.stringify(bad)}: in a macaroon, a name has no white space and is not empty`,
+    );
+  }
+}

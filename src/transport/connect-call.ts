@@ -1,0 +1,34 @@
+import { createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { FastifyRequest } from "fastify";
+import type { Call, CallLog } from "../api/rpc.ts";
+import { RequestLog } from "./request-log.ts";
+
+/** Where the Fastify request of a call is found in its context. */
+export const requestKey = createContextKey<FastifyRequest | undefined>(undefined);
+
+/** No request is missing behind Fastify; a call without one has nothing to log to. */
+const silent: CallLog = { add: () => {}, fault: () => {} };
+
+/** The call as an RPC sees it, over Connect, gRPC and gRPC-Web. */
+export class ConnectCall implements Call {
+  readonly #context: HandlerContext;
+  readonly log: CallLog;
+
+  constructor(context: HandlerContext) {
+    this.#context = context;
+    const request = context.values.get(requestKey);
+    this.log = request === undefined ? silent : new RequestLog(request);
+  }
+
+  header(name: string): string | undefined {
+    return this.#context.requestHeader.get(name) ?? undefined;
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#context.responseHeader.set(name, value);
+  }
+
+  get signal(): AbortSignal {
+    return this.#context.signal;
+  }
+}

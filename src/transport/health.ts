@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { FastifyInstance } from "fastify";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
+import type { Implementation } from "../api/implementations.ts";
+import type { StreamingRpc } from "./connect.ts";
+
+/** What the service needs to serve, by name, and whether each works. */
+export type Checks = Readonly<Record<string, boolean>>;
+
+export type CheckReadiness = () => Promise<Checks>;
+
+/** Liveness and readiness over plain HTTP (endpoints 17 and 18). */
+export function registerHealth(fastify: FastifyInstance, checkReadiness: CheckReadiness): void {
+  fastify.get("/health/alive", async (_request, reply) => reply.header("cache-control", "no-store").send({ status: "ok" }));
+  fastify.get("/health/ready", async (_request, reply) => {
+    const checks = await checkReadiness();
+    const ready = isReady(checks);
+    return reply
+      .code(ready ? 200 : 503)
+      .header("cache-control", "no-store")
+      .send({ status: ready ? "ok" : "unavailable", checks: named(checks) });
+  });
+}
+
+function isReady(checks: Checks): boolean {
+  return Object.values(checks).every(Boolean);
+}
+
+function named(checks: Checks): Record<string, string> {
+  return Object.fromEntries(Object.entries(checks).map(([name, works]) => [name, works ? "ok" : "unavailable"]));
+}
+
+/** How often a watcher looks, in milliseconds. */
+const WATCH_INTERVAL = 1000;
+
+const MAX_REQUEST_BYTES = 4096;
+
+/** The standard gRPC health service (grpc.health.v1): the empty name is the whole server; all services share its readiness. */
+export function createHealth(services: readonly DescService[], checkReadiness: CheckReadiness) {
+  const known = new Set(["", ...services.map(({ typeName }) => typeName)]);
+  const statusNow = async () => (isReady(await checkReadiness()) ? Status.SERVING : Status.NOT_SERVING);
+  const check: Implementation<typeof Health.method.check> = {
+    method: Health.method.check,
+    maxRequestBytes: MAX_REQUEST_BYTES,
+    handler: async ({ service }) => {
+      if (!known.has(service)) throw new ConnectError(`unknown service ${JSON.stringify(service)}`, Code.NotFound);
+      return { status: await statusNow() };
+    },
+  };
+  const watch: StreamingRpc<typeof Health.method.watch> = {
+    method: Health.method.watch,
+    serve: ({ service }, { signal }) =>
+      known.has(service) ? changes(statusNow, signal) : changes(async () => Status.SERVICE_UNKNOWN, signal),
+  };
+  return { check, watch };
+}
+
+/** The status, and again whenever it has changed, until the caller leaves or the server stops. */
+async function* changes(statusNow: () => Promise<Status>, signal: AbortSignal) {
+  let last: Status | undefined;
+  while (!signal.aborted) {
+    const status = await statusNow();
+    if (status !== last) yield { status };
+    last = status;
+    await sleep(WATCH_INTERVAL, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,85 @@
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type Http2Stream,
+  type ServerHttp2Session,
+} from "node:http2";
+import type { Socket } from "node:net";
+import type { PortLimits } from "./limits.ts";
+
+export interface Http2 {
+  /** Serves a socket whose client speaks HTTP/2; the preface is still to be read from it. */
+  serve(socket: Socket): void;
+  /**
+   * Sends GOAWAY on every session and closes it when its streams are done. A request that crosses the GOAWAY is above the last
+   * stream it names: the client knows that it was not served and may send it again (RFC 9113 §6.8).
+   */
+  drain(): void;
+}
+
+/**
+ * The HTTP/2 side: Node's own server, which listens nowhere and is handed its sockets. Floods of resets, settings, pings and
+ * invalid frames are refused by the defaults of Node and nghttp2.
+ */
+export function createHttp2(
+  limits: PortLimits,
+  onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void,
+): Http2 {
+  const server = createServer({ settings: settingsOf(limits) }, onRequest);
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("stream", (stream) => limitRequest(stream, limits.requestTimeout));
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+    session.setLocalWindowSize(RECEIVE_WINDOW);
+    limitRest(session, limits.sessionTimeout);
+  });
+  return {
+    serve: (socket) => serve(server, socket, limits.sniffTimeout),
+    drain() {
+      // RFC 9113 also has a longer way: a first GOAWAY that refuses nothing, the real one a round trip later. Node cannot go
+      // it: once GOAWAY is sent and no stream is open, it reads no more of the session.
+      for (const session of sessions) session.close();
+    },
+  };
+}
+
+/** Bytes a client may send ahead. The protocol's 64 KiB would slow a bulk import from afar to that much a round trip. */
+const RECEIVE_WINDOW = 1_048_576;
+
+function settingsOf(limits: PortLimits) {
+  return {
+    maxConcurrentStreams: limits.maxConcurrentStreams,
+    maxHeaderListSize: limits.maxHeaderBytes,
+    initialWindowSize: RECEIVE_WINDOW,
+    enablePush: false,
+  };
+}
+
+function serve(server: Http2Server, socket: Socket, lingerTimeout: number): void {
+  // The HTTP/1.1 server accepts sockets that outlive the client's FIN; an HTTP/2 session on one would never notice it.
+  socket.allowHalfOpen = false;
+  // A session that has closed waits for the client's FIN, and no timer of Node's watches that.
+  socket.once("finish", () => {
+    const linger = setTimeout(() => socket.destroy(), lingerTimeout);
+    socket.once("close", () => clearTimeout(linger));
+  });
+  server.emit("connection", socket);
+}
+
+/** Node's `requestTimeout` for a stream: its body must be complete in time. */
+function limitRequest(stream: Http2Stream, timeout: number): void {
+  if (stream.endAfterHeaders) return;
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
+  stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+}
+
+function limitRest(session: ServerHttp2Session, timeout: number): void {
+  session.setTimeout(timeout, () => {
+    session.close();
+    session.setTimeout(timeout, () => session.destroy());
+  });
+}

@@ -1,0 +1,35 @@
+import type { Socket } from "node:net";
+
+export type Protocol = "http1" | "http2";
+
+/** What every HTTP/2 client sends first (RFC 9113 §3.4). No HTTP/1 request has these bytes: PRI is reserved for it. */
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+/** The protocol that a connection's first bytes speak; `undefined` while they are but a part of the HTTP/2 preface. */
+export function protocolOf(head: Uint8Array): Protocol | undefined {
+  const length = Math.min(head.length, PREFACE.length);
+  for (let i = 0; i < length; i++) {
+    if (head[i] !== PREFACE[i]) return "http1";
+  }
+  return length === PREFACE.length ? "http2" : undefined;
+}
+
+/**
+ * Reads the first bytes of `socket` until they tell the protocol, puts them back and calls `decided`. A socket that ends
+ * before is destroyed. Nothing is put back earlier: a socket is readable again at once, and a half preface would spin.
+ */
+export function sniff(socket: Socket, decided: (protocol: Protocol) => void): void {
+  let head: Buffer = Buffer.alloc(0);
+  const read = () => {
+    const chunk: Buffer | null = socket.read();
+    if (chunk === null) return;
+    head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
+    const protocol = protocolOf(head);
+    if (protocol === undefined) return;
+    socket.off("readable", read).off("end", abandon).off("error", abandon);
+    socket.unshift(head);
+    decided(protocol);
+  };
+  const abandon = () => socket.destroy();
+  socket.on("readable", read).on("end", abandon).on("error", abandon);
+}

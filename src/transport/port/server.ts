@@ -1,0 +1,114 @@
+import { type RequestListener, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Certificate, createPlainEntry, type Decided, destroy, type Entry } from "./entry.ts";
+import { createHttp2, type Http2 } from "./http2.ts";
+import type { PortLimits } from "./limits.ts";
+import { OpenResponses } from "./responses.ts";
+import { createTlsEntry } from "./tls.ts";
+
+/**
+ * Node's HTTP/1.1 server with an entry in front, which hands the connections that speak HTTP/2 to a second server. Both call
+ * the same listener. It is an `http.Server` because that alone watches slow requests and idle connections.
+ */
+export class PortServer extends Server {
+  readonly #closeTimeout: number;
+  readonly #sockets = new Set<Socket>();
+  readonly #responses = new OpenResponses(() => this.#responseClosed());
+  readonly #http2: Http2;
+  readonly #entry: Entry;
+  #closing = false;
+
+  /** Throws Node's error if the certificate or a limit cannot be used. */
+  constructor(limits: PortLimits, certificate: Certificate | undefined, listener: RequestListener) {
+    super(http1Options(limits));
+    this.timeout = limits.inactivityTimeout;
+    this.#closeTimeout = limits.closeTimeout;
+    const serveHttp1 = takeConnectionListener(this);
+    this.#http2 = createHttp2(limits, (request, response) => this.emit("request", request, response));
+    const serve = { http1: serveHttp1, http2: this.#http2.serve };
+    this.#entry = createEntry(limits, certificate, (socket, protocol) => serve[protocol](socket));
+    this.on("connection", (socket) => this.#accept(socket));
+    this.on("request", (_, response) => this.#track(response));
+    this.on("request", listener);
+  }
+
+  /**
+   * Closes without loss: takes no new connection, drops those that have not said a word, sends GOAWAY to HTTP/2 clients and
+   * lets what is under way finish. `closeTimeout` later it destroys what is left. `callback` is called at the end.
+   */
+  override close(callback?: (error?: Error) => void): this {
+    if (this.listening) this.#drain();
+    return super.close(callback);
+  }
+
+  /** As in Node, but for one thing: Node also destroys a connection that is still sending the end of a large response. */
+  override closeIdleConnections(): void {
+    if (!this.#responses.flushing()) super.closeIdleConnections();
+  }
+
+  /** Destroys every connection of either protocol. */
+  override closeAllConnections(): void {
+    this.#sockets.forEach(destroy);
+  }
+
+  /** Of use with TLS alone: takes a certificate for the handshakes from now on. */
+  setCertificate(certificate: Certificate): void {
+    this.#entry.setCertificate?.(certificate);
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    this.#entry.accept(socket);
+  }
+
+  #track(response: ServerResponse): void {
+    // HTTP/2 comes by here too; its sessions keep account of themselves.
+    if (!(response instanceof ServerResponse)) return;
+    if (this.#closing) response.shouldKeepAlive = false;
+    this.#responses.add(response);
+  }
+
+  #drain(): void {
+    this.#closing = true;
+    this.#entry.drop();
+    this.#responses.makeLast();
+    this.#http2.drain();
+    const deadline = setTimeout(() => this.closeAllConnections(), this.#closeTimeout);
+    this.once("close", () => {
+      clearTimeout(deadline);
+      this.#closing = false;
+    });
+  }
+
+  /** Node closes idle connections when `close()` is called and not those that come to rest later. */
+  #responseClosed(): void {
+    if (this.#closing) this.closeIdleConnections();
+  }
+}
+
+function http1Options(limits: PortLimits) {
+  const { headersTimeout, requestTimeout, keepAliveTimeout, maxHeaderBytes } = limits;
+  // Node looks at slow requests this often, so one may be late by half the time it has for its header.
+  const connectionsCheckingInterval = Math.ceil(headersTimeout / 2);
+  return {
+    headersTimeout,
+    requestTimeout,
+    keepAliveTimeout,
+    connectionsCheckingInterval,
+    maxHeaderSize: maxHeaderBytes,
+  };
+}
+
+/** Node's own HTTP/1.1 for a socket. `http.Server` registers it as its first listener and offers no other way to it. */
+function takeConnectionListener(server: Server): (socket: Socket) => void {
+  const [listener] = server.listeners("connection");
+  if (listener === undefined) throw new Error("http.Server has no connection listener");
+  server.removeAllListeners("connection");
+  return (socket) => listener.call(server, socket);
+}
+
+function createEntry(limits: PortLimits, certificate: Certificate | undefined, decided: Decided): Entry {
+  if (certificate === undefined) return createPlainEntry(limits.sniffTimeout, decided);
+  return createTlsEntry(certificate, limits.sniffTimeout, decided);
+}

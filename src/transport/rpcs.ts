@@ -1,0 +1,46 @@
+import { create, type Message } from "@bufbuild/protobuf";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { toConnectError } from "../api/errors.ts";
+import type { Implementation } from "../api/implementations.ts";
+import type { Call, Rpc } from "../api/rpc.ts";
+import { requireValid } from "../api/validation.ts";
+import { authorityOf } from "../auth/caller.ts";
+import type { Guard } from "../auth/guard.ts";
+
+/** Faults of ours or of what we stand on: for the log with their cause. The other codes are the caller's affair. */
+const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
+
+/** Puts the guard and the rules of the protos in front of an implementation, and the table of errors behind it. */
+export function createRpc(implementation: Implementation, guard: Guard): Rpc {
+  const { method, maxRequestBytes } = implementation;
+  return {
+    method,
+    maxRequestBytes,
+    invoke: async (request, call) => {
+      call.log.add({ rpc: `${method.parent.typeName}/${method.name}` });
+      try {
+        return await answer(implementation, guard, request, call);
+      } catch (error) {
+        throw report(toConnectError(error), call);
+      }
+    },
+  };
+}
+
+async function answer(
+  { method, handler }: Implementation,
+  guard: Guard,
+  request: Message,
+  call: Call,
+): Promise<Message> {
+  const caller = await guard(method, (name) => call.header(name));
+  call.log.add({ caller: `${caller.method}:${caller.subject}` });
+  requireValid(method.input, request);
+  return create(method.output, await handler(request, { call, authority: authorityOf(caller) }));
+}
+
+function report(error: ConnectError, { log }: Call): ConnectError {
+  log.add({ code: Code[error.code] });
+  if (FAULTS.has(error.code)) log.fault(error.cause ?? error);
+  return error;
+}
