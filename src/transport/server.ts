@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import cors from "@fastify/cors";
 import { cors as connectCors } from "@connectrpc/connect";
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import cors from "@fastify/cors";
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from "fastify";
 import { type Implementation, SERVICES } from "../api/implementations.ts";
 import type { Guard } from "../auth/guard.ts";
 import { registerConnect } from "./connect.ts";
@@ -29,7 +29,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const fastify: FastifyInstance = Fastify({
     serverFactory: port.serverFactory,
     loggerInstance: logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     frameworkErrors: errorHandler,
   });

@@ -1,0 +1,63 @@
+import type { TestServer } from "./server.ts";
+
+/** JSON as a test reads it: any member may be asked for, and what it is shows in the expectation. */
+// biome-ignore lint/suspicious/noExplicitAny: the body of an answer is what the test is about
+export type Json = any;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Json;
+  readonly text: string;
+}
+
+export interface RestClient {
+  /** Sends JSON (if a body is given) to a path below the server's root, and reads JSON. */
+  (method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+export function restClient(server: Pick<TestServer, "url">, defaults: Record<string, string> = {}): RestClient {
+  return async (method, path, body, headers = {}) => {
+    const response = await fetch(server.url + path, {
+      method,
+      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...defaults, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parse(text) };
+  };
+}
+
+function parse(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The paths of the specification's endpoint table. */
+export const paths = {
+  issued: "/v2alpha1/admin/issuedApiKeys",
+  imported: "/v2alpha1/admin/importedApiKeys",
+  keys: "/v2alpha1/admin/apiKeys",
+  selfRevoke: "/v2alpha1/apiKeys:selfRevoke",
+  jwks: "/v2alpha1/derivedKeys/jwks.json",
+} as const;
+
+/** Issues a key and answers its secret and identifier. */
+export async function issue(
+  rest: RestClient,
+  fields: Record<string, unknown> = {},
+): Promise<{ secret: string; keyId: string; record: Json }> {
+  const { status, body, text } = await rest("POST", paths.issued, { name: "a key", actor_id: "actor_1", ...fields });
+  if (status !== 200) throw new Error(`issuing answered ${status}: ${text}`);
+  return { secret: body.secret, keyId: body.issued_api_key.key_id, record: body.issued_api_key };
+}
+
+/** The verdict on a credential. */
+export async function verify(rest: RestClient, credential: string): Promise<Json> {
+  const { status, body, text } = await rest("POST", `${paths.keys}:verify`, { credential });
+  if (status !== 200) throw new Error(`verifying answered ${status}: ${text}`);
+  return body;
+}
