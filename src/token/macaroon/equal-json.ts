@@ -2,7 +2,7 @@ import type { JsonValue } from "../../lib/json.ts";
 
 /**
  * Whether two JSON values are the same but for the order of members. A loop: `isDeepStrictEqual` of Node recurses,
- * and throws on values as deep as a macaroon can hold.
+ * and may run out of stack on a value as deep as a macaroon can hold.
  */
 export function equalJson(a: JsonValue, b: JsonValue): boolean {
   const pairs: [JsonValue, JsonValue][] = [[a, b]];

@@ -1,0 +1,57 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { formatIdentifier, parseIdentifier } from "../../../src/token/macaroon/identifier.ts";
+import samples from "../../vectors/macaroon-identifier.json" with { type: "json" };
+import { bytes, inputs } from "./samples.ts";
+
+test("there are samples", () => {
+  expect(samples.valid.length).toBeGreaterThan(5);
+  expect(samples.invalid.length).toBeGreaterThan(20);
+});
+
+test.each(samples.valid)("reads and prints back %s", (text) => {
+  const identifier = parseIdentifier(bytes(text));
+  if (identifier === undefined) throw new Error("refused");
+  expect(Buffer.from(formatIdentifier(identifier)).toString()).toBe(text);
+});
+
+test.each(samples.invalid)("refuses: $name", ({ text }) => {
+  expect(parseIdentifier(bytes(text))).toBeUndefined();
+});
+
+test("refuses bytes that are not UTF-8", () => {
+  const [first = ""] = samples.valid;
+  expect(parseIdentifier(Buffer.concat([bytes(first), Uint8Array.of(0xff)]))).toBeUndefined();
+});
+
+test("what is printed reads back", () => {
+  fc.assert(
+    fc.property(inputs, fc.nat(), (input, mintedCaveats) => {
+      const { tokenId, keyId, secretVersion, issueTime, parentId } = input;
+      const identifier = {
+        rootKeyId: input.rootKey.id,
+        tokenId,
+        keyId,
+        secretVersion,
+        issueTime,
+        parentId,
+        mintedCaveats,
+      };
+      expect(parseIdentifier(formatIdentifier(identifier))).toEqual(identifier);
+    }),
+  );
+});
+
+test("reads all members", () => {
+  const text =
+    '{"v":1,"kid":"k","jti":"t","key_id":"01890a5d-ac96-774b-bcce-b302099a8057","secret_version":3,"iat":7,"parent_id":"p","caveats":5}';
+  expect(parseIdentifier(bytes(text))).toEqual({
+    rootKeyId: "k",
+    tokenId: "t",
+    keyId: "01890a5d-ac96-774b-bcce-b302099a8057",
+    secretVersion: 3,
+    issueTime: 7000,
+    parentId: "p",
+    mintedCaveats: 5,
+  });
+});

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { KeyholdError } from "../../../src/errors.ts";
+import { MACAROON_MAX_CLAIMS, type MacaroonInput, mintMacaroon } from "../../../src/token/macaroon/mint.ts";
+import { parseMacaroon } from "../../../src/token/macaroon/text.ts";
+import { verifyMacaroon } from "../../../src/token/macaroon/verify.ts";
+import { ISSUER, input, NOW, RING } from "./samples.ts";
+
+test("the caveats are readable and in their order", () => {
+  const { token } = mintMacaroon(input({ claims: { team: "blue", level: { a: [1] } } }));
+  const caveats = parseMacaroon(token).caveats.map(({ identifier }) => Buffer.from(identifier).toString());
+  expect(caveats).toEqual([
+    "time < 2026-01-02T04:04:05.500Z",
+    "scope = orders.read orders.write",
+    'claim team = "blue"',
+    'claim level = {"a":[1]}',
+  ]);
+});
+
+test("the time of issue is rounded down to the second, the expiry is not", () => {
+  const { token, expireTime } = mintMacaroon(input({ issueTime: NOW + 499, expireTime: NOW + 1 }));
+  expect(expireTime).toBe(NOW + 1);
+  expect(verifyMacaroon(token, { keys: RING, issuer: ISSUER, now: NOW })).toMatchObject({
+    ok: true,
+    token: { issueTime: NOW - 500, expireTime: NOW + 1 },
+  });
+});
+
+test("the longest macaroon still verifies", () => {
+  const many = Object.fromEntries(Array.from({ length: MACAROON_MAX_CLAIMS }, (_, i) => [`c${i}`, i]));
+  const { token } = mintMacaroon(input({ claims: many, scopes: ["s".repeat(4000)] }));
+  expect(verifyMacaroon(token, { keys: RING, issuer: ISSUER, now: NOW })).toMatchObject({
+    ok: true,
+    token: { claims: many },
+  });
+});
+
+test.each([
+  ["an empty claim name", { claims: { "": 1 } }, "custom_claims"],
+  ["a space in a claim name", { claims: { "a b": 1 } }, "custom_claims"],
+  ["a claim name that would read otherwise", { claims: { "a = 1 ": 1 } }, "custom_claims"],
+  ["half a character in a claim name", { claims: { "a\ud800": 1 } }, "custom_claims"],
+  [
+    "too many claims",
+    { claims: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`c${i}`, i])) },
+    "custom_claims",
+  ],
+  ["too much for a credential", { scopes: Array.from({ length: 100 }, (_, i) => `${i}${"s".repeat(100)}`) }, "scopes"],
+])("%s is the caller's mistake", (_, fields, field) => {
+  const error = refusal(fields);
+  expect(error).toBeInstanceOf(KeyholdError);
+  expect(error).toMatchObject({ code: "INVALID_ARGUMENT", violations: [{ field }] });
+});
+
+test.each<[string, Partial<MacaroonInput>]>([
+  ["a scope with a space", { scopes: ["a b"] }],
+  ["an empty scope", { scopes: [""] }],
+  ["an empty token id", { tokenId: "" }],
+  ["a key id that is no UUID", { keyId: "1" }],
+  ["a version below zero", { secretVersion: -1 }],
+  ["a time that is none", { issueTime: Number.NaN }],
+  ["an expiry that is none", { expireTime: Number.NaN }],
+  ["an expiry after the year 9999", { expireTime: Date.UTC(10_000) }],
+])("%s is a fault of ours", (_, fields) => {
+  expect(refusal(fields)).toBeInstanceOf(RangeError);
+});
+
+function refusal(fields: Partial<MacaroonInput>): unknown {
+  try {
+    return mintMacaroon(input(fields));
+  } catch (error) {
+    return error;
+  }
+}
