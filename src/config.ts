@@ -90,7 +90,11 @@ function toTls(certFile: string | undefined, keyFile: string | undefined): Confi
   return { certFile, keyFile };
 }
 
-function toRootSecrets(current: string | undefined, retired: string | undefined, isRequired: boolean): RootSecrets | null {
+function toRootSecrets(
+  current: string | undefined,
+  retired: string | undefined,
+  isRequired: boolean,
+): RootSecrets | null {
   if (current !== undefined) {
     return {
       current: parseRootSecret(current, "KEYHOLD_ROOT_SECRET"),
@@ -99,7 +103,10 @@ function toRootSecrets(current: string | undefined, retired: string | undefined,
   }
   if (retired !== undefined) throw invalidArgument("KEYHOLD_ROOT_SECRETS_RETIRED", "goes with KEYHOLD_ROOT_SECRET");
   if (isRequired) {
-    throw invalidArgument("KEYHOLD_ROOT_SECRET", "is needed with KEYHOLD_DATABASE_URL, the same on every server: openssl rand -base64 32");
+    throw invalidArgument(
+      "KEYHOLD_ROOT_SECRET",
+      "is needed with KEYHOLD_DATABASE_URL, the same on every server: openssl rand -base64 32",
+    );
   }
   return null;
 }

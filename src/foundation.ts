@@ -1,6 +1,6 @@
 import type { Sql } from "postgres";
 import type { Config } from "./config.ts";
-import { looksLikeOurs, type CredentialShapes } from "./credential/kinds.ts";
+import { type CredentialShapes, looksLikeOurs } from "./credential/kinds.ts";
 import type { KeysContext } from "./keys/context.ts";
 import { systemClock } from "./lib/clock.ts";
 import { systemRandom } from "./lib/random.ts";
@@ -33,7 +33,10 @@ export interface Foundation {
 export type Rings = ReturnType<typeof deriveRings>;
 
 /** Opens the database, starting the embedded one if none is configured, and brings its schema up to date. */
-export async function openFoundation(config: Config, embedded: Pick<EmbeddedOptions, "log" | "ifRunning">): Promise<Foundation> {
+export async function openFoundation(
+  config: Config,
+  embedded: Pick<EmbeddedOptions, "log" | "ifRunning">,
+): Promise<Foundation> {
   const rings = deriveRings(config.rootSecrets ?? (await loadRootSecrets(config.dataDir)));
   const database = await openDatabase(config, embedded);
   try {

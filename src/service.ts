@@ -45,7 +45,9 @@ export async function startService(config: Config, logger: FastifyBaseLogger): P
 }
 
 async function serve(config: Config, foundation: Foundation, logger: FastifyBaseLogger): Promise<Service> {
-  const signing = await createSigning(foundation.signing);
+  const onUnusable = (kid: string) =>
+    logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
+  const signing = await createSigning({ ...foundation.signing, onUnusable });
   const lastUsed = createLastUsed(createTouchKeys(foundation.sql), foundation.keys.clock);
   const api = createApi(config, foundation, signing, lastUsed, logger);
   const fastify = await createServer({
@@ -105,7 +107,8 @@ function configuredGuard(config: Config, { keys, shapes }: Foundation, api: ApiC
   const isAdminToken = (credential: string) => classify(credential, shapes).type === "ISSUED_API_KEY";
   const authenticators = config.auth.flatMap((method) => {
     if (method === "admin-token") return adminTokens(isAdminToken, api.verify);
-    if (method === "oidc" && config.oidc !== null) return oidcTokens(createOidcVerifier({ ...config.oidc, clock: keys.clock }));
+    if (method === "oidc" && config.oidc !== null)
+      return oidcTokens(createOidcVerifier({ ...config.oidc, clock: keys.clock }));
     return [];
   });
   const open: readonly AuthMethod[] = config.auth;
@@ -127,8 +130,14 @@ async function readCertificate({ certFile, keyFile }: NonNullable<Config["tls"]>
 }
 
 /** Signing keys are read again when the database says so, and now and then in case it could not. */
-async function startBackgroundWork({ sql }: Foundation, signing: Signing, lastUsed: LastUsed, logger: FastifyBaseLogger) {
-  const logged = (what: string, work: () => Promise<void>) => () => void work().catch((err) => logger.warn({ err }, what));
+async function startBackgroundWork(
+  { sql }: Foundation,
+  signing: Signing,
+  lastUsed: LastUsed,
+  logger: FastifyBaseLogger,
+) {
+  const logged = (what: string, work: () => Promise<void>) => () =>
+    void work().catch((err) => logger.warn({ err }, what));
   const reload = logged("signing keys could not be read again", signing.reload);
   const flush = logged("last used times could not be written", lastUsed.flush);
   const subscription = await sql.listen(SIGNING_KEYS_CHANNEL, reload, reload);
@@ -143,7 +152,9 @@ async function startBackgroundWork({ sql }: Foundation, signing: Signing, lastUs
 function announce({ auth }: Config, url: string, logger: FastifyBaseLogger): void {
   logger.info({ url, auth }, `Keyhold is listening on ${url}`);
   if (auth.length === 0) {
-    logger.warn("KEYHOLD_AUTH is not set: everyone on this machine may do everything, and no other machine can connect");
+    logger.warn(
+      "KEYHOLD_AUTH is not set: everyone on this machine may do everything, and no other machine can connect",
+    );
   } else if (auth.includes("none")) {
     logger.warn("KEYHOLD_AUTH has none: everyone who reaches this address may do everything");
   }

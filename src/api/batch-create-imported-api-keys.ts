@@ -1,10 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   BatchCreateImportedApiKeysError,
-  BatchCreateImportedApiKeysResponseSchema,
-  CreateImportedApiKeyRequestSchema,
   type BatchCreateImportedApiKeysResponse_ResultSchema,
+  BatchCreateImportedApiKeysResponseSchema,
   type CreateImportedApiKeyRequest,
+  CreateImportedApiKeyRequestSchema,
   type ImportedApiKeysService,
 } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { type ErrorCode, KeyholdError } from "../errors.ts";

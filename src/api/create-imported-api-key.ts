@@ -6,6 +6,5 @@ import { importedApiKey } from "./records.ts";
 export function createImportedApiKey({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.createImportedApiKey> {
-  return async (request, { authority }) =>
-    importedApiKey(await importKey(keys, request, authority), keys.clock.now());
+  return async (request, { authority }) => importedApiKey(await importKey(keys, request, authority), keys.clock.now());
 }

@@ -3,7 +3,9 @@ import { issueKey } from "../keys/issue.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 import { issuedApiKey } from "./records.ts";
 
-export function createIssuedApiKey({ keys }: ApiContext): Handler<typeof IssuedApiKeysService.method.createIssuedApiKey> {
+export function createIssuedApiKey({
+  keys,
+}: ApiContext): Handler<typeof IssuedApiKeysService.method.createIssuedApiKey> {
   return async (request, { authority }) => {
     const { key, secret } = await issueKey(keys, request, authority);
     return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };

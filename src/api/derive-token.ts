@@ -9,7 +9,10 @@ const ALGORITHMS: ReadonlyMap<WireTokenAlgorithm, TokenAlgorithm> = new Map([
   [WireTokenAlgorithm.MACAROON, "MACAROON"],
 ]);
 
-export function deriveToken({ derive: context, verify }: ApiContext): Handler<typeof ApiKeysService.method.deriveToken> {
+export function deriveToken({
+  derive: context,
+  verify,
+}: ApiContext): Handler<typeof ApiKeysService.method.deriveToken> {
   return async ({ credential, algorithm: wire, ttl, scopes, customClaims }) => {
     const algorithm = ALGORITHMS.get(wire);
     if (algorithm === undefined) throw invalidArgument("algorithm", "is not one that Keyhold knows");

@@ -1,11 +1,11 @@
 import {
-  CredentialType as WireCredentialType,
-  VerificationError as WireVerificationError,
-} from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import {
   KeyStatus as WireKeyStatus,
   RevocationReason as WireRevocationReason,
 } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
+import {
+  CredentialType as WireCredentialType,
+  VerificationError as WireVerificationError,
+} from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { invalidArgument } from "../errors.ts";
 import type { KeyStatus, RevocationReason } from "../record/key.ts";
 import type { CredentialType, VerificationError } from "../record/verdict.ts";

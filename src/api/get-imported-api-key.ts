@@ -3,6 +3,8 @@ import { getKey } from "../keys/get.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 import { importedApiKey } from "./records.ts";
 
-export function getImportedApiKey({ keys }: ApiContext): Handler<typeof ImportedApiKeysService.method.getImportedApiKey> {
+export function getImportedApiKey({
+  keys,
+}: ApiContext): Handler<typeof ImportedApiKeysService.method.getImportedApiKey> {
   return async ({ keyId }) => importedApiKey(await getKey(keys, "imported", keyId), keys.clock.now());
 }

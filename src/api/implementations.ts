@@ -70,6 +70,10 @@ export function implement(context: ApiContext): Implementation[] {
   ];
 }
 
-function rpc<M extends DescMethodUnary>(method: M, handler: Handler<M>, maxRequestBytes = MAX_REQUEST_BYTES): Implementation {
+function rpc<M extends DescMethodUnary>(
+  method: M,
+  handler: Handler<M>,
+  maxRequestBytes = MAX_REQUEST_BYTES,
+): Implementation {
   return { method, handler, maxRequestBytes };
 }

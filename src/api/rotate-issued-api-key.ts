@@ -4,7 +4,9 @@ import { parseKeyId } from "../record/key-id.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 import { issuedApiKey } from "./records.ts";
 
-export function rotateIssuedApiKey({ keys }: ApiContext): Handler<typeof IssuedApiKeysService.method.rotateIssuedApiKey> {
+export function rotateIssuedApiKey({
+  keys,
+}: ApiContext): Handler<typeof IssuedApiKeysService.method.rotateIssuedApiKey> {
   return async (request, { authority }) => {
     const keyId = parseKeyId(request.keyId, "key_id");
     const { key, secret } = await rotateKey(keys, keyId, request.gracePeriod, authority);

@@ -6,7 +6,9 @@ import { issuedApiKey } from "./records.ts";
 import { maskedChanges } from "./update-mask.ts";
 import { requireSet } from "./validation.ts";
 
-export function updateIssuedApiKey({ keys }: ApiContext): Handler<typeof IssuedApiKeysService.method.updateIssuedApiKey> {
+export function updateIssuedApiKey({
+  keys,
+}: ApiContext): Handler<typeof IssuedApiKeysService.method.updateIssuedApiKey> {
   return async (request, { authority }) => {
     const changed = requireSet(request.issuedApiKey, "issued_api_key");
     const keyId = parseKeyId(changed.keyId, "issued_api_key.key_id");

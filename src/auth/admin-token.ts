@@ -9,7 +9,10 @@ export type IsAdminToken = (credential: string) => boolean;
  * The service guards itself with its own keys (contract §7): an admin token is an issued key with scopes over Keyhold. A token
  * derived from one is none: an admin token is revoked by name, not by waiting.
  */
-export function adminTokens(isAdminToken: IsAdminToken, verify: (credential: string) => Promise<Verdict>): Authenticate {
+export function adminTokens(
+  isAdminToken: IsAdminToken,
+  verify: (credential: string) => Promise<Verdict>,
+): Authenticate {
   return async (credential) => {
     if (!isAdminToken(credential)) return null;
     const verdict = await verify(credential);

@@ -41,9 +41,11 @@ async function identify({ authenticators, allowUnauthenticated }: GuardOptions, 
 
 /** RFC 6750 §2.1; the scheme in any case (RFC 9110 §11.1). */
 function bearerOf(authorization: string | undefined): string {
-  if (authorization === undefined) throw unauthenticated("the call needs the header Authorization: Bearer <admin token>");
+  if (authorization === undefined)
+    throw unauthenticated("the call needs the header Authorization: Bearer <admin token>");
   const [, credential] = /^bearer +([^\s,]+)$/i.exec(authorization) ?? [];
-  if (credential === undefined) throw unauthenticated("the header Authorization is not of the form Bearer <admin token>");
+  if (credential === undefined)
+    throw unauthenticated("the header Authorization is not of the form Bearer <admin token>");
   return credential;
 }
 

@@ -7,7 +7,10 @@ export function oidcTokens(verifier: OidcVerifier): Authenticate {
   return async (credential) => {
     const verdict = await verifier.verify(credential);
     if (verdict.ok) return { method: "oidc", subject: verdict.subject, scopes: verdict.scopes };
-    if (verdict.reason !== "ISSUER_UNAVAILABLE") throw unauthenticated(`the access token is not valid: ${verdict.message}`);
-    throw new KeyholdError("AUTHORITY_UNAVAILABLE", "the issuer of access tokens cannot be reached", { cause: verdict.cause });
+    if (verdict.reason !== "ISSUER_UNAVAILABLE")
+      throw unauthenticated(`the access token is not valid: ${verdict.message}`);
+    throw new KeyholdError("AUTHORITY_UNAVAILABLE", "the issuer of access tokens cannot be reached", {
+      cause: verdict.cause,
+    });
   };
 }

@@ -26,7 +26,10 @@ program
   .command("create")
   .description("make an admin token and print it, once")
   .requiredOption("--name <name>", "label for people")
-  .option("--scope <scope...>", "keyhold:admin (the default), keyhold:keys.read, keyhold:keys.write, keyhold:verify, keyhold:derive")
+  .option(
+    "--scope <scope...>",
+    "keyhold:admin (the default), keyhold:keys.read, keyhold:keys.write, keyhold:verify, keyhold:derive",
+  )
   .option("--actor <actor_id>", "owner of the token", "admin")
   .option("--ttl <duration>", "lifetime such as 90d; without it the token does not expire")
   .action(async (options) => (await import("./admin-token.ts")).createAdminToken(options));

@@ -2,17 +2,16 @@ import { v7 as uuidv7 } from "uuid";
 import { invalidArgument, KeyholdError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
 import { parseDuration } from "../lib/duration.ts";
-import type { JsonObject, JsonValue } from "../lib/json.ts";
-import type { KeyRing } from "../lib/server-keys.ts";
+import { equalJson, type JsonObject } from "../lib/json.ts";
 import type { Random } from "../lib/random.ts";
+import type { KeyRing } from "../lib/server-keys.ts";
 import { checkClaimsSize, uniqueScopes } from "../record/limits.ts";
-import type { Valid, Verdict } from "../record/verdict.ts";
+import { invalid, type Valid, type Verdict } from "../record/verdict.ts";
 import { checkCustomClaims } from "../token/jwt/claims.ts";
 import { mintJwt } from "../token/jwt/mint.ts";
+import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
 import { mintMacaroon } from "../token/macaroon/mint.ts";
 import { credentialInvalid } from "./credential-invalid.ts";
-import { isDeepStrictEqual } from "node:util";
-import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
 
 const DEFAULT_TTL = "1h";
 
@@ -70,7 +69,11 @@ const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
 };
 
 /** Derives a token that can do no more than its parent, and lives no longer. */
-export async function deriveToken(context: DeriveContext, parent: Verdict, derivation: Derivation): Promise<DerivedToken> {
+export async function deriveToken(
+  context: DeriveContext,
+  parent: Verdict,
+  derivation: Derivation,
+): Promise<DerivedToken> {
   checkCustomClaims(derivation.claims);
   checkClaimsSize(derivation.claims, "custom_claims");
   const ttl = parseDuration(derivation.ttl ?? DEFAULT_TTL, "ttl");
@@ -89,8 +92,13 @@ export async function deriveToken(context: DeriveContext, parent: Verdict, deriv
     claims: addClaims(parent.token?.claims ?? {}, derivation.claims),
   };
   const { token, expireTime } = await MINTS[derivation.algorithm](content, context);
+  if (expireTime <= now)
+    throw credentialInvalid(invalid("EXPIRED", "the credential ends before a token of it would begin"));
   if (Buffer.byteLength(token) > MAX_TOKEN_BYTES) {
-    throw invalidArgument("scopes", `and custom_claims make a token of more than ${MAX_TOKEN_BYTES} bytes; ask for fewer scopes`);
+    throw invalidArgument(
+      "scopes",
+      `and custom_claims make a token of more than ${MAX_TOKEN_BYTES} bytes; ask for fewer scopes`,
+    );
   }
   const { tokenId, scopes, claims } = content;
   return { token, tokenId, expireTime: new Date(expireTime), scopes, claims };
@@ -108,13 +116,12 @@ function narrowScopes(parent: Valid, wanted: readonly string[]): readonly string
 
 /** The parent's claims stay as they are: a token derived from a token may say more of itself, never something else. */
 function addClaims(inherited: JsonObject, added: JsonObject): JsonObject {
-  const changed = Object.keys(added).find((name) => isChanged(inherited, name, added[name]));
+  const changed = Object.entries(added).find(([name, value]) => {
+    const stated = Object.hasOwn(inherited, name) ? inherited[name] : undefined;
+    return stated !== undefined && !equalJson(stated, value);
+  })?.[0];
   if (changed === undefined) return { ...inherited, ...added };
   throw new KeyholdError("CLAIM_NOT_ALLOWED", `custom_claims: the credential says something else of ${changed}`, {
     violations: [{ field: "custom_claims", description: `the credential says something else of ${changed}` }],
   });
-}
-
-function isChanged(inherited: JsonObject, name: string, value: JsonValue | undefined): boolean {
-  return Object.hasOwn(inherited, name) && !isDeepStrictEqual(inherited[name], value);
 }

@@ -53,9 +53,17 @@ function prepare(context: KeysContext, draft: ImportDraft, authority: Authority)
     throw invalidArgument("raw_key", "has the form of a secret or a token that Keyhold makes itself");
   }
   requireAuthority(draft.scopes, authority);
-  const key = newRecord("imported", newKeyId(context.clock, context.random), draft, rawKeyHint(rawKey), context.clock.now());
+  const key = newRecord(
+    "imported",
+    newKeyId(context.clock, context.random),
+    draft,
+    rawKeyHint(rawKey),
+    context.clock.now(),
+  );
   const digest = digestCurrent(rawKey, context.rings.digest);
-  const retiredDigests = digestAll(rawKey, context.rings.digest).flatMap((one) => (one.keyId === digest.keyId ? [] : one.digest));
+  const retiredDigests = digestAll(rawKey, context.rings.digest).flatMap((one) =>
+    one.keyId === digest.keyId ? [] : one.digest,
+  );
   return { key, digest, retiredDigests, request: identify(draft, rawKey, context.rings.fingerprint) };
 }
 

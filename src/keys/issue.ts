@@ -2,7 +2,7 @@ import { digestCurrent } from "../credential/digest.ts";
 import { issuedSecretHint } from "../credential/hint.ts";
 import { issueSecret } from "../credential/issued-secret.ts";
 import { KeyholdError } from "../errors.ts";
-import type { SecretDigest, ApiKey } from "../record/key.ts";
+import type { ApiKey, SecretDigest } from "../record/key.ts";
 import { newKeyId } from "../record/key-id.ts";
 import { type Authority, requireAuthority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
@@ -32,6 +32,11 @@ export async function issueKey(context: KeysContext, draft: KeyDraft, authority:
 
 /** A secret for a key with what is stored and shown of it. */
 export function newSecret(context: KeysContext, keyId: string): { secret: string; digest: SecretDigest; hint: string } {
-  const secret = issueSecret({ prefix: context.secretPrefix, keyId, random: context.random, tagKeys: context.rings.tag });
+  const secret = issueSecret({
+    prefix: context.secretPrefix,
+    keyId,
+    random: context.random,
+    tagKeys: context.rings.tag,
+  });
   return { secret, digest: digestCurrent(secret, context.rings.digest), hint: issuedSecretHint(secret) };
 }

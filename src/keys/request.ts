@@ -13,13 +13,20 @@ export function identify(draft: KeyDraft, rawKey: string | null, keys: KeyRing):
 /** Refuses a request that has the identity of another one: answering that one's key would hide the mistake. */
 export function requireRepeat(draft: KeyDraft, rawKey: string | null, stored: Uint8Array, keys: KeyRing): void {
   if (keys.all.some((key) => equalBytes(fingerprintOf(draft, rawKey, key), stored))) return;
-  throw new KeyholdError("REQUEST_ID_REUSED", "request_id: belongs to an earlier request that asked for something else", {
-    violations: [{ field: "request_id", description: "belongs to an earlier request that asked for something else" }],
-  });
+  throw new KeyholdError(
+    "REQUEST_ID_REUSED",
+    "request_id: belongs to an earlier request that asked for something else",
+    {
+      violations: [{ field: "request_id", description: "belongs to an earlier request that asked for something else" }],
+    },
+  );
 }
 
 /** A keyed hash of all that was asked; the raw key is in it, hence keyed. */
 function fingerprintOf(draft: KeyDraft, rawKey: string | null, key: ServerKey): Uint8Array {
   const metadata = Object.entries(draft.metadata).sort(([a], [b]) => (a < b ? -1 : 1));
-  return hmacSha256(key, JSON.stringify([draft.name, draft.actorId, draft.scopes, draft.ttl ?? null, metadata, rawKey]));
+  return hmacSha256(
+    key,
+    JSON.stringify([draft.name, draft.actorId, draft.scopes, draft.ttl ?? null, metadata, rawKey]),
+  );
 }

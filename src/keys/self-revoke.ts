@@ -7,11 +7,7 @@ import { credentialInvalid } from "./credential-invalid.ts";
 import { revokeKey } from "./revoke.ts";
 
 /** Revokes the key that a credential is the secret of: whoever holds it may end it, and needs no other right. */
-export async function selfRevoke(
-  context: KeysContext,
-  verdict: Verdict,
-  reason: RevocationReason,
-): Promise<ApiKey> {
+export async function selfRevoke(context: KeysContext, verdict: Verdict, reason: RevocationReason): Promise<ApiKey> {
   if (reason === "REVOCATION_REASON_PRIVILEGE_WITHDRAWN") {
     throw invalidArgument("reason", "is for administrators: a key cannot withdraw its own privilege");
   }
@@ -20,7 +16,8 @@ export async function selfRevoke(
 
 function ownKey(verdict: Verdict): string {
   if (verdict.valid) {
-    if (verdict.token !== null) throw invalidArgument("credential", "is a derived token; only the secret of a key revokes it");
+    if (verdict.token !== null)
+      throw invalidArgument("credential", "is a derived token; only the secret of a key revokes it");
     return verdict.key.keyId;
   }
   if (verdict.refusal !== "KEY_REVOKED" || verdict.keyId === null) throw credentialInvalid(verdict);

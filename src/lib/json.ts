@@ -16,3 +16,28 @@ export function parseJson(text: string): JsonValue | undefined {
     return undefined;
   }
 }
+
+/**
+ * Whether two JSON values are the same but for the order of members. A loop: `isDeepStrictEqual` of Node recurses,
+ * and may run out of stack on a value as deep as a macaroon can hold.
+ */
+export function equalJson(a: JsonValue, b: JsonValue): boolean {
+  const pairs: [JsonValue, JsonValue][] = [[a, b]];
+  for (const [left, right] of pairs) {
+    if (left === right) continue;
+    if (!isContainer(left) || !isContainer(right) || Array.isArray(left) !== Array.isArray(right)) return false;
+    const members = Object.entries(left);
+    const others = new Map<string, JsonValue>(Object.entries(right));
+    if (members.length !== others.size) return false;
+    for (const [name, member] of members) {
+      const other = others.get(name);
+      if (other === undefined) return false;
+      pairs.push([member, other]);
+    }
+  }
+  return true;
+}
+
+function isContainer(value: JsonValue): value is Exclude<JsonValue, string | number | boolean | null> {
+  return typeof value === "object" && value !== null;
+}

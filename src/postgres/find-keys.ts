@@ -13,7 +13,10 @@ export function createFindKeys(sql: Sql): FindKeys {
     const byId = new Map(rows.map((row) => [row.key_id, row]));
     const byDigest = new Map(rows.flatMap((row) => (row.kind === "imported" ? [[hex(row.digest), row] as const] : [])));
     return lookups.map(({ keyId, digests }) => {
-      const candidates = [keyId === null ? undefined : byId.get(keyId), ...digests.map((digest) => byDigest.get(hex(digest)))];
+      const candidates = [
+        keyId === null ? undefined : byId.get(keyId),
+        ...digests.map((digest) => byDigest.get(hex(digest))),
+      ];
       const row = candidates.find((candidate) => candidate !== undefined);
       return row === undefined ? null : toStoredKey(row);
     });

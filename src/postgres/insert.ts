@@ -16,9 +16,13 @@ export async function insertKeys(sql: Sql, keys: readonly NewKey[]): Promise<Ins
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const pending = keys.flatMap((key, index) => (results[index] === null ? [{ key, index }] : []));
     if (pending.length === 0) break;
-    const stored = await insertRows(sql, pending.map(({ key }) => key));
+    const stored = await insertRows(
+      sql,
+      pending.map(({ key }) => key),
+    );
     const rest = pending.filter(({ key }) => !stored.has(key.key.keyId));
-    for (const { key, index } of pending) if (stored.has(key.key.keyId)) results[index] = { outcome: "inserted", key: key.key };
+    for (const { key, index } of pending)
+      if (stored.has(key.key.keyId)) results[index] = { outcome: "inserted", key: key.key };
     for (const [index, found] of await findConflicts(sql, rest)) results[index] = found;
   }
   return results.map((result) => result ?? { outcome: "raw_key_exists" });
@@ -76,7 +80,9 @@ async function findConflicts(sql: Sql, pending: readonly Pending[]): Promise<Map
   if (pending.length === 0) return new Map();
   const requestIds = pending.flatMap(({ key }) => key.request?.requestId ?? []);
   const digests = pending.map(({ key }) => hex(key.digest.digest));
-  const rows = await sql<(KeyRow & { digest: string; request_id: string | null; request_fingerprint: Buffer | null })[]>`
+  const rows = await sql<
+    (KeyRow & { digest: string; request_id: string | null; request_fingerprint: Buffer | null })[]
+  >`
     SELECT ${sql(KEY_COLUMNS)}, encode(digest, 'hex') AS digest, request_id, request_fingerprint FROM api_keys
     WHERE request_id = ANY (${requestIds}::text[])
       OR (kind = 'imported' AND digest = ANY ${byteArray(sql, digests)})`;

@@ -50,13 +50,16 @@ async function applyPending(connection: ReservedSql, migrations: readonly Migrat
     CREATE TABLE IF NOT EXISTS schema_migrations (
       version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, apply_time timestamptz NOT NULL DEFAULT now()
     )`;
-  const applied = await connection<{ version: number; checksum: string }[]>`SELECT version, checksum FROM schema_migrations`;
+  const applied = await connection<
+    { version: number; checksum: string }[]
+  >`SELECT version, checksum FROM schema_migrations`;
   const checksums = new Map(applied.map((row) => [row.version, row.checksum]));
   const done: string[] = [];
   for (const migration of migrations) {
     const checksum = checksums.get(migration.version);
     if (checksum === undefined) done.push(await applyOne(connection, migration));
-    else if (checksum !== migration.checksum) throw new Error(`migration ${migration.name} was edited after it was applied`);
+    else if (checksum !== migration.checksum)
+      throw new Error(`migration ${migration.name} was edited after it was applied`);
   }
   return done;
 }

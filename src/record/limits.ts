@@ -18,5 +18,6 @@ export function checkMetadata(metadata: Readonly<Record<string, string>>, field:
 /** At most 4 KiB as JSON (contract §3). */
 export function checkClaimsSize(claims: object, field: string): void {
   const bytes = Buffer.byteLength(JSON.stringify(claims));
-  if (bytes > MAX_CLAIMS_BYTES) throw invalidArgument(field, `has ${bytes} bytes of JSON, more than ${MAX_CLAIMS_BYTES}`);
+  if (bytes > MAX_CLAIMS_BYTES)
+    throw invalidArgument(field, `has ${bytes} bytes of JSON, more than ${MAX_CLAIMS_BYTES}`);
 }

@@ -25,6 +25,8 @@ export interface SigningContext {
   readonly ring: KeyRing;
   readonly clock: Clock;
   readonly random: Random;
+  /** Told of a retired key that does not unwrap: the tokens that it signed are refused. */
+  onUnusable?(kid: string): void;
 }
 
 /** The store is told of an expiry in steps of a day, so that most tokens cost no write. */
@@ -32,12 +34,12 @@ const EXPIRY_STEP = 86_400_000;
 
 /** The signing keys of a node; the first one of all is made here. */
 export async function createSigning(context: SigningContext): Promise<Signing> {
-  const { store, ring, clock } = context;
+  const { store, clock } = context;
   let keys: SigningKeys = await loadOrCreate(context);
   let loading: Promise<void> | null = null;
 
   const load = async () => {
-    keys = loadSigningKeys(await store.list(), ring, clock.now());
+    keys = await loadKeys(context);
   };
   const reload = (): Promise<void> => {
     loading ??= load().finally(() => {
@@ -77,11 +79,18 @@ export async function rotateSigningKey({ store, ring, clock, random }: SigningCo
   return key.kid;
 }
 
-async function loadOrCreate({ store, ring, clock, random }: SigningContext): Promise<SigningKeys> {
-  const keys = loadSigningKeys(await store.list(), ring, clock.now());
+async function loadOrCreate(context: SigningContext): Promise<SigningKeys> {
+  const { store, ring, clock, random } = context;
+  const keys = await loadKeys(context);
   if (keys.active !== undefined) return keys;
   await store.addFirst(generateSigningKey({ wrapKey: ring.current, random }), new Date(clock.now()));
-  return loadSigningKeys(await store.list(), ring, clock.now());
+  return loadKeys(context);
+}
+
+async function loadKeys({ store, ring, clock, onUnusable }: SigningContext): Promise<SigningKeys> {
+  const keys = loadSigningKeys(await store.list(), ring, clock.now());
+  for (const kid of keys.unusable) onUnusable?.(kid);
+  return keys;
 }
 
 function knownExpiry({ records }: SigningKeys, kid: string): number {

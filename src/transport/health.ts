@@ -13,7 +13,9 @@ export type CheckReadiness = () => Promise<Checks>;
 
 /** Liveness and readiness over plain HTTP (endpoints 17 and 18). */
 export function registerHealth(fastify: FastifyInstance, checkReadiness: CheckReadiness): void {
-  fastify.get("/health/alive", async (_request, reply) => reply.header("cache-control", "no-store").send({ status: "ok" }));
+  fastify.get("/health/alive", async (_request, reply) =>
+    reply.header("cache-control", "no-store").send({ status: "ok" }),
+  );
   fastify.get("/health/ready", async (_request, reply) => {
     const checks = await checkReadiness();
     const ready = isReady(checks);

@@ -1,7 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { cors as connectCors } from "@connectrpc/connect";
 import cors from "@fastify/cors";
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from "fastify";
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from "fastify";
 import { type Implementation, SERVICES } from "../api/implementations.ts";
 import type { Guard } from "../auth/guard.ts";
 import { registerConnect } from "./connect.ts";
@@ -42,7 +48,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
 
   const health = createHealth(SERVICES, checkReadiness);
   const rpcs = options.implementations.map((implementation) => createRpc(implementation, guard));
-  await registerConnect(fastify, [...rpcs, createRpc(health.check, guard)], [health.watch], { shutdownSignal: shutdown.signal });
+  await registerConnect(fastify, [...rpcs, createRpc(health.check, guard)], [health.watch], {
+    shutdownSignal: shutdown.signal,
+  });
   registerRest(fastify, rpcs);
   registerHealth(fastify, checkReadiness);
   return fastify;

@@ -11,10 +11,13 @@ export interface Answer {
   readonly text: string;
 }
 
-export interface RestClient {
-  /** Sends JSON (if a body is given) to a path below the server's root, and reads JSON. */
-  (method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-}
+/** Sends JSON (if a body is given) to a path below the server's root, and reads JSON. */
+export type RestClient = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<Answer>;
 
 export function restClient(server: Pick<TestServer, "url">, defaults: Record<string, string> = {}): RestClient {
   return async (method, path, body, headers = {}) => {

@@ -68,7 +68,7 @@ function takeExpression(state: State): Expression {
   return junction("and", operands);
 }
 
-/** True when one more factor must follow. What was taken ends where a word may begin: `takeComparison` sees to that. */
+/** True when one more factor must follow. */
 function takeAnd(cursor: Cursor): boolean {
   cursor.skipSpace();
   if (cursor.atEnd || cursor.peek() === ")") return false;
@@ -84,12 +84,10 @@ function takeFactor(state: State): Expression {
 }
 
 function takeOr(cursor: Cursor): boolean {
-  const { offset } = cursor;
   cursor.skipSpace();
-  const found = cursor.take(OR) !== "";
-  if (found) cursor.skipSpace();
-  else cursor.offset = offset;
-  return found;
+  if (cursor.take(OR) === "") return false;
+  cursor.skipSpace();
+  return true;
 }
 
 /** `[NOT | -] (comparison | "(" expression ")")` */

@@ -1,5 +1,4 @@
-import { type JsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
-import { equalJson } from "./equal-json.ts";
+import { equalJson, type JsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { formatRfc3339, parseRfc3339 } from "./rfc3339.ts";
 
 /** What a macaroon gives its holder. */

@@ -43,10 +43,11 @@ function remoteKeySet(url: URL, { timeout, keysCooldown }: IssuerOptions, read: 
   });
 }
 
-/** jose wants a `Response`, and does not count an answer that is no key set as a failure; we do. */
+/** jose wants a `Response`, and after one that is no JWK Set would ask again at once: to us that is a failure. */
 function keysResponse(document: unknown): Response {
-  if (!Array.isArray(member(document, "keys"))) throw new Error("the answer is not a JWK Set");
-  return Response.json(document);
+  const keys = member(document, "keys");
+  if (Array.isArray(keys) && keys.every((key) => typeof key === "object")) return Response.json(document);
+  throw new Error("the answer is not a JWK Set");
 }
 
 function member(document: unknown, name: string): unknown {

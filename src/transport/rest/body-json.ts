@@ -1,7 +1,7 @@
-import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import type { BodyRule } from "./binding.ts";
-import { findField } from "./field-path.ts";
+import { findField, notOfForm } from "./field-path.ts";
 import { BODY, isJsonObject } from "./json-text.ts";
 import { fieldMaskToJson } from "./value-form.ts";
 
@@ -35,12 +35,21 @@ function requireObject(body: JsonValue): JsonObject {
   return body;
 }
 
-/** The JSON with the request's own field masks as ProtoJSON has them, which takes lowerCamelCase alone. */
-export function withFieldMasks(maskNames: readonly string[], json: JsonObject): JsonObject {
-  const masks = maskNames.flatMap((name): [string, string][] => {
-    const text = Object.hasOwn(json, name) ? json[name] : undefined;
-    const converted = typeof text === "string" ? fieldMaskToJson(text) : undefined;
-    return converted === undefined ? [] : [[name, converted]];
+/**
+ * The JSON with the request's own field masks as ProtoJSON has them, which takes lowerCamelCase alone. Throws
+ * `INVALID_ARGUMENT` if a text is no field mask.
+ */
+export function withFieldMasks(masks: readonly DescField[], json: JsonObject): JsonObject {
+  const converted = masks.flatMap((field) => maskMembers(field, json));
+  return converted.length === 0 ? json : { ...json, ...Object.fromEntries(converted) };
+}
+
+function maskMembers(field: DescField, json: JsonObject): readonly (readonly [name: string, mask: string])[] {
+  return [field.name, field.jsonName].flatMap((name) => {
+    const text = json[name];
+    if (typeof text !== "string") return [];
+    const mask = fieldMaskToJson(text);
+    if (mask === undefined) throw notOfForm([field]);
+    return [[name, mask] as const];
   });
-  return masks.length === 0 ? json : { ...json, ...Object.fromEntries(masks) };
 }

@@ -38,11 +38,11 @@ export function requestDecoder(desc: DescMessage, binding: Binding, registry: Re
   const { body: bodyRule, variables } = binding;
   // A message decoder may count a level of JSON twice, so its limit lies above that of the JSON.
   const options: JsonReadOptions = { ignoreUnknownFields: false, registry, recursionLimit: 2 * MAX_JSON_DEPTH };
-  const maskNames = desc.fields.filter(isFieldMask).flatMap(({ name, jsonName }) => [name, jsonName]);
+  const masks = desc.fields.filter(isFieldMask);
   const readQuery = queryReader(desc, takenFields(binding), bodyRule.kind === "whole");
   const fillUpdateMask = updateMaskFiller(desc, binding);
   return ({ segments, query, body }) => {
-    const json = withFieldMasks(maskNames, bodyToRequestJson(desc, bodyRule, body));
+    const json = withFieldMasks(masks, bodyToRequestJson(desc, bodyRule, body));
     const request = body === undefined ? create(desc) : readJson(desc, json, options);
     const reflected = reflect(desc, request);
     if (query !== "") readQuery(reflected, query);

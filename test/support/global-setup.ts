@@ -1,0 +1,105 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import type { TestProject } from "vitest/node";
+import type { EmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** A superuser's URL, or the Unix socket that answers with one: the server starts when the first suite asks. */
+    readonly testPostgres: { readonly url: string } | { readonly socket: string };
+  }
+}
+
+/** What is lost by a crash of the machine is of no use to a test. */
+const fast = { fsync: "off", synchronous_commit: "off", full_page_writes: "off", max_connections: "200" };
+
+const hostRules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+
+/** One server for the whole run, if any suite asks for it. */
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const url = process.env.KEYHOLD_TEST_DATABASE_URL;
+  if (url) {
+    project.provide("testPostgres", { url });
+    return undefined;
+  }
+  const dir = await mkdtemp(join(tmpdir(), "keyhold-test-"));
+  const reaper = reapAfterUs(dir);
+  const socket = join(dir, "ask.sock");
+  const stop = await answerWithUrl(dir, socket);
+  project.provide("testPostgres", { socket });
+  return async () => {
+    await stop();
+    await rm(dir, { recursive: true, force: true });
+    reaper.kill("SIGKILL");
+  };
+}
+
+async function answerWithUrl(dir: string, socket: string): Promise<() => Promise<void>> {
+  let starting: Promise<TestServer> | undefined;
+  const server = createServer((connection) => {
+    starting ??= startServer(dir);
+    starting.then(
+      ({ url }) => connection.end(JSON.stringify({ url })),
+      (error) => connection.end(JSON.stringify({ error: String(error) })),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  return async () => {
+    server.close();
+    await starting?.then(({ stop }) => stop()).catch(() => undefined);
+  };
+}
+
+interface TestServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Suites connect over TCP, so that a plain URL is enough for every client; hence the password. */
+async function startServer(dir: string): Promise<TestServer> {
+  const hbaFile = join(dir, "pg_hba.conf");
+  await writeFile(hbaFile, hostRules);
+  const port = String(await freePort());
+  const settings = { ...fast, listen_addresses: "127.0.0.1", port, hba_file: hbaFile };
+  const embedded = await startEmbeddedPostgres({ dataDir: join(dir, "data"), log: logTrouble, settings });
+  const password = randomBytes(16).toString("hex");
+  await setSuperuserPassword(embedded, port, password);
+  return { url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, stop: () => embedded.stop() };
+}
+
+function logTrouble(level: string, message: string): void {
+  if (level === "error") console.error(`embedded PostgreSQL: ${message}`);
+}
+
+async function setSuperuserPassword({ url }: EmbeddedPostgres, port: string, password: string): Promise<void> {
+  const socketDir = decodeURIComponent(new URL(url).hostname);
+  const sql = postgres({ path: join(socketDir, `.s.PGSQL.${port}`), user: "postgres", database: "postgres", max: 1 });
+  await sql.unsafe(`ALTER ROLE postgres PASSWORD '${password}'`);
+  await sql.end();
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** An interrupted run tears nothing down: this waits until the pipe from us breaks and the server has stopped. */
+function reapAfterUs(dir: string): ReturnType<typeof spawn> {
+  const script = `read -r _; n=0
+while [ -e "$1/data/postgres/postmaster.pid" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done
+rm -rf "$1"; sleep 1; rm -rf "$1"`;
+  const child = spawn("sh", ["-c", script, "reaper", dir], { stdio: ["pipe", "ignore", "ignore"], detached: true });
+  child.stdin.on("error", () => {});
+  child.unref();
+  return child;
+}

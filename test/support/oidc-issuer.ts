@@ -1,0 +1,122 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+import { Provider } from "oidc-provider";
+
+const ALG = "ES256";
+const CLIENT = { id: "operator", secret: "the secret of the operator, for tests" };
+
+/** A real OpenID Connect issuer on a loopback port: `oidc-provider` with the client credentials grant. */
+export interface OidcIssuer {
+  readonly issuer: string;
+  /** The resource that its access tokens are for. */
+  readonly audience: string;
+  /** An access token (RFC 9068) by client credentials; it lives an hour. */
+  token(scopes: readonly string[]): Promise<string>;
+  /** Claims signed with the issuer's own key, for tokens that the issuer itself would not make. */
+  sign(claims: JWTPayload): Promise<string>;
+  /** Replaces the signing key at once; the old one is published no more. */
+  rotateKeys(): Promise<void>;
+  /** Stops listening. */
+  close(): Promise<void>;
+}
+
+interface SigningKey {
+  readonly kid: string;
+  readonly privateKey: CryptoKey;
+  readonly jwk: JWK;
+}
+
+/** Any scope is granted; the token also has the scopes as `realm_access.roles`, in the way of Keycloak. */
+export async function startOidcIssuer({ port = 0 }: { port?: number } = {}): Promise<OidcIssuer> {
+  let key = await generateKey(1);
+  let handler: RequestListener | undefined;
+  let generation = 1;
+  const server = await listen(port, (request, response) => handler?.(request, response));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const audience = "https://keyhold.test";
+  handler = createProvider(issuer, audience, key.jwk);
+  return {
+    issuer,
+    audience,
+    token: (scopes) => requestToken(issuer, audience, scopes),
+    sign: (claims) =>
+      new SignJWT(claims).setProtectedHeader({ alg: ALG, kid: key.kid, typ: "at+jwt" }).sign(key.privateKey),
+    rotateKeys: async () => {
+      generation += 1;
+      key = await generateKey(generation);
+      handler = createProvider(issuer, audience, key.jwk);
+    },
+    close: () => closeServer(server),
+  };
+}
+
+async function generateKey(generation: number): Promise<SigningKey> {
+  const { privateKey } = await generateKeyPair(ALG, { extractable: true });
+  const kid = `key-${generation}`;
+  return { kid, privateKey, jwk: { ...(await exportJWK(privateKey)), kid, alg: ALG, use: "sig" } };
+}
+
+function createProvider(issuer: string, audience: string, jwk: JWK): RequestListener {
+  const provider = new Provider(issuer, {
+    jwks: { keys: [jwk] },
+    clients: [
+      {
+        client_id: CLIENT.id,
+        client_secret: CLIENT.secret,
+        grant_types: ["client_credentials"],
+        response_types: [],
+        redirect_uris: [],
+      },
+    ],
+    clientDefaults: { id_token_signed_response_alg: ALG },
+    enabledJWA: { idTokenSigningAlgValues: [ALG] },
+    extraTokenClaims: (_: unknown, token: { scope?: string }) => ({
+      realm_access: { roles: token.scope?.split(" ") ?? [] },
+    }),
+    ttl: { ClientCredentials: 3600 },
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (context: { oidc: { params: { scope?: string } } }) => ({
+          audience,
+          scope: context.oidc.params.scope ?? "",
+          accessTokenFormat: "jwt",
+          accessTokenTTL: 3600,
+          jwt: { sign: { alg: ALG } },
+        }),
+      },
+    },
+  });
+  return provider.callback();
+}
+
+async function requestToken(issuer: string, audience: string, scopes: readonly string[]): Promise<string> {
+  const credentials = [CLIENT.id, CLIENT.secret].map(encodeURIComponent).join(":");
+  const response = await fetch(`${issuer}/token`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa(credentials)}` },
+    body: new URLSearchParams({ grant_type: "client_credentials", resource: audience, scope: scopes.join(" ") }),
+  });
+  const body: unknown = await response.json();
+  const token = new Map(Object.entries(Object(body))).get("access_token");
+  if (typeof token !== "string") throw new Error(`the issuer gave no token: ${JSON.stringify(body)}`);
+  return token;
+}
+
+function listen(port: number, handler: RequestListener): Promise<Server> {
+  const server = createServer(handler);
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", () => resolve(server));
+  });
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.close((error) => (error === undefined ? resolve() : reject(error)));
+    server.closeAllConnections();
+  });
+}

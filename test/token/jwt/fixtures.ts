@@ -1,0 +1,58 @@
+import { randomBytes } from "node:crypto";
+import fc from "fast-check";
+import type { KeyRing, ServerKey } from "../../../src/lib/server-keys.ts";
+import type { MintInput } from "../../../src/token/jwt/mint.ts";
+import { loadSigningKeys, type SigningKeys } from "../../../src/token/jwt/signing-keys.ts";
+import { generateSigningKey, type SigningKeyRecord } from "../../../src/token/signing-key.ts";
+
+export const ISSUER = "https://keyhold.test";
+/** 2026-01-01T00:00:00Z, in milliseconds. */
+export const NOW = 1_767_225_600_000;
+export const HOUR = 3_600_000;
+
+export const random = { bytes: (size: number) => randomBytes(size) };
+
+export function ringOf(...all: [ServerKey, ...ServerKey[]]): KeyRing {
+  const [current, ...retired] = all;
+  return { current, retired, all, find: (id) => all.find((key) => key.id === id) };
+}
+
+export const WRAP_KEY: ServerKey = { id: "0011223344556677", secret: randomBytes(32) };
+export const RING = ringOf(WRAP_KEY);
+
+/** A record of a new key that signs, made at NOW. */
+export function record(change: Partial<SigningKeyRecord> = {}): SigningKeyRecord {
+  const key = generateSigningKey({ wrapKey: WRAP_KEY, random });
+  return { ...key, createTime: new Date(NOW), retireTime: null, tokensExpireTime: null, ...change };
+}
+
+export function activeKey(keys: SigningKeys): NonNullable<SigningKeys["active"]> {
+  if (keys.active === undefined) throw new Error("no active key");
+  return keys.active;
+}
+
+/** One node's keys with one active key, and a content to mint with it. */
+export const RECORD = record();
+export const KEYS = loadSigningKeys([RECORD], RING, NOW);
+export const CONTENT = {
+  issuer: ISSUER,
+  subject: "user_123",
+  tokenId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
+  issueTime: NOW,
+  expireTime: NOW + HOUR,
+  scopes: ["read", "write"],
+  keyId: "0198b2a4-0000-7c52-a1f0-5c9a3b7e2d10",
+  secretVersion: 3,
+  claims: {},
+} satisfies Omit<MintInput, "signingKey">;
+
+export function mintInput(change: Partial<MintInput> = {}): MintInput {
+  return { signingKey: activeKey(KEYS), ...CONTENT, ...change };
+}
+
+export const verification = { keys: (kid: string) => KEYS.verification.get(kid), issuer: ISSUER, now: NOW };
+
+/** Any text, of any UTF-16 code units. (`unit: "binary"` of fast-check takes most of a second to set up.) */
+export function anyText(bounds: fc.ArrayConstraints = {}): fc.Arbitrary<string> {
+  return fc.array(fc.nat(0xffff), bounds).map((units) => String.fromCharCode(...units));
+}

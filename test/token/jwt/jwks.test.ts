@@ -1,0 +1,58 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { jwksDocument, jwksEtag } from "../../../src/token/jwks.ts";
+import type { SigningKeyRecord } from "../../../src/token/signing-key.ts";
+import { HOUR, NOW, record } from "./fixtures.ts";
+
+const retired = { retireTime: new Date(NOW), tokensExpireTime: new Date(NOW + HOUR) };
+const oldest = record({ ...retired, createTime: new Date(NOW - 2) });
+const older = record({ ...retired, createTime: new Date(NOW - 1), tokensExpireTime: new Date(NOW + 2 * HOUR) });
+const newest = record();
+const RECORDS = [older, newest, oldest];
+
+const kids = (records: readonly SigningKeyRecord[], now: number) =>
+  jwksDocument(records, now).keys.map(({ kid }) => kid);
+
+test("newest first; a retired key goes when its last token has expired", () => {
+  expect(kids(RECORDS, NOW)).toEqual([newest.kid, older.kid, oldest.kid]);
+  expect(kids(RECORDS, NOW + HOUR - 1)).toEqual([newest.kid, older.kid, oldest.kid]);
+  expect(kids(RECORDS, NOW + HOUR)).toEqual([newest.kid, older.kid]);
+  expect(kids(RECORDS, NOW + 2 * HOUR)).toEqual([newest.kid]);
+});
+
+test("no keys is an empty set", () => {
+  expect(jwksDocument([], NOW)).toEqual({ keys: [] });
+});
+
+test("has the six public members and no more", () => {
+  const careless = { ...newest.publicJwk, d: "private", ext: true };
+  const { keys } = jwksDocument([{ ...newest, publicJwk: careless }], NOW);
+  expect(keys).toStrictEqual([newest.publicJwk]);
+});
+
+describe("the ETag", () => {
+  test("is a strong one", () => {
+    expect(jwksEtag(jwksDocument(RECORDS, NOW))).toMatch(/^"[\w-]{43}"$/);
+  });
+
+  test("is the same for any order of records and of members", () => {
+    const twins = [...RECORDS, record(), record()];
+    const expected = jwksEtag(jwksDocument(twins, NOW));
+    fc.assert(
+      fc.property(fc.shuffledSubarray(twins, { minLength: twins.length }), (shuffled) => {
+        const reordered = shuffled.map((one) => ({ ...one, publicJwk: reverseMembers(one.publicJwk) }));
+        expect(jwksEtag(jwksDocument(reordered, NOW))).toBe(expected);
+      }),
+    );
+  });
+
+  test("changes when a key comes or goes", () => {
+    const tags = [RECORDS, [...RECORDS, record()], [newest]].map((records) => jwksEtag(jwksDocument(records, NOW)));
+    expect(new Set([...tags, jwksEtag(jwksDocument(RECORDS, NOW + HOUR))]).size).toBe(4);
+  });
+});
+
+/** As a database that does not keep the order of members may give them back. */
+function reverseMembers<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).toReversed()) as T;
+}

@@ -1,0 +1,145 @@
+import { deepStrictEqual } from "node:assert";
+import { createPublicKey } from "node:crypto";
+import fc from "fast-check";
+import { createVerifier } from "fast-jwt";
+import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
+import { describe, expect, test } from "vitest";
+import { KeyholdError } from "../../../src/errors.ts";
+import type { JsonObject } from "../../../src/lib/json.ts";
+import { jwksDocument } from "../../../src/token/jwks.ts";
+import { RESERVED_CLAIMS } from "../../../src/token/jwt/claims.ts";
+import { decodeJsonObject, encodeJson } from "../../../src/token/jwt/json.ts";
+import { mintJwt } from "../../../src/token/jwt/mint.ts";
+import { verifyJwt } from "../../../src/token/jwt/verify.ts";
+import { anyText, CONTENT, HOUR, ISSUER, KEYS, mintInput, NOW, RECORD, verification } from "./fixtures.ts";
+
+const WIRE_CLAIMS = {
+  iss: ISSUER,
+  sub: CONTENT.subject,
+  jti: CONTENT.tokenId,
+  iat: NOW / 1000,
+  exp: (NOW + HOUR) / 1000,
+  scope: "read write",
+  key_id: CONTENT.keyId,
+  secret_version: 3,
+};
+
+/** The public document as another service gets it. */
+function published(): JSONWebKeySet {
+  return JSON.parse(JSON.stringify(jwksDocument(KEYS.records, NOW)));
+}
+
+describe("other libraries", () => {
+  const { token } = mintJwt(mintInput({ claims: { tenant: "acme" }, parentId: "parent" }));
+  const wireClaims = { ...WIRE_CLAIMS, tenant: "acme", parent_id: "parent" };
+
+  test("jose verifies by the JWKS", async () => {
+    const options = { issuer: ISSUER, algorithms: ["EdDSA"], typ: "JWT", currentDate: new Date(NOW) };
+    const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(published()), options);
+    expect(payload).toEqual(wireClaims);
+    expect(protectedHeader).toEqual({ alg: "EdDSA", typ: "JWT", kid: RECORD.kid });
+  });
+
+  test("jose refuses when ours does", async () => {
+    const keys = createLocalJWKSet(published());
+    const at = (now: number) => ({ issuer: ISSUER, currentDate: new Date(now) });
+    await expect(jwtVerify(token, keys, at(NOW + HOUR))).rejects.toThrow(errors.JWTExpired);
+    await expect(jwtVerify(`${token.slice(0, -4)}AAAA`, keys, at(NOW))).rejects.toThrow(errors.JOSEError);
+  });
+
+  test("fast-jwt verifies by the JWKS", async () => {
+    const verify = createVerifier({
+      key: async ({ header }: { header: { kid?: string } }) => {
+        const jwk = published().keys.find(({ kid }) => kid === header.kid);
+        if (jwk === undefined) throw new Error("unknown kid");
+        return createPublicKey({ key: jwk, format: "jwk" }).export({ format: "pem", type: "spki" });
+      },
+      algorithms: ["EdDSA"],
+      allowedIss: ISSUER,
+      clockTimestamp: NOW,
+    });
+    expect(await verify(token)).toEqual(wireClaims);
+  });
+});
+
+test("an expiry between two seconds is rounded down, and the caller is told", () => {
+  const minted = mintJwt(mintInput({ issueTime: NOW + 999, expireTime: NOW + HOUR + 999 }));
+  expect(minted.expireTime).toBe(NOW + HOUR);
+  expect(verifyJwt(minted.token, verification)).toMatchObject({
+    token: { issueTime: NOW, expireTime: NOW + HOUR },
+  });
+});
+
+test("no scope is an empty scope claim, not a missing one", () => {
+  const { token } = mintJwt(mintInput({ scopes: [] }));
+  expect(verifyJwt(token, verification)).toMatchObject({ token: { scopes: [] } });
+  expect(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).toContain('"scope":""');
+});
+
+describe("reserved claims", () => {
+  test("are those of the contract and the two of ours", () => {
+    const contract = "iss sub aud exp nbf iat jti scope key_id parent_id".split(" ");
+    expect([...RESERVED_CLAIMS].toSorted()).toEqual([...contract, "secret_version"].toSorted());
+  });
+
+  test.each([...RESERVED_CLAIMS])("%s is refused and named", (name) => {
+    const mint = () => mintJwt(mintInput({ claims: { [name]: "x" } }));
+    expect(mint).toThrow(KeyholdError);
+    expect(mint).toThrow(
+      expect.objectContaining({ violations: [expect.objectContaining({ field: `custom_claims.${name}` })] }),
+    );
+  });
+});
+
+test.each([
+  ["a scope with a space", { scopes: ["read write"] }],
+  ["an empty scope", { scopes: ["read", ""] }],
+  ["nothing but an empty scope", { scopes: [""] }],
+  ["a scope with a new line", { scopes: ["read\n"] }],
+  ["no subject", { subject: "" }],
+  ["no time", { expireTime: Number.NaN }],
+  ["endless life", { expireTime: Number.POSITIVE_INFINITY }],
+  ["a version that is none", { secretVersion: 1.5 }],
+  ["an empty parent", { parentId: "" }],
+])("what would not be read back is not minted: %s", (_, change) => {
+  expect(() => mintJwt(mintInput(change))).toThrow(RangeError);
+});
+
+test("verify(mint(x)) = x", () => {
+  const text = anyText({ minLength: 1, maxLength: 50 });
+  const scope = fc.stringMatching(/^[\x21-\x7e]{1,30}$/);
+  const seconds = fc.integer({ min: 0, max: 8_640_000_000_000 });
+  const claims = fc
+    .dictionary(fc.oneof(fc.string(), fc.constantFrom("__proto__", "constructor", "toJSON", "ISS", "")), fc.jsonValue())
+    .filter((set) => Object.keys(set).every((name) => !RESERVED_CLAIMS.has(name)))
+    .map((set) => jsonOf(set as JsonObject));
+  const content = fc.record({
+    subject: text,
+    tokenId: text,
+    keyId: text,
+    secretVersion: fc.maxSafeNat(),
+    issueTime: seconds.map((s) => s * 1000),
+    expireTime: fc.integer({ min: NOW / 1000 + 1, max: 8_640_000_000_000 }).map((s) => s * 1000),
+    scopes: fc.array(scope, { maxLength: 10 }),
+    parentId: fc.option(text, { nil: undefined }),
+    claims,
+  });
+  fc.assert(
+    fc.property(content, ({ subject, parentId, ...rest }) => {
+      const { token, expireTime } = mintJwt(mintInput({ subject, parentId, ...rest }));
+      const parent = parentId === undefined ? {} : { parentId };
+      expect(expireTime).toBe(rest.expireTime);
+      // Not vitest's equality, which takes a claim by the name of "constructor" for the class of the object.
+      deepStrictEqual(verifyJwt(token, verification), {
+        ok: true,
+        token: { actorId: subject, issuer: ISSUER, ...rest, ...parent },
+      });
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** What JSON keeps of a value: it has no -0. */
+function jsonOf(value: JsonObject): JsonObject {
+  return decodeJsonObject(encodeJson(value)) ?? {};
+}

@@ -1,0 +1,160 @@
+import { createPublicKey } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { EDDSA } from "../../../src/token/jwt/algorithms.ts";
+import { looksLikeJwt } from "../../../src/token/jwt/compact.ts";
+import { mintJwt } from "../../../src/token/jwt/mint.ts";
+import { verifyJwt } from "../../../src/token/jwt/verify.ts";
+import vectors from "../../vectors/jwt.json" with { type: "json" };
+import signingKey from "../../vectors/jwt-signing-key.json" with { type: "json" };
+import { anyText, KEYS, mintInput, NOW, verification } from "./fixtures.ts";
+
+interface Vector {
+  readonly name: string;
+  readonly token: string;
+  readonly now?: number;
+}
+
+const publicKeys = new Map(vectors.keys.map((jwk) => [jwk.kid, createPublicKey({ key: jwk, format: "jwk" })]));
+
+function judge({ token, now = vectors.now }: Vector) {
+  return verifyJwt(token, { keys: (kid) => publicKeys.get(kid), issuer: vectors.issuer, now });
+}
+
+describe("vectors", () => {
+  test("there are some of each kind", () => {
+    expect(vectors.valid.length).toBeGreaterThanOrEqual(10);
+    for (const reason of ["INVALID_FORMAT", "SIGNATURE_INVALID", "EXPIRED"]) {
+      expect(vectors.invalid.filter((vector) => vector.reason === reason).length).toBeGreaterThanOrEqual(3);
+    }
+  });
+
+  test.each(vectors.valid)("valid: $name", (vector) => {
+    expect(judge(vector)).toEqual({ ok: true, token: vector.expected });
+  });
+
+  test.each(vectors.invalid)("$reason: $name", (vector) => {
+    const { reason, unknownKid } = vector as { reason: string; unknownKid?: true };
+    const verdict = judge(vector);
+    expect(verdict).toEqual({ ok: false, reason, message: expect.any(String), ...(unknownKid ? { unknownKid } : {}) });
+  });
+});
+
+test("the example of RFC 8037 appendix A.4", () => {
+  const [header, payload, signature = ""] = signingKey.jws.split(".");
+  const publicKey = createPublicKey({ key: signingKey.publicJwk, format: "jwk" });
+  const data = Buffer.from(`${header}.${payload}`);
+  expect(EDDSA.verify(data, publicKey, Buffer.from(signature, "base64url"))).toBe(true);
+  expect(EDDSA.verify(Buffer.concat([data, Buffer.of(0)]), publicKey, Buffer.from(signature, "base64url"))).toBe(false);
+});
+
+test("any change of one character is refused", () => {
+  const { token } = mintJwt(mintInput({ claims: { tenant: "acme" } }));
+  const characters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n\0é"];
+  const change = fc.record({ at: fc.nat(token.length - 1), to: fc.constantFrom(...characters) });
+  fc.assert(
+    fc.property(change, ({ at, to }) => {
+      fc.pre(token[at] !== to);
+      expect(verifyJwt(token.slice(0, at) + to + token.slice(at + 1), verification).ok).toBe(false);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("every other last character of a signature is refused", () => {
+  const { token } = mintJwt(mintInput());
+  const accepted = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"].filter(
+    (character) => verifyJwt(token.slice(0, -1) + character, verification).ok,
+  );
+  expect(accepted).toEqual([token.slice(-1)]);
+});
+
+test("any text cut out or put in is refused", () => {
+  const { token } = mintJwt(mintInput());
+  const splice = fc.tuple(fc.nat(token.length), fc.nat(8), fc.string({ maxLength: 8 }));
+  fc.assert(
+    fc.property(splice, ([at, cut, put]) => {
+      const other = token.slice(0, at) + put + token.slice(at + cut);
+      expect(verifyJwt(other, verification).ok).toBe(other === token);
+    }),
+  );
+});
+
+test("no text makes it throw, and none is taken", () => {
+  const base64url = (data: string | Uint8Array) => Buffer.from(data).toString("base64url");
+  const header = fc.record(
+    {
+      alg: fc.constantFrom("EdDSA", "none"),
+      typ: fc.constant("JWT"),
+      kid: fc.constantFrom(...KEYS.verification.keys()),
+    },
+    { requiredKeys: [] },
+  );
+  const jws = fc
+    .tuple(
+      fc.oneof(
+        header.map((value) => JSON.stringify(value)),
+        fc.json(),
+      ),
+      fc.json(),
+      fc.uint8Array({ minLength: 64, maxLength: 64 }),
+    )
+    .map((parts) => parts.map(base64url).join("."));
+  fc.assert(
+    fc.property(fc.oneof(jws, fc.string(), anyText()), (anything) => {
+      expect(verifyJwt(anything, verification).ok).toBe(false);
+      expect(typeof looksLikeJwt(anything)).toBe("boolean");
+    }),
+  );
+});
+
+test("the message tells nothing of the token", () => {
+  const claims = { tenant: "a-secret-claim" };
+  const { token } = mintJwt(mintInput({ claims, issuer: "https://a-secret-issuer.test" }));
+  expect(verifyJwt(token, verification)).toEqual({
+    ok: false,
+    reason: "SIGNATURE_INVALID",
+    message: "the token is of another issuer",
+  });
+});
+
+test("claims are not looked at before the signature is good", () => {
+  const { token } = mintJwt(mintInput({ expireTime: NOW - 1 }));
+  const forged = token.slice(0, token.lastIndexOf(".")).concat(".", "A".repeat(86));
+  expect(verifyJwt(token, verification)).toMatchObject({ reason: "EXPIRED" });
+  expect(verifyJwt(forged, verification)).toMatchObject({ reason: "SIGNATURE_INVALID" });
+});
+
+describe("looksLikeJwt", () => {
+  const header = Buffer.from('{"alg":"none"}').toString("base64url");
+
+  test.each([`${header}..`, `${header}.e30.`, `${header}.not_json.x`, mintJwt(mintInput()).token])(
+    "%s does",
+    (text) => {
+      expect(looksLikeJwt(text)).toBe(true);
+    },
+  );
+
+  test.each([
+    ["", "empty"],
+    [`${header}.e30`, "two parts"],
+    [`${header}.e30.x.y`, "four parts"],
+    [`${header}.e30.x=`, "padding"],
+    [` ${header}.e30.x`, "white space"],
+    [`${header}.e30.x\n`, "a new line"],
+    ["e30.e30.x", "no alg"],
+    [`${Buffer.from('{"alg":1}').toString("base64url")}.e30.x`, "an alg that is no text"],
+    [`${Buffer.from('["alg"]').toString("base64url")}.e30.x`, "an array"],
+    ["www.example.com", "a host name"],
+    ["1.2.3", "a version"],
+  ])("%s does not: %s", (text) => {
+    expect(looksLikeJwt(text)).toBe(false);
+  });
+
+  test("a JWT that was damaged still does", () => {
+    const notBase64 = vectors.invalid.filter(({ name }) => /^(stray bits|signature|payload|alg|HS256)/.test(name));
+    const jwts = notBase64.filter(({ name }) => name !== "alg is no text");
+    expect(jwts.length).toBeGreaterThanOrEqual(20);
+    for (const { name, token } of jwts) expect(looksLikeJwt(token), name).toBe(true);
+  });
+});
