@@ -58,7 +58,9 @@ function sourceFiles(): string[] {
 
 function importsOf(file: string): Import[] {
   const text = readFileSync(join(src, file), "utf8");
-  const specifiers = [...text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g)].map(([, specifier = ""]) => specifier);
+  const specifiers = [...text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g)].map(
+    ([, specifier = ""]) => specifier,
+  );
   return specifiers.map((specifier) => ({ file, from: placeOf(file), target: targetOf(file, specifier) }));
 }
 
@@ -69,7 +71,12 @@ function placeOf(file: string): string {
 /** `src:keys` for our own places, `gen`, `node:x`, or the name of a package. */
 function targetOf(file: string, specifier: string): string {
   if (!specifier.startsWith(".")) {
-    return specifier.startsWith("node:") ? specifier : specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
+    return specifier.startsWith("node:")
+      ? specifier
+      : specifier
+          .split("/")
+          .slice(0, specifier.startsWith("@") ? 2 : 1)
+          .join("/");
   }
   const path = relative(root, resolve(src, dirname(file), specifier));
   return path.startsWith("src/") ? `src:${placeOf(path.slice("src/".length))}` : (path.split("/")[0] ?? path);
@@ -77,7 +84,8 @@ function targetOf(file: string, specifier: string): string {
 
 function breach({ file, from, target }: Import): string[] {
   const allowed = KEPT[target];
-  if (allowed !== undefined && !allowed.includes(from)) return [`${file} imports ${target}, which is for ${allowed.join(", ")}`];
+  if (allowed !== undefined && !allowed.includes(from))
+    return [`${file} imports ${target}, which is for ${allowed.join(", ")}`];
   if (!target.startsWith("src:")) return [];
   const to = target.slice("src:".length);
   const [here, there] = [FLOORS[from], FLOORS[to]];
@@ -105,6 +113,8 @@ test("only config.ts and the command read the environment", () => {
 });
 
 test("nobody below the wiring reads the clock", () => {
-  const readers = sourceFiles().filter((file) => /\bDate\.now\(\)|new Date\(\)/.test(readFileSync(join(src, file), "utf8")));
+  const readers = sourceFiles().filter((file) =>
+    /\bDate\.now\(\)|new Date\(\)/.test(readFileSync(join(src, file), "utf8")),
+  );
   expect(readers).toEqual(["lib/clock.ts"]);
 });

@@ -7,7 +7,7 @@ import { type ErrorCode, KeyholdError } from "../errors.ts";
 export const ERROR_DOMAIN = "keyhold";
 
 /** The one table from domain errors to codes of the wire. FAILED_PRECONDITION is HTTP 409 on the REST paths. */
-const CODES: Readonly<Record<ErrorCode, Code>> = {
+export const CODES: Readonly<Record<ErrorCode, Code>> = {
   INVALID_ARGUMENT: Code.InvalidArgument,
   API_KEY_NOT_FOUND: Code.NotFound,
   RAW_KEY_ALREADY_EXISTS: Code.AlreadyExists,

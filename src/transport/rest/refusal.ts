@@ -8,7 +8,7 @@ interface RefusalRow {
 }
 
 /** What the transport itself turns away, before there is an RPC. The key is the reason in the error's ErrorInfo. */
-const REFUSALS = {
+export const REFUSALS = {
   PATH_NOT_FOUND: { code: Code.NotFound, http: 404, message: "there is nothing at this path" },
   METHOD_NOT_ALLOWED: { code: Code.Unimplemented, http: 405, message: "this path does not take this method" },
   // The code is that of gRPC and Connect for a message that is too large.

@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { expect, test } from "vitest";
+import { VerificationErrorSchema } from "../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { CODES } from "../src/api/errors.ts";
+import { REFUSALS } from "../src/transport/rest/refusal.ts";
+import { STATUSES } from "../src/transport/rest/status.ts";
+
+const api = readFileSync(resolve(import.meta.dirname, "../docs/api.md"), "utf8");
+
+/** Rows of the tables whose first cell is a name in code, as cells. */
+function rows(cells: number): string[][] {
+  return [...api.matchAll(/^\| `([A-Z_]+)` \|(.*)\|$/gm)]
+    .map(([, name = "", rest = ""]) => [name, ...rest.split("|").map((cell) => cell.trim())])
+    .filter((row) => row.length === cells);
+}
+
+test("docs/api.md documents every reason of an error, with its status, and no other", () => {
+  const documented = rows(4).map(([reason, status, http]) => `${reason} ${status} ${http}`);
+  const errors = Object.entries(CODES).map(
+    ([reason, code]) => `${reason} ${STATUSES[code].name} ${STATUSES[code].http}`,
+  );
+  const refusals = Object.entries(REFUSALS).map(
+    ([reason, { code, http }]) => `${reason} ${STATUSES[code].name} ${http}`,
+  );
+  expect(documented.sort()).toEqual([...errors, ...refusals].sort());
+});
+
+test("docs/api.md documents every verification error, and no other", () => {
+  const documented = rows(2).map(([name]) => name);
+  const defined = VerificationErrorSchema.values
+    .map(({ name }) => name)
+    .filter((name) => !name.endsWith("_UNSPECIFIED"));
+  expect(documented.sort()).toEqual(defined.sort());
+});
