@@ -18,6 +18,9 @@ import { looksLikeMacaroon } from "./token/macaroon/text.ts";
 /** After this the database cancels a statement, in milliseconds. */
 const STATEMENT_TIMEOUT = 10_000;
 
+/** Connections for lists, beside those of the pool. */
+const LIST_CONNECTIONS = 2;
+
 /** What the server and the commands stand on: an open database with its schema, and the server keys. */
 export interface Foundation {
   readonly sql: Sql;
@@ -41,7 +44,7 @@ export async function openFoundation(
   const database = await openDatabase(config, embedded);
   try {
     const migrated = await migrate(database.sql, await readMigrations());
-    return { ...database, migrated, ...assemble(config, database.sql, rings) };
+    return { ...database, migrated, ...assemble(config, database, rings) };
   } catch (error) {
     await database.close();
     throw error;
@@ -52,12 +55,14 @@ async function openDatabase(config: Config, embedded: Pick<EmbeddedOptions, "log
   const server =
     config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, ...embedded }) : null;
   const url = server?.url ?? config.databaseUrl ?? "";
-  const sql = connect({ url, maxConnections: config.databasePoolSize, statementTimeout: STATEMENT_TIMEOUT });
+  const maxConnections = config.databasePoolSize;
+  const sql = connect({ url, maxConnections, statementTimeout: STATEMENT_TIMEOUT, prepare: true });
+  const unprepared = connect({ url, maxConnections: LIST_CONNECTIONS, statementTimeout: STATEMENT_TIMEOUT, prepare: false });
   const close = async () => {
-    await sql.end({ timeout: 5 });
+    await Promise.all([sql.end({ timeout: 5 }), unprepared.end({ timeout: 5 })]);
     await server?.stop();
   };
-  return { sql, close };
+  return { sql, unprepared, close };
 }
 
 function deriveRings(roots: RootSecrets) {
@@ -71,11 +76,11 @@ function deriveRings(roots: RootSecrets) {
   };
 }
 
-function assemble({ secretPrefix }: Config, sql: Sql, rings: Rings) {
+function assemble({ secretPrefix }: Config, { sql, unprepared }: { sql: Sql; unprepared: Sql }, rings: Rings) {
   const [clock, random] = [systemClock, systemRandom];
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
-    store: createKeyStore(sql),
+    store: createKeyStore(sql, unprepared),
     clock,
     random,
     secretPrefix,

@@ -7,16 +7,19 @@ export interface DatabaseOptions {
   readonly maxConnections: number;
   /** After this the database cancels a statement, in milliseconds. */
   readonly statementTimeout: number;
+  /** Whether connections keep the plan of each statement that they have run: not for statements of endlessly many shapes. */
+  readonly prepare: boolean;
 }
 
 /** Seconds. */
 const CONNECT_TIMEOUT = 10;
 
 /** A pool of connections; it connects when first used. Notices of the database are not for the log. */
-export function connect({ url, maxConnections, statementTimeout }: DatabaseOptions): Sql {
+export function connect({ url, maxConnections, statementTimeout, prepare }: DatabaseOptions): Sql {
   return postgres(url, {
     ...socketOptions(url),
     max: maxConnections,
+    prepare,
     connect_timeout: CONNECT_TIMEOUT,
     onnotice: () => {},
     connection: {

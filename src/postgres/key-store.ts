@@ -7,12 +7,15 @@ import { compileFilter } from "./filter.ts";
 import { insertKeys } from "./insert.ts";
 import { KEY_COLUMNS, type KeyRow, STORED_KEY_COLUMNS, type StoredKeyRow, toApiKey, toStoredKey } from "./rows.ts";
 
-/** Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins. */
-export function createKeyStore(sql: Sql): KeyStore {
+/**
+ * Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins. Lists go
+ * through `unprepared`: every filter is a statement of another shape, and a connection would keep them all.
+ */
+export function createKeyStore(sql: Sql, unprepared: Sql): KeyStore {
   return {
     insert: (keys) => query(() => insertKeys(sql, keys)),
     get: (name) => query(() => getKey(sql, name)),
-    list: (list, now) => query(async () => (await listKeys(sql, list, now)).map(toApiKey)),
+    list: (list, now) => query(async () => (await listKeys(unprepared, list, now)).map(toApiKey)),
     update: (name, changes, authority, now) => query(() => first(updateKey(sql, name, changes, authority, now))),
     rotate: (name, rotation, authority, now) => query(() => first(rotateKey(sql, name, rotation, authority, now))),
     revoke: (name, revocation, authority, now) => query(() => first(revokeKey(sql, name, revocation, authority, now))),

@@ -5,6 +5,8 @@ import type { Comparison, Expression, Operator } from "./filter.ts";
 import { isAnything, type Literal, plainText, prefixOf, takeName, takeText, takeValue } from "./literal.ts";
 
 const COMPARATOR = /[<>!]=|[<>=:]/y;
+/** What may follow a value; empty is the end. */
+const VALUE_ENDS = /^[ \t\r\n)]?$/;
 const KEYWORD = /^(?:AND|OR|NOT)$/;
 const KEYWORD_IN_ANY_CASE = /^(?:and|or|not)$/i;
 
@@ -82,8 +84,7 @@ function takeArgument(cursor: Cursor): Literal {
     throw cursor.error(`unexpected "${text}"`, "expected a value; quote it if it is one", value.offset);
   }
   if (cursor.peek() === "(") throw cursor.unexpected(NO_FUNCTIONS);
-  if (!/^[ \t\r\n)]?$/.test(cursor.peek()))
-    throw cursor.unexpected("expected a space; quote a value with this character");
+  if (!VALUE_ENDS.test(cursor.peek())) throw cursor.unexpected("expected a space; quote a value with it");
   return value;
 }
 

@@ -37,9 +37,8 @@ export class Cursor {
     return found;
   }
 
-  /** Whether there was any. */
-  skipSpace(): boolean {
-    return this.take(SPACE) !== "";
+  skipSpace(): void {
+    this.take(SPACE);
   }
 
   /** What is wrong, where in characters from 1, and what to write instead. It shows no words of the text: one may be a secret. */

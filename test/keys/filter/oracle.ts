@@ -1,0 +1,105 @@
+import type { Comparison, FieldName, Filter, Operator } from "../../../src/keys/filter/filter.ts";
+import type { KeyStatus, RevocationReason } from "../../../src/record/key.ts";
+
+/** A key as a filter sees it. Times are in the form that `Filter` has, whose order is that of its text. */
+export interface Row {
+  readonly key_id: string;
+  readonly name: string;
+  readonly actor_id: string;
+  readonly scopes: readonly string[];
+  readonly metadata: ReadonlyMap<string, string>;
+  readonly create_time: string;
+  readonly update_time: string;
+  readonly expire_time: string | null;
+  readonly last_used_time: string | null;
+  readonly revoke_time: string | null;
+  readonly revocation_reason: RevocationReason | null;
+}
+
+/** Says whether the row matches, by the letter of AIP-160 and of the contract. It shares nothing with the compiler to SQL. */
+export function matches(filter: Filter, row: Row, now: string): boolean {
+  switch (filter.node) {
+    case "all":
+      return true;
+    case "and":
+      return filter.operands.every((operand) => matches(operand, row, now));
+    case "or":
+      return filter.operands.some((operand) => matches(operand, row, now));
+    case "not":
+      return !matches(filter.operand, row, now);
+    default:
+      return holds(filter, row, now);
+  }
+}
+
+function holds(comparison: Comparison, row: Row, now: string): boolean {
+  switch (comparison.node) {
+    case "uuid":
+    case "string":
+    case "time":
+      return compares(row[comparison.field], comparison.operator, comparison.value);
+    case "entry":
+      return compares(row.metadata.get(comparison.key) ?? null, comparison.operator, comparison.value);
+    case "prefix":
+      return row[comparison.field].startsWith(comparison.value);
+    case "status":
+      return statusOf(row, now) === comparison.value;
+    case "reason":
+      return row.revocation_reason === comparison.value;
+    case "scope":
+      return row.scopes.includes(comparison.value);
+    case "key":
+      return row.metadata.has(comparison.key);
+    case "present":
+      return isPresent(row, comparison.field);
+  }
+}
+
+function compares(left: string | null, operator: Operator, right: string): boolean {
+  if (left === null) return false;
+  const order = compareCodePoints(left, right);
+  switch (operator) {
+    case "=":
+      return order === 0;
+    case "<":
+      return order < 0;
+    case "<=":
+      return order <= 0;
+    case ">":
+      return order > 0;
+    case ">=":
+      return order >= 0;
+  }
+}
+
+/** `<` of JavaScript compares UTF-16 units, which puts 😀 before U+E000. */
+function compareCodePoints(left: string, right: string): number {
+  const [a, b] = [[...left], [...right]].map((characters) => characters.map((c) => c.codePointAt(0) ?? 0));
+  for (const [index, codePoint] of (a ?? []).entries()) {
+    const other = b?.[index];
+    if (other === undefined) return 1;
+    if (codePoint !== other) return codePoint - other;
+  }
+  return left.length === right.length ? 0 : -1;
+}
+
+function statusOf({ revoke_time, expire_time }: Row, now: string): KeyStatus {
+  if (revoke_time !== null) return "REVOKED";
+  return expire_time !== null && expire_time <= now ? "EXPIRED" : "ACTIVE";
+}
+
+function isPresent(row: Row, field: FieldName): boolean {
+  switch (field) {
+    case "scopes":
+      return row.scopes.length > 0;
+    case "metadata":
+      return row.metadata.size > 0;
+    case "expire_time":
+    case "last_used_time":
+      return row[field] !== null;
+    case "revocation_reason":
+      return row.revocation_reason !== null && row.revocation_reason !== "REVOCATION_REASON_UNSPECIFIED";
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { KeyholdError } from "../../../src/errors.ts";
+import type { Filter } from "../../../src/keys/filter/filter.ts";
+import { parseFilter } from "../../../src/keys/filter/parse.ts";
+import { anyText } from "../../lib/any-text.ts";
+import vectors from "../../vectors/filter.json" with { type: "json" };
+import { someFilter, someStyle } from "./arbitrary.ts";
+import { printFilter } from "./print.ts";
+
+test("there are samples", () => {
+  expect(vectors.valid.length).toBeGreaterThan(100);
+  expect(vectors.invalid.length).toBeGreaterThan(150);
+});
+
+test.each(vectors.valid)("reads $filter", ({ filter, normal }) => {
+  expect(printFilter(parseFilter(filter, "issued"))).toBe(normal);
+});
+
+test.each(vectors.valid)("reads the normal form of $filter", ({ normal }) => {
+  expect(printFilter(parseFilter(normal, "imported"))).toBe(normal);
+});
+
+test.each(vectors.invalid)("refuses $filter", ({ filter, position, message }) => {
+  expect(refusal(filter)).toContain(` at position ${position} (`);
+  expect(refusal(filter)).toContain(message);
+});
+
+test("a message names the kind of key, and no words of the filter", () => {
+  expect(refusal("kh_v1_secret=a")).toMatch(/^unknown field at position 1 \(an issued key has key_id, name, /);
+  expect(refusal("key_id=kh_v1_secret")).toBe("wrong value at position 8 (expected a UUID)");
+});
+
+test.each([
+  ["name=a ".repeat(50), { node: "and" }],
+  [`${"(".repeat(20)}name=a${")".repeat(20)}`, { node: "string" }],
+  ["(name=a) ".repeat(50), { node: "and" }],
+  [`${"NOT (".repeat(20)}name=a${")".repeat(20)}`, { node: "not" }],
+  [`name="${"x".repeat(1993)}"`, { node: "string" }],
+  [`name="${"😀".repeat(1993)}"`, { node: "string" }],
+])("reads up to the limits, case %$", (text, filter) => {
+  expect(parseFilter(text, "issued")).toMatchObject(filter);
+});
+
+test.each([
+  ["name=a ".repeat(51), 351, "at most 50"],
+  [`${"(".repeat(21)}name=a${")".repeat(21)}`, 21, "at most 20 parentheses"],
+  ["(".repeat(2000), 21, "at most 20 parentheses"],
+  ["-(".repeat(1000), 42, "at most 20 parentheses"],
+  ["NOT (".repeat(400), 105, "at most 20 parentheses"],
+  ["NOT ".repeat(500), 5, 'unexpected "NOT"'],
+  ["-".repeat(2000), 2, "expected a comparison"],
+  [`name="${"x".repeat(1994)}"`, 2001, "at most 2000 characters"],
+  [`name="${"😀".repeat(1994)}"`, 2001, "at most 2000 characters"],
+  [" ".repeat(2001), 2001, "at most 2000 characters"],
+  ["(".repeat(10_000_000), 2001, "at most 2000 characters"],
+  ['name="😀\ud800"', 8, "surrogate"],
+  ['name="\ud83d" AND \0', 7, "surrogate"],
+  ["\udc00", 1, "surrogate"],
+])("refuses what is too much or no text, case %$", (text, position, message) => {
+  expect(refusal(text)).toContain(` at position ${position} (`);
+  expect(refusal(text)).toContain(message);
+});
+
+test("what is printed reads back, however it is written", () => {
+  fc.assert(
+    fc.property(someFilter, someStyle, fc.constantFrom("issued", "imported"), (filter, style, kind) => {
+      expect(parseFilter(printFilter(filter), kind)).toEqual(filter);
+      expect(parseFilter(printFilter(filter, style), kind)).toEqual(filter);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+const TOKENS = [
+  ..."()\"'\\*.,:=<>!- \t\n\0\u00a0a1é😀\ud800",
+  ...[
+    "AND",
+    "OR",
+    "NOT",
+    " AND ",
+    " OR ",
+    "NOT ",
+    "!=",
+    "<=",
+    ">=",
+    ":*",
+    "name",
+    "actorId",
+    "metadata.",
+    "metadata.a=",
+  ],
+  ...[
+    "key_id=",
+    "scopes:",
+    "status=KEY_STATUS_ACTIVE",
+    "name=a",
+    'name="a*"',
+    "create_time>2026-01-31T12:00:00Z",
+    "\\*",
+  ],
+];
+const soup = fc.array(fc.constantFrom(...TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(""));
+
+/** A valid text with one thing put in or taken out. */
+const nearlyValid = fc
+  .tuple(someFilter, someStyle, fc.nat(), fc.nat(3), fc.constantFrom("", ...TOKENS))
+  .map(([filter, style, at, length, token]) => {
+    const text = printFilter(filter, style);
+    const offset = at % (text.length + 1);
+    return text.slice(0, offset) + token + text.slice(offset + length);
+  });
+
+test("any text is a filter, which reads back, or an invalid argument", () => {
+  const counts = { filters: 0, refusals: 0 };
+  fc.assert(
+    fc.property(fc.oneof(soup, nearlyValid, anyText), (text) => {
+      const result = attempt(text);
+      if (result instanceof KeyholdError) {
+        counts.refusals++;
+        expect(result.code).toBe("INVALID_ARGUMENT");
+        expect(result.violations).toEqual([
+          { field: "filter", description: expect.stringMatching(/^.+ at position \d+ \(.+\)$/su) },
+        ]);
+      } else {
+        counts.filters++;
+        expect(parseFilter(printFilter(result), "issued")).toEqual(result);
+      }
+    }),
+    { numRuns: 3000 },
+  );
+  expect(Math.min(counts.filters, counts.refusals)).toBeGreaterThan(100);
+});
+
+test.each(
+  [
+    ...[
+      "(",
+      ")",
+      "-(",
+      "NOT ",
+      "NOT (",
+      '"',
+      "\\",
+      '"\\',
+      "*",
+      " ",
+      "a",
+      "a.",
+      "a=",
+      "name=a ",
+      "name=a OR ",
+      "😀",
+      "\u00a0",
+    ],
+    ...[
+      'name="',
+      'name="*',
+      'name="\\"',
+      "name=a AND ",
+      "name=a\n",
+      "metadata.a",
+      'metadata."a".',
+      "create_time>9",
+      "((name=a) ",
+    ],
+  ].map((piece) => [piece]),
+)("2000 characters of %j are read at once", (piece) => {
+  const text = piece.repeat(2000).slice(0, 2000).toWellFormed();
+  const times = [1, 2, 3].map(() => {
+    const start = performance.now();
+    attempt(text);
+    return performance.now() - start;
+  });
+  expect(Math.min(...times)).toBeLessThan(50);
+});
+
+function attempt(text: string): Filter | KeyholdError {
+  try {
+    return parseFilter(text, "issued");
+  } catch (error) {
+    if (error instanceof KeyholdError) return error;
+    throw error;
+  }
+}
+
+function refusal(text: string): string {
+  const result = attempt(text);
+  if (!(result instanceof KeyholdError)) throw new Error("was not refused", { cause: result });
+  return result.violations[0]?.description ?? "";
+}

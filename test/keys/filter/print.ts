@@ -1,0 +1,129 @@
+import type { Comparison, Expression, Filter, Operator } from "../../../src/keys/filter/filter.ts";
+
+/** Ways of writing the same filter. */
+export interface Style {
+  readonly camelCase: boolean;
+  readonly quote: '"' | "'";
+  /** Without quotes where the grammar allows. */
+  readonly bare: boolean;
+  readonly not: "NOT " | "-";
+  /** `NOT a = b` for `a != b`. */
+  readonly spellNot: boolean;
+  /** `:` where it means `=`. */
+  readonly has: boolean;
+  readonly and: " AND " | " ";
+  readonly space: string;
+  readonly parentheses: boolean;
+}
+
+export const NORMAL: Style = {
+  camelCase: false,
+  quote: '"',
+  bare: false,
+  not: "NOT ",
+  spellNot: false,
+  has: false,
+  and: " AND ",
+  space: " ",
+  parentheses: false,
+};
+
+/** Parsing what is printed gives the same filter. */
+export function printFilter(filter: Filter, style: Style = NORMAL): string {
+  return filter.node === "all" ? "" : print(filter, style);
+}
+
+function print(expression: Expression, style: Style): string {
+  const text = printBare(expression, style);
+  return style.parentheses && expression.node !== "not" ? `(${style.space}${text}${style.space})` : text;
+}
+
+function printBare(expression: Expression, style: Style): string {
+  switch (expression.node) {
+    case "and":
+      return expression.operands.map((operand) => printOperand(operand, style)).join(style.and);
+    case "or":
+      return expression.operands.map((operand) => printOperand(operand, style)).join(` OR${style.space || " "}`);
+    case "not":
+      return printNegation(expression.operand, style);
+    default:
+      return printComparison(expression, "=", style);
+  }
+}
+
+function printOperand(operand: Expression, style: Style): string {
+  const text = print(operand, style);
+  const wrap = !style.parentheses && (operand.node === "and" || operand.node === "or");
+  return wrap ? `(${text})` : text;
+}
+
+function printNegation(operand: Expression, style: Style): string {
+  const equality = isEquality(operand);
+  if (equality !== null && !style.spellNot) return printComparison(equality, "!=", style);
+  const text = print(operand, style);
+  const wrap = !style.parentheses && (operand.node === "and" || operand.node === "or");
+  return style.not + (wrap || operand.node === "not" ? `(${text})` : text);
+}
+
+/** What may be negated by `!=`. */
+function isEquality(expression: Expression): Comparison | null {
+  switch (expression.node) {
+    case "prefix":
+    case "status":
+    case "reason":
+      return expression;
+    case "uuid":
+    case "string":
+    case "time":
+    case "entry":
+      return expression.operator === "=" ? expression : null;
+    default:
+      return null;
+  }
+}
+
+function printComparison(comparison: Comparison, equal: "=" | "!=", style: Style): string {
+  const write = (path: string, operator: Operator, value: string) => {
+    const sign = operator !== "=" ? operator : equal === "=" && style.has ? ":" : equal;
+    return `${camel(path, style)}${style.space}${sign}${style.space}${value}`;
+  };
+  switch (comparison.node) {
+    case "uuid":
+    case "time":
+    case "string":
+      return write(comparison.field, comparison.operator, literal(comparison.value, style));
+    case "prefix":
+      return write(comparison.field, "=", literal(comparison.value, style, "*"));
+    case "status":
+      return write("status", "=", literal(`KEY_STATUS_${comparison.value}`, style));
+    case "reason":
+      return write("revocation_reason", "=", literal(comparison.value, style));
+    case "scope":
+      return `scopes:${style.space}${literal(comparison.value, style)}`;
+    case "entry":
+      return write(`metadata.${key(comparison.key, style)}`, comparison.operator, literal(comparison.value, style));
+    case "key":
+      return style.has ? `metadata:${literal(comparison.key, style)}` : `metadata.${key(comparison.key, style)}:*`;
+    case "present":
+      return `${camel(comparison.field, style)}:*`;
+  }
+}
+
+function literal(text: string, style: Style, wildcard = ""): string {
+  const safe = /^[\w:./@+-]+$/.test(text) && !/^(?:AND|OR|NOT)$/.test(text + wildcard);
+  return style.bare && safe ? text + wildcard : quoted(text, style, wildcard);
+}
+
+function key(text: string, style: Style): string {
+  return style.bare && /^[\w/@+-]+$/.test(text) ? text : quoted(text, style);
+}
+
+function quoted(text: string, { quote }: Style, wildcard = ""): string {
+  const escaped = text.replace(quote === '"' ? /["\\*]/g : /['\\*]/g, "\\$&");
+  return quote + escaped + wildcard + quote;
+}
+
+function camel(path: string, { camelCase }: Style): string {
+  if (!camelCase || path.startsWith("metadata")) return path;
+  return path.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
