@@ -57,7 +57,12 @@ async function openDatabase(config: Config, embedded: Pick<EmbeddedOptions, "log
   const url = server?.url ?? config.databaseUrl ?? "";
   const maxConnections = config.databasePoolSize;
   const sql = connect({ url, maxConnections, statementTimeout: STATEMENT_TIMEOUT, prepare: true });
-  const unprepared = connect({ url, maxConnections: LIST_CONNECTIONS, statementTimeout: STATEMENT_TIMEOUT, prepare: false });
+  const unprepared = connect({
+    url,
+    maxConnections: LIST_CONNECTIONS,
+    statementTimeout: STATEMENT_TIMEOUT,
+    prepare: false,
+  });
   const close = async () => {
     await Promise.all([sql.end({ timeout: 5 }), unprepared.end({ timeout: 5 })]);
     await server?.stop();

@@ -19,7 +19,7 @@ let sql: Sql;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  sql = connect({ url: database.url, maxConnections: 1, statementTimeout: 10_000 });
+  sql = connect({ url: database.url, maxConnections: 1, prepare: false, statementTimeout: 10_000 });
   await migrate(sql, await readMigrations());
 });
 

@@ -1,4 +1,5 @@
 import type { KeyStatus, RevocationReason } from "../../record/key.ts";
+import { UUID } from "../../record/key-id.ts";
 import type { Comparison, FieldName, Operator, StringField, TimeField } from "./filter.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
@@ -26,8 +27,6 @@ export interface Rule {
   /** The rule of `<field>.<key>`, for a field that has entries. */
   entry?(key: string): Rule;
 }
-
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 const STATUSES = {
   KEY_STATUS_ACTIVE: "ACTIVE",

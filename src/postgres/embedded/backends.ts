@@ -5,6 +5,7 @@ import { describeProcess, signalProcess, untilGone } from "./process.ts";
 /**
  * Ends the server processes of a cluster whose postmaster was killed. A busy one notices that only when its query is
  * over, and keeps a new server from starting until then. SIGQUIT ends it at once; what it had committed is in the log.
+ * One that stays all the same makes PostgreSQL refuse to start, with a message of its own.
  * To be called when no postmaster holds the cluster. Without /proc they are left to end by themselves.
  */
 export async function endOrphanedBackends(clusterDir: string): Promise<void> {
@@ -14,7 +15,7 @@ export async function endOrphanedBackends(clusterDir: string): Promise<void> {
     pids.map(async (pid) => {
       if (!(await isOrphanedBackend(pid, clusterDir))) return;
       signalProcess(pid, "SIGQUIT");
-      await untilGone(pid, limit);
+      await untilGone(pid, limit).catch(() => undefined);
     }),
   );
 }

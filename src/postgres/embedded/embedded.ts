@@ -13,6 +13,8 @@ import { untilGone } from "./process.ts";
 import { clearSocketLock, makeSocketDir, socketUrl } from "./socket.ts";
 import { supervise } from "./supervisor.ts";
 
+const defaultStartTimeoutMs = 120_000;
+
 export interface EmbeddedOptions {
   /** Keyhold's data folder, made if absent. PostgreSQL's files go into `postgres` under it. */
   readonly dataDir: string;
@@ -80,7 +82,7 @@ async function own(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedP
 }
 
 async function prepare(dataDir: string, options: EmbeddedOptions): Promise<PostmasterOptions> {
-  const { log, settings = {}, startTimeoutMs = 120_000 } = options;
+  const { log, settings = {}, startTimeoutMs = defaultStartTimeoutMs } = options;
   const clusterDir = clusterDirOf(dataDir);
   const binaries = await findBinaries();
   const account = await chooseAccount({ uid: process.geteuid?.() ?? 0, dataDir, clusterDir, binaries });
@@ -99,12 +101,24 @@ async function startClaimed(options: PostmasterOptions, dataDir: string, signal:
 
 async function yieldTo(rival: Rival, dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   if (options.ifRunning !== "attach" || rival.kind === "stranger") throw inUse(dataDir, rival);
+  const socketDir = await socketOf(rival, dataDir, options.startTimeoutMs ?? defaultStartTimeoutMs);
+  if (socketDir === undefined) return startEmbeddedPostgres(options);
+  return { url: socketUrl(socketDir, role, database), pid: rival.pid, attached: true, stop: async () => {} };
+}
+
+/** Where the rival's server accepts connections; undefined if it ends before it does. */
+async function socketOf(rival: Rival, dataDir: string, timeoutMs: number): Promise<string | undefined> {
   const over = new AbortController();
-  const limit = AbortSignal.any([over.signal, AbortSignal.timeout(options.startTimeoutMs ?? 120_000)]);
-  const ready = untilReady(clusterDirOf(dataDir), rival.pid, limit);
-  const file = await Promise.race([ready, untilGone(rival.pid, limit)]).finally(() => over.abort());
-  if (file?.socketDir === undefined) return startEmbeddedPostgres(options);
-  return { url: socketUrl(file.socketDir, role, database), pid: rival.pid, attached: true, stop: async () => {} };
+  const limit = AbortSignal.any([over.signal, AbortSignal.timeout(timeoutMs)]);
+  try {
+    const ready = untilReady(clusterDirOf(dataDir), rival.pid, limit).then((file) => file.socketDir);
+    return await Promise.race([ready, untilGone(rival.pid, limit).then(() => undefined)]);
+  } catch (cause) {
+    const message = `PostgreSQL process ${rival.pid} on ${dataDir} accepts no connections`;
+    throw new KeyholdError("DATABASE_UNAVAILABLE", message, { cause });
+  } finally {
+    over.abort();
+  }
 }
 
 function inUse(dataDir: string, rival: Rival): KeyholdError {

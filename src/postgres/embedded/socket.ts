@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { lstat, mkdir, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KeyholdError } from "../../errors.ts";
 import type { Account } from "./account.ts";
 import { give } from "./account.ts";
+import { openClientSocket } from "./client-socket.ts";
 
 /** sun_path with its closing zero takes 108 bytes on Linux, 104 on macOS (unix(7), sys/un.h). */
 const maxSocketPathBytes = 103;
@@ -62,11 +64,19 @@ export function socketUrl(socketDir: string, user: string, database: string): st
   return `postgres://${user}@${encodeURIComponent(socketDir)}/${database}`;
 }
 
+/** Options of the `postgres` client; its types do not know `socket`. */
+export interface SocketOptions {
+  readonly path?: string;
+  readonly socket?: () => Socket;
+}
+
 /**
  * What the `postgres` client must be told apart from a URL of `socketUrl`'s form, which it does not understand by itself:
  * `postgres(url, { ...socketOptions(url), … })`. Nothing for a URL with a host name.
  */
-export function socketOptions(url: string): { readonly path?: string } {
+export function socketOptions(url: string): SocketOptions {
   const host = decodeURIComponent(new URL(url).hostname);
-  return host.startsWith("/") ? { path: socketPath(host) } : {};
+  if (!host.startsWith("/")) return {};
+  const path = socketPath(host);
+  return { path, socket: () => openClientSocket(path) };
 }
