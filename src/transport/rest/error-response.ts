@@ -23,8 +23,6 @@ const FRAMING = new Set(["connection", "content-length", "content-type", "keep-a
 
 const errorDetails = createRegistry(file_google_rpc_error_details);
 
-export type WriteError = (reply: FastifyReply, error: ConnectError | Refusal) => void;
-
 /**
  * Sends an error in the form of AIP-193 (contract §6), with the HTTP status of its code. The `metadata` of a ConnectError become
  * response headers. `registry` knows the types of the details.
@@ -40,6 +38,11 @@ export function writeError(
   const headers = error instanceof Refusal ? Object.entries(error.headers) : error.metadata.entries();
   for (const [name, value] of headers) if (!FRAMING.has(name)) reply.header(name, value);
   return reply.code(body.error.code).type("application/json").send(JSON.stringify(body));
+}
+
+/** The body alone, for an answer that Fastify does not send. */
+export function refusalBody(refusal: Refusal): string {
+  return JSON.stringify(toErrorBody(refusal, errorDetails));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type DescField, type DescMessage, fromJson, type JsonReadOptions, type JsonValue } from "@bufbuild/protobuf";
+import { textViolationsIn } from "../../api/text.ts";
 import type { FieldViolation } from "../../errors.ts";
 import { findField } from "./field-path.ts";
 import { isJsonObject, joinJsonPath } from "./json-text.ts";
@@ -49,7 +50,8 @@ export function findViolation(
     return firstOf(Object.entries(value), ([key, entry]) => {
       const entryPath = joinJsonPath(path, key);
       if (fromText(key) === undefined) return { field: entryPath, description: `has a key that is not ${expected}` };
-      return inValue(field, entry, entryPath, Object.fromEntries([[key, entry]]));
+      const [unstorable] = textViolationsIn(path, key);
+      return unstorable ?? inValue(field, entry, entryPath, Object.fromEntries([[key, entry]]));
     });
   }
 
@@ -59,7 +61,9 @@ export function findViolation(
     if (form === undefined && field.message !== undefined && value !== null)
       return inMessage(field.message, value, path);
     const expected = form?.expected ?? "an object";
-    return isReadable(field, whole, options) ? undefined : { field: path, description: `must be ${expected}` };
+    if (isReadable(field, whole, options)) return undefined;
+    const [unstorable] = textViolationsIn(path, value);
+    return unstorable ?? { field: path, description: `must be ${expected}` };
   }
 }
 

@@ -7,13 +7,14 @@ export type Lookup<T> =
   | { readonly kind: "unknown" };
 
 /** Values by HTTP method; the method `*` stands for all that are not named (`CustomHttpPattern.kind`). */
-type Methods<T> = Map<string, T>;
+type Methods<T> = ReadonlyMap<string, T>;
 
 interface Node<T> {
   readonly literals: Map<string, Node<T>>;
-  readonly wildcards: Map<"single" | "rest", Node<T>>;
+  single: Node<T> | undefined;
+  rest: Node<T> | undefined;
   /** By verb; `undefined` for none. */
-  readonly leaves: Map<string | undefined, Methods<T>>;
+  readonly leaves: Map<string | undefined, Map<string, T>>;
 }
 
 /**
@@ -36,73 +37,73 @@ export class PathRouter<T> {
 
   /** `path` is the raw path without query, such as `/v1/shelves/a%2Fb:merge`. HEAD goes where GET goes (RFC 9110 §9.3.2). */
   find(method: string, path: string): Lookup<T> {
-    const whole = path.slice(1).split("/");
-    const split = splitVerb(whole);
-    const matches =
-      split === undefined ? [] : withVerb(matchingNodes(this.#root, split.segments), split.verb, split.segments);
-    const found = matches.length > 0 ? matches : withVerb(matchingNodes(this.#root, whole), undefined, whole);
-    return selectMethod(method, found);
+    const segments = path.slice(1).split("/");
+    const last = segments.at(-1) ?? "";
+    const colon = last.lastIndexOf(":");
+    if (colon !== -1) {
+      const withoutVerb = segments.with(-1, last.slice(0, colon));
+      const found = lookUp(this.#root, withoutVerb, last.slice(colon + 1), method);
+      if (found.kind !== "unknown") return found;
+    }
+    return lookUp(this.#root, segments, undefined, method);
   }
-}
-
-interface Match<T> {
-  readonly methods: Methods<T>;
-  readonly segments: readonly string[];
 }
 
 function newNode<T>(): Node<T> {
-  return { literals: new Map(), wildcards: new Map(), leaves: new Map() };
+  return { literals: new Map(), single: undefined, rest: undefined, leaves: new Map() };
 }
 
 function childFor<T>(node: Node<T>, segment: TemplateSegment): Node<T> {
-  return segment.kind === "literal"
-    ? getOrInsert(node.literals, segment.text, newNode<T>)
-    : getOrInsert(node.wildcards, segment.kind, newNode<T>);
-}
-
-function getOrInsert<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  const value = map.get(key) ?? make();
-  map.set(key, value);
-  return value;
-}
-
-function splitVerb(whole: readonly string[]): { segments: readonly string[]; verb: string } | undefined {
-  const last = whole.at(-1) ?? "";
-  const colon = last.lastIndexOf(":");
-  if (colon === -1) return undefined;
-  return { segments: [...whole.slice(0, -1), last.slice(0, colon)], verb: last.slice(colon + 1) };
-}
-
-/** The nodes that the segments from `index` lead to, best first. An empty segment leads nowhere: `/a/` and `/a//b` are unknown. */
-function matchingNodes<T>(node: Node<T>, segments: readonly string[], index = 0): readonly Node<T>[] {
-  const nodes: Node<T>[] = index === segments.length ? [node] : stepInto(node, segments, index);
-  const rest = node.wildcards.get("rest");
-  if (rest !== undefined && !segments.includes("", index)) nodes.push(rest);
-  return nodes;
-}
-
-function stepInto<T>(node: Node<T>, segments: readonly string[], index: number): Node<T>[] {
-  const raw = segments[index] ?? "";
-  if (raw === "") return [];
-  const literal = node.literals.get(decodeSegment(raw) ?? "");
-  const single = node.wildcards.get("single");
-  return [literal, single].flatMap((child) => (child === undefined ? [] : matchingNodes(child, segments, index + 1)));
-}
-
-function withVerb<T>(nodes: readonly Node<T>[], verb: string | undefined, segments: readonly string[]): Match<T>[] {
-  return nodes.flatMap((node) => {
-    const methods = node.leaves.get(verb);
-    return methods === undefined ? [] : [{ methods, segments }];
-  });
-}
-
-function selectMethod<T>(method: string, matches: readonly Match<T>[]): Lookup<T> {
-  for (const { methods, segments } of matches) {
-    const value = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined) ?? methods.get("*");
-    if (value !== undefined) return { kind: "found", value, segments };
+  if (segment.kind === "literal") {
+    const child = node.literals.get(segment.text) ?? newNode();
+    node.literals.set(segment.text, child);
+    return child;
   }
-  if (matches.length === 0) return { kind: "unknown" };
-  const names = matches.flatMap(({ methods }) => [...methods.keys()]);
-  if (names.includes("GET")) names.push("HEAD");
-  return { kind: "wrong-method", allowed: [...new Set(names)].sort() };
+  const child = node[segment.kind] ?? newNode();
+  node[segment.kind] = child;
+  return child;
+}
+
+function lookUp<T>(root: Node<T>, segments: readonly string[], verb: string | undefined, method: string): Lookup<T> {
+  const passed: Methods<T>[] = [];
+  const value = search({ segments, verb, method, passed }, root, 0);
+  if (value !== undefined) return { kind: "found", value, segments };
+  return passed.length === 0 ? { kind: "unknown" } : { kind: "wrong-method", allowed: allowedBy(passed) };
+}
+
+interface Quest<T> {
+  readonly segments: readonly string[];
+  readonly verb: string | undefined;
+  readonly method: string;
+  /** Collects what has the path but not the method. */
+  readonly passed: Methods<T>[];
+}
+
+/** The best match from `node` on. An empty segment matches nothing: `/a/` and `/a//b` are unknown. */
+function search<T>(quest: Quest<T>, node: Node<T>, index: number): T | undefined {
+  const { segments } = quest;
+  const found = index === segments.length ? takeLeaf(quest, node) : step(quest, node, index, segments[index] ?? "");
+  if (found !== undefined || node.rest === undefined) return found;
+  return segments.includes("", index) ? undefined : takeLeaf(quest, node.rest);
+}
+
+function step<T>(quest: Quest<T>, node: Node<T>, index: number, raw: string): T | undefined {
+  if (raw === "") return undefined;
+  const literal = node.literals.get(decodeSegment(raw) ?? "");
+  const found = literal === undefined ? undefined : search(quest, literal, index + 1);
+  if (found !== undefined || node.single === undefined) return found;
+  return search(quest, node.single, index + 1);
+}
+
+function takeLeaf<T>({ verb, method, passed }: Quest<T>, node: Node<T>): T | undefined {
+  const methods = node.leaves.get(verb);
+  if (methods === undefined) return undefined;
+  passed.push(methods);
+  return methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined) ?? methods.get("*");
+}
+
+function allowedBy<T>(passed: readonly Methods<T>[]): readonly string[] {
+  const names = new Set(passed.flatMap((methods) => [...methods.keys()]));
+  if (names.has("GET")) names.add("HEAD");
+  return [...names].sort();
 }

@@ -1,6 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { ReflectMessage } from "@bufbuild/protobuf/reflect";
 import { invalidArgument } from "../../errors.ts";
+import { shownName } from "../../lib/shown-name.ts";
 import {
   type FieldPath,
   findFieldPath,
@@ -43,8 +44,9 @@ export function queryReader(desc: DescMessage, taken: readonly FieldPath[], take
 }
 
 function notAllowed(name: string, path: FieldPath | undefined, takesNone: boolean): Error {
-  if (takesNone) return invalidArgument(name, "is not taken from the query: the body holds the whole request");
-  if (path === undefined) return invalidArgument(name, "is no known query field");
+  if (takesNone)
+    return invalidArgument(shownName(name), "is not taken from the query: the body holds the whole request");
+  if (path === undefined) return invalidArgument(shownName(name), "is no known query field");
   return invalidArgument(formatFieldPath(path), "is not taken from the query");
 }
 
@@ -79,6 +81,6 @@ function decodeFormText(text: string, name: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    throw invalidArgument(name, "has a malformed percent-encoding");
+    throw invalidArgument(shownName(name), "has a malformed percent-encoding");
   }
 }

@@ -13,6 +13,9 @@ export const REFUSALS = {
   METHOD_NOT_ALLOWED: { code: Code.Unimplemented, http: 405, message: "this path does not take this method" },
   // The code is that of gRPC and Connect for a message that is too large.
   BODY_TOO_LARGE: { code: Code.ResourceExhausted, http: 413, message: "the request body is too large" },
+  HTTP_MALFORMED: { code: Code.InvalidArgument, http: 400, message: "the request is not well-formed HTTP" },
+  HEADER_TOO_LARGE: { code: Code.InvalidArgument, http: 431, message: "the URL and header fields are too large" },
+  REQUEST_TIMED_OUT: { code: Code.DeadlineExceeded, http: 408, message: "the request was not complete in time" },
   URL_MALFORMED: { code: Code.InvalidArgument, http: 400, message: "the URL has a malformed percent-encoding" },
   URL_TOO_LONG: { code: Code.InvalidArgument, http: 414, message: "a part of the URL is too long" },
   MEDIA_TYPE_NOT_SUPPORTED: {

@@ -42,7 +42,8 @@ const EMPTY = new Uint8Array();
 async function readBody(raw: IncomingMessage, limit: number): Promise<Uint8Array> {
   if (hasNoBody(raw)) return EMPTY;
   if (Number(raw.headers["content-length"]) > limit) throw new Refusal("BODY_TOO_LARGE");
-  if (raw.destroyed) throw new Refusal("REQUEST_CANCELLED");
+  // In HTTP/2 it may be aborted and yet never end nor close.
+  if (raw.destroyed || raw.aborted) throw new Refusal("REQUEST_CANCELLED");
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let size = 0;

@@ -33,11 +33,13 @@ export interface RequestParts {
 /** Throws `INVALID_ARGUMENT` naming the field by its path in the request message, such as `issued_api_key.scopes[2]`. */
 export type DecodeRequest = (parts: RequestParts) => Message;
 
+/** A message decoder may count a level of JSON twice, so its limit lies above that of the JSON. */
+export const RECURSION_LIMIT = 2 * MAX_JSON_DEPTH;
+
 /** All that can be known of a binding before a request comes is worked out here, once. */
 export function requestDecoder(desc: DescMessage, binding: Binding, registry: Registry): DecodeRequest {
   const { body: bodyRule, variables } = binding;
-  // A message decoder may count a level of JSON twice, so its limit lies above that of the JSON.
-  const options: JsonReadOptions = { ignoreUnknownFields: false, registry, recursionLimit: 2 * MAX_JSON_DEPTH };
+  const options: JsonReadOptions = { ignoreUnknownFields: false, registry, recursionLimit: RECURSION_LIMIT };
   const masks = desc.fields.filter(isFieldMask);
   const readQuery = queryReader(desc, takenFields(binding), bodyRule.kind === "whole");
   const fillUpdateMask = updateMaskFiller(desc, binding);
@@ -57,7 +59,8 @@ function takenFields({ body, variables }: Binding): readonly FieldPath[] {
   return body.kind === "field" || body.kind === "either" ? [...ofPath, [body.field]] : ofPath;
 }
 
-function readJson(desc: DescMessage, json: JsonObject, options: JsonReadOptions): Message {
+/** The message of a JSON object. Throws `INVALID_ARGUMENT` naming the field where it is none. */
+export function readJson(desc: DescMessage, json: JsonObject, options: JsonReadOptions): Message {
   try {
     return fromJson(desc, json, options);
   } catch {
@@ -73,7 +76,7 @@ function bindPath(request: ReflectMessage, { variable, path }: PathBinding, segm
   if (json === undefined) throw notOfForm(path);
   const inBody = setValue(request, path);
   setFromJson(request, path, json);
-  if (inBody !== undefined && false) {
+  if (inBody !== undefined && !isSameValue(inBody, setValue(request, path))) {
     throw invalidArgument(formatFieldPath(path), "is not the same in the body as in the path");
   }
 }

@@ -1,0 +1,554 @@
+import { once } from "node:events";
+import { request as httpRequest } from "node:http";
+import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
+import { text } from "node:stream/consumers";
+import { create, type FileRegistry, type Message, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { ErrorInfoSchema, RequestInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import type { Call } from "../../../src/api/rpc.ts";
+import { KeyholdError } from "../../../src/errors.ts";
+import { STATUSES } from "../../../src/transport/rest/status.ts";
+import { send, sendRaw } from "./client.ts";
+import { compileLibrary, messageOf, methodsOf } from "./library.ts";
+import { MAX_REQUEST_BYTES, serve, type TestServer } from "./server.ts";
+
+let registry: FileRegistry;
+let server: TestServer;
+
+beforeAll(async () => {
+  registry = await compileLibrary();
+  server = await serve(methodsOf(registry), registry);
+});
+
+afterAll(() => server.fastify.close());
+
+beforeEach(() => {
+  server.behaviours.clear();
+  server.log.length = 0;
+});
+
+const errorInfo = (reason: string) => ({
+  "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+  reason,
+  domain: "keyhold",
+  metadata: {},
+});
+
+type Sample = readonly [
+  what: string,
+  request: string,
+  headers: Readonly<Record<string, string>>,
+  body: string | Uint8Array | undefined,
+];
+
+const accepted: readonly Sample[] = [
+  ["JSON", "POST /v1/items/a", { "content-type": "application/json" }, "{}"],
+  ["JSON in capitals", "POST /v1/items/a", { "content-type": "Application/JSON" }, "{}"],
+  ["JSON in UTF-8", "POST /v1/items/a", { "content-type": "application/json; charset=utf-8" }, "{}"],
+  ["JSON in quoted UTF-8", "POST /v1/items/a", { "content-type": 'application/json;charset="UTF-8"' }, "{}"],
+  ["no encoding", "POST /v1/items/a", { "content-type": "application/json", "content-encoding": "identity" }, "{}"],
+  ["no body", "POST /v1/items/a:rotate", {}, undefined],
+  ["an empty body", "POST /v1/items/a:rotate", { "content-length": "0" }, undefined],
+  ["an empty body of JSON", "POST /v1/items/a:rotate", { "content-type": "application/json" }, ""],
+  ["an empty body in chunks", "POST /v1/items/a:rotate", { "transfer-encoding": "chunked" }, undefined],
+  [
+    "a body in chunks",
+    "POST /v1/items/a",
+    { "content-type": "application/json", "transfer-encoding": "chunked" },
+    "{}",
+  ],
+  ["an empty body where there is none", "DELETE /v1/items/a", { "content-type": "text/plain" }, undefined],
+  ["an empty body in chunks where there is none", "GET /v1/items/a", { "transfer-encoding": "chunked" }, undefined],
+  [
+    "a body of the greatest size",
+    "POST /v1/items/a",
+    { "content-type": "application/json" },
+    "{}".padEnd(MAX_REQUEST_BYTES),
+  ],
+];
+
+const tooLarge = "{}".padEnd(MAX_REQUEST_BYTES + 1);
+
+const refused: readonly (readonly [...Sample, status: number, reason: string, name: string])[] = [
+  [
+    "another type",
+    "POST /v1/items/a",
+    { "content-type": "text/plain" },
+    "{}",
+    415,
+    "MEDIA_TYPE_NOT_SUPPORTED",
+    "INVALID_ARGUMENT",
+  ],
+  [
+    "a form",
+    "POST /v1/items/a",
+    { "content-type": "application/x-www-form-urlencoded" },
+    "",
+    415,
+    "MEDIA_TYPE_NOT_SUPPORTED",
+    "INVALID_ARGUMENT",
+  ],
+  [
+    "a type that begins like JSON",
+    "POST /v1/items/a",
+    { "content-type": "application/json-patch" },
+    "{}",
+    415,
+    "MEDIA_TYPE_NOT_SUPPORTED",
+    "INVALID_ARGUMENT",
+  ],
+  ["no type", "POST /v1/items/a", {}, "{}", 415, "MEDIA_TYPE_NOT_SUPPORTED", "INVALID_ARGUMENT"],
+  [
+    "no type that is one",
+    "POST /v1/items/a",
+    { "content-type": "json" },
+    "{}",
+    415,
+    "MEDIA_TYPE_NOT_SUPPORTED",
+    "INVALID_ARGUMENT",
+  ],
+  [
+    "another charset",
+    "POST /v1/items/a",
+    { "content-type": "application/json; charset=latin1" },
+    "{}",
+    415,
+    "MEDIA_TYPE_NOT_SUPPORTED",
+    "INVALID_ARGUMENT",
+  ],
+  [
+    "gRPC",
+    "POST /v1/items/a",
+    { "content-type": "application/grpc" },
+    "x",
+    415,
+    "MEDIA_TYPE_NOT_SUPPORTED",
+    "INVALID_ARGUMENT",
+  ],
+  [
+    "a compressed body",
+    "POST /v1/items/a",
+    { "content-type": "application/json", "content-encoding": "gzip" },
+    "{}",
+    415,
+    "CONTENT_ENCODING_NOT_SUPPORTED",
+    "INVALID_ARGUMENT",
+  ],
+  [
+    "a body too large",
+    "POST /v1/items/a",
+    { "content-type": "application/json" },
+    tooLarge,
+    413,
+    "BODY_TOO_LARGE",
+    "RESOURCE_EXHAUSTED",
+  ],
+  [
+    "a body too large in chunks",
+    "POST /v1/items/a",
+    { "content-type": "application/json", "transfer-encoding": "chunked" },
+    tooLarge,
+    413,
+    "BODY_TOO_LARGE",
+    "RESOURCE_EXHAUSTED",
+  ],
+  [
+    "a body far too large",
+    "POST /v1/items/a",
+    { "content-type": "application/json" },
+    " ".repeat(20_000_000),
+    413,
+    "BODY_TOO_LARGE",
+    "RESOURCE_EXHAUSTED",
+  ],
+  [
+    "a body too large where there is none",
+    "GET /v1/items/a",
+    {},
+    tooLarge,
+    413,
+    "BODY_TOO_LARGE",
+    "RESOURCE_EXHAUSTED",
+  ],
+  ["an unknown path", "GET /v1/nowhere", {}, undefined, 404, "PATH_NOT_FOUND", "NOT_FOUND"],
+  ["a path elsewhere", "GET /nowhere", {}, undefined, 404, "PATH_NOT_FOUND", "NOT_FOUND"],
+  ["the root", "GET /", {}, undefined, 404, "PATH_NOT_FOUND", "NOT_FOUND"],
+  ["a trailing slash", "GET /v1/items/", {}, undefined, 404, "PATH_NOT_FOUND", "NOT_FOUND"],
+  [
+    "an RPC without annotation",
+    "POST /keyhold.test.library.Library/Unannotated",
+    {},
+    undefined,
+    404,
+    "PATH_NOT_FOUND",
+    "NOT_FOUND",
+  ],
+  ["a wrong method", "DELETE /v1/items", {}, undefined, 405, "METHOD_NOT_ALLOWED", "UNIMPLEMENTED"],
+  [
+    "a wrong method with a body",
+    "POST /v1/items",
+    { "content-type": "text/plain" },
+    "x",
+    405,
+    "METHOD_NOT_ALLOWED",
+    "UNIMPLEMENTED",
+  ],
+  ["a malformed encoding", "GET /v1/items/%zz", {}, undefined, 400, "URL_MALFORMED", "INVALID_ARGUMENT"],
+  ["half an encoding", "GET /v1/items/%", {}, undefined, 400, "URL_MALFORMED", "INVALID_ARGUMENT"],
+  ["an encoding that is not UTF-8", "GET /v1/items/%ff", {}, undefined, 400, "URL_MALFORMED", "INVALID_ARGUMENT"],
+  ["an overlong encoding", "GET /v1/items/%C0%80", {}, undefined, 400, "URL_MALFORMED", "INVALID_ARGUMENT"],
+  ["a malformed encoding elsewhere", "GET /nowhere/%zz", {}, undefined, 400, "URL_MALFORMED", "INVALID_ARGUMENT"],
+];
+
+describe("requests", () => {
+  test.each(accepted)("%s is taken", async (_, request, headers, body) => {
+    const answer = await send(server.port, request, { headers, body });
+    expect(answer.json()).toMatchObject({ name: "a" });
+    expect(answer.status).toBe(200);
+  });
+
+  test.each(refused)("%s is refused", async (_, request, headers, body, status, reason, name) => {
+    const count = server.invoked.length;
+    const answer = await send(server.port, request, { headers, body });
+    const message = expect.any(String);
+    expect(answer.json()).toEqual({ error: { code: status, message, status: name, details: [errorInfo(reason)] } });
+    expect(answer.status).toBe(status);
+    expect(answer.headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+    });
+    expect(server.invoked.length).toBe(count);
+    expect(server.log).toEqual([]);
+  });
+
+  test("the samples are there", () => {
+    expect(accepted.length).toBeGreaterThan(10);
+    expect(refused.length).toBeGreaterThan(20);
+  });
+
+  test("a wrong method is told the right ones", async () => {
+    const answer = await send(server.port, "DELETE /v1/items");
+    expect(answer.headers.allow).toBe("GET, HEAD");
+  });
+
+  test("the connection serves on after a body that was refused", async () => {
+    const large = `POST /v1/items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${tooLarge.length}\r\n\r\n${tooLarge}`;
+    const wrong = "POST /v1/items/a HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\nabc";
+    const last = "GET /v1/items/abc HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    const answers = await sendRaw(server.port, large + wrong + last);
+    expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 413", "HTTP/1.1 415", "HTTP/1.1 200"]);
+  });
+});
+
+describe("responses", () => {
+  test("are JSON in snake_case with every field that cannot be absent, and not to be stored", async () => {
+    const answer = await send(server.port, "GET /v1/items/a");
+    expect(answer.json()).toEqual({
+      ...{ name: "a", size: 0, large: "0", largest: "0", is_lent: false, genre: "GENRE_UNSPECIFIED", cover: "" },
+      ...{ weight: 0, ratio: 0, tags: [], pages: [], genres: [], books: [], labels: {}, by_year: {}, loan_times: [] },
+      ...{ edition: 0, delta: "0" },
+    });
+    expect(answer.headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+    });
+  });
+
+  const parts = [
+    [
+      "/v1/items/a/book?book.authorName=x",
+      { title: "", author_name: "x", topics: [], genre: "GENRE_UNSPECIFIED", labels: {} },
+    ],
+    ["/v1/items/a/book", null],
+    ["/v1/items/a/tags?tags=x&tags=y", ["x", "y"]],
+    ["/v1/items/a/tags", []],
+    ["/v1/items/a/genre?genre=GENRE_VERSE", "GENRE_VERSE"],
+  ] as const;
+
+  test.each(parts)("%s is a part", async (path, body) => {
+    expect((await send(server.port, `GET ${path}`)).json()).toEqual(body);
+  });
+
+  test("HEAD is answered as GET without the body", async () => {
+    const get = await send(server.port, "GET /v1/items/a");
+    const head = await send(server.port, "HEAD /v1/items/a");
+    expect([head.status, head.text]).toEqual([200, ""]);
+    expect({ ...head.headers, date: "" }).toEqual({ ...get.headers, date: "" });
+  });
+
+  test("OPTIONS is left to CORS", async () => {
+    const options = await send(server.port, "OPTIONS /v1/items/a");
+    expect(options.status).toBe(404);
+  });
+
+  test("the RPC reads headers and sets some", async () => {
+    server.behaviours.set("Get", (request, call) => {
+      const seen = [call.header("x-one"), call.header("cookie"), call.header("x-none")];
+      call.setHeader("x-seen", JSON.stringify(seen));
+      call.setHeader("cache-control", "public, max-age=60");
+      return request;
+    });
+    const answer = await send(server.port, "GET /v1/items/a", { headers: { "X-One": "1", cookie: "a=b; c=d" } });
+    expect(answer.headers["x-seen"]).toBe('["1","a=b; c=d",null]');
+    expect(answer.headers["cache-control"]).toBe("public, max-age=60");
+  });
+
+  const tags = [
+    ['"abc"', 304],
+    ['W/"abc"', 304],
+    ['"x", "abc"', 304],
+    ["*", 304],
+    ['"x"', 200],
+    ["abc", 200],
+  ] as const;
+
+  test.each(tags)("If-None-Match: %s", async (known, status) => {
+    server.behaviours.set("Get", (request, call) => {
+      call.setHeader("etag", '"abc"');
+      return request;
+    });
+    const answer = await send(server.port, "GET /v1/items/a", { headers: { "if-none-match": known } });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.etag).toBe('"abc"');
+    expect(answer.text === "").toBe(status === 304);
+  });
+
+  test("If-None-Match is for reading alone", async () => {
+    server.behaviours.set("Post", (request, call) => {
+      call.setHeader("etag", '"abc"');
+      return request;
+    });
+    const answer = await send(server.port, "POST /v1/items/a", { body: {}, headers: { "if-none-match": "*" } });
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe("errors", () => {
+  const fail = (error: unknown) =>
+    server.behaviours.set("Get", () => {
+      throw error;
+    });
+
+  const codes = [
+    [Code.Canceled, 499, "CANCELLED"],
+    [Code.Unknown, 500, "UNKNOWN"],
+    [Code.InvalidArgument, 400, "INVALID_ARGUMENT"],
+    [Code.DeadlineExceeded, 504, "DEADLINE_EXCEEDED"],
+    [Code.NotFound, 404, "NOT_FOUND"],
+    [Code.AlreadyExists, 409, "ALREADY_EXISTS"],
+    [Code.PermissionDenied, 403, "PERMISSION_DENIED"],
+    [Code.ResourceExhausted, 429, "RESOURCE_EXHAUSTED"],
+    [Code.FailedPrecondition, 409, "FAILED_PRECONDITION"],
+    [Code.Aborted, 409, "ABORTED"],
+    [Code.OutOfRange, 400, "OUT_OF_RANGE"],
+    [Code.Unimplemented, 501, "UNIMPLEMENTED"],
+    [Code.Internal, 500, "INTERNAL"],
+    [Code.Unavailable, 503, "UNAVAILABLE"],
+    [Code.DataLoss, 500, "DATA_LOSS"],
+    [Code.Unauthenticated, 401, "UNAUTHENTICATED"],
+  ] as const;
+
+  test.each(codes)("code %i is HTTP %i %s", async (code, status, name) => {
+    fail(new ConnectError("no", code));
+    const answer = await send(server.port, "GET /v1/items/a");
+    expect(answer.status).toBe(status);
+    expect(answer.json()).toEqual({ error: { code: status, message: "no", status: name, details: [] } });
+    expect(server.log).toEqual([]);
+  });
+
+  test("every code is in the table", () => {
+    expect(codes.map(([code]) => `${code}`).toSorted()).toEqual(Object.keys(STATUSES).toSorted());
+  });
+
+  test("details come in JSON, whether they are messages or bytes", async () => {
+    const book = messageOf(registry, "Book");
+    const requestInfo = create(RequestInfoSchema, { requestId: "r1" });
+    const error = new ConnectError("no", Code.NotFound, undefined, [
+      { desc: ErrorInfoSchema, value: { reason: "R", domain: "keyhold", metadata: { a: "b" } } },
+      { desc: book, value: { title: "x" } },
+    ]);
+    const value = toBinary(RequestInfoSchema, requestInfo);
+    error.details.push({ type: "google.rpc.RequestInfo", value }, { type: "unknown.Type", value });
+    fail(error);
+    expect((await send(server.port, "GET /v1/items/a")).json().error.details).toEqual([
+      { ...errorInfo("R"), metadata: { a: "b" } },
+      {
+        "@type": "type.googleapis.com/keyhold.test.library.Book",
+        ...{ title: "x", author_name: "", topics: [], genre: "GENRE_UNSPECIFIED", labels: {} },
+      },
+      { "@type": "type.googleapis.com/google.rpc.RequestInfo", request_id: "r1", serving_data: "" },
+    ]);
+  });
+
+  test("its metadata are headers, but for those of the message itself", async () => {
+    const headers = {
+      "www-authenticate": 'Bearer realm="x"',
+      "retry-after": "1",
+      "content-length": "3",
+      "content-type": "a/b",
+      "transfer-encoding": "chunked",
+      connection: "close",
+    };
+    fail(new ConnectError("no", Code.Unauthenticated, headers));
+    const answer = await send(server.port, "GET /v1/items/a");
+    expect(answer.headers).toMatchObject({ "www-authenticate": 'Bearer realm="x"', "retry-after": "1" });
+    expect(answer.headers).toMatchObject({ connection: "keep-alive", "content-length": `${answer.text.length}` });
+    expect(answer.headers["transfer-encoding"]).toBeUndefined();
+    expect(answer.json().error.status).toBe("UNAUTHENTICATED");
+  });
+
+  test("headers that were meant for the answer do not make the error cacheable", async () => {
+    server.behaviours.set("Get", (_, call) => {
+      call.setHeader("cache-control", "public");
+      call.setHeader("etag", '"abc"');
+      throw new ConnectError("no", Code.Unavailable);
+    });
+    const answer = await send(server.port, "GET /v1/items/a", { headers: { "if-none-match": "*" } });
+    expect(answer.status).toBe(503);
+    expect(answer.headers["cache-control"]).toBe("no-store");
+    expect(answer.headers.etag).toBeUndefined();
+  });
+
+  test.each([
+    ["an error", new Error("the secret cause")],
+    ["a string", "the secret cause"],
+    ["nothing", undefined],
+  ])("%s that nobody foresaw is INTERNAL, and its cause is for the log", async (_, error) => {
+    fail(error);
+    const answer = await send(server.port, "GET /v1/items/a");
+    expect(answer.json()).toEqual({
+      error: { code: 500, message: "internal error", status: "INTERNAL", details: [errorInfo("INTERNAL")] },
+    });
+    expect(server.log.length).toBe(1);
+    expect(server.log.join()).toContain(error === undefined ? "a request failed" : "the secret cause");
+  });
+
+  test("an error of the domain has its code", async () => {
+    fail(new KeyholdError("API_KEY_NOT_FOUND", "there is no key x"));
+    expect((await send(server.port, "GET /v1/items/a")).json()).toEqual({
+      error: {
+        code: 404,
+        message: "there is no key x",
+        status: "NOT_FOUND",
+        details: [errorInfo("API_KEY_NOT_FOUND")],
+      },
+    });
+    expect(server.log).toEqual([]);
+  });
+
+  test("an answer that is no message is INTERNAL", async () => {
+    server.behaviours.set("Get", () => ({ $typeName: "none" }) as Message);
+    expect((await send(server.port, "GET /v1/items/a")).status).toBe(500);
+    expect(server.log.length).toBe(1);
+  });
+});
+
+function held(): { called: Promise<Call>; answer(): void } {
+  const called = Promise.withResolvers<Call>();
+  const answer = Promise.withResolvers<void>();
+  server.behaviours.set("Get", async (request, call) => {
+    called.resolve(call);
+    await answer.promise;
+    return request;
+  });
+  return { called: called.promise, answer: () => answer.resolve() };
+}
+
+const abortOf = ({ signal }: Call) => (signal.aborted ? Promise.resolve() : once(signal, "abort"));
+
+describe("the signal", () => {
+  test("aborts when the caller goes away", async () => {
+    const { called, answer } = held();
+    const request = httpRequest({ port: server.port, path: "/v1/items/a" }).on("error", () => undefined);
+    request.end();
+    const call = await called;
+    expect(call.signal.aborted).toBe(false);
+    request.destroy();
+    await abortOf(call);
+    answer();
+  });
+
+  test("is aborted when it is first asked for after that", async () => {
+    const { called, answer } = held();
+    const arrived = once(server.fastify.server, "request");
+    const request = httpRequest({ port: server.port, path: "/v1/items/a" }).on("error", () => undefined);
+    request.end();
+    const [call, [, response]] = await Promise.all([called, arrived]);
+    request.destroy();
+    await once(response, "close");
+    expect(call.signal.aborted).toBe(true);
+    answer();
+  });
+
+  test("stays quiet when the answer was sent", async () => {
+    const { called, answer } = held();
+    const arrived = once(server.fastify.server, "request");
+    const answered = send(server.port, "GET /v1/items/a");
+    const [call, [, response]] = await Promise.all([called, arrived]);
+    const { signal } = call;
+    const closed = once(response, "close");
+    answer();
+    expect((await answered).status).toBe(200);
+    await closed;
+    expect(signal.aborted).toBe(false);
+  });
+});
+
+describe("HTTP/2", () => {
+  interface Exchange {
+    readonly stream: ClientHttp2Stream;
+    answer(): Promise<{ status: number; body: unknown }>;
+  }
+
+  function open(line: string, body?: string, headers: Readonly<Record<string, string>> = {}): Exchange {
+    const [method = "", path = ""] = line.split(" ");
+    const session = connectHttp2(server.base);
+    onTestFinished(() => session.close());
+    const type = body === undefined ? {} : { "content-type": "application/json" };
+    const stream = session.request(
+      { ":method": method, ":path": path, ...type, ...headers },
+      { endStream: body === undefined },
+    );
+    const answered = once(stream, "response");
+    answered.catch(() => undefined);
+    if (body !== undefined) stream.write(body);
+    return {
+      stream,
+      async answer() {
+        if (!stream.writableEnded) stream.end();
+        const [head] = await answered;
+        return { status: head[":status"], body: JSON.parse(await text(stream)) };
+      },
+    };
+  }
+
+  const samples = [
+    ["GET /v1/items/a?size=1", undefined, 200, { name: "a", size: 1 }],
+    ["GET /v1/items/a", "", 200, { name: "a" }],
+    ["POST /v1/items/a%3Arotate", '{"size": 1}', 200, { name: "a:rotate", size: 1 }],
+    ["POST /v1/items/a:rotate", undefined, 200, { name: "a" }],
+    ["POST /v1/items/a:rotate", "", 200, { name: "a" }],
+    ["GET /v1/items/a", "{}", 400, { error: { message: "body: must be empty" } }],
+    ["GET /v1/items/%", undefined, 400, { error: { details: [errorInfo("URL_MALFORMED")] } }],
+    ["DELETE /v1/items", undefined, 405, { error: { details: [errorInfo("METHOD_NOT_ALLOWED")] } }],
+    ["POST /v1/items/a", tooLarge, 413, { error: { details: [errorInfo("BODY_TOO_LARGE")] } }],
+    ["POST /v1/items/a", " ".repeat(3_000_000), 413, { error: { details: [errorInfo("BODY_TOO_LARGE")] } }],
+  ] as const;
+
+  test.each(samples)("%s", async (line, body, status, message) => {
+    const answer = await open(line, body).answer();
+    expect(answer.body).toMatchObject(message);
+    expect(answer.status).toBe(status);
+  });
+
+  test("the signal aborts when the caller resets the stream", async () => {
+    const { called, answer } = held();
+    const { stream } = open("GET /v1/items/a");
+    const call = await called;
+    const aborted = abortOf(call);
+    stream.close();
+    await aborted;
+    answer();
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import { PathRouter } from "../../../src/transport/rest/path-router.ts";
+import { parsePathTemplate } from "../../../src/transport/rest/path-template.ts";
+
+const bindings = [
+  "GET /v1/items",
+  "POST /v1/items",
+  "POST /v1/items:batch",
+  "GET /v1/items/{id}",
+  "POST /v1/items/{id}:rotate",
+  "POST /v1/items/{id}:revoke",
+  "POST /v1/items/{id}",
+  "GET /v1/items/featured",
+  "PATCH /v1/items/{id}/parts/{part}",
+  "GET /v1/{collection=items}/{id}/parts",
+  "GET /v1/{name=trees/**}",
+  "POST /v1/{name=trees/**}:prune",
+  "GET /v1/trees/root",
+  "GET /v1/*/leaves",
+  "* /v1/any/{id}",
+  "GET /v1/any/{id}",
+  "HEAD /v1/heads",
+] as const;
+
+function router(...lines: readonly string[]): PathRouter<string> {
+  const made = new PathRouter<string>();
+  for (const line of lines) {
+    const [method = "", template = ""] = line.split(" ");
+    made.add(method, parsePathTemplate(template), line);
+  }
+  return made;
+}
+
+const found: readonly (readonly [request: string, binding: (typeof bindings)[number], segments: readonly string[]])[] =
+  [
+    ["GET /v1/items", "GET /v1/items", ["v1", "items"]],
+    ["HEAD /v1/items", "GET /v1/items", ["v1", "items"]],
+    ["POST /v1/items:batch", "POST /v1/items:batch", ["v1", "items"]],
+    ["GET /v1/items/a", "GET /v1/items/{id}", ["v1", "items", "a"]],
+    ["GET /v1/%69tems/a", "GET /v1/items/{id}", ["v1", "%69tems", "a"]],
+    ["GET /v1/items/a%2Fb", "GET /v1/items/{id}", ["v1", "items", "a%2Fb"]],
+    ["GET /v1/items/featured", "GET /v1/items/featured", ["v1", "items", "featured"]],
+    ["POST /v1/items/featured", "POST /v1/items/{id}", ["v1", "items", "featured"]],
+    ["POST /v1/items/a:rotate", "POST /v1/items/{id}:rotate", ["v1", "items", "a"]],
+    ["POST /v1/items/a:revoke", "POST /v1/items/{id}:revoke", ["v1", "items", "a"]],
+    ["POST /v1/items/a%3Ab:rotate", "POST /v1/items/{id}:rotate", ["v1", "items", "a%3Ab"]],
+    ["POST /v1/items/a:b:rotate", "POST /v1/items/{id}:rotate", ["v1", "items", "a:b"]],
+    ["POST /v1/items/a%3Arotate", "POST /v1/items/{id}", ["v1", "items", "a%3Arotate"]],
+    ["POST /v1/items/a:unknown", "POST /v1/items/{id}", ["v1", "items", "a:unknown"]],
+    ["GET /v1/items/:", "GET /v1/items/{id}", ["v1", "items", ":"]],
+    ["GET /v1/items/:unknown", "GET /v1/items/{id}", ["v1", "items", ":unknown"]],
+    ["POST /v1/items/:rotate", "POST /v1/items/{id}", ["v1", "items", ":rotate"]],
+    ["GET /v1/items/..", "GET /v1/items/{id}", ["v1", "items", ".."]],
+    ["PATCH /v1/items/a/parts/b", "PATCH /v1/items/{id}/parts/{part}", ["v1", "items", "a", "parts", "b"]],
+    ["GET /v1/items/a/parts", "GET /v1/{collection=items}/{id}/parts", ["v1", "items", "a", "parts"]],
+    ["GET /v1/trees", "GET /v1/{name=trees/**}", ["v1", "trees"]],
+    ["GET /v1/trees/a/b", "GET /v1/{name=trees/**}", ["v1", "trees", "a", "b"]],
+    ["GET /v1/trees/root", "GET /v1/trees/root", ["v1", "trees", "root"]],
+    ["GET /v1/trees/root/a", "GET /v1/{name=trees/**}", ["v1", "trees", "root", "a"]],
+    ["POST /v1/trees/a/b:prune", "POST /v1/{name=trees/**}:prune", ["v1", "trees", "a", "b"]],
+    ["POST /v1/trees:prune", "POST /v1/{name=trees/**}:prune", ["v1", "trees"]],
+    ["GET /v1/beeches/leaves", "GET /v1/*/leaves", ["v1", "beeches", "leaves"]],
+    ["GET /v1/trees/leaves", "GET /v1/{name=trees/**}", ["v1", "trees", "leaves"]],
+    ["GET /v1/any/a", "GET /v1/any/{id}", ["v1", "any", "a"]],
+    ["HEAD /v1/any/a", "GET /v1/any/{id}", ["v1", "any", "a"]],
+    ["PUT /v1/any/a", "* /v1/any/{id}", ["v1", "any", "a"]],
+    ["HEAD /v1/heads", "HEAD /v1/heads", ["v1", "heads"]],
+  ];
+
+const wrongMethod = [
+  ["DELETE /v1/items", ["GET", "HEAD", "POST"]],
+  ["GET /v1/items:batch", ["POST"]],
+  ["GET /v1/items/a:rotate", ["POST"]],
+  ["DELETE /v1/items/featured", ["GET", "HEAD", "POST"]],
+  ["POST /v1/trees/a", ["GET", "HEAD"]],
+  ["GET /v1/heads", ["HEAD"]],
+] as const;
+
+const unknown = [
+  ..."/ /v1 /v1/ /v1/items/ /v1//items /v1/items/a/ /v1/items//parts /v1/item /v1/itemsx /V1/items".split(" "),
+  ..."/v1/items%2Fa /v1/items%3Abatch /v1/items:other /v1/trees/ /v1/trees/a/ /v1/trees//a /v1//leaves /v1/%/x /v1/%ff".split(
+    " ",
+  ),
+];
+
+describe("the path router", () => {
+  const all = router(...bindings);
+
+  test.each(found)("%s", (request, value, segments) => {
+    const [method = "", path = ""] = request.split(" ");
+    expect(all.find(method, path)).toEqual({ kind: "found", value, segments });
+  });
+
+  test.each(wrongMethod)("%s has another method", (request, allowed) => {
+    const [method = "", path = ""] = request.split(" ");
+    expect(all.find(method, path)).toEqual({ kind: "wrong-method", allowed });
+  });
+
+  test.each(unknown)("GET %s is unknown", (path) => {
+    expect(all.find("GET", path)).toEqual({ kind: "unknown" });
+  });
+
+  test("the order of adding makes no difference", () => {
+    const reversed = router(...bindings.toReversed());
+    for (const [request] of found) {
+      const [method = "", path = ""] = request.split(" ");
+      expect(reversed.find(method, path), request).toEqual(all.find(method, path));
+    }
+  });
+
+  test("two bindings of one shape are refused", () => {
+    expect(() => router("GET /v1/{a}", "GET /v1/{b=*}")).toThrow("two bindings of GET /v1/{b=*}");
+    expect(() => router("GET /v1/{a}:x", "GET /v1/{a}", "POST /v1/{a}", "GET /v1/{a=**}")).not.toThrow();
+  });
+
+  test("the samples are there", () => {
+    expect(found.length).toBeGreaterThan(25);
+    expect(wrongMethod.length).toBeGreaterThan(5);
+    expect(unknown.length).toBeGreaterThan(15);
+  });
+});

@@ -1,0 +1,220 @@
+import { equals, type FileRegistry, fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { character } from "./characters.ts";
+import { send } from "./client.ts";
+import { compileLibrary, messageOf, methodsOf } from "./library.ts";
+import { serve, type TestServer } from "./server.ts";
+
+let registry: FileRegistry;
+let server: TestServer;
+
+beforeAll(async () => {
+  registry = await compileLibrary();
+  server = await serve(methodsOf(registry), registry);
+});
+
+afterAll(() => server.fastify.close());
+
+const text = fc.string({ unit: character, maxLength: 12 });
+const word = fc.string({ unit: character, minLength: 1, maxLength: 12 });
+const genre = fc.constantFrom("GENRE_NOVEL", "GENRE_VERSE");
+const int32 = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 });
+const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String);
+/** Without -0, which JSON.stringify writes as 0. */
+const double = fc.oneof(
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
+  fc.constantFrom("Infinity", "-Infinity", "NaN"),
+);
+const float = fc.float({ noNaN: true, noDefaultInfinity: true });
+const bytes = fc.uint8Array({ maxLength: 12 }).map((value) => Buffer.from(value).toString("base64"));
+const instant = fc.date({
+  min: new Date("0001-01-01T00:00:00Z"),
+  max: new Date("9999-12-31T23:59:59Z"),
+  noInvalidDate: true,
+});
+const time = instant.map((date) => date.toISOString());
+const seconds = fc.integer({ min: -315_576_000_000, max: 315_576_000_000 }).map((value) => `${value}s`);
+const mask = fc
+  .array(fc.constantFrom("name", "isLent", "book.authorName", "create_time"), { minLength: 1 })
+  .map(String);
+
+/** Fields that a query can hold, in ProtoJSON; a book has no field that only JSON can hold, and at least one. */
+const plainBook = fc.record(
+  { title: text, author_name: text, topics: fc.array(text, { minLength: 1, maxLength: 3 }), genre },
+  { requiredKeys: ["title"] },
+);
+const inQuery = {
+  size: int32,
+  large: int64,
+  largest: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String),
+  is_lent: fc.boolean(),
+  genre,
+  cover: bytes,
+  weight: double,
+  ratio: float,
+  tags: fc.array(text, { maxLength: 3 }),
+  pages: fc.array(int32, { maxLength: 3 }),
+  genres: fc.array(genre, { maxLength: 3 }),
+  create_time: time,
+  loan_period: seconds,
+  read_mask: mask.map((paths) => paths.replaceAll("create_time", "createTime")),
+  subtitle: text,
+  copies: int64,
+  is_rare: fc.boolean(),
+  note: text,
+  loan_times: fc.array(time, { maxLength: 3 }),
+  edition: fc.nat(),
+  delta: int64,
+};
+const place = fc.oneof(
+  fc.constant({}),
+  fc.record({ room: text }),
+  fc.record({ box: int32 }),
+  fc.record({ inside: fc.record({ title: text, author_name: text }) }),
+);
+
+const labels = fc.dictionary(text, text, { maxKeys: 3 });
+const deepBook = fc.letrec<{ book: object }>((tie) => ({
+  book: fc.record(
+    {
+      title: text,
+      author_name: text,
+      topics: fc.array(text, { maxLength: 3 }),
+      labels,
+      sequel: fc.option(tie("book"), { nil: undefined, maxDepth: 3, depthIdentifier: "sequel" }),
+    },
+    { requiredKeys: [] },
+  ),
+})).book;
+const anyBook = deepBook.map(toObject);
+
+/** Fields that only JSON can hold. */
+const inBody = {
+  book: anyBook,
+  books: fc.array(anyBook, { maxLength: 2 }),
+  labels,
+  by_year: fc.dictionary(int32.map(String), anyBook, { maxKeys: 2 }),
+  extra: fc.dictionary(text, fc.jsonValue({ maxDepth: 2 }), { maxKeys: 2 }),
+  anything: fc.jsonValue({ maxDepth: 2 }).filter((value) => value !== null),
+};
+
+const queryFields = fc
+  .tuple(fc.record(inQuery, { requiredKeys: [] }), fc.option(plainBook, { nil: undefined }), place)
+  .map(([fields, book, where]): JsonObject => toObject({ ...fields, ...where, ...(book && { book }) }));
+const bodyFields = fc
+  .tuple(fc.record({ ...inQuery, ...inBody }, { requiredKeys: [] }), place)
+  .map(([fields, where]): JsonObject => toObject({ ...fields, ...where }));
+
+function toObject(value: object): JsonObject {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** How a client may write it: which of its names each field goes by. */
+const naming = fc.infiniteStream(fc.boolean());
+
+type Naming = Iterator<boolean>;
+
+function rename(name: string, names: Naming): string {
+  return names.next().value ? name : name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function toQuery(fields: JsonObject, names: Naming, prefix = ""): string[] {
+  return Object.entries(fields).flatMap(([name, value]) => {
+    const path = `${prefix}${rename(name, names)}`;
+    if (Array.isArray(value)) return value.map((item) => pair(path, item));
+    if (typeof value === "object" && value !== null) return toQuery(value, names, `${path}.`);
+    return [pair(path, value)];
+  });
+}
+
+function pair(path: string, value: JsonValue): string {
+  return new URLSearchParams([[path, String(value)]]).toString();
+}
+
+function toPath(segments: readonly JsonValue[]): string {
+  return segments.map((segment) => encodeURIComponent(String(segment))).join("/");
+}
+
+/** `fields` under one of the two names of each, at the top alone: the names within go as they are. */
+function toBody(fields: JsonObject, names: Naming): JsonObject {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [rename(name, names), value]));
+}
+
+async function expectReceived(line: string, body: JsonValue | undefined, fields: JsonObject): Promise<void> {
+  const item = messageOf(registry, "Item");
+  const answer = await send(server.port, line, body === undefined ? {} : { body: body ?? {} });
+  expect(answer.status, answer.text).toBe(200);
+  const received = server.invoked.pop()?.request;
+  const expected = fromJson(item, fields);
+  if (received === undefined || !equals(item, received, expected)) expect(received).toEqual(expected);
+  expect(fromJson(item, answer.json())).toEqual(expected);
+}
+
+const runs = { numRuns: 60 };
+
+test("a message in the query arrives as it is", async () => {
+  await fc.assert(
+    fc.asyncProperty(queryFields, naming, async (fields, names) => {
+      await expectReceived(`GET /v1/items?${toQuery(fields, names).join("&")}`, undefined, fields);
+    }),
+    runs,
+  );
+});
+
+test("a message in the path and the query arrives as it is", async () => {
+  const pathFields = fc.record({
+    title: word,
+    size: int32,
+    large: int64,
+    genre,
+    isLent: fc.boolean(),
+    weight: double,
+    cover: fc.constant("+/8="),
+  });
+  const rest = fc.record({ tags: inQuery.tags, note: text, pages: inQuery.pages }, { requiredKeys: [] }).map(toObject);
+  await fc.assert(
+    fc.asyncProperty(
+      pathFields,
+      rest,
+      naming,
+      async ({ title, size, large, genre, isLent, weight, cover }, query, names) => {
+        const path = toPath([title, size, large, genre, isLent, weight, cover]);
+        const fields = { book: { title }, size, large, genre, is_lent: isLent, weight, cover, ...query };
+        await expectReceived(`GET /v1/typed/${path}?${toQuery(query, names).join("&")}`, undefined, fields);
+      },
+    ),
+    runs,
+  );
+});
+
+test("a message in the path and the body arrives as it is", async () => {
+  await fc.assert(
+    fc.asyncProperty(word, bodyFields, naming, fc.boolean(), fc.boolean(), async (name, fields, names, twice, verb) => {
+      const body = toBody(twice ? { ...fields, name } : fields, names);
+      await expectReceived(`POST /v1/items/${toPath([name])}${verb ? ":rotate" : ""}`, body, { ...fields, name });
+    }),
+    runs,
+  );
+});
+
+test("a message in the path, the query and the body arrives as it is", async () => {
+  await fc.assert(
+    fc.asyncProperty(word, queryFields, anyBook, naming, async (name, { book: _, ...fields }, book, names) => {
+      const line = `PUT /v1/items/${toPath([name])}?${toQuery(fields, names).join("&")}`;
+      await expectReceived(line, toBody(book, names), { ...fields, name, book });
+    }),
+    runs,
+  );
+});
+
+test("a path of many segments arrives as it is, but for its encoded separators", async () => {
+  const segments = fc.array(word, { minLength: 1, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(segments, async (parts) => {
+      const name = parts.map((part) => part.replaceAll("/", "%2F")).join("/");
+      await expectReceived(`GET /v1/files/${toPath(parts)}`, undefined, { name });
+    }),
+    runs,
+  );
+});

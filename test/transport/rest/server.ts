@@ -1,0 +1,70 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  type DescService,
+  type Message,
+  type Registry,
+  toJson,
+} from "@bufbuild/protobuf";
+import Fastify, { type FastifyInstance } from "fastify";
+import type { Call, Rpc } from "../../../src/api/rpc.ts";
+import { createPort } from "../../../src/transport/port/port.ts";
+import { errorHandler, notFoundHandler } from "../../../src/transport/rest/error-response.ts";
+import { registerRest } from "../../../src/transport/rest/register.ts";
+
+export function unaryMethodsOf(service: DescService): readonly DescMethodUnary[] {
+  return service.methods.filter((method): method is DescMethodUnary => method.methodKind === "unary");
+}
+
+/** What an RPC does with a request. Without one it answers the request, or an empty message if that is of another type. */
+export type Behaviour = (request: Message, call: Call) => Promise<Message> | Message;
+
+export interface TestServer {
+  readonly fastify: FastifyInstance;
+  readonly port: number;
+  readonly base: string;
+  /** What each RPC does, by its name; may be changed at any time. */
+  readonly behaviours: Map<string, Behaviour>;
+  /** The RPCs that were invoked, oldest first. */
+  readonly invoked: { readonly rpc: string; readonly request: Message }[];
+  /** The lines of the log. */
+  readonly log: string[];
+}
+
+/** More than Fastify's own limit of 1 MiB. */
+export const MAX_REQUEST_BYTES = 2_097_152;
+
+/** A real server on a real port, for HTTP/1.1 and HTTP/2. */
+export async function serve(methods: readonly DescMethodUnary[], registry?: Registry): Promise<TestServer> {
+  const log: string[] = [];
+  const fastify = Fastify({
+    logger: { level: "error", stream: { write: (line: string) => void log.push(line) } },
+    frameworkErrors: errorHandler,
+    serverFactory: createPort().serverFactory,
+  });
+  const behaviours: TestServer["behaviours"] = new Map();
+  const invoked: TestServer["invoked"] = [];
+  const rpcs = methods.map((method): Rpc => {
+    return {
+      method,
+      maxRequestBytes: MAX_REQUEST_BYTES,
+      async invoke(request, call) {
+        invoked.push({ rpc: method.name, request });
+        return (
+          (await behaviours.get(method.name)?.(request, call)) ??
+          (method.input === method.output ? request : create(method.output))
+        );
+      },
+    };
+  });
+  fastify.setNotFoundHandler(notFoundHandler);
+  registerRest(fastify, rpcs, registry && { registry });
+  const base = await fastify.listen({ host: "127.0.0.1", port: 0 });
+  return { fastify, base, port: Number(new URL(base).port), behaviours, invoked, log };
+}
+
+/** The fields of a message that are set, in snake_case. */
+export function setFields(desc: DescMessage, message: Message, registry?: Registry): unknown {
+  return toJson(desc, message, { ...(registry && { registry }), useProtoFieldName: true });
+}
