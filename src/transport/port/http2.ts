@@ -77,6 +77,7 @@ function limitRequest(stream: Http2Stream, timeout: number): void {
   stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
 }
 
+/** A session at rest for `timeout` is told to go away; if its streams, or the client, keep it open as long again, it is cut. */
 function limitRest(session: ServerHttp2Session, timeout: number): void {
   session.setTimeout(timeout, () => {
     session.close();

@@ -1,4 +1,7 @@
-/** What one client may take of the port. Times are in milliseconds, sizes in bytes. */
+/**
+ * What one client may take of the port. Times are in milliseconds, sizes in bytes. Each is a positive integer: none has a
+ * value that stands for "no limit".
+ */
 export interface PortLimits {
   /** From the connection until the client has said which protocol it speaks; under TLS, until the handshake is done. */
   readonly sniffTimeout: number;

@@ -6,8 +6,8 @@ import { PortServer } from "./server.ts";
 export interface PortOptions {
   /** With it the port speaks TLS alone; without it, plain text alone. Both protocols are spoken either way. */
   readonly certificate?: Certificate;
-  /** Those not given are taken from `defaultLimits`. */
-  readonly limits?: Partial<PortLimits>;
+  /** By default `defaultLimits`. */
+  readonly limits?: PortLimits;
 }
 
 export interface Port {
@@ -23,7 +23,7 @@ export interface Port {
 
 /** One port for HTTP/1.1 and HTTP/2: by the client's first bytes without TLS, by ALPN with it. */
 export function createPort(options: PortOptions = {}): Port {
-  const limits = { ...defaultLimits, ...options.limits };
+  const { limits = defaultLimits } = options;
   let { certificate } = options;
   const servers = new Set<PortServer>();
   return {

@@ -1,0 +1,30 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { protocolOf } from "../../../src/transport/port/preface.ts";
+import { PREFACE } from "./support.ts";
+
+describe("the protocol of a connection's first bytes", () => {
+  it("is open at every beginning of the preface, and HTTP/2 at its end", () => {
+    expect(PREFACE).toHaveLength(24);
+    for (let length = 0; length < 24; length++) expect(protocolOf(PREFACE.subarray(0, length))).toBeUndefined();
+    expect(protocolOf(PREFACE)).toBe("http2");
+  });
+
+  it("is HTTP/2 whatever follows the preface", () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), (rest) => {
+        expect(protocolOf(Buffer.concat([PREFACE, rest]))).toBe("http2");
+      }),
+    );
+  });
+
+  it("is HTTP/1 from the first byte that differs, whatever follows it", () => {
+    fc.assert(
+      fc.property(fc.nat(23), fc.integer({ min: 1, max: 255 }), fc.uint8Array(), (at, change, rest) => {
+        const head = Buffer.concat([PREFACE.subarray(0, at + 1), rest]);
+        head[at] = (head[at] ?? 0) ^ change;
+        expect(protocolOf(head)).toBe("http1");
+      }),
+    );
+  });
+});
