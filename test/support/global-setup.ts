@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -14,6 +14,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** A superuser's URL, or the Unix socket that answers with one: the server starts when the first suite asks. */
     readonly testPostgres: { readonly url: string } | { readonly socket: string };
+    /** For what tests leave on disk: other users may pass through it, and it is gone after the run, however that ends. */
+    readonly testDir: string;
   }
 }
 
@@ -22,23 +24,25 @@ const fast = { fsync: "off", synchronous_commit: "off", full_page_writes: "off",
 
 const hostRules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
 
-/** One server for the whole run, if any suite asks for it. */
-export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  const url = process.env.KEYHOLD_TEST_DATABASE_URL;
-  if (url) {
-    project.provide("testPostgres", { url });
-    return undefined;
-  }
+/** One folder for the whole run, and one server if any suite asks for it. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(tmpdir(), "keyhold-test-"));
+  await chmod(dir, 0o711);
   const reaper = reapAfterUs(dir);
-  const socket = join(dir, "ask.sock");
-  const stop = await answerWithUrl(dir, socket);
-  project.provide("testPostgres", { socket });
+  project.provide("testDir", dir);
+  const stop = await offerServer(project, dir);
   return async () => {
     await stop();
     await rm(dir, { recursive: true, force: true });
     reaper.kill("SIGKILL");
   };
+}
+
+async function offerServer(project: TestProject, dir: string): Promise<() => Promise<void>> {
+  const url = process.env.KEYHOLD_TEST_DATABASE_URL;
+  const socket = join(dir, "ask.sock");
+  project.provide("testPostgres", url ? { url } : { socket });
+  return url ? async () => {} : answerWithUrl(dir, socket);
 }
 
 async function answerWithUrl(dir: string, socket: string): Promise<() => Promise<void>> {
@@ -93,10 +97,10 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** An interrupted run tears nothing down: this waits until the pipe from us breaks and the server has stopped. */
+/** An interrupted run tears nothing down: this waits until the pipe from us breaks and all servers have stopped. */
 function reapAfterUs(dir: string): ReturnType<typeof spawn> {
   const script = `read -r _; n=0
-while [ -e "$1/data/postgres/postmaster.pid" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done
+while [ -n "$(find "$1" -name postmaster.pid)" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done
 rm -rf "$1"; sleep 1; rm -rf "$1"`;
   const child = spawn("sh", ["-c", script, "reaper", dir], { stdio: ["pipe", "ignore", "ignore"], detached: true });
   child.stdin.on("error", () => {});

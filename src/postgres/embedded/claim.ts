@@ -1,10 +1,11 @@
 import { rm } from "node:fs/promises";
+import { KeyholdError } from "../../errors.ts";
 import { endOrphanedBackends } from "./backends.ts";
 import type { Holder } from "./holder.ts";
 import { findHolder } from "./holder.ts";
 import type { Log } from "./log.ts";
 import { pidFilePath, readPidFile } from "./pid-file.ts";
-import { untilGone } from "./process.ts";
+import { describeProcess, untilGone } from "./process.ts";
 import { shutDown } from "./shutdown.ts";
 
 /** A living holder of the cluster whose right must be respected. */
@@ -12,6 +13,8 @@ export type Rival = Extract<Holder, { readonly kind: "keyhold" | "stranger" }>;
 
 /**
  * Clears away what a killed predecessor left on the cluster. Returns the rival instead if the cluster is rightly held.
+ *
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` when a server that should stop does not.
  */
 export async function claim(clusterDir: string, log: Log): Promise<Rival | undefined> {
   const holder = await findHolder(clusterDir);
@@ -26,6 +29,8 @@ async function stopOrphan(pid: number, log: Log): Promise<void> {
   log("warn", `stopping PostgreSQL process ${pid}, which a Keyhold that was killed left running`);
   const over = new AbortController();
   await shutDown(pid, untilGone(pid, over.signal)).finally(() => over.abort());
+  if (await describeProcess(pid))
+    throw new KeyholdError("DATABASE_UNAVAILABLE", `PostgreSQL process ${pid} does not end`);
 }
 
 /** A server that ended in good order leaves no `postmaster.pid`. */

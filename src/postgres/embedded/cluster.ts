@@ -10,7 +10,7 @@ import { runProgram } from "./program.ts";
 /** The role that Keyhold connects as, no superuser, and the database that it owns. */
 export const role = "keyhold";
 export const database = "keyhold";
-export const superuser = "postgres";
+const superuser = "postgres";
 
 /** Where PostgreSQL's own files are in Keyhold's data folder. */
 export function clusterDirOf(dataDir: string): string {

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { readPidFile } from "./pid-file.ts";
 import { ownerMark } from "./postmaster.ts";
 import type { ProcessInfo } from "./process.ts";
-import { describeProcess } from "./process.ts";
+import { describeProcess, poll } from "./process.ts";
 import { answers } from "./socket.ts";
 
 /** Who holds a cluster, by its `postmaster.pid` and what really runs. */
@@ -16,8 +16,19 @@ export type Holder =
   /** A server that was not started by Keyhold, or runs in another container where we cannot look. */
   | { readonly kind: "stranger"; readonly pid: number };
 
+/** A killed process still accepts connections, but has no command line any more, until the kernel is done with it. */
+const dyingMs = 1_000;
+
 /** Finds out who holds the cluster. Rejects only if its files cannot be read. */
-export async function findHolder(clusterDir: string): Promise<Holder> {
+export function findHolder(clusterDir: string): Promise<Holder> {
+  const settled = async () => {
+    const holder = await look(clusterDir);
+    return holder.kind === "stranger" ? undefined : holder;
+  };
+  return poll(settled, AbortSignal.timeout(dyingMs)).catch(() => look(clusterDir));
+}
+
+async function look(clusterDir: string): Promise<Holder> {
   const file = await readPidFile(clusterDir);
   if (file === undefined) return { kind: "none" };
   const { pid, socketDir } = file;

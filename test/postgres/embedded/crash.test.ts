@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { clientOf, eventually, isRunning, keep, keptIn, start, startOwner, usedDataDir } from "./support.ts";
+
+test("a killed server comes back by itself with every acknowledged write", async () => {
+  const lines: string[] = [];
+  const server = await start(await usedDataDir(), { log: (level, line) => lines.push(`${level} ${line}`) });
+  const sql = clientOf(server.url);
+  const acknowledged: number[] = [];
+  const killed = new Set<number>();
+  while (acknowledged.length < 60) {
+    if (acknowledged.length >= 20 * (killed.size + 1)) {
+      killed.add(server.pid);
+      process.kill(server.pid, "SIGKILL");
+    }
+    await keep(sql).then(
+      (id) => acknowledged.push(id),
+      () => undefined,
+    );
+  }
+  await sql.end();
+  expect(killed.has(server.pid)).toBe(false);
+  const kept = new Set(await keptIn(server.url));
+  expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
+  expect(lines.filter((line) => line.startsWith("error PostgreSQL ended by itself: signal SIGKILL"))).toHaveLength(2);
+});
+
+test("a server told to stop while it comes back stays down", async () => {
+  const server = await start(await usedDataDir());
+  const pid = server.pid;
+  process.kill(pid, "SIGKILL");
+  await eventually(async () => !(await isRunning(pid)));
+  await server.stop();
+  expect(await isRunning(server.pid)).toBe(false);
+});
+
+test("the Ctrl-C of a terminal does not take the server from its owner", async () => {
+  const owner = startOwner(await usedDataDir(), { detached: true });
+  const { pid = 0 } = await owner.says();
+  process.kill(-owner.pid, "SIGINT");
+  expect(await owner.says()).toEqual({ last: "written" });
+  await owner.ended;
+  expect(await isRunning(pid)).toBe(false);
+});
+
+test("the server stops when its owner ends without stopping it", async () => {
+  const owner = startOwner(await usedDataDir());
+  const { pid = 0 } = await owner.says();
+  owner.process.kill("SIGTERM");
+  await owner.ended;
+  await eventually(async () => !(await isRunning(pid)));
+});

@@ -1,0 +1,54 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { clientOf, isRunning, keptIn, makeDir, start, startOwner, usedDataDir } from "./support.ts";
+
+test("a second owner is refused, and told of the first", async () => {
+  const dataDir = await usedDataDir();
+  const first = startOwner(dataDir);
+  const { url = "" } = await first.says();
+  await expect(start(dataDir)).rejects.toThrow(`data folder ${dataDir} is in use by process ${first.pid}`);
+  expect(await keptIn(url)).toContain(1);
+});
+
+test("a command uses the server of a running owner and leaves it running", async () => {
+  const dataDir = await usedDataDir();
+  const owner = startOwner(dataDir);
+  const { url, pid = 0 } = await owner.says();
+  const command = await start(dataDir, { ifRunning: "attach" });
+  expect(command).toMatchObject({ url, pid, attached: true });
+  expect(await keptIn(command.url)).toContain(1);
+  await command.stop();
+  expect(await isRunning(pid)).toBe(true);
+});
+
+test("a command without an owner starts a server and stops it", async () => {
+  const command = await start(await usedDataDir(), { ifRunning: "attach" });
+  expect(command.attached).toBe(false);
+  await command.stop();
+  expect(await isRunning(command.pid)).toBe(false);
+});
+
+test("of two owners at once on a new folder one wins", async () => {
+  const dataDir = await makeDir();
+  const owners = [startOwner(dataDir), startOwner(dataDir)] as const;
+  const said = await Promise.all(owners.map((owner) => owner.says()));
+  const winner = said[0]?.error === undefined ? 0 : 1;
+  expect(said[winner]?.error).toBeUndefined();
+  expect(said[1 - winner]?.error).toContain(`is in use by process ${owners[winner].pid}`);
+  const sql = clientOf(said[winner]?.url ?? "");
+  expect(await sql`SELECT current_user AS user`).toEqual([{ user: "keyhold" }]);
+  await sql.end();
+});
+
+test("a server in another container, whose process cannot be seen, holds the folder", async () => {
+  const dataDir = await usedDataDir();
+  const server = await start(dataDir);
+  const file = join(dataDir, "postgres", "postmaster.pid");
+  const text = await readFile(file, "utf8");
+  await writeFile(file, text.replace(/^\d+/, "4194304"));
+  for (const ifRunning of ["refuse", "attach"] as const)
+    await expect(start(dataDir, { ifRunning })).rejects.toThrow("in use by PostgreSQL process 4194304");
+  await writeFile(file, text);
+  expect(await keptIn(server.url)).toContain(1);
+});

@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import type { Postmaster } from "../../../src/postgres/embedded/postmaster.ts";
+import { supervise } from "../../../src/postgres/embedded/supervisor.ts";
+
+/** A server that ends when it is told to, by `stop` or by `crash`. */
+function fakePostmaster(pid: number): Postmaster & { crash(): void; stopped: boolean } {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  return {
+    pid,
+    exited: promise,
+    stopped: false,
+    crash: () => resolve("signal SIGKILL"),
+    async stop() {
+      this.stopped = true;
+      resolve("exit code 0");
+    },
+  };
+}
+
+test("a server that comes up again just after the order to stop is stopped too", async () => {
+  const [first, second] = [fakePostmaster(1), fakePostmaster(2)];
+  const restarting = Promise.withResolvers<void>();
+  const restarted = Promise.withResolvers<Postmaster>();
+  const starts = [
+    () => Promise.resolve(first),
+    () => {
+      restarting.resolve();
+      return restarted.promise;
+    },
+  ];
+  const server = await supervise(
+    async () => starts.shift()?.() ?? Promise.reject(new Error("one start too many")),
+    () => {},
+  );
+  first.crash();
+  await restarting.promise;
+  const stopped = server.stop();
+  restarted.resolve(second);
+  await stopped;
+  expect(second.stopped).toBe(true);
+  expect(starts).toEqual([]);
+});
+
+test("it is started again until that succeeds, and every failure is logged", async () => {
+  const [first, last] = [fakePostmaster(1), fakePostmaster(4)];
+  const lines: string[] = [];
+  const back = Promise.withResolvers<void>();
+  const outcomes = [first, new Error("disk full"), new Error("disk still full"), last];
+  const start = async () => {
+    const outcome = outcomes.shift();
+    if (outcome === undefined || outcome instanceof Error) throw outcome;
+    return outcome;
+  };
+  const server = await supervise(start, (level, line) => {
+    lines.push(`${level} ${line}`);
+    if (level === "info") back.resolve();
+  });
+  first.crash();
+  await back.promise;
+  expect(server.pid).toBe(4);
+  expect(lines).toEqual([
+    "error PostgreSQL ended by itself: signal SIGKILL. Starting it again",
+    "error Error: disk full",
+    "error Error: disk still full",
+    "info PostgreSQL accepts connections again: process 4",
+  ]);
+  await server.stop();
+  expect(last.stopped).toBe(true);
+});
+
+test("a stop between two attempts ends them", async () => {
+  const first = fakePostmaster(1);
+  const failed = Promise.withResolvers<void>();
+  const outcomes = [first, new Error("disk full")];
+  const start = async () => {
+    const outcome = outcomes.shift();
+    if (outcome === undefined || outcome instanceof Error) throw outcome;
+    return outcome;
+  };
+  const server = await supervise(start, (_, line) => void (line.includes("disk full") && failed.resolve()));
+  first.crash();
+  await failed.promise;
+  await server.stop();
+  expect(outcomes).toEqual([]);
+});
+
+test("the first start's failure is the caller's", async () => {
+  await expect(
+    supervise(
+      () => Promise.reject(new Error("no space")),
+      () => {},
+    ),
+  ).rejects.toThrow("no space");
+});
