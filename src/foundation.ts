@@ -7,6 +7,7 @@ import { systemRandom } from "./lib/random.ts";
 import { deriveKeyRing, type RootSecrets } from "./lib/server-keys.ts";
 import { connect } from "./postgres/connect.ts";
 import { type EmbeddedOptions, startEmbeddedPostgres } from "./postgres/embedded/embedded.ts";
+import { query } from "./postgres/errors.ts";
 import { createKeyStore } from "./postgres/key-store.ts";
 import { migrate, readMigrations } from "./postgres/migrate.ts";
 import { createSigningKeyStore } from "./postgres/signing-key-store.ts";
@@ -43,11 +44,22 @@ export async function openFoundation(
   const rings = deriveRings(config.rootSecrets ?? (await loadRootSecrets(config.dataDir)));
   const database = await openDatabase(config, embedded);
   try {
-    const migrated = await migrate(database.sql, await readMigrations());
+    const migrated = await bringUpToDate(database.url);
     return { ...database, migrated, ...assemble(config, database, rings) };
   } catch (error) {
     await database.close();
     throw error;
+  }
+}
+
+/** Over a connection of its own: a migration may take longer than a statement of the service. */
+async function bringUpToDate(url: string): Promise<string[]> {
+  const migrations = await readMigrations();
+  const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  try {
+    return await query(() => migrate(sql, migrations), null);
+  } finally {
+    await sql.end({ timeout: 5 });
   }
 }
 
@@ -67,7 +79,7 @@ async function openDatabase(config: Config, embedded: Pick<EmbeddedOptions, "log
     await Promise.all([sql.end({ timeout: 5 }), unprepared.end({ timeout: 5 })]);
     await server?.stop();
   };
-  return { sql, unprepared, close };
+  return { url, sql, unprepared, close };
 }
 
 function deriveRings(roots: RootSecrets) {

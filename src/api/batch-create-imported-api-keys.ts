@@ -11,7 +11,7 @@ import { type ErrorCode, KeyholdError } from "../errors.ts";
 import type { Authority } from "../keys/authority.ts";
 import { importKeys } from "../keys/import.ts";
 import type { ApiKey } from "../record/key.ts";
-import { toConnectError } from "./errors.ts";
+import { CODES, toConnectError } from "./errors.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 import { importedApiKey } from "./records.ts";
 import { violationError, violationsOf } from "./validation.ts";
@@ -64,11 +64,12 @@ function toResult(outcome: Outcome, index: number, now: number): Result {
   };
 }
 
-/** The common error of the items, or INVALID_ARGUMENT if they differ (contract §5). */
+/** The error of the items if they agree in its status, or INVALID_ARGUMENT (contract §5). */
 function allFailed(failures: readonly KeyholdError[]): KeyholdError {
   const [code, ...others] = new Set(failures.map((failure) => failure.code));
-  const common = code !== undefined && others.length === 0 ? code : "INVALID_ARGUMENT";
-  return new KeyholdError(common, `none of the ${failures.length} keys was imported; the details say why of each`);
+  const isCommon = code !== undefined && others.every((other) => CODES[other] === CODES[code]);
+  const message = `none of the ${failures.length} keys was imported; the details say why of each`;
+  return new KeyholdError(isCommon ? code : "INVALID_ARGUMENT", message);
 }
 
 function internal(): KeyholdError {

@@ -1,6 +1,7 @@
 import { type DescField, type DescMessage, isMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { StructSchema } from "@bufbuild/protobuf/wkt";
 import type { FieldViolation } from "../errors.ts";
+import { shownName } from "../lib/shown-name.ts";
 
 /**
  * Every text of a request is well-formed Unicode without NUL: PostgreSQL stores neither, and a lone surrogate would be changed
@@ -18,23 +19,23 @@ function inField(field: DescField, value: unknown): FieldViolation[] {
     (field.fieldKind === "scalar" && field.scalar === ScalarType.STRING) ||
     (field.fieldKind === "list" && field.listKind === "scalar" && field.scalar === ScalarType.STRING) ||
     field.fieldKind === "map";
-  return holdsText ? inValue(field.name, value) : [];
+  return holdsText ? textViolationsIn(field.name, value) : [];
 }
 
 function inMessage(schema: DescMessage, name: string, value: unknown): FieldViolation[] {
-  if (schema.typeName === StructSchema.typeName) return inValue(name, value);
+  if (schema.typeName === StructSchema.typeName) return textViolationsIn(name, value);
   if (!isMessage(value)) return [];
   return textViolations(schema, value).map((violation) => ({ ...violation, field: `${name}.${violation.field}` }));
 }
 
-/** Text, or JSON that has text in it; of an object the names too. */
-function inValue(path: string, value: unknown): FieldViolation[] {
+/** The same of text, or of JSON that has text in it; of an object the names too. */
+export function textViolationsIn(path: string, value: unknown): FieldViolation[] {
   if (typeof value === "string") return inText(path, value);
   if (typeof value !== "object" || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap((item, index) => inValue(`${path}[${index}]`, item));
+  if (Array.isArray(value)) return value.flatMap((item, index) => textViolationsIn(`${path}[${index}]`, item));
   return Object.entries(value).flatMap(([name, item]) => {
     const bad = inText(path, name);
-    return bad.length > 0 ? bad : inValue(`${path}[${JSON.stringify(name)}]`, item);
+    return bad.length > 0 ? bad : textViolationsIn(`${path}[${JSON.stringify(shownName(name))}]`, item);
   });
 }
 

@@ -2,6 +2,7 @@ import { type DescMessage, isFieldSet, type MessageShape } from "@bufbuild/proto
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { invalidArgument } from "../errors.ts";
 import type { KeyChanges } from "../keys/store.ts";
+import { shownName } from "../lib/shown-name.ts";
 
 /** The fields that an update may change. */
 const UPDATABLE = ["name", "scopes", "metadata"] as const;
@@ -29,7 +30,8 @@ export function maskedChanges<S extends DescMessage>(
 
 function updatable(path: string): Updatable {
   const field = UPDATABLE.find((name) => name === path);
-  if (field === undefined) throw invalidArgument("update_mask", `${path} is not one of ${UPDATABLE.join(", ")}`);
+  if (field === undefined)
+    throw invalidArgument("update_mask", `${shownName(path)} is not one of ${UPDATABLE.join(", ")}`);
   return field;
 }
 

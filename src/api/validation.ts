@@ -2,14 +2,27 @@ import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import { createValidator } from "@bufbuild/protovalidate";
 import { type FieldViolation, KeyholdError } from "../errors.ts";
+import { sizeViolations } from "./size.ts";
 import { textViolations } from "./text.ts";
 
 const validator = createValidator();
 
-/** What is wrong with a message by the rules of its proto, and by those for all text. Items of batches are judged one by one. */
+/** Told at the most: an answer, and the trailer of a gRPC call, must not grow with the request. */
+const MAX_VIOLATIONS = 20;
+
+/**
+ * What is wrong with a message by the rules of its proto, and by those for all text. Items of batches are judged one by one.
+ * What costs little is looked at first, and bounds what the rest costs.
+ */
 export function violationsOf<I extends DescMessage>(schema: I, message: MessageShape<I>): FieldViolation[] {
-  const text = textViolations(schema, message);
-  if (text.length > 0) return text;
+  for (const judge of [sizeViolations, textViolations, ruleViolations]) {
+    const violations = judge(schema, message);
+    if (violations.length > 0) return violations.slice(0, MAX_VIOLATIONS);
+  }
+  return [];
+}
+
+function ruleViolations(schema: DescMessage, message: Message): FieldViolation[] {
   const result = validator.validate(schema, message);
   if (result.kind === "valid") return [];
   if (result.kind === "error") throw result.error;

@@ -52,8 +52,15 @@ program
 /** Exit status: 0 done, 1 failed, 2 wrong usage or configuration. */
 function exitStatus(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  console.error(`keyhold: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`keyhold: ${explain(error)}`);
   return error instanceof KeyholdError && error.code === "INVALID_ARGUMENT" ? 2 : 1;
+}
+
+/** What went wrong, and what that comes from. An error of several attempts to connect has a code and no message. */
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const message = error.message || ("code" in error ? String(error.code) : error.name);
+  return error.cause instanceof Error ? `${message}: ${explain(error.cause)}` : message;
 }
 
 try {

@@ -1,4 +1,5 @@
 import postgres, { type Sql } from "postgres";
+import { ARRAY_TYPES } from "./array-types.ts";
 import { socketOptions } from "./embedded/socket.ts";
 
 export interface DatabaseOptions {
@@ -14,6 +15,9 @@ export interface DatabaseOptions {
 /** Seconds. */
 const CONNECT_TIMEOUT = 10;
 
+/** Seconds between two attempts to connect. The driver's own wait grows to 20 s, and whoever asks meanwhile waits with it. */
+const RECONNECT_DELAY = 0.05;
+
 /** A pool of connections; it connects when first used. Notices of the database are not for the log. */
 export function connect({ url, maxConnections, statementTimeout, prepare }: DatabaseOptions): Sql {
   return postgres(url, {
@@ -21,6 +25,9 @@ export function connect({ url, maxConnections, statementTimeout, prepare }: Data
     max: maxConnections,
     prepare,
     connect_timeout: CONNECT_TIMEOUT,
+    backoff: () => RECONNECT_DELAY,
+    fetch_types: false,
+    types: ARRAY_TYPES,
     onnotice: () => {},
     connection: {
       application_name: "keyhold",

@@ -11,10 +11,14 @@ const ATTEMPTS = 3;
  * what it conflicts with is read afterwards, since it may have been committed by another server meanwhile.
  */
 export async function insertKeys(sql: Sql, keys: readonly NewKey[]): Promise<Insertion[]> {
-  const known = await findRetiredDigests(sql, keys);
-  const results = keys.map((_, index): Insertion | null => (known.has(index) ? { outcome: "raw_key_exists" } : null));
+  const places = keys.map((key, index) => ({ key, index }));
+  const retired = await findRetiredDigests(sql, keys);
+  const known = places.filter(({ index }) => retired.has(index));
+  const results: (Insertion | null)[] = keys.map(() => null);
+  for (const { index } of known) results[index] = { outcome: "raw_key_exists" };
+  for (const [index, found] of await findConflicts(sql, known)) results[index] = found;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const pending = keys.flatMap((key, index) => (results[index] === null ? [{ key, index }] : []));
+    const pending = places.filter(({ index }) => results[index] === null);
     if (pending.length === 0) break;
     const stored = await insertRows(
       sql,
@@ -35,13 +39,23 @@ async function insertRows(sql: Sql, keys: readonly NewKey[]): Promise<Set<string
       digest, digest_key_id, request_id, request_fingerprint)
     SELECT key_id, kind, name, actor_id, scopes, metadata, hint, create_time, create_time, expire_time,
       decode(digest, 'hex'), digest_key_id, request_id, decode(request_fingerprint, 'hex')
-    FROM jsonb_to_recordset(${sql.json(keys.map(toJson))}) AS row (
+    FROM jsonb_to_recordset(${sql.json(inLockOrder(keys).map(toJson))}) AS row (
       key_id uuid, kind text, name text, actor_id text, scopes text[], metadata jsonb, hint text,
       create_time timestamptz, expire_time timestamptz, digest text, digest_key_id text,
       request_id text, request_fingerprint text)
     ON CONFLICT DO NOTHING
     RETURNING key_id`;
   return new Set(rows.map((row) => row.key_id));
+}
+
+/**
+ * By their digests: a row waits for an equal one of another batch, and two batches in different orders would wait for each
+ * other. Keys of one request stay in their order.
+ */
+function inLockOrder(keys: readonly NewKey[]): NewKey[] {
+  const digestOf = ([first]: readonly NewKey[]) => first?.digest.digest ?? new Uint8Array();
+  const groups = [...Map.groupBy(keys, ({ key, request }) => request?.requestId ?? key.keyId).values()];
+  return groups.sort((a, b) => Buffer.compare(digestOf(a), digestOf(b))).flat();
 }
 
 function toJson({ key, digest, request }: NewKey) {

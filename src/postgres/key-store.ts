@@ -44,7 +44,7 @@ function listKeys(sql: Sql, { kind, filter, before, limit }: ListQuery, now: Dat
 
 function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, authority: Authority, now: Date) {
   return sql<KeyRow[]>`
-    UPDATE api_keys SET update_time = ${now}
+    UPDATE api_keys SET update_time = ${forward(sql, now)}
       ${changes.name === undefined ? sql`` : sql`, name = ${changes.name}`}
       ${changes.scopes === undefined ? sql`` : sql`, scopes = ${[...changes.scopes]}::text[]`}
       ${changes.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...changes.metadata })}`}
@@ -65,7 +65,7 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, authority: Autho
       secret_version = secret_version + 1,
       digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
       previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${inGrace}`},
-      rotate_time = ${now}, update_time = ${now}
+      rotate_time = ${now}, update_time = ${forward(sql, now)}
     WHERE ${named(sql, name)} AND ${active(sql, now)} AND ${handledBy(sql, authority)}
       ${rotation.graceEnd === null ? sql`` : sql`AND ${room}`}
     RETURNING ${sql(KEY_COLUMNS)}`;
@@ -74,7 +74,7 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, authority: Autho
 function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation, authority: Authority, now: Date) {
   return sql<KeyRow[]>`
     UPDATE api_keys SET
-      revoke_time = ${now}, update_time = ${now}, revocation_reason = ${reason}, revocation_description = ${description}
+      revoke_time = ${now}, update_time = ${forward(sql, now)}, revocation_reason = ${reason}, revocation_description = ${description}
     WHERE ${named(sql, name)} AND revoke_time IS NULL AND ${handledBy(sql, authority)}
     RETURNING ${sql(KEY_COLUMNS)}`;
 }
@@ -86,6 +86,11 @@ async function deleteKey(sql: Sql, name: KeyName, authority: Authority): Promise
 
 function named(sql: Sql, { keyId, kind }: KeyName): Fragment {
   return kind === null ? sql`key_id = ${keyId}` : sql`key_id = ${keyId} AND kind = ${kind}`;
+}
+
+/** Of two changes the later one may have begun first, or on a server whose clock is behind. */
+function forward(sql: Sql, now: Date): Fragment {
+  return sql`greatest(update_time, ${now})`;
 }
 
 function active(sql: Sql, now: Date): Fragment {

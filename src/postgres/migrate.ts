@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import type { ReservedSql, Sql } from "postgres";
+import type { Sql } from "postgres";
 
 /** A numbered step of the schema. Once released it is never edited, and it is safe while the version before it still runs. */
 export interface Migration {
@@ -32,47 +32,38 @@ async function readOne(folder: URL, file: string): Promise<Migration> {
 
 /**
  * Brings the schema up to these migrations and answers the names of those applied now. Any number of servers may do this at
- * once: an advisory lock lets one work while the others wait. A schema that is ahead of this version is left as it is.
+ * once: an advisory lock lets one work while the others wait. A schema that is ahead of this version is left as it is. `sql`
+ * has one connection, which holds the lock, and no limit to the time of a statement.
  */
 export async function migrate(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
-  const connection = await sql.reserve();
+  await sql`SELECT pg_advisory_lock(${LOCK})`;
   try {
-    await connection`SELECT pg_advisory_lock(${LOCK})`;
-    return await applyPending(connection, migrations);
+    return await applyPending(sql, migrations);
   } finally {
-    await connection`SELECT pg_advisory_unlock(${LOCK})`.catch(() => undefined);
-    connection.release();
+    await sql`SELECT pg_advisory_unlock(${LOCK})`.catch(() => undefined);
   }
 }
 
-async function applyPending(connection: ReservedSql, migrations: readonly Migration[]): Promise<string[]> {
-  await connection`
+async function applyPending(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
+  await sql`
     CREATE TABLE IF NOT EXISTS schema_migrations (
       version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, apply_time timestamptz NOT NULL DEFAULT now()
     )`;
-  const applied = await connection<
-    { version: number; checksum: string }[]
-  >`SELECT version, checksum FROM schema_migrations`;
+  const applied = await sql<{ version: number; checksum: string }[]>`SELECT version, checksum FROM schema_migrations`;
   const checksums = new Map(applied.map((row) => [row.version, row.checksum]));
   const done: string[] = [];
   for (const migration of migrations) {
     const checksum = checksums.get(migration.version);
-    if (checksum === undefined) done.push(await applyOne(connection, migration));
+    if (checksum === undefined) done.push(await applyOne(sql, migration));
     else if (checksum !== migration.checksum)
       throw new Error(`migration ${migration.name} was edited after it was applied`);
   }
   return done;
 }
 
-async function applyOne(connection: ReservedSql, { version, name, sql, checksum }: Migration): Promise<string> {
-  await connection`BEGIN`;
-  try {
-    await connection.unsafe(sql);
-    await connection`INSERT INTO schema_migrations ${connection({ version, name, checksum })}`;
-    await connection`COMMIT`;
-  } catch (error) {
-    await connection`ROLLBACK`;
-    throw error;
-  }
+/** The migration and its entry go as one simple query, which is one transaction (PostgreSQL docs, 54.2.2.1): all or nothing. */
+async function applyOne(sql: Sql, { version, name, sql: change, checksum }: Migration): Promise<string> {
+  const entry = `INSERT INTO schema_migrations (version, name, checksum) VALUES (${version}, '${name}', '${checksum}')`;
+  await sql.unsafe(`${change}\n;\n${entry}`);
   return `${String(version).padStart(4, "0")}_${name}`;
 }

@@ -4,6 +4,10 @@ import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import type { FastifyInstance } from "fastify";
 import type { Rpc } from "../api/rpc.ts";
 import { ConnectCall, requestKey } from "./connect-call.ts";
+import { withCare } from "./connect-handler.ts";
+import { calledKey, strictJson, watchReading, withErrorBody } from "./connect-refusal.ts";
+import { untilDeadline } from "./deadline.ts";
+import { RECURSION_LIMIT } from "./rest/request-decoder.ts";
 
 /** A server-streaming RPC beside the unary ones, as Connect takes it. */
 export interface StreamingRpc<M extends DescMethodServerStreaming = DescMethodServerStreaming> {
@@ -12,33 +16,40 @@ export interface StreamingRpc<M extends DescMethodServerStreaming = DescMethodSe
 }
 
 /** The form of JSON on the REST paths too (contract §2). */
-const JSON_OPTIONS = { useProtoFieldName: true, alwaysEmitImplicit: true, ignoreUnknownFields: false };
-
-export interface ConnectOptions {
-  /** Ends the streams that are still open. */
-  readonly shutdownSignal: AbortSignal;
-}
+const JSON_OPTIONS = {
+  useProtoFieldName: true,
+  alwaysEmitImplicit: true,
+  ignoreUnknownFields: false,
+  recursionLimit: RECURSION_LIMIT,
+};
 
 /** Serves RPCs over Connect, gRPC and gRPC-Web. */
 export async function registerConnect(
   fastify: FastifyInstance,
   rpcs: readonly Rpc[],
   streams: readonly StreamingRpc[],
-  { shutdownSignal }: ConnectOptions,
 ): Promise<void> {
   await fastify.register(fastifyConnectPlugin, {
-    routes: (router) => addRpcs(router, rpcs, streams),
+    routes: (router) => {
+      addRpcs(router, rpcs, streams);
+      router.handlers.push(...router.handlers.splice(0).map(withErrorBody).map(withCare));
+    },
     contextValues: (request) => createContextValues().set(requestKey, request),
-    jsonOptions: JSON_OPTIONS,
-    shutdownSignal,
+    requestGate: watchReading,
   });
 }
 
 function addRpcs(router: ConnectRouter, rpcs: readonly Rpc[], streams: readonly StreamingRpc[]): void {
-  for (const { method, serve } of streams) router.rpc(method, serve);
+  for (const { method, serve } of streams) {
+    router.rpc(method, serve, { jsonOptions: strictJson(method.input, JSON_OPTIONS) });
+  }
   for (const rpc of rpcs) {
-    const serve: MethodImpl<DescMethodUnary> = (request: MessageShape<typeof rpc.method.input>, context) =>
-      rpc.invoke(request, new ConnectCall(context));
-    router.rpc(rpc.method, serve, { readMaxBytes: rpc.maxRequestBytes });
+    const serve: MethodImpl<DescMethodUnary> = (request: MessageShape<typeof rpc.method.input>, context) => {
+      context.values.set(calledKey, true);
+      const call = new ConnectCall(context);
+      return untilDeadline(rpc.invoke(request, call), context, call.log);
+    };
+    const jsonOptions = strictJson(rpc.method.input, JSON_OPTIONS);
+    router.rpc(rpc.method, serve, { readMaxBytes: rpc.maxRequestBytes, jsonOptions });
   }
 }

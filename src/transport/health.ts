@@ -39,8 +39,11 @@ const WATCH_INTERVAL = 1000;
 
 const MAX_REQUEST_BYTES = 4096;
 
-/** The standard gRPC health service (grpc.health.v1): the empty name is the whole server; all services share its readiness. */
-export function createHealth(services: readonly DescService[], checkReadiness: CheckReadiness) {
+/**
+ * The standard gRPC health service (grpc.health.v1): the empty name is the whole server; all services share its readiness.
+ * `stopping` ends the watches, which would else keep their connections open.
+ */
+export function createHealth(services: readonly DescService[], checkReadiness: CheckReadiness, stopping: AbortSignal) {
   const known = new Set(["", ...services.map(({ typeName }) => typeName)]);
   const statusNow = async () => (isReady(await checkReadiness()) ? Status.SERVING : Status.NOT_SERVING);
   const check: Implementation<typeof Health.method.check> = {
@@ -53,8 +56,10 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
   };
   const watch: StreamingRpc<typeof Health.method.watch> = {
     method: Health.method.watch,
-    serve: ({ service }, { signal }) =>
-      known.has(service) ? changes(statusNow, signal) : changes(async () => Status.SERVICE_UNKNOWN, signal),
+    serve: ({ service }, { signal }) => {
+      const status = known.has(service) ? statusNow : async () => Status.SERVICE_UNKNOWN;
+      return changes(status, AbortSignal.any([signal, stopping]));
+    },
   };
   return { check, watch };
 }

@@ -10,6 +10,7 @@ import Fastify, {
 } from "fastify";
 import { type Implementation, SERVICES } from "../api/implementations.ts";
 import type { Guard } from "../auth/guard.ts";
+import { clientErrorHandler } from "./client-error.ts";
 import { registerConnect } from "./connect.ts";
 import { type CheckReadiness, createHealth, registerHealth } from "./health.ts";
 import type { Certificate } from "./port/entry.ts";
@@ -38,6 +39,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     frameworkErrors: errorHandler,
+    // A request that comes while we close is answered like any other, not in a form of Fastify's own.
+    return503OnClosing: false,
+    clientErrorHandler: clientErrorHandler(logger),
   });
   const shutdown = new AbortController();
   fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
@@ -46,11 +50,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   logRequests(fastify);
   await allowOrigins(fastify, options.corsOrigins);
 
-  const health = createHealth(SERVICES, checkReadiness);
+  const health = createHealth(SERVICES, checkReadiness, shutdown.signal);
   const rpcs = options.implementations.map((implementation) => createRpc(implementation, guard));
-  await registerConnect(fastify, [...rpcs, createRpc(health.check, guard)], [health.watch], {
-    shutdownSignal: shutdown.signal,
-  });
+  await registerConnect(fastify, [...rpcs, createRpc(health.check, guard)], [health.watch]);
   registerRest(fastify, rpcs);
   registerHealth(fastify, checkReadiness);
   return fastify;

@@ -19,15 +19,20 @@ export function bodyToRequestJson(desc: DescMessage, rule: BodyRule, body: JsonV
     case "field":
       return { [rule.field.name]: body };
     case "either":
-      return isWrapped(desc, body) ? requireObject(body) : { [rule.field.name]: body };
+      return isWrapped(desc, rule.field, body) ? requireObject(body) : { [rule.field.name]: body };
   }
 }
 
-/** Whether the body is the whole request rather than its one field. `{}` is that field, without values. */
-function isWrapped(desc: DescMessage, body: JsonValue): boolean {
+/**
+ * Whether the body is the whole request rather than its one field. `{}` is that field, without values. A name that only the
+ * request knows tells, so that a misspelt one beside it is found where it stands.
+ */
+function isWrapped(desc: DescMessage, { message: resource }: DescField, body: JsonValue): boolean {
   if (!isJsonObject(body)) return false;
   const names = Object.keys(body);
-  return names.length > 0 && names.every((name) => findField(desc, name) !== undefined);
+  const ofRequest = names.filter((name) => findField(desc, name) !== undefined);
+  const isOfResource = (name: string) => resource !== undefined && findField(resource, name) !== undefined;
+  return ofRequest.length > 0 && (ofRequest.length === names.length || !ofRequest.every(isOfResource));
 }
 
 function requireObject(body: JsonValue): JsonObject {

@@ -1,0 +1,21 @@
+/**
+ * The array types that our statements use, by their object identifiers (PostgreSQL, src/include/catalog/pg_type.dat). By
+ * default the driver asks the database for them on every new connection, and if that one query fails its rejection is
+ * nobody's: it ends the process (porsager/postgres#1192).
+ */
+export const ARRAY_TYPES = { text_array: arrayType(1009), uuid_array: arrayType(2951) };
+
+function arrayType(oid: number) {
+  return { to: oid, from: [oid], serialize: writeArray, parse: readArray };
+}
+
+/** The text form of an array of one dimension without nulls (PostgreSQL docs, 8.15.6). */
+export function writeArray(items: readonly string[]): string {
+  return `{${items.map((item) => `"${item.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
+}
+
+const ITEM = /"((?:[^"\\]|\\.)*)"|[^{},]+/gs;
+
+export function readArray(text: string): string[] {
+  return [...text.matchAll(ITEM)].map(([bare, quoted]) => quoted?.replace(/\\(.)/gs, "$1") ?? bare);
+}

@@ -1,0 +1,72 @@
+import type { ConnectRouter } from "@connectrpc/connect";
+
+type Handler = ConnectRouter["handlers"][number];
+type Serve = (...request: Parameters<Handler>) => ReturnType<Handler>;
+type ResponseOf = Awaited<ReturnType<Handler>>;
+type Bytes = AsyncIterable<Uint8Array>;
+
+/** A handler of Connect that leaves its connection fit for the next request, and messages of gRPC fit to be read. */
+export function withCare(handler: Handler): Handler {
+  const serve: Serve = async (request) => {
+    const { body } = request;
+    const response = await handler(isStream(body) ? { ...request, body: readToTheEnd(body) } : request);
+    return withPlainMessage(response);
+  };
+  const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = handler;
+  return Object.assign(serve, { service, method, requestPath, supportedContentType, protocolNames, allowedMethods });
+}
+
+function isStream(body: unknown): body is Bytes {
+  return typeof body === "object" && body !== null && Symbol.asyncIterator in body;
+}
+
+/**
+ * A handler that refuses a request leaves off in the middle of its body, and Node then destroys the request but not the
+ * connection: what is left would stand in the way of the next request for good. It is read, and dropped.
+ */
+function readToTheEnd(body: Bytes): Bytes {
+  return {
+    [Symbol.asyncIterator]: () => {
+      const iterator = body[Symbol.asyncIterator]();
+      const leaveOff = async () => {
+        void drop(iterator);
+        return { done: true, value: undefined } as const;
+      };
+      return { next: () => iterator.next(), return: leaveOff };
+    },
+  };
+}
+
+async function drop(iterator: AsyncIterator<Uint8Array>): Promise<void> {
+  try {
+    while (!(await iterator.next()).done);
+  } catch {
+    // The caller went away.
+  }
+}
+
+/** The trailers of gRPC are complete when the body is. */
+function withPlainMessage(response: ResponseOf): ResponseOf {
+  const { body, trailer } = response;
+  if (body === undefined || trailer === undefined) return response;
+  return { ...response, body: followedBy(body, () => unescapeMessage(trailer)) };
+}
+
+async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): AsyncGenerator<T> {
+  yield* items;
+  finish();
+}
+
+/** Escapes from %20 to %7E but for %25. */
+const PRINTABLE = /%(2[0-46-9A-F]|[3-6][0-9A-F]|7[0-9A-E])/g;
+
+/**
+ * Connect escapes `grpc-message` as a part of a URL. gRPC escapes only what is not printable ASCII, and `%` (PROTOCOL-HTTP2,
+ * "Percent-Byte-Unencoded"), and some clients, such as that of Node, unescape no more than they must: they would show `name%3A`.
+ */
+function unescapeMessage(trailer: Headers): void {
+  const message = trailer.get("grpc-message");
+  if (message === null) return;
+  const plain = message.replace(PRINTABLE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  trailer.set("grpc-message", plain);
+}

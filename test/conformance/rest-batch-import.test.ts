@@ -1,0 +1,221 @@
+import { describe, expect, test } from "vitest";
+import {
+  expectRefused,
+  importKey,
+  invalid,
+  newRawKey,
+  revoke,
+  succeeded,
+  table,
+  useService,
+} from "../support/conformance.ts";
+import { issue, type Json, paths, verify } from "../support/rest.ts";
+
+const suite = useService();
+const { rest } = suite;
+const text = expect.stringMatching(/./);
+
+const batchPath = `${paths.imported}:batchCreate`;
+const batch = (requests: readonly Json[]) => rest("POST", batchPath, { requests });
+const item = (fields: Json = {}) => ({ raw_key: newRawKey(), name: "n", actor_id: "batch", ...fields });
+
+const failure = (index: number, code: string) => ({
+  index,
+  error_code: `BATCH_CREATE_IMPORTED_API_KEYS_ERROR_${code}`,
+  error_message: text,
+});
+
+async function count(): Promise<number> {
+  const [row] = await suite.sql`SELECT count(*)::integer AS count FROM api_keys`;
+  return row?.count;
+}
+
+describe("a batch", () => {
+  test("imports its items in their order, each as a single import would", async () => {
+    const items = [item({ name: "first", scopes: ["x"], ttl: "1h", metadata: { k: "v" } }), item({ name: "second" })];
+    const body = succeeded(await batch(items));
+    expect(body).toEqual({
+      results: [
+        { index: 0, imported_api_key: expect.objectContaining({ name: "first", scopes: ["x"], metadata: { k: "v" } }) },
+        { index: 1, imported_api_key: expect.objectContaining({ name: "second", scopes: [], metadata: {} }) },
+      ],
+      success_count: 2,
+      failure_count: 0,
+    });
+    for (const [index, { imported_api_key }] of body.results.entries()) {
+      expect(succeeded(await rest("GET", `${paths.imported}/${imported_api_key.key_id}`))).toEqual(imported_api_key);
+      expect(await verify(rest, items[index]?.raw_key)).toMatchObject({ key_id: imported_api_key.key_id });
+    }
+  });
+
+  test("of which one item succeeds is 200, and each item has its own result", async () => {
+    const { rawKey } = await importKey(rest);
+    const { secret } = await issue(rest);
+    const good = item();
+    const items = [
+      item({ raw_key: rawKey }),
+      item({ name: "" }),
+      item({ ttl: "soon" }),
+      item({ raw_key: secret }),
+      good,
+      item({ metadata: { k: "v".repeat(4096) } }),
+      item({ raw_key: good.raw_key, name: "the same key again" }),
+      item({ raw_key: "" }),
+      item({ scopes: ["a b"] }),
+      {},
+    ];
+    expect(succeeded(await batch(items))).toEqual({
+      results: [
+        failure(0, "ALREADY_EXISTS"),
+        failure(1, "INVALID_ARGUMENT"),
+        failure(2, "INVALID_ARGUMENT"),
+        failure(3, "INVALID_ARGUMENT"),
+        { index: 4, imported_api_key: expect.objectContaining({ name: "n" }) },
+        failure(5, "INVALID_ARGUMENT"),
+        failure(6, "ALREADY_EXISTS"),
+        failure(7, "INVALID_ARGUMENT"),
+        failure(8, "INVALID_ARGUMENT"),
+        failure(9, "INVALID_ARGUMENT"),
+      ],
+      success_count: 1,
+      failure_count: 9,
+    });
+  });
+
+  test("says of each item what is wrong with it, without its raw key", async () => {
+    const bad = item({ actor_id: "" });
+    const answer = await batch([item(), bad]);
+    expect(answer.body.results[1].error_message).toContain("actor_id");
+    expect(answer.text).not.toContain(bad.raw_key);
+  });
+
+  test("with a raw key twice imports the first", async () => {
+    const one = item({ name: "first" });
+    const body = succeeded(await batch([one, item(), { ...one, name: "second" }]));
+    expect(body).toMatchObject({ success_count: 2, failure_count: 1 });
+    expect(await verify(rest, one.raw_key)).toMatchObject({ key_id: body.results[0].imported_api_key.key_id });
+  });
+
+  test("does not spoil keys that exist", async () => {
+    const { rawKey, keyId } = await importKey(rest, { name: "before" });
+    await revoke(rest, keyId);
+    succeeded(await batch([item(), item({ raw_key: rawKey, name: "after" })]));
+    const record = succeeded(await rest("GET", `${paths.imported}/${keyId}`));
+    expect(record).toMatchObject({ name: "before", status: "KEY_STATUS_REVOKED" });
+  });
+});
+
+describe("a batch of which every item fails", () => {
+  const detail = (results: readonly Json[]) => ({
+    "@type": "type.googleapis.com/keyhold.v2alpha1.BatchCreateImportedApiKeysResponse",
+    results,
+    success_count: 0,
+    failure_count: results.length,
+  });
+  const errorInfo = (reason: string) => ({
+    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+    reason,
+    domain: "keyhold",
+    metadata: {},
+  });
+
+  const bad = () => item({ name: "" });
+  const known = async () => item({ raw_key: (await importKey(rest)).rawKey });
+  const reused = async () => {
+    const request_id = newRawKey();
+    await importKey(rest, { request_id });
+    return item({ request_id });
+  };
+
+  const CASES: readonly (readonly [
+    what: string,
+    items: () => Promise<Json[]>,
+    code: number,
+    status: string,
+    codes: string[],
+  ])[] = [
+    ["bad input", async () => [bad(), bad()], 400, "INVALID_ARGUMENT", ["INVALID_ARGUMENT", "INVALID_ARGUMENT"]],
+    ["known raw keys", async () => [await known()], 409, "ALREADY_EXISTS", ["ALREADY_EXISTS"]],
+    ["a request of another kind", async () => [await reused()], 409, "ALREADY_EXISTS", ["ALREADY_EXISTS"]],
+    [
+      "a known raw key and a request of another kind",
+      async () => [await known(), await reused()],
+      409,
+      "ALREADY_EXISTS",
+      ["ALREADY_EXISTS", "ALREADY_EXISTS"],
+    ],
+    [
+      "a known raw key and bad input",
+      async () => [await known(), bad()],
+      400,
+      "INVALID_ARGUMENT",
+      ["ALREADY_EXISTS", "INVALID_ARGUMENT"],
+    ],
+  ];
+
+  test.each(table(CASES))(
+    "by %s has their common status, or else 400, and the items in its details",
+    async (...row) => {
+      const [, items, code, status, codes] = row;
+      const answer = await batch(await items());
+      const results = codes.map((itemCode, index) => failure(index, itemCode));
+      const details = [errorInfo(expect.stringMatching(/^[A-Z_]+$/)), detail(results)];
+      expect(answer.body).toEqual({ error: { code, message: text, status, details } });
+      expect(answer.status).toBe(code);
+    },
+  );
+
+  test("imports nothing", async () => {
+    const before = await count();
+    expect((await batch([bad(), bad()])).status).toBe(400);
+    expect(await count()).toBe(before);
+  });
+});
+
+describe("the size of a batch", () => {
+  test("may be 1000", async () => {
+    const body = succeeded(await batch(Array.from({ length: 1000 }, (_, index) => item({ name: `key ${index}` }))));
+    expect(body).toMatchObject({ success_count: 1000, failure_count: 0 });
+    expect(body.results.map(({ index }: Json) => index)).toEqual(Array.from({ length: 1000 }, (_, index) => index));
+    expect(body.results.map(({ imported_api_key }: Json) => imported_api_key.name)).toEqual(
+      Array.from({ length: 1000 }, (_, index) => `key ${index}`),
+    );
+  });
+
+  const SIZES = [
+    ["1001 items", { requests: Array.from({ length: 1001 }, () => item()) }],
+    ["no items", { requests: [] }],
+    ["no list", {}],
+    ["a list that is null", { requests: null }],
+  ] as const;
+
+  test.each(table(SIZES))("is refused as %s, and nothing is imported", async (_, body) => {
+    const before = await count();
+    expectRefused(await rest("POST", batchPath, body), invalid("requests"));
+    expect(await count()).toBe(before);
+  });
+});
+
+const MALFORMED = [
+  ["a misspelt field", { ...item(), scope: ["x"] }, "requests[1].scope"],
+  ["a wrong type", { ...item(), name: 1 }, "requests[1].name"],
+  ["no object", "legacy", "requests[1]"],
+  ["null", null, "requests[1]"],
+] as const;
+
+describe("an item that is no import request", () => {
+  test.each(table(MALFORMED))(
+    "for %s makes the whole batch 400, and nothing is imported",
+    async (_, malformed, field) => {
+      const before = await count();
+      expectRefused(await batch([item(), malformed]), invalid(field));
+      expect(await count()).toBe(before);
+    },
+  );
+});
+
+test("a batch may have more than the 1 MiB of other requests", async () => {
+  const requests = [item(), ...Array.from({ length: 999 }, () => ({ name: "n".repeat(2000) }))];
+  expect(JSON.stringify({ requests }).length).toBeGreaterThan(1024 * 1024);
+  expect(succeeded(await batch(requests))).toMatchObject({ success_count: 1, failure_count: 999 });
+});

@@ -1,0 +1,304 @@
+import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
+import macaroons from "macaroon";
+import { describe, expect, test } from "vitest";
+import { formatMacaroon } from "../../src/token/macaroon/text.ts";
+import {
+  badCredential,
+  between,
+  derive,
+  expectRefused,
+  expire,
+  importKey,
+  invalid,
+  newRawKey,
+  RFC_3339_UTC,
+  revoke,
+  succeeded,
+  table,
+  UUID_V7,
+  useService,
+} from "../support/conformance.ts";
+import { issue, type Json, paths, verify } from "../support/rest.ts";
+
+const suite = useService();
+const { rest } = suite;
+
+const ALGORITHMS = ["TOKEN_ALGORITHM_JWT", "TOKEN_ALGORITHM_MACAROON"] as const;
+const [JWT, MACAROON] = ALGORITHMS;
+
+const deriveAt = (body: Json) => rest("POST", `${paths.keys}:derive`, body);
+const now = () => new Date().toISOString();
+
+/** As any verifier would, by the published keys. */
+async function readJwt(token: string): Promise<{ payload: JWTPayload; header: Json }> {
+  const jwks = createLocalJWKSet(succeeded(await rest("GET", paths.jwks)));
+  const { payload } = await jwtVerify(token, jwks, { issuer: "keyhold", algorithms: ["EdDSA", "Ed25519"] });
+  return { payload, header: decodeProtectedHeader(token) };
+}
+
+const PARENTS = [
+  ["an issued secret", async (fields: Json) => (await issue(rest, fields)).secret],
+  ["an imported raw key", async (fields: Json) => (await importKey(rest, fields)).rawKey],
+  ["a JWT", async (fields: Json) => (await derive(rest, (await issue(rest, fields)).secret)).token],
+  [
+    "a macaroon",
+    async (fields: Json) => (await derive(rest, (await importKey(rest, fields)).rawKey, { algorithm: MACAROON })).token,
+  ],
+] as const;
+
+describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
+  test.each(table(PARENTS))("is derived from %s", async (_, make) => {
+    const parent = await make({ scopes: ["a", "b"], metadata: { k: "v" } });
+    const token = await derive(rest, parent, { algorithm });
+    expect(token).toEqual({
+      token: expect.stringMatching(/^[\w-]+(?:\.[\w-]+\.[\w-]+)?$/),
+      token_id: expect.stringMatching(UUID_V7),
+      expire_time: expect.stringMatching(RFC_3339_UTC),
+      scopes: ["a", "b"],
+      claims: {},
+    });
+    const { key_id, actor_id } = await verify(rest, parent);
+    const { expire_time } = token;
+    expect(await verify(rest, token.token)).toMatchObject({
+      is_valid: true,
+      key_id,
+      actor_id,
+      expire_time,
+      scopes: ["a", "b"],
+    });
+  });
+
+  test("lives an hour unless asked for otherwise", async () => {
+    const { secret } = await issue(rest);
+    const [before, token, after] = [now(), await derive(rest, secret, { algorithm }), now()];
+    expect(between(before, token.expire_time)).toBeGreaterThan(3_600_000 - 1000);
+    expect(between(after, token.expire_time)).toBeLessThanOrEqual(3_600_000);
+  });
+
+  test("lives as long as asked for", async () => {
+    const { secret } = await issue(rest);
+    for (const [ttl, milliseconds] of [
+      ["10m", 600_000],
+      ["1h30m", 5_400_000],
+      ["10y", 3650 * 86_400_000],
+    ] as const) {
+      const [before, token] = [now(), await derive(rest, secret, { algorithm, ttl })];
+      expect(Math.abs(between(before, token.expire_time) - milliseconds)).toBeLessThan(2000);
+    }
+  });
+
+  test.each(table(PARENTS))(
+    "from %s never outlives the key: its life is cut, and expire_time says so",
+    async (_, make) => {
+      const parent = await make({ ttl: "10m" });
+      const end = (await verify(rest, parent)).expire_time;
+      const token = await derive(rest, parent, { algorithm, ttl: "1d" });
+      expect(between(token.expire_time, end)).toBeGreaterThanOrEqual(0);
+      expect(between(token.expire_time, end)).toBeLessThan(1000);
+      expect((await verify(rest, token.token)).expire_time).toBe(token.expire_time);
+    },
+  );
+
+  test.each(table(PARENTS))("from %s has those of its scopes that are asked for, each once", async (_, make) => {
+    const parent = await make({ scopes: ["a", "b", "c"] });
+    const token = await derive(rest, parent, { algorithm, scopes: ["c", "a", "c"] });
+    expect(token.scopes).toEqual(["c", "a"]);
+    expect([...(await verify(rest, token.token)).scopes].sort()).toEqual(["a", "c"]);
+  });
+
+  test.each(table(PARENTS))("from %s with a scope that it does not have is 403", async (_, make) => {
+    const credential = await make({ scopes: ["a"] });
+    expectRefused(await deriveAt({ credential, algorithm, scopes: ["a", "b"] }), {
+      code: 403,
+      status: "PERMISSION_DENIED",
+      reason: "SCOPE_NOT_ALLOWED",
+      metadata: { scope: "b" },
+      fields: ["scopes"],
+    });
+  });
+
+  test("without scopes asked for or had has none", async () => {
+    const { secret } = await issue(rest, { scopes: ["a"] });
+    const { secret: other } = await issue(rest);
+    expect((await derive(rest, secret, { algorithm, scopes: [] })).scopes).toEqual(["a"]);
+    expect((await derive(rest, other, { algorithm })).scopes).toEqual([]);
+  });
+
+  test("from a token is narrower only", async () => {
+    const { secret } = await issue(rest, { scopes: ["a", "b"] });
+    const parent = await derive(rest, secret, {
+      algorithm,
+      scopes: ["a"],
+      ttl: "10m",
+      custom_claims: { tier: "gold" },
+    });
+    const child = await derive(rest, parent.token, {
+      algorithm,
+      ttl: "1d",
+      custom_claims: { tier: "gold", region: "eu" },
+    });
+    expect(child).toMatchObject({ scopes: ["a"], claims: { tier: "gold", region: "eu" } });
+    expect(Date.parse(child.expire_time)).toBeLessThanOrEqual(Date.parse(parent.expire_time));
+    const more = { credential: parent.token, algorithm, scopes: ["b"] };
+    expect((await deriveAt(more)).body.error).toMatchObject({ code: 403, status: "PERMISSION_DENIED" });
+    const other = { credential: parent.token, algorithm, custom_claims: { tier: "silver" } };
+    expect((await deriveAt(other)).body.error).toMatchObject({ code: 403, status: "PERMISSION_DENIED" });
+  });
+
+  test("that would be too long to verify is 400: its scopes are too many", async () => {
+    const scopes = Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(255, "x"));
+    const { secret: credential } = await issue(rest, { scopes });
+    expectRefused(await deriveAt({ credential, algorithm }), invalid("scopes"));
+    expect((await derive(rest, credential, { algorithm, scopes: scopes.slice(0, 10) })).scopes).toEqual(
+      scopes.slice(0, 10),
+    );
+  });
+
+  const CLAIMS: readonly Json[] = [
+    { tier: "gold" },
+    { tier: "gold", region: "eu" },
+    { n: 1, f: 1.5, yes: true, nothing: null, list: [1, "a", {}], object: { a: { b: "c" } } },
+    { "": "empty", "a b": "space", "https://example.com/claim": "ü\u{1f511}" },
+    {},
+  ];
+
+  test.each(table(CLAIMS))("carries %j", async (custom_claims) => {
+    const { secret } = await issue(rest);
+    const answer = await deriveAt({ credential: secret, algorithm, custom_claims });
+    if (algorithm === MACAROON && "" in custom_claims) return expectRefused(answer, invalid("custom_claims"));
+    expect(succeeded(answer).token.claims).toEqual(custom_claims);
+  });
+
+  const RESERVED = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "scope", "key_id", "parent_id", "secret_version"];
+
+  test.each(table(RESERVED))("may not carry the claim %s of the caller", async (name) => {
+    const { secret } = await issue(rest);
+    const custom_claims = { tier: "gold", [name]: "mine" };
+    expectRefused(await deriveAt({ credential: secret, algorithm, custom_claims }), invalid(`custom_claims.${name}`));
+  });
+
+  const BAD: readonly (readonly [what: string, code: string, make: () => Promise<string>])[] = [
+    ["an unknown raw key", "NOT_FOUND", async () => newRawKey()],
+    ["a mistyped secret", "INVALID_FORMAT", async () => `${(await issue(rest)).secret}x`],
+    ["a revoked key", "REVOKED", revokedKey],
+    ["an expired key", "EXPIRED", expiredKey],
+    ["a token of a revoked key", "REVOKED", tokenOfRevokedKey],
+  ];
+
+  async function revokedKey() {
+    const { secret, keyId } = await issue(rest);
+    await revoke(rest, keyId);
+    return secret;
+  }
+
+  async function expiredKey() {
+    const { secret, keyId } = await issue(rest);
+    await expire(suite, keyId);
+    return secret;
+  }
+
+  async function tokenOfRevokedKey() {
+    const { secret, keyId } = await issue(rest);
+    const { token } = await derive(rest, secret, { algorithm });
+    await revoke(rest, keyId);
+    return token;
+  }
+
+  test.each(table(BAD))("from %s is 401 and says why", async (_, code, make) => {
+    expectRefused(await deriveAt({ credential: await make(), algorithm }), badCredential(code));
+  });
+});
+
+describe("a request that is refused for", () => {
+  const CASES: readonly (readonly [what: string, fields: Json, field: string])[] = [
+    ["no algorithm", { algorithm: undefined }, "algorithm"],
+    ["the algorithm UNSPECIFIED", { algorithm: "TOKEN_ALGORITHM_UNSPECIFIED" }, "algorithm"],
+    ["an unknown algorithm", { algorithm: "TOKEN_ALGORITHM_PASETO" }, "algorithm"],
+    ["an algorithm without its prefix", { algorithm: "JWT" }, "algorithm"],
+    ["a number that is no algorithm", { algorithm: 3 }, "algorithm"],
+    ["a ttl under 1 s", { ttl: "0s" }, "ttl"],
+    ["a ttl over 10 y", { ttl: "11y" }, "ttl"],
+    ["a ttl that is none", { ttl: "forever" }, "ttl"],
+    ["a scope with a space", { scopes: ["a b"] }, "scopes[0]"],
+    ["101 scopes", { scopes: Array.from({ length: 101 }, (_, i) => `s${i}`) }, "scopes"],
+    ["claims in a list", { custom_claims: [] }, "custom_claims"],
+    ["claims in a string", { custom_claims: "tier=gold" }, "custom_claims"],
+    ["a misspelt field", { scope: ["a"] }, "scope"],
+  ];
+
+  test.each(table(CASES))("%s is 400", async (_, fields, field) => {
+    const { secret } = await issue(rest, { scopes: ["a"] });
+    expectRefused(await deriveAt({ credential: secret, algorithm: JWT, ...fields }), invalid(field));
+  });
+});
+
+describe("the JWT", () => {
+  test("is EdDSA by a published key, and has the claims of the contract and the caller's own", async () => {
+    const { keyId, secret } = await issue(rest, { actor_id: "user_1", scopes: ["a", "b"] });
+    const token = await derive(rest, secret, { algorithm: JWT, custom_claims: { tier: "gold" } });
+    const { payload, header } = await readJwt(token.token);
+    expect(header).toMatchObject({ alg: "EdDSA", kid: expect.stringMatching(/./) });
+    expect(payload).toEqual({
+      iss: "keyhold",
+      sub: "user_1",
+      jti: token.token_id,
+      iat: expect.any(Number),
+      exp: Date.parse(token.expire_time) / 1000,
+      scope: "a b",
+      key_id: keyId,
+      tier: "gold",
+      secret_version: 1,
+    });
+  });
+
+  test("that comes of a token names it", async () => {
+    const { secret } = await issue(rest);
+    const parent = await derive(rest, secret);
+    expect((await readJwt((await derive(rest, parent.token)).token)).payload.parent_id).toBe(parent.token_id);
+  });
+});
+
+describe("the macaroon", () => {
+  /** The token with a caveat that its holder adds by a macaroon library. */
+  function withCaveat(token: string, caveat: string): string {
+    const macaroon = macaroons.importMacaroon(Buffer.from(token, "base64url"));
+    macaroon.addFirstPartyCaveat(caveat);
+    const caveats = macaroon.caveats.map(({ identifier }) => ({ identifier, thirdParty: undefined }));
+    const { location, identifier, signature } = macaroon;
+    return formatMacaroon({ location, identifier, caveats, signature });
+  }
+
+  const tokenOf = async (fields: Json = {}) => {
+    const { secret } = await issue(rest, { scopes: ["a", "b"] });
+    return (await derive(rest, secret, { algorithm: MACAROON, custom_claims: { tier: "gold" }, ...fields })).token;
+  };
+
+  const FUTURE = "2999-01-01T00:00:00Z";
+  const refused = (code: string) => ({ is_valid: false, error_code: `VERIFICATION_ERROR_${code}` });
+
+  const CAVEATS: readonly (readonly [caveat: string, verdict: Json])[] = [
+    ["scope = a", { is_valid: true, scopes: ["a"] }],
+    ["scope = b c", { is_valid: true, scopes: ["b"] }],
+    ["scope = c", { is_valid: true, scopes: [] }],
+    [`time < ${FUTURE}`, { is_valid: true, scopes: ["a", "b"] }],
+    ["time < 2020-01-01T00:00:00Z", refused("EXPIRED")],
+    ['claim tier = "gold"', { is_valid: true }],
+    ['claim tier = "silver"', refused("SIGNATURE_INVALID")],
+    ['claim region = "eu"', refused("SIGNATURE_INVALID")],
+    ["ip = 127.0.0.1", refused("SIGNATURE_INVALID")],
+  ];
+
+  test.each(table(CAVEATS))("with the caveat %s of its holder is %j", async (caveat, verdict) => {
+    expect(await verify(rest, withCaveat(await tokenOf(), caveat))).toMatchObject(verdict);
+  });
+
+  test("that its holder has narrowed derives tokens no wider", async () => {
+    const end = new Date(Math.floor(Date.now() / 1000) * 1000 + 600_000).toISOString();
+    const narrow = withCaveat(withCaveat(await tokenOf(), "scope = a"), `time < ${end}`);
+    const child = await derive(rest, narrow, { ttl: "1h" });
+    expect(child.scopes).toEqual(["a"]);
+    expect(Date.parse(child.expire_time)).toBeLessThanOrEqual(Date.parse(end));
+    const wider = await deriveAt({ credential: narrow, algorithm: JWT, scopes: ["b"] });
+    expect(wider.body.error).toMatchObject({ code: 403 });
+  });
+});

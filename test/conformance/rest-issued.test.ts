@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import {
+  between,
+  expectRefused,
+  ISSUED_SECRET,
+  importKey,
+  invalid,
+  notFound,
+  RFC_3339_UTC,
+  succeeded,
+  table,
+  UNKNOWN_KEY_ID,
+  UUID_V7,
+  useService,
+} from "../support/conformance.ts";
+import { issue, paths, verify } from "../support/rest.ts";
+
+const suite = useService();
+const { rest } = suite;
+const time = expect.stringMatching(RFC_3339_UTC);
+
+describe("an issued key", () => {
+  test("needs a name and an actor alone, and its record has nothing that it has no value for", async () => {
+    const body = succeeded(await rest("POST", paths.issued, { name: "ci", actor_id: "user_1" }));
+    expect(body).toEqual({
+      secret: expect.stringMatching(ISSUED_SECRET),
+      issued_api_key: {
+        key_id: expect.stringMatching(UUID_V7),
+        name: "ci",
+        actor_id: "user_1",
+        scopes: [],
+        status: "KEY_STATUS_ACTIVE",
+        metadata: {},
+        create_time: time,
+        update_time: time,
+        hint: `kh_v1_…${body.secret.slice(-4)}`,
+      },
+    });
+    expect(body.issued_api_key.update_time).toBe(body.issued_api_key.create_time);
+  });
+
+  test("has what the request gave it", async () => {
+    const metadata = { team: "core", empty: "", "a b/ü": "\u{1f511}" };
+    const { record } = await issue(rest, { name: "n", actor_id: "a", scopes: ["b:read", "a"], ttl: "24h", metadata });
+    expect(record).toMatchObject({ name: "n", actor_id: "a", scopes: ["b:read", "a"], metadata, expire_time: time });
+    expect(record.metadata).toEqual(metadata);
+    expect(between(record.create_time, record.expire_time)).toBe(24 * 3_600_000);
+  });
+
+  test("may be asked for in lowerCamelCase and is answered in snake_case", async () => {
+    const { record } = await issue(rest, { actor_id: undefined, actorId: "camel", requestId: "camel-1" });
+    expect(record).toMatchObject({ actor_id: "camel" });
+    expect(Object.keys(record).filter((name) => /[A-Z]/.test(name))).toEqual([]);
+  });
+
+  test("is read as it was answered", async () => {
+    const { keyId, record } = await issue(rest, { scopes: ["x"], ttl: "1h", metadata: { k: "v" } });
+    expect(succeeded(await rest("GET", `${paths.issued}/${keyId}`))).toEqual(record);
+    expect(succeeded(await rest("GET", `${paths.issued}/${keyId.toUpperCase()}`))).toEqual(record);
+  });
+
+  test("verifies by its secret", async () => {
+    const { keyId, secret } = await issue(rest);
+    expect(await verify(rest, secret)).toMatchObject({ is_valid: true, key_id: keyId });
+  });
+
+  test("shows its secret in no other answer, and a hash of it in none", async () => {
+    const { keyId, secret } = await issue(rest, { actor_id: "shown" });
+    const answers = await Promise.all([
+      rest("GET", `${paths.issued}/${keyId}`),
+      rest("GET", `${paths.issued}?page_size=1000`),
+      rest("PATCH", `${paths.issued}/${keyId}`, { name: "other" }),
+      rest("POST", `${paths.keys}:verify`, { credential: secret }),
+      rest("POST", `${paths.keys}/${keyId}:revoke`, {}),
+    ]);
+    const [row] = await suite.sql`SELECT digest FROM api_keys WHERE key_id = ${keyId}`;
+    for (const { status, text } of answers) {
+      expect(status).toBe(200);
+      expect(text).not.toContain(secret.slice(6, -6));
+      expect(text).not.toContain(row?.digest.toString("hex"));
+      expect(text).not.toMatch(/"(?:secret|digest|hash|raw_key)"/);
+    }
+  });
+
+  test("has an identifier that grows with time, and no secret or identifier comes twice", async () => {
+    const made = [];
+    for (let i = 0; i < 20; i++) made.push(await issue(rest));
+    const ids = made.map(({ keyId }) => keyId);
+    expect([...ids].sort()).toEqual(ids);
+    expect(new Set(made.map(({ secret }) => secret)).size).toBe(20);
+  });
+
+  test("answers that hold a secret are not to be stored", async () => {
+    const created = await rest("POST", paths.issued, { name: "n", actor_id: "a" });
+    const { key_id } = created.body.issued_api_key;
+    const rotated = await rest("POST", `${paths.issued}/${key_id}:rotate`, {});
+    expect([created, rotated].map(({ headers }) => headers.get("cache-control"))).toEqual(["no-store", "no-store"]);
+  });
+});
+
+describe("an issued key that is not there", () => {
+  test("is 404", async () => {
+    expectRefused(await rest("GET", `${paths.issued}/${UNKNOWN_KEY_ID}`), notFound(UNKNOWN_KEY_ID));
+  });
+
+  test("is 404 when the identifier is of an imported key", async () => {
+    const { keyId } = await importKey(rest);
+    expectRefused(await rest("GET", `${paths.issued}/${keyId}`), notFound(keyId));
+  });
+
+  test.each(table(["1", "not-a-uuid", `${UNKNOWN_KEY_ID}0`, "%20", "a%2Fb"]))("is 400 as %s", async (keyId) => {
+    expectRefused(await rest("GET", `${paths.issued}/${keyId}`), invalid("key_id"));
+  });
+});
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+const DAY = 24 * HOUR;
+
+const LIVES = [
+  ["1s", SECOND],
+  ["90m", 90 * 60 * SECOND],
+  ["24h", DAY],
+  ["3600s", HOUR],
+  ["1.5h", 1.5 * HOUR],
+  ["1h30m", 1.5 * HOUR],
+  ["90d", 90 * DAY],
+  ["2w", 14 * DAY],
+  ["6mo", 180 * DAY],
+  ["1y", 365 * DAY],
+  ["1y2mo3w4d5h6m7s", (365 + 60 + 21 + 4) * DAY + 5 * HOUR + 367 * SECOND],
+  ["10y", 3650 * DAY],
+] as const;
+
+const NO_LIVES = [
+  "",
+  "0s",
+  "0.999s",
+  "10y1s",
+  "3651d",
+  "-1h",
+  "+1h",
+  "1",
+  "3600",
+  "1 h",
+  "1H",
+  "1ms",
+  "h",
+  "1h1h",
+  "1e3s",
+];
+
+describe("ttl", () => {
+  test.each(table(LIVES))("%s lasts %d ms", async (ttl, milliseconds) => {
+    const { record } = await issue(rest, { ttl });
+    expect(between(record.create_time, record.expire_time)).toBe(milliseconds);
+  });
+
+  test.each(table(NO_LIVES))("%j is refused", async (ttl) => {
+    expectRefused(await rest("POST", paths.issued, { name: "n", actor_id: "a", ttl }), invalid("ttl"));
+  });
+
+  test("as a number is refused", async () => {
+    expectRefused(await rest("POST", paths.issued, { name: "n", actor_id: "a", ttl: 3600 }), invalid("ttl"));
+  });
+});

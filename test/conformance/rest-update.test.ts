@@ -1,0 +1,163 @@
+import { describe, expect, test } from "vitest";
+import {
+  derive,
+  expectRefused,
+  importKey,
+  invalid,
+  notFound,
+  succeeded,
+  table,
+  UNKNOWN_KEY_ID,
+  useService,
+} from "../support/conformance.ts";
+import { issue, type Json, paths, verify } from "../support/rest.ts";
+
+const suite = useService();
+const { rest } = suite;
+
+const START = { name: "before", scopes: ["a", "b"], metadata: { k: "v", l: "w" }, ttl: "1h" };
+
+const KINDS = [
+  ["issued", paths.issued, "issued_api_key", async () => (await issue(rest, START)).record],
+  ["imported", paths.imported, "imported_api_key", async () => (await importKey(rest, START)).record],
+] as const;
+
+describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) => {
+  const url = (keyId: string, mask?: string) =>
+    `${path}/${keyId}${mask === undefined ? "" : `?update_mask=${encodeURIComponent(mask)}`}`;
+  const patch = (keyId: string, body: Json, mask?: string) => rest("PATCH", url(keyId, mask), body);
+  const read = async (keyId: string) => succeeded(await rest("GET", `${path}/${keyId}`));
+
+  /** Sets nothing but these fields. */
+  async function changes(before: Json, answer: Json, changed: Json): Promise<void> {
+    const { update_time, ...after } = succeeded(answer);
+    const { update_time: earlier, ...unchanged } = before;
+    expect(after).toEqual({ ...unchanged, ...changed });
+    expect(Date.parse(update_time)).toBeGreaterThanOrEqual(Date.parse(earlier));
+    expect(await read(before.key_id)).toEqual({ ...after, update_time });
+  }
+
+  const ALL = { name: "after", scopes: ["c"], metadata: { m: "x" } };
+
+  /** By the mask, what the resource of the body is, and what changes. */
+  const CHANGES: readonly (readonly [mask: string | undefined, resource: Json, changed: Json])[] = [
+    [undefined, { name: "after" }, { name: "after" }],
+    [undefined, { scopes: ["c"] }, { scopes: ["c"] }],
+    [undefined, { metadata: { m: "x" } }, { metadata: { m: "x" } }],
+    [undefined, ALL, ALL],
+    [undefined, { scopes: [] }, { scopes: [] }],
+    [undefined, { scopes: null }, { scopes: [] }],
+    [undefined, { metadata: {} }, { metadata: {} }],
+    ["name", { name: "after" }, { name: "after" }],
+    ["name", ALL, { name: "after" }],
+    ["name,scopes", ALL, { name: "after", scopes: ["c"] }],
+    ["scopes,name", ALL, { name: "after", scopes: ["c"] }],
+    ["name,name", ALL, { name: "after" }],
+    ["metadata", ALL, { metadata: { m: "x" } }],
+    ["scopes", { name: "after" }, { scopes: [] }],
+    ["metadata", { name: "after" }, { metadata: {} }],
+    ["name,scopes,metadata", { name: "after" }, { name: "after", scopes: [], metadata: {} }],
+    ["*", ALL, ALL],
+    ["*", { name: "after" }, { name: "after", scopes: [], metadata: {} }],
+    ["name", { name: "after", status: "KEY_STATUS_REVOKED", actor_id: "thief" }, { name: "after" }],
+    [undefined, { scopes: ["c", "d", "c"] }, { scopes: ["c", "d"] }],
+  ];
+
+  describe.each(table(["wrapped", "wrapped with its key_id", "bare", "bare with its key_id"]))(
+    "with its body %s",
+    (form) => {
+      const bodyOf = (keyId: string, resource: Json) => {
+        const whole = form.endsWith("key_id") ? { key_id: keyId, ...resource } : resource;
+        return form.startsWith("wrapped") ? { [member]: whole } : whole;
+      };
+
+      test.each(table(CHANGES))("and the mask %s of %j changes %j", async (mask, resource, changed) => {
+        const before = await make();
+        await changes(before, await patch(before.key_id, bodyOf(before.key_id, resource), mask), changed);
+      });
+    },
+  );
+
+  test("takes what was read, changed, with a mask", async () => {
+    const before = await make();
+    await changes(before, await patch(before.key_id, { ...before, name: "after" }, "name"), { name: "after" });
+    await changes(before, await patch(before.key_id, { ...before, name: "again" }, "*"), { name: "again" });
+  });
+
+  test("takes its mask in the body too, in either form", async () => {
+    const before = await make();
+    await changes(before, await patch(before.key_id, { [member]: ALL, update_mask: "name" }), { name: "after" });
+    const body = { [member.replace(/_(.)/g, (_, letter) => letter.toUpperCase())]: { ...ALL, name: "camel" } };
+    await changes(before, await rest("PATCH", `${path}/${before.key_id}?updateMask=name`, body), { name: "camel" });
+  });
+
+  test("counts at once in verification, of a token that was derived before too", async () => {
+    const { keyId, secret } = await issue(rest, { scopes: ["a", "b"] });
+    const { token } = await derive(rest, secret);
+    succeeded(await rest("PATCH", `${paths.issued}/${keyId}`, { scopes: ["b", "c"], metadata: { n: "1" } }));
+    expect(await verify(rest, secret)).toMatchObject({ scopes: ["b", "c"], metadata: { n: "1" } });
+    expect(await verify(rest, token)).toMatchObject({ scopes: ["b"], metadata: { n: "1" } });
+  });
+
+  const REFUSED: readonly (readonly [mask: string | undefined, resource: Json, field: string])[] = [
+    ["actor_id", { actor_id: "thief" }, "update_mask"],
+    ["key_id", { name: "after" }, "update_mask"],
+    ["status", { status: "KEY_STATUS_REVOKED" }, "update_mask"],
+    ["expire_time", {}, "update_mask"],
+    ["revoke_time", {}, "update_mask"],
+    ["hint", { hint: "x" }, "update_mask"],
+    ["name,actor_id", { name: "after", actor_id: "thief" }, "update_mask"],
+    ["owner", { name: "after" }, "update_mask"],
+    ["metadata.k", { metadata: { k: "x" } }, "update_mask"],
+    ["name,", { name: "after" }, "update_mask"],
+    ["name, scopes", { name: "after" }, "update_mask"],
+    ["Name", { name: "after" }, "update_mask"],
+    [`${member}.name`, { name: "after" }, "update_mask"],
+    [undefined, { actor_id: "thief" }, "update_mask"],
+    [undefined, { name: "after", status: "KEY_STATUS_REVOKED" }, "update_mask"],
+    [undefined, { expire_time: "2030-01-01T00:00:00Z" }, "update_mask"],
+    [undefined, {}, "update_mask"],
+    ["", {}, "update_mask"],
+    ["name", {}, "name"],
+    ["name", { name: "" }, "name"],
+    ["*", { scopes: ["c"] }, "name"],
+    [undefined, { name: null }, "name"],
+    [undefined, { name: "n".repeat(256) }, `${member}.name`],
+    [undefined, { scopes: ["a b"] }, `${member}.scopes[0]`],
+    [undefined, { metadata: { k: 1 } }, `${member}.metadata.k`],
+    [undefined, { metadata: { k: "v".repeat(4096) } }, "metadata"],
+    ["name", { name: "after", scope: [] }, `${member}.scope`],
+  ];
+
+  test.each(table(REFUSED))("with the mask %s of %j is refused at %s", async (mask, resource, field) => {
+    const before = await make();
+    expectRefused(await patch(before.key_id, { [member]: resource }, mask), invalid(field));
+    expect(await read(before.key_id)).toEqual(before);
+  });
+
+  test("without a body and a mask is refused", async () => {
+    const before = await make();
+    expectRefused(await rest("PATCH", url(before.key_id)), invalid("update_mask"));
+    expect(await read(before.key_id)).toEqual(before);
+  });
+
+  test("with another key_id in the body than in the path is refused", async () => {
+    const before = await make();
+    const body = { [member]: { key_id: UNKNOWN_KEY_ID, name: "after" } };
+    expectRefused(await patch(before.key_id, body), invalid(`${member}.key_id`));
+    expect(await read(before.key_id)).toEqual(before);
+  });
+
+  test("of a key that is not there is 404", async () => {
+    expectRefused(await patch(UNKNOWN_KEY_ID, { name: "after" }), notFound(UNKNOWN_KEY_ID));
+  });
+
+  test("of a key of the other kind is 404", async () => {
+    const other = member === "issued_api_key" ? await importKey(rest) : await issue(rest);
+    expectRefused(await patch(other.keyId, { name: "after" }), notFound(other.keyId));
+  });
+
+  test("by a malformed identifier is 400", async () => {
+    expectRefused(await patch("x", { name: "after" }), invalid(`${member}.key_id`));
+  });
+});

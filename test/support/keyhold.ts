@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { readdir, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { inject } from "vitest";
+import { worksIn } from "../../src/postgres/embedded/holder.ts";
+import { readPidFile } from "../../src/postgres/embedded/pid-file.ts";
+import { describeProcess, type ProcessInfo } from "../../src/postgres/embedded/process.ts";
+import type { Json } from "./rest.ts";
+
+const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `keyhold serve` in a process of its own. */
+export interface Serving {
+  readonly pid: number;
+  readonly url: string;
+  readonly ended: Promise<Ended>;
+  kill(signal: NodeJS.Signals): void;
+  /** The first line of its log, past or to come, with this message. */
+  says(message: string): Promise<Json>;
+}
+
+/** Runs the command to its end. */
+export function runKeyhold(args: readonly string[], environment: Record<string, string>): Promise<Ended> {
+  return endOf(start(args, environment));
+}
+
+/** Starts the server on a free port and resolves when it listens. Rejects with what it wrote if it ends before that. */
+export async function serve(environment: Record<string, string>): Promise<Serving> {
+  const child = start(["serve"], { KEYHOLD_PORT: "0", ...environment });
+  const ended = endOf(child);
+  const log = followLog(child);
+  const failed = ended.then(({ code, stdout, stderr }) => {
+    throw new Error(`serve ended with exit code ${code}: ${stderr}${stdout}`);
+  });
+  const { url } = await Promise.race([log((line) => line.url !== undefined), failed]);
+  return {
+    pid: child.pid ?? 0,
+    url,
+    ended,
+    kill: (signal) => child.kill(signal),
+    says: (message) => Promise.race([log((line) => line.msg === message), failed]),
+  };
+}
+
+function start(args: readonly string[], environment: Record<string, string>): ChildProcess {
+  const env = { PATH: process.env.PATH, ...environment };
+  return spawn(process.execPath, [MAIN, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+async function endOf(child: ChildProcess): Promise<Ended> {
+  const texts = [child.stdout, child.stderr].map((stream) => {
+    const chunks: Buffer[] = [];
+    stream?.on("data", (chunk) => chunks.push(chunk));
+    return () => Buffer.concat(chunks).toString();
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => {
+      const [stdout = "", stderr = ""] = texts.map((text) => text());
+      resolve({ code, signal, stdout, stderr });
+    });
+  });
+}
+
+type Waiter = { readonly wanted: (line: Json) => boolean; readonly found: (line: Json) => void };
+
+function followLog(child: ChildProcess): (wanted: (line: Json) => boolean) => Promise<Json> {
+  const lines: Json[] = [];
+  let waiters: Waiter[] = [];
+  if (child.stdout !== null) {
+    createInterface({ input: child.stdout }).on("line", (text) => {
+      const line = JSON.parse(text);
+      lines.push(line);
+      for (const { wanted, found } of waiters) if (wanted(line)) found(line);
+      waiters = waiters.filter(({ wanted }) => !wanted(line));
+    });
+  }
+  return (wanted) =>
+    new Promise((found) => {
+      const past = lines.find(wanted);
+      if (past !== undefined) found(past);
+      else waiters.push({ wanted, found });
+    });
+}
+
+/** A data folder of the command. */
+export interface DataDir {
+  readonly path: string;
+  /** Process id of the embedded PostgreSQL, by its own pid file. */
+  postmaster(): Promise<number>;
+  /** Commands of the processes that work in it, and of those that watch over a postmaster this has ever named. */
+  inhabitants(): Promise<string[]>;
+  remove(): Promise<void>;
+}
+
+export function newDataDir(): DataDir {
+  const path = join(inject("testDir"), `keyhold-${randomUUID()}`);
+  const clusterDir = join(path, "postgres");
+  const named = new Set<number>();
+  return {
+    path,
+    postmaster: async () => {
+      const pid = (await readPidFile(clusterDir))?.pid;
+      if (pid === undefined) throw new Error(`no PostgreSQL runs on ${path}`);
+      named.add(pid);
+      return pid;
+    },
+    inhabitants: async () => {
+      const found = await Promise.all(
+        (await runningProcesses()).map(async ({ pid, command }) => {
+          const watched = Number(/keyhold-watchdog (\d+)/.exec(command)?.[1]);
+          return named.has(watched) || (await worksIn(pid, clusterDir)) ? [command] : [];
+        }),
+      );
+      return found.flat();
+    },
+    remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }),
+  };
+}
+
+/** The children of a process whose command has this text. */
+export async function childrenOf(parent: number, text: string): Promise<number[]> {
+  const found = (await runningProcesses()).filter((one) => one.parent === parent && one.command.includes(text));
+  return found.map(({ pid }) => pid);
+}
+
+async function runningProcesses(): Promise<(ProcessInfo & { readonly pid: number })[]> {
+  const pids = (await readdir("/proc")).map(Number).filter(Number.isInteger);
+  const found = await Promise.all(pids.map(async (pid) => ({ pid, info: await describeProcess(pid) })));
+  return found.flatMap(({ pid, info }) => (info === undefined ? [] : { pid, ...info }));
+}
+
+/** Looks every 10 ms, for what no event tells of. The bound is that of the test. */
+export async function eventually(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(10);
+}

@@ -1,0 +1,131 @@
+import { type DescMessage, type DescMethodUnary, fromJson } from "@bufbuild/protobuf";
+import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { type Answer, type Json, paths, type RestClient, restClient } from "../rest.ts";
+import { type CallRpc, detailTypes, messageJson, type Protocol, type RequestHeaders, requestJson } from "./call.ts";
+
+interface RestRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query?: Record<string, Json>;
+  readonly body?: Json;
+}
+
+/** How a request in JSON goes over HTTP. */
+type Route = (request: Json) => RestRequest;
+
+const { method: issued } = IssuedApiKeysService;
+const { method: imported } = ImportedApiKeysService;
+const { method: keys } = ApiKeysService;
+
+const post = (path: string, body: Json): RestRequest => ({ method: "POST", path, body });
+
+/** The specification's table of endpoints, by hand: the server has its routes from the protos, and this is what checks them. */
+const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Route>([
+  [issued.createIssuedApiKey, (body) => post(paths.issued, body)],
+  [issued.getIssuedApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.issued}/${key_id}` })],
+  [issued.listIssuedApiKeys, (query) => ({ method: "GET", path: paths.issued, query })],
+  [
+    issued.updateIssuedApiKey,
+    ({ issued_api_key, update_mask }) => ({
+      method: "PATCH",
+      path: `${paths.issued}/${issued_api_key.key_id}`,
+      query: { update_mask },
+      body: { issued_api_key },
+    }),
+  ],
+  [issued.rotateIssuedApiKey, ({ key_id, ...body }) => post(`${paths.issued}/${key_id}:rotate`, body)],
+  [imported.createImportedApiKey, (body) => post(paths.imported, body)],
+  [imported.batchCreateImportedApiKeys, (body) => post(`${paths.imported}:batchCreate`, body)],
+  [imported.getImportedApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.imported}/${key_id}` })],
+  [imported.listImportedApiKeys, (query) => ({ method: "GET", path: paths.imported, query })],
+  [
+    imported.updateImportedApiKey,
+    ({ imported_api_key, update_mask }) => ({
+      method: "PATCH",
+      path: `${paths.imported}/${imported_api_key.key_id}`,
+      query: { update_mask },
+      body: imported_api_key,
+    }),
+  ],
+  [imported.deleteImportedApiKey, ({ key_id }) => ({ method: "DELETE", path: `${paths.imported}/${key_id}` })],
+  [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
+  [keys.verifyApiKey, (body) => post(`${paths.keys}:verify`, body)],
+  [keys.batchVerifyApiKeys, (body) => post(`${paths.keys}:batchVerify`, body)],
+  [
+    keys.revokeApiKey,
+    ({ key_id, collection = "apiKeys", ...body }) => post(`/v2alpha1/admin/${collection}/${key_id}:revoke`, body),
+  ],
+  [SelfServiceService.method.selfRevokeApiKey, (body) => post(paths.selfRevoke, body)],
+  [DerivedKeysService.method.getJwks, () => ({ method: "GET", path: paths.jwks })],
+]);
+
+/** Whether the specification gives the RPC a path. */
+export function hasPath(method: DescMethodUnary): boolean {
+  return ROUTES.has(method);
+}
+
+/** REST by fetch. */
+export function restProtocol(url: string): Protocol {
+  const client = restClient({ url });
+  return { name: "REST", call: restCall(client), close: () => {} };
+}
+
+/** HTTP statuses of the codes, where it is not the one of google.rpc.Code (contract §6). */
+const STATUSES: Readonly<Record<string, number>> = {
+  INVALID_ARGUMENT: 400,
+  UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  FAILED_PRECONDITION: 409,
+  ABORTED: 409,
+  RESOURCE_EXHAUSTED: 413,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  DEADLINE_EXCEEDED: 504,
+};
+
+export function restCall(client: RestClient): CallRpc {
+  return async (method, request, headers) => {
+    const answer = await send(client, method, requestJson(method.input, request), headers);
+    if (answer.status === 200) {
+      const message = fromJson(method.output, answer.body, { ignoreUnknownFields: false });
+      return { ok: true, message, headers: answer.headers };
+    }
+    const { code, message, status, details, ...more } = answer.body.error;
+    if (code !== answer.status || code !== STATUSES[status] || Object.keys(more).length > 0) {
+      throw new Error(`HTTP ${answer.status} with ${answer.text}`);
+    }
+    return { ok: false, code: status, message, details: readDetails(details), headers: answer.headers };
+  };
+}
+
+function send(
+  client: RestClient,
+  rpc: DescMethodUnary,
+  json: Json,
+  headers: RequestHeaders | undefined,
+): Promise<Answer> {
+  const route = ROUTES.get(rpc);
+  if (route === undefined) throw new Error(`${rpc} has no path`);
+  const { method, path, query = {}, body } = route(json);
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return client(method, search === "" ? path : `${path}?${search}`, body, { ...headers });
+}
+
+/** Details in JSON with `@type`, by the name of the type: read strictly, so that what is compared is what a client can use. */
+function readDetails(details: readonly Json[]): Json {
+  return Object.fromEntries(
+    details.map(({ "@type": url, ...json }) => {
+      const type = String(url).replace("type.googleapis.com/", "");
+      const desc: DescMessage | undefined = detailTypes.getMessage(type);
+      if (desc === undefined) throw new Error(`a detail of the unknown type ${url}`);
+      return [type, messageJson(desc, fromJson(desc, json, { ignoreUnknownFields: false }))];
+    }),
+  );
+}

@@ -1,0 +1,191 @@
+import { randomUUID } from "node:crypto";
+import { connect as connectHttp2, constants } from "node:http2";
+import { connect } from "node:net";
+import { type DescMethodUnary, fromBinary, getOption } from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { afterEach, beforeEach, expect } from "vitest";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { SERVICES } from "../../src/api/implementations.ts";
+import type { Suite } from "./conformance.ts";
+import type { Answer, Json } from "./rest.ts";
+
+/** Every RPC of the API. */
+export const RPCS: readonly DescMethodUnary[] = SERVICES.flatMap(({ method }): DescMethodUnary[] =>
+  Object.values(method),
+);
+
+export interface RestRoute {
+  readonly rpc: DescMethodUnary;
+  readonly httpMethod: string;
+  /** The path with this in the place of the key_id. */
+  path(keyId: string): string;
+}
+
+/** Every path of the protos with its method. */
+export const REST_ROUTES: readonly RestRoute[] = RPCS.flatMap((rpc) => {
+  const rule = getOption(rpc, http);
+  const all = [rule, ...rule.additionalBindings].flatMap(({ pattern }): RestRoute[] => {
+    if (pattern.case === undefined || pattern.case === "custom") throw new Error(`${rpc.name} has no plain path`);
+    const template = pattern.value.replace(/\{collection=(\w+)\}/, "$1");
+    const path = (keyId: string) => template.replace(/\{[^}]*key_id\}/, keyId);
+    return [{ rpc, httpMethod: pattern.case.toUpperCase(), path }];
+  });
+  return [...new Map(all.map((route) => [route.path(""), route])).values()];
+});
+
+/** Where an RPC is called over Connect, gRPC and gRPC-Web. */
+export function rpcPath({ parent, name }: DescMethodUnary): string {
+  return `/${parent.typeName}/${name}`;
+}
+
+/** Sends bytes as they are and reads JSON. */
+export async function send(
+  url: string,
+  method: string,
+  body: string | Uint8Array<ArrayBuffer> | undefined,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const response = await fetch(url, body === undefined ? { method, headers } : { method, headers, body });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: parse(text) };
+}
+
+function parse(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What an error says in any of its forms. */
+export interface Refused {
+  readonly code: string;
+  readonly reason: string | undefined;
+  readonly fields: readonly string[];
+}
+
+/** A Connect error. */
+export function readConnectError({ body }: Answer): Refused {
+  const details: { type: string; value: string }[] = body?.details ?? [];
+  const byType = new Map(details.map(({ type, value }) => [type, Buffer.from(value, "base64")]));
+  return { code: body?.code, ...readDetails(byType) };
+}
+
+function readDetails(byType: ReadonlyMap<string, Uint8Array>): Omit<Refused, "code"> {
+  const info = byType.get(ErrorInfoSchema.typeName);
+  const request = byType.get(BadRequestSchema.typeName);
+  return {
+    reason: info && fromBinary(ErrorInfoSchema, info).reason,
+    fields:
+      request === undefined ? [] : fromBinary(BadRequestSchema, request).fieldViolations.map(({ field }) => field),
+  };
+}
+
+export interface GrpcAnswer extends Omit<Refused, "code"> {
+  /** The number of a google.rpc.Code; undefined if there was no gRPC answer. */
+  readonly status: number | undefined;
+  readonly message: string;
+  readonly http: number | undefined;
+}
+
+/** One HTTP/2 request with bytes in the place of a gRPC message; resolves with the trailers. */
+export function callGrpc(
+  url: string,
+  path: string,
+  bytes: Uint8Array,
+  headers: Record<string, string> = {},
+): Promise<GrpcAnswer> {
+  const session = connectHttp2(url);
+  return new Promise<GrpcAnswer>((resolve, reject) => {
+    session.on("error", reject);
+    const stream = session.request({
+      [constants.HTTP2_HEADER_METHOD]: "POST",
+      [constants.HTTP2_HEADER_PATH]: path,
+      "content-type": "application/grpc+proto",
+      te: "trailers",
+      ...headers,
+    });
+    const seen: Record<string, unknown> = {};
+    const finish = () => resolve(readGrpc(seen));
+    stream.on("response", (fields) => Object.assign(seen, fields));
+    stream.on("trailers", (fields) => {
+      Object.assign(seen, fields);
+      finish();
+    });
+    stream.on("end", finish).on("error", reject).resume().end(bytes);
+  }).finally(() => session.destroy());
+}
+
+function readGrpc(fields: Readonly<Record<string, unknown>>): GrpcAnswer {
+  const status = fields["grpc-status"];
+  const details = Buffer.from(String(fields["grpc-status-details-bin"] ?? ""), "base64");
+  return {
+    status: status === undefined ? undefined : Number(status),
+    message: decodeURIComponent(String(fields["grpc-message"] ?? "")),
+    http: Number(fields[":status"]),
+    ...readDetails(readStatusDetails(details)),
+  };
+}
+
+/** google.rpc.Status: repeated google.protobuf.Any details = 3, each of string type_url = 1 and bytes value = 2. */
+function readStatusDetails(bytes: Uint8Array): Map<string, Uint8Array> {
+  return new Map(
+    readFields(bytes, 3).map((any) => {
+      const [type = new Uint8Array()] = readFields(any, 1);
+      const [value = new Uint8Array()] = readFields(any, 2);
+      return [Buffer.from(type).toString().replace(/^.*\//, ""), value];
+    }),
+  );
+}
+
+function readFields(bytes: Uint8Array, wanted: number): Uint8Array[] {
+  const reader = new BinaryReader(bytes);
+  const found: Uint8Array[] = [];
+  while (reader.pos < reader.len) {
+    const [field, wireType] = reader.tag();
+    if (field === wanted) found.push(reader.bytes());
+    else reader.skip(wireType, field);
+  }
+  return found;
+}
+
+/** A gRPC message: flags, length and bytes. The length may be another than that of the bytes. */
+export function frame(bytes: Uint8Array, { flags = 0, length = bytes.length } = {}): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flags);
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, bytes]);
+}
+
+/** Writes bytes to the port, ends, and answers all that comes back until the server has closed. */
+export function talk(address: string, bytes: string | Uint8Array): Promise<string> {
+  const { port, hostname } = new URL(`http://${address}`);
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    const socket = connect({ port: Number(port), host: hostname });
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    socket.on("error", () => {}).on("close", () => resolve(Buffer.concat(chunks).toString("latin1")));
+    socket.end(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
+  });
+}
+
+/** Each test of the file must leave all keys as they are, and the server able to answer. */
+export function storesNothing(suite: Suite): void {
+  let before: unknown;
+  const keys = () => suite.sql`
+    SELECT count(*), md5(string_agg((to_jsonb(k) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys AS k`;
+  beforeEach(async () => {
+    before = await keys();
+  });
+  afterEach(async () => {
+    expect(await keys()).toEqual(before);
+    expect((await suite.rest("GET", "/health/ready")).status).toBe(200);
+  });
+}
+
+/** In the form of a key_id, and of no key. */
+export function unknownKeyId(): string {
+  return randomUUID();
+}
