@@ -74,13 +74,13 @@ describe("an imported key", () => {
 
   test("shows its raw key in no answer, and a hash of it in none", async () => {
     const { keyId, rawKey } = await importKey(rest);
-    const answers = await Promise.all([
-      rest("GET", `${paths.imported}/${keyId}`),
-      rest("GET", `${paths.imported}?page_size=1000`),
-      rest("PATCH", `${paths.imported}/${keyId}`, { name: "other" }),
-      rest("POST", `${paths.keys}:verify`, { credential: rawKey }),
-      rest("POST", `${paths.keys}/${keyId}:revoke`, {}),
-    ]);
+    const answers = [
+      await rest("GET", `${paths.imported}/${keyId}`),
+      await rest("GET", `${paths.imported}?page_size=1000`),
+      await rest("PATCH", `${paths.imported}/${keyId}`, { name: "other" }),
+      await rest("POST", `${paths.keys}:verify`, { credential: rawKey }),
+      await rest("POST", `${paths.keys}/${keyId}:revoke`, {}),
+    ];
     const [row] = await suite.sql`SELECT digest FROM api_keys WHERE key_id = ${keyId}`;
     for (const { status, text } of answers) {
       expect(status).toBe(200);

@@ -66,13 +66,13 @@ describe("an issued key", () => {
 
   test("shows its secret in no other answer, and a hash of it in none", async () => {
     const { keyId, secret } = await issue(rest, { actor_id: "shown" });
-    const answers = await Promise.all([
-      rest("GET", `${paths.issued}/${keyId}`),
-      rest("GET", `${paths.issued}?page_size=1000`),
-      rest("PATCH", `${paths.issued}/${keyId}`, { name: "other" }),
-      rest("POST", `${paths.keys}:verify`, { credential: secret }),
-      rest("POST", `${paths.keys}/${keyId}:revoke`, {}),
-    ]);
+    const answers = [
+      await rest("GET", `${paths.issued}/${keyId}`),
+      await rest("GET", `${paths.issued}?page_size=1000`),
+      await rest("PATCH", `${paths.issued}/${keyId}`, { name: "other" }),
+      await rest("POST", `${paths.keys}:verify`, { credential: secret }),
+      await rest("POST", `${paths.keys}/${keyId}:revoke`, {}),
+    ];
     const [row] = await suite.sql`SELECT digest FROM api_keys WHERE key_id = ${keyId}`;
     for (const { status, text } of answers) {
       expect(status).toBe(200);
