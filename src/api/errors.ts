@@ -55,9 +55,9 @@ function badRequest({ violations }: KeyholdError): ErrorDetail[] {
   return violations.length === 0 ? [] : [{ desc: BadRequestSchema, value: { fieldViolations: [...violations] } }];
 }
 
-/** RFC 9110 §11.6.1 and §10.2.3. */
+/** RFC 9110 §11.6.1, of every 401 whoever's credential it is (§15.5.2), and §10.2.3. */
 function headersOf(code: ErrorCode): Record<string, string> | undefined {
-  if (code === "CALLER_UNAUTHENTICATED") return { "www-authenticate": 'Bearer realm="keyhold"' };
+  if (CODES[code] === Code.Unauthenticated) return { "www-authenticate": 'Bearer realm="keyhold"' };
   if (code === "DATABASE_UNAVAILABLE" || code === "AUTHORITY_UNAVAILABLE") return { "retry-after": "1" };
   return undefined;
 }

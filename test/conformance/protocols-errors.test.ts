@@ -1,0 +1,248 @@
+import type { DescMessage, DescMethodUnary } from "@bufbuild/protobuf";
+import { beforeAll, expect, test } from "vitest";
+import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import type { ErrorCode } from "../../src/errors.ts";
+import { table } from "../support/conformance.ts";
+import type { CallRpc, Reply } from "../support/protocols/call.ts";
+import { derived, draft, imported, issued, newRawKey } from "../support/protocols/keys.ts";
+import { useProtocols } from "../support/protocols/protocols.ts";
+import { compareProtocols, type Scenario, scenario } from "../support/protocols/scenario.ts";
+import type { Json } from "../support/rest.ts";
+
+/** Nothing listens on port 1: the issuer of access tokens cannot be asked. */
+const suite = useProtocols({
+  KEYHOLD_AUTH: "admin-token,oidc,none",
+  KEYHOLD_OIDC_ISSUER: "http://127.0.0.1:1",
+  KEYHOLD_OIDC_AUDIENCE: "keyhold",
+});
+
+/** Lets a call provoke what else takes a broken database, or luck: by the name of its key. */
+const STUMBLE = `
+  CREATE FUNCTION stumble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF NEW.name LIKE 'SQLSTATE %' THEN
+      RAISE EXCEPTION 'a cause for the log alone' USING ERRCODE = substr(NEW.name, 10);
+    END IF;
+    IF NEW.name = 'expired' THEN NEW.expire_time := NEW.create_time; END IF;
+    IF NEW.name = 'overtaken' AND TG_OP = 'UPDATE' THEN RETURN NULL; END IF;
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER stumble BEFORE INSERT OR UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION stumble()`;
+
+beforeAll(() => suite.sql.unsafe(STUMBLE));
+
+const { method: issuedKeys } = IssuedApiKeysService;
+const { method: importedKeys } = ImportedApiKeysService;
+const { method: keys } = ApiKeysService;
+
+interface Expectation {
+  readonly code: string;
+  readonly message: Json;
+  readonly metadata?: Json;
+  /** What is wrong, by field. */
+  readonly violations?: Json;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What is expected of a call, but for the reason, which is the name of the row. */
+function fails<O extends DescMessage>(
+  method: DescMethodUnary<DescMessage, O>,
+  run: (call: CallRpc) => Promise<Reply<O>>,
+  { code, message, metadata = {}, violations, headers = {} }: Expectation,
+) {
+  return (reason: ErrorCode): Scenario => {
+    const fields = Object.entries(violations ?? {}).map(([field, description]) => ({ field, description }));
+    const badRequest = { field_violations: fields.map((violation) => expect.objectContaining(violation)) };
+    const details = {
+      "google.rpc.ErrorInfo": { reason, domain: "keyhold", metadata },
+      ...(violations === undefined ? {} : { "google.rpc.BadRequest": badRequest }),
+    };
+    return scenario(method, reason, run, { code, message, details, headers });
+  };
+}
+
+const aKey = { key_id: "<id>" };
+
+/** A call for every reason; a reason without one does not compile. */
+const ERRORS: Readonly<Record<ErrorCode, (reason: ErrorCode) => Scenario>> = {
+  INVALID_ARGUMENT: fails(
+    issuedKeys.createIssuedApiKey,
+    (call) => call(issuedKeys.createIssuedApiKey, { actorId: "ä".repeat(256), scopes: ["fine", "not fine"] }),
+    {
+      code: "INVALID_ARGUMENT",
+      message: expect.stringMatching(/^name: value is required; actor_id: .*; scopes\[1\]: /),
+      violations: {
+        name: "value is required",
+        actor_id: expect.stringContaining("255"),
+        "scopes[1]": expect.stringContaining("[!-~]"),
+      },
+    },
+  ),
+  API_KEY_NOT_FOUND: fails(
+    issuedKeys.getIssuedApiKey,
+    async (call) => call(issuedKeys.getIssuedApiKey, { keyId: (await imported(call)).keyId }),
+    { code: "NOT_FOUND", message: "there is no issued key <id>", metadata: aKey },
+  ),
+  RAW_KEY_ALREADY_EXISTS: fails(
+    importedKeys.createImportedApiKey,
+    async (call) => {
+      const { rawKey } = await imported(call);
+      return call(importedKeys.createImportedApiKey, { ...draft(), rawKey });
+    },
+    {
+      code: "ALREADY_EXISTS",
+      message: "raw_key: is imported already",
+      violations: { raw_key: "is imported already" },
+    },
+  ),
+  REQUEST_ID_REUSED: fails(
+    issuedKeys.createIssuedApiKey,
+    async (call) => {
+      const requestId = newRawKey();
+      await issued(call, { requestId });
+      return call(issuedKeys.createIssuedApiKey, { ...draft(), name: "another key", requestId });
+    },
+    {
+      code: "ALREADY_EXISTS",
+      message: "request_id: belongs to an earlier request that asked for something else",
+      violations: { request_id: "belongs to an earlier request that asked for something else" },
+    },
+  ),
+  API_KEY_ALREADY_REVOKED: fails(
+    keys.revokeApiKey,
+    async (call) => {
+      const { keyId } = await issued(call);
+      await call(keys.revokeApiKey, { keyId });
+      return call(keys.revokeApiKey, { keyId });
+    },
+    { code: "FAILED_PRECONDITION", message: "key <id> is revoked already", metadata: aKey },
+  ),
+  API_KEY_REVOKED: fails(
+    issuedKeys.rotateIssuedApiKey,
+    async (call) => {
+      const { keyId } = await issued(call);
+      await call(keys.revokeApiKey, { keyId });
+      return call(issuedKeys.rotateIssuedApiKey, { keyId });
+    },
+    { code: "FAILED_PRECONDITION", message: "key <id> is revoked", metadata: aKey },
+  ),
+  API_KEY_EXPIRED: fails(
+    issuedKeys.updateIssuedApiKey,
+    async (call) => {
+      const { keyId } = await issued(call, { name: "expired" });
+      return call(issuedKeys.updateIssuedApiKey, { issuedApiKey: { keyId, name: "renamed" } });
+    },
+    { code: "FAILED_PRECONDITION", message: "key <id> has expired", metadata: aKey },
+  ),
+  TOO_MANY_VALID_SECRETS: fails(
+    issuedKeys.rotateIssuedApiKey,
+    async (call) => {
+      const { keyId } = await issued(call);
+      for (let n = 0; n < 16; n++) await call(issuedKeys.rotateIssuedApiKey, { keyId, gracePeriod: "1h" });
+      return call(issuedKeys.rotateIssuedApiKey, { keyId, gracePeriod: "1h" });
+    },
+    {
+      code: "FAILED_PRECONDITION",
+      message: "key <id> has 16 older secrets in their grace period; wait for one to end, or rotate without",
+      metadata: aKey,
+    },
+  ),
+  CONCURRENT_CHANGE: fails(
+    keys.revokeApiKey,
+    async (call) => call(keys.revokeApiKey, { keyId: (await issued(call, { name: "overtaken" })).keyId }),
+    { code: "ABORTED", message: "key <id> was changed at the same time; repeat the call", metadata: aKey },
+  ),
+  CREDENTIAL_INVALID: fails(
+    keys.deriveToken,
+    (call) => call(keys.deriveToken, { credential: "of no one", algorithm: TokenAlgorithm.JWT }),
+    {
+      code: "UNAUTHENTICATED",
+      message: "credential: there is no such key",
+      metadata: { error_code: "VERIFICATION_ERROR_NOT_FOUND" },
+      violations: { credential: "there is no such key" },
+      headers: { "www-authenticate": 'Bearer realm="keyhold"' },
+    },
+  ),
+  SCOPE_NOT_ALLOWED: fails(
+    keys.deriveToken,
+    async (call) => {
+      const { secret: credential } = await issued(call);
+      return call(keys.deriveToken, { credential, algorithm: TokenAlgorithm.MACAROON, scopes: ["read", "delete"] });
+    },
+    {
+      code: "PERMISSION_DENIED",
+      message: "scopes: the credential does not have delete",
+      metadata: { scope: "delete" },
+      violations: { scopes: "the credential does not have delete" },
+    },
+  ),
+  CLAIM_NOT_ALLOWED: fails(
+    keys.deriveToken,
+    async (call) => {
+      const credential = await derived(call, (await issued(call)).secret, { tenant: "t1" });
+      return call(keys.deriveToken, { credential, algorithm: TokenAlgorithm.JWT, customClaims: { tenant: "t2" } });
+    },
+    {
+      code: "PERMISSION_DENIED",
+      message: "custom_claims: the credential says something else of tenant",
+      violations: { custom_claims: "the credential says something else of tenant" },
+    },
+  ),
+  CALLER_UNAUTHENTICATED: fails(
+    keys.verifyApiKey,
+    (call) => call(keys.verifyApiKey, { credential: "of no one" }, { authorization: "Basic dTpw" }),
+    {
+      code: "UNAUTHENTICATED",
+      message: "the header Authorization is not of the form Bearer <admin token>",
+      headers: { "www-authenticate": 'Bearer realm="keyhold"' },
+    },
+  ),
+  CALLER_NOT_PERMITTED: fails(
+    issuedKeys.listIssuedApiKeys,
+    async (call) => {
+      const { secret } = await issued(call, { scopes: ["keyhold:verify"] });
+      return call(issuedKeys.listIssuedApiKeys, {}, { authorization: `Bearer ${secret}` });
+    },
+    {
+      code: "PERMISSION_DENIED",
+      message: "the call needs the scope keyhold:keys.read or keyhold:admin",
+      metadata: { scope: "keyhold:keys.read" },
+    },
+  ),
+  AUTHORITY_UNAVAILABLE: fails(
+    keys.verifyApiKey,
+    async (call) => {
+      const authorization = `Bearer ${await derived(call, (await issued(call)).secret)}`;
+      return call(keys.verifyApiKey, { credential: "of no one" }, { authorization });
+    },
+    {
+      code: "UNAVAILABLE",
+      message: "the issuer of access tokens cannot be reached",
+      headers: { "retry-after": "1" },
+    },
+  ),
+  DATABASE_UNAVAILABLE: fails(
+    issuedKeys.createIssuedApiKey,
+    (call) => call(issuedKeys.createIssuedApiKey, { ...draft(), name: "SQLSTATE 53300" }),
+    { code: "UNAVAILABLE", message: "the database cannot be reached", headers: { "retry-after": "1" } },
+  ),
+  INTERNAL: fails(
+    issuedKeys.createIssuedApiKey,
+    (call) => call(issuedKeys.createIssuedApiKey, { ...draft(), name: "SQLSTATE XX000" }),
+    { code: "INTERNAL", message: "internal error" },
+  ),
+};
+
+const REASONS = Object.entries(ERRORS).map(([reason, make]) => make(reason as ErrorCode));
+
+test.for(table(REASONS))("the error $title is the same over every protocol", (error) =>
+  compareProtocols(suite.protocols, error),
+);
+
+test("the cause of an internal error is in the log each time, and in no answer", async () => {
+  const causes = () => suite.server.log().split("a cause for the log alone").length;
+  const before = causes();
+  await compareProtocols(suite.protocols, ERRORS.INTERNAL("INTERNAL"));
+  expect(causes() - before).toBeGreaterThanOrEqual(suite.protocols.length);
+});
