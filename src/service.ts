@@ -57,6 +57,7 @@ async function serve(config: Config, foundation: Foundation, logger: FastifyBase
     logger,
     certificate: config.tls === null ? undefined : await readCertificate(config.tls),
     corsOrigins: config.corsOrigins,
+    loopbackNamesOnly: config.auth.length === 0,
   });
   const stopWork = await startBackgroundWork(foundation, signing, lastUsed, logger);
   const close = async () => {
@@ -65,7 +66,10 @@ async function serve(config: Config, foundation: Foundation, logger: FastifyBase
     await foundation.close();
   };
   try {
-    const url = await fastify.listen({ host: config.host, port: config.port });
+    const listenTextResolver = () => "the port is open";
+    const address = await fastify.listen({ host: config.host, port: config.port, listenTextResolver });
+    // Fastify does not know that the port speaks TLS.
+    const url = config.tls === null ? address : address.replace(/^http:/, "https:");
     announce(config, url, logger);
     return { url, close };
   } catch (error) {

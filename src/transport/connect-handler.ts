@@ -10,6 +10,9 @@ export function withCare(handler: Handler): Handler {
   const serve: Serve = async (request) => {
     const { body } = request;
     const response = await handler(isStream(body) ? { ...request, body: readToTheEnd(body) } : request);
+    if (request.method === "GET" && response.header?.has("cache-control") === false) {
+      response.header.set("cache-control", "no-store");
+    }
     return withPlainMessage(response);
   };
   const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = handler;

@@ -12,6 +12,8 @@ import { RECURSION_LIMIT } from "./rest/request-decoder.ts";
 /** A server-streaming RPC beside the unary ones, as Connect takes it. */
 export interface StreamingRpc<M extends DescMethodServerStreaming = DescMethodServerStreaming> {
   readonly method: M;
+  /** Largest request message in bytes. */
+  readonly maxRequestBytes: number;
   readonly serve: MethodImpl<M>;
 }
 
@@ -40,8 +42,8 @@ export async function registerConnect(
 }
 
 function addRpcs(router: ConnectRouter, rpcs: readonly Rpc[], streams: readonly StreamingRpc[]): void {
-  for (const { method, serve } of streams) {
-    router.rpc(method, serve, { jsonOptions: strictJson(method.input, JSON_OPTIONS) });
+  for (const { method, maxRequestBytes: readMaxBytes, serve } of streams) {
+    router.rpc(method, serve, { readMaxBytes, jsonOptions: strictJson(method.input, JSON_OPTIONS) });
   }
   for (const rpc of rpcs) {
     const serve: MethodImpl<DescMethodUnary> = (request: MessageShape<typeof rpc.method.input>, context) => {

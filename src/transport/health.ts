@@ -50,22 +50,24 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
     method: Health.method.check,
     maxRequestBytes: MAX_REQUEST_BYTES,
     handler: async ({ service }) => {
-      if (!known.has(service)) throw new ConnectError(`unknown service ${JSON.stringify(service)}`, Code.NotFound);
+      if (!known.has(service)) throw new ConnectError("there is no such service here", Code.NotFound);
       return { status: await statusNow() };
     },
   };
   const watch: StreamingRpc<typeof Health.method.watch> = {
     method: Health.method.watch,
+    maxRequestBytes: MAX_REQUEST_BYTES,
     serve: ({ service }, { signal }) => {
       const status = known.has(service) ? statusNow : async () => Status.SERVICE_UNKNOWN;
-      return changes(status, AbortSignal.any([signal, stopping]));
+      return changes(status, signal, stopping);
     },
   };
   return { check, watch };
 }
 
-/** The status, and again whenever it has changed, until the caller leaves or the server stops. */
-async function* changes(statusNow: () => Promise<Status>, signal: AbortSignal) {
+/** The status, and again whenever it has changed, until the caller leaves or the server stops, which is a change too. */
+async function* changes(statusNow: () => Promise<Status>, left: AbortSignal, stopping: AbortSignal) {
+  const signal = AbortSignal.any([left, stopping]);
   let last: Status | undefined;
   while (!signal.aborted) {
     const status = await statusNow();
@@ -73,4 +75,5 @@ async function* changes(statusNow: () => Promise<Status>, signal: AbortSignal) {
     last = status;
     await sleep(WATCH_INTERVAL, undefined, { signal, ref: false }).catch(() => undefined);
   }
+  if (!left.aborted && last === Status.SERVING) yield { status: Status.NOT_SERVING };
 }

@@ -13,6 +13,7 @@ import type { Guard } from "../auth/guard.ts";
 import { clientErrorHandler } from "./client-error.ts";
 import { registerConnect } from "./connect.ts";
 import { type CheckReadiness, createHealth, registerHealth } from "./health.ts";
+import { requireLoopbackName } from "./loopback-names.ts";
 import type { Certificate } from "./port/entry.ts";
 import { createPort } from "./port/port.ts";
 import { errorHandler, notFoundHandler } from "./rest/error-response.ts";
@@ -27,6 +28,8 @@ export interface ServerOptions {
   readonly certificate: Certificate | undefined;
   /** Origins of web pages whose scripts may call (CORS); empty: none. */
   readonly corsOrigins: readonly string[];
+  /** Whether to refuse requests that call the server by a name other than those of its own machine. */
+  readonly loopbackNamesOnly: boolean;
 }
 
 /** The one Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same functions. */
@@ -48,6 +51,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   fastify.setErrorHandler(errorHandler);
   fastify.setNotFoundHandler(notFoundHandler);
   logRequests(fastify);
+  if (options.loopbackNamesOnly) requireLoopbackName(fastify);
   await allowOrigins(fastify, options.corsOrigins);
 
   const health = createHealth(SERVICES, checkReadiness, shutdown.signal);
@@ -81,12 +85,16 @@ function logRequests(fastify: FastifyInstance): void {
   });
 }
 
+/** Seconds for which a browser may keep the answer to a preflight: as long as any browser does. */
+const PREFLIGHT_MAX_AGE = 7200;
+
 async function allowOrigins(fastify: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
   await fastify.register(cors, {
     origin: [...origins],
     methods: [...connectCors.allowedMethods, "PATCH", "DELETE"],
-    allowedHeaders: [...connectCors.allowedHeaders, "Authorization", "Cache-Control"],
-    exposedHeaders: [...connectCors.exposedHeaders, "X-Request-Id"],
+    allowedHeaders: [...connectCors.allowedHeaders, "Authorization", "Cache-Control", "X-Request-Id"],
+    exposedHeaders: [...connectCors.exposedHeaders, "ETag", "Retry-After", "WWW-Authenticate", "X-Request-Id"],
+    maxAge: PREFLIGHT_MAX_AGE,
   });
 }

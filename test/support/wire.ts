@@ -1,9 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { connect as connectHttp2, constants } from "node:http2";
 import { connect } from "node:net";
 import { type DescMethodUnary, fromBinary, getOption } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { afterEach, beforeEach, expect } from "vitest";
+import { afterAll, afterEach, beforeEach, expect } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { SERVICES } from "../../src/api/implementations.ts";
@@ -88,6 +87,8 @@ export interface GrpcAnswer extends Omit<Refused, "code"> {
   readonly status: number | undefined;
   readonly message: string;
   readonly http: number | undefined;
+  /** The frames that came before the trailers. */
+  readonly data: Buffer;
 }
 
 /** One HTTP/2 request with bytes in the place of a gRPC message; resolves with the trailers. */
@@ -108,23 +109,26 @@ export function callGrpc(
       ...headers,
     });
     const seen: Record<string, unknown> = {};
-    const finish = () => resolve(readGrpc(seen));
+    const chunks: Buffer[] = [];
+    const finish = () => resolve(readGrpc(seen, Buffer.concat(chunks)));
     stream.on("response", (fields) => Object.assign(seen, fields));
     stream.on("trailers", (fields) => {
       Object.assign(seen, fields);
       finish();
     });
-    stream.on("end", finish).on("error", reject).resume().end(bytes);
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.on("end", finish).on("error", reject).end(bytes);
   }).finally(() => session.destroy());
 }
 
-function readGrpc(fields: Readonly<Record<string, unknown>>): GrpcAnswer {
+function readGrpc(fields: Readonly<Record<string, unknown>>, data: Buffer): GrpcAnswer {
   const status = fields["grpc-status"];
   const details = Buffer.from(String(fields["grpc-status-details-bin"] ?? ""), "base64");
   return {
     status: status === undefined ? undefined : Number(status),
     message: decodeURIComponent(String(fields["grpc-message"] ?? "")),
     http: Number(fields[":status"]),
+    data,
     ...readDetails(readStatusDetails(details)),
   };
 }
@@ -171,7 +175,7 @@ export function talk(address: string, bytes: string | Uint8Array): Promise<strin
   });
 }
 
-/** Each test of the file must leave all keys as they are, and the server able to answer. */
+/** Each test of the file must leave all keys as they are, and all of them the server able to answer. */
 export function storesNothing(suite: Suite): void {
   let before: unknown;
   const keys = () => suite.sql`
@@ -181,11 +185,8 @@ export function storesNothing(suite: Suite): void {
   });
   afterEach(async () => {
     expect(await keys()).toEqual(before);
+  });
+  afterAll(async () => {
     expect((await suite.rest("GET", "/health/ready")).status).toBe(200);
   });
-}
-
-/** In the form of a key_id, and of no key. */
-export function unknownKeyId(): string {
-  return randomUUID();
 }

@@ -7,7 +7,7 @@ export interface WrongValue {
   readonly body: Json;
 }
 
-const TYPES: readonly Json[] = [true, 1, 1.5, "some text", [], ["a"], {}, { a: 1 }];
+const TYPES: readonly Json[] = [true, 1, "some text", ["a"], { a: 1 }];
 
 const isText = (value: Json) => typeof value === "string";
 const isObject = (value: Json) => typeof value === "object" && !Array.isArray(value);

@@ -97,6 +97,8 @@ function http1Options(limits: PortLimits) {
     keepAliveTimeout,
     connectionsCheckingInterval,
     maxHeaderSize: maxHeaderBytes,
+    // Else Node keeps the first of two, and what stands in front of us may have looked at the other.
+    joinDuplicateHeaders: true,
   };
 }
 

@@ -10,6 +10,11 @@ interface RefusalRow {
 /** What the transport itself turns away, before there is an RPC. The key is the reason in the error's ErrorInfo. */
 export const REFUSALS = {
   PATH_NOT_FOUND: { code: Code.NotFound, http: 404, message: "there is nothing at this path" },
+  HOST_NOT_ALLOWED: {
+    code: Code.PermissionDenied,
+    http: 403,
+    message: "while KEYHOLD_AUTH is not set, the service answers to no name but localhost and loopback addresses",
+  },
   METHOD_NOT_ALLOWED: { code: Code.Unimplemented, http: 405, message: "this path does not take this method" },
   // The code is that of gRPC and Connect for a message that is too large.
   BODY_TOO_LARGE: { code: Code.ResourceExhausted, http: 413, message: "the request body is too large" },

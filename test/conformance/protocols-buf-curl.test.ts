@@ -1,0 +1,50 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { table, useService } from "../support/conformance.ts";
+import { decodeDetails } from "../support/protocols/call.ts";
+import { issue, type Json } from "../support/rest.ts";
+
+/** The server to a client that shares no code with it: `buf curl`, in Go. */
+const suite = useService();
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+async function bufCurl(protocol: string, method: string, body: Json): Promise<Json> {
+  const url = `${suite.server.url}/keyhold.v2alpha1.${method}`;
+  const options = ["--schema", ".", "--protocol", protocol, "--http2-prior-knowledge", "--data", JSON.stringify(body)];
+  const { stdout } = await promisify(execFile)(`${root}/node_modules/.bin/buf`, ["curl", ...options, url], {
+    cwd: root,
+  });
+  return JSON.parse(stdout);
+}
+
+const PROTOCOLS = ["grpc", "grpcweb", "connect"];
+
+test.for(table(PROTOCOLS))("buf curl verifies a key over %s", async (protocol) => {
+  const { secret: credential, keyId } = await issue(suite.rest);
+  const verdict = await bufCurl(protocol, "ApiKeysService/VerifyApiKey", { credential });
+  expect(verdict).toMatchObject({ isValid: true, keyId });
+});
+
+test.for(table(PROTOCOLS))("buf curl reads an error over %s with its details", async (protocol) => {
+  const failed = bufCurl(protocol, "IssuedApiKeysService/GetIssuedApiKey", { key_id: "no: id" });
+  const { stderr } = await failed.then(
+    () => expect.fail("it must fail"),
+    (error) => error,
+  );
+  const { code, message, details } = JSON.parse(stderr);
+  expect({ code, message, details: decodeDetails(details.map(fromBase64)) }).toEqual({
+    code: "invalid_argument",
+    message: expect.stringMatching(/^key_id: /),
+    details: {
+      "google.rpc.ErrorInfo": { reason: "INVALID_ARGUMENT", domain: "keyhold", metadata: {} },
+      "google.rpc.BadRequest": { field_violations: [expect.objectContaining({ field: "key_id" })] },
+    },
+  });
+});
+
+function fromBase64({ type, value }: { type: string; value: string }) {
+  return { type, value: Buffer.from(value, "base64") };
+}

@@ -1,0 +1,138 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { createGrpcWebTransport } from "@connectrpc/connect-web";
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import {
+  Health,
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus,
+  HealthCheckResponseSchema,
+} from "../../gen/health/v1/health_pb.js";
+import { SERVICES } from "../../src/api/implementations.ts";
+import { defaultLimits } from "../../src/transport/port/limits.ts";
+import { table } from "../support/conformance.ts";
+import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
+import { grpcPath, serializer } from "../support/protocols/grpc.ts";
+import { openProtocols } from "../support/protocols/protocols.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+let proxy: PostgresProxy;
+beforeAll(async () => {
+  server = await startTestServer();
+  proxy = await startPostgresProxy(server.databaseUrl);
+  await server.restart({ KEYHOLD_DATABASE_URL: proxy.url });
+});
+afterAll(async () => {
+  await server.close();
+  await proxy.close();
+});
+
+const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
+
+describe("Check", () => {
+  const rpcProtocols = () => {
+    const protocols = openProtocols(server);
+    onTestFinished(() => protocols.forEach((protocol) => void protocol.close()));
+    return protocols.filter(({ name }) => name !== "REST");
+  };
+
+  test.for(["", ...SERVICES.map(({ typeName }) => typeName)])(
+    "knows the service %j over every protocol",
+    async (service) => {
+      for (const { name, call } of rpcProtocols()) {
+        expect(await call(Health.method.check, { service }), name).toMatchObject({ message: { status: SERVING } });
+      }
+    },
+  );
+
+  test("has NOT_FOUND for a service that is not here", async () => {
+    for (const { name, call } of rpcProtocols()) {
+      expect(await call(Health.method.check, { service: "keyhold.v1.Nothing" }), name).toMatchObject({
+        code: "NOT_FOUND",
+      });
+    }
+  });
+});
+
+type Statuses = AsyncIterator<HealthCheckResponse_ServingStatus>;
+type Watch = (service: string) => Statuses;
+
+const CLIENTS: Readonly<Record<string, () => Watch>> = {
+  "gRPC by grpc-js": () => {
+    const client = new Client(server.address, credentials.createInsecure());
+    onTestFinished(() => client.close());
+    return (service) => watchByGrpcJs(client, service);
+  },
+  "gRPC-Web by connect-web": () => watchBy(createGrpcWebTransport({ baseUrl: server.url })),
+  "Connect by connect-node": () => watchBy(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1" })),
+  "gRPC by connect-node": () => watchBy(createGrpcTransport({ baseUrl: server.url })),
+};
+
+async function* watchByGrpcJs(client: Client, service: string) {
+  const request = create(HealthCheckRequestSchema, { service });
+  const call = client.makeServerStreamRequest(
+    grpcPath(Health.method.watch),
+    serializer(HealthCheckRequestSchema),
+    (bytes) => fromBinary(HealthCheckResponseSchema, bytes),
+    request,
+    new Metadata(),
+  );
+  onTestFinished(() => call.cancel());
+  for await (const { status } of call) yield status;
+}
+
+function watchBy(transport: Transport): Watch {
+  const abort = new AbortController();
+  onTestFinished(() => abort.abort());
+  const { watch } = createClient(Health, transport);
+  return async function* (service) {
+    for await (const { status } of watch({ service }, { signal: abort.signal })) yield status;
+  };
+}
+
+describe("Watch, over every protocol", () => {
+  const watchAll = (service: string) => table(Object.values(CLIENTS)).map((open) => open()(service));
+  const nextOfAll = async (all: readonly Statuses[]) => (await Promise.all(all.map((one) => one.next()))).map(told);
+  const all = (status: HealthCheckResponse_ServingStatus) => Object.values(CLIENTS).map(() => status);
+
+  test("tells at once, and again when the status changes", async () => {
+    const watches = watchAll("");
+    expect(await nextOfAll(watches)).toEqual(all(SERVING));
+    await proxy.down();
+    expect(await nextOfAll(watches)).toEqual(all(NOT_SERVING));
+    await proxy.up();
+    expect(await nextOfAll(watches)).toEqual(all(SERVING));
+  });
+
+  test("waits for a service that is not here", async () => {
+    expect(await nextOfAll(watchAll("keyhold.v1.Nothing"))).toEqual(all(SERVICE_UNKNOWN));
+  });
+
+  test("says so when the server stops, which does not wait for those who watch", async () => {
+    const watches = watchAll("");
+    expect(await nextOfAll(watches)).toEqual(all(SERVING));
+    const restarted = server.restart({ KEYHOLD_DATABASE_URL: proxy.url });
+    const started = performance.now();
+    expect(await Promise.all(watches.map(rest))).toEqual(watches.map(() => [NOT_SERVING]));
+    expect(performance.now() - started).toBeLessThan(defaultLimits.closeTimeout / 2);
+    await restarted;
+  });
+});
+
+function told<T>({ value }: IteratorResult<T>): T {
+  return value;
+}
+
+/** What is told until the end, which is an end, or the loss of the connection. */
+async function rest(statuses: Statuses): Promise<unknown[]> {
+  const values: unknown[] = [];
+  try {
+    for (let next = await statuses.next(); !next.done; next = await statuses.next()) values.push(next.value);
+  } catch (reason) {
+    expect(ConnectError.from(reason).code).toBe(Code.Unavailable);
+  }
+  return values;
+}

@@ -1,0 +1,253 @@
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
+import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { answered } from "../support/protocols/call.ts";
+import { derived, draft, imported, issued, newRawKey } from "../support/protocols/keys.ts";
+import { type Scenario, scenario } from "../support/protocols/scenario.ts";
+
+const { method: issuedKeys } = IssuedApiKeysService;
+const { method: importedKeys } = ImportedApiKeysService;
+const { method: keys } = ApiKeysService;
+
+const record = {
+  key_id: "<id>",
+  name: "a key",
+  actor_id: "actor~",
+  scopes: ["read", "write"],
+  status: "KEY_STATUS_ACTIVE",
+  metadata: { team: "a" },
+  create_time: "<time>",
+  update_time: "<time>",
+  expire_time: "<time>",
+};
+const issuedRecord = { ...record, hint: "<hint>" };
+const importedRecord = { ...record, hint: "…tail" };
+const revoked = { key_id: "<id>", status: "KEY_STATUS_REVOKED", revoke_time: "<time>" };
+const valid = {
+  is_valid: true,
+  key_id: "<id>",
+  actor_id: "actor~",
+  scopes: ["read", "write"],
+  metadata: { team: "a" },
+  status: "KEY_STATUS_ACTIVE",
+  expire_time: "<time>",
+  issuer: "keyhold",
+};
+const notValid = { is_valid: false, scopes: [], metadata: {} };
+const token = { token_id: "<id>", expire_time: "<time>", scopes: ["read", "write"], claims: {} };
+
+/** At least one scenario for each RPC. */
+export const SCENARIOS: readonly Scenario[] = [
+  scenario(
+    issuedKeys.createIssuedApiKey,
+    "shows the secret and the record",
+    (call) => call(issuedKeys.createIssuedApiKey, draft()),
+    {
+      secret: "<secret>",
+      issued_api_key: issuedRecord,
+    },
+  ),
+  scenario(
+    issuedKeys.createIssuedApiKey,
+    "shows no secret when it is repeated",
+    async (call) => {
+      const request = { ...draft(), requestId: newRawKey() };
+      await call(issuedKeys.createIssuedApiKey, request);
+      return call(issuedKeys.createIssuedApiKey, request);
+    },
+    { issued_api_key: issuedRecord },
+  ),
+  scenario(
+    issuedKeys.getIssuedApiKey,
+    "reads the record",
+    async (call) => call(issuedKeys.getIssuedApiKey, { keyId: (await issued(call)).keyId }),
+    issuedRecord,
+  ),
+  scenario(
+    issuedKeys.listIssuedApiKeys,
+    "finds by the filter, and pages",
+    async (call) => {
+      const { actorId } = await issued(call, { name: "the first" });
+      await issued(call, { actorId, name: "the second" });
+      const filter = `actor_id="${actorId}" AND status=KEY_STATUS_ACTIVE`;
+      const first = answered(await call(issuedKeys.listIssuedApiKeys, { pageSize: 1, filter }));
+      return call(issuedKeys.listIssuedApiKeys, { pageSize: 1, filter, pageToken: first.nextPageToken });
+    },
+    { issued_api_keys: [{ ...issuedRecord, name: "the first" }], next_page_token: "" },
+  ),
+  scenario(
+    issuedKeys.updateIssuedApiKey,
+    "changes what the mask names",
+    async (call) => {
+      const { keyId } = await issued(call);
+      const issuedApiKey = { keyId, name: "renamed", scopes: ["read"], metadata: { ignored: "yes" } };
+      return call(issuedKeys.updateIssuedApiKey, { issuedApiKey, updateMask: { paths: ["name", "scopes"] } });
+    },
+    { ...issuedRecord, name: "renamed", scopes: ["read"] },
+  ),
+  scenario(
+    issuedKeys.rotateIssuedApiKey,
+    "shows the new secret",
+    async (call) => call(issuedKeys.rotateIssuedApiKey, { keyId: (await issued(call)).keyId, gracePeriod: "1h" }),
+    { secret: "<secret>", issued_api_key: { ...issuedRecord, rotate_time: "<time>" } },
+  ),
+  scenario(
+    importedKeys.createImportedApiKey,
+    "shows the record and not the raw key",
+    (call) => call(importedKeys.createImportedApiKey, { ...draft(), rawKey: newRawKey() }),
+    importedRecord,
+  ),
+  scenario(
+    importedKeys.batchCreateImportedApiKeys,
+    "has a result for each item, good and bad",
+    (call) => {
+      const rawKey = newRawKey();
+      const requests = [{ ...draft(), rawKey }, { ...draft(), rawKey }, { ...draft() }];
+      return call(importedKeys.batchCreateImportedApiKeys, { requests });
+    },
+    {
+      results: [
+        { index: 0, imported_api_key: importedRecord },
+        {
+          index: 1,
+          error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS",
+          error_message: "raw_key: is imported already",
+        },
+        {
+          index: 2,
+          error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT",
+          error_message: "raw_key: value is required",
+        },
+      ],
+      success_count: 1,
+      failure_count: 2,
+    },
+  ),
+  scenario(
+    importedKeys.getImportedApiKey,
+    "reads the record",
+    async (call) => call(importedKeys.getImportedApiKey, { keyId: (await imported(call)).keyId }),
+    importedRecord,
+  ),
+  scenario(
+    importedKeys.listImportedApiKeys,
+    "finds by the filter",
+    async (call) => {
+      const { actorId } = await imported(call, { metadata: { note: "ä+b&c%20/=" } });
+      return call(importedKeys.listImportedApiKeys, { filter: `actor_id="${actorId}" AND metadata.note="ä+b&c%20/="` });
+    },
+    { imported_api_keys: [{ ...importedRecord, metadata: { note: "ä+b&c%20/=" } }], next_page_token: "" },
+  ),
+  scenario(
+    importedKeys.updateImportedApiKey,
+    "changes what the record sets when there is no mask",
+    async (call) =>
+      call(importedKeys.updateImportedApiKey, {
+        importedApiKey: { keyId: (await imported(call)).keyId, name: "renamed" },
+      }),
+    { ...importedRecord, name: "renamed" },
+  ),
+  scenario(
+    importedKeys.deleteImportedApiKey,
+    "answers nothing",
+    async (call) => call(importedKeys.deleteImportedApiKey, { keyId: (await imported(call)).keyId }),
+    {},
+  ),
+  scenario(
+    keys.deriveToken,
+    "makes a JWT with what was asked for",
+    async (call) => {
+      const { secret: credential } = await issued(call);
+      const customClaims = { tenant: "t1", level: 3, list: [true, null, { deep: "ß" }] };
+      const request = { credential, algorithm: TokenAlgorithm.JWT, ttl: "5m", scopes: ["read"], customClaims };
+      return call(keys.deriveToken, request);
+    },
+    {
+      token: {
+        ...token,
+        token: "<jwt>",
+        scopes: ["read"],
+        claims: { tenant: "t1", level: 3, list: [true, null, { deep: "ß" }] },
+      },
+    },
+  ),
+  scenario(
+    keys.deriveToken,
+    "makes a macaroon",
+    async (call) =>
+      call(keys.deriveToken, { credential: (await issued(call)).secret, algorithm: TokenAlgorithm.MACAROON }),
+    { token: { ...token, token: "<macaroon>" } },
+  ),
+  scenario(
+    keys.verifyApiKey,
+    "knows an issued secret",
+    async (call) => call(keys.verifyApiKey, { credential: (await issued(call)).secret }),
+    { ...valid, credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY" },
+  ),
+  scenario(
+    keys.verifyApiKey,
+    "refuses in a verdict, not in an error",
+    (call) => call(keys.verifyApiKey, { credential: "of no one" }),
+    { ...notValid, error_code: "VERIFICATION_ERROR_NOT_FOUND", error_message: "there is no such key" },
+  ),
+  scenario(
+    keys.batchVerifyApiKeys,
+    "has a verdict for each credential",
+    async (call) => {
+      const { secret } = await issued(call);
+      const { rawKey } = await imported(call);
+      const credentials = [secret, rawKey, await derived(call, secret), "of no one", ""];
+      return call(keys.batchVerifyApiKeys, { requests: credentials.map((credential) => ({ credential })) });
+    },
+    {
+      results: [
+        { ...valid, credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY" },
+        { ...valid, credential_type: "CREDENTIAL_TYPE_IMPORTED_API_KEY" },
+        { ...valid, credential_type: "CREDENTIAL_TYPE_JWT" },
+        { ...notValid, error_code: "VERIFICATION_ERROR_NOT_FOUND", error_message: "there is no such key" },
+        {
+          ...notValid,
+          error_code: "VERIFICATION_ERROR_INVALID_FORMAT",
+          error_message: "credential: value is required",
+        },
+      ],
+    },
+  ),
+  scenario(
+    keys.revokeApiKey,
+    "tells what the key is now",
+    async (call) => {
+      const reason = RevocationReason.PRIVILEGE_WITHDRAWN;
+      return call(keys.revokeApiKey, { keyId: (await issued(call)).keyId, reason, revocationDescription: "left" });
+    },
+    { ...revoked, revocation_reason: "REVOCATION_REASON_PRIVILEGE_WITHDRAWN" },
+  ),
+  scenario(
+    keys.revokeApiKey,
+    "takes the kind of the key",
+    async (call) => call(keys.revokeApiKey, { keyId: (await imported(call)).keyId, collection: "importedApiKeys" }),
+    { ...revoked, revocation_reason: "REVOCATION_REASON_UNSPECIFIED" },
+  ),
+  scenario(
+    SelfServiceService.method.selfRevokeApiKey,
+    "tells what the key is now",
+    async (call) => {
+      const { secret: credential } = await issued(call);
+      return call(SelfServiceService.method.selfRevokeApiKey, { credential, reason: RevocationReason.KEY_COMPROMISE });
+    },
+    { ...revoked, revocation_reason: "REVOCATION_REASON_KEY_COMPROMISE" },
+  ),
+  scenario(
+    DerivedKeysService.method.getJwks,
+    "has a public key",
+    (call) => call(DerivedKeysService.method.getJwks, {}),
+    { keys: [{ kty: "OKP", crv: "Ed25519", x: "<public key>", kid: "<kid>", use: "sig", alg: "EdDSA" }] },
+  ),
+  scenario(Health.method.check, "says that the server serves", (call) => call(Health.method.check, {}), {
+    status: "SERVING",
+  }),
+];

@@ -1,0 +1,34 @@
+import { readdir } from "node:fs/promises";
+import type { DescMethodUnary, DescService } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { table } from "../support/conformance.ts";
+import { useProtocols } from "../support/protocols/protocols.ts";
+import { compareProtocols } from "../support/protocols/scenario.ts";
+import { SCENARIOS } from "./protocols-scenarios.ts";
+
+const suite = useProtocols();
+const byMethod = Map.groupBy(SCENARIOS, ({ method }) => method);
+
+describe.for(table([...byMethod]))("%s", ([, scenarios]) => {
+  test.for(scenarios)("$title, the same over every protocol", (scenario) =>
+    compareProtocols(suite.protocols, scenario),
+  );
+});
+
+/** The services that the generated code describes, whether or not the server knows of them. */
+async function describedServices(): Promise<DescService[]> {
+  const folder = new URL("../../gen/keyhold/v2alpha1/", import.meta.url);
+  const files = (await readdir(folder)).filter((name) => name.endsWith("_pb.js"));
+  const modules = await Promise.all(files.map((name) => import(new URL(name, folder).href)));
+  const exported: { kind?: string }[] = modules.flatMap((module) => Object.values(module));
+  return exported.filter((value): value is DescService => value.kind === "service");
+}
+
+test("every RPC of every service has a scenario", async () => {
+  const services = await describedServices();
+  expect(services.length).toBe(5);
+  const methods = services.flatMap((service) => service.methods).concat(Health.method.check);
+  expect(methods.length).toBe(18);
+  expect(methods.filter((method) => !byMethod.has(method as DescMethodUnary)).map(String)).toEqual([]);
+});

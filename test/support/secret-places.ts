@@ -1,0 +1,147 @@
+import type { DescMethodUnary } from "@bufbuild/protobuf";
+import { UNKNOWN_KEY_ID } from "./conformance.ts";
+import { type Json, paths } from "./rest.ts";
+import { RPCS } from "./wire.ts";
+
+type OfSecret = (secret: string) => string;
+
+/** A request with a secret in a place where none belongs. */
+export type Place = readonly [place: string, method: string, path: OfSecret, body: OfSecret | null];
+
+/** Where a secret may be put by mistake. */
+export const PLACES: readonly Place[] = [
+  ["a key_id", "GET", (s) => `${paths.issued}/${s}`, null],
+  ["a key_id to delete", "DELETE", (s) => `${paths.imported}/${s}`, null],
+  ["a key_id to revoke", "POST", (s) => `${paths.keys}/${s}:revoke`, () => "{}"],
+  ["a path", "GET", (s) => `/${s}`, null],
+  ["a verb", "POST", (s) => `${paths.keys}/a:${s}`, () => "{}"],
+  ["a collection", "POST", (s) => `/v2alpha1/admin/${s}/a:revoke`, () => "{}"],
+  ["a malformed path", "GET", (s) => `${paths.issued}/${s}%zz`, null],
+  ["a query", "GET", (s) => `${paths.issued}?credential=${s}`, null],
+  ["a query of a body", "POST", (s) => `${paths.keys}:verify?credential=${s}`, () => "{}"],
+  ["the name of a query field", "GET", (s) => `${paths.issued}?${s}=1`, null],
+  ["the name of a query field of a body", "POST", (s) => `${paths.keys}:verify?${s}`, () => "{}"],
+  ["a malformed query", "GET", (s) => `${paths.issued}?${s}=%zz`, null],
+  ["a page size", "GET", (s) => `${paths.issued}?page_size=${s}`, null],
+  ["a page token", "GET", (s) => `${paths.issued}?page_token=${s}`, null],
+  ["a filter", "GET", (s) => `${paths.issued}?filter=${s}`, null],
+  ["a field of a filter", "GET", (s) => `${paths.issued}?filter=${s}%3Da`, null],
+  ["a value of a filter", "GET", (s) => `${paths.issued}?filter=status%3D${s}`, null],
+  ["a filter with a function", "GET", (s) => `${paths.issued}?filter=hash(%22${s}%22)`, null],
+  ["a filter that matches nothing", "GET", (s) => `${paths.issued}?filter=name%3D%22${s}%22`, null],
+  ["an update mask", "PATCH", (s) => `${paths.issued}/${UNKNOWN_KEY_ID}?update_mask=${s}`, () => '{"name":"a"}'],
+  ["a body", "POST", () => `${paths.keys}:verify`, (s) => s],
+  ["a body that does not parse", "POST", () => `${paths.keys}:verify`, (s) => `{"credential": ${s}}`],
+  ["a body that is cut off", "POST", () => `${paths.keys}:verify`, (s) => `{"credential": "${s}`],
+  ["a text alone", "POST", () => `${paths.keys}:verify`, (s) => `"${s}"`],
+  ["the name of a field", "POST", () => `${paths.keys}:verify`, (s) => `{"${s}": 1}`],
+  ["the name of a field, twice", "POST", () => `${paths.keys}:verify`, (s) => `{"${s}": 1, "${s}": 2}`],
+  ["a field that there is not", "POST", () => `${paths.keys}:verify`, (s) => `{"secret": "${s}"}`],
+  ["an object for a credential", "POST", () => `${paths.keys}:verify`, (s) => `{"credential": {"${s}": "${s}"}}`],
+  ["an enum", "POST", () => `${paths.keys}:derive`, (s) => `{"credential": "a", "algorithm": "${s}"}`],
+  ["a duration", "POST", () => paths.issued, (s) => `{"name": "a", "actor_id": "a", "ttl": "${s}"}`],
+  ["a duration of grace", "POST", () => `${paths.issued}/${UNKNOWN_KEY_ID}:rotate`, (s) => `{"grace_period": "${s}"}`],
+  ["scopes that are no list", "POST", () => paths.issued, (s) => `{"name": "a", "actor_id": "a", "scopes": "${s}"}`],
+  ["a scope with a space", "POST", () => paths.issued, (s) => `{"name": "a", "actor_id": "a", "scopes": ["a ${s}"]}`],
+  [
+    "metadata that are no text",
+    "POST",
+    () => paths.issued,
+    (s) => `{"name": "a", "actor_id": "a", "metadata": {"a": ["${s}"]}}`,
+  ],
+  [
+    "a request id with a space",
+    "POST",
+    () => paths.issued,
+    (s) => `{"name": "a", "actor_id": "a", "request_id": "a ${s}"}`,
+  ],
+  ["a name that is too long", "POST", () => paths.issued, (s) => `{"name": "${s.repeat(16)}", "actor_id": "a"}`],
+  [
+    "a description without its reason",
+    "POST",
+    () => `${paths.keys}/${UNKNOWN_KEY_ID}:revoke`,
+    (s) => `{"revocation_description": "${s}"}`,
+  ],
+];
+
+/** Headers that say nothing of a credential, or something else of it. */
+export const HEADERS = [
+  "x-api-key",
+  "cookie",
+  "x-request-id",
+  "content-type",
+  "content-encoding",
+  "accept",
+  "origin",
+  "user-agent",
+  "referer",
+  "grpc-timeout",
+  "connect-timeout-ms",
+  "grpc-encoding",
+  "connect-protocol-version",
+  "traceparent",
+  "if-none-match",
+];
+
+/** Keys and tokens of every kind. */
+export interface Stock {
+  readonly issued: Json;
+  readonly imported: Json;
+  readonly rawKey: string;
+  readonly jwt: string;
+  readonly macaroon: string;
+}
+
+/** The RPC of this name. */
+export function rpc(name: string): DescMethodUnary {
+  const found = RPCS.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no RPC ${name}`);
+  return found;
+}
+
+/** Requests of every RPC, those that end a key at last. */
+export function requests(
+  { issued, imported, rawKey: raw, jwt, macaroon }: Stock,
+  newRawKey: string,
+): [DescMethodUnary, Json][] {
+  const { key_id } = issued.issued_api_key;
+  const key = { name: "a key", actor_id: "actor_1" };
+  const credentials = [issued.secret, raw, jwt, macaroon, `${issued.secret.slice(0, -1)}_`, `${jwt.slice(0, -2)}AA`];
+  const all: [name: string, request: Json][] = [
+    ["CreateIssuedApiKey", { ...key, request_id: `r-${key_id}` }],
+    ["CreateIssuedApiKey", { ...key, request_id: `r-${key_id}` }],
+    ["CreateIssuedApiKey", { ...key, ttl: "forever" }],
+    ["GetIssuedApiKey", { key_id }],
+    ["ListIssuedApiKeys", { filter: 'actor_id="actor_1"', page_size: 5 }],
+    ["UpdateIssuedApiKey", { issued_api_key: { key_id, name: "b key" }, update_mask: "name" }],
+    ["CreateImportedApiKey", { ...key, raw_key: raw }],
+    ["CreateImportedApiKey", { ...key, raw_key: issued.secret }],
+    ["CreateImportedApiKey", { ...key, raw_key: jwt }],
+    [
+      "BatchCreateImportedApiKeys",
+      { requests: [{ ...key, raw_key: newRawKey }, { ...key, raw_key: raw }, { raw_key: raw }] },
+    ],
+    ["BatchCreateImportedApiKeys", { requests: [{ ...key, raw_key: raw }] }],
+    ["GetImportedApiKey", { key_id: imported.key_id }],
+    ["ListImportedApiKeys", {}],
+    ["UpdateImportedApiKey", { imported_api_key: { key_id: imported.key_id, metadata: { a: "b" } } }],
+    ...credentials.map((credential): [string, Json] => ["VerifyApiKey", { credential }]),
+    ["BatchVerifyApiKeys", { requests: credentials.map((credential) => ({ credential })) }],
+    ...credentials.map((credential): [string, Json] => [
+      "DeriveToken",
+      { credential, algorithm: "TOKEN_ALGORITHM_JWT", custom_claims: { a: 1 } },
+    ]),
+    ["DeriveToken", { credential: jwt, algorithm: "TOKEN_ALGORITHM_MACAROON", scopes: ["write"] }],
+    ["GetJwks", {}],
+    ["RotateIssuedApiKey", { key_id, grace_period: "1h" }],
+    ["RotateIssuedApiKey", { key_id, grace_period: "1 hour" }],
+    ["SelfRevokeApiKey", { credential: jwt }],
+    ["SelfRevokeApiKey", { credential: issued.secret, reason: "REVOCATION_REASON_SUPERSEDED" }],
+    ["SelfRevokeApiKey", { credential: issued.secret }],
+    ["RotateIssuedApiKey", { key_id }],
+    ["RevokeApiKey", { key_id: imported.key_id }],
+    ["VerifyApiKey", { credential: raw }],
+    ["DeleteImportedApiKey", { key_id: imported.key_id }],
+  ];
+  return all.map(([name, request]) => [rpc(name), request]);
+}
