@@ -58,7 +58,7 @@ export function toConfig(environment: Environment): Config {
     issuer: get("KEYHOLD_ISSUER") ?? "keyhold",
     auth: toAuth(get("KEYHOLD_AUTH")),
     oidc: toOidc(get("KEYHOLD_OIDC_ISSUER"), get("KEYHOLD_OIDC_AUDIENCE"), get("KEYHOLD_OIDC_SCOPE_CLAIM")),
-    corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")),
+    corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
     logLevel: oneOf("KEYHOLD_LOG_LEVEL", get("KEYHOLD_LOG_LEVEL") ?? "info", LOG_LEVELS),
   };
   requireConsistent(config);
@@ -68,6 +68,9 @@ export function toConfig(environment: Environment): Config {
 function requireConsistent({ auth, oidc, host }: Config): void {
   if (auth.includes("oidc") && oidc === null) {
     throw invalidArgument("KEYHOLD_AUTH", "has oidc, which needs KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE");
+  }
+  if (oidc !== null && !auth.includes("oidc")) {
+    throw invalidArgument("KEYHOLD_AUTH", "must have oidc when KEYHOLD_OIDC_ISSUER is set");
   }
   if (auth.length === 0 && !isLoopback(host)) {
     throw invalidArgument(
@@ -96,6 +99,9 @@ function toRootSecrets(
   isRequired: boolean,
 ): RootSecrets | null {
   if (current !== undefined) {
+    if (current.includes(",")) {
+      throw invalidArgument("KEYHOLD_ROOT_SECRET", "must not have a comma: it could not be one of those retired later");
+    }
     return {
       current: parseRootSecret(current, "KEYHOLD_ROOT_SECRET"),
       retired: list(retired).map((secret) => parseRootSecret(secret, "KEYHOLD_ROOT_SECRETS_RETIRED")),
@@ -119,7 +125,19 @@ function toOidc(issuer: string | undefined, audience: string | undefined, scopeC
   if (issuer === undefined && audience === undefined) return null;
   if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "goes with KEYHOLD_OIDC_AUDIENCE");
   if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "goes with KEYHOLD_OIDC_ISSUER");
-  return { issuer, audience, scopeClaim };
+  return { issuer: issuerUrl(issuer), audience, scopeClaim };
+}
+
+function issuerUrl(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? "") && !/[?#]/.test(text)) return text;
+  throw invalidArgument("KEYHOLD_OIDC_ISSUER", "must be an http or https URL without query and fragment");
+}
+
+/** As browsers write it (RFC 6454 §6.2); another text would never be equal to what they send. */
+function origin(text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && text === `${url.protocol}//${url.host}`) return text;
+  throw invalidArgument("KEYHOLD_CORS_ORIGINS", "must be origins such as https://app.example.com, separated by commas");
 }
 
 /** The text is not in the message: there may be a password in it. */

@@ -28,7 +28,8 @@ export function createSigningKeyStore(sql: Sql): SigningKeyStore {
         sql.begin(async (transaction) => {
           await transaction`UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL`;
           await transaction`INSERT INTO signing_keys ${transaction(toRow(sql, key, now))}`;
-          await transaction.notify(SIGNING_KEYS_CHANNEL, key.kid);
+          // The driver's own `notify` goes by another connection, before the commit: servers would read too early.
+          await transaction`SELECT pg_notify(${SIGNING_KEYS_CHANNEL}, ${key.kid})`;
         }),
       ),
     extendTokens: async (kid, until) => {

@@ -25,7 +25,7 @@ export interface SigningContext {
   readonly ring: KeyRing;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told of a retired key that does not unwrap: the tokens that it signed are refused. */
+  /** Told once of each retired key that does not unwrap: the tokens that it signed are refused. */
   onUnusable?(kid: string): void;
 }
 
@@ -33,8 +33,9 @@ export interface SigningContext {
 const EXPIRY_STEP = 86_400_000;
 
 /** The signing keys of a node; the first one of all is made here. */
-export async function createSigning(context: SigningContext): Promise<Signing> {
-  const { store, clock } = context;
+export async function createSigning(given: SigningContext): Promise<Signing> {
+  const { store, clock } = given;
+  const context = { ...given, onUnusable: oncePerKey(given.onUnusable) };
   let keys: SigningKeys = await loadOrCreate(context);
   let loading: Promise<void> | null = null;
 
@@ -91,6 +92,15 @@ async function loadKeys({ store, ring, clock, onUnusable }: SigningContext): Pro
   const keys = loadSigningKeys(await store.list(), ring, clock.now());
   for (const kid of keys.unusable) onUnusable?.(kid);
   return keys;
+}
+
+/** Keys are read again and again; one that does not unwrap will not by itself. */
+function oncePerKey(tell: SigningContext["onUnusable"]): (kid: string) => void {
+  const told = new Set<string>();
+  return (kid) => {
+    if (!told.has(kid)) tell?.(kid);
+    told.add(kid);
+  };
 }
 
 function knownExpiry({ records }: SigningKeys, kid: string): number {

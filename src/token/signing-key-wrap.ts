@@ -18,6 +18,10 @@ const SEED_AT = 1 + NONCE_SIZE;
 const TAG_AT = SEED_AT + SEED_SIZE;
 const WRAPPED_SIZE = TAG_AT + TAG_SIZE;
 
+/** For whoever starts a server that cannot sign. */
+const ADVICE =
+  "Give that root secret as a retired one and run `keyhold signing-keys rotate` before dropping it; if it is lost, the command makes a new signing key all the same, and tokens of the old one are refused";
+
 export interface WrapInput {
   readonly seed: Uint8Array;
   readonly kid: string;
@@ -40,7 +44,7 @@ export function unwrapSeed(
 ): Uint8Array {
   const wrapKey = ring.find(wrapKeyId);
   if (wrapKey === undefined)
-    throw cannotUnwrap(kid, "no root secret given, current or retired, is the one it was wrapped under");
+    throw cannotUnwrap(kid, `no root secret given, current or retired, is the one it was wrapped under. ${ADVICE}`);
   if (wrapped[0] !== VERSION || wrapped.length !== WRAPPED_SIZE)
     throw cannotUnwrap(kid, "its stored form is not known");
   try {
