@@ -11,7 +11,7 @@ import Fastify, {
 import { type Implementation, SERVICES } from "../api/implementations.ts";
 import type { Guard } from "../auth/guard.ts";
 import { clientErrorHandler } from "./client-error.ts";
-import { registerConnect } from "./connect.ts";
+import { registerConnect } from "./connect/register.ts";
 import { type CheckReadiness, createHealth, registerHealth } from "./health.ts";
 import { requireLoopbackName } from "./loopback-names.ts";
 import type { Certificate } from "./port/entry.ts";

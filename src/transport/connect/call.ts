@@ -1,7 +1,7 @@
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
-import type { Call, CallLog } from "../api/rpc.ts";
-import { RequestLog } from "./request-log.ts";
+import type { Call, CallLog } from "../../api/rpc.ts";
+import { RequestLog } from "../request-log.ts";
 
 /** Where the Fastify request of a call is found in its context. */
 export const requestKey = createContextKey<FastifyRequest | undefined>(undefined);

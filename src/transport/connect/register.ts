@@ -2,12 +2,12 @@ import type { DescMethodServerStreaming, DescMethodUnary, MessageShape } from "@
 import { type ConnectRouter, createContextValues, type MethodImpl } from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import type { FastifyInstance } from "fastify";
-import type { Rpc } from "../api/rpc.ts";
-import { ConnectCall, requestKey } from "./connect-call.ts";
-import { withCare } from "./connect-handler.ts";
-import { calledKey, strictJson, watchReading, withErrorBody } from "./connect-refusal.ts";
+import type { Rpc } from "../../api/rpc.ts";
+import { RECURSION_LIMIT } from "../rest/request-decoder.ts";
+import { ConnectCall, requestKey } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
-import { RECURSION_LIMIT } from "./rest/request-decoder.ts";
+import { withCare } from "./handler.ts";
+import { calledKey, strictJson, watchReading, withErrorBody } from "./refusal.ts";
 
 /** A server-streaming RPC beside the unary ones, as Connect takes it. */
 export interface StreamingRpc<M extends DescMethodServerStreaming = DescMethodServerStreaming> {

@@ -1,5 +1,5 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
-import type { CallLog } from "../api/rpc.ts";
+import type { CallLog } from "../../api/rpc.ts";
 
 /**
  * The answer, or at the caller's deadline (`grpc-timeout`, `connect-timeout-ms`) the error that says so. What is under way goes on

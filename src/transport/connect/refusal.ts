@@ -1,14 +1,14 @@
 import type { DescMessage, JsonReadOptions } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
-import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import { ERROR_DOMAIN, toConnectError } from "../api/errors.ts";
-import { invalidArgument } from "../errors.ts";
-import { ConnectCall } from "./connect-call.ts";
-import { refusalBody } from "./rest/error-response.ts";
-import { BODY, isJsonObject, parseJson } from "./rest/json-text.ts";
-import { Refusal, type RefusalReason } from "./rest/refusal.ts";
-import { readJson } from "./rest/request-decoder.ts";
+import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { ERROR_DOMAIN, toConnectError } from "../../api/errors.ts";
+import { invalidArgument } from "../../errors.ts";
+import { refusalBody } from "../rest/error-response.ts";
+import { BODY, isJsonObject, parseJson } from "../rest/json-text.ts";
+import { Refusal, type RefusalReason } from "../rest/refusal.ts";
+import { readJson } from "../rest/request-decoder.ts";
+import { ConnectCall } from "./call.ts";
 
 /**
  * Requests that Connect refuses by itself, before there is a call: its errors quote what the caller sent, which may be a
