@@ -8,8 +8,8 @@ export async function serve(): Promise<void> {
   const logger = pino({ level: config.logLevel });
   const service = await startService(config, logger);
   const signal = await nextSignal();
-  logger.info({ signal }, "stopping");
   void nextSignal().then(() => process.exit(1));
+  logger.info({ signal }, "stopping");
   await service.close();
   logger.info("stopped");
 }
