@@ -1,0 +1,144 @@
+import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import {
+  BatchVerifyApiKeysRequestSchema,
+  DeriveTokenRequestSchema,
+  RevokeApiKeyRequestSchema,
+  VerifyApiKeyRequestSchema,
+} from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import {
+  BatchCreateImportedApiKeysRequestSchema,
+  CreateImportedApiKeyRequestSchema,
+} from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import {
+  CreateIssuedApiKeyRequestSchema,
+  ListIssuedApiKeysRequestSchema,
+  UpdateIssuedApiKeyRequestSchema,
+} from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { requireSet, requireValid, violationError, violationsOf } from "../../src/api/validation.ts";
+import { KeyholdError } from "../../src/errors.ts";
+import { table } from "../support/conformance.ts";
+
+const KEY = { name: "a", actorId: "a" };
+const IMPORTED = { ...KEY, rawKey: "a" };
+const entries = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, ""]));
+const list = <T>(count: number, item: T) => Array.from({ length: count }, () => item);
+
+interface Case {
+  readonly what: string;
+  readonly fields: () => string[];
+  readonly wrong: readonly string[];
+}
+
+/** `wrong` are the fields that break a rule. */
+function of<D extends DescMessage>(what: string, desc: D, init: MessageInitShape<D>, ...wrong: string[]): Case {
+  return { what, fields: () => violationsOf(desc, create(desc, init)).map(({ field }) => field), wrong };
+}
+
+/** No enum has it; its type keeps the compiler from knowing. */
+const NO_VALUE: number = 99;
+
+const CREATE = CreateIssuedApiKeyRequestSchema;
+const LIMITS: readonly Case[] = [
+  of("the least", CREATE, KEY),
+  of("nothing", CREATE, {}, "name", "actor_id"),
+  of("255 characters", CREATE, { name: "\u{1f511}".repeat(255), actorId: "a".repeat(255) }),
+  of("256 characters", CREATE, { name: "\u{1f511}".repeat(256), actorId: "a".repeat(256) }, "name", "actor_id"),
+  of("100 scopes", CREATE, { ...KEY, scopes: list(100, "a") }),
+  of("101 scopes", CREATE, { ...KEY, scopes: list(101, "a") }, "scopes"),
+  of("a scope of 255 characters", CREATE, { ...KEY, scopes: ["~".repeat(255)] }),
+  of("a scope of 256 characters", CREATE, { ...KEY, scopes: ["a", "~".repeat(256)] }, "scopes[1]"),
+  of(
+    "scopes that are none",
+    CREATE,
+    { ...KEY, scopes: ["", "a b", "\u00e9", "a\n"] },
+    "scopes[0]",
+    "scopes[1]",
+    "scopes[2]",
+    "scopes[3]",
+  ),
+  of("64 entries", CREATE, { ...KEY, metadata: entries(64) }),
+  of("65 entries", CREATE, { ...KEY, metadata: entries(65) }, "metadata"),
+  of("a request id of 128 characters", CREATE, { ...KEY, requestId: "a".repeat(128) }),
+  of("a request id of 129 characters", CREATE, { ...KEY, requestId: "a".repeat(129) }, "request_id"),
+  of("an empty request id", CREATE, { ...KEY, requestId: "" }, "request_id"),
+  of("a raw key of 4096 bytes", CreateImportedApiKeyRequestSchema, { ...IMPORTED, rawKey: "\u00e9".repeat(2048) }),
+  of(
+    "a raw key of 4097 bytes",
+    CreateImportedApiKeyRequestSchema,
+    { ...IMPORTED, rawKey: `${"\u00e9".repeat(2048)}a` },
+    "raw_key",
+  ),
+  of("no raw key", CreateImportedApiKeyRequestSchema, KEY, "raw_key"),
+  of("a credential of 8192 bytes", VerifyApiKeyRequestSchema, { credential: "a".repeat(8192) }),
+  of("a credential of 8193 bytes", VerifyApiKeyRequestSchema, { credential: "a".repeat(8193) }, "credential"),
+  of("an empty credential", VerifyApiKeyRequestSchema, {}, "credential"),
+  of("no algorithm", DeriveTokenRequestSchema, { credential: "a" }, "algorithm"),
+  of("an algorithm that there is not", DeriveTokenRequestSchema, { credential: "a", algorithm: NO_VALUE }, "algorithm"),
+  of("a reason that there is not", RevokeApiKeyRequestSchema, { keyId: "a", reason: NO_VALUE }, "reason"),
+  of("a negative reason", RevokeApiKeyRequestSchema, { keyId: "a", reason: -NO_VALUE }, "reason"),
+  of("a collection that there is not", RevokeApiKeyRequestSchema, { keyId: "a", collection: "apiKeys" }, "collection"),
+  of(
+    "a description of 1001 characters",
+    RevokeApiKeyRequestSchema,
+    { keyId: "a", revocationDescription: "a".repeat(1001) },
+    "revocation_description",
+  ),
+  of("a page of 0", ListIssuedApiKeysRequestSchema, { pageSize: 0 }),
+  of("a page of -1", ListIssuedApiKeysRequestSchema, { pageSize: -1 }, "page_size"),
+  of("an update of nothing", UpdateIssuedApiKeyRequestSchema, {}, "issued_api_key"),
+  of(
+    "an update to 101 scopes",
+    UpdateIssuedApiKeyRequestSchema,
+    { issuedApiKey: { scopes: list(101, "a") } },
+    "issued_api_key.scopes",
+  ),
+  of("a batch of none", BatchVerifyApiKeysRequestSchema, {}, "requests"),
+  of("a batch of 1000, each bad", BatchVerifyApiKeysRequestSchema, { requests: list(1000, {}) }),
+  of("a batch of 1001", BatchVerifyApiKeysRequestSchema, { requests: list(1001, { credential: "a" }) }, "requests"),
+  of("an import of none", BatchCreateImportedApiKeysRequestSchema, {}, "requests"),
+  of("an import of 1001", BatchCreateImportedApiKeysRequestSchema, { requests: list(1001, IMPORTED) }, "requests"),
+];
+
+test.each(table(LIMITS))("$what: what is wrong is $wrong", ({ fields, wrong }) => {
+  expect(fields()).toEqual(wrong);
+});
+
+test("of a list that is too long the entries are not judged", () => {
+  const message = create(CREATE, { scopes: list(300_000, ""), metadata: { "a\0": "" } });
+  expect(violationsOf(CREATE, message)).toEqual([{ field: "scopes", description: "must have at most 100 entries" }]);
+});
+
+test("text that cannot be stored is told before the rules are asked", () => {
+  expect(violationsOf(CREATE, create(CREATE, { name: "\0", scopes: [""] })).map(({ field }) => field)).toEqual([
+    "name",
+  ]);
+});
+
+test("no more than 20 violations are told", () => {
+  expect(violationsOf(CREATE, create(CREATE, { ...KEY, scopes: list(100, "") }))).toHaveLength(20);
+  expect(violationsOf(CREATE, create(CREATE, { ...KEY, scopes: list(100, "\0") }))).toHaveLength(20);
+});
+
+test("a message that breaks rules is refused with every field in the message and apart", () => {
+  const refused = expect.objectContaining({
+    code: "INVALID_ARGUMENT",
+    message: "name: value is required; actor_id: value is required",
+    violations: [
+      { field: "name", description: "value is required" },
+      { field: "actor_id", description: "value is required" },
+    ],
+  });
+  expect(() => requireValid(CREATE, create(CREATE))).toThrow(refused);
+  expect(() => requireValid(CREATE, create(CREATE, KEY))).not.toThrow();
+});
+
+test("an error of violations is a KeyholdError", () => {
+  expect(violationError([{ field: "a", description: "is wrong" }])).toBeInstanceOf(KeyholdError);
+});
+
+test("a field that must be set is answered, or refused by its name", () => {
+  expect(requireSet(0, "a")).toBe(0);
+  const refused = expect.objectContaining({ violations: [{ field: "a", description: "value is required" }] });
+  expect(() => requireSet(undefined, "a")).toThrow(refused);
+});

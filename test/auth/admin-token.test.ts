@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import {
+  derive,
+  type Expected,
+  endGrace,
+  expectRefused,
+  expire,
+  importKey,
+  revoke,
+  table,
+} from "../support/conformance.ts";
+import { useGuardedService } from "../support/guarded.ts";
+import { http1 } from "../support/raw-http.ts";
+import { type Answer, issue, paths } from "../support/rest.ts";
+
+const suite = useGuardedService();
+const { rest } = suite;
+
+/** Any call that needs a scope over Keyhold. */
+const list = (credential: string | null): Promise<Answer> => suite.as(credential)("GET", paths.issued);
+
+const UNAUTHENTICATED: Expected = { code: 401, status: "UNAUTHENTICATED", reason: "CALLER_UNAUTHENTICATED" };
+
+function expectUnauthenticated(answer: Answer, message: RegExp): void {
+  expectRefused(answer, UNAUTHENTICATED);
+  expect(answer.body.error.message).toMatch(message);
+  expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer realm="keyhold"/);
+}
+
+function lacking(scope: string): Expected {
+  return { code: 403, status: "PERMISSION_DENIED", reason: "CALLER_NOT_PERMITTED", metadata: { scope } };
+}
+
+const newToken = (fields = {}) => issue(rest, { scopes: ["keyhold:keys.read"], ...fields });
+
+describe("an admin token", () => {
+  test("is good until it expires", async () => {
+    const { secret, keyId } = await newToken({ ttl: "1h" });
+    expect((await list(secret)).status).toBe(200);
+    await expire(suite, keyId);
+    expectUnauthenticated(await list(secret), /^the admin token is not valid: the key has expired$/);
+  });
+
+  test("is good until it is revoked, and not one call longer", async () => {
+    const { secret, keyId } = await newToken();
+    expect((await list(secret)).status).toBe(200);
+    await revoke(rest, keyId);
+    expectUnauthenticated(await list(secret), /^the admin token is not valid: the key is revoked$/);
+  });
+
+  test("may revoke itself by its own secret, as every key", async () => {
+    const { secret } = await newToken();
+    expect((await suite.as(null)("POST", paths.selfRevoke, { credential: secret })).status).toBe(200);
+    expectUnauthenticated(await list(secret), /revoked/);
+  });
+
+  test("that was rotated away is refused, and the new one is good", async () => {
+    const { secret, keyId } = await newToken();
+    const { body } = await rest("POST", `${paths.issued}/${keyId}:rotate`, {});
+    expectUnauthenticated(await list(secret), /rotated away/);
+    expect((await list(body.secret)).status).toBe(200);
+  });
+
+  test("works beside the new one while its grace period lasts", async () => {
+    const { secret, keyId } = await newToken();
+    const { body } = await rest("POST", `${paths.issued}/${keyId}:rotate`, { grace_period: "1h" });
+    expect([await list(secret), await list(body.secret)].map(({ status }) => status)).toEqual([200, 200]);
+    await endGrace(suite, keyId);
+    expectUnauthenticated(await list(secret), /rotated away/);
+    expect((await list(body.secret)).status).toBe(200);
+  });
+
+  test("has the scopes that its key has now", async () => {
+    const { secret, keyId } = await newToken();
+    const change = (scopes: string[]) => rest("PATCH", `${paths.issued}/${keyId}?update_mask=scopes`, { scopes });
+    await change(["keyhold:verify"]);
+    expectRefused(await list(secret), lacking("keyhold:keys.read"));
+    await change(["keyhold:admin"]);
+    expect((await list(secret)).status).toBe(200);
+  });
+});
+
+describe("what is no admin token is refused", () => {
+  test("an issued key without a scope over Keyhold is known, and may do nothing", async () => {
+    const scopes = ["keys.read", "KEYHOLD:admin", "keyhold", "keyhold:*", "keyhold:keys", "keyhold:admin:x"];
+    const { secret } = await issue(rest, { scopes });
+    expectRefused(await list(secret), lacking("keyhold:keys.read"));
+  });
+
+  test.each(table(["JWT", "MACAROON"]))("a %s derived from one", async (algorithm) => {
+    const fields = { algorithm: `TOKEN_ALGORITHM_${algorithm}`, ttl: "1h" };
+    const { token } = await derive(rest, suite.token("keyhold:admin"), fields);
+    expectUnauthenticated(await list(token), /of no kind that this service takes/);
+  });
+
+  test("an imported key, whatever its scopes", async () => {
+    const { rawKey } = await importKey(rest, { scopes: ["keyhold:admin", "keyhold:keys.read"] });
+    expectUnauthenticated(await list(rawKey), /of no kind that this service takes/);
+  });
+
+  test("a secret that was put together of two", async () => {
+    const [head, tail] = [suite.token("keyhold:admin").slice(0, 40), suite.token("keyhold:verify").slice(40)];
+    expectUnauthenticated(await list(head + tail), /not the form of an issued secret/);
+  });
+});
+
+describe("the header Authorization", () => {
+  const token = () => suite.token("keyhold:keys.read");
+  const send = (...values: string[]) =>
+    http1(suite.server.url, {
+      path: paths.issued,
+      host: suite.server.address,
+      headers: values.map((value) => ["Authorization", value]),
+    });
+
+  const GOOD: readonly (readonly [string, () => string])[] = [
+    ["Bearer <token>", () => `Bearer ${token()}`],
+    ["bearer in lower case (RFC 9110 §11.1)", () => `bearer ${token()}`],
+    ["BEARER in upper case", () => `BEARER ${token()}`],
+    ["two spaces (RFC 6750 §2.1)", () => `Bearer  ${token()}`],
+    ["space around it, which is none of it", () => `  Bearer ${token()}  `],
+  ];
+  test.each(table(GOOD))("may be %s", async (_, value) => {
+    expect((await send(value())).status).toBe(200);
+  });
+
+  const BAD: readonly (readonly [string, () => string[]])[] = [
+    ["be absent", () => []],
+    ["be empty", () => [""]],
+    ["be Bearer alone", () => ["Bearer"]],
+    ["be the token alone", () => [token()]],
+    ["be Basic", () => [`Basic ${Buffer.from(`admin:${token()}`).toString("base64")}`]],
+    ["be of another scheme", () => [`Token ${token()}`]],
+    ["join scheme and token by a tab", () => [`Bearer\t${token()}`]],
+    ["hold two tokens", () => [`Bearer ${token()} ${token()}`]],
+    ["be a list", () => [`Bearer ${token()}, Bearer ${token()}`]],
+    ["come twice, with the same token", () => [`Bearer ${token()}`, `Bearer ${token()}`]],
+    ["come twice, the good one first", () => [`Bearer ${token()}`, "Bearer other"]],
+    ["come twice, the good one last", () => ["Bearer other", `Bearer ${token()}`]],
+  ];
+  test.each(table(BAD))("may not %s", async (_, values) => {
+    const { status, body, header } = await send(...values());
+    expect({ status, reason: body.error?.details[0].reason }).toEqual({ status: 401, reason: UNAUTHENTICATED.reason });
+    expect(header("www-authenticate")).toMatch(/^Bearer realm="keyhold"/);
+    expect(JSON.stringify(body)).not.toContain(token());
+  });
+
+  test("is the only place for a token: one in the query or in the body is not looked at", async () => {
+    expect((await suite.as(null)("GET", `${paths.issued}?access_token=${token()}`)).status).toBe(400);
+    expectUnauthenticated(await suite.as(null)("POST", `${paths.keys}:verify`, { credential: token() }), /Bearer/);
+  });
+});

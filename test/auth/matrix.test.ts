@@ -1,0 +1,178 @@
+import { randomBytes } from "node:crypto";
+import type { DescMessage, DescMethod, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { SERVICES } from "../../src/api/implementations.ts";
+import type { AdminScope } from "../../src/auth/policy.ts";
+import { importKey, newRawKey, table } from "../support/conformance.ts";
+import { bearer, useGuardedService } from "../support/guarded.ts";
+import type { CallRpc, Protocol, Reply } from "../support/protocols/call.ts";
+import { grpcProtocol } from "../support/protocols/grpc.ts";
+import { hasPath, restProtocol } from "../support/protocols/rest.ts";
+import { issue } from "../support/rest.ts";
+
+const suite = useGuardedService();
+const protocols = new Map<string, Protocol>();
+beforeAll(() => {
+  protocols.set("REST", restProtocol(suite.server.url));
+  protocols.set("gRPC", grpcProtocol("gRPC", suite.server.address));
+});
+afterAll(() => {
+  for (const protocol of protocols.values()) protocol.close();
+});
+
+/** Keys for a call to work on. */
+interface Target {
+  readonly issued: { readonly keyId: string; readonly secret: string };
+  readonly imported: { readonly keyId: string; readonly rawKey: string };
+}
+
+interface Row {
+  readonly method: DescMethodUnary;
+  /** The scope that the contract asks for; null: the call needs no credential. */
+  readonly scope: AdminScope | null;
+  /** A call that succeeds when the caller may make it. */
+  run(call: CallRpc, target: Target, headers?: Record<string, string>): Promise<Reply>;
+}
+
+function row<I extends DescMessage>(
+  method: DescMethodUnary<I>,
+  scope: Row["scope"],
+  request: (target: Target) => MessageInitShape<I>,
+): Row {
+  return { method, scope, run: (call, target, headers) => call(method, request(target), headers) };
+}
+
+const { method: issued } = IssuedApiKeysService;
+const { method: imported } = ImportedApiKeysService;
+const { method: keys } = ApiKeysService;
+const draft = { name: "n", actorId: "a" };
+
+/** Contract §7, by hand. */
+const ROWS: readonly Row[] = [
+  row(issued.createIssuedApiKey, "keyhold:keys.write", () => draft),
+  row(issued.getIssuedApiKey, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
+  row(issued.listIssuedApiKeys, "keyhold:keys.read", () => ({ pageSize: 1 })),
+  row(issued.updateIssuedApiKey, "keyhold:keys.write", (target) => ({
+    issuedApiKey: { keyId: target.issued.keyId, name: "other" },
+  })),
+  row(issued.rotateIssuedApiKey, "keyhold:keys.write", (target) => ({ keyId: target.issued.keyId })),
+  row(imported.createImportedApiKey, "keyhold:keys.write", () => ({ ...draft, rawKey: newRawKey() })),
+  row(imported.batchCreateImportedApiKeys, "keyhold:keys.write", () => ({
+    requests: [{ ...draft, rawKey: newRawKey() }],
+  })),
+  row(imported.getImportedApiKey, "keyhold:keys.read", (target) => ({ keyId: target.imported.keyId })),
+  row(imported.listImportedApiKeys, "keyhold:keys.read", () => ({ pageSize: 1 })),
+  row(imported.updateImportedApiKey, "keyhold:keys.write", (target) => ({
+    importedApiKey: { keyId: target.imported.keyId, name: "other" },
+  })),
+  row(imported.deleteImportedApiKey, "keyhold:keys.write", (target) => ({ keyId: target.imported.keyId })),
+  row(keys.deriveToken, "keyhold:derive", (target) => ({
+    credential: target.issued.secret,
+    algorithm: TokenAlgorithm.JWT,
+  })),
+  row(keys.verifyApiKey, "keyhold:verify", (target) => ({ credential: target.issued.secret })),
+  row(keys.batchVerifyApiKeys, "keyhold:verify", (target) => ({ requests: [{ credential: target.imported.rawKey }] })),
+  row(keys.revokeApiKey, "keyhold:keys.write", (target) => ({ keyId: target.imported.keyId })),
+  row(SelfServiceService.method.selfRevokeApiKey, null, (target) => ({ credential: target.issued.secret })),
+  row(DerivedKeysService.method.getJwks, null, () => ({})),
+  row(Health.method.check, null, () => ({})),
+];
+
+const SCOPES: readonly AdminScope[] = [
+  "keyhold:admin",
+  "keyhold:keys.read",
+  "keyhold:keys.write",
+  "keyhold:verify",
+  "keyhold:derive",
+];
+
+const CASES = ROWS.flatMap((one) =>
+  (hasPath(one.method) ? ["REST", "gRPC"] : ["gRPC"]).map((protocol) => ({
+    name: one.method.name,
+    protocol,
+    row: one,
+  })),
+);
+
+async function newTarget(): Promise<Target> {
+  return { issued: await issue(suite.rest), imported: await importKey(suite.rest) };
+}
+
+/** All that is stored of keys, but for the times of use. */
+async function storedKeys(): Promise<unknown> {
+  const [stored] = await suite.sql`
+    SELECT count(*), md5(string_agg((to_jsonb(api_keys) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys`;
+  return stored;
+}
+
+function callOf(protocol: string): CallRpc {
+  const found = protocols.get(protocol);
+  if (found === undefined) throw new Error(`no ${protocol}`);
+  return found.call;
+}
+
+/** An issued secret in every respect but that nobody issued it; a text of no form; nothing at all. */
+function badCredentials(): Record<string, string>[] {
+  const secret = suite.token("keyhold:admin");
+  const altered = secret.slice(0, 20) + (secret[20] === "a" ? "b" : "a") + secret.slice(21);
+  return [{}, bearer(altered), bearer(randomBytes(24).toString("hex"))];
+}
+
+test("every unary method has a row", () => {
+  const methods = [...SERVICES.flatMap((service) => service.methods as readonly DescMethod[]), Health.method.check];
+  expect(ROWS.map(({ method }) => String(method)).sort()).toEqual(methods.map(String).sort());
+});
+
+const isPermitted = ({ scope }: Row, held: AdminScope) => scope === null || held === scope || held === "keyhold:admin";
+
+describe.each(table(CASES.filter(({ row }) => row.scope === null)))("$name over $protocol", ({ protocol, row }) => {
+  test("needs no credential, and looks at none", async () => {
+    for (const headers of badCredentials()) {
+      expect(await row.run(callOf(protocol), await newTarget(), headers)).toMatchObject({ ok: true });
+    }
+  });
+});
+
+describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over $protocol", ({ protocol, row }) => {
+  test("is refused without a good credential", async () => {
+    const target = await newTarget();
+    const before = await storedKeys();
+    for (const headers of badCredentials()) {
+      const reply = await row.run(callOf(protocol), target, headers);
+      expect(reply).toMatchObject({
+        ok: false,
+        code: "UNAUTHENTICATED",
+        details: { "google.rpc.ErrorInfo": { reason: "CALLER_UNAUTHENTICATED", domain: "keyhold" } },
+      });
+      expect(reply.headers.get("www-authenticate")).toMatch(/^Bearer realm="keyhold"/);
+    }
+    expect(await storedKeys()).toEqual(before);
+  });
+
+  test("is refused to a caller with another scope, and says which it needs", async () => {
+    const { scope } = row;
+    const target = await newTarget();
+    const before = await storedKeys();
+    for (const held of table(SCOPES.filter((one) => !isPermitted(row, one)))) {
+      expect(await row.run(callOf(protocol), target, bearer(suite.token(held)))).toMatchObject({
+        ok: false,
+        code: "PERMISSION_DENIED",
+        message: `the call needs the scope ${scope} or keyhold:admin`,
+        details: { "google.rpc.ErrorInfo": { reason: "CALLER_NOT_PERMITTED", domain: "keyhold", metadata: { scope } } },
+      });
+    }
+    expect(await storedKeys()).toEqual(before);
+  });
+});
+
+describe.each(table(CASES))("$name over $protocol", ({ protocol, row }) => {
+  test.each(table(SCOPES.filter((held) => isPermitted(row, held))))("is for a caller with %s", async (held) => {
+    expect(await row.run(callOf(protocol), await newTarget(), bearer(suite.token(held)))).toMatchObject({ ok: true });
+  });
+});

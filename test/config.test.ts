@@ -1,0 +1,196 @@
+import { describe, expect, test, vi } from "vitest";
+import { type Config, type Environment, toConfig } from "../src/config.ts";
+import { KeyholdError } from "../src/errors.ts";
+import { table } from "./support/conformance.ts";
+
+const ROOT = "4f0c1b2a93d8e7f65a4b3c2d1e0f9a8b";
+const OTHER_ROOT = "b8a9f0e1d2c3b4a56f7e8d39a2b1c0f4";
+const PASSWORD = "p4ssw0rd-of-the-database";
+const DATABASE = { KEYHOLD_DATABASE_URL: `postgres://keyhold:${PASSWORD}@db:5432/keyhold`, KEYHOLD_ROOT_SECRET: ROOT };
+const OIDC = { KEYHOLD_OIDC_ISSUER: "https://id.example", KEYHOLD_OIDC_AUDIENCE: "keyhold" };
+
+/** What an empty environment asks for. */
+const DEFAULTS: Config = {
+  host: "127.0.0.1",
+  port: 4420,
+  tls: null,
+  databaseUrl: null,
+  databasePoolSize: 10,
+  dataDir: "./data",
+  rootSecrets: null,
+  secretPrefix: toConfig({}).secretPrefix,
+  issuer: "keyhold",
+  auth: [],
+  oidc: null,
+  corsOrigins: [],
+  logLevel: "info",
+};
+
+const bytes = (text: string) => Buffer.from(text);
+
+const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
+  ["nothing", {}, {}],
+  ["variables that are empty or blank", { KEYHOLD_PORT: "", KEYHOLD_AUTH: "  ", KEYHOLD_DATABASE_URL: "" }, {}],
+  ["variables of others", { PORT: "1", HOST: "0.0.0.0", DATABASE_URL: "x" }, {}],
+  ["space around values", { KEYHOLD_PORT: " 80 ", KEYHOLD_ISSUER: "\tme\n" }, { port: 80, issuer: "me" }],
+  ["any free port", { KEYHOLD_PORT: "0" }, { port: 0 }],
+  ["the highest port", { KEYHOLD_PORT: "65535" }, { port: 65535 }],
+  ["another loopback address", { KEYHOLD_HOST: "127.9.8.7" }, { host: "127.9.8.7" }],
+  ["the loopback address of IPv6", { KEYHOLD_HOST: "::1" }, { host: "::1" }],
+  ["localhost", { KEYHOLD_HOST: "localhost" }, { host: "localhost" }],
+  [
+    "every address, for everyone",
+    { KEYHOLD_HOST: "0.0.0.0", KEYHOLD_AUTH: "none" },
+    { host: "0.0.0.0", auth: ["none"] },
+  ],
+  [
+    "every address, with admin tokens",
+    { KEYHOLD_HOST: "::", KEYHOLD_AUTH: "admin-token" },
+    { host: "::", auth: ["admin-token"] },
+  ],
+  [
+    "OIDC",
+    { KEYHOLD_AUTH: "oidc", ...OIDC },
+    { auth: ["oidc"], oidc: { issuer: "https://id.example", audience: "keyhold", scopeClaim: "scope" } },
+  ],
+  [
+    "OIDC beside others, each once",
+    { KEYHOLD_AUTH: " admin-token, oidc,,oidc ,none", ...OIDC, KEYHOLD_OIDC_SCOPE_CLAIM: "realm_access.roles" },
+    {
+      auth: ["admin-token", "oidc", "none"],
+      oidc: { issuer: "https://id.example", audience: "keyhold", scopeClaim: "realm_access.roles" },
+    },
+  ],
+  [
+    "TLS",
+    { KEYHOLD_TLS_CERT_FILE: "/a.pem", KEYHOLD_TLS_KEY_FILE: "/b.pem" },
+    { tls: { certFile: "/a.pem", keyFile: "/b.pem" } },
+  ],
+  [
+    "a database",
+    DATABASE,
+    { databaseUrl: DATABASE.KEYHOLD_DATABASE_URL, rootSecrets: { current: bytes(ROOT), retired: [] } },
+  ],
+  [
+    "a database by the other name of its protocol, on a socket",
+    { ...DATABASE, KEYHOLD_DATABASE_URL: "postgresql://keyhold@%2Frun%2Fpostgresql/keyhold" },
+    {
+      databaseUrl: "postgresql://keyhold@%2Frun%2Fpostgresql/keyhold",
+      rootSecrets: { current: bytes(ROOT), retired: [] },
+    },
+  ],
+  ["a pool", { KEYHOLD_DATABASE_POOL_SIZE: "1000" }, { databasePoolSize: 1000 }],
+  ["a data folder", { KEYHOLD_DATA_DIR: "/var/lib/keyhold" }, { dataDir: "/var/lib/keyhold" }],
+  [
+    "root secrets that were retired",
+    { KEYHOLD_ROOT_SECRET: ROOT, KEYHOLD_ROOT_SECRETS_RETIRED: ` ${OTHER_ROOT} , ${ROOT},` },
+    { rootSecrets: { current: bytes(ROOT), retired: [bytes(OTHER_ROOT), bytes(ROOT)] } },
+  ],
+  [
+    "origins",
+    { KEYHOLD_CORS_ORIGINS: "https://app.example, http://localhost:3000,chrome-extension://abcdef" },
+    { corsOrigins: ["https://app.example", "http://localhost:3000", "chrome-extension://abcdef"] },
+  ],
+  ["silence", { KEYHOLD_LOG_LEVEL: "silent" }, { logLevel: "silent" }],
+];
+
+describe("an environment asks for", () => {
+  test.each(table(GOOD))("%s", (_, environment, expected) => {
+    expect(toConfig(environment)).toEqual({ ...DEFAULTS, ...expected });
+  });
+
+  test("a prefix of secrets", () => {
+    expect(toConfig({ KEYHOLD_SECRET_PREFIX: "acme2" }).secretPrefix).toBe("acme2");
+    expect(DEFAULTS.secretPrefix).toBe("kh");
+  });
+
+  test("the same again: nothing but the argument is read", () => {
+    vi.stubEnv("KEYHOLD_PORT", "1");
+    expect(toConfig({})).toEqual(DEFAULTS);
+    vi.unstubAllEnvs();
+  });
+});
+
+const BAD: readonly (readonly [string, string, Environment])[] = [
+  ...["65536", "-1", "1.5", "0x10", "1e3", "http", "99999999999"].map(
+    (port) => [`port ${port}`, "KEYHOLD_PORT", { KEYHOLD_PORT: port }] as const,
+  ),
+  ...["0", "1001", "ten"].map(
+    (size) => [`a pool of ${size}`, "KEYHOLD_DATABASE_POOL_SIZE", { KEYHOLD_DATABASE_POOL_SIZE: size }] as const,
+  ),
+  ...["0.0.0.0", "::", "10.0.0.1", "keyhold.internal", "127.0.0.1.example", "1270.0.0.1", "::ffff:10.0.0.1"].map(
+    (host) => [`${host} without saying who may call`, "KEYHOLD_AUTH", { KEYHOLD_HOST: host }] as const,
+  ),
+  [
+    "an address beyond loopback, with a choice of nothing",
+    "KEYHOLD_AUTH",
+    { KEYHOLD_HOST: "0.0.0.0", KEYHOLD_AUTH: "," },
+  ],
+  ...["admin", "None", "admin-token oidc", "admin-token,basic"].map(
+    (auth) => [`authentication by ${auth}`, "KEYHOLD_AUTH", { KEYHOLD_AUTH: auth }] as const,
+  ),
+  ["oidc without issuer", "KEYHOLD_AUTH", { KEYHOLD_AUTH: "oidc" }],
+  ["an issuer that is not asked", "KEYHOLD_AUTH", OIDC],
+  ["an issuer that is not asked, beside admin tokens", "KEYHOLD_AUTH", { KEYHOLD_AUTH: "admin-token", ...OIDC }],
+  ["an audience alone", "KEYHOLD_OIDC_ISSUER", { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_AUDIENCE: "keyhold" }],
+  ["an issuer alone", "KEYHOLD_OIDC_AUDIENCE", { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: "https://id.example" }],
+  ...["id.example", "ftp://id.example", "https://id.example?a=b", "https://id.example/#x", "https://"].map(
+    (issuer) =>
+      [
+        `the issuer ${issuer}`,
+        "KEYHOLD_OIDC_ISSUER",
+        { KEYHOLD_AUTH: "oidc", ...OIDC, KEYHOLD_OIDC_ISSUER: issuer },
+      ] as const,
+  ),
+  ["a certificate without its key", "KEYHOLD_TLS_KEY_FILE", { KEYHOLD_TLS_CERT_FILE: "/a.pem" }],
+  ["a key without its certificate", "KEYHOLD_TLS_CERT_FILE", { KEYHOLD_TLS_KEY_FILE: "/b.pem" }],
+  ["a database without a root secret", "KEYHOLD_ROOT_SECRET", { ...DATABASE, KEYHOLD_ROOT_SECRET: undefined }],
+  ...[`mysql://u:${PASSWORD}@db/keyhold`, `u:${PASSWORD}@db/keyhold`, `postgres://u:${PASSWORD}@db:port/keyhold`].map(
+    (url) => [`the database ${url}`, "KEYHOLD_DATABASE_URL", { ...DATABASE, KEYHOLD_DATABASE_URL: url }] as const,
+  ),
+  ["a root secret that is too short", "KEYHOLD_ROOT_SECRET", { KEYHOLD_ROOT_SECRET: ROOT.slice(1) }],
+  ["a root secret that is not random", "KEYHOLD_ROOT_SECRET", { KEYHOLD_ROOT_SECRET: "0123456".repeat(6) }],
+  ["a root secret with a comma", "KEYHOLD_ROOT_SECRET", { KEYHOLD_ROOT_SECRET: `${ROOT},${OTHER_ROOT}` }],
+  [
+    "a retired root secret that is too short",
+    "KEYHOLD_ROOT_SECRETS_RETIRED",
+    { KEYHOLD_ROOT_SECRET: ROOT, KEYHOLD_ROOT_SECRETS_RETIRED: `${ROOT},${OTHER_ROOT.slice(1)}` },
+  ],
+  ["retired root secrets alone", "KEYHOLD_ROOT_SECRETS_RETIRED", { KEYHOLD_ROOT_SECRETS_RETIRED: ROOT }],
+  ...["KH", "1kh", "kh_", "k-h", "a2345678901234567"].map(
+    (prefix) => [`the prefix ${prefix}`, "KEYHOLD_SECRET_PREFIX", { KEYHOLD_SECRET_PREFIX: prefix }] as const,
+  ),
+  ...["*", "null", "app.example", "https://app.example/", "https://App.example", "https://app.example:443"].map(
+    (origin) => [`the origin ${origin}`, "KEYHOLD_CORS_ORIGINS", { KEYHOLD_CORS_ORIGINS: origin }] as const,
+  ),
+  ["a level of the log that there is not", "KEYHOLD_LOG_LEVEL", { KEYHOLD_LOG_LEVEL: "verbose" }],
+];
+
+describe("an environment is refused, by the name of the variable, for", () => {
+  test.each(table(BAD))("%s", (_, variable, environment) => {
+    const error = refusalOf(environment);
+    expect(error).toMatchObject({ code: "INVALID_ARGUMENT", violations: [{ field: variable }] });
+    expect(error.message).toMatch(new RegExp(`^${variable}: `));
+  });
+
+  test("and no message repeats a secret", () => {
+    const secrets = [ROOT, OTHER_ROOT, ROOT.slice(1), OTHER_ROOT.slice(1), PASSWORD];
+    const messages = table(BAD).map(([, , environment]) => refusalOf(environment).message);
+    expect(messages.filter((message) => secrets.some((secret) => message.includes(secret)))).toEqual([]);
+  });
+
+  test("and it says how to choose who may call, and how to make a root secret", () => {
+    expect(refusalOf({ KEYHOLD_HOST: "0.0.0.0" }).message).toMatch(/0\.0\.0\.0: admin-token, oidc, or none/);
+    expect(refusalOf({ ...DATABASE, KEYHOLD_ROOT_SECRET: "" }).message).toContain("openssl rand -base64 32");
+  });
+});
+
+function refusalOf(environment: Environment): KeyholdError {
+  try {
+    toConfig(environment);
+  } catch (error) {
+    if (error instanceof KeyholdError) return error;
+    throw error;
+  }
+  throw new Error(`accepted: ${JSON.stringify(environment)}`);
+}

@@ -1,0 +1,106 @@
+import type { DescField, DescMethodUnary } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { table, UNKNOWN_KEY_ID, useService } from "../support/conformance.ts";
+import type { Answer, Json } from "../support/rest.ts";
+import { REST_ROUTES, RPCS, readConnectError, rpcPath, send, storesNothing } from "../support/wire.ts";
+import { normalPath, restFields, textFields, type WrongValue, wrongValues } from "../support/wrong-values.ts";
+
+const suite = useService();
+storesNothing(suite);
+
+const JSON_TYPE = { "content-type": "application/json" };
+const WITH_BODY = REST_ROUTES.filter(({ httpMethod }) => httpMethod === "POST" || httpMethod === "PATCH");
+const WITH_FIELDS = RPCS.filter(({ input }) => input.fields.length > 0);
+
+function overConnect(rpc: DescMethodUnary, body: string | Uint8Array<ArrayBuffer>): Promise<Answer> {
+  return send(suite.server.url + rpcPath(rpc), "POST", body, JSON_TYPE);
+}
+
+/** Those of the wrong bodies that are not refused by a 400 that names the field, over REST or Connect. */
+async function notRefused(
+  wrong: readonly WrongValue[],
+  ask: (body: string) => Promise<Answer>,
+  read: (answer: Answer) => readonly string[],
+): Promise<Json[]> {
+  expect(wrong.length).toBeGreaterThan(0);
+  const bad: Json[] = [];
+  for (const { field, body } of wrong) {
+    const text = JSON.stringify(body);
+    const answer = await ask(text);
+    const fields = read(answer).map(normalPath);
+    if (answer.status !== 400 || fields.join() !== field) bad.push({ field, text, fields, answer: answer.text });
+  }
+  return bad;
+}
+
+const connectFields = (answer: Answer) => {
+  const { code, reason, fields } = readConnectError(answer);
+  return code === "invalid_argument" && reason === "INVALID_ARGUMENT" ? fields : [];
+};
+
+describe.each(table(WITH_BODY))("$httpMethod of $rpc.name", ({ rpc, httpMethod, path }) => {
+  const ask = (body: string) => send(suite.server.url + path(UNKNOWN_KEY_ID), httpMethod, body, JSON_TYPE);
+
+  test("refuses a wrong type of every field and names it", async () => {
+    expect(await notRefused(wrongValues(rpc.input), ask, restFields)).toEqual([]);
+  });
+
+  test("refuses a lone surrogate in every text", async () => {
+    expect(await notRefused(loneSurrogates(rpc), ask, restFields)).toEqual([]);
+  });
+
+  test("refuses fields that it does not know, and a field under both of its names", async () => {
+    expect(await notRefused(unknownFields(rpc).map(beside(rpc)), ask, restFields)).toEqual([]);
+  });
+});
+
+describe.each(table(WITH_FIELDS))("$name over Connect with JSON", (rpc) => {
+  const ask = (body: string) => overConnect(rpc, body);
+
+  test("refuses a wrong type of every field and names it", async () => {
+    expect(await notRefused(wrongValues(rpc.input), ask, connectFields)).toEqual([]);
+  });
+
+  test("refuses a lone surrogate in every text", async () => {
+    expect(await notRefused(loneSurrogates(rpc), ask, connectFields)).toEqual([]);
+  });
+
+  test("refuses fields that it does not know, and a field under both of its names", async () => {
+    expect(await notRefused(unknownFields(rpc), ask, connectFields)).toEqual([]);
+  });
+});
+
+function loneSurrogates({ input }: DescMethodUnary): WrongValue[] {
+  return ["a\ud800b", "\udc00", "\ud83d"].flatMap((text) => textFields(input, text));
+}
+
+/** Names that are near to known ones or to those of every object, beside what makes the request complete. */
+function unknownFields({ input }: DescMethodUnary): WrongValue[] {
+  const misspelt = input.fields.flatMap(({ name }) => [`${name}s_`, name.toUpperCase(), ` ${name}`, `${name}.a`]);
+  const inherited = ["constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];
+  const unknown = ["unknown", "", "1", "$typeName", "$unknown", ...inherited, ...misspelt];
+  const shown = (name: string) => (/^[\w-]+$/.test(name) ? name : `[${JSON.stringify(name)}]`);
+  return [
+    ...unknown.map((name) => ({ field: shown(name), body: { [name]: "a" } })),
+    ...input.fields.filter(({ name, jsonName }) => name !== jsonName).map(both),
+  ];
+}
+
+/** In a PATCH, a name that is not of the request is looked for in the resource; not so beside one that is. */
+function beside({ input }: DescMethodUnary): (wrong: WrongValue) => WrongValue {
+  const mask = input.fields.some(({ name }) => name === "update_mask") ? { update_mask: "name" } : {};
+  return ({ field, body }) => ({ field, body: { ...mask, ...body } });
+}
+
+function both(field: DescField): WrongValue {
+  const body = { [field.name]: someValue(field), [field.jsonName]: someValue(field) };
+  return { field: field.name, body };
+}
+
+function someValue(field: DescField): Json {
+  if (field.fieldKind === "list") return [];
+  if (field.fieldKind === "map") return {};
+  if (field.scalar !== undefined) return field.scalar === 9 ? "a" : 1;
+  if (field.message?.typeName === "google.protobuf.FieldMask") return "name";
+  return field.enum === undefined ? {} : 1;
+}

@@ -1,0 +1,183 @@
+import { type DescMessage, type DescMethodUnary, fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import fc from "fast-check";
+import { beforeAll, expect, test } from "vitest";
+import { importKey, useService } from "../support/conformance.ts";
+import { issue, type Json } from "../support/rest.ts";
+import { callGrpc, frame, REST_ROUTES, type RestRoute, RPCS, rpcPath, send } from "../support/wire.ts";
+
+const suite = useService();
+
+/** What the service has said that it stored. */
+const stored = new Set<string>();
+const credentials: string[] = [];
+
+beforeAll(async () => {
+  for (let count = 0; count < 3; count++) {
+    const made = await issue(suite.rest);
+    const imported = await importKey(suite.rest);
+    stored.add(made.keyId).add(imported.keyId);
+    credentials.push(made.secret, imported.rawKey);
+  }
+});
+
+/** Keeps account of what an answer of success means; `text` is what was asked for. */
+function note({ name }: DescMethodUnary, answer: Json, text: string): void {
+  if (name === "CreateIssuedApiKey") stored.add(answer.issued_api_key.key_id);
+  if (name === "CreateImportedApiKey") stored.add(answer.key_id);
+  const results: Json[] = name === "BatchCreateImportedApiKeys" ? answer.results : [];
+  for (const { imported_api_key: key } of results) if (key) stored.add(key.key_id);
+  if (name !== "DeleteImportedApiKey") return;
+  for (const keyId of stored) if (text.toLowerCase().includes(keyId)) stored.delete(keyId);
+}
+
+async function expectStored(): Promise<void> {
+  const rows = await suite.sql<{ key_id: string }[]>`SELECT key_id FROM api_keys`;
+  expect(rows.map((row) => row.key_id).sort()).toEqual([...stored].sort());
+  expect((await suite.rest("GET", "/health/ready")).status).toBe(200);
+}
+
+const anyText = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.string(),
+  fc.constantFrom("\0", "\ud800", "__proto__", "*", "1h", "-1s", "true", "null", "KEY_STATUS_ACTIVE", "a".repeat(5000)),
+  fc.constantFrom("TOKEN_ALGORITHM_JWT", "REVOCATION_REASON_SUPERSEDED", "2026-01-01T00:00:00Z", "a_name"),
+);
+const known = fc.nat().map((place) => (place % 2 === 0 ? pick([...stored], place) : pick(credentials, place)));
+
+function pick(texts: readonly string[], place: number): string {
+  return texts[place % texts.length] ?? "";
+}
+
+const scalar = fc.oneof(
+  anyText,
+  known,
+  fc.integer(),
+  fc.double(),
+  fc.boolean(),
+  fc.constant(null),
+  fc.constant(2 ** 40),
+);
+
+/** JSON that has the names of the message's fields, more often than not, and any values. */
+function jsonOf(desc: DescMessage, depth = 3): fc.Arbitrary<unknown> {
+  if (desc.fields.length === 0) return fc.oneof(fc.constant({}), fc.jsonValue());
+  const entries = desc.fields.map(({ name, jsonName, message }) => {
+    const inner = message && depth > 0 ? jsonOf(message, depth - 1) : fc.jsonValue({ maxDepth: 3 });
+    const lists = [fc.array(scalar, { maxLength: 3 }), fc.array(inner, { maxLength: 3 })];
+    const value = fc.oneof(scalar, inner, fc.dictionary(anyText, scalar), ...lists);
+    return fc.tuple(fc.constantFrom(name, name, name, jsonName), value);
+  });
+  const strange = fc.tuple(anyText, scalar);
+  const entry = fc.oneof({ weight: 12, arbitrary: fc.oneof(...entries) }, { weight: 1, arbitrary: strange });
+  const object = fc.array(entry, { maxLength: 6 }).map((all) => Object.fromEntries(all));
+  return fc.oneof({ weight: 9, arbitrary: object }, { weight: 1, arbitrary: fc.jsonValue() });
+}
+
+/** What a good request of the RPC may be. */
+function goodOf(desc: DescMessage): fc.Arbitrary<Json> {
+  const values: Record<string, fc.Arbitrary<unknown>> = {};
+  for (const { name, fieldKind, message } of desc.fields) {
+    if (name === "key_id" || name === "credential") values[name] = known;
+    else if (name === "requests" && message) values[name] = fc.array(goodOf(message), { minLength: 1, maxLength: 3 });
+    else if (fieldKind === "scalar" && ["name", "actor_id", "raw_key"].includes(name)) values[name] = fc.uuid();
+    else if (name === "algorithm") values[name] = fc.constantFrom("TOKEN_ALGORITHM_JWT", "TOKEN_ALGORITHM_MACAROON");
+    else if (name.endsWith("_api_key") && message) values[name] = goodOf(message);
+  }
+  return fc.record(values);
+}
+
+function restCall(route: RestRoute) {
+  const { input } = route.rpc;
+  const queryName = fc.constantFrom(...input.fields.map(({ name }) => name), "unknown");
+  const strangeId = fc.oneof(
+    anyText.map((text) => encodeURIComponent(text.toWellFormed())),
+    fc.webPath(),
+  );
+  return fc.record({
+    route: fc.constant(route),
+    keyId: fc.oneof(known, known, strangeId),
+    query: fc.array(fc.tuple(queryName, anyText), { maxLength: 2 }),
+    body: fc.oneof(jsonOf(input), goodOf(input)),
+  });
+}
+
+test("whatever JSON is sent to a REST path, the answer is no fault, and what it says is what is stored", async () => {
+  let successes = 0;
+  const ask = fc.asyncProperty(fc.oneof(...REST_ROUTES.map(restCall)), async ({ route, keyId, query, body }) => {
+    const { rpc, httpMethod, path } = route;
+    const hasBody = httpMethod === "POST" || httpMethod === "PATCH";
+    const fields = query.map(([name, text]) => `${name}=${encodeURIComponent(text.toWellFormed())}`).join("&");
+    const url = `${suite.server.url}${path(keyId)}${fields === "" ? "" : `?${fields}`}`;
+    const answer = await send(url, httpMethod, hasBody ? JSON.stringify(body) : undefined, {
+      "content-type": "application/json",
+    });
+    expect(answer.status).toBeLessThan(500);
+    if (answer.status >= 400)
+      expect(answer.body.error).toMatchObject({ code: answer.status, message: expect.any(String) });
+    if (answer.status !== 200) return;
+    successes++;
+    note(rpc, answer.body, url);
+  });
+  await fc.assert(ask, { numRuns: 300 });
+  expect(successes).toBeGreaterThan(5);
+  await expectStored();
+});
+
+/** Any bytes, or a good message of which some bytes are others. */
+function binaryCall(rpc: DescMethodUnary) {
+  const good = goodOf(rpc.input).map((json) => toBinary(rpc.input, fromJson(rpc.input, json)));
+  const change = fc.tuple(fc.nat(), fc.nat({ max: 255 }));
+  const mutated = fc.tuple(good, fc.array(change, { maxLength: 3 })).map(([bytes, changes]) => {
+    for (const [place, byte] of changes) if (bytes.length > 0) bytes[place % bytes.length] = byte;
+    return bytes;
+  });
+  return fc.record({ rpc: fc.constant(rpc), bytes: fc.oneof(fc.uint8Array({ maxLength: 200 }), mutated, mutated) });
+}
+
+const anyCall = fc.oneof(...RPCS.map(binaryCall));
+
+function noteBinary(rpc: DescMethodUnary, asked: Uint8Array, answer: Uint8Array): void {
+  const json = toJson(rpc.output, fromBinary(rpc.output, answer), {
+    useProtoFieldName: true,
+    alwaysEmitImplicit: true,
+  });
+  note(rpc, json, Buffer.from(asked).toString("latin1"));
+}
+
+test("whatever bytes are sent to an RPC over Connect, the answer is no fault, and what it says is what is stored", async () => {
+  let successes = 0;
+  const ask = fc.asyncProperty(anyCall, async ({ rpc, bytes }) => {
+    const headers = { "content-type": "application/proto" };
+    const response = await fetch(suite.server.url + rpcPath(rpc), {
+      method: "POST",
+      body: Buffer.from(bytes),
+      headers,
+    });
+    const answer = Buffer.from(await response.arrayBuffer());
+    expect(response.status).toBeLessThan(500);
+    if (!response.ok) return;
+    successes++;
+    noteBinary(rpc, bytes, answer);
+  });
+  await fc.assert(ask, { numRuns: 200 });
+  expect(successes).toBeGreaterThan(5);
+  await expectStored();
+});
+
+const FAULTS: readonly (Code | undefined)[] = [undefined, Code.Unknown, Code.Internal, Code.Unavailable, Code.DataLoss];
+
+test("whatever bytes are sent to an RPC over gRPC, the answer is no fault, and what it says is what is stored", async () => {
+  let successes = 0;
+  const ask = fc.asyncProperty(anyCall, fc.boolean(), async ({ rpc, bytes }, isFramed) => {
+    const sent = isFramed ? frame(bytes) : bytes;
+    const answer = await callGrpc(suite.server.url, rpcPath(rpc), sent);
+    expect(FAULTS).not.toContain(answer.status);
+    if (answer.status !== 0) return;
+    successes++;
+    noteBinary(rpc, bytes, answer.data.subarray(5));
+  });
+  await fc.assert(ask, { numRuns: 150 });
+  expect(successes).toBeGreaterThan(5);
+  await expectStored();
+});

@@ -1,0 +1,289 @@
+import { randomBytes } from "node:crypto";
+import { type DescMethodUnary, fromJson } from "@bufbuild/protobuf";
+import postgres, { type Sql } from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { table } from "../support/conformance.ts";
+import { runKeyhold, type Serving, serve } from "../support/keyhold.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { messageJson, type Protocol } from "../support/protocols/call.ts";
+import { openProtocols } from "../support/protocols/protocols.ts";
+import { type Json, paths } from "../support/rest.ts";
+import { HEADERS, PLACES, requests, rpc, type Stock } from "../support/secret-places.ts";
+import { Secrets } from "../support/secrets.ts";
+import { callGrpc, frame, RPCS, rpcPath, send, talk } from "../support/wire.ts";
+
+/** What no log, no answer but the first and no table may have; and what a caller had stored, which a log may not have either. */
+const secrets = new Secrets();
+const storedByWill = new Secrets();
+/** Everything that was answered, but for the secrets that an answer is there to show. */
+const answers: string[] = [];
+
+let database: TestDatabase;
+let sql: Sql;
+/** One server that asks for admin tokens, and one that lets everyone in. */
+let guarded: Serving;
+let open: Serving;
+const clients = new Map<Serving, Protocol[]>();
+let adminToken: string;
+
+const WANTED = ["gRPC", "gRPC-Web", "Connect in JSON", "REST"];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  const environment = {
+    KEYHOLD_DATABASE_URL: database.url,
+    KEYHOLD_ROOT_SECRET: secrets.add(randomBytes(32).toString("base64"), "the root secret"),
+    KEYHOLD_ROOT_SECRETS_RETIRED: secrets.add(randomBytes(32).toString("base64"), "a retired root secret"),
+    KEYHOLD_LOG_LEVEL: "trace",
+  };
+  secrets.add(new URL(database.url).password, "the password of the database");
+  const { stdout } = await runKeyhold(["admin", "token", "create", "--name", "test"], environment);
+  adminToken = secrets.add(stdout.trim(), "an admin token");
+  const servers = ["admin-token", "none"].map((auth) => serve({ ...environment, KEYHOLD_AUTH: auth }));
+  [guarded, open] = (await Promise.all(servers)) as [Serving, Serving];
+  for (const server of [guarded, open]) {
+    const protocols = openProtocols({ url: server.url, address: new URL(server.url).host });
+    clients.set(
+      server,
+      protocols.filter(({ name }) => WANTED.includes(name)),
+    );
+    for (const protocol of protocols) if (!WANTED.includes(protocol.name)) protocol.close();
+  }
+});
+
+afterAll(async () => {
+  for (const protocol of [...clients.values()].flat()) protocol.close();
+  await sql.end();
+  await database.drop();
+});
+
+const rawKey = () => secrets.add(`raw_${randomBytes(30).toString("base64url")}`, "a raw key");
+
+/** Calls an RPC, keeps the answer to be searched, and answers it as JSON; undefined for an error. */
+async function call(
+  protocol: Protocol,
+  method: DescMethodUnary,
+  request: Json,
+  headers: Record<string, string> = {},
+): Promise<Json> {
+  const reply = await protocol.call(method, fromJson(method.input, request), headers);
+  const body = reply.ok ? messageJson(method.output, reply.message) : undefined;
+  const shown = reply.ok ? [body.secret, body.token?.token].filter((secret) => typeof secret === "string") : [];
+  for (const secret of shown) secrets.add(secret, `what ${method.name} showed`);
+  const told = reply.ok ? body : { ...reply, headers: undefined };
+  answers.push(Secrets.without(JSON.stringify([told, [...reply.headers]]), shown));
+  return body;
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+async function makeStock(protocol: Protocol): Promise<Stock> {
+  const admin = bearer(adminToken);
+  const key = { name: "a key", actor_id: "actor_1", scopes: ["read"] };
+  const raw = rawKey();
+  const issued = await call(protocol, rpc("CreateIssuedApiKey"), key, admin);
+  const imported = await call(protocol, rpc("CreateImportedApiKey"), { ...key, raw_key: raw }, admin);
+  const derive = (credential: string, algorithm: string) =>
+    call(protocol, rpc("DeriveToken"), { credential, algorithm: `TOKEN_ALGORITHM_${algorithm}` }, admin);
+  const jwt = (await derive(issued.secret, "JWT")).token.token;
+  const macaroon = (await derive(raw, "MACAROON")).token.token;
+  return { issued, imported, rawKey: raw, jwt, macaroon };
+}
+
+const stocks: Stock[] = [];
+const protocolsOf = (server: Serving) => clients.get(server) ?? [];
+
+test("every RPC is called over every protocol, with good requests and bad", async () => {
+  expect(protocolsOf(guarded).map(({ name }) => name)).toEqual(WANTED);
+  for (const protocol of protocolsOf(guarded)) {
+    const stock = await makeStock(protocol);
+    stocks.push(stock);
+    const called = requests(stock, rawKey());
+    expect(new Set(called.map(([method]) => method))).toEqual(new Set(RPCS));
+    for (const [method, request] of called) await call(protocol, method, request, bearer(adminToken));
+  }
+});
+
+test("every RPC is called by callers whose credential is bad", async () => {
+  for (const protocol of protocolsOf(guarded).filter(({ name }) => name === "gRPC" || name === "REST")) {
+    const stock = await makeStock(protocol);
+    const mistyped = secrets.add(`${adminToken.slice(0, -6)}aaaaaa`, "a mistyped admin token");
+    const tokens = [mistyped, stock.issued.secret, stock.rawKey, stock.jwt, stock.macaroon].map(
+      (token) => `Bearer ${token}`,
+    );
+    const basic = Buffer.from(`admin:${adminToken}`).toString("base64");
+    const bad = [
+      ...tokens,
+      adminToken,
+      `Basic ${basic}`,
+      `Bearer ${adminToken}, Bearer ${mistyped}`,
+      `Token ${adminToken}`,
+    ];
+    const refused = new Map(requests(stock, rawKey()).filter(([{ name }]) => name !== "SelfRevokeApiKey"));
+    for (const authorization of bad) {
+      await Promise.all([...refused].map(([method, request]) => call(protocol, method, request, { authorization })));
+    }
+  }
+});
+
+/** A secret of ours, one of others and a token. */
+function misplaced(): string[] {
+  const stock = stockOf(0);
+  return [adminToken, stock.rawKey, stock.jwt];
+}
+
+/** Keeps an answer to be searched. */
+function keep(...parts: unknown[]): void {
+  answers.push(parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join("\n"));
+}
+
+async function ask(
+  url: string,
+  method: string,
+  body: string | undefined,
+  headers: Record<string, string>,
+): Promise<number> {
+  const answer = await send(url, method, body, headers);
+  keep(answer.text, [...answer.headers]);
+  return answer.status;
+}
+
+describe.each(table(PLACES))("a secret in the place of %s", (_, method, path, body) => {
+  test("is told by no answer, over Connect neither", async () => {
+    for (const secret of misplaced()) {
+      const headers = { ...bearer(adminToken), "content-type": "application/json" };
+      const status = await ask(guarded.url + path(secret), method, body?.(secret), headers);
+      expect([200, 400, 404, 405]).toContain(status);
+      if (body === null) continue;
+      expect(await ask(guarded.url + rpcPath(rpc("DeriveToken")), "POST", body(secret), headers)).toBe(400);
+    }
+  });
+});
+
+test.each(table(HEADERS))("a secret in the header %s is not told", async (name) => {
+  // What is no longer than an identifier of a request is taken for one, and is for the log.
+  for (const secret of misplaced().filter(({ length }) => name !== "x-request-id" || length > 64)) {
+    const headers = { "content-type": "application/json", [name]: secret };
+    await ask(guarded.url + paths.issued, "POST", '{"name":"a","actor_id":"a"}', headers);
+    await ask(open.url + rpcPath(rpc("VerifyApiKey")), "POST", '{"credential":"a"}', headers);
+    const grpcHeaders = name === "content-type" ? {} : { [name]: secret };
+    keep(await callGrpc(open.url, rpcPath(rpc("VerifyApiKey")), frame(Buffer.from("0a0161", "hex")), grpcHeaders));
+  }
+});
+
+test("secrets in requests that are no HTTP, or no gRPC, are not told", async () => {
+  for (const secret of misplaced()) {
+    const address = new URL(guarded.url).host;
+    keep(await talk(address, `GET /${secret} HTTP/9.9\r\nAuthorization: Bearer ${secret}\r\n\r\n`));
+    keep(await talk(address, `GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\nno header\r\n\r\n`));
+    keep(await talk(address, `${secret}\r\n\r\n`));
+    keep(await talk(address, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${secret}`));
+    const headers = `Host: a\r\nContent-Type: application/json\r\nAuthorization: Bearer ${adminToken}\r\nTransfer-Encoding: chunked`;
+    keep(await talk(address, `POST ${paths.keys}:verify HTTP/1.1\r\n${headers}\r\n\r\n${secret}\r\n`));
+    for (const path of [`/${secret}`, `/${secret}/${secret}`, `/keyhold.v2alpha1.ApiKeysService/${secret}`]) {
+      keep(await callGrpc(guarded.url, path, frame(Buffer.from(secret))));
+    }
+    keep(await callGrpc(open.url, rpcPath(rpc("VerifyApiKey")), Buffer.from(secret)));
+    keep(await callGrpc(open.url, rpcPath(rpc("VerifyApiKey")), frame(Buffer.from(secret))));
+    for (const protocol of protocolsOf(guarded).filter(({ name }) => name !== "REST")) {
+      await call(protocol, Health.method.check, { service: secret });
+    }
+  }
+});
+
+test("what a caller has stored in the place of a name is not logged", async () => {
+  const secret = storedByWill.add(`raw_${randomBytes(30).toString("base64url")}`, "a secret for a name");
+  const body = { name: secret, actor_id: secret, scopes: [secret], metadata: { [secret]: secret }, request_id: secret };
+  const answer = await send(open.url + paths.issued, "POST", JSON.stringify(body), {
+    "content-type": "application/json",
+  });
+  expect(answer.status).toBe(200);
+  secrets.add(answer.body.secret, "the secret of a key with a secret name");
+  await send(`${open.url}${paths.issued}?filter=name%3D${secret}`, "GET", undefined);
+});
+
+/** What is wrong with the database, and how to end it. */
+const FAILURES = [
+  [
+    "has lost its table",
+    "ALTER TABLE api_keys RENAME TO api_keys_away",
+    "ALTER TABLE api_keys_away RENAME TO api_keys",
+  ],
+  [
+    "takes no row",
+    "ALTER TABLE api_keys ADD CONSTRAINT nothing CHECK (name = 'nothing') NOT VALID",
+    "ALTER TABLE api_keys DROP CONSTRAINT nothing",
+  ],
+] as const;
+
+test.each(table(FAILURES))("every RPC is called while the database %s", async (_, breakIt, mendIt) => {
+  await sql.unsafe(breakIt);
+  const callers = [...protocolsOf(open), ...protocolsOf(guarded).filter(({ name }) => name === "REST")];
+  for (const [index, protocol] of callers.entries()) {
+    const headers = protocolsOf(open).includes(protocol) ? {} : bearer(adminToken);
+    const all = requests(stockOf(index), rawKey());
+    await Promise.all(all.map(([method, request]) => call(protocol, method, request, headers)));
+  }
+  await sql.unsafe(mendIt);
+});
+
+test("an RPC of each kind is called while the database knows another password", async () => {
+  await sql`ALTER ROLE CURRENT_USER PASSWORD 'another'`;
+  await sql`
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()`;
+  const [protocol] = protocolsOf(open);
+  const once = new Map(requests(stockOf(0), rawKey()));
+  for (const name of ["CreateIssuedApiKey", "VerifyApiKey", "DeriveToken", "ListImportedApiKeys"]) {
+    if (protocol !== undefined) await call(protocol, rpc(name), once.get(rpc(name)));
+  }
+  await ask(`${open.url}/health/ready`, "GET", undefined, {});
+  await sql.unsafe(`ALTER ROLE CURRENT_USER PASSWORD '${new URL(database.url).password}'`);
+});
+
+function stockOf(index: number): Stock {
+  const stock = stocks[index % WANTED.length];
+  if (stock === undefined) throw new Error("nothing was made");
+  return stock;
+}
+
+test("no table has a secret", async () => {
+  const tables = await sql`SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`;
+  expect(tables.map(({ name }) => name).sort()).toEqual(["api_keys", "schema_migrations", "signing_keys"]);
+  for (const { name } of tables) {
+    const rows = await sql`SELECT t::text AS text FROM ${sql(name)} AS t`;
+    expect(rows.length).toBeGreaterThan(0);
+    expect(secrets.foundIn(rows.map(({ text }) => text).join("\n"))).toEqual([]);
+  }
+});
+
+test("no answer has a secret but the one that is there to show it", () => {
+  expect(answers.length).toBeGreaterThan(500);
+  expect(secrets.foundIn(answers.join("\n"))).toEqual([]);
+});
+
+test("no log has a secret", async () => {
+  for (const server of [guarded, open]) server.kill("SIGTERM");
+  const ended = await Promise.all([guarded.ended, open.ended]);
+  const log = ended.map(({ stdout, stderr }) => stdout + stderr).join("\n");
+  for (const { parent, name } of RPCS) expect(log).toContain(`"rpc":"${parent.typeName}/${name}"`);
+  expect(log.split("\n").filter((line) => line.includes('"level":50')).length).toBeGreaterThan(100);
+  expect(secrets.size).toBeGreaterThan(50);
+  expect(secrets.foundIn(log)).toEqual([]);
+  expect(storedByWill.foundIn(log)).toEqual([]);
+});
+
+const CODINGS: readonly (readonly [coding: string, write: (secret: string) => string])[] = [
+  ["text", (secret) => `a ${secret} b`],
+  ["half of it", (secret) => secret.slice(secret.length / 2)],
+  ["a URL", (secret) => encodeURIComponent(secret)],
+  ["JSON of a Buffer", (secret) => JSON.stringify({ err: { raw: Buffer.from(`a ${secret}`) } })],
+  ["hexadecimal", (secret) => `\\x${Buffer.from(secret).toString("hex")}`],
+  ["base64", (secret) => Buffer.from(`admin:${secret}`).toString("base64")],
+  ["base64url in something longer", (secret) => Buffer.from(`{"a":"${secret}"}`).toString("base64url")],
+];
+
+test.each(table(CODINGS))("the search finds a secret as %s", (_, write) => {
+  expect(secrets.foundIn(write(adminToken))).not.toEqual([]);
+});

@@ -1,0 +1,163 @@
+import { createLocalJWKSet, jwtVerify } from "jose";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { derive, useService } from "../support/conformance.ts";
+import { runKeyhold } from "../support/keyhold.ts";
+import { issue, paths, type RestClient, restClient, verify } from "../support/rest.ts";
+import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
+import { announceChange, kidOf, publishedKids, rotateUnder, untilPublished } from "../support/signing-keys.ts";
+
+/** The servers look again by themselves every 30 s: what happens within this time is by the word of the database. */
+const AT_ONCE = 10_000;
+
+const suite = useService();
+const { rest } = suite;
+
+/** Another server on the same database. */
+let secondServer: TestServer | undefined;
+const second: RestClient = (...request) => restClient({ url: secondServer?.url ?? "" })(...request);
+beforeAll(async () => {
+  secondServer = await startTestServer({ KEYHOLD_DATABASE_URL: suite.server.databaseUrl });
+});
+afterAll(() => secondServer?.close());
+
+let secret: string;
+/** The key that signs when a test begins: a new one, the only one, and published by both servers. */
+let first: string;
+beforeEach(async () => {
+  ({ secret } = await issue(rest, { scopes: ["read"] }));
+  first = await rotateUnder(suite.sql);
+  await suite.sql`DELETE FROM signing_keys WHERE retire_time IS NOT NULL`;
+  await announceChange(suite.sql);
+  await Promise.all([rest, second].map((client) => untilPublished(client, [first])));
+});
+
+const newJwt = async (client: RestClient = rest): Promise<string> => (await derive(client, secret)).token;
+
+describe("a rotation of the signing key", () => {
+  test("is followed by every running server, without a restart", AT_ONCE, async () => {
+    const before = await newJwt();
+    const kid = await rotateUnder(suite.sql);
+    for (const client of [rest, second]) {
+      await untilPublished(client, [kid, first]);
+      expect(kidOf(await newJwt(client))).toBe(kid);
+      expect(await verify(client, before)).toMatchObject({ is_valid: true, credential_type: "CREDENTIAL_TYPE_JWT" });
+    }
+  });
+
+  test("by the command is followed too, and the command says the new kid", async () => {
+    await newJwt();
+    const environment = {
+      KEYHOLD_DATABASE_URL: suite.server.databaseUrl,
+      KEYHOLD_ROOT_SECRET: ROOT_SECRET,
+      KEYHOLD_DATABASE_POOL_SIZE: "1",
+    };
+    const { code, stdout, stderr } = await runKeyhold(["signing-keys", "rotate"], environment);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    await untilPublished(rest, [stdout.trim(), first]);
+    const { stdout: listed } = await runKeyhold(["signing-keys", "list"], environment);
+    expect(listed.split("\n").map((line) => line.split(" ")[0])).toEqual([stdout.trim(), first, ""]);
+  });
+
+  test("leaves other libraries able to verify old tokens and new ones", async () => {
+    const before = await newJwt();
+    const kid = await rotateUnder(suite.sql);
+    await untilPublished(rest, [kid, first]);
+    const keys = createLocalJWKSet((await rest("GET", paths.jwks)).body);
+    for (const token of [before, await newJwt()]) {
+      const { payload } = await jwtVerify(token, keys, { issuer: "keyhold", algorithms: ["EdDSA"] });
+      expect(payload).toMatchObject({ sub: "actor_1", scope: "read" });
+    }
+  });
+
+  test("drops a key that has signed nothing", async () => {
+    const kid = await rotateUnder(suite.sql);
+    await untilPublished(rest, [kid]);
+  });
+
+  test("twice leaves all keys whose tokens live, the newest first", async () => {
+    const tokens = [await newJwt()];
+    const kids = [first];
+    for (let round = 0; round < 2; round++) {
+      kids.unshift(await rotateUnder(suite.sql));
+      await untilPublished(rest, kids);
+      tokens.push(await newJwt());
+    }
+    for (const token of tokens) expect(await verify(second, token)).toMatchObject({ is_valid: true });
+    expect(new Set(tokens.map(kidOf))).toEqual(new Set(kids));
+  });
+});
+
+describe("a retired key", () => {
+  test("leaves the JWKS when the last token that it signed has expired", async () => {
+    const before = await newJwt();
+    const kid = await rotateUnder(suite.sql);
+    await untilPublished(rest, [kid, first]);
+    const { count } = await suite.sql`
+      UPDATE signing_keys SET tokens_expire_time = now() - interval '1 second' WHERE kid = ${first}`;
+    expect(count).toBe(1);
+    await announceChange(suite.sql);
+    for (const client of [rest, second]) {
+      await untilPublished(client, [kid]);
+      const verdict = await verify(client, before);
+      expect(verdict).toMatchObject({ is_valid: false, error_code: "VERIFICATION_ERROR_SIGNATURE_INVALID" });
+    }
+  });
+
+  test("stays as long as the longest of its tokens", async () => {
+    const { expire_time } = await derive(rest, secret, { ttl: "90d" });
+    await derive(second, secret, { ttl: "1h" });
+    await rotateUnder(suite.sql);
+    const [row] = await suite.sql`SELECT tokens_expire_time FROM signing_keys WHERE kid = ${first}`;
+    expect(row?.tokens_expire_time.getTime()).toBeGreaterThanOrEqual(Date.parse(expire_time));
+  });
+});
+
+describe("when the word of a rotation is lost", () => {
+  let informed: TestServer;
+  let kid: string;
+  beforeEach(async () => {
+    kid = await rotateUnder(suite.sql, { quietly: true });
+    informed = await startTestServer({ KEYHOLD_DATABASE_URL: suite.server.databaseUrl });
+    expect(await publishedKids(rest)).toEqual([first]);
+    return () => informed.close();
+  });
+
+  test("a server that missed it verifies a token of the new key at once", async () => {
+    const token = await newJwt(restClient(informed));
+    expect(kidOf(token)).toBe(kid);
+    expect(await verify(rest, token)).toMatchObject({ is_valid: true });
+    expect(await publishedKids(rest)).toEqual([kid]);
+  });
+
+  test("a server that missed it may sign with the old key, and those that did not verify its tokens at once", async () => {
+    expect(await publishedKids(restClient(informed))).toEqual([kid]);
+    const token = await newJwt(rest);
+    expect(kidOf(token)).toBe(first);
+    expect(await verify(restClient(informed), token)).toMatchObject({ is_valid: true });
+    expect(await publishedKids(restClient(informed))).toEqual([kid, first]);
+  });
+});
+
+describe("the ETag of the JWKS", () => {
+  const get = (client: RestClient, known?: string) =>
+    client("GET", paths.jwks, undefined, known === undefined ? {} : { "if-none-match": known });
+
+  test("is the same on every server, and 304 answers whoever has it", async () => {
+    const [etag, other] = (await Promise.all([get(rest), get(second)])).map(({ headers }) => headers.get("etag") ?? "");
+    expect(etag).toMatch(/^"[\w-]{43}"$/);
+    expect(other).toBe(etag);
+    const { status, text, headers } = await get(second, etag);
+    expect({ status, text, etag: headers.get("etag") }).toEqual({ status: 304, text: "", etag });
+    expect(headers.get("cache-control")).toBe("public, max-age=300");
+  });
+
+  test("is another after a rotation, so that nobody keeps the old document", async () => {
+    const before = (await get(rest)).headers.get("etag") ?? "";
+    const kid = await rotateUnder(suite.sql);
+    await untilPublished(rest, [kid]);
+    const { status, body, headers } = await get(rest, before);
+    expect(status).toBe(200);
+    expect(headers.get("etag")).not.toBe(before);
+    expect(body.keys[0].kid).toBe(kid);
+  });
+});

@@ -1,0 +1,61 @@
+import type { SigningKeyStore } from "../../src/signing/store.ts";
+import type { NewSigningKey, SigningKeyRecord } from "../../src/token/signing-key.ts";
+
+type Operation = keyof SigningKeyStore;
+
+/** A store of signing keys that a test may hold up, and in which it sees who asked for what. */
+export class MemoryStore implements SigningKeyStore {
+  records: SigningKeyRecord[] = [];
+  /** The operations that were asked for, oldest first. */
+  readonly calls: Operation[] = [];
+  readonly #held = new Map<Operation, Promise<void>>();
+
+  /** The next call of this operation does what it does, and then waits to answer. */
+  hold(operation: Operation): { release(): void; fail(error: Error): void } {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#held.set(operation, promise);
+    return { release: resolve, fail: reject };
+  }
+
+  count(operation: Operation): number {
+    return this.calls.filter((one) => one === operation).length;
+  }
+
+  list(): Promise<SigningKeyRecord[]> {
+    return this.#run("list", () => this.records);
+  }
+
+  addFirst(key: NewSigningKey, now: Date): Promise<void> {
+    return this.#run("addFirst", () => {
+      if (this.records.every(({ retireTime }) => retireTime !== null)) this.#add(key, now);
+    });
+  }
+
+  replaceActive(key: NewSigningKey, now: Date): Promise<void> {
+    return this.#run("replaceActive", () => {
+      this.records = this.records.map((record) => ({ ...record, retireTime: record.retireTime ?? now }));
+      this.#add(key, now);
+    });
+  }
+
+  extendTokens(kid: string, until: Date): Promise<void> {
+    return this.#run("extendTokens", () => {
+      this.records = this.records.map((record) =>
+        record.kid === kid && (record.tokensExpireTime ?? 0) < until ? { ...record, tokensExpireTime: until } : record,
+      );
+    });
+  }
+
+  #add(key: NewSigningKey, createTime: Date): void {
+    this.records = [...this.records, { ...key, createTime, retireTime: null, tokensExpireTime: null }];
+  }
+
+  async #run<T>(operation: Operation, work: () => T): Promise<T> {
+    this.calls.push(operation);
+    const held = this.#held.get(operation);
+    this.#held.delete(operation);
+    const result = work();
+    await held;
+    return result;
+  }
+}

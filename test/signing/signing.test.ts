@@ -1,0 +1,244 @@
+import { describe, expect, test } from "vitest";
+import { systemRandom } from "../../src/lib/random.ts";
+import { deriveKeyRing, type KeyRing } from "../../src/lib/server-keys.ts";
+import { createSigning, rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+/** Noon, so that an hour more is the same day. */
+const NOON = Date.UTC(2026, 0, 15, 12);
+
+const roots = [1, 2].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer];
+const ringOf = (current: Uint8Array, ...retired: Uint8Array[]): KeyRing =>
+  deriveKeyRing({ current, retired }, "signing-key-wrap");
+const ring = ringOf(roots[0]);
+
+/** A store, a clock that the test turns, and nodes on them. */
+function setUp() {
+  const store = new MemoryStore();
+  const clock = { time: NOON, now: () => clock.time };
+  const context = (more: Partial<SigningContext> = {}): SigningContext => ({
+    store,
+    ring,
+    clock,
+    random: systemRandom,
+    ...more,
+  });
+  return { store, clock, context, start: (more: Partial<SigningContext> = {}) => createSigning(context(more)) };
+}
+
+/** Whether a promise has been settled once all that could go on has gone on. */
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  const pending = Symbol();
+  await new Promise(setImmediate);
+  return (await Promise.race([promise.catch(() => undefined), Promise.resolve(pending)])) === pending;
+}
+
+describe("the first signing key of all", () => {
+  test("is made at the first start, and never again", async () => {
+    const { store, start } = setUp();
+    const first = await start();
+    const second = await start();
+    expect(store.count("addFirst")).toBe(1);
+    expect(second.jwks()).toEqual(first.jwks());
+    expect(first.jwks().keys).toHaveLength(1);
+  });
+
+  test("is one, however many nodes start at once", async () => {
+    const { store, start } = setUp();
+    const nodes = await Promise.all(Array.from({ length: 10 }, () => start()));
+    expect(store.records).toHaveLength(1);
+    expect(new Set(nodes.map((node) => JSON.stringify(node.jwks()))).size).toBe(1);
+  });
+});
+
+describe("a public key", () => {
+  test("that the node has costs no look at the store", async () => {
+    const { store, start } = setUp();
+    const node = await start();
+    const [kid = ""] = store.records.map((record) => record.kid);
+    const before = store.count("list");
+    expect(await node.publicKey(kid)).toBeDefined();
+    expect(store.count("list")).toBe(before);
+  });
+
+  test("that was made elsewhere is found at once", async () => {
+    const { context, start } = setUp();
+    const node = await start();
+    const kid = await rotateSigningKey(context());
+    expect((await node.publicKey(kid))?.asymmetricKeyType).toBe("ed25519");
+  });
+
+  test("that is nowhere is undefined after one look", async () => {
+    const { store, start } = setUp();
+    const node = await start();
+    const before = store.count("list");
+    expect(await node.publicKey("of nobody")).toBeUndefined();
+    expect(store.count("list")).toBe(before + 1);
+  });
+
+  test("asked for by many at once costs two looks at the most", async () => {
+    const { store, start } = setUp();
+    const node = await start();
+    const before = store.count("list");
+    const held = store.hold("list");
+    const answers = Promise.all(Array.from({ length: 100 }, (_, index) => node.publicKey(`of nobody ${index}`)));
+    await new Promise(setImmediate);
+    held.release();
+    expect(new Set(await answers)).toEqual(new Set([undefined]));
+    expect(store.count("list")).toBeLessThanOrEqual(before + 2);
+  });
+
+  test("made after a look had begun is found by another: what that look saw is too old", async () => {
+    const { store, context, start } = setUp();
+    const node = await start();
+    const held = store.hold("list");
+    const reloading = node.reload();
+    const kid = await rotateSigningKey(context());
+    const found = node.publicKey(kid);
+    expect(await isPending(found)).toBe(true);
+    held.release();
+    expect(await found).toBeDefined();
+    await reloading;
+  });
+
+  test("is found though the look before it failed", async () => {
+    const { store, context, start } = setUp();
+    const node = await start();
+    const held = store.hold("list");
+    const reloading = node.reload();
+    const kid = await rotateSigningKey(context());
+    const found = node.publicKey(kid);
+    held.fail(new Error("no database"));
+    await expect(reloading).rejects.toThrow("no database");
+    expect(await found).toBeDefined();
+  });
+});
+
+describe("the key to sign with", () => {
+  test("is handed out when the store knows how long its tokens may live, and not before", async () => {
+    const { store, start } = setUp();
+    const node = await start();
+    const held = store.hold("extendTokens");
+    const signer = node.signer(NOON + HOUR);
+    expect(await isPending(signer)).toBe(true);
+    held.release();
+    await signer;
+    expect(store.records[0]?.tokensExpireTime?.getTime()).toBeGreaterThanOrEqual(NOON + HOUR);
+  });
+
+  test("is not handed out when the store could not be told", async () => {
+    const { store, start } = setUp();
+    const node = await start();
+    const held = store.hold("extendTokens");
+    const signer = node.signer(NOON + HOUR);
+    held.fail(new Error("no database"));
+    await expect(signer).rejects.toThrow("no database");
+    await node.signer(NOON + HOUR);
+    expect(store.count("extendTokens")).toBe(2);
+  });
+
+  test("costs a write a day at the most, not one a token", async () => {
+    const { store, clock, start } = setUp();
+    const node = await start();
+    for (let minute = 0; minute < 3 * 24 * 60; minute += 10) {
+      clock.time = NOON + minute * MINUTE;
+      await node.signer(clock.time + HOUR);
+      expect(store.records[0]?.tokensExpireTime?.getTime()).toBeGreaterThanOrEqual(clock.time + HOUR);
+    }
+    expect(store.count("extendTokens")).toBeGreaterThan(1);
+    expect(store.count("extendTokens")).toBeLessThanOrEqual(3);
+  });
+
+  test("costs a write again for a token that lives longer", async () => {
+    const { store, start } = setUp();
+    const node = await start();
+    for (const ttl of [HOUR, 30 * DAY, HOUR, 29 * DAY, 3650 * DAY]) await node.signer(NOON + ttl);
+    expect(store.count("extendTokens")).toBe(3);
+    expect(store.records[0]?.tokensExpireTime?.getTime()).toBeGreaterThanOrEqual(NOON + 3650 * DAY);
+  });
+
+  test("is the new one after a rotation that the node was told of", async () => {
+    const { context, start } = setUp();
+    const node = await start();
+    const kid = await rotateSigningKey(context());
+    expect((await node.signer(NOON + HOUR)).kid).not.toBe(kid);
+    await node.reload();
+    expect((await node.signer(NOON + HOUR)).kid).toBe(kid);
+  });
+
+  test("may be the old one while the node was not told, and its tokens are good everywhere", async () => {
+    const { context, start } = setUp();
+    const [node, other] = [await start(), await start()];
+    await rotateSigningKey(context());
+    await other.reload();
+    const { kid } = await node.signer(NOON + HOUR);
+    expect(other.jwks().keys.map((key) => key.kid)).not.toContain(kid);
+    expect(await other.publicKey(kid)).toBeDefined();
+    expect(other.jwks().keys.map((key) => key.kid)).toContain(kid);
+  });
+});
+
+describe("the JWKS", () => {
+  test("holds a retired key until its last token has expired, and the newest key first", async () => {
+    const { clock, context, start } = setUp();
+    const node = await start();
+    const old = await node.signer(NOON + HOUR);
+    clock.time += MINUTE;
+    const kid = await rotateSigningKey(context());
+    await node.reload();
+    expect(node.jwks().keys.map((key) => key.kid)).toEqual([kid, old.kid]);
+    clock.time = NOON + HOUR;
+    expect(node.jwks().keys.map((key) => key.kid)).toEqual([kid, old.kid]);
+    clock.time = NOON + 3 * DAY;
+    expect(node.jwks().keys.map((key) => key.kid)).toEqual([kid]);
+  });
+
+  test("drops at once a retired key that signed nothing", async () => {
+    const { context, start } = setUp();
+    const node = await start();
+    const kid = await rotateSigningKey(context());
+    await node.reload();
+    expect(node.jwks().keys.map((key) => key.kid)).toEqual([kid]);
+  });
+});
+
+describe("under another root secret", () => {
+  test("a node does not start, and says what to do", async () => {
+    const { start } = setUp();
+    await start();
+    const failure = start({ ring: ringOf(roots[1]) });
+    await expect(failure).rejects.toThrow(/no root secret given, current or retired, .* `keyhold signing-keys rotate`/);
+  });
+
+  test("a node starts when the old root secret is a retired one", async () => {
+    const { start } = setUp();
+    const before = await start();
+    const after = await start({ ring: ringOf(roots[1], roots[0]) });
+    expect(after.jwks()).toEqual(before.jwks());
+  });
+
+  test("a node that runs goes on with the keys it has", async () => {
+    const { context, start } = setUp();
+    const node = await start();
+    const { kid } = await node.signer(NOON + HOUR);
+    await rotateSigningKey(context({ ring: ringOf(roots[1]) }));
+    await expect(node.reload()).rejects.toThrow(/cannot be unwrapped/);
+    expect((await node.signer(NOON + HOUR)).kid).toBe(kid);
+    expect(await node.publicKey(kid)).toBeDefined();
+  });
+
+  test("a retired key is left out, which is told once", async () => {
+    const { context, start } = setUp();
+    const { kid } = await (await start()).signer(NOON + HOUR);
+    const current = await rotateSigningKey(context({ ring: ringOf(roots[1]) }));
+    const told: string[] = [];
+    const node = await start({ ring: ringOf(roots[1]), onUnusable: (unusable) => told.push(unusable) });
+    await node.reload();
+    expect(await node.publicKey(kid)).toBeUndefined();
+    expect(node.jwks().keys.map((key) => key.kid)).toEqual([current]);
+    expect(told).toEqual([kid]);
+  });
+});
