@@ -1,4 +1,4 @@
-import { parse as uuidBytes, stringify as uuidText } from "uuid";
+import { stringify as uuidText } from "uuid";
 import { equalBytes } from "../lib/bytes.ts";
 import type { Random } from "../lib/random.ts";
 import type { KeyRing, ServerKey } from "../lib/server-keys.ts";
@@ -31,7 +31,7 @@ export type ParsedSecret =
 
 /** A new secret for a key, with 256 random bits of its own. Throws `TypeError` if `keyId` is no UUID. */
 export function issueSecret({ prefix, keyId, random, tagKeys }: IssueSecretInput): string {
-  const tagged = Buffer.concat([uuidBytes(keyId), random.bytes(RANDOM_SIZE)], TAGGED_SIZE);
+  const tagged = Buffer.concat([keyIdBytes(keyId), random.bytes(RANDOM_SIZE)], TAGGED_SIZE);
   return formatSecret({ prefix, payload: Buffer.concat([tagged, secretTag(tagKeys.current, prefix, tagged)]) });
 }
 
@@ -46,6 +46,13 @@ export function parseSecret(text: string, tagKeys: KeyRing): ParsedSecret {
     return { ok: false, reason: "SIGNATURE_INVALID", message: "the secret was not issued by this service" };
   }
   return { ok: true, prefix: format.prefix, keyId: uuidText(format.payload.subarray(0, KEY_ID_SIZE)) };
+}
+
+/** Of any version and variant: that there is no such key is for others to say. */
+function keyIdBytes(keyId: string): Uint8Array {
+  const bytes = Buffer.from(keyId.replaceAll("-", ""), "hex");
+  if (bytes.length !== KEY_ID_SIZE) throw new TypeError("a key id has 16 bytes");
+  return bytes;
 }
 
 function isTagged({ prefix, payload }: SecretFormat, tagKeys: KeyRing): boolean {

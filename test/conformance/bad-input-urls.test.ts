@@ -56,6 +56,17 @@ const IDS: readonly (readonly [what: string, id: string, refused: "id" | Expecte
   ["an overlong slash", "%C0%AF", malformed],
 ];
 
+/** In the form of a key_id, of any version and variant (RFC 9562 §4), and of no key. */
+const UNKNOWN = [
+  UNKNOWN_KEY_ID,
+  UNKNOWN_KEY_ID.toUpperCase(),
+  "00000000-0000-0000-0000-000000000000",
+  "ffffffff-ffff-ffff-ffff-ffffffffffff",
+  "0198b2a4-7d3e-fc52-a1f0-5c9a3b7e2d10",
+  "0198b2a4-7d3e-7c52-e1f0-5c9a3b7e2d10",
+  "0198b2a4-7d3e-0c52-01f0-5c9a3b7e2d10",
+];
+
 const WITH_ID = REST_ROUTES.filter(({ path }) => path("x") !== path("y"));
 
 describe.each(table(WITH_ID))("$httpMethod of $rpc.name", ({ rpc, httpMethod, path }) => {
@@ -80,12 +91,7 @@ describe.each(table(WITH_ID))("$httpMethod of $rpc.name", ({ rpc, httpMethod, pa
     const body = field === undefined ? "{}" : '{"name":"a"}';
     const type = { "content-type": "application/json" };
     const hasBody = httpMethod === "POST" || httpMethod === "PATCH";
-    for (const id of [
-      UNKNOWN_KEY_ID,
-      UNKNOWN_KEY_ID.toUpperCase(),
-      "00000000-0000-0000-0000-000000000000",
-      "ffffffff-ffff-ffff-ffff-ffffffffffff",
-    ]) {
+    for (const id of table(UNKNOWN)) {
       const answer = await send(suite.server.url + path(id), httpMethod, hasBody ? body : undefined, type);
       expect([id, answer.status, answer.body.error.status]).toEqual([id, 404, "NOT_FOUND"]);
     }

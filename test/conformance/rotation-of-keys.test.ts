@@ -34,7 +34,7 @@ beforeEach(async () => {
 const newJwt = async (client: RestClient = rest): Promise<string> => (await derive(client, secret)).token;
 
 describe("a rotation of the signing key", () => {
-  test("is followed by every running server, without a restart", AT_ONCE, async () => {
+  test("is followed by every running server, without a restart", { timeout: AT_ONCE }, async () => {
     const before = await newJwt();
     const kid = await rotateUnder(suite.sql);
     for (const client of [rest, second]) {

@@ -42,7 +42,14 @@ async function makeEverything(): Promise<Made> {
     "a macaroon": (await derive(rest, rawKey, { algorithm: "TOKEN_ALGORITHM_MACAROON" })).token,
   };
   const page = await rest("GET", `${paths.issued}?page_size=1`);
-  return { credentials, issueRequest, issuedKeyId: keyId, importRequest, importedKeyId, pageToken: page.body.next_page_token };
+  return {
+    credentials,
+    issueRequest,
+    issuedKeyId: keyId,
+    importRequest,
+    importedKeyId,
+    pageToken: page.body.next_page_token,
+  };
 }
 
 const page = (token: string): Promise<Answer> =>
@@ -137,7 +144,10 @@ describe("the root secret is rotated:", () => {
   test("with the new one alone, the key that signed under the old one is published no more, and the log says so once", async () => {
     expect(await publishedKids(rest)).toEqual([newKid]);
     await verify(rest, ofOld.credentials["a JWT"] ?? "");
-    const lines = suite.server.log().split("\n").filter((line) => line.includes("does not unwrap"));
+    const lines = suite.server
+      .log()
+      .split("\n")
+      .filter((line) => line.includes("does not unwrap"));
     expect(lines).toEqual([expect.stringContaining(oldKid)]);
   });
 
