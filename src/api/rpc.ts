@@ -20,12 +20,18 @@ export interface CallLog {
 }
 
 /**
- * A unary RPC as the transports see it: authorization, validation and the implementation behind one function. `invoke`
- * rejects with a `ConnectError` alone, whose code and details every transport writes in its own form.
+ * A unary RPC as the transports see it: authorization, validation and the implementation behind two functions, which reject
+ * with a `ConnectError` alone, whose code and details every transport writes in its own form.
  */
 export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   readonly method: DescMethodUnary<I, O>;
   /** Largest request body in bytes. */
   readonly maxRequestBytes: number;
+  /**
+   * Says whether the caller may make this call. To be asked before the request is read: reading one may take 16 MiB, which is
+   * not for everyone to ask for.
+   */
+  admit(call: Call): Promise<void>;
+  /** Answers the request of a call; one that was not admitted yet must pass here. */
   invoke(request: MessageShape<I>, call: Call): Promise<MessageShape<O>>;
 }

@@ -32,3 +32,12 @@ export class ConnectCall implements Call {
     return this.#context.signal;
   }
 }
+
+const callKey = createContextKey<ConnectCall | undefined>(undefined);
+
+/** The call of a context: the same one whoever asks. */
+export function callOf(context: HandlerContext): ConnectCall {
+  const call = context.values.get(callKey) ?? new ConnectCall(context);
+  context.values.set(callKey, call);
+  return call;
+}

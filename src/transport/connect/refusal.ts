@@ -8,7 +8,7 @@ import { refusalBody } from "../rest/error-response.ts";
 import { BODY, isJsonObject, parseJson } from "../rest/json-text.ts";
 import { Refusal, type RefusalReason } from "../rest/refusal.ts";
 import { readJson } from "../rest/request-decoder.ts";
-import { ConnectCall } from "./call.ts";
+import { callOf } from "./call.ts";
 
 /**
  * Requests that Connect refuses by itself, before there is a call: its errors quote what the caller sent, which may be a
@@ -29,7 +29,7 @@ export function watchReading(context: HandlerContext): void {
     if (!(reason instanceof ConnectError) || context.values.get(calledKey)) return;
     if (reason.details.length === 0) rewrite(reason);
     const { parent, name } = context.method;
-    new ConnectCall(context).log.add({ rpc: `${parent.typeName}/${name}`, code: Code[reason.code] });
+    callOf(context).log.add({ rpc: `${parent.typeName}/${name}`, code: Code[reason.code] });
   };
   context.signal.addEventListener("abort", onAbort, { once: true });
 }

@@ -1,10 +1,10 @@
 import type { DescMethodServerStreaming, DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
-import { type ConnectRouter, createContextValues, type MethodImpl } from "@connectrpc/connect";
+import { type ConnectRouter, createContextValues, type HandlerContext, type MethodImpl } from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import type { FastifyInstance } from "fastify";
 import type { Rpc } from "../../api/rpc.ts";
 import { RECURSION_LIMIT } from "../rest/request-decoder.ts";
-import { ConnectCall, requestKey } from "./call.ts";
+import { callOf, requestKey } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
 import { withCare } from "./handler.ts";
 import { calledKey, strictJson, watchReading, withErrorBody } from "./refusal.ts";
@@ -48,10 +48,14 @@ function addRpcs(router: ConnectRouter, rpcs: readonly Rpc[], streams: readonly 
   for (const rpc of rpcs) {
     const serve: MethodImpl<DescMethodUnary> = (request: MessageShape<typeof rpc.method.input>, context) => {
       context.values.set(calledKey, true);
-      const call = new ConnectCall(context);
+      const call = callOf(context);
       return untilDeadline(rpc.invoke(request, call), context, call.log);
     };
+    const requestGate = (context: HandlerContext) => {
+      watchReading(context);
+      return rpc.admit(callOf(context));
+    };
     const jsonOptions = strictJson(rpc.method.input, JSON_OPTIONS);
-    router.rpc(rpc.method, serve, { readMaxBytes: rpc.maxRequestBytes, jsonOptions });
+    router.rpc(rpc.method, serve, { readMaxBytes: rpc.maxRequestBytes, jsonOptions, requestGate });
   }
 }

@@ -83,10 +83,21 @@ function serve(router: PathRouter<Route>) {
     const call = new RestCall(request, reply);
     const { path, query } = splitUrl(request.raw.url ?? "");
     const { route, segments } = findRoute(router, request.method, path);
+    await admit(route.rpc, call, request);
     const body = await readJsonBody(request.raw, route.body, route.rpc.maxRequestBytes);
     const response = await route.rpc.invoke(route.decode({ segments, query, body }), call);
     return sendJson(request, reply, route.encode(response));
   };
+}
+
+/** The body of a request that is refused still flows, and is dropped: the connection is to take the next one. */
+async function admit(rpc: Rpc, call: RestCall, { raw }: FastifyRequest): Promise<void> {
+  try {
+    await rpc.admit(call);
+  } catch (error) {
+    raw.resume();
+    throw error;
+  }
 }
 
 function findRoute(router: PathRouter<Route>, method: string, path: string) {

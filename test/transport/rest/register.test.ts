@@ -19,7 +19,12 @@ beforeAll(async () => {
   registry = await compileLibrary();
 });
 
-const rpcOf = (method: DescMethodUnary): Rpc => ({ method, maxRequestBytes: 1, invoke: async (request) => request });
+const rpcOf = (method: DescMethodUnary): Rpc => ({
+  method,
+  maxRequestBytes: 1,
+  admit: async () => {},
+  invoke: async (request) => request,
+});
 
 const broken = [
   ["WithoutPattern", "an HTTP rule without a pattern"],
@@ -70,7 +75,7 @@ test("REST lives beside Connect, gRPC, CORS and plain routes", async () => {
   fastify.get("/health/alive", async () => ({ status: "ok" }));
   fastify.setNotFoundHandler(notFoundHandler);
   registerRest(fastify, [
-    { method: getJwks, maxRequestBytes: 1, invoke: async () => jwks },
+    { method: getJwks, maxRequestBytes: 1, admit: async () => {}, invoke: async () => jwks },
     ...methodsOf(registry).map(rpcOf),
   ]);
   await fastify.register(fastifyConnectPlugin, {

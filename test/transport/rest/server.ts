@@ -49,6 +49,7 @@ export async function serve(methods: readonly DescMethodUnary[], registry?: Regi
     return {
       method,
       maxRequestBytes: MAX_REQUEST_BYTES,
+      admit: async () => {},
       async invoke(request, call) {
         invoked.push({ rpc: method.name, request });
         return (
