@@ -7,9 +7,10 @@ import { systemRandom } from "./lib/random.ts";
 import { deriveKeyRing, type RootSecrets } from "./lib/server-keys.ts";
 import { connect } from "./postgres/connect.ts";
 import { type EmbeddedOptions, startEmbeddedPostgres } from "./postgres/embedded/embedded.ts";
-import { query } from "./postgres/errors.ts";
+import { databaseError } from "./postgres/errors.ts";
 import { createKeyStore } from "./postgres/key-store.ts";
 import { migrate, readMigrations } from "./postgres/migrate.ts";
+import { type Database, Pool } from "./postgres/pool.ts";
 import { createSigningKeyStore } from "./postgres/signing-key-store.ts";
 import { loadRootSecrets } from "./root-secret-file.ts";
 import type { SigningContext } from "./signing/signing.ts";
@@ -24,7 +25,9 @@ const LIST_CONNECTIONS = 2;
 
 /** What the server and the commands stand on: an open database with its schema, and the server keys. */
 export interface Foundation {
-  readonly sql: Sql;
+  readonly database: Database;
+  /** Listens to notifications of the database, and does nothing else. */
+  readonly listener: Sql;
   /** Migrations that were applied now. */
   readonly migrated: readonly string[];
   readonly rings: Rings;
@@ -42,12 +45,12 @@ export async function openFoundation(
   embedded: Pick<EmbeddedOptions, "log" | "ifRunning">,
 ): Promise<Foundation> {
   const rings = deriveRings(config.rootSecrets ?? (await loadRootSecrets(config.dataDir)));
-  const database = await openDatabase(config, embedded);
+  const opened = await openDatabase(config, embedded);
   try {
-    const migrated = await bringUpToDate(database.url);
-    return { ...database, migrated, ...assemble(config, database, rings) };
+    const migrated = await bringUpToDate(opened.url);
+    return { ...opened, migrated, ...assemble(config, opened, rings) };
   } catch (error) {
-    await database.close();
+    await opened.close();
     throw error;
   }
 }
@@ -57,7 +60,9 @@ async function bringUpToDate(url: string): Promise<string[]> {
   const migrations = await readMigrations();
   const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
   try {
-    return await query(() => migrate(sql, migrations), null);
+    return await migrate(sql, migrations);
+  } catch (error) {
+    throw databaseError(error);
   } finally {
     await sql.end({ timeout: 5 });
   }
@@ -67,19 +72,15 @@ async function openDatabase(config: Config, embedded: Pick<EmbeddedOptions, "log
   const server =
     config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, ...embedded }) : null;
   const url = server?.url ?? config.databaseUrl ?? "";
-  const maxConnections = config.databasePoolSize;
-  const sql = connect({ url, maxConnections, statementTimeout: STATEMENT_TIMEOUT, prepare: true });
-  const unprepared = connect({
-    url,
-    maxConnections: LIST_CONNECTIONS,
-    statementTimeout: STATEMENT_TIMEOUT,
-    prepare: false,
-  });
+  const options = { url, statementTimeout: STATEMENT_TIMEOUT };
+  const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare: true });
+  const unprepared = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
+  const listener = connect({ ...options, maxConnections: 1, prepare: false });
   const close = async () => {
-    await Promise.all([sql.end({ timeout: 5 }), unprepared.end({ timeout: 5 })]);
+    await Promise.all([database.close(), unprepared.close(), listener.end({ timeout: 5 })]);
     await server?.stop();
   };
-  return { url, sql, unprepared, close };
+  return { url, database, unprepared, listener, close };
 }
 
 function deriveRings(roots: RootSecrets) {
@@ -93,17 +94,22 @@ function deriveRings(roots: RootSecrets) {
   };
 }
 
-function assemble({ secretPrefix }: Config, { sql, unprepared }: { sql: Sql; unprepared: Sql }, rings: Rings) {
+interface Databases {
+  readonly database: Database;
+  readonly unprepared: Database;
+}
+
+function assemble({ secretPrefix }: Config, { database, unprepared }: Databases, rings: Rings) {
   const [clock, random] = [systemClock, systemRandom];
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
-    store: createKeyStore(sql, unprepared),
+    store: createKeyStore(database, unprepared),
     clock,
     random,
     secretPrefix,
     rings,
     looksLikeOurs: (rawKey) => looksLikeOurs(rawKey, shapes),
   };
-  const signing: SigningContext = { store: createSigningKeyStore(sql), ring: rings.signingKeyWrap, clock, random };
+  const signing: SigningContext = { store: createSigningKeyStore(database), ring: rings.signingKeyWrap, clock, random };
   return { rings, shapes, keys, signing };
 }

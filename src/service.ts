@@ -48,7 +48,7 @@ async function serve(config: Config, foundation: Foundation, logger: FastifyBase
   const onUnusable = (kid: string) =>
     logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
   const signing = await createSigning({ ...foundation.signing, onUnusable });
-  const lastUsed = createLastUsed(createTouchKeys(foundation.sql), foundation.keys.clock);
+  const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
   const api = createApi(config, foundation, signing, lastUsed, logger);
   const fastify = await createServer({
     implementations: implement(api),
@@ -80,7 +80,7 @@ async function serve(config: Config, foundation: Foundation, logger: FastifyBase
 
 function createApi(
   config: Config,
-  { sql, keys, rings, shapes }: Foundation,
+  { database, keys, rings, shapes }: Foundation,
   signing: Signing,
   lastUsed: LastUsed,
   logger: FastifyBaseLogger,
@@ -88,7 +88,7 @@ function createApi(
   const { clock, random } = keys;
   const { issuer } = config;
   const context: VerifyContext = {
-    findKeys: createFindKeys(sql),
+    findKeys: createFindKeys(database),
     clock,
     shapes,
     issuer,
@@ -119,11 +119,13 @@ function configuredGuard(config: Config, { keys, shapes }: Foundation, api: ApiC
   return createGuard({ authenticators, allowUnauthenticated: open.length === 0 || open.includes("none") });
 }
 
-async function checkReadiness({ sql }: Foundation, signing: Signing): Promise<Checks> {
-  const answer = sql`SELECT 1`.then(
-    () => true,
-    () => false,
-  );
+async function checkReadiness({ database }: Foundation, signing: Signing): Promise<Checks> {
+  const answer = database
+    .run((sql) => sql`SELECT 1`)
+    .then(
+      () => true,
+      () => false,
+    );
   const late = new Promise<boolean>((resolve) => setTimeout(resolve, READINESS_TIMEOUT, false).unref());
   return { database: await Promise.race([answer, late]), signing_keys: signing.jwks().keys.length > 0 };
 }
@@ -135,7 +137,7 @@ async function readCertificate({ certFile, keyFile }: NonNullable<Config["tls"]>
 
 /** Signing keys are read again when the database says so, and now and then in case it could not. */
 async function startBackgroundWork(
-  { sql }: Foundation,
+  { listener }: Foundation,
   signing: Signing,
   lastUsed: LastUsed,
   logger: FastifyBaseLogger,
@@ -144,11 +146,10 @@ async function startBackgroundWork(
     void work().catch((err) => logger.warn({ err }, what));
   const reload = logged("signing keys could not be read again", signing.reload);
   const flush = logged("last used times could not be written", lastUsed.flush);
-  const subscription = await sql.listen(SIGNING_KEYS_CHANNEL, reload, reload);
+  await listener.listen(SIGNING_KEYS_CHANNEL, reload, reload);
   const timers = [setInterval(reload, SIGNING_KEYS_INTERVAL), setInterval(flush, LAST_USED_INTERVAL)];
   return async () => {
     for (const timer of timers) clearInterval(timer);
-    await subscription.unlisten().catch(() => undefined);
     await lastUsed.flush().catch((err) => logger.warn({ err }, "last used times could not be written"));
   };
 }

@@ -1,5 +1,7 @@
+import type { Socket } from "node:net";
 import postgres, { type Sql } from "postgres";
 import { ARRAY_TYPES } from "./array-types.ts";
+import { openClientSocket } from "./embedded/client-socket.ts";
 import { socketOptions } from "./embedded/socket.ts";
 
 export interface DatabaseOptions {
@@ -18,10 +20,23 @@ const CONNECT_TIMEOUT = 10;
 /** Seconds between two attempts to connect. The driver's own wait grows to 20 s, and whoever asks meanwhile waits with it. */
 const RECONNECT_DELAY = 0.05;
 
-/** A pool of connections; it connects when first used. Notices of the database are not for the log. */
+/** What the driver tells of the server when it asks for a socket: several hosts stand in one URL, separated by commas. */
+interface Server {
+  readonly host: readonly string[];
+  readonly port: readonly number[];
+}
+
+/** Any of the hosts, as the driver would in turn. `host` and `port` are for the driver: TLS checks the name by them. */
+function openTcp(server: Server): Socket {
+  const place = Math.floor(Math.random() * server.host.length);
+  const [host = "", port = 5432] = [server.host[place], server.port[place]];
+  return Object.assign(openClientSocket({ host, port }), { host, port });
+}
+
+/** A client of the driver, which connects when first used. Notices of the database are not for the log. */
 export function connect({ url, maxConnections, statementTimeout, prepare }: DatabaseOptions): Sql {
   return postgres(url, {
-    ...socketOptions(url),
+    ...{ socket: openTcp, ...socketOptions(url) },
     max: maxConnections,
     prepare,
     connect_timeout: CONNECT_TIMEOUT,

@@ -1,15 +1,15 @@
 import type { Sql } from "postgres";
 import type { FindKeys } from "../verify/reader.ts";
 import { byteArray, hex } from "./bytes.ts";
-import { query } from "./errors.ts";
+import type { Database } from "./pool.ts";
 import { STORED_KEY_COLUMNS, type StoredKeyRow, toStoredKey } from "./rows.ts";
 
 /** Finds keys for verification: any number of look-ups by one statement. */
-export function createFindKeys(sql: Sql): FindKeys {
+export function createFindKeys(database: Database): FindKeys {
   return async (lookups) => {
     const ids = lookups.flatMap((lookup) => lookup.keyId ?? []);
     const digests = lookups.flatMap((lookup) => lookup.digests.map(hex));
-    const rows = await query(() => findRows(sql, ids, digests));
+    const rows = await database.run((sql) => findRows(sql, ids, digests));
     const byId = new Map(rows.map((row) => [row.key_id, row]));
     const byDigest = new Map(rows.flatMap((row) => (row.kind === "imported" ? [[hex(row.digest), row] as const] : [])));
     return lookups.map(({ keyId, digests }) => {

@@ -2,24 +2,27 @@ import type { Fragment, Sql } from "postgres";
 import { type Authority, RESERVED_SCOPE_PREFIX } from "../keys/authority.ts";
 import type { KeyChanges, KeyName, KeyStore, ListQuery, Revocation, Rotation } from "../keys/store.ts";
 import type { StoredKey } from "../record/key.ts";
-import { query } from "./errors.ts";
 import { compileFilter } from "./filter.ts";
 import { insertKeys } from "./insert.ts";
+import type { Database } from "./pool.ts";
 import { KEY_COLUMNS, type KeyRow, STORED_KEY_COLUMNS, type StoredKeyRow, toApiKey, toStoredKey } from "./rows.ts";
 
 /**
  * Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins. Lists go
  * through `unprepared`: every filter is a statement of another shape, and a connection would keep them all.
  */
-export function createKeyStore(sql: Sql, unprepared: Sql): KeyStore {
+export function createKeyStore(database: Database, unprepared: Database): KeyStore {
   return {
-    insert: (keys) => query(() => insertKeys(sql, keys)),
-    get: (name) => query(() => getKey(sql, name)),
-    list: (list, now) => query(async () => (await listKeys(unprepared, list, now)).map(toApiKey)),
-    update: (name, changes, authority, now) => query(() => first(updateKey(sql, name, changes, authority, now))),
-    rotate: (name, rotation, authority, now) => query(() => first(rotateKey(sql, name, rotation, authority, now))),
-    revoke: (name, revocation, authority, now) => query(() => first(revokeKey(sql, name, revocation, authority, now))),
-    delete: (name, authority) => query(() => deleteKey(sql, name, authority)),
+    insert: (keys) => database.run((sql) => insertKeys(sql, keys)),
+    get: (name) => database.run((sql) => getKey(sql, name)),
+    list: (list, now) => unprepared.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey)),
+    update: (name, changes, authority, now) =>
+      database.run((sql) => first(updateKey(sql, name, changes, authority, now))),
+    rotate: (name, rotation, authority, now) =>
+      database.run((sql) => first(rotateKey(sql, name, rotation, authority, now))),
+    revoke: (name, revocation, authority, now) =>
+      database.run((sql) => first(revokeKey(sql, name, revocation, authority, now))),
+    delete: (name, authority) => database.run((sql) => deleteKey(sql, name, authority)),
   };
 }
 

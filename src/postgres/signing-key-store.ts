@@ -1,7 +1,7 @@
 import type { JSONValue, Sql } from "postgres";
 import type { SigningKeyStore } from "../signing/store.ts";
 import type { NewSigningKey, PublicSigningJwk, SigningKeyRecord } from "../token/signing-key.ts";
-import { query } from "./errors.ts";
+import type { Database } from "./pool.ts";
 
 interface SigningKeyRow {
   kid: string;
@@ -17,14 +17,14 @@ interface SigningKeyRow {
 export const SIGNING_KEYS_CHANNEL = "keyhold_signing_keys";
 
 /** Signing keys in PostgreSQL. */
-export function createSigningKeyStore(sql: Sql): SigningKeyStore {
+export function createSigningKeyStore(database: Database): SigningKeyStore {
   return {
-    list: () => query(async () => (await sql<SigningKeyRow[]>`SELECT * FROM signing_keys`).map(toRecord)),
+    list: () => database.run(async (sql) => (await sql<SigningKeyRow[]>`SELECT * FROM signing_keys`).map(toRecord)),
     addFirst: async (key, now) => {
-      await query(() => sql`INSERT INTO signing_keys ${sql(toRow(sql, key, now))} ON CONFLICT DO NOTHING`);
+      await database.run((sql) => sql`INSERT INTO signing_keys ${sql(toRow(sql, key, now))} ON CONFLICT DO NOTHING`);
     },
     replaceActive: (key, now) =>
-      query(() =>
+      database.run((sql) =>
         sql.begin(async (transaction) => {
           await transaction`UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL`;
           await transaction`INSERT INTO signing_keys ${transaction(toRow(sql, key, now))}`;
@@ -33,8 +33,8 @@ export function createSigningKeyStore(sql: Sql): SigningKeyStore {
         }),
       ),
     extendTokens: async (kid, until) => {
-      await query(
-        () => sql`
+      await database.run(
+        (sql) => sql`
           UPDATE signing_keys SET tokens_expire_time = greatest(tokens_expire_time, ${until}) WHERE kid = ${kid}`,
       );
     },

@@ -1,12 +1,11 @@
-import type { Sql } from "postgres";
 import type { TouchKeys } from "../verify/last-used.ts";
-import { query } from "./errors.ts";
+import type { Database } from "./pool.ts";
 
 /** Writes `last_used_time`, forward only. */
-export function createTouchKeys(sql: Sql): TouchKeys {
+export function createTouchKeys(database: Database): TouchKeys {
   return async (keyIds, minute) => {
-    await query(
-      () => sql`
+    await database.run(
+      (sql) => sql`
         UPDATE api_keys SET last_used_time = ${minute}
         WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute})`,
     );

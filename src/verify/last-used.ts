@@ -17,12 +17,14 @@ const MAX_NOTED = 100_000;
 
 export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
   let noted = new Map<string, number>();
-  /** Keys written already, by the minute: a burst of one key makes one write. */
+  /** Keys written in this minute already: a burst of one key makes one write. */
   let written = new Map<string, number>();
+  const thisMinute = () => Math.floor(clock.now() / MINUTE);
   return {
     note: (keyId) => {
-      const minute = Math.floor(clock.now() / MINUTE);
-      if (written.get(keyId) === minute || noted.size >= MAX_NOTED) return;
+      const minute = thisMinute();
+      const known = noted.get(keyId) ?? written.get(keyId);
+      if ((known !== undefined && known >= minute) || noted.size >= MAX_NOTED) return;
       noted.set(keyId, minute);
     },
     flush: async () => {
@@ -30,7 +32,8 @@ export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
       noted = new Map();
       try {
         for (const [minute, keyIds] of byMinute(batch)) await touch(keyIds, new Date(minute * MINUTE));
-        written = batch;
+        const minute = thisMinute();
+        written = new Map([...written, ...batch].filter(([, last]) => last >= minute));
       } catch (error) {
         for (const [keyId, minute] of batch) if (!noted.has(keyId)) noted.set(keyId, minute);
         throw error;

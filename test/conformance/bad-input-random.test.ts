@@ -152,7 +152,7 @@ test("whatever JSON is sent to a REST path, the answer is no fault, and what it 
     note(rpc, answer.body, url);
   });
   await fc.assert(ask, { numRuns: 600 });
-  expect(successes).toBeGreaterThan(20);
+  expect(successes).toBeGreaterThan(5);
   await expectStored();
 });
 
@@ -193,7 +193,7 @@ test("whatever bytes are sent to an RPC over Connect, the answer is no fault, an
     noteBinary(rpc, bytes, answer);
   });
   await fc.assert(ask, { numRuns: 400 });
-  expect(successes).toBeGreaterThan(20);
+  expect(successes).toBeGreaterThan(5);
   await expectStored();
 });
 
@@ -210,6 +210,6 @@ test("whatever bytes are sent to an RPC over gRPC, the answer is no fault, and w
     noteBinary(rpc, bytes, answer.data.subarray(5));
   });
   await fc.assert(ask, { numRuns: 300 });
-  expect(successes).toBeGreaterThan(20);
+  expect(successes).toBeGreaterThan(5);
   await expectStored();
 });

@@ -12,8 +12,8 @@ export interface PostgresProxy {
   connections(): number;
   /** Ends every connection. */
   cut(how: Cut): void;
-  /** Ends every connection whose client sends this text, from now on, before the server has it; null: none. */
-  cutAt(text: string | null, how?: Cut): void;
+  /** Ends the connection at this place, if there is one. */
+  cutOne(how: Cut, place: number): void;
   /** Stops listening and ends every connection: whoever connects is refused, until `up`. */
   down(): Promise<void>;
   up(): Promise<void>;
@@ -26,17 +26,13 @@ export interface PostgresProxy {
 export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
   const target = new URL(databaseUrl);
   const pairs = new Set<readonly [Socket, Socket]>();
-  let trap: { readonly text: string; readonly how: Cut } | null = null;
   let frozen = false;
 
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
     const pair = [client, upstream] as const;
     pairs.add(pair);
-    client.on("data", (chunk) => {
-      if (trap !== null && chunk.includes(trap.text)) end(pair, trap.how);
-      else upstream.write(chunk);
-    });
+    client.pipe(upstream, { end: false });
     upstream.pipe(client);
     if (frozen) upstream.pause();
     for (const socket of pair) {
@@ -67,8 +63,9 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     cut: (how) => {
       for (const pair of pairs) end(pair, how);
     },
-    cutAt: (text, how = "rst") => {
-      trap = text === null ? null : { text, how };
+    cutOne: (how, place) => {
+      const pair = [...pairs][place];
+      if (pair !== undefined) end(pair, how);
     },
     down,
     up: async () => {

@@ -12,13 +12,14 @@ import { ROOT_SECRET } from "./server.ts";
 export function rotateUnder(sql: Sql, { root = ROOT_SECRET, quietly = false } = {}): Promise<string> {
   const ring = deriveKeyRing({ current: parseRootSecret(root), retired: [] }, "signing-key-wrap");
   const context = { ring, clock: systemClock, random: systemRandom };
-  if (!quietly) return rotateSigningKey({ ...context, store: createSigningKeyStore(sql) });
+  if (!quietly)
+    return rotateSigningKey({ ...context, store: createSigningKeyStore({ run: async (work) => work(sql) }) });
   return rotateQuietly(sql, context);
 }
 
 /** Without NOTIFY, as if no connection that listens were left. */
 async function rotateQuietly(sql: Sql, context: Omit<SigningContext, "store">): Promise<string> {
-  const store = createSigningKeyStore(sql);
+  const store = createSigningKeyStore({ run: async (work) => work(sql) });
   return sql.begin(async (transaction) => {
     const replaceActive: typeof store.replaceActive = async (key, now) => {
       await transaction`UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL`;

@@ -62,7 +62,7 @@ class Tally {
 
 type Change = "create" | "import" | "batch" | "update" | "rotate" | "grace" | "revoke" | "delete";
 
-const CHANGES: readonly Change[] = [
+export const CHANGES: readonly Change[] = [
   "create",
   "import",
   "batch",

@@ -78,5 +78,5 @@ export function socketOptions(url: string): SocketOptions {
   const host = decodeURIComponent(new URL(url).hostname);
   if (!host.startsWith("/")) return {};
   const path = socketPath(host);
-  return { path, socket: () => openClientSocket(path) };
+  return { path, socket: () => openClientSocket({ path }) };
 }

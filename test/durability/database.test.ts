@@ -1,0 +1,198 @@
+import { type AddressInfo, createServer } from "node:net";
+import postgres, { type Sql } from "postgres";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { importKey, newRawKey, table } from "../support/conformance.ts";
+import { eventually, runKeyhold, serve } from "../support/keyhold.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
+import { outcome } from "../support/races.ts";
+import { type Answer, issue, paths, type RestClient, restClient, verify } from "../support/rest.ts";
+import { seededBy } from "../support/seeded.ts";
+import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
+
+const seeded = seededBy("KEYHOLD_FAULT_SEED");
+
+let database: TestDatabase;
+let proxy: PostgresProxy;
+let server: TestServer;
+let rest: RestClient;
+let sql: Sql;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  proxy = await startPostgresProxy(database.url);
+  const url = new URL(proxy.url);
+  url.searchParams.set("statement_timeout", "1000");
+  server = await startTestServer({ KEYHOLD_DATABASE_URL: url.href });
+  rest = restClient(server);
+  sql = postgres(database.url, { max: 2, onnotice: () => {} });
+});
+
+afterAll(async () => {
+  await sql.end({ timeout: 0 });
+  await server.close();
+  await proxy.close();
+  await database.drop();
+});
+
+function expectUnavailable({ status, headers, body }: Answer): void {
+  expect(body).toMatchObject({
+    error: { code: 503, status: "UNAVAILABLE", details: [{ reason: "DATABASE_UNAVAILABLE", domain: "keyhold" }] },
+  });
+  expect(status).toBe(503);
+  expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+}
+
+async function untilReady(): Promise<void> {
+  await eventually(async () => (await rest("GET", "/health/ready")).status === 200);
+}
+
+const someone = { name: "a key", actor_id: "actor_1" };
+
+/** Every call that needs the database. */
+const CALLS = table<
+  readonly [string, (issued: { keyId: string; secret: string }, importedId: string) => Parameters<RestClient>]
+>([
+  ["create an issued key", () => ["POST", paths.issued, someone]],
+  ["get an issued key", ({ keyId }) => ["GET", `${paths.issued}/${keyId}`]],
+  ["list issued keys", () => ["GET", paths.issued]],
+  ["update an issued key", ({ keyId }) => ["PATCH", `${paths.issued}/${keyId}`, { name: "changed" }]],
+  ["rotate", ({ keyId }) => ["POST", `${paths.issued}/${keyId}:rotate`, {}]],
+  ["import", () => ["POST", paths.imported, { ...someone, raw_key: newRawKey() }]],
+  [
+    "import a batch",
+    () => ["POST", `${paths.imported}:batchCreate`, { requests: [{ ...someone, raw_key: newRawKey() }] }],
+  ],
+  ["get an imported key", (_, id) => ["GET", `${paths.imported}/${id}`]],
+  ["list imported keys", () => ["GET", paths.imported]],
+  ["update an imported key", (_, id) => ["PATCH", `${paths.imported}/${id}`, { name: "changed" }]],
+  ["delete", (_, id) => ["DELETE", `${paths.imported}/${id}`]],
+  [
+    "derive",
+    ({ secret }) => ["POST", `${paths.keys}:derive`, { credential: secret, algorithm: "TOKEN_ALGORITHM_JWT" }],
+  ],
+  ["verify", ({ secret }) => ["POST", `${paths.keys}:verify`, { credential: secret }]],
+  ["verify a batch", ({ secret }) => ["POST", `${paths.keys}:batchVerify`, { requests: [{ credential: secret }] }]],
+  ["revoke", ({ keyId }) => ["POST", `${paths.keys}/${keyId}:revoke`, {}]],
+  ["self-revoke", ({ secret }) => ["POST", paths.selfRevoke, { credential: secret }]],
+]);
+
+test("without a database every call that needs it answers 503 at once, and all work again when it is back", async () => {
+  const issued = await issue(rest);
+  const { keyId: importedId } = await importKey(rest);
+  await proxy.down();
+  const began = performance.now();
+  for (let round = 0; round < 3; round++) {
+    const answers = await Promise.all(CALLS.map(([, request]) => rest(...request(issued, importedId))));
+    answers.forEach(expectUnavailable);
+  }
+  expect(performance.now() - began).toBeLessThan(10_000);
+  expect(await rest("GET", "/health/ready")).toMatchObject({
+    status: 503,
+    body: { status: "unavailable", checks: { database: "unavailable" } },
+  });
+  expect((await rest("GET", "/health/alive")).status).toBe(200);
+  expect((await rest("GET", paths.jwks)).status).toBe(200);
+  expect(await verify(rest, `${issued.secret.slice(0, -1)}!`)).toMatchObject({ is_valid: false });
+  await proxy.up();
+  await untilReady();
+  expect(await verify(rest, issued.secret)).toMatchObject({ is_valid: true });
+  const answers = [];
+  for (const [, request] of CALLS)
+    answers.push(await rest(...request(await issue(rest), (await importKey(rest)).keyId)));
+  expect(answers.map(({ status }) => status)).toEqual(CALLS.map(() => 200));
+});
+
+test("connections that are cut under load cost 503 and nothing else, and all is well afterwards", async () => {
+  const { secret } = await issue(rest);
+  const outcomes = new Set<string>();
+  const over = new AbortController();
+  const callers = Array.from({ length: 8 }, async () => {
+    while (!over.signal.aborted) {
+      const answer = await rest("POST", `${paths.keys}:verify`, { credential: secret });
+      outcomes.add(answer.status === 200 ? `200 ${answer.body.is_valid}` : outcome(answer));
+    }
+  });
+  for (let cut = 0; cut < 20; cut++) {
+    for (let calls = seeded.below(4); calls >= 0; calls--)
+      await rest("POST", `${paths.keys}:verify`, { credential: secret });
+    proxy.cut(seeded.pick(["fin", "rst"]));
+  }
+  over.abort();
+  await Promise.all(callers);
+  expect([...outcomes].sort()).toEqual(["200 true", "503 DATABASE_UNAVAILABLE"]);
+  await untilReady();
+  const after = await Promise.all(Array.from({ length: 60 }, () => verify(rest, secret)));
+  expect(after.filter(({ is_valid }) => !is_valid)).toEqual([]);
+});
+
+test("backends that are killed cost 503 at most, and the next calls are answered", async () => {
+  const { secret } = await issue(rest);
+  const send = () => rest("POST", `${paths.keys}:verify`, { credential: secret });
+  const answers = Promise.all(Array.from({ length: 60 }, send));
+  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'keyhold'`;
+  for (const answer of await answers) if (answer.status !== 200) expectUnavailable(answer);
+  await untilReady();
+  const next = await Promise.all(Array.from({ length: 60 }, send));
+  expect(next.filter(({ status }) => status !== 200)).toEqual([]);
+});
+
+test("signing keys that are rotated after the database came back are followed", async () => {
+  proxy.cut("rst");
+  await untilReady();
+  const before = (await rest("GET", paths.jwks)).text;
+  const environment = { KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  expect(await runKeyhold(["signing-keys", "rotate"], environment)).toMatchObject({ code: 0 });
+  await eventually(async () => (await rest("GET", paths.jwks)).text !== before);
+});
+
+test("a change that waits too long for another is given up with 503, and is not made", async () => {
+  const { keyId } = await issue(rest);
+  const held = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
+  const transaction = sql.begin(async (tx) => {
+    await tx`SELECT FROM api_keys WHERE key_id = ${keyId} FOR UPDATE`;
+    held.resolve();
+    await over.promise;
+  });
+  await held.promise;
+  expectUnavailable(await rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }));
+  over.resolve();
+  await transaction;
+  expect((await rest("GET", `${paths.issued}/${keyId}`)).body.name).toBe("a key");
+  expect((await rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" })).status).toBe(200);
+});
+
+const GONE = table([
+  ["has gone", "down"],
+  ["has fallen silent", "freeze"],
+] as const);
+
+test.each(GONE)("a server whose database %s stops when it is told to", async (_, fault) => {
+  const road = await startPostgresProxy(database.url);
+  onTestFinished(() => road.close());
+  const environment = { KEYHOLD_DATABASE_URL: road.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const serving = await serve(environment);
+  onTestFinished(() => serving.kill("SIGKILL"));
+  await issue(restClient(serving));
+  await road[fault]();
+  serving.kill("SIGTERM");
+  expect(await serving.ended).toMatchObject({ code: 0, signal: null });
+});
+
+test("a server whose database is down at start says so and ends with exit code 1", async () => {
+  const listener = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => listener.once("listening", resolve));
+  const { port } = listener.address() as AddressInfo;
+  await new Promise((resolve) => listener.close(resolve));
+  const environment = {
+    KEYHOLD_DATABASE_URL: `postgres://user:password-of-the-user@127.0.0.1:${port}/none`,
+    KEYHOLD_ROOT_SECRET: ROOT_SECRET,
+  };
+  expect(await runKeyhold(["serve"], environment)).toEqual({
+    code: 1,
+    signal: null,
+    stdout: "",
+    stderr: `keyhold: the database cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
+  });
+});

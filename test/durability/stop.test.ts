@@ -1,0 +1,145 @@
+import { rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import postgres, { type Sql } from "postgres";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import { readPidFile } from "../../src/postgres/embedded/pid-file.ts";
+import { describeProcess } from "../../src/postgres/embedded/process.ts";
+import { socketOptions, socketUrl } from "../../src/postgres/embedded/socket.ts";
+import { eventually, newDataDir, runKeyhold, type Serving, serve } from "../support/keyhold.ts";
+import { issue, paths, restClient, verify } from "../support/rest.ts";
+
+const dataDir = newDataDir();
+const environment = { KEYHOLD_DATA_DIR: dataDir.path };
+
+afterAll(() => dataDir.remove());
+
+/** Starts the server on the folder of this file; it is gone with the test. */
+async function start(more: Record<string, string> = {}): Promise<Serving> {
+  const server = await serve({ ...environment, ...more });
+  onTestFinished(async () => {
+    server.kill("SIGKILL");
+    await server.ended;
+    await eventually(async () => (await dataDir.inhabitants()).length === 0);
+  });
+  return server;
+}
+
+/** A client of the embedded database itself. */
+async function databaseOf(): Promise<Sql> {
+  const file = await readPidFile(join(dataDir.path, "postgres"));
+  const url = socketUrl(file?.socketDir ?? "", "keyhold", "keyhold");
+  const sql = postgres(url, { ...socketOptions(url), max: 2, onnotice: () => {} });
+  onTestFinished(() => sql.end({ timeout: 0 }));
+  return sql;
+}
+
+/** Holds the row of a key, so that a change of it waits. Resolves when it is held. */
+async function hold(sql: Sql, keyId: string): Promise<{ release(): Promise<void> }> {
+  const held = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
+  const transaction = sql.begin(async (tx) => {
+    await tx`SELECT FROM api_keys WHERE key_id = ${keyId} FOR UPDATE`;
+    held.resolve();
+    await over.promise;
+  });
+  await Promise.race([held.promise, transaction]);
+  return {
+    release: async () => {
+      over.resolve();
+      await transaction;
+    },
+  };
+}
+
+async function isWaitedFor(sql: Sql): Promise<boolean> {
+  const [row] = await sql`SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted`;
+  return row?.waiting > 0;
+}
+
+test("SIGTERM lets requests under way finish and stops everything, and so does SIGINT", async () => {
+  const server = await start();
+  const rest = restClient(server);
+  const { keyId, secret } = await issue(rest);
+  const sql = await databaseOf();
+  const postmaster = await dataDir.postmaster();
+  const { release } = await hold(sql, keyId);
+  const underWay = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" });
+  await eventually(() => isWaitedFor(sql));
+
+  server.kill("SIGTERM");
+  await server.says("stopping");
+  await eventually(async () => (await rest("GET", "/health/alive").catch(() => null)) === null);
+  await release();
+  expect(await underWay).toMatchObject({ status: 200, body: { name: "changed" } });
+  expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+  expect(await describeProcess(postmaster)).toBeUndefined();
+  expect(await dataDir.inhabitants()).toEqual([]);
+
+  const next = await start();
+  expect(await verify(restClient(next), secret)).toMatchObject({ is_valid: true, key_id: keyId });
+  expect((await restClient(next)("GET", `${paths.issued}/${keyId}`)).body.name).toBe("changed");
+  await dataDir.postmaster();
+  next.kill("SIGINT");
+  expect(await next.ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+  expect(await dataDir.inhabitants()).toEqual([]);
+});
+
+test("a second signal stops a server that waits for a request, and its database", async () => {
+  const server = await start();
+  const rest = restClient(server);
+  const { keyId } = await issue(rest);
+  const sql = await databaseOf();
+  await dataDir.postmaster();
+  const { release } = await hold(sql, keyId);
+  const underWay = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }).catch(() => "cut off");
+  await eventually(() => isWaitedFor(sql));
+  server.kill("SIGTERM");
+  await server.says("stopping");
+  server.kill("SIGTERM");
+  expect(await server.ended).toMatchObject({ code: 1, signal: null });
+  expect(await underWay).toBe("cut off");
+  await release().catch(() => undefined);
+  await eventually(async () => (await dataDir.inhabitants()).length === 0);
+});
+
+test("a second server on the same folder is refused and told of the first, which goes on", async () => {
+  const first = await start();
+  const second = await runKeyhold(["serve"], { ...environment, KEYHOLD_PORT: "0" });
+  expect(second).toMatchObject({ code: 1, stdout: "" });
+  expect(second.stderr).toBe(`keyhold: data folder ${dataDir.path} is in use by process ${first.pid}\n`);
+  expect((await restClient(first)("GET", "/health/ready")).status).toBe(200);
+});
+
+test("an admin token is made beside a running server and without one, and the secret alone is on standard output", async () => {
+  const create = ["admin", "token", "create", "--name", "ours", "--scope", "keyhold:keys.write", "keyhold:verify"];
+  const alone = await runKeyhold(create, environment);
+  expect(await dataDir.inhabitants()).toEqual([]);
+  const server = await start({ KEYHOLD_AUTH: "admin-token" });
+  const beside = await runKeyhold(create, environment);
+  expect([alone, beside].map(({ code }) => code)).toEqual([0, 0]);
+  for (const { stdout, stderr } of [alone, beside]) {
+    expect(stdout).toMatch(/^kh_v1_[0-9A-Za-z]+\n$/);
+    expect(stderr).not.toContain(stdout.trim());
+    const rest = restClient(server, { authorization: `Bearer ${stdout.trim()}` });
+    const { secret } = await issue(rest);
+    expect(await verify(rest, secret)).toMatchObject({ is_valid: true });
+    expect((await rest("GET", paths.issued)).status).toBe(403);
+  }
+  expect((await restClient(server)("GET", paths.issued)).status).toBe(401);
+});
+
+test("a root secret that is missing or another is refused, and the right one serves again", async () => {
+  const first = await start();
+  const { secret } = await issue(restClient(first));
+  first.kill("SIGTERM");
+  await first.ended;
+  const file = join(dataDir.path, "root-secret");
+  await rename(file, `${file}.kept`);
+  const missing = await runKeyhold(["serve"], { ...environment, KEYHOLD_PORT: "0" });
+  expect(missing).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("root-secret: is missing") });
+  await writeFile(file, "another-root-secret-0123456789-abcdefghijklm\n", { mode: 0o600 });
+  const other = await runKeyhold(["serve"], { ...environment, KEYHOLD_PORT: "0" });
+  expect(other).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/root secret/) });
+  await rename(`${file}.kept`, file);
+  expect(await verify(restClient(await start()), secret)).toMatchObject({ is_valid: true });
+});

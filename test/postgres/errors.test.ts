@@ -1,0 +1,107 @@
+import type { Sql } from "postgres";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { KeyholdError } from "../../src/errors.ts";
+import { connect } from "../../src/postgres/connect.ts";
+import { databaseError } from "../../src/postgres/errors.ts";
+import { table } from "../support/conformance.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const OPTIONS = { maxConnections: 1, statementTimeout: 300, prepare: true };
+const CANNOT_BE_REACHED = { code: "DATABASE_UNAVAILABLE", message: "the database cannot be reached" };
+const TOO_LATE = { code: "DATABASE_UNAVAILABLE", message: "the database did not answer in time" };
+
+let database: TestDatabase;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+beforeEach(() => {
+  sql = connect({ ...OPTIONS, url: database.url });
+});
+afterEach(() => sql.end({ timeout: 0 }));
+afterAll(() => database.drop());
+
+/** What a statement fails with, as callers are to see it. */
+async function failureOf(statement: PromiseLike<unknown>): Promise<unknown> {
+  return Promise.resolve(statement).then(() => "no failure", databaseError);
+}
+
+test("a statement whose backend is killed is DATABASE_UNAVAILABLE with its cause", async () => {
+  const [row] = await sql`SELECT pg_backend_pid() AS pid`;
+  const killed = failureOf(sql`SELECT pg_terminate_backend(${row?.pid}), pg_sleep(0.2)`);
+  expect(await killed).toMatchObject({ ...CANNOT_BE_REACHED, cause: { code: expect.any(String) } });
+});
+
+test("a statement that the database cancels for its time is DATABASE_UNAVAILABLE", async () => {
+  expect(await failureOf(sql`SELECT pg_sleep(10)`)).toMatchObject({ ...TOO_LATE, cause: { code: "57014" } });
+});
+
+const UNREACHABLE = table([
+  ["refuses connections", "postgres://user:pass@127.0.0.1:1/none"],
+  ["has a name that does not resolve", "postgres://user:pass@nowhere.invalid/none"],
+  ["has no socket", "postgres://user@%2Fnowhere/none"],
+] as const);
+
+test.each(UNREACHABLE)(
+  "a database that %s is DATABASE_UNAVAILABLE, again and again without a growing wait",
+  async (_, url) => {
+    const nowhere = connect({ ...OPTIONS, url });
+    const began = performance.now();
+    for (let attempt = 0; attempt < 8; attempt++) {
+      expect(await failureOf(nowhere`SELECT 1`)).toMatchObject(CANNOT_BE_REACHED);
+    }
+    expect(performance.now() - began).toBeLessThan(5_000);
+    await nowhere.end({ timeout: 0 });
+  },
+);
+
+test("a password that is wrong is told as the database tells it", async () => {
+  const url = new URL(database.url);
+  url.password = "wrong";
+  const stranger = connect({ ...OPTIONS, url: url.href });
+  expect(await failureOf(stranger`SELECT 1`)).toMatchObject({ code: "28P01" });
+  await stranger.end({ timeout: 0 });
+});
+
+/** SQLSTATE (PostgreSQL, appendix A), and whether it is the condition of the database or a fault of ours. */
+const STATES = table([
+  ["connection_failure", "08006", CANNOT_BE_REACHED],
+  ["read_only_sql_transaction", "25006", CANNOT_BE_REACHED],
+  ["serialization_failure", "40001", CANNOT_BE_REACHED],
+  ["deadlock_detected", "40P01", CANNOT_BE_REACHED],
+  ["disk_full", "53100", CANNOT_BE_REACHED],
+  ["too_many_connections", "53300", CANNOT_BE_REACHED],
+  ["query_canceled", "57014", TOO_LATE],
+  ["admin_shutdown", "57P01", CANNOT_BE_REACHED],
+  ["crash_shutdown", "57P02", CANNOT_BE_REACHED],
+  ["cannot_connect_now", "57P03", CANNOT_BE_REACHED],
+  ["division_by_zero", "22012", { code: "22012" }],
+  ["unique_violation", "23505", { code: "23505" }],
+  ["undefined_table", "42P01", { code: "42P01" }],
+  ["database_dropped", "57P04", { code: "57P04" }],
+  ["internal_error", "XX000", { code: "XX000" }],
+] as const);
+
+test.each(STATES)("%s (%s) becomes what it is to callers", async (_, state, expected) => {
+  const raise = sql.unsafe(`DO $$ BEGIN RAISE EXCEPTION 'as asked' USING ERRCODE = '${state}'; END $$`);
+  expect(await failureOf(raise)).toMatchObject(expected);
+});
+
+test("an error of our own comes through as it is", async () => {
+  const ours = [new KeyholdError("API_KEY_NOT_FOUND", "no"), new TypeError("a fault"), "no error at all"];
+  for (const error of ours) expect(await failureOf(Promise.reject(error))).toBe(error);
+});
+
+const ARRAYS = table([
+  [[]],
+  [["one"]],
+  [["keys.read", "keys:write"]],
+  [["", " ", "NULL", "null"]],
+  [["{}", "{a,b}", ",", '"', '""', "\\", '\\"', "a\\b"]],
+  [["'", "\n", "\t", "ß", "日本", "\u{1f511}"]],
+]);
+
+test.each(ARRAYS)("an array of text goes to the database and back as it is: %j", async (items) => {
+  const [row] = await sql`SELECT ${items}::text[] AS items, cardinality(${items}::text[]) AS count`;
+  expect(row).toEqual({ items, count: items.length });
+});

@@ -1,0 +1,134 @@
+import { expect, test } from "vitest";
+import { createLastUsed, type LastUsed } from "../../src/verify/last-used.ts";
+
+const MINUTE = 60_000;
+const START = Date.parse("2026-01-01T00:00:00Z");
+
+interface Bench {
+  readonly lastUsed: LastUsed;
+  /** Every write: the minute after the start, and the keys. */
+  readonly writes: (readonly [number, readonly string[]])[];
+  /** Sets the clock to this many minutes after the start. */
+  at(minutes: number): void;
+  /** The next write fails. */
+  failOnce(): void;
+}
+
+function newBench(): Bench {
+  let [now, fails] = [START, false];
+  const writes: (readonly [number, readonly string[]])[] = [];
+  const touch = async (keyIds: readonly string[], minute: Date) => {
+    if (fails) {
+      fails = false;
+      throw new Error("the database is away");
+    }
+    writes.push([(minute.getTime() - START) / MINUTE, [...keyIds]]);
+  };
+  return {
+    lastUsed: createLastUsed(touch, { now: () => now }),
+    writes,
+    at: (minutes) => {
+      now = START + minutes * MINUTE;
+    },
+    failOnce: () => {
+      fails = true;
+    },
+  };
+}
+
+test("a use is written at the next flush, to the minute", async () => {
+  const { lastUsed, writes, at } = newBench();
+  at(3.99);
+  lastUsed.note("a");
+  expect(writes).toEqual([]);
+  await lastUsed.flush();
+  expect(writes).toEqual([[3, ["a"]]]);
+});
+
+test("without a use there is no write", async () => {
+  const { lastUsed, writes } = newBench();
+  await lastUsed.flush();
+  await lastUsed.flush();
+  expect(writes).toEqual([]);
+});
+
+test("a burst of one key within a minute is one write, over however many flushes", async () => {
+  const { lastUsed, writes, at } = newBench();
+  for (let second = 0; second < 60; second++) {
+    at(second / 60);
+    for (let use = 0; use < 100; use++) lastUsed.note("a");
+    if (second % 5 === 0) await lastUsed.flush();
+    if (second % 5 === 2) await lastUsed.flush();
+  }
+  expect(writes).toEqual([[0, ["a"]]]);
+  at(1);
+  lastUsed.note("a");
+  await lastUsed.flush();
+  expect(writes).toEqual([
+    [0, ["a"]],
+    [1, ["a"]],
+  ]);
+});
+
+test("keys that were used in one minute go in one write, and those of another in another", async () => {
+  const { lastUsed, writes, at } = newBench();
+  for (const key of ["a", "b", "c"]) lastUsed.note(key);
+  at(1);
+  for (const key of ["b", "d"]) lastUsed.note(key);
+  await lastUsed.flush();
+  expect(writes).toEqual([
+    [0, ["a", "c"]],
+    [1, ["b", "d"]],
+  ]);
+});
+
+test("what could not be written is written the next time, unless the key was used again since", async () => {
+  const { lastUsed, writes, at, failOnce } = newBench();
+  lastUsed.note("a");
+  lastUsed.note("b");
+  failOnce();
+  await expect(lastUsed.flush()).rejects.toThrow("the database is away");
+  at(1);
+  lastUsed.note("b");
+  await lastUsed.flush();
+  expect(writes).toEqual([
+    [0, ["a"]],
+    [1, ["b"]],
+  ]);
+});
+
+test("a clock that is set back does not take a use back", async () => {
+  const { lastUsed, writes, at } = newBench();
+  at(5);
+  lastUsed.note("a");
+  at(4);
+  lastUsed.note("a");
+  await lastUsed.flush();
+  lastUsed.note("a");
+  await lastUsed.flush();
+  expect(writes).toEqual([[5, ["a"]]]);
+});
+
+test("uses that are noted while others are written are not lost", async () => {
+  const written: string[][] = [];
+  const gate = Promise.withResolvers<void>();
+  const touch = async (keyIds: readonly string[]) => {
+    await gate.promise;
+    written.push([...keyIds]);
+  };
+  const lastUsed = createLastUsed(touch, { now: () => START });
+  lastUsed.note("a");
+  const first = lastUsed.flush();
+  lastUsed.note("b");
+  gate.resolve();
+  await first;
+  await lastUsed.flush();
+  expect(written).toEqual([["a"], ["b"]]);
+});
+
+test("the keys remembered between two flushes are bounded", async () => {
+  const { lastUsed, writes } = newBench();
+  for (let key = 0; key < 150_000; key++) lastUsed.note(`key ${key}`);
+  await lastUsed.flush();
+  expect(writes.flatMap(([, keyIds]) => keyIds)).toHaveLength(100_000);
+});
