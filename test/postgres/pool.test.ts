@@ -70,7 +70,7 @@ test("of a backend that is killed its user alone hears, and everyone after is an
 });
 
 test("a work that is not done in time is given up with its connection, and those who wait are not", async () => {
-  const { pool, proxy } = await openPool(1, 300);
+  const { pool, proxy } = await openPool(1, 2_000);
   const pid = await pool.run(backend);
   const never = pool.run(() => new Promise(() => {}));
   await expect(never).rejects.toMatchObject({ ...UNAVAILABLE, message: "the database did not answer in time" });
@@ -94,7 +94,7 @@ test("a database that comes back is used at once", async () => {
 test.each(CUTS)(
   "of connections cut by %s under load each answer is the caller's own, and none is left out",
   async (how) => {
-    const { pool, proxy } = await openPool(10, 1_000);
+    const { pool, proxy } = await openPool(10, 8_000);
     const counts = { answered: 0, unavailable: 0, late: 0, wrong: 0 };
     let [number, over] = [0, false];
     const ask = async (mine: number) => {
