@@ -102,6 +102,7 @@ describe.each(sides)("with %s", (_, rest) => {
       const made = update.status === 200 ? changes : { name: "a key", scopes: [], metadata: {} };
       expect(record).toMatchObject({ ...made, status: "KEY_STATUS_REVOKED" });
       expect(Date.parse(record.update_time)).toBeGreaterThanOrEqual(Date.parse(record.revoke_time));
+      if (update.status === 200) expect(update.body.status).toBe("KEY_STATUS_ACTIVE");
       return outcome(update);
     });
     expect(["200", "409 API_KEY_REVOKED"]).toEqual(expect.arrayContaining([...new Set(outcomes)]));
@@ -113,6 +114,7 @@ describe.each(sides)("with %s", (_, rest) => {
       const { token } = await derive(rest(i), secret);
       const rotation = () => send.rotate(rest(i), keyId, i % 2 === 0 ? {} : { grace_period: "1h" });
       const [rotated] = await Promise.all([rotation(), revoke(rest(i + 1), keyId)]);
+      if (rotated.status === 200) expect(rotated.body.issued_api_key.status).toBe("KEY_STATUS_ACTIVE");
       const secrets = [secret, token, ...(rotated.status === 200 ? [rotated.body.secret] : [])];
       expect(await verdicts(secrets)).toEqual(secrets.map(() => "VERIFICATION_ERROR_REVOKED"));
       return outcome(rotated);
