@@ -27,7 +27,6 @@ const FLOORS: Readonly<Record<string, number>> = {
 const KEPT: Readonly<Record<string, readonly string[]>> = {
   gen: ["api", "auth", "transport", "cli"],
   jose: ["token"],
-  macaroon: ["token"],
   postgres: ["postgres", "foundation.ts"],
   fastify: ["transport", "service.ts"],
   "@fastify/cors": ["transport"],

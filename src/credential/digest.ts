@@ -19,6 +19,11 @@ export function digestCurrent(text: string, digestKeys: KeyRing): CredentialDige
   return digestUnder(digestKeys.current, text);
 }
 
+/** The digests by retired keys under which a credential of well-formed Unicode may be stored. */
+export function digestRetired(text: string, digestKeys: KeyRing): readonly Uint8Array[] {
+  return digestKeys.retired.map((key) => digestUnder(key, text).digest);
+}
+
 /** Every digest under which a credential may be stored, the current key's first; none if its text cannot have been stored. */
 export function digestAll(text: string, digestKeys: KeyRing): readonly CredentialDigest[] {
   return text.isWellFormed() ? digestKeys.all.map((key) => digestUnder(key, text)) : [];

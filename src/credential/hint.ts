@@ -11,6 +11,7 @@ export function issuedSecretHint(secret: string): string {
 
 /** The hint of an imported key: `…abcd`, its last four characters if it has 20 or more, or else the empty string. */
 export function rawKeyHint(rawKey: string): string {
-  const characters = [...rawKey];
-  return characters.length < RAW_KEY_MIN_LENGTH ? "" : `…${characters.slice(-SHOWN).join("")}`;
+  // A character has one code unit or two: a raw key of so many units needs no counting, and its end is within its last ones.
+  const isLong = rawKey.length >= 2 * RAW_KEY_MIN_LENGTH || [...rawKey].length >= RAW_KEY_MIN_LENGTH;
+  return isLong ? `…${[...rawKey.slice(-2 * SHOWN)].slice(-SHOWN).join("")}` : "";
 }

@@ -63,5 +63,5 @@ function isTagged({ prefix, payload }: SecretFormat, tagKeys: KeyRing): boolean 
 
 /** The zero byte ends the prefix, so that no other prefix and payload give the same input. */
 function secretTag(key: ServerKey, prefix: SecretPrefix, tagged: Uint8Array): Uint8Array {
-  return hmacSha256(key, prefix, "\0", tagged).subarray(0, TAG_SIZE);
+  return hmacSha256(key, `${prefix}\0`, tagged).subarray(0, TAG_SIZE);
 }

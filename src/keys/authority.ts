@@ -20,10 +20,6 @@ function missing(scopes: readonly string[], { grants }: Authority): string[] {
   return scopes.filter((scope) => scope.startsWith(RESERVED_SCOPE_PREFIX) && !grants.includes(scope));
 }
 
-export function mayHandle(scopes: readonly string[], authority: Authority): boolean {
-  return missing(scopes, authority).length === 0;
-}
-
 /** Refuses a caller that would give or handle reserved scopes it does not hold. */
 export function requireAuthority(scopes: readonly string[], authority: Authority): void {
   const [scope] = missing(scopes, authority);

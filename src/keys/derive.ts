@@ -1,10 +1,11 @@
-import { v7 as uuidv7 } from "uuid";
 import { invalidArgument, KeyholdError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { equalJson, type JsonObject } from "../lib/json.ts";
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import type { KeyRing } from "../lib/server-keys.ts";
+import { newId } from "../record/key-id.ts";
 import { checkClaimsSize, uniqueScopes } from "../record/limits.ts";
 import { invalid, type Valid, type Verdict } from "../record/verdict.ts";
 import { checkCustomClaims } from "../token/jwt/claims.ts";
@@ -13,7 +14,8 @@ import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
 import { mintMacaroon } from "../token/macaroon/mint.ts";
 import { credentialInvalid } from "./credential-invalid.ts";
 
-const DEFAULT_TTL = "1h";
+/** Milliseconds. */
+const DEFAULT_TTL = 3_600_000;
 
 /** The longest credential that verification takes, in bytes (contract §3). A longer token would be of no use. */
 const MAX_TOKEN_BYTES = 8192;
@@ -43,8 +45,8 @@ export interface DeriveContext {
   readonly issuer: string;
   /** The ring "macaroon-root". */
   readonly macaroonRoot: KeyRing;
-  /** The key to sign a JWT with that ends at this time (milliseconds). */
-  signer(expireTime: number): Promise<ActiveSigningKey>;
+  /** The key to sign a JWT with that ends at this time (milliseconds); a promise if the store must be told of it first. */
+  signer(expireTime: number): MaybePromise<ActiveSigningKey>;
 }
 
 /** What a token of any algorithm says. Times are milliseconds since the epoch. */
@@ -61,27 +63,42 @@ interface TokenContent {
   readonly claims: JsonObject;
 }
 
-type Mint = (content: TokenContent, context: DeriveContext) => Promise<{ token: string; expireTime: number }>;
+/** What a token became. A JWT ends at a whole second. */
+interface Minted {
+  readonly token: string;
+  readonly expireTime: number;
+}
+
+type Mint = (content: TokenContent, context: DeriveContext) => MaybePromise<Minted>;
 
 const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
-  JWT: async (content, { signer }) => mintJwt({ ...content, signingKey: await signer(content.expireTime) }),
-  MACAROON: async (content, { macaroonRoot }) => mintMacaroon({ ...content, rootKey: macaroonRoot.current }),
+  JWT: (content, { signer }) =>
+    andThen(signer(content.expireTime), (signingKey) => mintJwt({ ...content, signingKey })),
+  MACAROON: (content, { macaroonRoot }) => mintMacaroon({ ...content, rootKey: macaroonRoot.current }),
 };
 
-/** Derives a token that can do no more than its parent, and lives no longer. */
-export async function deriveToken(
+/**
+ * Derives a token that can do no more than its parent, and lives no longer. What is wrong with the derivation is thrown, or
+ * rejects if the promise of a signing key came first.
+ */
+export function deriveToken(
   context: DeriveContext,
   parent: Verdict,
   derivation: Derivation,
-): Promise<DerivedToken> {
+): MaybePromise<DerivedToken> {
   checkCustomClaims(derivation.claims);
   checkClaimsSize(derivation.claims, "custom_claims");
-  const ttl = parseDuration(derivation.ttl ?? DEFAULT_TTL, "ttl");
+  const ttl = derivation.ttl === undefined ? DEFAULT_TTL : parseDuration(derivation.ttl, "ttl");
   if (!parent.valid) throw credentialInvalid(parent);
+  const content = contentOf(context, parent, derivation, ttl);
+  return andThen(MINTS[derivation.algorithm](content, context), (minted) => conclude(content, minted));
+}
+
+function contentOf(context: DeriveContext, parent: Valid, derivation: Derivation, ttl: number): TokenContent {
   const now = context.clock.now();
-  const content: TokenContent = {
+  return {
     issuer: context.issuer,
-    tokenId: uuidv7({ msecs: now, random: context.random.bytes(16) }),
+    tokenId: newId(now, context.random),
     issueTime: now,
     expireTime: Math.min(now + ttl, parent.expireTime?.getTime() ?? Number.POSITIVE_INFINITY),
     scopes: narrowScopes(parent, derivation.scopes),
@@ -91,8 +108,10 @@ export async function deriveToken(
     parentId: parent.token?.tokenId,
     claims: addClaims(parent.token?.claims ?? {}, derivation.claims),
   };
-  const { token, expireTime } = await MINTS[derivation.algorithm](content, context);
-  if (expireTime <= now)
+}
+
+function conclude({ tokenId, scopes, claims, issueTime }: TokenContent, { token, expireTime }: Minted): DerivedToken {
+  if (expireTime <= issueTime)
     throw credentialInvalid(invalid("EXPIRED", "the credential ends before a token of it would begin"));
   if (Buffer.byteLength(token) > MAX_TOKEN_BYTES) {
     throw invalidArgument(
@@ -100,7 +119,6 @@ export async function deriveToken(
       `and custom_claims make a token of more than ${MAX_TOKEN_BYTES} bytes; ask for fewer scopes`,
     );
   }
-  const { tokenId, scopes, claims } = content;
   return { token, tokenId, expireTime: new Date(expireTime), scopes, claims };
 }
 

@@ -1,8 +1,9 @@
-import { digestAll, digestCurrent } from "../credential/digest.ts";
+import { digestCurrent, digestRetired } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
 import { invalidArgument, KeyholdError } from "../errors.ts";
+import { encodeBase64url } from "../lib/base64url.ts";
 import type { ApiKey } from "../record/key.ts";
-import { newKeyId } from "../record/key-id.ts";
+import { newId } from "../record/key-id.ts";
 import { type Authority, requireAuthority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
 import { type KeyDraft, newRecord } from "./draft.ts";
@@ -53,18 +54,12 @@ function prepare(context: KeysContext, draft: ImportDraft, authority: Authority)
     throw invalidArgument("raw_key", "has the form of a secret or a token that Keyhold makes itself");
   }
   requireAuthority(draft.scopes, authority);
-  const key = newRecord(
-    "imported",
-    newKeyId(context.clock, context.random),
-    draft,
-    rawKeyHint(rawKey),
-    context.clock.now(),
-  );
-  const digest = digestCurrent(rawKey, context.rings.digest);
-  const retiredDigests = digestAll(rawKey, context.rings.digest).flatMap((one) =>
-    one.keyId === digest.keyId ? [] : one.digest,
-  );
-  return { key, digest, retiredDigests, request: identify(draft, rawKey, context.rings.fingerprint) };
+  const now = context.clock.now();
+  const key = newRecord("imported", newId(now, context.random), draft, rawKeyHint(rawKey), now);
+  const { digest: digestKeys, fingerprint } = context.rings;
+  const digest = digestCurrent(rawKey, digestKeys);
+  const retiredDigests = digestRetired(rawKey, digestKeys);
+  return { key, digest, retiredDigests, request: identify(draft, rawKey, fingerprint) };
 }
 
 /** The keys to store by their place: the first of those that share a raw key, and every repeat of its request. */
@@ -73,7 +68,7 @@ function firstOfEach(results: readonly (NewKey | KeyholdError)[]): Map<number, N
   const winners = new Map<number, NewKey>();
   for (const [index, result] of results.entries()) {
     if (result instanceof KeyholdError) continue;
-    const digest = Buffer.from(result.digest.digest).toString("hex");
+    const digest = encodeBase64url(result.digest.digest);
     const earlier = first.get(digest);
     if (earlier === undefined) first.set(digest, result);
     if (earlier === undefined || isRepeat(result, earlier)) winners.set(index, result);

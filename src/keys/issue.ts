@@ -3,7 +3,7 @@ import { issuedSecretHint } from "../credential/hint.ts";
 import { issueSecret } from "../credential/issued-secret.ts";
 import { KeyholdError } from "../errors.ts";
 import type { ApiKey, SecretDigest } from "../record/key.ts";
-import { newKeyId } from "../record/key-id.ts";
+import { newId } from "../record/key-id.ts";
 import { type Authority, requireAuthority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
 import { type KeyDraft, newRecord } from "./draft.ts";
@@ -18,9 +18,10 @@ export interface Issued {
 /** Makes a key and its secret. Throws on bad input, on scopes the caller may not give, and on a request id used otherwise. */
 export async function issueKey(context: KeysContext, draft: KeyDraft, authority: Authority): Promise<Issued> {
   requireAuthority(draft.scopes, authority);
-  const keyId = newKeyId(context.clock, context.random);
+  const now = context.clock.now();
+  const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
-  const key = newRecord("issued", keyId, draft, hint, context.clock.now());
+  const key = newRecord("issued", keyId, draft, hint, now);
   const request = identify(draft, null, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, retiredDigests: [], request }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };

@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from "node:crypto";
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 import { invalidArgument } from "../errors.ts";
 
 /** Every use of the root secret. A label is never used for two things and never renamed: what was made under it would be lost. */
@@ -22,8 +22,8 @@ export interface RootSecrets {
 export interface ServerKey {
   /** A public fingerprint, 16 hexadecimal digits: it may be stored beside what the key made, and tells nothing of the key. */
   readonly id: string;
-  /** 32 bytes. */
-  readonly secret: Uint8Array;
+  /** 32 bytes, made ready for OpenSSL once. Printing it shows nothing. */
+  readonly secret: KeyObject;
 }
 
 /** The keys of one label: one for new work, and all those under which older work is accepted. */
@@ -73,8 +73,8 @@ export function deriveKeyRing(roots: RootSecrets, label: ServerKeyLabel): KeyRin
 }
 
 /** HMAC-SHA-256 (RFC 2104) under a server key: 32 bytes. Text counts as UTF-8. */
-export function hmacSha256(key: ServerKey, ...parts: readonly (string | Uint8Array)[]): Buffer {
-  const hmac = createHmac("sha256", key.secret);
+export function hmacSha256({ secret }: ServerKey, ...parts: readonly (string | Uint8Array)[]): Buffer {
+  const hmac = createHmac("sha256", secret);
   for (const part of parts) hmac.update(part);
   return hmac.digest();
 }
@@ -83,7 +83,7 @@ function deriveServerKey(root: Uint8Array, label: ServerKeyLabel): ServerKey {
   if (root.length < ROOT_SECRET_MIN_LENGTH) throw new RangeError("a root secret has at least 32 bytes");
   return {
     id: hkdfSha256(root, `keyhold/v1/id/${label}`, ID_SIZE).toString("hex"),
-    secret: hkdfSha256(root, `keyhold/v1/key/${label}`, KEY_SIZE),
+    secret: createSecretKey(hkdfSha256(root, `keyhold/v1/key/${label}`, KEY_SIZE)),
   };
 }
 

@@ -1,14 +1,13 @@
 import { v7 as uuidv7 } from "uuid";
 import { invalidArgument } from "../errors.ts";
-import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
 
 /** The text form of RFC 9562 §4, in either case. */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** A new identifier, UUID version 7 (RFC 9562 §5.7): its order is that of creation. */
-export function newKeyId(clock: Clock, random: Random): string {
-  return uuidv7({ msecs: clock.now(), random: random.bytes(16) });
+/** A new identifier of a key or a token made at `now` (milliseconds): UUID version 7 (RFC 9562 §5.7), its order that of creation. */
+export function newId(now: number, random: Random): string {
+  return uuidv7({ msecs: now, random: random.bytes(16) });
 }
 
 /** Any UUID, as lower case. */

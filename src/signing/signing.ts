@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { KeyholdError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import type { KeyRing } from "../lib/server-keys.ts";
 import { type Jwks, jwksDocument } from "../token/jwks.ts";
@@ -13,9 +14,12 @@ export interface Signing {
   /** Reads the keys again. Rejects if the active one does not unwrap: the root secret is not the one it was made under. */
   reload(): Promise<void>;
   /** The public key with this `kid`; one that is not known here is looked for in the store first. */
-  publicKey(kid: string): Promise<KeyObject | undefined>;
-  /** The key to sign with, once the store knows that its tokens may live until then (milliseconds). */
-  signer(expireTime: number): Promise<ActiveSigningKey>;
+  publicKey(kid: string): MaybePromise<KeyObject | undefined>;
+  /**
+   * The key to sign with, once the store knows that its tokens may live until then (milliseconds). Throws `INTERNAL` if there
+   * is none.
+   */
+  signer(expireTime: number): MaybePromise<ActiveSigningKey>;
   jwks(): Jwks;
 }
 
@@ -53,21 +57,19 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
     await loading?.catch(() => undefined);
     await reload();
   };
+  const extend = async (active: ActiveSigningKey, expireTime: number) => {
+    await store.extendTokens(active.kid, nextStep(expireTime));
+    await reloadAfresh();
+    return active;
+  };
 
   return {
     reload: reloadAfresh,
-    publicKey: async (kid) => {
-      if (!keys.verification.has(kid)) await reloadAfresh();
-      return keys.verification.get(kid);
-    },
-    signer: async (expireTime) => {
+    publicKey: (kid) => keys.verification.get(kid) ?? reloadAfresh().then(() => keys.verification.get(kid)),
+    signer: (expireTime) => {
       const { active } = keys;
       if (active === undefined) throw new KeyholdError("INTERNAL", "there is no signing key");
-      if (expireTime > knownExpiry(keys, active.kid)) {
-        await store.extendTokens(active.kid, nextStep(expireTime));
-        await reloadAfresh();
-      }
-      return active;
+      return expireTime > knownExpiry(keys, active.kid) ? extend(active, expireTime) : active;
     },
     jwks: () => jwksDocument(keys.records, clock.now()),
   };

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { issuedSecretHint, rawKeyHint } from "../../src/credential/hint.ts";
 import vectors from "../vectors/credential.json" with { type: "json" };
@@ -20,4 +21,16 @@ test.each([
   { rawKey: "🔑".repeat(19), hint: "" },
 ])("of the raw key $rawKey is shown $hint", ({ rawKey, hint }) => {
   expect(rawKeyHint(rawKey)).toBe(hint);
+});
+
+test("of any raw key the last four characters are shown, if it has twenty", () => {
+  const units = fc.constantFrom("a", "\u00e9", "\u{1f511}", "\ud83d", "\udd11");
+  const rawKeys = fc.array(units, { minLength: 10, maxLength: 50 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(rawKeys, (rawKey) => {
+      const characters = Array.from(rawKey);
+      expect(rawKeyHint(rawKey)).toBe(characters.length < 20 ? "" : `…${characters.slice(-4).join("")}`);
+    }),
+    { numRuns: 1000 },
+  );
 });

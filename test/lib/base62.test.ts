@@ -38,6 +38,20 @@ test("bytes survive", () => {
   );
 });
 
+test("a block is the number that its digits mean", () => {
+  const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  const texts = fc.string({ unit: fc.constantFrom(...digits), minLength: 11, maxLength: 11 });
+  fc.assert(
+    fc.property(texts, (text) => {
+      const value = [...text].reduce((sum, digit) => sum * 62n + BigInt(digits.indexOf(digit)), 0n);
+      const bytes = value < 2n ** 64n ? value.toString(16).padStart(16, "0") : undefined;
+      const decoded = decodeBase62(text);
+      expect(decoded && Buffer.from(decoded).toString("hex")).toBe(bytes);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
 test("what is read prints back", () => {
   const digits = fc.constantFrom(..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
   const texts = fc.oneof(fc.string({ unit: digits, minLength: 11, maxLength: 11 }), anyText);

@@ -30,12 +30,12 @@ function setUp() {
 }
 
 /** Whether a promise is still open when all that could go on has gone on. */
-async function isPending(promise: Promise<unknown>): Promise<boolean> {
+async function isPending(promise: unknown): Promise<boolean> {
   let isOpen = true;
   const settle = () => {
     isOpen = false;
   };
-  promise.then(settle, settle);
+  Promise.resolve(promise).then(settle, settle);
   await new Promise(setImmediate);
   return isOpen;
 }
@@ -122,6 +122,14 @@ describe("a public key", () => {
 });
 
 describe("the key to sign with", () => {
+  test("is at hand once the store knows, without waiting for a turn", async () => {
+    const { store, start } = setUp();
+    const node = await start();
+    await node.signer(NOON + HOUR);
+    expect(node.signer(NOON + HOUR)).not.toBeInstanceOf(Promise);
+    expect(node.publicKey(store.records[0]?.kid ?? "")).not.toBeInstanceOf(Promise);
+  });
+
   test("is handed out when the store knows how long its tokens may live, and not before", async () => {
     const { store, start } = setUp();
     const node = await start();

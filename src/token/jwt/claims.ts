@@ -38,6 +38,8 @@ const CLAIMS: { readonly [K in keyof OurClaims]-?: (value: unknown) => value is 
   secret_version: isVersion,
 };
 
+const CLAIM_RULES = Object.entries(CLAIMS);
+
 /** The names that custom claims may not have, for they are the service's own. */
 export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(CLAIMS));
 
@@ -55,7 +57,7 @@ export function checkCustomClaims(claims: JsonObject, field = "custom_claims"): 
 
 /** The first of our claims that is missing or not what it must be; undefined if the claims set is one of ours. */
 export function faultyClaim(set: JsonObject): string | undefined {
-  return Object.entries(CLAIMS).find(([name, isGood]) => !isGood(set[name]))?.[0];
+  return CLAIM_RULES.find(([name, isGood]) => !isGood(set[name]))?.[0];
 }
 
 export function isOurs(set: JsonObject): set is JsonObject & OurClaims {

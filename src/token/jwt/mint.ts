@@ -39,12 +39,12 @@ export interface MintedJwt {
  * Signs a JWT (RFC 7519) with EdDSA. Throws `INVALID_ARGUMENT` on a custom claim with a reserved name, and `RangeError`
  * if the rest would make a token that `verifyJwt` does not read back, which is a fault of the caller.
  */
-export function mintJwt({ signingKey, ...content }: MintInput): MintedJwt {
-  checkCustomClaims(content.claims);
-  const claims = toClaims(content);
-  const header = { alg: EDDSA.alg, typ: "JWT", kid: signingKey.kid };
-  const token = encodeCompact(header, claims, (data) => EDDSA.sign(data, signingKey.privateKey));
-  return { token, expireTime: numericDate(content.expireTime) * 1000 };
+export function mintJwt(input: MintInput): MintedJwt {
+  checkCustomClaims(input.claims);
+  const { kid, privateKey } = input.signingKey;
+  const header = { alg: EDDSA.alg, typ: "JWT", kid };
+  const token = encodeCompact(header, toClaims(input), (data) => EDDSA.sign(data, privateKey));
+  return { token, expireTime: numericDate(input.expireTime) * 1000 };
 }
 
 function toClaims(content: JwtContent): JsonObject {

@@ -1,5 +1,5 @@
+import { decodeUtf8 } from "../../lib/utf8.ts";
 import { type CaveatKind, claim, type Grant, scope, time } from "./caveat-kinds.ts";
-import { decodeUtf8 } from "./utf8.ts";
 
 interface Restriction {
   readonly prefix: string;

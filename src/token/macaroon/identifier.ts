@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
-import { decodeUtf8 } from "./utf8.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 
 /** What a macaroon of ours says of itself in its identifier, which the chain signs. */
 export interface MacaroonIdentifier {

@@ -46,7 +46,7 @@ export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedMaca
   if (!content.scopes.every(isScope)) throw new RangeError("a scope is visible ASCII without spaces");
   const conditions = formatGrant(content);
   const identifier = makeIdentifier({ ...content, rootKeyId: rootKey.id, mintedCaveats: conditions.length });
-  const signature = chainSignature(rootKey.secret, identifier, conditions);
+  const signature = chainSignature(rootKey.secret.export(), identifier, conditions);
   const caveats = conditions.map((condition) => ({ identifier: condition, thirdParty: undefined }));
   const token = formatMacaroon({ location: content.issuer, identifier, caveats, signature });
   if (token.length > MACAROON_MAX_TEXT_LENGTH) {

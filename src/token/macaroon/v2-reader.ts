@@ -1,5 +1,5 @@
+import { decodeUtf8 } from "../../lib/utf8.ts";
 import { MacaroonFormatError } from "./format.ts";
-import { decodeUtf8 } from "./utf8.ts";
 
 /** A length needs no more: two bytes count up to 16383, over the size of any macaroon that we take. */
 const MAX_VARINT_SIZE = 2;

@@ -53,7 +53,7 @@ function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: 
     return refused("SIGNATURE_INVALID", "third-party caveats are not supported");
   }
   const conditions = macaroon.caveats.map((caveat) => caveat.identifier);
-  const expected = chainSignature(key.secret, macaroon.identifier, conditions);
+  const expected = chainSignature(key.secret.export(), macaroon.identifier, conditions);
   if (!equalBytes(expected, macaroon.signature))
     return refused("SIGNATURE_INVALID", "the signature of the macaroon is not valid");
   return undefined;

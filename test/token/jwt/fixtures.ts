@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createSecretKey, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import type { KeyRing, ServerKey } from "../../../src/lib/server-keys.ts";
 import type { MintInput } from "../../../src/token/jwt/mint.ts";
@@ -17,7 +17,7 @@ export function ringOf(...all: [ServerKey, ...ServerKey[]]): KeyRing {
   return { current, retired, all, find: (id) => all.find((key) => key.id === id) };
 }
 
-export const WRAP_KEY: ServerKey = { id: "0011223344556677", secret: randomBytes(32) };
+export const WRAP_KEY: ServerKey = { id: "0011223344556677", secret: createSecretKey(randomBytes(32)) };
 export const RING = ringOf(WRAP_KEY);
 
 /** A record of a new key that signs, made at NOW. */

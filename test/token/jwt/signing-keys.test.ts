@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, randomBytes } from "node:crypto";
+import { createPrivateKey, createPublicKey, createSecretKey, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { calculateJwkThumbprint } from "jose";
 import { describe, expect, test } from "vitest";
@@ -18,7 +18,7 @@ const stored = {
   wrapped: hex(vector.wrapped),
   wrapKeyId: vector.wrapKey.id,
 };
-const storedRing = ringOf({ id: vector.wrapKey.id, secret: hex(vector.wrapKey.secret) });
+const storedRing = ringOf({ id: vector.wrapKey.id, secret: createSecretKey(vector.wrapKey.secret, "hex") });
 
 describe("the stored form", () => {
   test("is that of the vector, made by another implementation", () => {
@@ -68,8 +68,8 @@ describe("the stored form", () => {
 });
 
 describe("a wrong root secret", () => {
-  const other = ringOf({ id: "ffffffffffffffff", secret: randomBytes(32) });
-  const sameName = ringOf({ id: vector.wrapKey.id, secret: randomBytes(32) });
+  const other = ringOf({ id: "ffffffffffffffff", secret: createSecretKey(randomBytes(32)) });
+  const sameName = ringOf({ id: vector.wrapKey.id, secret: createSecretKey(randomBytes(32)) });
 
   test.each([
     ["with another id", other, /no root secret given/],
@@ -137,7 +137,7 @@ describe("loadSigningKeys", () => {
   });
 
   test("a wrong root secret stops it, unless only retired keys are concerned", () => {
-    const wrong = ringOf({ id: "ffffffffffffffff", secret: randomBytes(32) });
+    const wrong = ringOf({ id: "ffffffffffffffff", secret: createSecretKey(randomBytes(32)) });
     expect(() => loadSigningKeys(all, wrong, NOW)).toThrow(KeyholdError);
     const rotated = record({ ...generateSigningKey({ wrapKey: wrong.current, random }) });
     const keys = loadSigningKeys([ending, rotated], wrong, NOW);
@@ -146,7 +146,10 @@ describe("loadSigningKeys", () => {
   });
 
   test("a public key that was put in without the root secret is not trusted", () => {
-    const forger = generateSigningKey({ wrapKey: { id: WRAP_KEY.id, secret: randomBytes(32) }, random });
+    const forger = generateSigningKey({
+      wrapKey: { id: WRAP_KEY.id, secret: createSecretKey(randomBytes(32)) },
+      random,
+    });
     const injected = record({ ...forger, ...retired, tokensExpireTime: new Date(NOW + HOUR) });
     const keys = loadSigningKeys([current, injected], RING, NOW);
     expect(keys.verification.has(injected.kid)).toBe(false);

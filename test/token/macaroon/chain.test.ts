@@ -1,19 +1,17 @@
-import { createHmac } from "node:crypto";
 import fc from "fast-check";
+import macaroon from "macaroon";
 import { expect, test } from "vitest";
 import { chainSignature } from "../../../src/token/macaroon/chain.ts";
 
 const data = fc.uint8Array({ maxLength: 150 });
 
-test("the chain of the package is that of libmacaroons, written down anew", () => {
+test("the chain is that of another library", () => {
   fc.assert(
     fc.property(data, data, fc.array(data, { maxLength: 5 }), (rootKey, identifier, conditions) => {
-      const signature = [identifier, ...conditions].reduce(hmac, hmac(Buffer.from("macaroons-key-generator"), rootKey));
-      expect(Buffer.from(chainSignature(rootKey, identifier, conditions))).toEqual(signature);
+      const chain = macaroon.newMacaroon({ rootKey, identifier });
+      for (const condition of conditions) chain.addFirstPartyCaveat(condition);
+      const signature = chainSignature(rootKey, identifier, conditions);
+      expect(Buffer.from(signature).toString("hex")).toBe(Buffer.from(chain.signature).toString("hex"));
     }),
   );
 });
-
-function hmac(key: Uint8Array, message: Uint8Array): Buffer {
-  return createHmac("sha256", key).update(message).digest();
-}

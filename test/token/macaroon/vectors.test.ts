@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { chainSignature } from "../../../src/token/macaroon/chain.ts";
 import type { Macaroon } from "../../../src/token/macaroon/format.ts";
@@ -18,7 +19,7 @@ interface Vector {
   readonly text: string;
 }
 
-const rootKey = { id: ours.root_key.id, secret: Buffer.from(ours.root_key.secret, "hex") };
+const rootKey = { id: ours.root_key.id, secret: createSecretKey(ours.root_key.secret, "hex") };
 const context = {
   keys: { find: (id: string) => (id === rootKey.id ? rootKey : undefined) },
   issuer: ours.issuer,

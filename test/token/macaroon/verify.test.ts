@@ -154,7 +154,7 @@ test("a macaroon grants what all its caveats grant together, and no more", () =>
 
 test("the macaroon package reads ours and adds a caveat that we read", () => {
   const theirs = macaroonPackage.importMacaroon(encodeV2(parseMacaroon(mint())));
-  theirs.verify(RING.current.secret, () => null);
+  theirs.verify(RING.current.secret.export(), () => null);
   theirs.addFirstPartyCaveat("scope = orders.read");
   const caveats = theirs.caveats.map(({ identifier }) => ({ identifier, thirdParty: undefined }));
   const token = formatMacaroon({
@@ -217,5 +217,5 @@ function sign(fields: Partial<MacaroonIdentifier>): string {
   });
   const { caveats } = parseMacaroon(mint());
   const conditions = caveats.map((caveat) => caveat.identifier);
-  return edit({ identifier, signature: chainSignature(RING.current.secret, identifier, conditions) });
+  return edit({ identifier, signature: chainSignature(RING.current.secret.export(), identifier, conditions) });
 }

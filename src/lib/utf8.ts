@@ -1,4 +1,4 @@
-// `ignoreBOM` keeps a leading U+FEFF in the text, or it would not encode back.
+/** A byte order mark stays in the text: without it the text would not encode back, and `JSON.parse` refuses it (RFC 8259 §8.1). */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The text of well-formed UTF-8, or undefined: it encodes back byte for byte. */
