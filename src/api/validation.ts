@@ -1,11 +1,10 @@
 import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { createValidator } from "@bufbuild/protovalidate";
 import { type FieldViolation, KeyholdError } from "../errors.ts";
+import { isSurelyValid } from "./quick-validation.ts";
 import { sizeViolations } from "./size.ts";
 import { textViolations } from "./text.ts";
-
-const validator = createValidator();
+import { validator } from "./validator.ts";
 
 /** Told at the most: an answer, and the trailer of a gRPC call, must not grow with the request. */
 const MAX_VIOLATIONS = 20;
@@ -15,6 +14,7 @@ const MAX_VIOLATIONS = 20;
  * What costs little is looked at first, and bounds what the rest costs.
  */
 export function violationsOf<I extends DescMessage>(schema: I, message: MessageShape<I>): FieldViolation[] {
+  if (isSurelyValid(schema, message)) return [];
   for (const judge of [sizeViolations, textViolations, ruleViolations]) {
     const violations = judge(schema, message);
     if (violations.length > 0) return violations.slice(0, MAX_VIOLATIONS);
@@ -23,7 +23,7 @@ export function violationsOf<I extends DescMessage>(schema: I, message: MessageS
 }
 
 function ruleViolations(schema: DescMessage, message: Message): FieldViolation[] {
-  const result = validator.validate(schema, message);
+  const result = validator().validate(schema, message);
   if (result.kind === "valid") return [];
   if (result.kind === "error") throw result.error;
   return result.violations.map(({ field, message }) => ({ field: pathToString(field), description: message }));
