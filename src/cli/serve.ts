@@ -1,11 +1,11 @@
-import { pino } from "pino";
 import { readConfig } from "../config.ts";
 import { startService } from "../service.ts";
+import { createLog } from "./log.ts";
 
 /** Runs the server until it is told to stop; a second signal stops it at once. */
 export async function serve(): Promise<void> {
   const config = readConfig();
-  const logger = pino({ level: config.logLevel });
+  const logger = createLog(config.logLevel);
   const service = await startService(config, logger);
   const signal = await nextSignal();
   void nextSignal().then(() => process.exit(1));

@@ -10,7 +10,7 @@ import { readPidFile } from "../../src/postgres/embedded/pid-file.ts";
 import { describeProcess, type ProcessInfo } from "../../src/postgres/embedded/process.ts";
 import type { Json } from "./rest.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
+const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
 
 export interface Ended {
   readonly code: number | null;
