@@ -1,0 +1,183 @@
+import { ByteIndex, NO_SLOT } from "./byte-index.ts";
+import { ByteSlab, MAX_KEY_LENGTH, wordsFor } from "./byte-slab.ts";
+
+export interface ByteCacheOptions {
+  /** Of all memory that it takes, index included. */
+  readonly maxBytes: number;
+  readonly maxEntries: number;
+  /** Any 32 bits: which keys collide in the index is not for others to know. */
+  readonly seed: number;
+  /** A power of two, at most 1 MiB. No entry is larger than half a slab; one slab is the work of one eviction. By default what suits `maxBytes`. */
+  readonly slabBytes?: number;
+}
+
+const MAX_SLAB_BYTES = 256 * 1024;
+const MIN_SLAB_BYTES = 1024;
+const MIN_SLABS = 4;
+const WORD = 4;
+const NO_PLACE = -1;
+
+/**
+ * A bounded map from short byte strings to short byte strings that costs the garbage collector nothing: entries stand one after
+ * the other in slabs outside the heap. When it is full the slab that was filled longest ago is swept: what was used since its
+ * last sweep stays, up to half of the slab, and everything else goes (CLOCK, a slab at a time).
+ */
+export class ByteCache {
+  readonly #index: ByteIndex;
+  readonly #slabs: ByteSlab[] = [];
+  readonly #maxSlabs: number;
+  readonly #maxEntries: number;
+  readonly #slabBytes: number;
+  readonly #slabWords: number;
+  /** A place of the index is the number of a slab, shifted by this, and the place in the slab. */
+  readonly #slabShift: number;
+  readonly #inSlab: number;
+  readonly #seed: number;
+  /** The slab that is filled now; the one after it, in a ring, is the oldest. */
+  #head = -1;
+  #liveWords = 0;
+  #evictions = 0;
+
+  /** Throws `RangeError` if the bounds leave no room for an entry, or for a slab. */
+  constructor({ maxBytes, maxEntries, seed, slabBytes: given }: ByteCacheOptions) {
+    this.#index = new ByteIndex(maxEntries);
+    const room = maxBytes - this.#index.byteLength;
+    const slabBytes = given ?? slabBytesFor(room);
+    this.#maxSlabs = Math.floor(room / slabBytes);
+    if (maxEntries < 1 || this.#maxSlabs < 1) throw new RangeError("a cache of so many entries needs other bounds");
+    this.#maxEntries = maxEntries;
+    this.#slabBytes = slabBytes;
+    this.#slabWords = slabBytes / WORD;
+    this.#slabShift = Math.log2(this.#slabWords);
+    this.#inSlab = this.#slabWords - 1;
+    this.#seed = seed;
+  }
+
+  get size(): number {
+    return this.#index.size;
+  }
+
+  /** Bytes of the entries that are there. */
+  get bytes(): number {
+    return this.#liveWords * WORD;
+  }
+
+  /** Bytes of memory that are taken for them, never more than `maxBytes`. */
+  get allocatedBytes(): number {
+    return this.#slabs.length * this.#slabBytes + this.#index.byteLength;
+  }
+
+  /** How many entries had to go for others. */
+  get evictions(): number {
+    return this.#evictions;
+  }
+
+  /** A view of the value, good until the next change of the cache: whoever keeps it copies it. */
+  get(key: Uint8Array): Buffer | undefined {
+    const place = this.#find(this.#hash(key), key);
+    if (place === NO_PLACE) return undefined;
+    const [slab, at] = [this.#slabOf(place), place & this.#inSlab];
+    slab.markUsed(at);
+    return slab.valueAt(at);
+  }
+
+  /** Whether it was stored: an entry that is too large is not, and what stood under its key is gone all the same. */
+  set(key: Uint8Array, value: Uint8Array): boolean {
+    const hash = this.#hash(key);
+    this.#remove(hash, key);
+    const words = wordsFor(key, value);
+    if (key.length > MAX_KEY_LENGTH || words > this.#slabWords / 2) return false;
+    while (this.#index.size >= this.#maxEntries) this.#sweepNext();
+    if (this.#slabs[this.#head]?.hasRoom(words) !== true) this.#openSlab();
+    const place = this.#slab(this.#head).append(hash, key, value);
+    this.#index.add(hash, this.#head * this.#slabWords + place);
+    this.#liveWords += words;
+    return true;
+  }
+
+  /** Whether it was there. */
+  delete(key: Uint8Array): boolean {
+    return this.#remove(this.#hash(key), key);
+  }
+
+  /** Forgets everything, and gives the memory of the slabs back. */
+  clear(): void {
+    this.#index.clear();
+    this.#slabs.length = 0;
+    this.#head = -1;
+    this.#liveWords = 0;
+  }
+
+  #find(hash: number, key: Uint8Array): number {
+    for (let slot = this.#index.first(hash); slot !== NO_SLOT; slot = this.#index.next(slot, hash)) {
+      const place = this.#index.placeAt(slot);
+      if (this.#slabOf(place).hasKey(place & this.#inSlab, key)) return place;
+    }
+    return NO_PLACE;
+  }
+
+  #remove(hash: number, key: Uint8Array): boolean {
+    const place = this.#find(hash, key);
+    if (place === NO_PLACE) return false;
+    const [slab, at] = [this.#slabOf(place), place & this.#inSlab];
+    slab.markDead(at);
+    this.#forget(hash, place, slab.wordsAt(at));
+    return true;
+  }
+
+  #forget(hash: number, place: number, words: number): void {
+    this.#index.remove(hash, place);
+    this.#liveWords -= words;
+  }
+
+  #openSlab(): void {
+    if (this.#slabs.length === this.#maxSlabs) this.#sweepNext();
+    else this.#head = this.#slabs.push(new ByteSlab(this.#slabBytes)) - 1;
+  }
+
+  #sweepNext(): void {
+    this.#head = (this.#head + 1) % this.#slabs.length;
+    const slab = this.#slab(this.#head);
+    const [base, end] = [this.#head * this.#slabWords, slab.filled];
+    slab.filled = 0;
+    for (let at = 0, words = 0; at < end; at += words) {
+      words = slab.wordsAt(at);
+      if (!slab.isDead(at)) this.#sweep(slab, base, at, words);
+    }
+  }
+
+  /** What is kept is moved down only over what was swept already. */
+  #sweep(slab: ByteSlab, base: number, at: number, words: number): void {
+    const hash = slab.hashAt(at);
+    if (slab.isUsed(at) && slab.filled + words <= this.#slabWords / 2) {
+      this.#index.move(hash, base + at, base + slab.keep(at));
+    } else {
+      this.#forget(hash, base + at, words);
+      this.#evictions++;
+    }
+  }
+
+  #slabOf(place: number): ByteSlab {
+    return this.#slab(place >>> this.#slabShift);
+  }
+
+  #slab(number: number): ByteSlab {
+    const slab = this.#slabs[number];
+    if (slab === undefined) throw new RangeError("the cache has no such slab");
+    return slab;
+  }
+
+  /** FNV-1a from the seed, and a last mixing (MurmurHash3) for the low bits, which choose the slot. */
+  #hash(key: Uint8Array): number {
+    let hash = 0x811c9dc5 ^ this.#seed;
+    for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ (key[i] ?? 0), 0x01000193);
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+    return (hash ^ (hash >>> 16)) >>> 0;
+  }
+}
+
+function slabBytesFor(room: number): number {
+  const fitting = 2 ** Math.floor(Math.log2(Math.max(room, 1) / MIN_SLABS));
+  return Math.min(Math.max(fitting, MIN_SLAB_BYTES), MAX_SLAB_BYTES);
+}

@@ -1,0 +1,108 @@
+/** Length of the header of an entry: its hash, and its lengths and flags. */
+const HEADER_WORDS = 2;
+const WORD = 4;
+
+/** The second word of a header: the length of the value in 20 bits, that of the key in 8, and two flags. */
+const VALUE_LENGTH = 0xfffff;
+const KEY_SHIFT = 20;
+const KEY_LENGTH = 0xff;
+const USED = 1 << 28;
+const DEAD = 1 << 29;
+
+export const MAX_KEY_LENGTH = KEY_LENGTH;
+
+/** How many words an entry takes. */
+export function wordsFor(key: Uint8Array, value: Uint8Array): number {
+  return HEADER_WORDS + Math.ceil((key.length + value.length) / WORD);
+}
+
+/** A piece of memory outside the JavaScript heap, filled with entries one after the other. Places are counted in words of 4 bytes. */
+export class ByteSlab {
+  readonly capacity: number;
+  readonly #words: Uint32Array;
+  readonly #bytes: Buffer;
+  /** Where the next entry goes. */
+  filled = 0;
+
+  /** At most 1 MiB. */
+  constructor(bytes: number) {
+    this.#bytes = Buffer.alloc(bytes);
+    this.#words = new Uint32Array(this.#bytes.buffer, this.#bytes.byteOffset, bytes / WORD);
+    this.capacity = this.#words.length;
+  }
+
+  hasRoom(words: number): boolean {
+    return this.filled + words <= this.capacity;
+  }
+
+  /** The place of the new entry. */
+  append(hash: number, key: Uint8Array, value: Uint8Array): number {
+    const place = this.filled;
+    this.#words[place] = hash;
+    this.#words[place + 1] = value.length | (key.length << KEY_SHIFT);
+    this.#bytes.set(key, this.#start(place));
+    this.#bytes.set(value, this.#start(place) + key.length);
+    this.filled += this.wordsAt(place);
+    return place;
+  }
+
+  hashAt(place: number): number {
+    return this.#words[place] ?? 0;
+  }
+
+  wordsAt(place: number): number {
+    const lengths = this.#lengths(place);
+    return HEADER_WORDS + Math.ceil((keyLength(lengths) + (lengths & VALUE_LENGTH)) / WORD);
+  }
+
+  hasKey(place: number, key: Uint8Array): boolean {
+    if (keyLength(this.#lengths(place)) !== key.length) return false;
+    const start = this.#start(place);
+    for (let i = 0; i < key.length; i++) if (this.#bytes[start + i] !== key[i]) return false;
+    return true;
+  }
+
+  /** A view of the value, not a copy. */
+  valueAt(place: number): Buffer {
+    const lengths = this.#lengths(place);
+    const start = this.#start(place) + keyLength(lengths);
+    return this.#bytes.subarray(start, start + (lengths & VALUE_LENGTH));
+  }
+
+  isUsed(place: number): boolean {
+    return (this.#lengths(place) & USED) !== 0;
+  }
+
+  isDead(place: number): boolean {
+    return (this.#lengths(place) & DEAD) !== 0;
+  }
+
+  markUsed(place: number): void {
+    this.#words[place + 1] = this.#lengths(place) | USED;
+  }
+
+  markDead(place: number): void {
+    this.#words[place + 1] = this.#lengths(place) | DEAD;
+  }
+
+  /** Moves an entry down to `filled`, as not used since. Answers its new place. */
+  keep(place: number): number {
+    const [to, words] = [this.filled, this.wordsAt(place)];
+    this.#words.copyWithin(to, place, place + words);
+    this.#words[to + 1] = this.#lengths(to) & ~USED;
+    this.filled += words;
+    return to;
+  }
+
+  #lengths(place: number): number {
+    return this.#words[place + 1] ?? 0;
+  }
+
+  #start(place: number): number {
+    return (place + HEADER_WORDS) * WORD;
+  }
+}
+
+function keyLength(lengths: number): number {
+  return (lengths >>> KEY_SHIFT) & KEY_LENGTH;
+}
