@@ -31,7 +31,7 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
   const { node } = comparison;
   switch (node) {
     case "uuid":
-      return sql`(${sql(comparison.field)} ${OPERATORS[comparison.operator](sql)} ${comparison.value})`;
+      return compareIds(sql, comparison.operator, comparison.value);
     case "string":
       return compareStrings(sql, sql`${sql(comparison.field)}`, comparison.operator, comparison.value);
     case "prefix":
@@ -39,7 +39,7 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
     case "time":
       return compareTimes(sql, comparison.field, comparison.operator, comparison.value);
     case "reason":
-      return sql`(revocation_reason IS NOT NULL AND revocation_reason = ${comparison.value})`;
+      return sql`(revoke_time IS NOT NULL AND revocation_reason IS NOT NULL AND revocation_reason = ${comparison.value})`;
     case "scope":
       return sql`(scopes @> ARRAY[${comparison.value}::text])`;
     case "entry":
@@ -51,6 +51,12 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
   }
 }
 
+/** UUIDs in the order of their bytes, as the indexes of lists have them (migration 0003); equality is for the primary key. */
+export function compareIds(sql: Sql, operator: Operator, keyId: string): Fragment {
+  if (operator === "=") return sql`(key_id = ${keyId})`;
+  return sql`(uuid_send(key_id) ${OPERATORS[operator](sql)} uuid_send(${keyId}))`;
+}
+
 /** Order is that of code points, whatever the collation of the column; equality is left to an index. */
 function compareStrings(sql: Sql, operand: Fragment, operator: Operator, value: string): Fragment {
   if (operator === "=") return sql`(${operand} = ${value})`;
@@ -59,8 +65,8 @@ function compareStrings(sql: Sql, operand: Fragment, operator: Operator, value: 
 
 /** The value goes as text: the driver would make a `Date` of it, which has no microseconds. */
 function compareTimes(sql: Sql, field: TimeField, operator: Operator, value: string): Fragment {
-  const column = sql(field);
-  return sql`(${column} IS NOT NULL AND ${column} ${OPERATORS[operator](sql)} ${value}::text::timestamptz)`;
+  const time = field === "expire_time" ? expireTime(sql) : sql`${sql(field)}`;
+  return sql`(${sql(field)} IS NOT NULL AND ${time} ${OPERATORS[operator](sql)} ${value}::text::timestamptz)`;
 }
 
 function compareEntry(sql: Sql, key: string, operator: Operator, value: string): Fragment {
@@ -77,11 +83,14 @@ const OPERATORS: { readonly [O in Operator]: (sql: Sql) => Fragment } = {
   ">=": (sql) => sql`>=`,
 };
 
-/** As `statusAt` of the record has it. */
+/** The indexes of lists have this very expression (migration 0003). */
+const expireTime = (sql: Sql) => sql`coalesce(expire_time, 'infinity')`;
+
+/** As `statusAt` of the record has it. That `expire_time` is not null lets the planner take an index of the few keys that expire. */
 const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date) => Fragment } = {
-  ACTIVE: (sql, now) => sql`(revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now}))`,
+  ACTIVE: (sql, now) => sql`(revoke_time IS NULL AND ${expireTime(sql)} > ${now})`,
   REVOKED: (sql) => sql`(revoke_time IS NOT NULL)`,
-  EXPIRED: (sql, now) => sql`(revoke_time IS NULL AND expire_time IS NOT NULL AND expire_time <= ${now})`,
+  EXPIRED: (sql, now) => sql`(revoke_time IS NULL AND expire_time IS NOT NULL AND ${expireTime(sql)} <= ${now})`,
 };
 
 const always = (sql: Sql) => sql`true`;

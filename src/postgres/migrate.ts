@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
 
 /** A numbered step of the schema. Once released it is never edited, and it is safe while the version before it still runs. */
@@ -14,8 +15,18 @@ export interface Migration {
 const FOLDER = new URL("./migrations/", import.meta.url);
 const FILE = /^(\d{4})_(\w+)\.sql$/;
 
+/**
+ * How a migration begins that is no transaction, since `CREATE INDEX CONCURRENTLY` cannot be in one. Its statements run one by
+ * one, each ended by a semicolon at the end of a line. Where one fails the next run begins again with the first, so each must
+ * be one that may be repeated: what it makes is dropped before, for an index that was not finished is there but of no use.
+ */
+const ONE_BY_ONE = "-- one by one\n";
+
 /** Key of the advisory lock under which the schema is changed: "keyhold" as a number on a telephone. */
 const LOCK = 5394653;
+
+/** Milliseconds. */
+const LOCK_POLL = 50;
 
 /** The migrations of this version, in order. */
 export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]> {
@@ -36,11 +47,23 @@ async function readOne(folder: URL, file: string): Promise<Migration> {
  * has one connection, which holds the lock, and no limit to the time of a statement.
  */
 export async function migrate(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
-  await sql`SELECT pg_advisory_lock(${LOCK})`;
+  await lock(sql);
   try {
     return await applyPending(sql, migrations);
   } finally {
     await sql`SELECT pg_advisory_unlock(${LOCK})`.catch(() => undefined);
+  }
+}
+
+/**
+ * Asks again and again, for a statement that waits is a transaction that is open: an index that is built concurrently waits for
+ * all of them to end, and each would wait for the other (PostgreSQL docs, "CREATE INDEX", "Building Indexes Concurrently").
+ */
+async function lock(sql: Sql): Promise<void> {
+  for (;;) {
+    const [row] = await sql<{ mine: boolean }[]>`SELECT pg_try_advisory_lock(${LOCK}) AS mine`;
+    if (row?.mine === true) return;
+    await sleep(LOCK_POLL);
   }
 }
 
@@ -64,6 +87,11 @@ async function applyPending(sql: Sql, migrations: readonly Migration[]): Promise
 /** The migration and its entry go as one simple query, which is one transaction (PostgreSQL docs, 54.2.2.1): all or nothing. */
 async function applyOne(sql: Sql, { version, name, sql: change, checksum }: Migration): Promise<string> {
   const entry = `INSERT INTO schema_migrations (version, name, checksum) VALUES (${version}, '${name}', '${checksum}')`;
-  await sql.unsafe(`${change}\n;\n${entry}`);
+  const queries = change.startsWith(ONE_BY_ONE) ? [...statements(change), entry] : [`${change}\n;\n${entry}`];
+  for (const query of queries) await sql.unsafe(query);
   return `${String(version).padStart(4, "0")}_${name}`;
+}
+
+function statements(text: string): string[] {
+  return text.split(/;[ \t]*(?:\n|$)/).filter((statement) => statement.trim() !== "");
 }

@@ -123,3 +123,39 @@ test("a schema that is ahead is left alone", async () => {
   expect(await applied(sql)).toEqual([1, 2, 3]);
   expect(await sql`SELECT more FROM b`).toEqual([]);
 });
+
+const ONE_BY_ONE = `-- one by one
+DROP INDEX CONCURRENTLY IF EXISTS a_id;
+CREATE UNIQUE INDEX CONCURRENTLY a_id ON a (id); -- no transaction can do that
+`;
+
+test("of ten at once that build an index while rows are written one builds it, and all end", async () => {
+  const database = await newDatabase();
+  await migrate(connectTo(database), [MAKE_A]);
+  const writer = connectTo(database);
+  const written = Promise.all(Array.from({ length: 200 }, (_, id) => writer`INSERT INTO a VALUES (${id + 2})`));
+  const build = [MAKE_A, migration(2, ONE_BY_ONE)];
+  const done = await Promise.all(Array.from({ length: 10 }, () => migrate(connectTo(database), build)));
+  await written;
+  expect(done.flat()).toEqual(["0002_step_2"]);
+  expect(await indexes(writer, "a")).toEqual([{ name: "a_id", valid: true }]);
+});
+
+test("an index that could not be built is built by the next run", async () => {
+  const sql = connectTo(await newDatabase());
+  await migrate(sql, [MAKE_A]);
+  await sql`INSERT INTO a VALUES (1)`;
+  const build = [MAKE_A, migration(2, ONE_BY_ONE)];
+  await expect(migrate(sql, build)).rejects.toThrow("could not create unique index");
+  expect(await applied(sql)).toEqual([1]);
+  expect(await indexes(sql, "a")).toEqual([{ name: "a_id", valid: false }]);
+  await sql`DELETE FROM a`;
+  expect(await migrate(sql, build)).toEqual(["0002_step_2"]);
+  expect(await indexes(sql, "a")).toEqual([{ name: "a_id", valid: true }]);
+});
+
+async function indexes(sql: Sql, table: string): Promise<{ name: string; valid: boolean }[]> {
+  const rows = await sql<{ name: string; valid: boolean }[]>`
+    SELECT indexrelid::regclass::text AS name, indisvalid AS valid FROM pg_index WHERE indrelid = ${table}::regclass`;
+  return [...rows];
+}

@@ -46,6 +46,8 @@ function settingsOf(options: PostmasterOptions): Readonly<Record<string, string>
     log_checkpoints: "off",
     log_error_verbosity: "terse",
     log_min_error_statement: "panic",
+    // Of solid state: PostgreSQL's own default is for disks that turn.
+    random_page_cost: "1.1",
     lc_messages: "C",
     timezone: "UTC",
     log_timezone: "UTC",

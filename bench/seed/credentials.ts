@@ -1,0 +1,44 @@
+import { digestCurrent } from "../../src/credential/digest.ts";
+import { parseSecretPrefix } from "../../src/credential/format.ts";
+import { issuedSecretHint, rawKeyHint } from "../../src/credential/hint.ts";
+import { issueSecret } from "../../src/credential/issued-secret.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { deriveKeyRing } from "../../src/lib/server-keys.ts";
+import type { KeyKind } from "../../src/record/key.ts";
+
+/** A credential that verifies on the seeded database: of a key that is neither revoked nor expired. */
+export interface SeededCredential {
+  readonly credential: string;
+  readonly keyId: string;
+  readonly kind: KeyKind;
+}
+
+/** A credential with what the database stores of it. */
+export interface MadeCredential extends SeededCredential {
+  /** Hexadecimal. */
+  readonly digest: string;
+  readonly digestKeyId: string;
+  readonly hint: string;
+}
+
+export type MakeCredential = (keyId: string, kind: KeyKind) => MadeCredential;
+
+/** Makes credentials of a service with this root secret and the default prefix. */
+export function credentialMaker(root: Uint8Array): MakeCredential {
+  const roots = { current: root, retired: [] };
+  const [tagKeys, digestKeys] = [deriveKeyRing(roots, "secret-tag"), deriveKeyRing(roots, "secret-digest")];
+  const prefix = parseSecretPrefix("kh");
+  const newText = (keyId: string, kind: KeyKind) =>
+    kind === "issued" ? issueSecret({ prefix, keyId, random: systemRandom, tagKeys }) : newRawKey();
+  return (keyId, kind) => {
+    const credential = newText(keyId, kind);
+    const hint = kind === "issued" ? issuedSecretHint(credential) : rawKeyHint(credential);
+    const { digest, keyId: digestKeyId } = digestCurrent(credential, digestKeys);
+    return { credential, keyId, kind, digest: Buffer.from(digest).toString("hex"), digestKeyId, hint };
+  };
+}
+
+/** As another service may have made it. */
+function newRawKey(): string {
+  return `sk_live_${Buffer.from(systemRandom.bytes(24)).toString("base64url")}`;
+}

@@ -1,0 +1,44 @@
+import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { readConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { connect } from "../../src/postgres/connect.ts";
+import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { loadRootSecrets } from "../../src/root-secret-file.ts";
+import { seedKeys } from "./seed.ts";
+
+/**
+ * Fills the database that the KEYHOLD_… environment names:
+ * `node bench/seed/main.ts --count 1000000 --credentials 10000 --out credentials.txt`. The file has a credential a line.
+ */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      count: { type: "string", default: "1000000" },
+      credentials: { type: "string", default: "0" },
+      out: { type: "string" },
+    },
+  });
+  const config = readConfig();
+  const { current: root } = config.rootSecrets ?? (await loadRootSecrets(config.dataDir));
+  const server =
+    config.databaseUrl === null
+      ? await startEmbeddedPostgres({ dataDir: config.dataDir, ifRunning: "attach", log: () => {} })
+      : null;
+  const url = config.databaseUrl ?? server?.url ?? "";
+  const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  try {
+    await migrate(sql, await readMigrations());
+    const shape = { count: Number(values.count), credentials: Number(values.credentials) };
+    const seeded = await seedKeys(sql, { ...shape, root, now: new Date(systemClock.now()) });
+    if (values.out !== undefined) {
+      await writeFile(values.out, seeded.map(({ credential }) => `${credential}\n`).join(""), { mode: 0o600 });
+    }
+  } finally {
+    await sql.end({ timeout: 5 });
+    await server?.stop();
+  }
+}
+
+await main();

@@ -1,0 +1,198 @@
+import type { Fragment, Sql } from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { SeededCredential } from "../../bench/seed/credentials.ts";
+import { seedKeys } from "../../bench/seed/seed.ts";
+import { digestCurrent } from "../../src/credential/digest.ts";
+import { parseFilter } from "../../src/keys/filter/parse.ts";
+import type { ListQuery } from "../../src/keys/store.ts";
+import { deriveKeyRing } from "../../src/lib/server-keys.ts";
+import { connect } from "../../src/postgres/connect.ts";
+import { compileFilter } from "../../src/postgres/filter.ts";
+import { listKeys, selectPage } from "../../src/postgres/list-keys.ts";
+import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const NOW = new Date("2026-11-21T00:00:00.000Z");
+const COUNT = 20_000;
+const ROOT = Buffer.from("0123456789abcdefghijklmnopqrstuv");
+
+let database: TestDatabase;
+let sql: Sql;
+let seeded: SeededCredential[];
+
+/** The driver as the service uses it for lists. */
+beforeAll(async () => {
+  database = await createTestDatabase();
+  sql = connect({ url: database.url, maxConnections: 1, prepare: false, statementTimeout: 60_000 });
+  await migrate(sql, await readMigrations());
+  seeded = await seedKeys(sql, { count: COUNT, now: NOW, credentials: 100, root: ROOT });
+});
+
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+test("the credentials of seeded keys are stored as the service stores them, for keys all over the list", async () => {
+  const ring = deriveKeyRing({ current: ROOT, retired: [] }, "secret-digest");
+  const rows = await sql<{ key_id: string; kind: string; digest: Buffer; digest_key_id: string }[]>`
+    SELECT key_id, kind, digest, digest_key_id FROM api_keys
+    WHERE digest_key_id = ${ring.current.id} AND revoke_time IS NULL AND expire_time IS NULL ORDER BY key_id`;
+  const expected = seeded.map(({ credential, keyId, kind }) => {
+    const { digest, keyId: digest_key_id } = digestCurrent(credential, ring);
+    return { key_id: keyId, kind, digest: Buffer.from(digest), digest_key_id };
+  });
+  expect(expected).toHaveLength(100);
+  expect(new Set(expected.map(({ kind }) => kind))).toEqual(new Set(["issued", "imported"]));
+  expect([...rows]).toEqual(expected);
+});
+
+function pageOf(filter: string, before: string | null = null): ListQuery {
+  return { kind: "issued", filter: parseFilter(filter, "issued"), before, limit: 51 };
+}
+
+/** The issued key than which this part of all is newer. */
+async function keyAfter(part: number): Promise<string> {
+  const [row] = await sql<{ key_id: string }[]>`
+    SELECT key_id FROM api_keys WHERE kind = 'issued'
+    ORDER BY key_id DESC OFFSET (SELECT floor(count(*) * ${part}::float8) FROM api_keys WHERE kind = 'issued') LIMIT 1`;
+  return row?.key_id ?? "";
+}
+
+interface PlanNode {
+  readonly "Node Type": string;
+  readonly "Index Name"?: string;
+  readonly "Shared Hit Blocks": number;
+  readonly "Shared Read Blocks": number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+interface Plan {
+  readonly nodes: readonly string[];
+  readonly indexes: readonly string[];
+  /** Pages of 8 KiB that were looked at. */
+  readonly pages: number;
+}
+
+async function explain(list: ListQuery): Promise<Plan> {
+  const [row] = await sql<{ "QUERY PLAN": [{ Plan: PlanNode }] }[]>`
+    EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${selectPage(sql, list, NOW)}`;
+  const root = row?.["QUERY PLAN"][0].Plan;
+  if (root === undefined) throw new Error("no plan");
+  const nodes = flatten(root);
+  return {
+    nodes: nodes.map((node) => node["Node Type"]),
+    indexes: nodes.flatMap((node) => node["Index Name"] ?? []),
+    pages: root["Shared Hit Blocks"] + root["Shared Read Blocks"],
+  };
+}
+
+function flatten(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(flatten)];
+}
+
+const FIRST: readonly [filter: string, index: RegExp, pages: number][] = [
+  ["", /^api_keys_newest$/, 60],
+  ["actor_id=actor-0", /^api_keys_newest_by_actor$/, 80],
+  ["actor_id=actor-999", /^api_keys_newest_by_actor$/, 80],
+  ["actor_id=nobody", /^api_keys_newest_by_actor$/, 10],
+  ["status=KEY_STATUS_ACTIVE", /^api_keys_newest$/, 60],
+  ["status=KEY_STATUS_REVOKED", /^api_keys_newest_revoked$/, 80],
+  ["status=KEY_STATUS_EXPIRED", /^api_keys_newest_expiring$/, 100],
+  ["actor_id=actor-0 status=KEY_STATUS_ACTIVE", /^api_keys_newest_by_actor$/, 80],
+  ["name=build-4242*", /^api_keys_name$/, 30],
+  ["name=nothing*", /^api_keys_name$/, 10],
+  ["metadata.team=nobody", /^api_keys_metadata$/, 20],
+  ["revocation_reason=REVOCATION_REASON_KEY_COMPROMISE", /^api_keys_newest_revoked$/, 40],
+  ['create_time<"2025-11-22T00:00:00Z"', /^api_keys_newest$/, 80],
+  ['create_time>="2026-02-01T00:00:00Z" create_time<"2026-02-01T01:00:00Z"', /^api_keys_newest$/, 40],
+  ['create_time>"2026-11-22T00:00:00Z"', /^api_keys_newest$/, 10],
+];
+
+test.each(FIRST)("the first page of %j comes from its index alone", async (filter, index, pages) => {
+  await expectPages(filter, index, pages);
+});
+
+test.each([
+  "",
+  "actor_id=actor-0",
+  "status=KEY_STATUS_ACTIVE",
+  "status=KEY_STATUS_REVOKED",
+  "status=KEY_STATUS_EXPIRED",
+])("the last pages of %j cost what the first one does", async (filter) => {
+  const first = await explain(pageOf(filter));
+  const late = await explain(pageOf(filter, await keyAfter(0.9)));
+  expect(late.nodes).not.toContain("Sort");
+  expect(late.pages).toBeLessThanOrEqual(first.pages * 1.5 + 10);
+});
+
+test.each([
+  "",
+  "actor_id=actor-3 status=KEY_STATUS_ACTIVE",
+  "status=KEY_STATUS_EXPIRED",
+  "NOT status=KEY_STATUS_ACTIVE",
+  'create_time<="2026-02-01T00:00:00Z" create_time>"2026-01-03T00:00:00Z"',
+  'NOT create_time<="2026-09-01T00:00:00Z"',
+  'create_time<"2025-12-01T00:00:00Z" OR create_time>="2026-11-01T00:00:00Z"',
+])("the pages of %j together are what the filter means, in the order of key_id", async (filter) => {
+  const list = pageOf(filter);
+  const all = await sql<{ key_id: string }[]>`
+    SELECT key_id FROM api_keys WHERE kind = 'issued' AND ${compileFilter(sql, list.filter, NOW)} ORDER BY key_id DESC`;
+  const expected = all.map((row) => row.key_id);
+  expect(expected.length).toBeGreaterThan(100);
+  expect(await walk({ ...list, limit: 1000 })).toEqual(expected);
+});
+
+async function walk(list: ListQuery): Promise<string[]> {
+  const page = (await listKeys(sql, list, NOW)).map((row) => row.key_id);
+  const last = page.at(-1);
+  return last === undefined ? [] : [...page, ...(await walk({ ...list, before: last }))];
+}
+
+test("a key made at the very time that a filter says is in its pages", async () => {
+  const [row] = await sql<{ key_id: string; time: string }[]>`
+    SELECT key_id, to_json(create_time) #>> '{}' AS time FROM api_keys WHERE kind = 'issued' ORDER BY key_id OFFSET 777 LIMIT 1`;
+  const found = await Promise.all(
+    ["=", "<=", ">="].map((operator) => walk(pageOf(`create_time${operator}"${row?.time}" key_id=${row?.key_id}`))),
+  );
+  expect(found).toEqual([[row?.key_id], [row?.key_id], [row?.key_id]]);
+});
+
+/** Gives all issued keys a new status: `old` is a condition that one in a hundred meets, all older than the rest. */
+async function setStatus(
+  revokeTime: (old: Fragment) => Fragment,
+  expireTime: (old: Fragment) => Fragment,
+): Promise<void> {
+  const old = sql`key_id <= ${await keyAfter(0.99)}`;
+  const revoked = revokeTime(old);
+  await sql`
+    UPDATE api_keys SET expire_time = ${expireTime(old)}, revoke_time = ${revoked},
+      revocation_reason = CASE WHEN ${revoked} IS NOT NULL THEN 'REVOCATION_REASON_SUPERSEDED' END
+    WHERE kind = 'issued'`;
+  await sql`VACUUM (FULL, ANALYZE) api_keys`;
+}
+
+test("active keys that are all old are found without a look at newer rows, which are revoked", async () => {
+  await setStatus(
+    (old) => sql`CASE WHEN NOT ${old} THEN ${NOW}::timestamptz END`,
+    () => sql`NULL::timestamptz`,
+  );
+  await expectPages("status=KEY_STATUS_ACTIVE", /^api_keys_newest$/, 200);
+  await expectPages("status=KEY_STATUS_ACTIVE actor_id=actor-0", /^api_keys_newest_by_actor$/, 80);
+});
+
+test("revoked and expired keys that are all old are found without a look at newer rows, which are active", async () => {
+  await setStatus(
+    (old) => sql`CASE WHEN ${old} AND get_byte(digest, 0) < 128 THEN ${NOW}::timestamptz END`,
+    (old) => sql`${NOW}::timestamptz + CASE WHEN ${old} THEN -1 ELSE 1 END * interval '1 day'`,
+  );
+  await expectPages("status=KEY_STATUS_REVOKED", /^api_keys_newest_revoked$/, 60);
+  await expectPages("status=KEY_STATUS_EXPIRED", /^api_keys_(newest_expiring|expire_time)$/, 250);
+});
+
+async function expectPages(filter: string, index: RegExp, pages: number): Promise<void> {
+  const plan = await explain(pageOf(filter));
+  expect(plan.nodes).not.toContain("Seq Scan");
+  expect(plan.indexes).toEqual([expect.stringMatching(index)]);
+  expect(plan.pages).toBeLessThanOrEqual(pages);
+}
