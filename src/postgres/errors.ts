@@ -37,3 +37,9 @@ export function databaseError(error: unknown): unknown {
 export function tooLate(cause?: unknown): KeyholdError {
   return new KeyholdError("DATABASE_UNAVAILABLE", "the database did not answer in time", { cause });
 }
+
+/** Whether the database undid the work for the sake of another's (class 40): nothing of it is done, and it may be tried again. */
+export function wasRolledBack(error: unknown): boolean {
+  const cause = error instanceof KeyholdError ? error.cause : error;
+  return cause instanceof Error && "code" in cause && /^40...$/.test(String(cause.code));
+}

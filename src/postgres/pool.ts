@@ -18,7 +18,10 @@ export type Work<T> = (sql: Sql) => PromiseLike<T>;
 interface Turn {
   /** Null before, and once it is over. */
   connection: Sql | null;
-  isLate: boolean;
+  /** When the caller is told that the answer is late, by `performance.now()`. */
+  readonly deadline: number;
+  readonly begin: (connection: Sql) => void;
+  readonly giveUp: () => void;
 }
 
 /** Longer than the database lets a statement run: no answer will come when its machine, or the road to it, is gone. */
@@ -37,7 +40,11 @@ export class Pool implements Database {
   readonly #answerTimeout: number;
   readonly #connections = new Set<Sql>();
   readonly #idle: Sql[] = [];
-  readonly #waiting: ((connection: Sql) => void)[] = [];
+  /** In the order of their deadlines, which is that in which they came. */
+  readonly #turns = new Set<Turn>();
+  /** Those of them that have no connection yet. */
+  readonly #waiting = new Set<Turn>();
+  #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
   /** The pool has `maxConnections` of the options at the most. */
@@ -47,14 +54,16 @@ export class Pool implements Database {
   }
 
   run<T>(work: Work<T>): Promise<T> {
-    const turn: Turn = { connection: null, isLate: false };
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      turn.isLate = true;
-      this.#end(turn, false);
-      late.reject(tooLate());
-    }, this.#answerTimeout);
-    return Promise.race([this.#serve(turn, work), late.promise]).finally(() => clearTimeout(timer));
+    if (this.#isClosed) return Promise.reject(new KeyholdError("DATABASE_UNAVAILABLE", "the service is stopping"));
+    return new Promise((resolve, reject) => {
+      const turn: Turn = {
+        connection: null,
+        deadline: performance.now() + this.#answerTimeout,
+        begin: (connection) => void this.#serve(turn, connection, work).then(resolve, reject),
+        giveUp: () => reject(tooLate()),
+      };
+      this.#enter(turn);
+    });
   }
 
   /** Lets what is under way finish for 5 s, and ends every connection. */
@@ -63,11 +72,8 @@ export class Pool implements Database {
     await Promise.all([...this.#connections].map((connection) => connection.end({ timeout: CLOSE_TIMEOUT })));
   }
 
-  async #serve<T>(turn: Turn, work: Work<T>): Promise<T> {
-    const connection = await this.#take();
-    turn.connection = connection;
+  async #serve<T>(turn: Turn, connection: Sql, work: Work<T>): Promise<T> {
     try {
-      if (turn.isLate) throw tooLate();
       const result = await work(connection);
       this.#end(turn, true);
       return result;
@@ -78,8 +84,23 @@ export class Pool implements Database {
     }
   }
 
+  #enter(turn: Turn): void {
+    this.#turns.add(turn);
+    if (this.#timer === null) this.#watch(this.#answerTimeout);
+    const connection = this.#take();
+    if (connection === null) this.#waiting.add(turn);
+    else this.#begin(turn, connection);
+  }
+
+  #begin(turn: Turn, connection: Sql): void {
+    turn.connection = connection;
+    turn.begin(connection);
+  }
+
   /** Ends a turn; nothing happens to one that is over. */
   #end(turn: Turn, isSound: boolean): void {
+    this.#turns.delete(turn);
+    this.#waiting.delete(turn);
     const { connection } = turn;
     turn.connection = null;
     if (connection === null) return;
@@ -87,12 +108,28 @@ export class Pool implements Database {
     else this.#drop(connection);
   }
 
-  async #take(): Promise<Sql> {
-    if (this.#isClosed) throw new KeyholdError("DATABASE_UNAVAILABLE", "the service is stopping");
+  /** One timer for all turns, set for the oldest. It keeps no process alive: a connection does. */
+  #watch(delay: number): void {
+    this.#timer = setTimeout(() => this.#endLate(), delay).unref();
+  }
+
+  #endLate(): void {
+    const now = performance.now();
+    const late = [...this.#turns].filter((turn) => turn.deadline <= now);
+    for (const turn of late) this.#waiting.delete(turn);
+    for (const turn of late) {
+      turn.giveUp();
+      this.#end(turn, false);
+    }
+    const [oldest] = this.#turns;
+    this.#timer = null;
+    if (oldest !== undefined) this.#watch(oldest.deadline - now);
+  }
+
+  #take(): Sql | null {
     const connection = this.#idle.pop();
     if (connection !== undefined) return connection;
-    if (this.#connections.size < this.#options.maxConnections) return this.#open();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return this.#connections.size < this.#options.maxConnections ? this.#open() : null;
   }
 
   #open(): Sql {
@@ -102,14 +139,18 @@ export class Pool implements Database {
   }
 
   #give(connection: Sql): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#idle.push(connection);
-    else next(connection);
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#idle.push(connection);
+      return;
+    }
+    this.#waiting.delete(next);
+    this.#begin(next, connection);
   }
 
   #drop(connection: Sql): void {
     this.#connections.delete(connection);
     void connection.end({ timeout: 0 });
-    if (this.#waiting.length > 0) this.#give(this.#open());
+    if (this.#waiting.size > 0) this.#give(this.#open());
   }
 }

@@ -1,0 +1,93 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { KeyholdError } from "../../src/errors.ts";
+import { gatherInserts } from "../../src/postgres/gather-inserts.ts";
+import { Pool } from "../../src/postgres/pool.ts";
+import { newKey, openSchema } from "./new-keys.ts";
+
+/** A road to a database on which the connection ends at an answer, told by its number from when it is set. */
+async function startCuttingRoad(databaseUrl: string) {
+  const target = new URL(databaseUrl);
+  let answers = Number.POSITIVE_INFINITY;
+  let isCut = false;
+  const pass = (client: Socket, answer: Buffer) => {
+    if (answers-- > 0) return client.write(answer);
+    isCut = true;
+    answers = Number.POSITIVE_INFINITY;
+    return client.resetAndDestroy();
+  };
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    client.pipe(upstream);
+    upstream.on("data", (answer: Buffer) => pass(client, answer));
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      socket.on("error", () => {});
+      socket.once("close", () => other.destroy());
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = new URL(databaseUrl);
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    cutAt: (answer: number) => {
+      [answers, isCut] = [answer, false];
+    },
+    isCut: () => isCut,
+    close: () => server.close(),
+  };
+}
+
+/** More than any answer here takes on a loaded machine: a call that nobody answers is not to be taken for one that failed. */
+const ANSWER_TIMEOUT = 20_000;
+
+async function openRoad() {
+  const { url, pool: direct } = await openSchema();
+  const road = await startCuttingRoad(url);
+  const options = { url: road.url, maxConnections: 1, statementTimeout: 10_000, prepare: true };
+  const open = () => new Pool(options, ANSWER_TIMEOUT);
+  onTestFinished(() => void road.close());
+  return { road, direct, open };
+}
+
+test.each([1, 20, 150])(
+  "however early a connection is cut, %i keys are all stored or none, and their caller hears",
+  async (count) => {
+    const { road, direct, open } = await openRoad();
+    const outcomes = { stored: 0, unavailable: 0 };
+    for (const warm of [false, true]) {
+      for (let answer = 0; ; answer++) {
+        const pool = open();
+        if (warm) await gatherInserts(pool)(Array.from({ length: count }, () => newKey()));
+        const before = await countKeys(direct);
+        road.cutAt(answer);
+        const told = await gatherInserts(pool)(Array.from({ length: count }, () => newKey())).catch((error) => error);
+        const isCut = road.isCut();
+        road.cutAt(Number.POSITIVE_INFINITY);
+        if (told instanceof KeyholdError) {
+          expect(told).toMatchObject({ code: "DATABASE_UNAVAILABLE", message: "the database cannot be reached" });
+          outcomes.unavailable++;
+        } else {
+          expect(told).toEqual(Array.from({ length: count }, () => expect.objectContaining({ outcome: "inserted" })));
+          outcomes.stored++;
+        }
+        const stored = (await countKeys(direct)) - before;
+        expect(told instanceof KeyholdError ? [0, count] : [count]).toContain(stored);
+        await pool.close();
+        if (!isCut) break;
+      }
+    }
+    expect(outcomes.stored).toBeGreaterThan(0);
+    expect(outcomes.unavailable).toBeGreaterThan(1);
+  },
+);
+
+async function countKeys(pool: Pool): Promise<number> {
+  const [row] = await pool.run((sql) => sql<{ count: number }[]>`SELECT count(*)::int AS count FROM api_keys`);
+  return row?.count ?? 0;
+}

@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import type { Insertion, NewKey } from "../../src/keys/store.ts";
+import { copyRows } from "../../src/postgres/copy-rows.ts";
+import { COPY_ROWS, insertKeys } from "../../src/postgres/insert.ts";
+import { toNewRows } from "../../src/postgres/new-rows.ts";
+import type { Pool } from "../../src/postgres/pool.ts";
+import { KEY_COLUMNS, type KeyRow, toApiKey } from "../../src/postgres/rows.ts";
+import { newKey, openSchema } from "./new-keys.ts";
+
+/** Texts that mean something to COPY, to arrays or to JSON (PostgreSQL docs, COPY and 8.15.6), and texts that mean nothing. */
+const ODD = [
+  "\\N",
+  "\\.",
+  "a\tb",
+  "a\nb",
+  "a\r\nb",
+  "\\",
+  '"',
+  "'",
+  "{a,b}",
+  "NULL",
+  "",
+  " ",
+  "é😀",
+  "\x7f",
+  "$1",
+  "\\x00",
+];
+
+const insert = (pool: Pool, keys: readonly NewKey[]) => pool.run((sql) => insertKeys(sql, keys));
+
+async function stored(pool: Pool) {
+  const rows = await pool.run((sql) => sql<KeyRow[]>`SELECT ${sql(KEY_COLUMNS)} FROM api_keys ORDER BY key_id`);
+  return rows.map(toApiKey);
+}
+
+function outcomes(insertions: readonly Insertion[]): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(Object.groupBy(insertions, ({ outcome }) => outcome)).map(([name, found]) => [name, found.length]),
+  );
+}
+
+test.each([1, COPY_ROWS - 1, COPY_ROWS, 1000])("%i keys are stored as they are, whatever is in them", async (count) => {
+  const { pool } = await openSchema();
+  const keys = Array.from({ length: count }, (_, index) => {
+    const odd = ODD[index % ODD.length] ?? "";
+    const expireTime = index % 3 === 0 ? new Date("2031-02-03T04:05:06.789Z") : null;
+    const requestId = index % 5 === 0 ? `${index} ${odd}` : null;
+    return newKey({ name: odd, scopes: [odd, "a b", odd], metadata: { [`k${odd}`]: odd }, expireTime, requestId });
+  });
+  expect(await insert(pool, keys)).toEqual(keys.map(({ key }) => ({ outcome: "inserted", key })));
+  expect(await stored(pool)).toEqual(keys.map(({ key }) => key));
+  const secrets = await pool.run(
+    (sql) => sql`
+    SELECT digest, digest_key_id, request_id, request_fingerprint FROM api_keys ORDER BY key_id`,
+  );
+  expect(secrets.map((row) => ({ ...row }))).toEqual(
+    keys.map(({ digest, request }) => ({
+      digest: Buffer.from(digest.digest),
+      digest_key_id: digest.keyId,
+      request_id: request?.requestId ?? null,
+      request_fingerprint: request === null ? null : Buffer.from(request.fingerprint),
+    })),
+  );
+});
+
+test("COPY itself stores every odd text, and says so; rows of which one is known it does not store", async () => {
+  const { pool } = await openSchema();
+  const copy = (keys: readonly NewKey[]) => pool.run((sql) => copyRows(sql, toNewRows(keys)));
+  const keys = ODD.map((odd) => newKey({ name: odd, scopes: [odd, odd], metadata: { [odd]: odd }, requestId: odd }));
+  for (const key of keys) expect(await copy([key])).toBe(true);
+  expect(await stored(pool)).toEqual(keys.map(({ key }) => key));
+  expect(await copy([newKey(), newKey({ requestId: ODD[0] }), newKey()])).toBe(false);
+  expect(await copy(Array.from({ length: 2000 }, () => newKey({ requestId: ODD[1] })))).toBe(false);
+  expect(await stored(pool)).toHaveLength(ODD.length);
+});
+
+test.each([10, 500])("of %i keys those that are known conflict, and the others are stored", async (count) => {
+  const { pool } = await openSchema();
+  const known = [newKey(), newKey({ requestId: "request" })];
+  await insert(pool, known);
+  const [first, second] = known;
+  const keys = Array.from({ length: count }, () => newKey());
+  const again = newKey({ requestId: "request" });
+  const results = await insert(pool, [newKey({ digest: first?.digest.digest ?? Buffer.of() }), ...keys, again]);
+  expect(outcomes(results)).toEqual({ raw_key_exists: 1, inserted: count, repeated: 1 });
+  expect(results[0]).toEqual({ outcome: "raw_key_exists" });
+  expect(results.at(-1)).toMatchObject({ outcome: "repeated", key: { keyId: second?.key.keyId } });
+  expect(await stored(pool)).toHaveLength(count + 2);
+});
+
+test("a key that is stored already under its own identifier is stored, and only once", async () => {
+  const { pool } = await openSchema();
+  const keys = Array.from({ length: COPY_ROWS - 1 }, () => newKey());
+  await insert(pool, keys.slice(0, 50));
+  expect(outcomes(await insert(pool, keys))).toEqual({ inserted: COPY_ROWS - 1 });
+  expect(await stored(pool)).toHaveLength(COPY_ROWS - 1);
+});
+
+test.each([10, 500])(
+  "%i keys of which the database refuses one are not stored, and others are after them",
+  async (count) => {
+    const { pool } = await openSchema();
+    const keys = Array.from({ length: count }, () => newKey());
+    await expect(insert(pool, [...keys, newKey({ name: "a\0b" })])).rejects.toMatchObject({ name: "PostgresError" });
+    expect(await stored(pool)).toEqual([]);
+    expect(outcomes(await insert(pool, keys))).toEqual({ inserted: count });
+  },
+);
+
+test("batches of the same keys in opposite orders never wait for each other in a circle", async () => {
+  const { pool } = await openSchema();
+  for (let round = 0; round < 10; round++) {
+    const digests = Array.from({ length: 300 }, () => newKey().digest.digest);
+    const forth = digests.map((digest) => newKey({ digest }));
+    const back = digests.toReversed().map((digest) => newKey({ digest }));
+    const results = await Promise.all([forth, back].map((keys) => insert(pool, keys)));
+    expect(outcomes(results.flat())).toEqual({ inserted: 300, raw_key_exists: 300 });
+    expect(await stored(pool)).toHaveLength(300 * (round + 1));
+  }
+});

@@ -1,0 +1,63 @@
+import { randomBytes } from "node:crypto";
+import { onTestFinished } from "vitest";
+import type { NewKey } from "../../src/keys/store.ts";
+import { connect } from "../../src/postgres/connect.ts";
+import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { Pool } from "../../src/postgres/pool.ts";
+import type { KeyKind } from "../../src/record/key.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+
+export interface NewKeyFields {
+  readonly kind?: KeyKind;
+  readonly name?: string;
+  readonly scopes?: readonly string[];
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly expireTime?: Date | null;
+  readonly digest?: Uint8Array;
+  readonly retiredDigests?: readonly Uint8Array[];
+  readonly requestId?: string | null | undefined;
+}
+
+const CREATED = new Date("2026-01-02T03:04:05.678Z");
+
+let made = 0;
+
+/** A key that nobody else makes, but for what the fields say. */
+export function newKey(fields: NewKeyFields = {}): NewKey {
+  const { kind = "imported", digest = randomBytes(32), retiredDigests = [], requestId = null } = fields;
+  const number = (++made).toString(16).padStart(12, "0");
+  const key = {
+    keyId: `0198b2a4-7d3e-7c52-a1f0-${number}`,
+    kind,
+    name: fields.name ?? `key ${made}`,
+    actorId: "actor_1",
+    scopes: fields.scopes ?? ["orders:read"],
+    metadata: fields.metadata ?? { team: "payments" },
+    hint: "legacy…beef",
+    createTime: CREATED,
+    updateTime: CREATED,
+    expireTime: fields.expireTime ?? null,
+    lastUsedTime: null,
+    rotateTime: null,
+    revokeTime: null,
+    revocationReason: null,
+    revocationDescription: null,
+  };
+  const request = requestId === null ? null : { requestId, fingerprint: randomBytes(32) };
+  return { key, digest: { keyId: "k1", digest }, retiredDigests, request };
+}
+
+/** A database with the schema of this version, until the test has finished. */
+export async function openSchema(): Promise<{ url: string; pool: Pool }> {
+  const database = await createTestDatabase();
+  const options = { url: database.url, maxConnections: 10, statementTimeout: 10_000, prepare: true };
+  const sql = connect({ ...options, maxConnections: 1 });
+  await migrate(sql, await readMigrations());
+  await sql.end();
+  const pool = new Pool(options);
+  onTestFinished(async () => {
+    await pool.close();
+    await database.drop();
+  });
+  return { url: database.url, pool };
+}
