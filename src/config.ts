@@ -22,6 +22,8 @@ export interface Config {
   /** Null: the embedded database in `dataDir`. */
   readonly databaseUrl: string | null;
   readonly databasePoolSize: number;
+  /** Memory of the verification cache in bytes; 0: none. */
+  readonly cacheBytes: number;
   readonly dataDir: string;
   /** Null: made at first start, in `dataDir`; only with the embedded database. */
   readonly rootSecrets: RootSecrets | null;
@@ -51,6 +53,7 @@ export function toConfig(environment: Environment): Config {
     port: integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535),
     tls: toTls(get("KEYHOLD_TLS_CERT_FILE"), get("KEYHOLD_TLS_KEY_FILE")),
     databaseUrl: databaseUrl === null ? null : postgresUrl(databaseUrl),
+    cacheBytes: toCacheBytes(get("KEYHOLD_CACHE_SIZE"), databaseUrl !== null),
     databasePoolSize: integer("KEYHOLD_DATABASE_POOL_SIZE", get("KEYHOLD_DATABASE_POOL_SIZE") ?? "10", 1, 1000),
     dataDir: get("KEYHOLD_DATA_DIR") ?? "./data",
     rootSecrets: toRootSecrets(get("KEYHOLD_ROOT_SECRET"), get("KEYHOLD_ROOT_SECRETS_RETIRED"), databaseUrl !== null),
@@ -84,6 +87,16 @@ function requireConsistent({ auth, oidc, host }: Config): void {
 export function isLoopback(host: string): boolean {
   if (isIP(host) === 4) return host.startsWith("127.");
   return host === "localhost" || host === "::1";
+}
+
+const MIB = 1024 * 1024;
+
+/** MiB. A million keys need about half of it. */
+const DEFAULT_CACHE_SIZE = "512";
+
+/** The embedded database has one server. Several may share another one, and a cache does not hear of what the others change. */
+function toCacheBytes(size: string | undefined, isShared: boolean): number {
+  return integer("KEYHOLD_CACHE_SIZE", size ?? (isShared ? "0" : DEFAULT_CACHE_SIZE), 0, 65_536) * MIB;
 }
 
 function toTls(certFile: string | undefined, keyFile: string | undefined): Config["tls"] {

@@ -4,10 +4,12 @@ import { type CredentialShapes, looksLikeOurs } from "./credential/kinds.ts";
 import type { KeysContext } from "./keys/context.ts";
 import { systemClock } from "./lib/clock.ts";
 import { systemRandom } from "./lib/random.ts";
+import { pooledRandom } from "./lib/random-pool.ts";
 import { deriveKeyRing, type RootSecrets } from "./lib/server-keys.ts";
 import { connect } from "./postgres/connect.ts";
 import { type EmbeddedOptions, startEmbeddedPostgres } from "./postgres/embedded/embedded.ts";
 import { databaseError } from "./postgres/errors.ts";
+import { createFindKeys } from "./postgres/find-keys.ts";
 import { createKeyStore } from "./postgres/key-store.ts";
 import { migrate, readMigrations } from "./postgres/migrate.ts";
 import { type Database, Pool } from "./postgres/pool.ts";
@@ -16,6 +18,8 @@ import { loadRootSecrets } from "./root-secret-file.ts";
 import type { SigningContext } from "./signing/signing.ts";
 import { looksLikeJwt } from "./token/jwt/compact.ts";
 import { looksLikeMacaroon } from "./token/macaroon/text.ts";
+import { createVerificationCache, type VerificationCache } from "./verify/cache/cache.ts";
+import { createUncachedReader } from "./verify/uncached.ts";
 
 /** After this the database cancels a statement, in milliseconds. */
 const STATEMENT_TIMEOUT = 10_000;
@@ -33,9 +37,14 @@ export interface Foundation {
   readonly rings: Rings;
   readonly shapes: CredentialShapes;
   readonly keys: KeysContext;
+  /** Where verification finds keys, and what it remembers. */
+  readonly reader: KeyReader;
   readonly signing: SigningContext;
   close(): Promise<void>;
 }
+
+/** The cache, or what stands for it where there is none. */
+export type KeyReader = Omit<VerificationCache, "stats">;
 
 export type Rings = ReturnType<typeof deriveRings>;
 
@@ -99,11 +108,13 @@ interface Databases {
   readonly unprepared: Database;
 }
 
-function assemble({ secretPrefix }: Config, { database, unprepared }: Databases, rings: Rings) {
-  const [clock, random] = [systemClock, systemRandom];
+function assemble(config: Config, { database, unprepared }: Databases, rings: Rings) {
+  const { secretPrefix } = config;
+  const [clock, random] = [systemClock, pooledRandom(systemRandom)];
+  const reader = createReader(config, database);
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
-    store: createKeyStore(database, unprepared),
+    store: createKeyStore(database, unprepared, (change) => reader.invalidate(change)),
     clock,
     random,
     secretPrefix,
@@ -111,5 +122,23 @@ function assemble({ secretPrefix }: Config, { database, unprepared }: Databases,
     looksLikeOurs: (rawKey) => looksLikeOurs(rawKey, shapes),
   };
   const signing: SigningContext = { store: createSigningKeyStore(database), ring: rings.signingKeyWrap, clock, random };
-  return { rings, shapes, keys, signing };
+  return { rings, shapes, keys, reader, signing };
+}
+
+/** Bytes of the cache for each of the keys that it may have: a usual one takes 264, and its places in the indexes. */
+const CACHE_ENTRY_BYTES = 400;
+
+/** Credentials of nobody that are remembered as such. */
+const MAX_NEGATIVES = 100_000;
+
+function createReader({ cacheBytes }: Config, database: Database): KeyReader {
+  const findKeys = createFindKeys(database);
+  if (cacheBytes === 0) return createUncachedReader(findKeys);
+  return createVerificationCache(findKeys, {
+    maxBytes: cacheBytes,
+    maxEntries: Math.floor(cacheBytes / CACHE_ENTRY_BYTES),
+    maxNegatives: MAX_NEGATIVES,
+    clock: systemClock,
+    random: systemRandom,
+  });
 }

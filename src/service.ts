@@ -3,16 +3,15 @@ import type { FastifyBaseLogger } from "fastify";
 import type { ApiContext } from "./api/handler.ts";
 import { implement } from "./api/implementations.ts";
 import { adminTokens } from "./auth/admin-token.ts";
-import { createGuard, type Guard } from "./auth/guard.ts";
+import { type Authenticate, createGuard, type Guard } from "./auth/guard.ts";
 import { oidcTokens } from "./auth/oidc.ts";
-import type { AuthMethod, Config } from "./config.ts";
+import type { Config, OidcConfig } from "./config.ts";
 import { classify } from "./credential/kinds.ts";
 import { type Foundation, openFoundation } from "./foundation.ts";
-import { createFindKeys } from "./postgres/find-keys.ts";
+import type { Clock } from "./lib/clock.ts";
 import { SIGNING_KEYS_CHANNEL } from "./postgres/signing-key-store.ts";
 import { createTouchKeys } from "./postgres/touch-keys.ts";
 import { createSigning, type Signing } from "./signing/signing.ts";
-import { createOidcVerifier } from "./token/oidc/verifier.ts";
 import type { Checks } from "./transport/health.ts";
 import { createServer } from "./transport/server.ts";
 import type { VerifyContext } from "./verify/context.ts";
@@ -47,12 +46,13 @@ export async function startService(config: Config, logger: FastifyBaseLogger): P
 async function serve(config: Config, foundation: Foundation, logger: FastifyBaseLogger): Promise<Service> {
   const onUnusable = (kid: string) =>
     logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
-  const signing = await createSigning({ ...foundation.signing, onUnusable });
+  const onLost = () => foundation.reader.clear();
+  const signing = await createSigning({ ...foundation.signing, onUnusable, onLost });
   const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
   const api = createApi(config, foundation, signing, lastUsed, logger);
   const fastify = await createServer({
     implementations: implement(api),
-    guard: configuredGuard(config, foundation, api),
+    guard: await configuredGuard(config, foundation, api),
     checkReadiness: () => checkReadiness(foundation, signing),
     logger,
     certificate: config.tls === null ? undefined : await readCertificate(config.tls),
@@ -80,7 +80,7 @@ async function serve(config: Config, foundation: Foundation, logger: FastifyBase
 
 function createApi(
   config: Config,
-  { database, keys, rings, shapes }: Foundation,
+  { keys, reader, rings, shapes }: Foundation,
   signing: Signing,
   lastUsed: LastUsed,
   logger: FastifyBaseLogger,
@@ -88,7 +88,8 @@ function createApi(
   const { clock, random } = keys;
   const { issuer } = config;
   const context: VerifyContext = {
-    findKeys: createFindKeys(database),
+    findKey: reader.findKey,
+    recognitions: reader.recognitions,
     clock,
     shapes,
     issuer,
@@ -101,22 +102,26 @@ function createApi(
     keys,
     derive: { clock, random, issuer, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
     issuer,
-    verify: (credential) => verify(context, credential),
-    verifyAll: (credentials) => verifyAll(context, credentials),
+    verify: (credential, mode) => verify(context, credential, mode),
+    verifyAll: (credentials, mode) => verifyAll(context, credentials, mode),
     jwks: signing.jwks,
   };
 }
 
-function configuredGuard(config: Config, { keys, shapes }: Foundation, api: ApiContext): Guard {
+async function configuredGuard({ auth, oidc }: Config, { keys, shapes }: Foundation, api: ApiContext): Promise<Guard> {
   const isAdminToken = (credential: string) => classify(credential, shapes).type === "ISSUED_API_KEY";
-  const authenticators = config.auth.flatMap((method) => {
-    if (method === "admin-token") return adminTokens(isAdminToken, api.verify);
-    if (method === "oidc" && config.oidc !== null)
-      return oidcTokens(createOidcVerifier({ ...config.oidc, clock: keys.clock }));
-    return [];
-  });
-  const open: readonly AuthMethod[] = config.auth;
-  return createGuard({ authenticators, allowUnauthenticated: open.length === 0 || open.includes("none") });
+  const authenticators: Authenticate[] = [];
+  for (const method of auth) {
+    if (method === "admin-token") authenticators.push(adminTokens(isAdminToken, api.verify));
+    if (method === "oidc" && oidc !== null) authenticators.push(await oidcAuthenticator(oidc, keys.clock));
+  }
+  return createGuard({ authenticators, allowUnauthenticated: auth.length === 0 || auth.includes("none") });
+}
+
+/** Loaded where it is asked for: it is a tenth of what the server else has in memory. */
+async function oidcAuthenticator(oidc: OidcConfig, clock: Clock): Promise<Authenticate> {
+  const { createOidcVerifier } = await import("./token/oidc/verifier.ts");
+  return oidcTokens(createOidcVerifier({ ...oidc, clock }));
 }
 
 async function checkReadiness({ database }: Foundation, signing: Signing): Promise<Checks> {

@@ -16,6 +16,7 @@ const DEFAULTS: Config = {
   tls: null,
   databaseUrl: null,
   databasePoolSize: 10,
+  cacheBytes: 536_870_912,
   dataDir: "./data",
   rootSecrets: null,
   secretPrefix: toConfig({}).secretPrefix,
@@ -27,6 +28,12 @@ const DEFAULTS: Config = {
 };
 
 const bytes = (text: string) => Buffer.from(text);
+
+const ON_DATABASE: Partial<Config> = {
+  databaseUrl: DATABASE.KEYHOLD_DATABASE_URL,
+  rootSecrets: { current: bytes(ROOT), retired: [] },
+  cacheBytes: 0,
+};
 
 const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ["nothing", {}, {}],
@@ -66,20 +73,20 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
     { KEYHOLD_TLS_CERT_FILE: "/a.pem", KEYHOLD_TLS_KEY_FILE: "/b.pem" },
     { tls: { certFile: "/a.pem", keyFile: "/b.pem" } },
   ],
-  [
-    "a database",
-    DATABASE,
-    { databaseUrl: DATABASE.KEYHOLD_DATABASE_URL, rootSecrets: { current: bytes(ROOT), retired: [] } },
-  ],
+  ["a database", DATABASE, ON_DATABASE],
   [
     "a database by the other name of its protocol, on a socket",
     { ...DATABASE, KEYHOLD_DATABASE_URL: "postgresql://keyhold@%2Frun%2Fpostgresql/keyhold" },
-    {
-      databaseUrl: "postgresql://keyhold@%2Frun%2Fpostgresql/keyhold",
-      rootSecrets: { current: bytes(ROOT), retired: [] },
-    },
+    { ...ON_DATABASE, databaseUrl: "postgresql://keyhold@%2Frun%2Fpostgresql/keyhold" },
   ],
   ["a pool", { KEYHOLD_DATABASE_POOL_SIZE: "1000" }, { databasePoolSize: 1000 }],
+  ["a cache", { KEYHOLD_CACHE_SIZE: "1" }, { cacheBytes: 1_048_576 }],
+  ["no cache", { KEYHOLD_CACHE_SIZE: "0" }, { cacheBytes: 0 }],
+  [
+    "a cache beside a database that no other server uses",
+    { ...DATABASE, KEYHOLD_CACHE_SIZE: "64" },
+    { ...ON_DATABASE, cacheBytes: 67_108_864 },
+  ],
   ["a data folder", { KEYHOLD_DATA_DIR: "/var/lib/keyhold" }, { dataDir: "/var/lib/keyhold" }],
   [
     "root secrets that were retired",
@@ -117,6 +124,9 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ),
   ...["0", "1001", "ten"].map(
     (size) => [`a pool of ${size}`, "KEYHOLD_DATABASE_POOL_SIZE", { KEYHOLD_DATABASE_POOL_SIZE: size }] as const,
+  ),
+  ...["-1", "65537", "1.5", "512MB"].map(
+    (size) => [`a cache of ${size}`, "KEYHOLD_CACHE_SIZE", { KEYHOLD_CACHE_SIZE: size }] as const,
   ),
   ...["0.0.0.0", "::", "10.0.0.1", "keyhold.internal", "127.0.0.1.example", "1270.0.0.1", "::ffff:10.0.0.1"].map(
     (host) => [`${host} without saying who may call`, "KEYHOLD_AUTH", { KEYHOLD_HOST: host }] as const,

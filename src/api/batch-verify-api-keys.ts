@@ -3,7 +3,9 @@ import {
   type VerifyApiKeyRequest,
   VerifyApiKeyRequestSchema,
 } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { andThen } from "../lib/maybe-promise.ts";
 import { invalid, type Verdict } from "../record/verdict.ts";
+import { cacheModeOf } from "./cache-mode.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 import { violationsOf } from "./validation.ts";
 import { verification } from "./verification.ts";
@@ -13,12 +15,14 @@ export function batchVerifyApiKeys({
   verifyAll,
   issuer,
 }: ApiContext): Handler<typeof ApiKeysService.method.batchVerifyApiKeys> {
-  return async ({ requests }) => {
+  return ({ requests }, { call }) => {
     const broken = requests.map(judgeItem);
     const credentials = requests.flatMap(({ credential }, index) => (broken[index] === null ? credential : []));
-    const verdicts = (await verifyAll(credentials)).values();
-    const results = broken.map((verdict) => verdict ?? verdicts.next().value ?? invalid("INTERNAL", "no verdict"));
-    return { results: results.map((verdict) => verification(verdict, issuer)) };
+    return andThen(verifyAll(credentials, cacheModeOf(call)), (verdicts) => {
+      const next = verdicts.values();
+      const results = broken.map((verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "no verdict"));
+      return { results: results.map((verdict) => verification(verdict, issuer)) };
+    });
   };
 }
 

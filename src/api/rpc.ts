@@ -1,4 +1,6 @@
-import type { DescMessage, DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { Authority } from "../keys/authority.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 
 /** What an RPC may know of the call that carries it. It never learns which protocol that was. */
 export interface Call {
@@ -19,9 +21,17 @@ export interface CallLog {
   fault(error: unknown): void;
 }
 
+/** A call that its caller may make. */
+export interface AdmittedCall {
+  readonly call: Call;
+  /** What the caller may do to keys that are rights over Keyhold. */
+  readonly authority: Authority;
+}
+
 /**
- * A unary RPC as the transports see it: authorization, validation and the implementation behind two functions, which reject
- * with a `ConnectError` alone, whose code and details every transport writes in its own form.
+ * A unary RPC as the transports see it: authorization, validation and the implementation behind two functions, which throw or
+ * reject with a `ConnectError` alone, whose code and details every transport writes in its own form. What is at hand is answered
+ * at once, without a promise.
  */
 export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   readonly method: DescMethodUnary<I, O>;
@@ -31,7 +41,7 @@ export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage 
    * Says whether the caller may make this call. To be asked before the request is read: reading one may take 16 MiB, which is
    * not for everyone to ask for.
    */
-  admit(call: Call): Promise<void>;
-  /** Answers the request of a call; one that was not admitted yet must pass here. */
-  invoke(request: MessageShape<I>, call: Call): Promise<MessageShape<O>>;
+  admit(call: Call): MaybePromise<AdmittedCall>;
+  /** Answers the request of a call that was admitted. */
+  invoke(request: MessageShape<I>, admitted: AdmittedCall): MaybePromise<MessageInitShape<O>>;
 }

@@ -1,4 +1,6 @@
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { Verdict } from "../record/verdict.ts";
+import type { Caller } from "./caller.ts";
 import type { Authenticate } from "./guard.ts";
 import { unauthenticated } from "./guard.ts";
 
@@ -11,12 +13,12 @@ export type IsAdminToken = (credential: string) => boolean;
  */
 export function adminTokens(
   isAdminToken: IsAdminToken,
-  verify: (credential: string) => Promise<Verdict>,
+  verify: (credential: string) => MaybePromise<Verdict>,
 ): Authenticate {
-  return async (credential) => {
-    if (!isAdminToken(credential)) return null;
-    const verdict = await verify(credential);
-    if (!verdict.valid) throw unauthenticated(`the admin token is not valid: ${verdict.message}`);
-    return { method: "admin-token", subject: verdict.key.keyId, scopes: verdict.scopes };
-  };
+  return (credential) => (isAdminToken(credential) ? andThen(verify(credential), toCaller) : null);
+}
+
+function toCaller(verdict: Verdict): Caller {
+  if (!verdict.valid) throw unauthenticated(`the admin token is not valid: ${verdict.message}`);
+  return { method: "admin-token", subject: verdict.key.keyId, scopes: verdict.scopes };
 }

@@ -1,16 +1,17 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { KeyholdError } from "../errors.ts";
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { anonymous, type Caller, mayCall, unauthenticatedAdmin } from "./caller.ts";
 import { ADMIN_SCOPE, type Policy, policyOf } from "./policy.ts";
 
 /** Reads a request header by its lower-case name. */
 export type ReadHeader = (name: string) => string | undefined;
 
-/** Who presents this bearer credential; null if this way of authentication does not know it. Rejects if it is known and bad. */
-export type Authenticate = (credential: string) => Promise<Caller | null>;
+/** Who presents this bearer credential; null if this way of authentication does not know it. Throws or rejects if it is known and bad. */
+export type Authenticate = (credential: string) => MaybePromise<Caller | null>;
 
-/** Says who is calling, or refuses: every RPC passes here, and one without a policy is refused. */
-export type Guard = (method: DescMethod, header: ReadHeader) => Promise<Caller>;
+/** Says who is calling, or refuses by throwing or rejecting: every RPC passes here, and one without a policy is refused. */
+export type Guard = (method: DescMethod, header: ReadHeader) => MaybePromise<Caller>;
 
 export interface GuardOptions {
   /** Ways to authenticate, in the order in which they are asked. */
@@ -20,23 +21,25 @@ export interface GuardOptions {
 }
 
 export function createGuard(options: GuardOptions): Guard {
-  return async (method, header) => {
+  return (method, header) => {
     const policy = policyOf(method);
     if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `${method.name} has no policy`);
     if (policy === "public") return anonymous;
-    const caller = await identify(options, header("authorization"));
-    return requireScope(caller, policy);
+    return andThen(identify(options, header("authorization")), (caller) => requireScope(caller, policy));
   };
 }
 
-async function identify({ authenticators, allowUnauthenticated }: GuardOptions, authorization: string | undefined) {
+function identify(
+  { authenticators, allowUnauthenticated }: GuardOptions,
+  authorization: string | undefined,
+): MaybePromise<Caller> {
   if (allowUnauthenticated && (authorization === undefined || authenticators.length === 0)) return unauthenticatedAdmin;
-  const credential = bearerOf(authorization);
-  for (const authenticate of authenticators) {
-    const caller = await authenticate(credential);
-    if (caller !== null) return caller;
-  }
-  throw unauthenticated("the bearer credential is of no kind that this service takes");
+  return askInTurn(authenticators, bearerOf(authorization));
+}
+
+function askInTurn([authenticate, ...others]: readonly Authenticate[], credential: string): MaybePromise<Caller> {
+  if (authenticate === undefined) throw unauthenticated("the bearer credential is of no kind that this service takes");
+  return andThen(authenticate(credential), (caller) => caller ?? askInTurn(others, credential));
 }
 
 /** RFC 6750 §2.1; the scheme in any case (RFC 9110 §11.1). */

@@ -2,7 +2,7 @@ import type { Sql } from "postgres";
 import type { FindKeys } from "../verify/reader.ts";
 import { byteArray, hex } from "./bytes.ts";
 import type { Database } from "./pool.ts";
-import { STORED_KEY_COLUMNS, type StoredKeyRow, toStoredKey } from "./rows.ts";
+import { toVerifiable, VERIFIABLE_COLUMNS, type VerifiableRow } from "./rows.ts";
 
 /** Finds keys for verification: any number of look-ups by one statement. */
 export function createFindKeys(database: Database): FindKeys {
@@ -18,17 +18,17 @@ export function createFindKeys(database: Database): FindKeys {
         ...digests.map((digest) => byDigest.get(hex(digest))),
       ];
       const row = candidates.find((candidate) => candidate !== undefined);
-      return row === undefined ? null : toStoredKey(row);
+      return row === undefined ? null : toVerifiable(row);
     });
   };
 }
 
 /** Two plain conditions where one would do would keep the planner from the index of either. */
-function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]): PromiseLike<StoredKeyRow[]> {
-  const byId = sql`SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE key_id = ANY (${[...ids]}::uuid[])`;
+function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]): PromiseLike<VerifiableRow[]> {
+  const byId = sql`SELECT ${sql(VERIFIABLE_COLUMNS)} FROM api_keys WHERE key_id = ANY (${[...ids]}::uuid[])`;
   const byDigest = sql`
-    SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE kind = 'imported' AND digest = ANY ${byteArray(sql, digests)}`;
-  if (digests.length === 0) return sql<StoredKeyRow[]>`${byId}`;
-  if (ids.length === 0) return sql<StoredKeyRow[]>`${byDigest}`;
-  return sql<StoredKeyRow[]>`${byId} UNION ALL ${byDigest}`;
+    SELECT ${sql(VERIFIABLE_COLUMNS)} FROM api_keys WHERE kind = 'imported' AND digest = ANY ${byteArray(sql, digests)}`;
+  if (digests.length === 0) return sql<VerifiableRow[]>`${byId}`;
+  if (ids.length === 0) return sql<VerifiableRow[]>`${byDigest}`;
+  return sql<VerifiableRow[]>`${byId} UNION ALL ${byDigest}`;
 }

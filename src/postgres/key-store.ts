@@ -1,29 +1,65 @@
 import type { Fragment, Sql } from "postgres";
 import { type Authority, RESERVED_SCOPE_PREFIX } from "../keys/authority.ts";
-import type { KeyChanges, KeyName, KeyStore, ListQuery, Revocation, Rotation } from "../keys/store.ts";
+import type { KeyChanges, KeyName, KeyStore, NewKey, Revocation, Rotation } from "../keys/store.ts";
 import type { StoredKey } from "../record/key.ts";
-import { compileFilter } from "./filter.ts";
-import { insertKeys } from "./insert.ts";
-import type { Database } from "./pool.ts";
+import type { KeyChange } from "../verify/reader.ts";
+import { gatherInserts } from "./gather-inserts.ts";
+import { listKeys } from "./list-keys.ts";
+import type { Database, Work } from "./pool.ts";
 import { KEY_COLUMNS, type KeyRow, STORED_KEY_COLUMNS, type StoredKeyRow, toApiKey, toStoredKey } from "./rows.ts";
 
 /**
  * Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins. Lists go
  * through `unprepared`: every filter is a statement of another shape, and a connection would keep them all.
+ *
+ * `changed` is told of every change before its caller is, and of those too that failed or whose condition did not hold: the
+ * statement may have been committed all the same, and an earlier one, whose answer was lost, be the reason for the refusal.
  */
-export function createKeyStore(database: Database, unprepared: Database): KeyStore {
+export function createKeyStore(
+  database: Database,
+  unprepared: Database,
+  changed: (change: KeyChange) => void,
+): KeyStore {
+  const told = telling(changed);
+  const changeOf = <T>({ keyId }: KeyName, work: Work<T>) => told(database.run(work), { keyIds: [keyId], digests: [] });
+  const insert = gatherInserts(database);
   return {
-    insert: (keys) => database.run((sql) => insertKeys(sql, keys)),
+    insert: (keys) => told(insert(keys), insertionOf(keys)),
     get: (name) => database.run((sql) => getKey(sql, name)),
     list: (list, now) => unprepared.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey)),
     update: (name, changes, authority, now) =>
-      database.run((sql) => first(updateKey(sql, name, changes, authority, now))),
+      changeOf(name, (sql) => first(updateKey(sql, name, changes, authority, now))),
     rotate: (name, rotation, authority, now) =>
-      database.run((sql) => first(rotateKey(sql, name, rotation, authority, now))),
+      changeOf(name, (sql) => first(rotateKey(sql, name, rotation, authority, now))),
     revoke: (name, revocation, authority, now) =>
-      database.run((sql) => first(revokeKey(sql, name, revocation, authority, now))),
-    delete: (name, authority) => database.run((sql) => deleteKey(sql, name, authority)),
+      changeOf(name, (sql) => first(revokeKey(sql, name, revocation, authority, now))),
+    delete: (name, authority) => changeOf(name, (sql) => deleteKey(sql, name, authority)),
   };
+}
+
+/** Milliseconds, well over what the database lets a statement run: one whose answer did not come is committed by then or never. */
+const DOUBT = 30_000;
+
+/** Tells of a change when it is over, and once more after one that failed: it may be committed later than its failure is known. */
+function telling(changed: (change: KeyChange) => void) {
+  return async <T>(work: Promise<T>, change: KeyChange): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      setTimeout(changed, DOUBT, change).unref();
+      throw error;
+    } finally {
+      changed(change);
+    }
+  };
+}
+
+/**
+ * A raw key that was looked for in vain is known from now on, under whichever server key it was looked for. An identifier that is
+ * new was looked for by nobody.
+ */
+function insertionOf(keys: readonly NewKey[]): KeyChange {
+  return { keyIds: [], digests: keys.flatMap(({ digest, retiredDigests }) => [digest.digest, ...retiredDigests]) };
 }
 
 async function first(rows: PromiseLike<KeyRow[]>) {
@@ -34,15 +70,6 @@ async function first(rows: PromiseLike<KeyRow[]>) {
 async function getKey(sql: Sql, name: KeyName): Promise<StoredKey | null> {
   const [row] = await sql<StoredKeyRow[]>`SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE ${named(sql, name)}`;
   return row === undefined ? null : toStoredKey(row);
-}
-
-function listKeys(sql: Sql, { kind, filter, before, limit }: ListQuery, now: Date): PromiseLike<KeyRow[]> {
-  return sql<KeyRow[]>`
-    SELECT ${sql(KEY_COLUMNS)} FROM api_keys
-    WHERE kind = ${kind} AND ${compileFilter(sql, filter, now)}
-      ${before === null ? sql`` : sql`AND key_id < ${before}`}
-    ORDER BY key_id DESC
-    LIMIT ${limit}`;
 }
 
 function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, authority: Authority, now: Date) {

@@ -1,79 +1,107 @@
-import type { ApiKey, KeyKind, KeySecret, RevocationReason, StoredKey } from "../record/key.ts";
+import type { ApiKey, KeyKind, KeySecret, RevocationReason, StoredKey, VerifiableKey } from "../record/key.ts";
 
-/** A row of `api_keys` as the driver reads it: the columns that make an `ApiKey`. */
-export interface KeyRow {
+/** A row of `api_keys` as the driver reads it: the columns that make a `VerifiableKey`. */
+export interface VerifiableKeyRow {
   key_id: string;
   kind: KeyKind;
-  name: string;
   actor_id: string;
   scopes: string[];
   metadata: Record<string, string>;
+  expire_time: Date | null;
+  revoke_time: Date | null;
+}
+
+/** The columns that make an `ApiKey`. */
+export interface KeyRow extends VerifiableKeyRow {
+  name: string;
   hint: string;
   create_time: Date;
   update_time: Date;
-  expire_time: Date | null;
   last_used_time: Date | null;
   rotate_time: Date | null;
-  revoke_time: Date | null;
   revocation_reason: RevocationReason | null;
   revocation_description: string | null;
 }
 
-/** The same with its secrets. */
-export interface StoredKeyRow extends KeyRow {
+/** The columns that make its secrets. */
+export interface SecretsRow {
   secret_version: number;
   digest: Buffer;
   digest_key_id: string;
   previous_secrets: { version: number; digest: string; digest_key_id: string; expire_time: string }[];
 }
 
-export const KEY_COLUMNS = [
+export type StoredKeyRow = KeyRow & SecretsRow;
+export type VerifiableRow = VerifiableKeyRow & SecretsRow;
+
+const VERIFIABLE_KEY_COLUMNS = [
   "key_id",
   "kind",
-  "name",
   "actor_id",
   "scopes",
   "metadata",
+  "expire_time",
+  "revoke_time",
+] as const satisfies readonly (keyof VerifiableKeyRow)[];
+
+export const KEY_COLUMNS = [
+  ...VERIFIABLE_KEY_COLUMNS,
+  "name",
   "hint",
   "create_time",
   "update_time",
-  "expire_time",
   "last_used_time",
   "rotate_time",
-  "revoke_time",
   "revocation_reason",
   "revocation_description",
 ] as const satisfies readonly (keyof KeyRow)[];
 
-export const STORED_KEY_COLUMNS = [
-  ...KEY_COLUMNS,
+const SECRETS_COLUMNS = [
   "secret_version",
   "digest",
   "digest_key_id",
   "previous_secrets",
-] as const satisfies readonly (keyof StoredKeyRow)[];
+] as const satisfies readonly (keyof SecretsRow)[];
+
+export const STORED_KEY_COLUMNS = [...KEY_COLUMNS, ...SECRETS_COLUMNS] as const;
+export const VERIFIABLE_COLUMNS = [...VERIFIABLE_KEY_COLUMNS, ...SECRETS_COLUMNS] as const;
 
 export function toApiKey(row: KeyRow): ApiKey {
   return {
-    keyId: row.key_id,
-    kind: row.kind,
+    ...toVerifiableKey(row),
     name: row.name,
-    actorId: row.actor_id,
-    scopes: row.scopes,
-    metadata: row.metadata,
     hint: row.hint,
     createTime: row.create_time,
     updateTime: row.update_time,
-    expireTime: row.expire_time,
     lastUsedTime: row.last_used_time,
     rotateTime: row.rotate_time,
-    revokeTime: row.revoke_time,
     revocationReason: row.revocation_reason,
     revocationDescription: row.revocation_description,
   };
 }
 
 export function toStoredKey(row: StoredKeyRow): StoredKey {
+  return { key: toApiKey(row), secrets: toSecrets(row) };
+}
+
+/** The same with no more of the key than verification needs. */
+export function toVerifiable(row: VerifiableRow): StoredKey<VerifiableKey> {
+  return { key: toVerifiableKey(row), secrets: toSecrets(row) };
+}
+
+function toVerifiableKey(row: VerifiableKeyRow): VerifiableKey {
+  return {
+    keyId: row.key_id,
+    kind: row.kind,
+    actorId: row.actor_id,
+    scopes: row.scopes,
+    metadata: row.metadata,
+    expireTime: row.expire_time,
+    revokeTime: row.revoke_time,
+  };
+}
+
+function toSecrets(row: SecretsRow): KeySecret[] {
   const current: KeySecret = {
     version: row.secret_version,
     digest: { keyId: row.digest_key_id, digest: row.digest },
@@ -86,5 +114,5 @@ export function toStoredKey(row: StoredKeyRow): StoredKey {
       expireTime: new Date(secret.expire_time),
     }),
   );
-  return { key: toApiKey(row), secrets: [current, ...previous] };
+  return [current, ...previous];
 }

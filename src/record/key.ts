@@ -10,23 +10,27 @@ export type RevocationReason =
   | "REVOCATION_REASON_SUPERSEDED"
   | "REVOCATION_REASON_PRIVILEGE_WITHDRAWN";
 
-/** A key as everyone may see it: no secret, no hash. Absent values are null. */
-export interface ApiKey {
+/** What verification needs of a key, and what it tells of one. Absent values are null. */
+export interface VerifiableKey {
   /** UUID version 7 in its canonical lower-case text. */
   readonly keyId: string;
   readonly kind: KeyKind;
-  readonly name: string;
   readonly actorId: string;
   readonly scopes: readonly string[];
   readonly metadata: Readonly<Record<string, string>>;
+  readonly expireTime: Date | null;
+  readonly revokeTime: Date | null;
+}
+
+/** A key as everyone may see it: no secret, no hash. */
+export interface ApiKey extends VerifiableKey {
+  readonly name: string;
   /** What lets a person recognise the key; may be empty. */
   readonly hint: string;
   readonly createTime: Date;
   readonly updateTime: Date;
-  readonly expireTime: Date | null;
   readonly lastUsedTime: Date | null;
   readonly rotateTime: Date | null;
-  readonly revokeTime: Date | null;
   readonly revocationReason: RevocationReason | null;
   readonly revocationDescription: string | null;
 }
@@ -47,15 +51,15 @@ export interface KeySecret {
 }
 
 /** A key with what is needed to judge a credential. `secrets` has the current one first. */
-export interface StoredKey {
-  readonly key: ApiKey;
+export interface StoredKey<K extends VerifiableKey = ApiKey> {
+  readonly key: K;
   readonly secrets: readonly KeySecret[];
 }
 
 export type KeyStatus = "ACTIVE" | "REVOKED" | "EXPIRED";
 
 /** The status at a time (contract §3): revoked wins over expired; expired from `expireTime` on. */
-export function statusAt(key: Pick<ApiKey, "revokeTime" | "expireTime">, now: number): KeyStatus {
+export function statusAt(key: Pick<VerifiableKey, "revokeTime" | "expireTime">, now: number): KeyStatus {
   if (key.revokeTime !== null) return "REVOKED";
   if (key.expireTime !== null && key.expireTime.getTime() <= now) return "EXPIRED";
   return "ACTIVE";

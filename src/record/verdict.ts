@@ -1,5 +1,5 @@
 import type { JsonObject } from "../lib/json.ts";
-import type { ApiKey } from "./key.ts";
+import type { VerifiableKey } from "./key.ts";
 
 /** What a credential can be. */
 export type CredentialType = "ISSUED_API_KEY" | "IMPORTED_API_KEY" | "JWT" | "MACAROON";
@@ -17,7 +17,7 @@ export type Refusal =
 export interface Valid {
   readonly valid: true;
   readonly credentialType: CredentialType;
-  readonly key: ApiKey;
+  readonly key: VerifiableKey;
   /** Version of the key's secret that the credential is, or was derived from. */
   readonly secretVersion: number;
   /** What the credential may do now: of a token, those of its scopes that its key still has. */

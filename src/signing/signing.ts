@@ -31,6 +31,8 @@ export interface SigningContext {
   readonly random: Random;
   /** Told once of each retired key that does not unwrap: the tokens that it signed are refused. */
   onUnusable?(kid: string): void;
+  /** Told when a key that verified does so no longer: what it has verified is to be forgotten. */
+  onLost?(): void;
 }
 
 /** The store is told of an expiry in steps of a day, so that most tokens cost no write. */
@@ -44,7 +46,9 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
   let loading: Promise<void> | null = null;
 
   const load = async () => {
+    const before = keys.verification;
     keys = await loadKeys(context);
+    if (before.keys().some((kid) => !keys.verification.has(kid))) context.onLost?.();
   };
   const reload = (): Promise<void> => {
     loading ??= load().finally(() => {

@@ -1,18 +1,21 @@
 import type { KeyObject } from "node:crypto";
 import type { CredentialShapes } from "../credential/kinds.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { KeyRing } from "../lib/server-keys.ts";
-import type { FindKeys } from "./reader.ts";
+import type { FindKey } from "./reader.ts";
+import type { Recognitions } from "./recognized.ts";
 
 /** What verification works with. */
 export interface VerifyContext {
-  readonly findKeys: FindKeys;
+  readonly findKey: FindKey;
+  readonly recognitions: Recognitions;
   readonly clock: Clock;
   readonly shapes: CredentialShapes;
   readonly issuer: string;
   readonly rings: { readonly tag: KeyRing; readonly digest: KeyRing; readonly macaroonRoot: KeyRing };
-  /** The public key of a derived JWT, by `kid`. */
-  publicKey(kid: string): Promise<KeyObject | undefined>;
+  /** The public key of a derived JWT, by `kid`; a promise if it is not at hand. */
+  publicKey(kid: string): MaybePromise<KeyObject | undefined>;
   /** Told of every key whose credential was found valid. */
   onValid(keyId: string): void;
   /** Told of a fault of ours that made a verdict INTERNAL. */

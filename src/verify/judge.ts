@@ -1,14 +1,15 @@
-import { type StoredKey, statusAt } from "../record/key.ts";
+import { statusAt } from "../record/key.ts";
 import { invalid, type Verdict } from "../record/verdict.ts";
-import type { Recognized } from "./recognize.ts";
+import type { VerifiableRecord } from "./reader.ts";
+import { belongsTo, type Recognized } from "./recognized.ts";
 
 /** The verdict on a credential, by its key as it is at this time (milliseconds). Fails closed: what is not known is refused. */
-export function judge(recognized: Recognized, stored: StoredKey | null, now: number): Verdict {
+export function judge(recognized: Recognized, stored: VerifiableRecord | null, now: number): Verdict {
   if (stored === null || (recognized.kind !== null && stored.key.kind !== recognized.kind)) {
     return invalid("NOT_FOUND", "there is no such key");
   }
   const { key } = stored;
-  const secret = stored.secrets.find(recognized.belongsTo);
+  const secret = stored.secrets.find((one) => belongsTo(recognized, one));
   if (secret === undefined || (secret.expireTime !== null && secret.expireTime.getTime() <= now)) {
     return invalid("SECRET_ROTATED", "the secret was rotated away", key.keyId);
   }

@@ -1,10 +1,27 @@
-import type { StoredKey } from "../record/key.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
+import type { StoredKey, VerifiableKey } from "../record/key.ts";
 
 /** How a key is found: by the identifier that a credential carries, or by the digests that a raw key may be stored under. */
 export interface KeyLookup {
   readonly keyId: string | null;
+  /** The one under the current server key first. */
   readonly digests: readonly Uint8Array[];
 }
 
+/** What verification knows of a key. */
+export type VerifiableRecord = StoredKey<VerifiableKey>;
+
 /** Where verification finds keys. Answers in the order of the look-ups; null for one that is not there. */
-export type FindKeys = (lookups: readonly KeyLookup[]) => Promise<(StoredKey | null)[]>;
+export type FindKeys = (lookups: readonly KeyLookup[]) => Promise<(VerifiableRecord | null)[]>;
+
+/** What a caller asks of the cache (contract §5): the default; `no-cache`: a fresh read, written back; `no-store`: neither read nor written. */
+export type CacheMode = "default" | "no-cache" | "no-store";
+
+/** One look-up: from memory at once, or by a read. */
+export type FindKey = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<VerifiableRecord | null>;
+
+/** What is no longer so: these keys changed or went, and these digests of raw keys came or went. */
+export interface KeyChange {
+  readonly keyIds: readonly string[];
+  readonly digests: readonly Uint8Array[];
+}

@@ -1,34 +1,16 @@
 import type { KeyObject } from "node:crypto";
-import { digestAll, digestEquals } from "../credential/digest.ts";
+import { digestAll } from "../credential/digest.ts";
 import { parseSecret } from "../credential/issued-secret.ts";
 import { classify } from "../credential/kinds.ts";
 import type { JsonObject } from "../lib/json.ts";
-import type { KeyKind, KeySecret } from "../record/key.ts";
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { type CredentialType, type Invalid, invalid } from "../record/verdict.ts";
-import { verifyJwt } from "../token/jwt/verify.ts";
+import { type JwtVerdict, verifyJwt } from "../token/jwt/verify.ts";
 import { verifyMacaroon } from "../token/macaroon/verify.ts";
 import type { VerifyContext } from "./context.ts";
-import type { KeyLookup } from "./reader.ts";
+import { type Recognized, recognizedRawKey, recognizedSecret, recognizedToken } from "./recognized.ts";
 
-/** A credential that is ours by its form and signature. Whether its key still lives is for `judge` to say. */
-export interface Recognized {
-  readonly credentialType: CredentialType;
-  readonly lookup: KeyLookup;
-  /** The kind that the key must be of; null for either. */
-  readonly kind: KeyKind | null;
-  /** Whether this secret of the key is the one that the credential is, or was derived from. */
-  readonly belongsTo: (secret: KeySecret) => boolean;
-  readonly token: TokenFacts | null;
-}
-
-export interface TokenFacts {
-  readonly tokenId: string;
-  readonly scopes: readonly string[];
-  readonly claims: JsonObject;
-  readonly expireTime: Date;
-}
-
-type Recognize = (credential: string, context: VerifyContext) => Promise<Recognized | Invalid> | Recognized | Invalid;
+type Recognize = (credential: string, context: VerifyContext) => MaybePromise<Recognized | Invalid>;
 
 const RECOGNIZERS: Readonly<Record<CredentialType, Recognize>> = {
   ISSUED_API_KEY: recognizeSecret,
@@ -37,55 +19,49 @@ const RECOGNIZERS: Readonly<Record<CredentialType, Recognize>> = {
   MACAROON: recognizeMacaroon,
 };
 
-/** What a credential is, by itself: no key is read. */
-export async function recognize(credential: string, context: VerifyContext): Promise<Recognized | Invalid> {
+/** What a credential is, by itself: no key is read. A promise only if the public key of a JWT has to be fetched. */
+export function recognize(credential: string, context: VerifyContext): MaybePromise<Recognized | Invalid> {
   return RECOGNIZERS[classify(credential, context.shapes).type](credential, context);
 }
 
 function recognizeSecret(credential: string, { rings }: VerifyContext): Recognized | Invalid {
   const parsed = parseSecret(credential, rings.tag);
   if (!parsed.ok) return invalid(parsed.reason, parsed.message);
-  return {
-    credentialType: "ISSUED_API_KEY",
-    lookup: { keyId: parsed.keyId, digests: [] },
-    kind: "issued",
-    belongsTo: (secret) => digestEquals(credential, secret.digest, rings.digest),
-    token: null,
-  };
+  return recognizedSecret(parsed.keyId, digestAll(credential, rings.digest));
 }
 
 function recognizeRawKey(credential: string, { rings }: VerifyContext): Recognized {
-  return {
-    credentialType: "IMPORTED_API_KEY",
-    lookup: { keyId: null, digests: digestAll(credential, rings.digest).map(({ digest }) => digest) },
-    kind: "imported",
-    belongsTo: (secret) => digestEquals(credential, secret.digest, rings.digest),
-    token: null,
-  };
+  return recognizedRawKey(digestAll(credential, rings.digest));
 }
 
-/** Keys that this node does not hold yet are fetched by their `kid`, once; the signature is judged when all are at hand. */
-async function recognizeJwt(credential: string, context: VerifyContext): Promise<Recognized | Invalid> {
-  let key: KeyObject | undefined;
-  let wanted: string | undefined;
-  const judge = () => {
-    const keys = (kid: string) => {
-      wanted = kid;
-      return key;
-    };
-    return verifyJwt(credential, { keys, issuer: context.issuer, now: context.clock.now() });
-  };
-  let verdict = judge();
-  if (!verdict.ok && verdict.unknownKid && wanted !== undefined) {
-    key = await context.publicKey(wanted);
-    verdict = judge();
-  }
-  return verdict.ok ? recognizeToken("JWT", verdict.token) : invalid(verdict.reason, verdict.message);
+/** A key that is not at hand is fetched by its `kid`, once, and the token then judged again from the start. */
+function recognizeJwt(credential: string, context: VerifyContext): MaybePromise<Recognized | Invalid> {
+  let fetched: Promise<KeyObject | undefined> | undefined;
+  const verdict = judgeJwt(credential, context, (kid) => {
+    const key = context.publicKey(kid);
+    if (!(key instanceof Promise)) return key;
+    fetched = key;
+    return undefined;
+  });
+  if (fetched === undefined) return recognizeToken("JWT", verdict);
+  return andThen(fetched, (key) =>
+    recognizeToken(
+      "JWT",
+      judgeJwt(credential, context, () => key),
+    ),
+  );
+}
+
+function judgeJwt(
+  credential: string,
+  { issuer, clock }: VerifyContext,
+  keys: (kid: string) => KeyObject | undefined,
+): JwtVerdict {
+  return verifyJwt(credential, { keys, issuer, now: clock.now() });
 }
 
 function recognizeMacaroon(credential: string, { rings, issuer, clock }: VerifyContext): Recognized | Invalid {
-  const verdict = verifyMacaroon(credential, { keys: rings.macaroonRoot, issuer, now: clock.now() });
-  return verdict.ok ? recognizeToken("MACAROON", verdict.token) : invalid(verdict.reason, verdict.message);
+  return recognizeToken("MACAROON", verifyMacaroon(credential, { keys: rings.macaroonRoot, issuer, now: clock.now() }));
 }
 
 interface TokenContent {
@@ -97,13 +73,22 @@ interface TokenContent {
   readonly claims: JsonObject;
 }
 
-function recognizeToken(credentialType: CredentialType, content: TokenContent): Recognized {
-  const { tokenId, keyId, secretVersion, scopes, claims, expireTime } = content;
-  return {
-    credentialType,
-    lookup: { keyId, digests: [] },
-    kind: null,
-    belongsTo: (secret) => secret.version === secretVersion,
-    token: { tokenId, scopes, claims, expireTime: new Date(expireTime) },
-  };
+type TokenVerdict =
+  | { readonly ok: true; readonly token: TokenContent }
+  | {
+      readonly ok: false;
+      readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
+      readonly message: string;
+    };
+
+function recognizeToken(credentialType: "JWT" | "MACAROON", verdict: TokenVerdict): Recognized | Invalid {
+  if (!verdict.ok) return invalid(verdict.reason, verdict.message);
+  const { tokenId, keyId, secretVersion, scopes, claims, expireTime } = verdict.token;
+  return recognizedToken(credentialType, keyId, {
+    tokenId,
+    secretVersion,
+    scopes,
+    claims,
+    expireTime: new Date(expireTime),
+  });
 }

@@ -1,36 +1,76 @@
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { type Invalid, invalid, type Verdict } from "../record/verdict.ts";
 import type { VerifyContext } from "./context.ts";
 import { judge } from "./judge.ts";
-import { type Recognized, recognize } from "./recognize.ts";
+import type { CacheMode, VerifiableRecord } from "./reader.ts";
+import { recognize } from "./recognize.ts";
+import type { Recognized } from "./recognized.ts";
 
-/** Judges one credential. Rejects only when no verdict can be reached, as without a database. */
-export async function verify(context: VerifyContext, credential: string): Promise<Verdict> {
-  const recognized = await recognize(credential, context);
-  if ("valid" in recognized) return recognized;
-  const [stored] = await context.findKeys([recognized.lookup]);
-  return conclude(context, recognized, stored ?? null);
+type Prove = (context: VerifyContext, credential: string) => MaybePromise<Recognized | Invalid>;
+
+/** Judges one credential, at once if all is in memory. Throws or rejects only when no verdict can be reached, as without a database. */
+export function verify(context: VerifyContext, credential: string, mode: CacheMode = "default"): MaybePromise<Verdict> {
+  return judgeCredential(context, credential, mode, prove);
 }
 
-/** Judges credentials with one look at the store: a verdict for each, in order. One that is bad spoils no other. */
-export async function verifyAll(context: VerifyContext, credentials: readonly string[]): Promise<Verdict[]> {
-  const all = await Promise.all(credentials.map((credential) => recognizeOrFault(context, credential)));
-  const found = all.filter((one): one is Recognized => !("valid" in one));
-  const stored = found.length === 0 ? [] : await context.findKeys(found.map(({ lookup }) => lookup));
-  const byRecognized = new Map(found.map((one, place) => [one, stored[place] ?? null]));
-  return all.map((one) => ("valid" in one ? one : conclude(context, one, byRecognized.get(one) ?? null)));
+/** Judges credentials: a verdict for each, in order. One that is bad, or that is our own fault, spoils no other. */
+export function verifyAll(
+  context: VerifyContext,
+  credentials: readonly string[],
+  mode: CacheMode = "default",
+): MaybePromise<Verdict[]> {
+  const verdicts = credentials.map((credential) => judgeCredential(context, credential, mode, proveOrFault));
+  return isAtHand(verdicts) ? verdicts : Promise.all(verdicts);
 }
 
-async function recognizeOrFault(context: VerifyContext, credential: string): Promise<Recognized | Invalid> {
-  try {
-    return await recognize(credential, context);
-  } catch (error) {
+function judgeCredential(
+  context: VerifyContext,
+  credential: string,
+  mode: CacheMode,
+  prove: Prove,
+): MaybePromise<Verdict> {
+  const recalled = mode === "no-store" ? undefined : context.recognitions.recall(credential);
+  if (recalled !== undefined) return judgeRecalled(context, recalled, mode);
+  const { generation } = context.recognitions;
+  return andThen(prove(context, credential), (proven) => {
+    if ("valid" in proven) return proven;
+    return andThen(context.findKey(proven.lookup, mode), (stored) => {
+      // A raw key that nobody has may be anything that anyone sends: it is not worth the memory.
+      if (stored !== null && mode !== "no-store") context.recognitions.remember(credential, proven, generation);
+      return conclude(context, proven, stored);
+    });
+  });
+}
+
+function judgeRecalled(context: VerifyContext, recalled: Recognized, mode: CacheMode): MaybePromise<Verdict> {
+  const stored = context.findKey(recalled.lookup, mode);
+  if (!(stored instanceof Promise)) return conclude(context, recalled, stored);
+  return stored.then((answer) => conclude(context, recalled, answer));
+}
+
+function prove(context: VerifyContext, credential: string): MaybePromise<Recognized | Invalid> {
+  return recognize(credential, context);
+}
+
+function proveOrFault(context: VerifyContext, credential: string): MaybePromise<Recognized | Invalid> {
+  const fault = (error: unknown) => {
     context.onFault(error);
     return invalid("INTERNAL", "no verdict could be reached");
+  };
+  try {
+    const proven = recognize(credential, context);
+    return proven instanceof Promise ? proven.catch(fault) : proven;
+  } catch (error) {
+    return fault(error);
   }
 }
 
-function conclude(context: VerifyContext, recognized: Recognized, stored: Parameters<typeof judge>[1]): Verdict {
+function conclude(context: VerifyContext, recognized: Recognized, stored: VerifiableRecord | null): Verdict {
   const verdict = judge(recognized, stored, context.clock.now());
   if (verdict.valid) context.onValid(verdict.key.keyId);
   return verdict;
+}
+
+function isAtHand(verdicts: MaybePromise<Verdict>[]): verdicts is Verdict[] {
+  return !verdicts.some((verdict) => verdict instanceof Promise);
 }

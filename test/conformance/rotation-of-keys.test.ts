@@ -9,7 +9,7 @@ import { announceChange, kidOf, publishedKids, rotateUnder, untilPublished } fro
 /** The servers look again by themselves every 30 s: what happens within this time is by the word of the database. */
 const AT_ONCE = 10_000;
 
-const suite = useService();
+const suite = useService({ KEYHOLD_CACHE_SIZE: "0" });
 const { rest } = suite;
 
 /** Another server on the same database. */

@@ -12,7 +12,7 @@ const OLD = ROOT_SECRET;
 const NEW = randomBytes(32).toString("base64url");
 const LOST = randomBytes(32).toString("base64url");
 
-const suite = useService();
+const suite = useService({ KEYHOLD_CACHE_SIZE: "0" });
 const { rest } = suite;
 
 /** One of everything that is made under a root secret. */

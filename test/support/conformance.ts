@@ -92,20 +92,29 @@ export async function revoke(rest: RestClient, keyId: string, fields: Record<str
 }
 
 /** Moves the end of a key's life into the past. */
-export async function expire({ sql }: Suite, keyId: string): Promise<void> {
-  const { count } = await sql`
+export async function expire(suite: Suite, keyId: string): Promise<void> {
+  const { count } = await suite.sql`
     UPDATE api_keys SET expire_time = date_trunc('milliseconds', now() - interval '1 second') WHERE key_id = ${keyId}`;
   if (count !== 1) throw new Error(`there is no key ${keyId}`);
+  await lookAgain(suite, keyId);
+}
+
+/** A server does not hear of what is changed behind its back. A change that it refuses makes it look again all the same. */
+async function lookAgain({ sql, rest }: Suite, keyId: string): Promise<void> {
+  const [row] = await sql`SELECT kind FROM api_keys WHERE key_id = ${keyId}`;
+  const other = row?.kind === "issued" ? paths.imported : paths.issued;
+  expect((await rest("POST", `${other}/${keyId}:revoke`, {})).status).toBe(404);
 }
 
 /** Ends the grace of every older secret of a key. */
-export async function endGrace({ sql }: Suite, keyId: string): Promise<void> {
-  const { count } = await sql`
+export async function endGrace(suite: Suite, keyId: string): Promise<void> {
+  const { count } = await suite.sql`
     UPDATE api_keys SET previous_secrets = (
       SELECT jsonb_agg(secret || jsonb_build_object('expire_time', now() - interval '1 second'))
       FROM jsonb_array_elements(previous_secrets) AS secret)
     WHERE key_id = ${keyId} AND jsonb_array_length(previous_secrets) > 0`;
   if (count !== 1) throw new Error(`key ${keyId} has no secret in its grace`);
+  await lookAgain(suite, keyId);
 }
 
 /** The body of an answer that must be 200. */

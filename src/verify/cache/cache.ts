@@ -1,0 +1,130 @@
+import type { ByteCacheOptions } from "../../lib/byte-cache.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { type Random, systemRandom } from "../../lib/random.ts";
+import { GatheredReads } from "../gathered-reads.ts";
+import { nameOf, namesOf } from "../lookup-names.ts";
+import type { CacheMode, FindKey, FindKeys, KeyChange, KeyLookup, VerifiableRecord } from "../reader.ts";
+import type { Recognitions } from "../recognized.ts";
+import { Negatives } from "./negatives.ts";
+import { CachedRecognitions } from "./recognitions.ts";
+import { CachedRecords } from "./records.ts";
+
+export interface CacheOptions {
+  /** Of all that grows with the number of keys. */
+  readonly maxBytes: number;
+  /** Keys at the most, and credentials at the most. */
+  readonly maxEntries: number;
+  /** Names of look-ups that found nothing, at the most. */
+  readonly maxNegatives: number;
+  readonly clock: Clock;
+  readonly random?: Random;
+}
+
+/** What verification remembers: what credentials are, and keys as they were read. Right as long as it is told of every change. */
+export interface VerificationCache {
+  readonly findKey: FindKey;
+  readonly recognitions: Recognitions;
+  /** Forgets what is known of these keys and digests, and what reads under way will tell of them. */
+  invalidate(change: KeyChange): void;
+  /** Forgets everything, reads under way included: the feed of changes was lost, or signing keys changed. */
+  clear(): void;
+  stats(): CacheStats;
+}
+
+export interface CacheStats {
+  /** Keys. */
+  readonly entries: number;
+  /** Credentials. */
+  readonly recognitions: number;
+  readonly negatives: number;
+  /** Of what is remembered. */
+  readonly bytes: number;
+  /** That are taken for it, never more than `maxBytes`. */
+  readonly allocatedBytes: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly evictions: number;
+}
+
+/** How `maxBytes` is shared: what a flood of one sort drives out is of that sort. About as a million keys need them. */
+const SHARES = { recognitions: 0.35, records: 0.45, keyIds: 0.2 } as const;
+
+/** Throws `RangeError` if `maxBytes` is too little for so many entries. */
+export function createVerificationCache(findKeys: FindKeys, options: CacheOptions): VerificationCache {
+  return new Cache(findKeys, options);
+}
+
+class Cache implements VerificationCache {
+  readonly recognitions: CachedRecognitions;
+  readonly #records: CachedRecords;
+  readonly #negatives: Negatives;
+  readonly #reads: GatheredReads;
+  #hits = 0;
+  #misses = 0;
+
+  constructor(findKeys: FindKeys, options: CacheOptions) {
+    this.recognitions = new CachedRecognitions(options.clock, layerOptions(options, SHARES.recognitions));
+    this.#records = new CachedRecords(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
+    this.#negatives = new Negatives(options.maxNegatives);
+    this.#reads = new GatheredReads(findKeys, (lookup, stored) => this.#keep(lookup, stored));
+  }
+
+  readonly findKey = (lookup: KeyLookup, mode: CacheMode) => {
+    if (mode !== "default") return this.#reads.read(lookup, mode);
+    const known = this.#recall(lookup);
+    if (known === undefined) this.#misses++;
+    else this.#hits++;
+    return known === undefined ? this.#reads.read(lookup, mode) : known;
+  };
+
+  invalidate(change: KeyChange): void {
+    this.#reads.invalidate(change);
+    this.#records.invalidate(change);
+    for (const name of namesOf({ keyId: null, digests: change.digests })) this.#negatives.delete(name);
+    for (const keyId of change.keyIds) this.#negatives.delete(keyId);
+  }
+
+  clear(): void {
+    this.#reads.invalidateAll();
+    this.#records.clear();
+    this.#negatives.clear();
+    this.recognitions.clear();
+  }
+
+  stats(): CacheStats {
+    const layers = [this.recognitions.cold, this.#records.records.cold, this.#records.keyIds.cold];
+    return {
+      entries: this.#records.records.cold.size,
+      recognitions: this.recognitions.cold.size,
+      negatives: this.#negatives.size,
+      bytes: sum(layers.map(({ bytes }) => bytes)),
+      allocatedBytes: sum(layers.map(({ allocatedBytes }) => allocatedBytes)),
+      hits: this.#hits,
+      misses: this.#misses,
+      evictions: sum(layers.map(({ evictions }) => evictions)),
+    };
+  }
+
+  /** Undefined if nothing is known. */
+  #recall(lookup: KeyLookup): VerifiableRecord | null | undefined {
+    const stored = this.#records.get(lookup);
+    if (stored !== undefined) return stored;
+    const name = nameOf(lookup);
+    return name === undefined || this.#negatives.has(name) ? null : undefined;
+  }
+
+  #keep(lookup: KeyLookup, stored: VerifiableRecord | null): void {
+    this.#records.set(lookup, stored);
+    if (stored === null) this.#negatives.add(namesOf(lookup));
+    else for (const name of namesOf(lookup)) this.#negatives.delete(name);
+  }
+}
+
+function layerOptions({ maxBytes, maxEntries, random = systemRandom }: CacheOptions, share: number): ByteCacheOptions {
+  const seed = Buffer.from(random.bytes(4)).readInt32LE();
+  return { maxBytes: Math.floor(maxBytes * share), maxEntries, seed };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

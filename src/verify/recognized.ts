@@ -1,0 +1,54 @@
+import { equalBytes } from "../lib/bytes.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { KeyKind, KeySecret, SecretDigest } from "../record/key.ts";
+import type { CredentialType } from "../record/verdict.ts";
+import type { KeyLookup } from "./reader.ts";
+
+/** A credential that is ours by its form and signature. Whether its key still lives is for `judge` to say. */
+export interface Recognized {
+  readonly credentialType: CredentialType;
+  readonly lookup: KeyLookup;
+  /** The kind that the key must be of; null for either. */
+  readonly kind: KeyKind | null;
+  /** Of a credential that is itself a secret: every digest that it may be stored under. */
+  readonly digests: readonly SecretDigest[];
+  readonly token: TokenFacts | null;
+}
+
+/** Of a derived token alone. */
+export interface TokenFacts {
+  readonly tokenId: string;
+  /** Version of the key's secret that it was derived from. */
+  readonly secretVersion: number;
+  readonly scopes: readonly string[];
+  readonly claims: JsonObject;
+  readonly expireTime: Date;
+}
+
+/** What proven credentials are, so that none need be proven twice. */
+export interface Recognitions {
+  /** Goes up when everything is forgotten: what was begun to be proven before must not be remembered. */
+  readonly generation: number;
+  /** Undefined too for a token whose time is over. */
+  recall(credential: string): Recognized | undefined;
+  remember(credential: string, recognized: Recognized, generation: number): void;
+}
+
+export function recognizedSecret(keyId: string, digests: readonly SecretDigest[]): Recognized {
+  return { credentialType: "ISSUED_API_KEY", lookup: { keyId, digests: [] }, kind: "issued", digests, token: null };
+}
+
+export function recognizedRawKey(digests: readonly SecretDigest[]): Recognized {
+  const lookup = { keyId: null, digests: digests.map(({ digest }) => digest) };
+  return { credentialType: "IMPORTED_API_KEY", lookup, kind: "imported", digests, token: null };
+}
+
+export function recognizedToken(credentialType: "JWT" | "MACAROON", keyId: string, token: TokenFacts): Recognized {
+  return { credentialType, lookup: { keyId, digests: [] }, kind: null, digests: [], token };
+}
+
+/** Whether this secret of its key is the one that the credential is, in constant time, or was derived from. */
+export function belongsTo({ token, digests }: Recognized, secret: KeySecret): boolean {
+  if (token !== null) return token.secretVersion === secret.version;
+  return digests.some(({ keyId, digest }) => keyId === secret.digest.keyId && equalBytes(digest, secret.digest.digest));
+}

@@ -1,0 +1,182 @@
+import postgres from "postgres";
+import { describe, expect, test } from "vitest";
+import { derive, importKey, newRawKey, revoke, succeeded, table, useService } from "../support/conformance.ts";
+import { issue, type Json, paths, verify } from "../support/rest.ts";
+import { seededBy } from "../support/seeded.ts";
+import { announceChange, kidOf, rotateUnder, untilPublished } from "../support/signing-keys.ts";
+
+const suite = useService();
+const { rest } = suite;
+
+const verifyPath = `${paths.keys}:verify`;
+const batchPath = `${paths.keys}:batchVerify`;
+const ask = async (credential: string, cacheControl: string): Promise<Json> =>
+  succeeded(await rest("POST", verifyPath, { credential }, { "cache-control": cacheControl }));
+
+/** A credential of each type, of one key unless it is imported. */
+async function credentialsOfEachType() {
+  const issued = await issue(rest, { scopes: ["read", "write"] });
+  const imported = await importKey(rest);
+  const jwt = (await derive(rest, issued.secret)).token;
+  const macaroon = (await derive(rest, imported.rawKey, { algorithm: "TOKEN_ALGORITHM_MACAROON" })).token;
+  return { issued, imported, all: [issued.secret, imported.rawKey, jwt, macaroon] };
+}
+
+/** Runs `work` while no statement can read or write a key. */
+async function withoutKeys(work: () => Promise<void>): Promise<void> {
+  const sql = postgres(suite.server.databaseUrl, { max: 1 });
+  try {
+    await sql.begin(async (sql) => {
+      await sql`LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE`;
+      await work();
+    });
+  } finally {
+    await sql.end();
+  }
+}
+
+describe("a credential that was seen before", () => {
+  test("is judged without the database, of whatever type, alone and in a batch", async () => {
+    const { all } = await credentialsOfEachType();
+    const before = await Promise.all(all.map((credential) => verify(rest, credential)));
+    expect(before.map(({ is_valid }) => is_valid)).toEqual(all.map(() => true));
+    await withoutKeys(async () => {
+      for (const [place, credential] of all.entries()) expect(await verify(rest, credential)).toEqual(before[place]);
+      const requests = all.map((credential) => ({ credential }));
+      expect(succeeded(await rest("POST", batchPath, { requests })).results).toEqual(before);
+    });
+  });
+
+  test("is judged by a fresh read with no-cache, and from then on by what that has read", async () => {
+    const { secret, keyId } = await issue(rest);
+    await verify(rest, secret);
+    await suite.sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
+    expect((await verify(rest, secret)).actor_id).toBe("actor_1");
+    expect((await ask(secret, "no-cache")).actor_id).toBe("someone else");
+    expect((await verify(rest, secret)).actor_id).toBe("someone else");
+  });
+
+  test("is judged by a fresh read with no-store, which is not kept", async () => {
+    const { secret, keyId } = await issue(rest);
+    await verify(rest, secret);
+    await suite.sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
+    expect((await ask(secret, "no-store")).actor_id).toBe("someone else");
+    expect((await verify(rest, secret)).actor_id).toBe("actor_1");
+  });
+});
+
+test("a credential that was only seen with no-store is not kept", async () => {
+  const { secret, keyId } = await issue(rest);
+  await ask(secret, "no-store");
+  await suite.sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
+  expect((await verify(rest, secret)).actor_id).toBe("someone else");
+});
+
+type Seen = Awaited<ReturnType<typeof credentialsOfEachType>>;
+
+/** What changes a key, and what verification says of its credential and of the token of it from then on. */
+const CHANGES: readonly (readonly [string, (seen: Seen) => Promise<unknown>, readonly Json[]])[] = [
+  [
+    "a revocation",
+    ({ issued, imported }) => Promise.all([issued, imported].map(({ keyId }) => revoke(rest, keyId))),
+    Array(4).fill({ is_valid: false, error_code: "VERIFICATION_ERROR_REVOKED" }),
+  ],
+  [
+    "a self-revocation",
+    ({ all: [secret, rawKey] }) =>
+      Promise.all(
+        [secret, rawKey].map(async (credential) => succeeded(await rest("POST", paths.selfRevoke, { credential }))),
+      ),
+    Array(4).fill({ is_valid: false, error_code: "VERIFICATION_ERROR_REVOKED" }),
+  ],
+  [
+    "a rotation",
+    async ({ issued }) => succeeded(await rest("POST", `${paths.issued}/${issued.keyId}:rotate`, {})),
+    [{ is_valid: false }, { is_valid: true }, { is_valid: false }, { is_valid: true }],
+  ],
+  [
+    "a deletion",
+    async ({ imported }) => succeeded(await rest("DELETE", `${paths.imported}/${imported.keyId}`)),
+    [{ is_valid: true }, { is_valid: false }, { is_valid: true }, { is_valid: false }],
+  ],
+  [
+    "an update",
+    async ({ issued }) => succeeded(await rest("PATCH", `${paths.issued}/${issued.keyId}`, { scopes: ["read"] })),
+    [{ scopes: ["read"] }, { is_valid: true }, { scopes: ["read"] }, { is_valid: true }],
+  ],
+];
+
+describe("what was changed is seen by the next call:", () => {
+  test.each(table(CHANGES))("%s", async (_, change, expected) => {
+    const seen = await credentialsOfEachType();
+    for (const credential of seen.all) expect((await verify(rest, credential)).is_valid).toBe(true);
+    await change(seen);
+    expect(await Promise.all(seen.all.map((credential) => verify(rest, credential)))).toMatchObject(expected);
+  });
+
+  test("a rotation with a grace, by either secret", async () => {
+    const { secret, keyId } = await issue(rest);
+    await verify(rest, secret);
+    const rotated = succeeded(await rest("POST", `${paths.issued}/${keyId}:rotate`, { grace_period: "1h" }));
+    for (const credential of [secret, rotated.secret, secret, rotated.secret])
+      expect((await verify(rest, credential)).is_valid).toBe(true);
+    await rest("POST", `${paths.issued}/${keyId}:rotate`, {});
+    for (const credential of [secret, rotated.secret]) expect((await verify(rest, credential)).is_valid).toBe(false);
+  });
+
+  test("an import of a raw key that was looked for in vain, alone, in a batch, and after it was deleted", async () => {
+    for (const path of [paths.imported, `${paths.imported}:batchCreate`]) {
+      const rawKey = newRawKey();
+      expect((await verify(rest, rawKey)).is_valid).toBe(false);
+      const item = { raw_key: rawKey, name: "n", actor_id: "a" };
+      const body = succeeded(await rest("POST", path, path === paths.imported ? item : { requests: [item] }));
+      const verdict = await verify(rest, rawKey);
+      expect(verdict.is_valid).toBe(true);
+      expect(body.key_id ?? body.results[0].imported_api_key.key_id).toBe(verdict.key_id);
+      succeeded(await rest("DELETE", `${paths.imported}/${verdict.key_id}`));
+      expect((await verify(rest, rawKey)).is_valid).toBe(false);
+      expect((await importKey(rest, { raw_key: rawKey })).keyId).toBe((await verify(rest, rawKey)).key_id);
+    }
+  });
+});
+
+test("a JWT goes with the key that signed it, when that is taken out of the database", async () => {
+  const { secret } = await issue(rest);
+  const { token } = await derive(rest, secret);
+  expect((await verify(rest, token)).is_valid).toBe(true);
+  const kid = await rotateUnder(suite.sql);
+  await suite.sql`DELETE FROM signing_keys WHERE kid = ${kidOf(token)}`;
+  await announceChange(suite.sql);
+  await untilPublished(rest, [kid]);
+  expect((await verify(rest, token)).is_valid).toBe(false);
+  expect((await verify(rest, secret)).is_valid).toBe(true);
+});
+
+const KEYS = 40;
+const VERIFIERS = 8;
+
+test("no verify that starts after a revoke has answered calls the key good, whatever else is under way", async () => {
+  const seeded = seededBy("KEYHOLD_CACHE_SEED");
+  const keys = await Promise.all(Array.from({ length: KEYS }, () => issue(rest)));
+  const revoked = new Set<string>();
+  const late: string[] = [];
+  let good = 0;
+  const verifyForever = async () => {
+    while (revoked.size < KEYS) {
+      const { secret, keyId } = seeded.pick(keys);
+      const wasRevoked = revoked.has(keyId);
+      const { is_valid } = seeded.below(4) === 0 ? await ask(secret, "no-cache") : await verify(rest, secret);
+      if (is_valid) good++;
+      if (is_valid && wasRevoked) late.push(keyId);
+    }
+  };
+  const revokeAll = async () => {
+    for (const { keyId } of seeded.shuffled(keys)) {
+      await revoke(rest, keyId);
+      revoked.add(keyId);
+    }
+  };
+  await Promise.all([revokeAll(), ...Array.from({ length: VERIFIERS }, verifyForever)]);
+  expect(late).toEqual([]);
+  expect(good).toBeGreaterThan(KEYS / 2);
+});

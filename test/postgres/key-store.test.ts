@@ -1,0 +1,25 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { fullAuthority } from "../../src/keys/authority.ts";
+import { createKeyStore } from "../../src/postgres/key-store.ts";
+import { Pool } from "../../src/postgres/pool.ts";
+import type { KeyChange } from "../../src/verify/reader.ts";
+import { UNKNOWN_KEY_ID } from "../support/conformance.ts";
+
+afterEach(() => void vi.useRealTimers());
+
+test("a change whose answer did not come is told of at once, and again when it is surely committed or not", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const nowhere = { url: "postgres://nobody@127.0.0.1:1/none", maxConnections: 1, statementTimeout: 1, prepare: true };
+  const database = new Pool(nowhere, 1000);
+  const told: KeyChange[] = [];
+  const store = createKeyStore(database, database, (change) => told.push(change));
+  const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
+  const name = { keyId: UNKNOWN_KEY_ID, kind: null };
+  const outcome = store.revoke(name, revocation, fullAuthority, new Date(0)).catch((error) => error);
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(await outcome).toMatchObject({ code: "DATABASE_UNAVAILABLE" });
+  const change = { keyIds: [UNKNOWN_KEY_ID], digests: [] };
+  expect(told).toEqual([change]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(told).toEqual([change, change]);
+});

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { verify, verifyAll } from "../../../src/verify/verify.ts";
+import { HOUR, NOW, newBench } from "../workbench.ts";
+
+const garbage = (from: number, count: number) => Array.from({ length: count }, (_, i) => `garbage ${from + i}`);
+
+test("a flood of raw keys of nobody drives out nothing, and takes no more memory than its own bound", async () => {
+  const bench = newBench({ maxNegatives: 500 });
+  const known = Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? bench.issue() : bench.importRaw(`raw key ${i}`)));
+  const credentials = known.map(({ credential }) => credential);
+  await verifyAll(bench.context, credentials);
+  const before = bench.cache.stats();
+  expect(before).toMatchObject({ entries: 200, recognitions: 200 });
+  for (let from = 0; from < 20_000; from += 1000) {
+    const verdicts = await verifyAll(bench.context, garbage(from, 1000));
+    expect(verdicts.every(({ valid }) => !valid)).toBe(true);
+    expect(bench.cache.stats().negatives).toBeLessThanOrEqual(500);
+  }
+  const { entries, recognitions, bytes, allocatedBytes, evictions } = before;
+  expect(bench.cache.stats()).toMatchObject({ entries, recognitions, bytes, allocatedBytes, evictions });
+  expect(verifyAll(bench.context, credentials)).not.toBeInstanceOf(Promise);
+});
+
+test("a raw key of nobody that comes again is answered at once", async () => {
+  const bench = newBench();
+  await verify(bench.context, "garbage");
+  expect(verify(bench.context, "garbage")).toMatchObject({ refusal: "NOT_FOUND" });
+});
+
+test("a flood of tokens drives out no key, and what is in use stays", async () => {
+  const bench = newBench({ maxEntries: 300 });
+  const known = Array.from({ length: 100 }, () => bench.issue());
+  const credentials = known.map(({ credential }) => credential);
+  await verifyAll(bench.context, credentials);
+  const [{ keyId } = { keyId: "" }] = known;
+  for (let i = 0; i < 1000; i++) {
+    await verify(bench.context, bench.macaroon(keyId, NOW + HOUR + i));
+    if (i % 50 === 0) expect(verifyAll(bench.context, credentials)).not.toBeInstanceOf(Promise);
+  }
+  const { recognitions, entries, evictions } = bench.cache.stats();
+  expect([entries, recognitions <= 300, evictions > 500]).toEqual([100, true, true]);
+});
+
+test("more keys than there is room for are still judged right, within the bounds", async () => {
+  const bench = newBench({ maxEntries: 200 });
+  const known = Array.from({ length: 1000 }, (_, i) => (i % 2 === 0 ? bench.issue() : bench.importRaw(`raw key ${i}`)));
+  for (let round = 0; round < 3; round++) {
+    for (const { keyId, credential } of known) {
+      expect(await verify(bench.context, credential)).toMatchObject({ valid: true, key: { keyId } });
+    }
+    const { entries, recognitions, allocatedBytes } = bench.cache.stats();
+    expect(Math.max(entries, recognitions)).toBeLessThanOrEqual(200);
+    expect(allocatedBytes).toBeLessThanOrEqual(16 * 2 ** 20);
+  }
+  expect(bench.cache.stats().evictions).toBeGreaterThan(1000);
+});
+
+test("hits, misses and what is kept are counted", async () => {
+  const bench = newBench();
+  const { credential } = bench.issue();
+  expect(bench.cache.stats()).toMatchObject({ entries: 0, hits: 0, misses: 0, bytes: 0 });
+  for (let call = 0; call < 3; call++) await verify(bench.context, credential);
+  await verify(bench.context, "garbage");
+  expect(bench.cache.stats()).toMatchObject({ entries: 1, recognitions: 1, negatives: 1, hits: 2, misses: 2 });
+  bench.cache.clear();
+  expect(bench.cache.stats()).toMatchObject({ entries: 0, recognitions: 0, negatives: 0, bytes: 0 });
+});

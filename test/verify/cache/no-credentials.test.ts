@@ -1,0 +1,47 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { digestAll } from "../../../src/credential/digest.ts";
+import { encodeRecognized } from "../../../src/verify/cache/recognition-codec.ts";
+import { encodeRecord } from "../../../src/verify/cache/record-codec.ts";
+import { recognizedRawKey } from "../../../src/verify/recognized.ts";
+import { newBench } from "../workbench.ts";
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "keyhold-heap-"));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+/** A part that no other credential has, wherever in the text it is cut. */
+function isIn(heap: Buffer, credential: string): boolean {
+  return [credential.slice(-50, -25), credential.slice(-25), credential.slice(25, 50)].some((part) =>
+    heap.includes(part),
+  );
+}
+
+test("of credentials that are remembered nothing is on the heap", async () => {
+  const file = join(dir, "heap.heapsnapshot");
+  const program = join(import.meta.dirname, "remembering.ts");
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, file]);
+  expect(stderr).toMatch(/^100 \d{3} \d+$/);
+  const heap = await readFile(file);
+  const [held = "", ...credentials] = stdout.trimEnd().split("\n");
+  expect(isIn(heap, held)).toBe(true);
+  expect(credentials.length).toBe(99);
+  expect(credentials.filter((credential) => isIn(heap, credential))).toEqual([]);
+});
+
+test("of a credential that is remembered nothing is in the bytes outside the heap", () => {
+  const bench = newBench();
+  const { credential, keyId } = bench.importRaw("a raw key that somebody else made");
+  const record = bench.store.records.get(keyId);
+  const recognized = recognizedRawKey(digestAll(credential, bench.rings.digest));
+  const [one, other] = [Buffer.alloc(4096), Buffer.alloc(4096)];
+  const lengths = [encodeRecognized(recognized, one), record === undefined ? 0 : encodeRecord(record, other)];
+  expect(lengths.map((length) => length > 40)).toEqual([true, true]);
+  expect([one, other].some((bytes) => isIn(bytes, credential))).toBe(false);
+});

@@ -1,0 +1,252 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { createVerificationCache, type VerificationCache } from "../../../src/verify/cache/cache.ts";
+import type { CacheMode, KeyLookup, VerifiableRecord } from "../../../src/verify/reader.ts";
+import { type Seeded, seededBy } from "../../support/seeded.ts";
+import { nextTurn, TestStore } from "../store.ts";
+
+/*
+ * Calls, changes and their announcements, with the answers of the store held back and let go in any order. The oracle: every key
+ * has a history of states. An answer must be a state that held at or after the last change that was announced before the call
+ * began; of no-cache and no-store at or after the last one that was made at all.
+ */
+
+const random = seededBy("CACHE_RACES_SEED");
+
+const SERVER_KEY = "0011223344556677";
+
+/** A state of a key: the version that its actor names, or null while there is no key. */
+interface State {
+  readonly actorId: string | null;
+}
+
+/** One key that is found by its id, or one raw key, which may come again under other ids. */
+class Subject {
+  readonly digest: Buffer;
+  readonly lookup: KeyLookup;
+  readonly history: State[] = [{ actorId: null }];
+  announced = 0;
+  keyId: string;
+  readonly #number: number;
+
+  constructor(number: number) {
+    this.#number = number;
+    this.digest = createHash("sha256").update(`subject ${number}`).digest();
+    this.keyId = this.newKeyId();
+    this.lookup = this.isRaw ? { keyId: null, digests: [this.digest] } : { keyId: this.keyId, digests: [] };
+  }
+
+  get isRaw(): boolean {
+    return this.#number % 2 === 0;
+  }
+
+  get latest(): number {
+    return this.history.length - 1;
+  }
+
+  newKeyId(): string {
+    const version = this.history.length.toString(16).padStart(12, "0");
+    return `0198b2a4-7d3e-7c52-a1f0-${this.isRaw ? version : "000000000000"}`.replace(
+      "7d3e",
+      this.#number.toString(16).padStart(4, "0"),
+    );
+  }
+
+  record(): VerifiableRecord {
+    const key = {
+      keyId: this.keyId,
+      kind: this.isRaw ? "imported" : "issued",
+      actorId: `version ${this.history.length}`,
+    } as const;
+    return {
+      key: { ...key, scopes: [], metadata: {}, expireTime: null, revokeTime: null },
+      secrets: [{ version: 1, digest: { keyId: SERVER_KEY, digest: this.digest }, expireTime: null }],
+    };
+  }
+}
+
+class Race {
+  readonly store = new TestStore();
+  readonly cache: VerificationCache;
+  readonly subjects = Array.from({ length: 6 }, (_, number) => new Subject(number));
+  readonly calls: Promise<void>[] = [];
+  /** Changes that were made and are not announced yet. */
+  readonly unannounced: (() => void)[] = [];
+  readonly counts = { atOnce: 0, byRead: 0, announced: 0, cleared: 0, failed: 0 };
+  readonly #random: Seeded;
+
+  constructor(random: Seeded) {
+    this.#random = random;
+    this.store.isHolding = true;
+    const clock = { now: () => 0 };
+    this.cache = createVerificationCache(this.store.findKeys, {
+      maxBytes: 2 ** 22,
+      maxEntries: 100,
+      maxNegatives: 100,
+      clock,
+    });
+  }
+
+  async step(): Promise<void> {
+    const choice = this.#random.below(100);
+    if (choice < 40) this.call(this.#random.pick(this.subjects), this.#mode());
+    else if (choice < 52) this.change(this.#random.pick(this.subjects));
+    else if (choice < 64) this.announce();
+    else if (choice < 85) this.answer();
+    else if (choice < 87) this.clear();
+    else await nextTurn();
+  }
+
+  call(subject: Subject, mode: CacheMode): void {
+    const oldest = mode === "default" ? subject.announced : subject.latest;
+    const answer = this.cache.findKey(subject.lookup, mode);
+    const check = (stored: VerifiableRecord | null) => {
+      const allowed = subject.history.slice(oldest).map(({ actorId }) => actorId);
+      expect(allowed, `${subject.lookup.keyId ?? "raw key"}, ${mode}`).toContain(stored?.key.actorId ?? null);
+    };
+    if (!(answer instanceof Promise)) {
+      this.counts.atOnce++;
+      check(answer);
+      return;
+    }
+    const succeed = (stored: VerifiableRecord | null) => {
+      this.counts.byRead++;
+      check(stored);
+    };
+    const fail = () => {
+      this.counts.failed++;
+    };
+    this.calls.push(answer.then(succeed, fail));
+  }
+
+  /** Makes, changes or removes a key. What changes a key tells its id; what makes one tells its id and its digest. */
+  change(subject: Subject): void {
+    const isThere = this.store.records.has(subject.keyId);
+    const before = subject.keyId;
+    if (isThere && this.#random.below(3) === 0) {
+      this.store.records.delete(subject.keyId);
+      subject.history.push({ actorId: null });
+      this.#later(subject, before, []);
+      return;
+    }
+    if (!isThere) subject.keyId = subject.newKeyId();
+    const record = subject.record();
+    this.store.put(record);
+    subject.history.push({ actorId: record.key.actorId });
+    this.#later(subject, subject.keyId, isThere ? [] : [subject.digest]);
+  }
+
+  #later(subject: Subject, keyId: string, digests: Uint8Array[]): void {
+    const change = subject.latest;
+    this.unannounced.push(() => {
+      this.cache.invalidate({ keyIds: [keyId], digests });
+      subject.announced = Math.max(subject.announced, change);
+    });
+  }
+
+  /** In the order in which they were made, as far as one key is concerned. */
+  announce(): void {
+    this.unannounced.shift()?.();
+    this.counts.announced++;
+  }
+
+  /** Stands for every announcement that was lost before it. */
+  clear(): void {
+    this.unannounced.length = 0;
+    for (const subject of this.subjects) subject.announced = subject.latest;
+    this.cache.clear();
+    this.counts.cleared++;
+  }
+
+  answer(): void {
+    if (this.store.held.length === 0) return;
+    const statement = this.#random.pick(this.store.held);
+    if (this.#random.below(20) === 0) statement.fail(new Error("away"));
+    else statement.release(this.#random.pick(["now", "then"]));
+  }
+
+  async finish(): Promise<void> {
+    while (this.unannounced.length > 0) this.announce();
+    this.store.isHolding = false;
+    for (const statement of [...this.store.held]) statement.release("then");
+    await Promise.all(this.calls);
+    for (const subject of this.subjects) this.call(subject, "default");
+    await Promise.all(this.calls);
+  }
+
+  #mode(): CacheMode {
+    return this.#random.below(5) === 0 ? this.#random.pick(["no-cache", "no-store"]) : "default";
+  }
+}
+
+test("no call that began after a change was announced is answered by what was before it", async () => {
+  const totals = { atOnce: 0, byRead: 0, announced: 0, cleared: 0, failed: 0 };
+  for (let run = 0; run < 80; run++) {
+    const race = new Race(random.fork());
+    for (let step = 0; step < 250; step++) await race.step();
+    await race.finish();
+    for (const [name, count] of Object.entries(race.counts))
+      Object.assign(totals, { [name]: Reflect.get(totals, name) + count });
+  }
+  console.info(totals);
+  expect(Math.min(...Object.values(totals))).toBeGreaterThan(100);
+});
+
+function newRace() {
+  const race = new Race(random.fork());
+  const [raw, issued] = race.subjects;
+  if (raw === undefined || issued === undefined) throw new Error("no subjects");
+  for (const subject of [raw, issued]) {
+    race.change(subject);
+    race.announce();
+  }
+  return { race, raw, issued };
+}
+
+test.each(["raw", "issued"] as const)(
+  "a call after a change does not join a read that was sent before it (%s key)",
+  async (name) => {
+    const { race, ...subjects } = newRace();
+    const subject = subjects[name];
+    race.call(subject, "default");
+    await nextTurn();
+    race.change(subject);
+    race.announce();
+    race.call(subject, "default");
+    await nextTurn();
+    expect(race.store.statements.length).toBe(2);
+    race.store.held[1]?.release("then");
+    await nextTurn();
+    race.store.held[0]?.release("then");
+    await Promise.all(race.calls);
+    race.call(subject, "default");
+    expect(race.counts.atOnce).toBe(1);
+  },
+);
+
+test("a change of one key leaves the answer of a read of a raw key that is another", async () => {
+  const { race, raw, issued } = newRace();
+  race.call(raw, "default");
+  await nextTurn();
+  race.change(issued);
+  race.announce();
+  race.store.held[0]?.release("then");
+  await Promise.all(race.calls);
+  race.call(raw, "default");
+  expect(race.counts.atOnce).toBe(1);
+});
+
+test("a raw key that was looked for in vain is found once it is imported, under whichever server key it is told", async () => {
+  const race = new Race(random.fork());
+  const [raw] = race.subjects;
+  if (raw === undefined) throw new Error("no subject");
+  const retired = Buffer.alloc(32, 7);
+  const lookup = { keyId: null, digests: [Buffer.alloc(32, 8), retired, raw.digest] };
+  race.store.isHolding = false;
+  expect(await race.cache.findKey(lookup, "default")).toBeNull();
+  expect(race.cache.findKey(lookup, "default")).toBeNull();
+  race.store.put(raw.record());
+  race.cache.invalidate({ keyIds: [], digests: [retired] });
+  expect(await race.cache.findKey(lookup, "default")).toMatchObject({ key: { keyId: raw.keyId } });
+  expect(race.cache.stats().negatives).toBe(0);
+});

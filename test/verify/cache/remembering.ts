@@ -1,0 +1,40 @@
+import { createWriteStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
+import { getHeapSnapshot } from "node:v8";
+import { verify } from "../../../src/verify/verify.ts";
+import { HOUR, NOW, newBench } from "../workbench.ts";
+
+/*
+ * A program of `no-credentials.test.ts`: verifies credentials of each type until they are remembered in every form, tells them
+ * one a line, lets go of all but the first, and writes what is on its heap to the file that its argument names.
+ */
+
+const bench = newBench();
+
+function credentials(): string[] {
+  return Array.from({ length: 25 }, (_, i) => {
+    const { keyId, credential } = bench.issue();
+    const raw = bench.importRaw(
+      `raw key ${i} ${Math.random().toString(36)}${Math.random().toString(36)} of somebody else`,
+    );
+    return [credential, raw.credential, bench.jwt(keyId, NOW + HOUR), bench.macaroon(raw.keyId, NOW + HOUR)];
+  }).flat();
+}
+
+async function remember(): Promise<string> {
+  const all = credentials();
+  for (let round = 0; round < 3; round++) {
+    for (const credential of all) {
+      if (!(await verify(bench.context, credential)).valid) throw new Error("not valid");
+      await verify(bench.context, `${credential.slice(0, 60)} is nobody's`);
+    }
+  }
+  process.stdout.write(all.map((credential) => `${credential}\n`).join(""));
+  return all[0] ?? "";
+}
+
+const held = await remember();
+// The engine keeps the text that a pattern was last tried on.
+/^$/.test("");
+await pipeline(getHeapSnapshot(), createWriteStream(process.argv[2] ?? ""));
+process.stderr.write(`${bench.cache.stats().recognitions} ${bench.cache.stats().hits} ${held.length}`);

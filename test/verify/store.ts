@@ -1,0 +1,65 @@
+import type { FindKeys, KeyLookup, VerifiableRecord } from "../../src/verify/reader.ts";
+
+/** A statement that was sent and waits for the test to let it answer. */
+export interface Statement {
+  readonly lookups: readonly KeyLookup[];
+  /** Answers by what the store holds now, or by what it held when the statement was sent. */
+  release(by?: "now" | "then"): void;
+  fail(error: Error): void;
+}
+
+/** A store of keys in memory. What verification sends to it can be held back and let go in any order. */
+export class TestStore {
+  readonly records = new Map<string, VerifiableRecord>();
+  /** All that were sent, in their order. */
+  readonly statements: (readonly KeyLookup[])[] = [];
+  readonly held: Statement[] = [];
+  isHolding = false;
+
+  readonly findKeys: FindKeys = async (lookups) => {
+    this.statements.push(lookups);
+    return this.isHolding ? this.#hold(lookups) : this.#find(lookups);
+  };
+
+  put(record: VerifiableRecord): void {
+    this.records.set(record.key.keyId, record);
+  }
+
+  #hold(lookups: readonly KeyLookup[]): Promise<(VerifiableRecord | null)[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<(VerifiableRecord | null)[]>();
+    const then = this.#find(lookups);
+    const end = (settle: () => void) => {
+      this.held.splice(this.held.indexOf(statement), 1);
+      settle();
+    };
+    const statement: Statement = {
+      lookups,
+      release: (by = "now") => end(() => resolve(by === "now" ? this.#find(lookups) : then)),
+      fail: (error) => end(() => reject(error)),
+    };
+    this.held.push(statement);
+    return promise;
+  }
+
+  #find(lookups: readonly KeyLookup[]): (VerifiableRecord | null)[] {
+    return lookups.map(
+      ({ keyId, digests }) => (keyId === null ? this.#byDigest(digests) : this.records.get(keyId)) ?? null,
+    );
+  }
+
+  #byDigest(digests: readonly Uint8Array[]): VerifiableRecord | undefined {
+    return [...this.records.values()].find(
+      ({ key, secrets }) =>
+        key.kind === "imported" && secrets.some((secret) => digests.some((one) => equals(one, secret.digest.digest))),
+    );
+  }
+}
+
+function equals(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+/** Resolves when what was asked for in this turn of the event loop has been sent. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+}

@@ -1,0 +1,261 @@
+import { describe, expect, test } from "vitest";
+import type { Verdict } from "../../src/record/verdict.ts";
+import { verify, verifyAll } from "../../src/verify/verify.ts";
+import { nextTurn } from "./store.ts";
+import { HOUR, NOW, newBench, newRoots } from "./workbench.ts";
+
+type Bench = ReturnType<typeof newBench>;
+
+function outcome(verdict: Verdict): string {
+  return verdict.valid ? "VALID" : verdict.refusal;
+}
+
+/** A credential of each type. */
+function oneOfEach(bench: Bench) {
+  const { keyId, credential } = bench.issue();
+  const raw = bench.importRaw("a raw key of somebody else");
+  return {
+    ISSUED_API_KEY: credential,
+    IMPORTED_API_KEY: raw.credential,
+    JWT: bench.jwt(keyId, NOW + HOUR),
+    MACAROON: bench.macaroon(raw.keyId, NOW + HOUR),
+  };
+}
+
+const TYPES = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"] as const;
+
+describe.each(TYPES)("%s", (type) => {
+  test("is answered at once, without a read, when it was seen before, and the same each time", async () => {
+    const bench = newBench();
+    const credential = oneOfEach(bench)[type];
+    const first = verify(bench.context, credential);
+    expect(first).toBeInstanceOf(Promise);
+    const verdict = await first;
+    expect(verdict).toMatchObject({ valid: true, credentialType: type });
+    for (let again = 0; again < 3; again++) {
+      const next = verify(bench.context, credential);
+      expect(next).not.toBeInstanceOf(Promise);
+      expect(next).toEqual(verdict);
+    }
+    expect(bench.store.statements.length).toBe(1);
+    expect(bench.used.length).toBe(4);
+  });
+
+  test("is judged by the time of each call", async () => {
+    const bench = newBench();
+    const credential = oneOfEach(bench)[type];
+    for (const record of [...bench.store.records.values()]) {
+      bench.store.put({ ...record, key: { ...record.key, expireTime: new Date(NOW + HOUR / 2) } });
+    }
+    expect(outcome(await verify(bench.context, credential))).toBe("VALID");
+    bench.at(NOW + HOUR / 2 - 1);
+    expect(outcome(await verify(bench.context, credential))).toBe("VALID");
+    bench.at(NOW + HOUR / 2);
+    expect(await verify(bench.context, credential)).toMatchObject({
+      refusal: "EXPIRED",
+      message: "the key has expired",
+    });
+    expect(bench.store.statements.length).toBe(1);
+  });
+
+  test("is read afresh with no-cache, which all later calls know, and with no-store, which none does", async () => {
+    const bench = newBench();
+    const credential = oneOfEach(bench)[type];
+    const actors = async (...modes: ("default" | "no-cache" | "no-store")[]) => {
+      const seen: string[] = [];
+      for (const mode of modes) {
+        const verdict = await verify(bench.context, credential, mode);
+        seen.push(verdict.valid ? verdict.key.actorId : verdict.refusal);
+      }
+      return seen;
+    };
+    const rename = (actorId: string) => {
+      for (const record of [...bench.store.records.values()])
+        bench.store.put({ ...record, key: { ...record.key, actorId } });
+    };
+    expect(await actors("no-store", "default")).toEqual(["actor_1", "actor_1"]);
+    rename("second");
+    expect(await actors("default", "no-store", "default")).toEqual(["actor_1", "second", "actor_1"]);
+    rename("third");
+    expect(await actors("no-cache", "default")).toEqual(["third", "third"]);
+    expect(bench.store.statements.length).toBe(4);
+    bench.store.records.clear();
+    expect(await actors("default", "no-cache", "default")).toEqual(["third", "NOT_FOUND", "NOT_FOUND"]);
+  });
+
+  test("leaves nothing in memory with no-store", async () => {
+    const bench = newBench();
+    const credential = oneOfEach(bench)[type];
+    await verify(bench.context, credential, "no-store");
+    await verify(bench.context, `${credential}x`, "no-store");
+    expect(bench.cache.stats()).toMatchObject({ entries: 0, recognitions: 0, negatives: 0, bytes: 0 });
+  });
+
+  test("is the same verdict without a cache, by a read each time", async () => {
+    const [bench, uncached] = [newBench(), newBench({ cached: false })];
+    const credential = oneOfEach(uncached)[type];
+    expect(outcome(await verify(uncached.context, credential))).toBe("VALID");
+    expect(outcome(await verify(uncached.context, credential))).toBe("VALID");
+    expect(uncached.store.statements.length).toBe(2);
+    expect(outcome(await verify(bench.context, credential))).not.toBe("VALID");
+  });
+});
+
+describe("a token", () => {
+  test.each(["jwt", "macaroon"] as const)(
+    "%s that ends while it is in memory is refused as one that has ended",
+    async (kind) => {
+      const bench = newBench();
+      const { keyId } = bench.issue();
+      const token = bench[kind](keyId, NOW + HOUR);
+      const fresh = newBench({ cached: false });
+      await verify(bench.context, token);
+      bench.at(NOW + HOUR - 1);
+      expect(outcome(await verify(bench.context, token))).toBe("VALID");
+      bench.at(NOW + HOUR);
+      const verdict = verify(bench.context, token);
+      expect(verdict).toMatchObject({ valid: false, refusal: "EXPIRED", keyId: null });
+      expect(verdict).toMatchObject({ message: expect.stringMatching(/^the (token|macaroon) has expired$/) });
+      expect(bench.cache.stats().recognitions).toBe(0);
+      expect(fresh.store.statements).toEqual([]);
+    },
+  );
+
+  test("goes with the secret that it was derived from", async () => {
+    const bench = newBench();
+    const { keyId } = bench.issue();
+    const token = bench.jwt(keyId, NOW + HOUR);
+    await verify(bench.context, token);
+    bench.rotate(keyId, null);
+    bench.changed(keyId);
+    expect(outcome(await verify(bench.context, token))).toBe("SECRET_ROTATED");
+  });
+
+  test("has no more than the scopes that its key still has", async () => {
+    const bench = newBench();
+    const { keyId } = bench.issue();
+    const token = bench.macaroon(keyId, NOW + HOUR);
+    expect(await verify(bench.context, token)).toMatchObject({ scopes: ["read"], token: { claims: { team: "blue" } } });
+    const record = bench.store.records.get(keyId);
+    if (record !== undefined) bench.store.put({ ...record, key: { ...record.key, scopes: ["write"] } });
+    bench.changed(keyId);
+    expect(await verify(bench.context, token)).toMatchObject({ valid: true, scopes: [] });
+  });
+
+  test("whose signing key is fetched is not remembered if everything was forgotten meanwhile", async () => {
+    const bench = newBench();
+    const { keyId } = bench.issue();
+    const token = bench.jwt(keyId, NOW + HOUR);
+    const gate = Promise.withResolvers<void>();
+    const publicKey = async (kid: string) => {
+      await gate.promise;
+      return bench.context.publicKey(kid);
+    };
+    const verdict = verify({ ...bench.context, publicKey }, token);
+    bench.cache.clear();
+    gate.resolve();
+    expect(outcome(await verdict)).toBe("VALID");
+    expect(bench.cache.stats()).toMatchObject({ recognitions: 0, entries: 1 });
+  });
+});
+
+test("a secret that was rotated away is good until its grace ends, and its successor from the start", async () => {
+  const bench = newBench();
+  const { keyId, credential } = bench.issue();
+  await verify(bench.context, credential);
+  const successor = bench.rotate(keyId, NOW + HOUR);
+  bench.changed(keyId);
+  expect(outcome(await verify(bench.context, successor))).toBe("VALID");
+  expect(await verify(bench.context, credential)).toMatchObject({
+    valid: true,
+    expireTime: new Date(NOW + HOUR),
+    secretVersion: 1,
+  });
+  bench.at(NOW + HOUR);
+  expect(outcome(await verify(bench.context, credential))).toBe("SECRET_ROTATED");
+  expect(outcome(await verify(bench.context, successor))).toBe("VALID");
+  expect(bench.store.statements.length).toBe(2);
+});
+
+test("a key that is revoked is refused once that is told, and stays so", async () => {
+  const bench = newBench();
+  const { keyId, credential } = bench.issue();
+  await verify(bench.context, credential);
+  const record = bench.store.records.get(keyId);
+  if (record !== undefined) bench.store.put({ ...record, key: { ...record.key, revokeTime: new Date(NOW) } });
+  bench.changed(keyId);
+  for (let call = 0; call < 3; call++) {
+    expect(await verify(bench.context, credential)).toMatchObject({ refusal: "KEY_REVOKED", keyId });
+  }
+  expect([bench.store.statements.length, bench.used.length]).toEqual([2, 1]);
+});
+
+test("a raw key under a retired server key is found, in memory too", async () => {
+  const old = newBench();
+  const roots = newRoots(old.roots.current);
+  const bench = newBench({ roots });
+  const { credential } = old.importRaw("raw key from before");
+  for (const record of old.store.records.values()) bench.store.put(record);
+  expect(bench.rings.digest.all.length).toBe(2);
+  expect(outcome(await verify(bench.context, credential))).toBe("VALID");
+  expect(verify(bench.context, credential)).toMatchObject({ valid: true });
+});
+
+test("no record of a wrong kind or of another digest makes a credential good", async () => {
+  const bench = newBench();
+  const { keyId, credential } = bench.issue();
+  const other = bench.issue();
+  const [mine, theirs] = [bench.store.records.get(keyId), bench.store.records.get(other.keyId)];
+  if (mine === undefined || theirs === undefined) throw new Error("no keys");
+  bench.store.put({ ...mine, secrets: theirs.secrets });
+  for (let call = 0; call < 2; call++) expect(outcome(await verify(bench.context, credential))).toBe("SECRET_ROTATED");
+  bench.store.put({ key: { ...mine.key, kind: "imported" }, secrets: mine.secrets });
+  bench.changed(keyId);
+  for (let call = 0; call < 2; call++) expect(outcome(await verify(bench.context, credential))).toBe("NOT_FOUND");
+});
+
+describe("a batch", () => {
+  test("is one read, whatever it holds, and at once when all is known", async () => {
+    const bench = newBench();
+    const credentials = [...Object.values(oneOfEach(bench)), "nobody's key", "kh_v1_mistyped", "a.b.c"];
+    const asked = [...credentials, ...credentials];
+    const verdicts = await verifyAll(bench.context, asked);
+    expect(verdicts.map(outcome)).toEqual([
+      ...["VALID", "VALID", "VALID", "VALID", "NOT_FOUND", "INVALID_FORMAT", "NOT_FOUND"],
+      ...["VALID", "VALID", "VALID", "VALID", "NOT_FOUND", "INVALID_FORMAT", "NOT_FOUND"],
+    ]);
+    // The issued key and its token are one look-up; the imported key is found by its digest, its token by the key id.
+    expect(bench.store.statements.map(({ length }) => length)).toEqual([5]);
+    expect(verifyAll(bench.context, asked)).toEqual(verdicts);
+    expect(bench.store.statements.length).toBe(1);
+  });
+
+  test("has a fault of ours as the verdict of its item alone", async () => {
+    const bench = newBench();
+    const { keyId, credential } = bench.issue();
+    const token = bench.jwt(keyId, NOW + HOUR);
+    const fault = new Error("the store of signing keys is away");
+    for (const publicKey of [
+      () => Promise.reject(fault),
+      () => {
+        throw fault;
+      },
+    ]) {
+      const verdicts = await verifyAll({ ...bench.context, publicKey }, [token, credential]);
+      expect(verdicts.map(outcome)).toEqual(["INTERNAL", "VALID"]);
+    }
+    expect(bench.faults).toEqual([fault, fault]);
+  });
+
+  test("fails when the store does", async () => {
+    const bench = newBench();
+    const { credential } = bench.issue();
+    bench.store.isHolding = true;
+    const verdicts = verifyAll(bench.context, [credential, "kh_v1_mistyped"]);
+    await nextTurn();
+    bench.store.held[0]?.fail(new Error("the database is away"));
+    await expect(verdicts).rejects.toThrow("the database is away");
+    bench.store.isHolding = false;
+    expect(outcome(await verify(bench.context, credential))).toBe("VALID");
+  });
+});
