@@ -11,7 +11,12 @@ const LOOPBACK_NAME = /^(?:(?:[a-z\d-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\]
  */
 export function requireLoopbackName(fastify: FastifyInstance): void {
   fastify.addHook("onRequest", async ({ headers }) => {
-    const name = headers[":authority"] ?? headers.host;
-    if (typeof name !== "string" || !LOOPBACK_NAME.test(name)) throw new Refusal("HOST_NOT_ALLOWED");
+    if (!isLoopbackName(headers)) throw new Refusal("HOST_NOT_ALLOWED");
   });
+}
+
+/** Whether a request calls the server by a name of its own machine. */
+export function isLoopbackName(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
+  const name = headers[":authority"] ?? headers.host;
+  return typeof name === "string" && LOOPBACK_NAME.test(name);
 }

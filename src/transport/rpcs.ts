@@ -1,11 +1,12 @@
-import { create, type Message } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import type { Message, MessageInitShape } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
 import { toConnectError } from "../api/errors.ts";
 import type { Implementation } from "../api/implementations.ts";
-import type { Call, Rpc } from "../api/rpc.ts";
+import type { AdmittedCall, Call, Rpc } from "../api/rpc.ts";
 import { requireValid } from "../api/validation.ts";
 import { authorityOf, type Caller } from "../auth/caller.ts";
 import type { Guard } from "../auth/guard.ts";
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 
 /** Faults of ours or of what we stand on: for the log with their cause. The other codes are the caller's affair. */
 const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
@@ -13,42 +14,46 @@ const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Una
 /** Puts the guard and the rules of the protos in front of an implementation, and the table of errors behind it. */
 export function createRpc(implementation: Implementation, guard: Guard): Rpc {
   const { method, maxRequestBytes } = implementation;
-  const callers = new WeakMap<Call, Caller>();
-  const identify = async (call: Call): Promise<Caller> => {
-    call.log.add({ rpc: `${method.parent.typeName}/${method.name}` });
-    const caller = await guard(method, (name) => call.header(name));
-    call.log.add({ caller: `${caller.method}:${caller.subject}` });
-    callers.set(call, caller);
-    return caller;
+  const facts = { rpc: `${method.parent.typeName}/${method.name}` };
+  const identify = (call: Call) => {
+    call.log.add(facts);
+    const caller = guard(method, (name) => call.header(name));
+    return andThen(caller, (known) => admitted(call, known));
   };
   return {
     method,
     maxRequestBytes,
-    admit: (call) => reported(call, async () => void (await identify(call))),
-    invoke: (request, call) =>
-      reported(call, async () => answer(implementation, callers.get(call) ?? (await identify(call)), request, call)),
+    admit: (call) => reported(call, () => identify(call)),
+    invoke: (request, admission) => reported(admission.call, () => answer(implementation, request, admission)),
   };
 }
 
-async function answer(
-  { method, handler }: Implementation,
-  caller: Caller,
-  request: Message,
-  call: Call,
-): Promise<Message> {
-  requireValid(method.input, request);
-  return create(method.output, await handler(request, { call, authority: authorityOf(caller) }));
+function admitted(call: Call, caller: Caller): AdmittedCall {
+  call.log.add({ caller: `${caller.method}:${caller.subject}` });
+  return { call, authority: authorityOf(caller) };
 }
 
-async function reported<T>(call: Call, work: () => Promise<T>): Promise<T> {
+type Answer = MaybePromise<MessageInitShape<Implementation["method"]["output"]>>;
+
+function answer({ method, handler }: Implementation, request: Message, admission: AdmittedCall): Answer {
+  requireValid(method.input, request);
+  return handler(request, admission);
+}
+
+function reported<T>(call: Call, work: () => MaybePromise<T>): MaybePromise<T> {
   try {
-    return await work();
+    const result = work();
+    if (!(result instanceof Promise)) return result;
+    return result.catch((error: unknown) => {
+      throw report(error, call);
+    });
   } catch (error) {
-    throw report(toConnectError(error), call);
+    throw report(error, call);
   }
 }
 
-function report(error: ConnectError, { log }: Call): ConnectError {
+function report(cause: unknown, { log }: Call): Error {
+  const error = toConnectError(cause);
   log.add({ code: Code[error.code] });
   if (FAULTS.has(error.code)) log.fault(error.cause ?? error);
   return error;

@@ -3,24 +3,27 @@ import type { CallLog } from "../../api/rpc.ts";
 
 /**
  * The answer, or at the caller's deadline (`grpc-timeout`, `connect-timeout-ms`) the error that says so. What is under way goes on
- * to its end: a caller that gave up does not know whether its change was made.
+ * to its end: a caller that gave up does not know whether its change was made. What has not begun by then does not begin.
  */
 export function untilDeadline<T>(
-  answer: Promise<T>,
+  work: () => Promise<T>,
   context: Pick<HandlerContext, "signal" | "timeoutMs">,
   log: CallLog,
 ): Promise<T> {
   const { signal } = context;
-  if (context.timeoutMs() === undefined) return answer;
+  if (context.timeoutMs() === undefined) return work();
   return new Promise((resolve, reject) => {
     const giveUp = () => {
-      const { reason } = signal;
-      if (!(reason instanceof ConnectError) || reason.code !== Code.DeadlineExceeded) return;
-      log.add({ code: Code[reason.code] });
-      reject(reason);
+      if (!isLate(signal)) return;
+      log.add({ code: Code[Code.DeadlineExceeded] });
+      reject(signal.reason);
     };
-    answer.then(resolve, reject);
+    if (isLate(signal)) return giveUp();
     signal.addEventListener("abort", giveUp, { once: true });
-    if (signal.aborted) giveUp();
+    work().then(resolve, reject);
   });
+}
+
+function isLate({ reason }: AbortSignal): boolean {
+  return reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
 }

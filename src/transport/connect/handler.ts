@@ -1,4 +1,6 @@
 import type { ConnectRouter } from "@connectrpc/connect";
+import { isStream } from "./field-bound.ts";
+import { unescapeMessage } from "./grpc-message.ts";
 
 type Handler = ConnectRouter["handlers"][number];
 type Serve = (...request: Parameters<Handler>) => ReturnType<Handler>;
@@ -17,10 +19,6 @@ export function withCare(handler: Handler): Handler {
   };
   const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = handler;
   return Object.assign(serve, { service, method, requestPath, supportedContentType, protocolNames, allowedMethods });
-}
-
-function isStream(body: unknown): body is Bytes {
-  return typeof body === "object" && body !== null && Symbol.asyncIterator in body;
 }
 
 /**
@@ -58,18 +56,4 @@ function withPlainMessage(response: ResponseOf): ResponseOf {
 async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): AsyncGenerator<T> {
   yield* items;
   finish();
-}
-
-/** Escapes from %20 to %7E but for %25. */
-const PRINTABLE = /%(2[0-46-9A-F]|[3-6][0-9A-F]|7[0-9A-E])/g;
-
-/**
- * Connect escapes `grpc-message` as a part of a URL. gRPC escapes only what is not printable ASCII, and `%` (PROTOCOL-HTTP2,
- * "Percent-Byte-Unencoded"), and some clients, such as that of Node, unescape no more than they must: they would show `name%3A`.
- */
-function unescapeMessage(trailer: Headers): void {
-  const message = trailer.get("grpc-message");
-  if (message === null) return;
-  const plain = message.replace(PRINTABLE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  trailer.set("grpc-message", plain);
 }

@@ -58,7 +58,8 @@ function tell({ code, rawMessage }: ConnectError): ConnectError | undefined {
   }
 }
 
-function refused(reason: RefusalReason): ConnectError {
+/** A refusal as Connect and gRPC tell it. */
+export function refused(reason: RefusalReason): ConnectError {
   const { code, message } = new Refusal(reason).row;
   return new ConnectError(message, code, undefined, [
     { desc: ErrorInfoSchema, value: { reason, domain: ERROR_DOMAIN } },

@@ -1,11 +1,18 @@
 import type { DescMethodServerStreaming, DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
-import { type ConnectRouter, createContextValues, type HandlerContext, type MethodImpl } from "@connectrpc/connect";
+import {
+  type ConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type MethodImpl,
+} from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import type { FastifyInstance } from "fastify";
-import type { Rpc } from "../../api/rpc.ts";
-import { RECURSION_LIMIT } from "../rest/request-decoder.ts";
+import type { AdmittedCall, Rpc } from "../../api/rpc.ts";
+import { JSON_OPTIONS } from "../json-options.ts";
 import { callOf, requestKey } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
+import { boundedCompressions, withFieldBound } from "./field-bound.ts";
 import { withCare } from "./handler.ts";
 import { calledKey, strictJson, watchReading, withErrorBody } from "./refusal.ts";
 
@@ -17,14 +24,6 @@ export interface StreamingRpc<M extends DescMethodServerStreaming = DescMethodSe
   readonly serve: MethodImpl<M>;
 }
 
-/** The form of JSON on the REST paths too (contract §2). */
-const JSON_OPTIONS = {
-  useProtoFieldName: true,
-  alwaysEmitImplicit: true,
-  ignoreUnknownFields: false,
-  recursionLimit: RECURSION_LIMIT,
-};
-
 /** Serves RPCs over Connect, gRPC and gRPC-Web. */
 export async function registerConnect(
   fastify: FastifyInstance,
@@ -34,7 +33,8 @@ export async function registerConnect(
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => {
       addRpcs(router, rpcs, streams);
-      router.handlers.push(...router.handlers.splice(0).map(withErrorBody).map(withCare));
+      const bounded = router.handlers.splice(0).map((handler) => withFieldBound(handler, rpcs));
+      router.handlers.push(...bounded.map(withErrorBody).map(withCare));
     },
     contextValues: (request) => createContextValues().set(requestKey, request),
     requestGate: watchReading,
@@ -46,16 +46,29 @@ function addRpcs(router: ConnectRouter, rpcs: readonly Rpc[], streams: readonly 
     router.rpc(method, serve, { readMaxBytes, jsonOptions: strictJson(method.input, JSON_OPTIONS) });
   }
   for (const rpc of rpcs) {
-    const serve: MethodImpl<DescMethodUnary> = (request: MessageShape<typeof rpc.method.input>, context) => {
-      context.values.set(calledKey, true);
-      const call = callOf(context);
-      return untilDeadline(rpc.invoke(request, call), context, call.log);
-    };
-    const requestGate = (context: HandlerContext) => {
-      watchReading(context);
-      return rpc.admit(callOf(context));
-    };
-    const jsonOptions = strictJson(rpc.method.input, JSON_OPTIONS);
-    router.rpc(rpc.method, serve, { readMaxBytes: rpc.maxRequestBytes, jsonOptions, requestGate });
+    router.rpc(rpc.method, implementationOf(rpc), {
+      readMaxBytes: rpc.maxRequestBytes,
+      jsonOptions: strictJson(rpc.method.input, JSON_OPTIONS),
+      requestGate: gateOf(rpc),
+      acceptCompression: boundedCompressions(rpc),
+    });
   }
+}
+
+const admissionKey = createContextKey<AdmittedCall | undefined>(undefined);
+
+function gateOf(rpc: Rpc) {
+  return async (context: HandlerContext): Promise<void> => {
+    watchReading(context);
+    context.values.set(admissionKey, await rpc.admit(callOf(context)));
+  };
+}
+
+function implementationOf(rpc: Rpc): MethodImpl<DescMethodUnary> {
+  return async (request: MessageShape<typeof rpc.method.input>, context) => {
+    context.values.set(calledKey, true);
+    const call = callOf(context);
+    const admission = context.values.get(admissionKey) ?? (await rpc.admit(call));
+    return untilDeadline(async () => rpc.invoke(request, admission), context, call.log);
+  };
 }

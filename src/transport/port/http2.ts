@@ -6,8 +6,10 @@ import {
   type Http2ServerResponse,
   type Http2Stream,
   type ServerHttp2Session,
+  type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import type { Front } from "./front.ts";
 import type { PortLimits } from "./limits.ts";
 
 export interface Http2 {
@@ -26,11 +28,16 @@ export interface Http2 {
  */
 export function createHttp2(
   limits: PortLimits,
+  front: Front,
   onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void,
 ): Http2 {
   const server = createServer({ settings: settingsOf(limits) }, onRequest);
   const sessions = new Set<ServerHttp2Session>();
-  server.on("stream", (stream) => limitRequest(stream, limits.requestTimeout));
+  const makeRequest = takeStreamListener(server);
+  server.on("stream", (stream, headers, ...rest) => {
+    limitRequest(stream, limits.requestTimeout);
+    if (!isOfServer(stream) || !front.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
+  });
   server.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
@@ -45,6 +52,19 @@ export function createHttp2(
       for (const session of sessions) session.close();
     },
   };
+}
+
+/** Node's types leave open which end of the connection a stream is of. */
+function isOfServer(stream: Http2Stream): stream is ServerHttp2Stream {
+  return "respond" in stream;
+}
+
+/** Node's own way from a stream to the objects of its compatibility API: its first listener, and not to be had otherwise. */
+function takeStreamListener(server: Http2Server) {
+  const [listener] = server.listeners("stream");
+  if (listener === undefined) throw new Error("http2.Server has no stream listener");
+  server.removeAllListeners("stream");
+  return (...event: Parameters<typeof listener>) => listener.apply(server, event);
 }
 
 /** Bytes a client may send ahead. The protocol's 64 KiB would slow a bulk import from afar to that much a round trip. */

@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
 import type { Certificate } from "./entry.ts";
+import type { Front } from "./front.ts";
 import { defaultLimits, type PortLimits } from "./limits.ts";
 import { PortServer } from "./server.ts";
 
@@ -8,6 +9,7 @@ export interface PortOptions {
   readonly certificate?: Certificate;
   /** By default `defaultLimits`. */
   readonly limits?: PortLimits;
+  readonly front?: Front;
 }
 
 export interface Port {
@@ -23,12 +25,12 @@ export interface Port {
 
 /** One port for HTTP/1.1 and HTTP/2: by the client's first bytes without TLS, by ALPN with it. */
 export function createPort(options: PortOptions = {}): Port {
-  const { limits = defaultLimits } = options;
+  const { limits = defaultLimits, front = noFront } = options;
   let { certificate } = options;
   const servers = new Set<PortServer>();
   return {
     serverFactory(listener) {
-      const server = new PortServer(limits, certificate, listener);
+      const server = new PortServer(limits, certificate, front, listener);
       servers.add(server);
       return server;
     },
@@ -39,3 +41,5 @@ export function createPort(options: PortOptions = {}): Port {
     },
   };
 }
+
+const noFront: Front = { takeRequest: () => false, takeStream: () => false };

@@ -1,6 +1,7 @@
 import { type RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Certificate, createPlainEntry, type Decided, destroy, type Entry } from "./entry.ts";
+import type { Front } from "./front.ts";
 import { createHttp2, type Http2 } from "./http2.ts";
 import type { PortLimits } from "./limits.ts";
 import { OpenResponses } from "./responses.ts";
@@ -19,17 +20,20 @@ export class PortServer extends Server {
   #closing = false;
 
   /** Throws Node's error if the certificate or a limit cannot be used. */
-  constructor(limits: PortLimits, certificate: Certificate | undefined, listener: RequestListener) {
+  constructor(limits: PortLimits, certificate: Certificate | undefined, front: Front, listener: RequestListener) {
     super(http1Options(limits));
     this.timeout = limits.inactivityTimeout;
     this.#closeTimeout = limits.closeTimeout;
     const serveHttp1 = takeConnectionListener(this);
-    this.#http2 = createHttp2(limits, (request, response) => this.emit("request", request, response));
+    this.#http2 = createHttp2(limits, front, (request, response) => this.emit("request", request, response));
     const serve = { http1: serveHttp1, http2: this.#http2.serve };
     this.#entry = createEntry(limits, certificate, (socket, protocol) => serve[protocol](socket));
     this.on("connection", (socket) => this.#accept(socket));
     this.on("request", (_, response) => this.#track(response));
-    this.on("request", listener);
+    this.on("request", (request, response) => {
+      // An HTTP/2 request that comes by here was left by the front.
+      if (request.httpVersionMajor !== 1 || !front.takeRequest(request, response)) listener(request, response);
+    });
   }
 
   /**

@@ -35,9 +35,14 @@ export function writeError(
   const body = toErrorBody(error, registry);
   // What a handler had set for the answer that it did not give.
   reply.removeHeader("etag").header("cache-control", "no-store");
-  const headers = error instanceof Refusal ? Object.entries(error.headers) : error.metadata.entries();
-  for (const [name, value] of headers) if (!FRAMING.has(name)) reply.header(name, value);
+  for (const [name, value] of errorHeaders(error)) reply.header(name, value);
   return reply.code(body.error.code).type("application/json").send(JSON.stringify(body));
+}
+
+/** The response headers that an error brings. */
+export function errorHeaders(error: ConnectError | Refusal): readonly (readonly [name: string, value: string])[] {
+  const headers = error instanceof Refusal ? Object.entries(error.headers) : [...error.metadata];
+  return headers.filter(([name]) => !FRAMING.has(name));
 }
 
 /** The body alone, for an answer that Fastify does not send. */

@@ -1,39 +1,23 @@
-import { createRegistry, type DescFile, type Registry } from "@bufbuild/protobuf";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
-import type { Rpc } from "../../api/rpc.ts";
-import { type BodyRule, readBindings } from "./binding.ts";
+import type { AdmittedCall, Rpc } from "../../api/rpc.ts";
 import { errorHandlerWith } from "./error-response.ts";
-import { PathRouter } from "./path-router.ts";
+import type { PathRouter } from "./path-router.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { Refusal } from "./refusal.ts";
 import { readJsonBody } from "./request-body.ts";
-import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
-import { type EncodeResponse, responseEncoder, sendJson } from "./response.ts";
+import { sendJson } from "./response.ts";
 import { RestCall } from "./rest-call.ts";
-
-export interface RestOptions {
-  /** Types for `google.protobuf.Any` and error details, besides those of the RPCs' files and what they import. */
-  readonly registry?: Registry;
-}
-
-interface Route {
-  readonly rpc: Rpc;
-  readonly body: BodyRule;
-  readonly decode: DecodeRequest;
-  readonly encode: EncodeResponse;
-}
+import type { Route, Routes } from "./routes.ts";
 
 /**
- * Serves RPCs as REST, by the `google.api.http` annotations of their methods (google/api/http.proto): a request is decoded, given
- * to `Rpc.invoke` and its answer encoded, with no other protocol between. An RPC without an annotation has no REST path.
- * Throws `Error` if an annotation is wrong or two bindings collide.
+ * Serves RPCs as REST: a request is decoded, given to `Rpc.invoke` and its answer encoded, with no other protocol between. An RPC
+ * without an annotation has no REST path.
  *
  * The instance must have no prefix: annotations hold whole paths.
  */
-export function registerRest(fastify: FastifyInstance, rpcs: readonly Rpc[], options: RestOptions = {}): void {
-  const registry = registryOf(rpcs, options.registry);
-  const { router, mounts, httpMethods } = makeRoutes(rpcs, registry);
+export function registerRest(fastify: FastifyInstance, { router, templates, registry }: Routes): void {
+  const mounts = new Set(templates.map(({ template }) => mountOf(template)));
+  const httpMethods = new Set(templates.map(({ httpMethod }) => httpMethod).filter((method) => method !== "*"));
   for (const method of httpMethods) {
     if (!fastify.supportedMethods.includes(method)) fastify.addHttpMethod(method, { hasBody: true });
   }
@@ -48,31 +32,7 @@ export function registerRest(fastify: FastifyInstance, rpcs: readonly Rpc[], opt
   });
 }
 
-interface Routes {
-  readonly router: PathRouter<Route>;
-  /** Where Fastify hands over to `router`. */
-  readonly mounts: ReadonlySet<string>;
-  readonly httpMethods: ReadonlySet<string>;
-}
-
-function makeRoutes(rpcs: readonly Rpc[], registry: Registry): Routes {
-  const router = new PathRouter<Route>();
-  const mounts = new Set<string>();
-  const httpMethods = new Set<string>();
-  for (const rpc of rpcs) {
-    const { input, output } = rpc.method;
-    for (const binding of readBindings(rpc.method)) {
-      const { httpMethod, template, body, responseBody } = binding;
-      const decode = requestDecoder(input, binding, registry);
-      router.add(httpMethod, template, { rpc, body, decode, encode: responseEncoder(output, responseBody, registry) });
-      mounts.add(mountOf(template));
-      if (httpMethod !== "*") httpMethods.add(httpMethod);
-    }
-  }
-  return { router, mounts, httpMethods };
-}
-
-/** All below the first segment, where that is a plain word and not the only one. */
+/** Where Fastify hands over to the router: all below the first segment, where that is a plain word and not the only one. */
 function mountOf({ segments: [first, second] }: PathTemplate): string {
   const isPrefix = first?.kind === "literal" && second !== undefined && /^[\w.-]+$/.test(first.text);
   return isPrefix ? `/${first.text}/*` : "/*";
@@ -83,17 +43,17 @@ function serve(router: PathRouter<Route>) {
     const call = new RestCall(request, reply);
     const { path, query } = splitUrl(request.raw.url ?? "");
     const { route, segments } = findRoute(router, request.method, path);
-    await admit(route.rpc, call, request);
+    const admission = await admit(route.rpc, call, request);
     const body = await readJsonBody(request.raw, route.body, route.rpc.maxRequestBytes);
-    const response = await route.rpc.invoke(route.decode({ segments, query, body }), call);
+    const response = await route.rpc.invoke(route.decode({ segments, query, body }), admission);
     return sendJson(request, reply, route.encode(response));
   };
 }
 
 /** The body of a request that is refused still flows, and is dropped: the connection is to take the next one. */
-async function admit(rpc: Rpc, call: RestCall, { raw }: FastifyRequest): Promise<void> {
+async function admit(rpc: Rpc, call: RestCall, { raw }: FastifyRequest): Promise<AdmittedCall> {
   try {
-    await rpc.admit(call);
+    return await rpc.admit(call);
   } catch (error) {
     raw.resume();
     throw error;
@@ -118,16 +78,4 @@ const REQUEST_TARGET = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?
 function splitUrl(url: string): { path: string; query: string } {
   const [, path = "", query = ""] = REQUEST_TARGET.exec(url) ?? [];
   return { path, query };
-}
-
-function registryOf(rpcs: readonly Rpc[], more: Registry = createRegistry()): Registry {
-  const files = new Set<DescFile>([file_google_rpc_error_details]);
-  for (const { method } of rpcs) addWithImports(files, method.parent.file);
-  return createRegistry(...files, more);
-}
-
-function addWithImports(files: Set<DescFile>, file: DescFile): void {
-  if (files.has(file)) return;
-  files.add(file);
-  for (const dependency of file.dependencies) addWithImports(files, dependency);
 }

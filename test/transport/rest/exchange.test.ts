@@ -438,7 +438,7 @@ describe("errors", () => {
   });
 
   test("an answer that is no message is INTERNAL", async () => {
-    server.behaviours.set("Get", () => ({ $typeName: "none" }) as Message);
+    server.behaviours.set("Get", () => ({ name: 1 }) as unknown as Message);
     expect((await send(server.port, "GET /v1/items/a")).status).toBe(500);
     expect(server.log.length).toBe(1);
   });

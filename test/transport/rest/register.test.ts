@@ -10,6 +10,7 @@ import type { Rpc } from "../../../src/api/rpc.ts";
 import { createPort } from "../../../src/transport/port/port.ts";
 import { notFoundHandler } from "../../../src/transport/rest/error-response.ts";
 import { registerRest } from "../../../src/transport/rest/register.ts";
+import { makeRoutes } from "../../../src/transport/rest/routes.ts";
 import { send } from "./client.ts";
 import { compileLibrary, methodsOf } from "./library.ts";
 
@@ -22,7 +23,7 @@ beforeAll(async () => {
 const rpcOf = (method: DescMethodUnary): Rpc => ({
   method,
   maxRequestBytes: 1,
-  admit: async () => {},
+  admit: async (call) => ({ call, authority: { grants: "all" } }),
   invoke: async (request) => request,
 });
 
@@ -45,7 +46,7 @@ describe("annotations", () => {
   test.each(broken)("%s is refused", (name, message) => {
     const method = methodsOf(registry, "Broken").find((candidate) => candidate.name === name);
     if (method === undefined) throw new Error(`no method ${name}`);
-    expect(() => registerRest(Fastify(), [rpcOf(method)])).toThrow(message);
+    expect(() => makeRoutes([rpcOf(method)])).toThrow(message);
   });
 
   test("every broken one is in the table", () => {
@@ -55,12 +56,12 @@ describe("annotations", () => {
 
   test("two RPCs of one path are refused", () => {
     const rpcs = methodsOf(registry).slice(0, 1).map(rpcOf);
-    expect(() => registerRest(Fastify(), [...rpcs, ...rpcs])).toThrow("two bindings of GET /v1/items");
+    expect(() => makeRoutes([...rpcs, ...rpcs])).toThrow("two bindings of GET /v1/items");
   });
 
   test("no RPCs are no routes", async () => {
     const fastify = Fastify();
-    registerRest(fastify, []);
+    registerRest(fastify, makeRoutes([]));
     await fastify.ready();
     expect(fastify.hasRoute({ method: "GET", url: "/*" })).toBe(false);
   });
@@ -74,10 +75,16 @@ test("REST lives beside Connect, gRPC, CORS and plain routes", async () => {
   await fastify.register(cors, { origin: "https://example.com" });
   fastify.get("/health/alive", async () => ({ status: "ok" }));
   fastify.setNotFoundHandler(notFoundHandler);
-  registerRest(fastify, [
-    { method: getJwks, maxRequestBytes: 1, admit: async () => {}, invoke: async () => jwks },
+  const rpcs: Rpc[] = [
+    {
+      method: getJwks,
+      maxRequestBytes: 1,
+      admit: async (call) => ({ call, authority: { grants: "all" } }),
+      invoke: async () => jwks,
+    },
     ...methodsOf(registry).map(rpcOf),
-  ]);
+  ];
+  registerRest(fastify, makeRoutes(rpcs));
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => router.rpc(getJwks, async () => jwks),
   });

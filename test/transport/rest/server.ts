@@ -12,6 +12,7 @@ import type { Call, Rpc } from "../../../src/api/rpc.ts";
 import { createPort } from "../../../src/transport/port/port.ts";
 import { errorHandler, notFoundHandler } from "../../../src/transport/rest/error-response.ts";
 import { registerRest } from "../../../src/transport/rest/register.ts";
+import { makeRoutes } from "../../../src/transport/rest/routes.ts";
 
 export function unaryMethodsOf(service: DescService): readonly DescMethodUnary[] {
   return service.methods.filter((method): method is DescMethodUnary => method.methodKind === "unary");
@@ -49,8 +50,8 @@ export async function serve(methods: readonly DescMethodUnary[], registry?: Regi
     return {
       method,
       maxRequestBytes: MAX_REQUEST_BYTES,
-      admit: async () => {},
-      async invoke(request, call) {
+      admit: async (call) => ({ call, authority: { grants: "all" } }),
+      async invoke(request, { call }) {
         invoked.push({ rpc: method.name, request });
         return (
           (await behaviours.get(method.name)?.(request, call)) ??
@@ -60,7 +61,7 @@ export async function serve(methods: readonly DescMethodUnary[], registry?: Regi
     };
   });
   fastify.setNotFoundHandler(notFoundHandler);
-  registerRest(fastify, rpcs, registry && { registry });
+  registerRest(fastify, makeRoutes(rpcs, registry));
   const base = await fastify.listen({ host: "127.0.0.1", port: 0 });
   return { fastify, base, port: Number(new URL(base).port), behaviours, invoked, log };
 }

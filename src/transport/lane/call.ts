@@ -1,0 +1,88 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { FastifyBaseLogger } from "fastify";
+import type { Call, CallLog } from "../../api/rpc.ts";
+import { requestIdOf } from "../request-id.ts";
+import type { Exchange, Fields } from "./exchange.ts";
+
+/** What all calls share. */
+export interface CallContext {
+  readonly logger: FastifyBaseLogger;
+  /** Of every response. */
+  readonly headers: Fields;
+}
+
+/** A call in the lane, with its line in the log. */
+export class LaneCall implements Call, CallLog {
+  readonly exchange: Exchange;
+  readonly #context: CallContext;
+  readonly #id: string;
+  readonly #begin = performance.now();
+  readonly #facts: Record<string, string> = {};
+  #headers: Map<string, string> | undefined;
+  #controller: AbortController | undefined;
+
+  constructor(exchange: Exchange, context: CallContext) {
+    this.exchange = exchange;
+    this.#context = context;
+    this.#id = requestIdOf(exchange.header("x-request-id"));
+  }
+
+  header(name: string): string | undefined {
+    return this.exchange.header(name);
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#headers ??= new Map();
+    this.#headers.set(name.toLowerCase(), value);
+  }
+
+  /** A header that the RPC has set. */
+  headerSet(name: string): string | undefined {
+    return this.#headers?.get(name);
+  }
+
+  /** The response headers that are not of the protocol. */
+  responseHeaders(): Fields {
+    const fields = ["x-request-id", this.#id, ...this.#context.headers];
+    if (this.#headers !== undefined) for (const [name, value] of this.#headers) fields.push(name, value);
+    return fields;
+  }
+
+  /** Made when first asked for, since few RPCs do. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.exchange.onGone(() => this.abort(new ConnectError("the caller went away", Code.Canceled)));
+    }
+    return this.#controller.signal;
+  }
+
+  /** With a reason: without one, making the usual error costs more than all else of the call. */
+  abort(reason: Error): void {
+    this.#controller?.abort(reason);
+  }
+
+  get log(): CallLog {
+    return this;
+  }
+
+  add(facts: Readonly<Record<string, string>>): void {
+    Object.assign(this.#facts, facts);
+  }
+
+  fault(error: unknown): void {
+    this.#context.logger.error({ reqId: this.#id, err: error, ...this.#facts }, "fault");
+  }
+
+  /** Milliseconds since the request came. */
+  elapsed(): number {
+    return performance.now() - this.#begin;
+  }
+
+  /** Writes the line. The lane serves POST alone. */
+  finish(status: number): void {
+    const duration = Math.round(this.elapsed() * 10) / 10;
+    const line = { reqId: this.#id, method: "POST", status, ...this.#facts, duration_ms: duration };
+    this.#context.logger.info(line, "request");
+  }
+}

@@ -1,0 +1,10 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+
+/** What may take a request before the listener does. What it takes it answers; what it leaves it has not touched. */
+export interface Front {
+  /** HTTP/1.1. Answers whether the request is taken. */
+  takeRequest(request: IncomingMessage, response: ServerResponse): boolean;
+  /** HTTP/2, before Node makes a request of the stream. */
+  takeStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
+}

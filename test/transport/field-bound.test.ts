@@ -1,0 +1,51 @@
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { frame } from "../support/wire.ts";
+import { pathOf, WAYS } from "./lane/protocols.ts";
+import { type Subject, startSubject } from "./lane/subjects.ts";
+
+let subject: Subject;
+beforeAll(async () => {
+  subject = await startSubject({});
+});
+afterAll(() => subject.close());
+
+const TOO_MANY = Buffer.alloc(2 * 250_001, Buffer.from([0x0a, 0x00]));
+const FEW = Buffer.from([0x0a, 0x03, 0x0a, 0x01, 0x61]);
+
+/** Each way that a binary message may come, by the lane or past it. */
+const forms: readonly (readonly [name: string, headers: Record<string, string>, form: (bytes: Buffer) => Buffer])[] = [
+  ["Connect", { "content-type": "application/proto" }, (bytes) => bytes],
+  ["Connect past the lane", { "content-type": "application/proto", "content-encoding": "identity" }, (bytes) => bytes],
+  [
+    "Connect with gzip",
+    { "content-type": "application/proto", "content-encoding": "gzip" },
+    (bytes) => gzipSync(bytes),
+  ],
+  ["gRPC-Web", { "content-type": "application/grpc-web+proto" }, (bytes) => frame(bytes)],
+  [
+    "gRPC-Web with gzip",
+    { "content-type": "application/grpc-web+proto", "grpc-encoding": "gzip" },
+    (bytes) => frame(gzipSync(bytes), { flags: 1 }),
+  ],
+];
+
+describe.for(forms)("over %s", ([, headers, form]) => {
+  const [way] = WAYS.filter(({ protocol }) => protocol === "connect");
+  const send = async (bytes: Buffer) => {
+    if (way === undefined) throw new Error("no way");
+    const url = subject.url + pathOf(way, ApiKeysService.method.batchVerifyApiKeys);
+    const response = await fetch(url, { method: "POST", headers, body: new Uint8Array(form(bytes)) });
+    // gRPC-Web escapes its message.
+    return `${response.status} ${(await response.text()).replaceAll("%20", " ").replaceAll("%3A", ":")}`;
+  };
+
+  test("a binary message of too many fields is refused before it is decoded", async () => {
+    expect(await send(TOO_MANY)).toContain("body: has more than 250000 values");
+  });
+
+  test("one of few is answered", async () => {
+    expect(await send(FEW)).toMatch(/^200 /);
+  });
+});

@@ -1,0 +1,87 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import {
+  BatchVerifyApiKeysRequestSchema,
+  type DeriveTokenRequest,
+  DeriveTokenRequestSchema,
+} from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { BatchCreateImportedApiKeysRequestSchema } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { CreateIssuedApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { fieldBound } from "../../src/transport/field-count.ts";
+
+/** As many as JSON may have values. */
+const MAX = 250_000;
+
+const EMPTY_ITEM = Buffer.from([0x0a, 0x00]);
+
+function items(count: number): Uint8Array {
+  return Buffer.alloc(2 * count, EMPTY_ITEM);
+}
+
+describe("the fields of a binary message", () => {
+  const check = fieldBound(BatchVerifyApiKeysRequestSchema);
+
+  test.for([0, 1, MAX])("%i items pass", (count) => {
+    expect(() => check(items(count))).not.toThrow();
+  });
+
+  test("one too many is refused", () => {
+    expect(() => check(items(MAX + 1))).toThrow("has more than 250000 values");
+  });
+
+  test("16 MiB of empty items are refused well before they could be decoded", () => {
+    const bytes = items(8 * 2 ** 20);
+    const { user } = process.cpuUsage();
+    expect(() => check(bytes)).toThrow();
+    expect(process.cpuUsage().user - user).toBeLessThan(1_000_000);
+  });
+
+  test("fields in items count", () => {
+    const item = Buffer.from([0x0a, 0x04, 0x0a, 0x00, 0x0a, 0x00]);
+    expect(() => check(Buffer.alloc(item.length * 84_000, item))).toThrow();
+    expect(() => check(Buffer.alloc(item.length * 83_000, item))).not.toThrow();
+  });
+
+  test("fields of unknown numbers count", () => {
+    expect(() => check(Buffer.alloc(2 * MAX + 2, Buffer.from([0x78, 0x00])))).toThrow();
+  });
+
+  test("values of a Struct count, however deep", () => {
+    const values = Array.from({ length: 130_000 }, () => null);
+    const request: DeriveTokenRequest = create(DeriveTokenRequestSchema, { customClaims: { a: { b: values } } });
+    const bytes = toBinary(DeriveTokenRequestSchema, request);
+    expect(() => fieldBound(DeriveTokenRequestSchema)(bytes)).toThrow();
+  });
+
+  test.for([
+    [MAX - 1, true],
+    [MAX + 1, false],
+  ] as const)("of %i entries of a map each counts once", ([count, isFew]) => {
+    const metadata = Object.fromEntries(Array.from({ length: count }, (_, i) => [`${i}`, "a"]));
+    const bytes = toBinary(CreateIssuedApiKeyRequestSchema, create(CreateIssuedApiKeyRequestSchema, { metadata }));
+    const judge = () => fieldBound(CreateIssuedApiKeyRequestSchema)(bytes);
+    if (isFew) expect(judge).not.toThrow();
+    else expect(judge).toThrow();
+  });
+
+  test("the largest batch that the rules allow passes", () => {
+    const metadata = Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`key_${i}`, "value"]));
+    const scopes = Array.from({ length: 100 }, (_, i) => `scope:${i}`);
+    const one = { rawKey: "k", name: "n", actorId: "a", scopes, metadata, ttl: "1h", requestId: "r" };
+    const request = create(BatchCreateImportedApiKeysRequestSchema, {
+      requests: Array.from({ length: 1000 }, () => one),
+    });
+    const bytes = toBinary(BatchCreateImportedApiKeysRequestSchema, request);
+    expect(() => fieldBound(BatchCreateImportedApiKeysRequestSchema)(bytes)).not.toThrow();
+  });
+
+  test("what is malformed is left to the decoder", () => {
+    expect(() => check(Buffer.alloc(600_000, 0xff))).not.toThrow();
+    expect(() => check(Buffer.concat([items(10), Buffer.alloc(600_000, 0x07)]))).not.toThrow();
+  });
+
+  test("a long text is one field", () => {
+    const request = create(BatchVerifyApiKeysRequestSchema, { requests: [{ credential: "\n\u0000".repeat(400_000) }] });
+    expect(() => check(toBinary(BatchVerifyApiKeysRequestSchema, request))).not.toThrow();
+  });
+});
