@@ -78,12 +78,13 @@ async function serve(config: Config, foundation: Foundation, logger: FastifyBase
   }
 }
 
-function createApi(
+/** What the RPCs work with, made of what is open. */
+export function createApi(
   config: Config,
   { keys, reader, rings, shapes }: Foundation,
   signing: Signing,
   lastUsed: LastUsed,
-  logger: FastifyBaseLogger,
+  logger: Pick<FastifyBaseLogger, "error">,
 ): ApiContext {
   const { clock, random } = keys;
   const { issuer } = config;

@@ -1,0 +1,22 @@
+import { resolve } from "node:path";
+import { type ServerProcess, startServer } from "../harness/server.ts";
+import type { Stage } from "../harness/stage.ts";
+
+export interface BaselineOptions {
+  /** What it answers with, as the service did. */
+  readonly answer?: unknown;
+  readonly databaseUrl?: string;
+}
+
+export type BaselineName = "bare" | "verify" | "select" | "insert" | "grpc-echo";
+
+/** Starts a program of this folder on the core of the servers. */
+export function startBaseline(stage: Stage, name: BaselineName, options: BaselineOptions = {}): Promise<ServerProcess> {
+  const { answer = {}, databaseUrl = "" } = options;
+  return startServer(stage, {
+    script: [resolve(import.meta.dirname, `${name}.ts`)],
+    environment: { ANSWER: JSON.stringify(answer), DATABASE_URL: databaseUrl },
+    portVariable: "PORT",
+    readyPath: name === "grpc-echo" ? null : "/",
+  });
+}

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Cores } from "./pinning.ts";
+import type { Stage } from "./stage.ts";
+
+export interface ServerProcess {
+  readonly url: string;
+  readonly pid: number;
+  /** Ends it and waits until it has ended. */
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** What Node runs, with its arguments. */
+  readonly script: readonly string[];
+  /** Beside the port, which the server learns by this name. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly portVariable: string;
+  /** Answers 200 when the server is ready. Null: it is ready when it accepts connections. */
+  readonly readyPath: string | null;
+  readonly cores?: Cores;
+}
+
+/** Milliseconds. */
+const START_TIMEOUT = 60_000;
+const POLL_INTERVAL = 2;
+
+const running = new Set<ChildProcess>();
+
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGTERM");
+});
+
+/** Starts a server and resolves when it is ready. Its log goes nowhere; what it says on standard error is ours too. */
+export async function startServer(stage: Stage, options: ServerOptions): Promise<ServerProcess> {
+  const port = await freePort();
+  const [program, ...args] = stage.pinning.on(options.cores ?? "server", [process.execPath, ...options.script]);
+  const child = spawn(program, args, {
+    env: { PATH: process.env.PATH, ...options.environment, [options.portVariable]: String(port) },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  running.add(child);
+  const ended = once(child, "exit").finally(() => running.delete(child));
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await ended;
+  };
+  stage.onClose(stop);
+  const url = `http://127.0.0.1:${port}`;
+  const { readyPath } = options;
+  const isReady = readyPath === null ? () => accepts(port) : () => answers(url + readyPath);
+  await Promise.race([until(isReady), ended.then(() => failed(options.script))]);
+  return { url, pid: child.pid ?? 0, stop };
+}
+
+function failed(script: readonly string[]): never {
+  throw new Error(`${script.join(" ")} ended before it was ready`);
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const giveUp = performance.now() + START_TIMEOUT;
+  while (!(await condition())) {
+    if (performance.now() > giveUp) throw new Error(`the server was not ready in ${START_TIMEOUT} ms`);
+    await sleep(POLL_INTERVAL);
+  }
+}
+
+function answers(url: string): Promise<boolean> {
+  return fetch(url).then(
+    async (response) => {
+      await response.arrayBuffer();
+      return response.status === 200;
+    },
+    () => false,
+  );
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}

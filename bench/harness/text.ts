@@ -1,0 +1,41 @@
+import type { Result } from "./results.ts";
+import { type Bound, keeps, type Spread } from "./statistics.ts";
+
+/** A figure with the digits that are worth reading. */
+export function figure(value: number): string {
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en-US");
+  return Number(value.toPrecision(3)).toString();
+}
+
+/** The median with the least and the greatest round. */
+export function spreadText({ median, min, max }: Spread): string {
+  return min === max ? figure(median) : `${figure(median)} (${figure(min)}–${figure(max)})`;
+}
+
+/** The judged figure as its kind is read: a ratio by itself, the others with their unit. */
+export function judgedText({ judged, figure: value, unit }: Result): string {
+  if (judged === "ratio") return `${value.toFixed(2)} ×`;
+  return `${judged === "difference" && value >= 0 ? "+" : ""}${figure(value)} ${unit}`;
+}
+
+export function boundText({ at_least, at_most }: Bound): string {
+  return [at_least === undefined ? [] : `≥ ${at_least}`, at_most === undefined ? [] : `≤ ${at_most}`].flat().join(", ");
+}
+
+/** One scenario, for the terminal. */
+export function resultText(result: Result, bound: Bound | undefined): string {
+  const lines = [
+    `${result.name}: ${result.work}`,
+    `  subject   ${spreadText(result.subject)} ${result.unit}`,
+    ...(result.baseline === null
+      ? []
+      : [`  baseline  ${spreadText(result.baseline)} ${result.unit} · ${result.against}`]),
+    `  ${result.judged.padEnd(8)}  ${judgedText(result)}${verdict(result, bound)}`,
+  ];
+  return lines.join("\n");
+}
+
+function verdict({ figure: value }: Result, bound: Bound | undefined): string {
+  if (bound === undefined) return "";
+  return `  ${keeps(value, bound) ? "ok" : "MISSED"}, ${boundText(bound)}`;
+}

@@ -1,0 +1,88 @@
+/** Does work in a process without sockets, when its parent orders it: what the framework costs is not in these figures. */
+import { createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
+import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { KEY } from "../subject/fill.ts";
+import type { Order, Reply, Work } from "./protocol.ts";
+import { attachRpcs, callers } from "./rpcs.ts";
+
+const rpc = callers(await attachRpcs());
+const issueKey = rpc(IssuedApiKeysService.method.createIssuedApiKey);
+const deriveToken = rpc(ApiKeysService.method.deriveToken);
+const verifyApiKey = rpc(ApiKeysService.method.verifyApiKey);
+const { name, actor_id: actorId, scopes, metadata } = KEY;
+const { secret: credential } = await issueKey({ name, actorId, scopes: [...scopes], metadata });
+
+/** The JWTs that were verified last. */
+let tokens: string[] = [];
+
+async function derive(): Promise<string> {
+  const { token } = await deriveToken({ credential, algorithm: TokenAlgorithm.JWT });
+  if (token === undefined) throw new Error("no token");
+  return token.token;
+}
+
+async function deriveMany(count: number): Promise<string[]> {
+  const derived: string[] = [];
+  for (let index = 0; index < count; index++) derived.push(await derive());
+  return derived;
+}
+
+/** What is signed of a JWT, and the signature (RFC 7515 §5.1). */
+function partsOf(token: string): { data: Buffer; signature: Buffer } {
+  const dot = token.lastIndexOf(".");
+  return { data: Buffer.from(token.slice(0, dot)), signature: Buffer.from(token.slice(dot + 1), "base64url") };
+}
+
+/** Each resolves with the milliseconds that the work itself took. */
+const WORKS: Readonly<Record<Work, (count: number) => Promise<number>>> = {
+  sign: async (count) => {
+    const { privateKey } = generateKeyPairSync("ed25519");
+    const { data } = partsOf(await derive());
+    return timed(async () => {
+      for (let index = 0; index < count; index++) sign(null, data, privateKey);
+    });
+  },
+  derive: (count) => timed(() => deriveMany(count)),
+  verify: async (count) => {
+    tokens = await deriveMany(count);
+    return timed(async () => {
+      for (const token of tokens) {
+        const { isValid } = await verifyApiKey({ credential: token });
+        if (!isValid) throw new Error("a JWT is not valid");
+      }
+    });
+  },
+  "verify-signatures": async () => {
+    const { keys } = await rpc(DerivedKeysService.method.getJwks)({});
+    const [jwk] = keys;
+    if (jwk === undefined) throw new Error("no public key");
+    const { kty, crv, x } = jwk;
+    const publicKey = createPublicKey({ key: { kty, crv, x }, format: "jwk" });
+    const signed = tokens.map(partsOf);
+    return timed(async () => {
+      for (const { data, signature } of signed) {
+        if (!verify(null, data, publicKey, signature)) throw new Error("a signature is not valid");
+      }
+    });
+  },
+};
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+async function obey({ work, count }: Order): Promise<Reply> {
+  try {
+    return { rate: count / ((await WORKS[work](count)) / 1000) };
+  } catch (error) {
+    return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  }
+}
+
+process.on("message", async (order: Order) => process.send?.(await obey(order)));
+process.on("disconnect", () => process.exit());
+process.send?.("ready");

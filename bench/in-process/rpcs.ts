@@ -1,0 +1,57 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  isMessage,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { implement } from "../../src/api/implementations.ts";
+import type { Call, Rpc } from "../../src/api/rpc.ts";
+import { createGuard } from "../../src/auth/guard.ts";
+import { readConfig } from "../../src/config.ts";
+import { openFoundation } from "../../src/foundation.ts";
+import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
+import { createApi } from "../../src/service.ts";
+import { createSigning } from "../../src/signing/signing.ts";
+import { createRpc } from "../../src/transport/rpcs.ts";
+import { createLastUsed } from "../../src/verify/last-used.ts";
+
+/** The RPCs with guard, validation and error table, as the transports have them, on the database of a running server. */
+export async function attachRpcs(): Promise<readonly Rpc[]> {
+  const config = readConfig();
+  const foundation = await openFoundation(config, { log: () => {}, ifRunning: "attach" });
+  const guard = createGuard({ authenticators: [], allowUnauthenticated: true });
+  const signing = await createSigning(foundation.signing);
+  const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
+  const api = createApi(config, foundation, signing, lastUsed, { error: fail });
+  return implement(api).map((implementation) => createRpc(implementation, guard));
+}
+
+function fail(error: unknown): never {
+  throw error;
+}
+
+/** A call that comes from nowhere and whose line in the log nobody reads. */
+const call: Call = {
+  header: () => undefined,
+  setHeader: () => {},
+  signal: new AbortController().signal,
+  log: { add: () => {}, fault: fail },
+};
+
+type Ask<M extends DescMethodUnary> = (request: MessageInitShape<M["input"]>) => Promise<MessageShape<M["output"]>>;
+
+/** Calls an RPC as a transport does once it has read the request: admitted, invoked, and the answer made a message. */
+export function callers(rpcs: readonly Rpc[]) {
+  return <I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>): Ask<DescMethodUnary<I, O>> => {
+    const rpc = rpcs.find((one) => one.method === method);
+    if (rpc === undefined) throw new TypeError(`there is no ${method.name}`);
+    return async (request) => {
+      const admitted = await rpc.admit(call);
+      const answer = create(rpc.method.output, await rpc.invoke(create(method.input, request), admitted));
+      if (isMessage(answer, method.output)) return answer;
+      throw new TypeError(`${method.name} answered a ${answer.$typeName}`);
+    };
+  };
+}

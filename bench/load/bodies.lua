@@ -1,0 +1,28 @@
+-- Sends the bodies of a file in turn, one to a line, in hexadecimal: some are binary.
+-- wrk -s bodies.lua [-H headers] <url> -- <file>
+
+local requests, place = {}, 0
+
+local function bytes(hex)
+  return (hex:gsub("%x%x", function(digits) return string.char(tonumber(digits, 16)) end))
+end
+
+function init(args)
+  for line in assert(io.open(args[1])):lines() do
+    requests[#requests + 1] = wrk.format("POST", nil, nil, bytes(line))
+  end
+end
+
+function request()
+  place = place % #requests + 1
+  return requests[place]
+end
+
+-- One line for the harness.
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '\nRESULT {"requests": %d, "bytes": %d, "microseconds": %d, "p50": %d, "p99": %d, "refused": %d, "broken": %d}\n',
+    summary.requests, summary.bytes, summary.duration, latency:percentile(50), latency:percentile(99),
+    errors.status, errors.connect + errors.read + errors.write + errors.timeout))
+end

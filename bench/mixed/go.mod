@@ -1,0 +1,3 @@
+module keyhold/bench/mixed
+
+go 1.20

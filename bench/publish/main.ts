@@ -1,0 +1,19 @@
+/** `npm run bench:publish`: writes the table of docs/performance.md and the pictures of docs/img/ from results.json. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { readFloors, readResults } from "../harness/results.ts";
+import { pictures } from "./pictures.ts";
+import { withResults } from "./table.ts";
+
+const docs = resolve(import.meta.dirname, "../../docs");
+const document = resolve(docs, "performance.md");
+
+const results = await readResults();
+if (results === null) {
+  console.error("There is no bench/results.json yet: npm run bench");
+  process.exitCode = 1;
+} else {
+  await writeFile(document, withResults(await readFile(document, "utf8"), results, await readFloors()));
+  await mkdir(resolve(docs, "img"), { recursive: true });
+  for (const [name, svg] of pictures(results)) await writeFile(resolve(docs, "img", name), svg);
+}

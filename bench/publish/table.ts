@@ -1,0 +1,38 @@
+import type { Floors, Machine, Result, Results } from "../harness/results.ts";
+import { boundText, judgedText, spreadText } from "../harness/text.ts";
+import { pictures } from "./pictures.ts";
+
+const BEGIN = "<!-- written by bench/publish/main.ts from bench/results.json -->";
+const END = "<!-- end of what is written -->";
+
+/** The document with what is measured in the place for it. Throws if there is no such place. */
+export function withResults(document: string, results: Results, floors: Floors): string {
+  const [before, rest] = document.split(BEGIN);
+  const after = rest?.split(END)[1];
+  if (before === undefined || after === undefined) throw new Error(`the document has no ${BEGIN} with its end`);
+  return `${before}${BEGIN}\n\n${resultsText(results, floors)}\n\n${END}${after}`;
+}
+
+function resultsText(results: Results, floors: Floors): string {
+  const images = [...pictures(results).keys()].map((name) => `![${name}](img/${name})`);
+  return [...images, tableOf(results.scenarios, floors), machineText(results.machine)].join("\n\n");
+}
+
+function tableOf(results: readonly Result[], floors: Floors): string {
+  const head = ["Work", "Compared with", "Keyhold", "Baseline", "Judged", "Must be"];
+  const rows = results.map((result) => [
+    `${result.work} \`${result.name}\``,
+    result.against,
+    `${spreadText(result.subject)} ${result.unit}`,
+    result.baseline === null ? "" : `${spreadText(result.baseline)} ${result.unit}`,
+    judgedText(result),
+    boundText(floors[result.name] ?? {}),
+  ]);
+  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function machineText(machine: Machine): string {
+  return Object.entries(machine)
+    .map(([name, value]) => `- ${name}: ${value}`)
+    .join("\n");
+}

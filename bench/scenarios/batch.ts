@@ -1,0 +1,30 @@
+import type { Scenario } from "../harness/scenario.ts";
+import { jsonBodies } from "../load/bodies.ts";
+import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
+import { PATHS } from "../subject/client.ts";
+import { stocked, verifyBodies } from "./stock.ts";
+
+/** Enough to keep the server busy: one request is work for milliseconds. */
+const BATCH_CONNECTIONS = 4;
+
+export const batchScenarios: readonly Scenario[] = [
+  {
+    name: "batch-verify",
+    group: "verify",
+    work: "batchVerify of 1000 cached, per credential",
+    against: "single cached verify over REST",
+    unit: "credentials/s",
+    judged: "ratio",
+    prepare: async (stage) => {
+      const { url, secrets } = await stocked(stage);
+      const requests = secrets.map((credential) => ({ credential }));
+      const load = { headers: JSON_HEADERS, connections: CONNECTIONS };
+      const batch = { ...load, connections: BATCH_CONNECTIONS, bodies: await jsonBodies(stage, [{ requests }]) };
+      const batches = httpLoad(stage, { ...batch, url: url + PATHS.batchVerify });
+      return {
+        subject: async () => (await batches()) * requests.length,
+        baseline: httpLoad(stage, { ...load, bodies: await verifyBodies(stage), url: url + PATHS.verify }),
+      };
+    },
+  },
+];

@@ -1,0 +1,87 @@
+import type { Measure, Scenario } from "../harness/scenario.ts";
+import { once } from "../harness/stage.ts";
+import { median } from "../harness/statistics.ts";
+import { get, type Json, PATHS } from "../subject/client.ts";
+import { installSeeded } from "../subject/seeded.ts";
+
+const FEW = 1_000;
+const MANY = 1_000_000;
+
+/** Keys of a page when none is asked for. */
+const PAGE_SIZE = 50;
+const MAX_PAGE_SIZE = 1_000;
+
+/** One after the other: what is measured is the time of one. */
+const REQUESTS = 200;
+
+/** About the time to seed a million keys, in seconds; the group pays it once. */
+const SEEDING = 150;
+
+const few = once(async (stage) => (await installSeeded(stage, { count: FEW })).installation.server.url + PATHS.issued);
+const many = once(
+  async (stage) => (await installSeeded(stage, { count: MANY })).installation.server.url + PATHS.issued,
+);
+
+const shared = {
+  group: "lists",
+  against: "page 1 at 1,000 keys",
+  unit: "ms",
+  judged: "ratio",
+  long: SEEDING,
+} as const;
+
+/** Pages of lists at a million keys. */
+export const listScenarios: readonly Scenario[] = [
+  list("list-first", "list, page 1", async () => ""),
+  list("list-deep", "list, page 10,000", async (url) => `page_token=${encodeURIComponent(await tokenOf(url, 10_000))}`),
+  list("list-actor", "list, filter by the most frequent actor", async () => filter('actor_id="actor-0"')),
+  list("list-actor-rare", "list, filter by the rarest actor", async () => filter('actor_id="actor-999"')),
+  list("list-actor-unknown", "list, filter by an actor without keys", async () => filter('actor_id="nobody"'), 0),
+  ...["ACTIVE", "REVOKED", "EXPIRED"].map((status) =>
+    list(`list-${status.toLowerCase()}`, `list, filter by status ${status}`, async () =>
+      filter(`status=KEY_STATUS_${status}`),
+    ),
+  ),
+];
+
+function list(name: string, work: string, query: (url: string) => Promise<string>, keys = PAGE_SIZE): Scenario {
+  return {
+    ...shared,
+    name,
+    work: `${work}, at 1,000,000 keys`,
+    prepare: async (stage) => {
+      const [url, baseline] = [await many(stage), await few(stage)];
+      return { subject: requestTime(`${url}?${await query(url)}`, keys), baseline: requestTime(baseline, PAGE_SIZE) };
+    },
+  };
+}
+
+function filter(expression: string): string {
+  return `filter=${encodeURIComponent(expression)}`;
+}
+
+/** Milliseconds, the median of many. Rejects unless the page has so many keys. */
+function requestTime(url: string, keys: number): Measure {
+  return async () => {
+    const times: number[] = [];
+    for (let request = 0; request < REQUESTS; request++) {
+      const start = performance.now();
+      const answer: Json = await get(url);
+      times.push(performance.now() - start);
+      if (answer.issued_api_keys.length !== keys) throw new Error(`${url} has ${answer.issued_api_keys.length} keys`);
+    }
+    return median(times);
+  };
+}
+
+/** The token of a page, by the pages before it, in longer ones. */
+async function tokenOf(url: string, page: number): Promise<string> {
+  let token = "";
+  for (let left = (page - 1) * PAGE_SIZE; left > 0; left -= MAX_PAGE_SIZE) {
+    const size = Math.min(left, MAX_PAGE_SIZE);
+    const answer: Json = await get(`${url}?page_size=${size}&page_token=${encodeURIComponent(token)}`);
+    token = answer.next_page_token;
+    if (token === "") throw new Error(`there is no page ${page}`);
+  }
+  return token;
+}

@@ -1,0 +1,85 @@
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Sql } from "postgres";
+import type { Scenario } from "../harness/scenario.ts";
+import type { ServerProcess } from "../harness/server.ts";
+import type { Stage } from "../harness/stage.ts";
+import { verifyAll } from "../subject/fill.ts";
+import { databaseOf, type Installation, install } from "../subject/installation.ts";
+import { installSeeded } from "../subject/seeded.ts";
+
+export const memoryScenarios: readonly Scenario[] = [
+  {
+    name: "memory-idle",
+    group: "process",
+    work: "memory of the server when idle",
+    against: "nothing: resident memory of the process",
+    unit: "MB",
+    judged: "value",
+    rounds: 1,
+    prepare: async (stage) => {
+      const { server } = await install(stage);
+      return { subject: () => settledMemory(server), baseline: null };
+    },
+  },
+  {
+    name: "memory-cached",
+    group: "memory",
+    work: "memory of the server with 1,000,000 cached keys",
+    against: "the same when idle",
+    unit: "MB",
+    judged: "difference",
+    rounds: 1,
+    long: 300,
+    prepare: async (stage) => {
+      const count = 1_000_000;
+      const { installation, credentials } = await installSeeded(stage, { count, credentials: count });
+      const fresh = await restarted(stage, installation);
+      const idle = await settledMemory(fresh.server);
+      return {
+        baseline: async () => idle,
+        subject: async () => {
+          await verifyAll(fresh.server.url, credentials);
+          const memory = await settledMemory(fresh.server);
+          await requireCached(databaseOf(stage, fresh), fresh.server.url, credentials);
+          return memory;
+        },
+      };
+    },
+  },
+];
+
+async function restarted(stage: Stage, { server, dataDir }: Installation): Promise<Installation> {
+  await server.stop();
+  return install(stage, { dataDir });
+}
+
+/** Throws unless these verdicts need no database: the table is away meanwhile. */
+async function requireCached(sql: Sql, url: string, credentials: readonly string[]): Promise<void> {
+  await sql`ALTER TABLE api_keys RENAME TO api_keys_away`;
+  try {
+    await verifyAll(url, credentials);
+  } finally {
+    await sql`ALTER TABLE api_keys_away RENAME TO api_keys`;
+  }
+}
+
+/** Seconds for what the work before has left behind to be collected. */
+const SETTLING = 10;
+
+/** The least resident memory of a process over some seconds, in MB. */
+async function settledMemory({ pid }: ServerProcess): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let second = 0; second < SETTLING; second++) {
+    await sleep(1000);
+    least = Math.min(least, await residentMemory(pid));
+  }
+  return least;
+}
+
+/** proc(5), VmRSS, which is in KiB. */
+async function residentMemory(pid: number): Promise<number> {
+  const [, size] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
+  if (size === undefined) throw new Error(`process ${pid} has no memory`);
+  return (Number(size) * 1024) / 1e6;
+}

@@ -1,0 +1,56 @@
+import { startBaseline } from "../baseline/start.ts";
+import { run } from "../harness/program.ts";
+import type { Scenario } from "../harness/scenario.ts";
+import type { ServerProcess } from "../harness/server.ts";
+import { install, MAIN, startKeyhold } from "../subject/installation.ts";
+
+const ROUNDS = 5;
+
+export const processScenarios: readonly Scenario[] = [
+  {
+    name: "start",
+    group: "process",
+    work: "start to ready on an existing database",
+    against: "bare Fastify start",
+    unit: "s",
+    judged: "difference",
+    rounds: ROUNDS,
+    prepare: async (stage) => {
+      const { server, dataDir } = await install(stage);
+      await server.stop();
+      return {
+        subject: () => timeToReady(() => startKeyhold(stage, dataDir)),
+        baseline: () => timeToReady(() => startBaseline(stage, "bare")),
+      };
+    },
+  },
+  {
+    name: "help",
+    group: "process",
+    work: "keyhold --help",
+    against: "nothing: the time itself",
+    unit: "s",
+    judged: "value",
+    rounds: ROUNDS,
+    prepare: async ({ pinning }) => {
+      const command = pinning.on("server", [process.execPath, MAIN, "--help"]);
+      return { subject: () => seconds(() => run(command)), baseline: null };
+    },
+  },
+];
+
+/** Seconds. */
+async function seconds(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return (performance.now() - start) / 1000;
+}
+
+async function timeToReady(start: () => Promise<ServerProcess>): Promise<number> {
+  let server: ServerProcess | undefined;
+  const time = await seconds(async () => {
+    server = await start();
+  });
+  await server?.stop();
+  return time;
+}

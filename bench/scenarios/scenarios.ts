@@ -1,0 +1,29 @@
+import type { Scenario } from "../harness/scenario.ts";
+import { batchScenarios } from "./batch.ts";
+import { databaseScenarios } from "./database.ts";
+import { guardedScenarios } from "./guarded.ts";
+import { importScenarios } from "./import.ts";
+import { listScenarios } from "./lists.ts";
+import { memoryScenarios } from "./memory.ts";
+import { missScenarios } from "./miss.ts";
+import { mixedScenarios } from "./mixed.ts";
+import { processScenarios } from "./process.ts";
+import { signatureScenarios } from "./signatures.ts";
+import { tokenScenarios } from "./tokens.ts";
+import { verifyScenarios } from "./verify.ts";
+
+/** Everything that is measured, in the order of the table. */
+export const SCENARIOS: readonly Scenario[] = [
+  ...verifyScenarios,
+  ...tokenScenarios,
+  ...signatureScenarios,
+  ...batchScenarios,
+  ...databaseScenarios,
+  ...importScenarios,
+  ...guardedScenarios,
+  ...processScenarios,
+  ...memoryScenarios,
+  ...mixedScenarios,
+  ...listScenarios,
+  ...missScenarios,
+];

@@ -1,0 +1,70 @@
+import { startBaseline } from "../baseline/start.ts";
+import type { Scenario } from "../harness/scenario.ts";
+import { grpcLoad } from "../load/grpc-load.ts";
+import { CONNECTIONS, httpLoad, JSON_HEADERS, PROTO_HEADERS } from "../load/http-load.ts";
+import { PATHS } from "../subject/client.ts";
+import { bareRoute, stocked, verifyBodies, verifyMessages } from "./stock.ts";
+
+const CONNECT_PATH = "/keyhold.v2alpha1.ApiKeysService/VerifyApiKey";
+
+const shared = { group: "verify", unit: "requests/s", judged: "ratio" } as const;
+
+/** Verification of cached keys on each protocol. */
+export const verifyScenarios: readonly Scenario[] = [
+  {
+    ...shared,
+    name: "verify-rest",
+    work: "verify, cached, REST HTTP/1.1",
+    against: "bare Fastify route with the same bodies",
+    prepare: async (stage) => {
+      const [{ url }, baseline, bodies] = await Promise.all([stocked(stage), bareRoute(stage), verifyBodies(stage)]);
+      const load = { headers: JSON_HEADERS, bodies, connections: CONNECTIONS };
+      return {
+        subject: httpLoad(stage, { ...load, url: url + PATHS.verify }),
+        baseline: httpLoad(stage, { ...load, url: `${baseline.url}/verify` }),
+      };
+    },
+  },
+  {
+    ...shared,
+    name: "verify-grpc",
+    work: "verify, cached, gRPC",
+    against: "@grpc/grpc-js echo of the same messages",
+    prepare: async (stage) => {
+      const { url, credential, verdict } = await stocked(stage);
+      const baseline = await startBaseline(stage, "grpc-echo", { answer: verdict });
+      return {
+        subject: await grpcLoad(stage, url, credential),
+        baseline: await grpcLoad(stage, baseline.url, credential),
+      };
+    },
+  },
+  {
+    ...shared,
+    name: "verify-connect-json",
+    work: "verify, cached, Connect JSON",
+    against: "bare Fastify route with the same bodies",
+    prepare: async (stage) => {
+      const [{ url }, baseline, bodies] = await Promise.all([stocked(stage), bareRoute(stage), verifyBodies(stage)]);
+      const load = { headers: JSON_HEADERS, bodies, connections: CONNECTIONS };
+      return {
+        subject: httpLoad(stage, { ...load, url: url + CONNECT_PATH }),
+        baseline: httpLoad(stage, { ...load, url: `${baseline.url}/verify` }),
+      };
+    },
+  },
+  {
+    ...shared,
+    name: "verify-connect-binary",
+    work: "verify, cached, Connect binary",
+    against: "bare Fastify route with the same binary bodies, by the same codecs",
+    prepare: async (stage) => {
+      const [{ url }, baseline, bodies] = await Promise.all([stocked(stage), bareRoute(stage), verifyMessages(stage)]);
+      const load = { headers: PROTO_HEADERS, bodies, connections: CONNECTIONS };
+      return {
+        subject: httpLoad(stage, { ...load, url: url + CONNECT_PATH }),
+        baseline: httpLoad(stage, { ...load, url: `${baseline.url}/proto` }),
+      };
+    },
+  },
+];

@@ -1,0 +1,49 @@
+/** JSON as the harness reads it: what is in it is for the reader to look at. */
+// biome-ignore lint/suspicious/noExplicitAny: the answers of the service are read in one place each
+export type Json = any;
+
+export type Headers = Readonly<Record<string, string>>;
+
+export const PATHS = {
+  issued: "/v2alpha1/admin/issuedApiKeys",
+  imported: "/v2alpha1/admin/importedApiKeys",
+  batchImport: "/v2alpha1/admin/importedApiKeys:batchCreate",
+  verify: "/v2alpha1/admin/apiKeys:verify",
+  batchVerify: "/v2alpha1/admin/apiKeys:batchVerify",
+  derive: "/v2alpha1/admin/apiKeys:derive",
+} as const;
+
+/** Sends JSON and resolves with the answer. Rejects unless it is 200. */
+export async function post(url: string, body: unknown, headers: Headers = {}): Promise<Json> {
+  return answerOf(
+    await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(body),
+    }),
+  );
+}
+
+export async function get(url: string): Promise<Json> {
+  return answerOf(await fetch(url));
+}
+
+async function answerOf(response: Response): Promise<Json> {
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${response.url} answered ${response.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** Runs work for each number below `count`, some at once, and resolves with the results in order. */
+export async function times<T>(count: number, work: (index: number) => Promise<T>, atOnce = 32): Promise<T[]> {
+  const results = new Array<T>(count);
+  let next = 0;
+  const worker = async () => {
+    while (next < count) {
+      const index = next++;
+      results[index] = await work(index);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, count) }, worker));
+  return results;
+}

@@ -1,0 +1,39 @@
+import { type Headers, PATHS, post, times } from "./client.ts";
+
+/** What is issued, and what the baseline of creation stores: a key as people make them. */
+export const KEY = {
+  name: "Production server",
+  actor_id: "user_0123456789",
+  scopes: ["documents.read", "documents.write"],
+  metadata: { team: "payments" },
+} as const;
+
+/** Issues keys through the API and answers their secrets. */
+export function issueKeys(url: string, count: number, headers: Headers = {}): Promise<string[]> {
+  return times(count, async () => (await post(url + PATHS.issued, KEY, headers)).secret);
+}
+
+export type Algorithm = "TOKEN_ALGORITHM_JWT" | "TOKEN_ALGORITHM_MACAROON";
+
+/** Derives a token of each credential. */
+export function deriveTokens(url: string, credentials: readonly string[], algorithm: Algorithm): Promise<string[]> {
+  return times(credentials.length, async (index) => {
+    const body = { credential: credentials[index], algorithm, ttl: "24h" };
+    return (await post(url + PATHS.derive, body)).token.token;
+  });
+}
+
+/** Verifies credentials a thousand at a time, and throws unless all are valid. */
+export async function verifyAll(url: string, credentials: readonly string[], headers: Headers = {}): Promise<void> {
+  const size = 1000;
+  await times(
+    Math.ceil(credentials.length / size),
+    async (index) => {
+      const requests = credentials.slice(index * size, (index + 1) * size).map((credential) => ({ credential }));
+      const { results } = await post(url + PATHS.batchVerify, { requests }, headers);
+      if (results.length !== requests.length) throw new Error(`${results.length} verdicts on ${requests.length}`);
+      for (const verdict of results) if (!verdict.is_valid) throw new Error(`not valid: ${JSON.stringify(verdict)}`);
+    },
+    2,
+  );
+}

@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import postgres, { type Sql } from "postgres";
+import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { socketOptions } from "../../src/postgres/embedded/socket.ts";
+import type { Cores } from "../harness/pinning.ts";
+import { type ServerProcess, startServer } from "../harness/server.ts";
+import type { Stage } from "../harness/stage.ts";
+
+/** The service as it is installed: `keyhold serve` with its defaults, and a data folder of its own. */
+export interface Installation {
+  readonly dataDir: string;
+  readonly server: ServerProcess;
+  /** Of its database, as `socketOptions` takes it. */
+  readonly databaseUrl: string;
+}
+
+export const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
+
+export interface InstallOptions {
+  /** Of an earlier installation; without it a new one is made. */
+  readonly dataDir?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Starts it. PostgreSQL goes to the core of the load, where baselines find it too. */
+export async function install(stage: Stage, options: InstallOptions = {}): Promise<Installation> {
+  const { dataDir = join(stage.dir, randomUUID()), environment = {} } = options;
+  const server = await startKeyhold(stage, dataDir, environment);
+  const database = await startEmbeddedPostgres({ dataDir, log: () => {}, ifRunning: "attach" });
+  await moveToLoad(stage, database.pid);
+  return { dataDir, server, databaseUrl: database.url };
+}
+
+/** Resolves when it is ready. Its PostgreSQL runs where it does. */
+export function startKeyhold(
+  stage: Stage,
+  dataDir: string,
+  environment: Readonly<Record<string, string>> = {},
+  cores: Cores = "server",
+): Promise<ServerProcess> {
+  return startServer(stage, {
+    script: [MAIN, "serve"],
+    environment: { KEYHOLD_DATA_DIR: dataDir, ...environment },
+    portVariable: "KEYHOLD_PORT",
+    readyPath: "/health/ready",
+    cores,
+  });
+}
+
+/** What a moved process forks is born where it was moved to, so the postmaster goes first. */
+async function moveToLoad({ pinning }: Stage, postmaster: number): Promise<void> {
+  pinning.move("load", postmaster);
+  for (const pid of await childrenOf(postmaster)) pinning.move("load", pid);
+}
+
+async function childrenOf(parent: number): Promise<number[]> {
+  const pids = (await readdir("/proc")).map(Number).filter(Number.isInteger);
+  const parents = await Promise.all(pids.map(async (pid) => ({ pid, parent: await parentOf(pid) })));
+  return parents.flatMap((one) => (one.parent === parent ? [one.pid] : []));
+}
+
+async function parentOf(pid: number): Promise<number | undefined> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  const [, parent] = /^PPid:\t(\d+)$/m.exec(status) ?? [];
+  return parent === undefined ? undefined : Number(parent);
+}
+
+/** A client of the database for the harness itself, which is closed with the stage. */
+export function databaseOf(stage: Stage, { databaseUrl }: Installation): Sql {
+  const sql = postgres(databaseUrl, { ...socketOptions(databaseUrl), max: 2, onnotice: () => {} });
+  stage.onClose(() => sql.end());
+  return sql;
+}

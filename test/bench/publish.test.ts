@@ -1,0 +1,93 @@
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { expect, test } from "vitest";
+import { merge, type Result, readFloors, readResults, toText } from "../../bench/harness/results.ts";
+import { spread } from "../../bench/harness/statistics.ts";
+import { judgedText, resultText } from "../../bench/harness/text.ts";
+import { pictures } from "../../bench/publish/pictures.ts";
+import { withResults } from "../../bench/publish/table.ts";
+import { SCENARIOS } from "../../bench/scenarios/scenarios.ts";
+
+const docs = resolve(import.meta.dirname, "../../docs");
+const page = readFileSync(resolve(docs, "performance.md"), "utf8");
+
+const RESULT: Result = {
+  name: "verify-rest",
+  work: "verify",
+  against: "a bare route",
+  unit: "requests/s",
+  judged: "ratio",
+  subject: spread([35_000, 36_000, 37_000]),
+  baseline: spread([40_000]),
+  figure: 0.9,
+  time: "2026-01-01T00:00:00.000Z",
+};
+
+test("scenarios have names of their own, and every bound is of a scenario", async () => {
+  const names = SCENARIOS.map(({ name }) => name);
+  expect(names.length).toBeGreaterThan(25);
+  expect(new Set(names).size).toBe(names.length);
+  expect(Object.keys(await readFloors()).filter((name) => !names.includes(name))).toEqual([]);
+});
+
+test("docs/performance.md and its pictures show the committed results", async () => {
+  const results = (await readResults()) ?? { machine: {}, scenarios: [] };
+  if (results.scenarios.length > 0) expect(page).toBe(withResults(page, results, await readFloors()));
+  for (const [name, svg] of pictures(results)) {
+    expect(existsSync(resolve(docs, "img", name)) && readFileSync(resolve(docs, "img", name), "utf8")).toBe(svg);
+  }
+});
+
+test("a result stands in the table with its bound", () => {
+  const written = withResults(
+    page,
+    { machine: { node: "v1" }, scenarios: [RESULT] },
+    { "verify-rest": { at_least: 0.85 } },
+  );
+  expect(written).toContain(
+    "| verify `verify-rest` | a bare route | 36,000 (35,000–37,000) requests/s | 40,000 requests/s | 0.90 × | ≥ 0.85 |",
+  );
+  expect(written).toContain("- node: v1");
+  expect(written).toContain("(img/throughput-by-protocol.svg)");
+});
+
+test("a table is written over the one before", () => {
+  const results = { machine: {}, scenarios: [RESULT] };
+  const once = withResults(page, results, {});
+  expect(withResults(once, results, {})).toBe(once);
+});
+
+test("what was missed is called so", () => {
+  expect(resultText(RESULT, { at_least: 0.95 })).toContain("MISSED, ≥ 0.95");
+  expect(resultText(RESULT, { at_least: 0.85 })).toContain("ok, ≥ 0.85");
+  expect(resultText(RESULT, undefined)).not.toContain("ok");
+});
+
+test("a difference shows its sign, and a value its unit", () => {
+  expect(judgedText({ ...RESULT, judged: "difference", figure: 0.512, unit: "s" })).toBe("+0.512 s");
+  expect(judgedText({ ...RESULT, judged: "value", figure: 118.4, unit: "MB" })).toBe("118 MB");
+});
+
+test("a run of some scenarios keeps the results of the others, in the order of the list", () => {
+  const other = { ...RESULT, name: "create" };
+  const newer = { ...RESULT, figure: 0.95 };
+  const gone = { ...RESULT, name: "gone" };
+  expect(merge([other, RESULT, gone], [newer], ["verify-rest", "create", "never"])).toEqual([newer, other]);
+});
+
+test("results are written with four digits, a list of numbers on one line", () => {
+  const results = {
+    machine: { memory: "24 GiB" },
+    scenarios: [{ ...RESULT, subject: spread([0.000123456, 1e21, 36_000]) }],
+  };
+  const text = toText(results);
+  expect(text).toContain('"samples": [0.0001235, 1e+21, 36000]');
+  expect(JSON.parse(text).scenarios[0].against).toBe("a bare route");
+});
+
+test("a picture has a bar for each figure, and is not drawn without any", () => {
+  expect(pictures({ scenarios: [] }).size).toBe(0);
+  const svg = pictures({ scenarios: [RESULT] }).get("throughput-by-protocol.svg") ?? "";
+  expect(svg).toContain(">36,000</text>");
+  expect(svg).toContain(">40,000</text>");
+});
