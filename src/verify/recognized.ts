@@ -1,8 +1,8 @@
 import { equalBytes } from "../lib/bytes.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { KeyKind, KeySecret, SecretDigest } from "../record/key.ts";
-import type { CredentialType } from "../record/verdict.ts";
-import type { KeyLookup } from "./reader.ts";
+import type { CredentialType, Valid } from "../record/verdict.ts";
+import type { KeyLookup, VerifiableRecord } from "./reader.ts";
 
 /** A credential that is ours by its form and signature. Whether its key still lives is for `judge` to say. */
 export interface Recognized {
@@ -13,6 +13,15 @@ export interface Recognized {
   /** Of a credential that is itself a secret: every digest that it may be stored under. */
   readonly digests: readonly SecretDigest[];
   readonly token: TokenFacts | null;
+  /** The last time that it was found valid. */
+  last?: Judged;
+}
+
+/** That a credential was valid, and by what: while these are the same objects, so is the verdict, but for the time. */
+export interface Judged {
+  readonly stored: VerifiableRecord;
+  readonly secret: KeySecret;
+  readonly verdict: Valid;
 }
 
 /** Of a derived token alone. */

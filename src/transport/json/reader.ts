@@ -1,5 +1,12 @@
-import type { DescMessage, JsonReadOptions, Message, Registry } from "@bufbuild/protobuf";
-import { isMessage } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  isMessage,
+  type JsonReadOptions,
+  type Message,
+  type Registry,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { BODY, isJsonObject, parseJson } from "../rest/json-text.ts";
 import { RECURSION_LIMIT, readJson } from "../rest/request-decoder.ts";
@@ -29,8 +36,11 @@ export function compileJsonReader(desc: DescMessage, { registry }: JsonReaderOpt
  */
 function plainReader(desc: DescMessage): ReadMessage {
   const read = messageReaders()(desc);
+  const readAlone = lonelyReader(desc);
   return (bytes) => {
     const text = decode(bytes);
+    const alone = readAlone?.(text);
+    if (alone !== undefined) return alone;
     const strings = countStrings(text);
     if (strings === undefined) throw UNUSUAL;
     const tally = { strings: 0 };
@@ -39,6 +49,28 @@ function plainReader(desc: DescMessage): ReadMessage {
     return message;
   };
 }
+
+/**
+ * The reader of a message that has one string and nothing else, such as a credential: where no character of it is escaped there is
+ * nothing to parse. Undefined for any other message, and what it gives for any other text.
+ */
+function lonelyReader(desc: DescMessage): ((text: string) => Message | undefined) | undefined {
+  const [field, ...others] = desc.fields;
+  if (field === undefined || others.length > 0) return undefined;
+  if (field.fieldKind !== "scalar" || field.scalar !== ScalarType.STRING || field.oneof !== undefined) return undefined;
+  const name = `"(?:${field.name}|${field.jsonName})"`;
+  const form = new RegExp(`^${["", "\\{", name, ":", STRING, "\\}", ""].join("[ \\t\\n\\r]*")}$`);
+  return (text) => {
+    const value = form.exec(text)?.[1];
+    if (value === undefined) return undefined;
+    const message = create(desc);
+    Reflect.set(message, field.localName, value);
+    return message;
+  };
+}
+
+/** RFC 8259 §7, without escapes. */
+const STRING = '"([^"\\\\\\u0000-\\u001f]*)"';
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 

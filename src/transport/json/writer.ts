@@ -7,6 +7,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { Edition, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { onceFrozen } from "../../lib/once-frozen.ts";
 import { fieldWriter, type WriteField } from "./field-writer.ts";
 import { timestampText } from "./timestamp-text.ts";
 import { type Fields, isFields, orGeneric, UNUSUAL } from "./unusual.ts";
@@ -24,7 +25,7 @@ export type MessageInit = object;
  * Makes the function that writes messages of a type, or the plain objects that `create` takes for them, as JSON in snake_case with
  * every field that cannot be absent (contract §2). Its text, and its error, is that of `JSON.stringify(toJson(desc, create(desc,
  * init), …))`, without the message and the JSON value in between. The one difference: a plain object within a message, which
- * the type forbids, is written.
+ * the type forbids, is written. What is frozen, through and through, is written once.
  */
 export function compileJsonWriter(desc: DescMessage, { registry }: JsonWriterOptions): (init: MessageInit) => string {
   const options: Options = { registry, useProtoFieldName: true, alwaysEmitImplicit: true };
@@ -71,12 +72,12 @@ function byNumber({ fields }: DescMessage): readonly DescField[] {
 }
 
 function fieldsWriter({ typeName }: DescMessage, writers: readonly WriteField[]): WriteValue {
-  return (value) => {
-    const message = requireType(typeName, value);
+  const writeFields = onceFrozen((message: Fields) => {
     let text = "{";
     for (const write of writers) text = write(message, text);
     return `${text}}`;
-  };
+  });
+  return (value) => writeFields(requireType(typeName, value));
 }
 
 function timestampWriter({ typeName }: DescMessage): WriteValue {

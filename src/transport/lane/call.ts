@@ -2,11 +2,13 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
 import type { Call, CallLog } from "../../api/rpc.ts";
 import { requestIdOf } from "../request-id.ts";
+import type { WriteLine } from "../request-line.ts";
 import type { Exchange, Fields } from "./exchange.ts";
 
 /** What all calls share. */
 export interface CallContext {
   readonly logger: FastifyBaseLogger;
+  readonly writeLine: WriteLine;
   /** Of every response. */
   readonly headers: Fields;
 }
@@ -83,6 +85,6 @@ export class LaneCall implements Call, CallLog {
   finish(status: number): void {
     const duration = Math.round(this.elapsed() * 10) / 10;
     const line = { reqId: this.#id, method: "POST", status, ...this.#facts, duration_ms: duration };
-    this.#context.logger.info(line, "request");
+    this.#context.writeLine(line);
   }
 }

@@ -1,6 +1,7 @@
 import { create, createRegistry, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../errors.ts";
+import { onceFrozen } from "../../lib/once-frozen.ts";
 import { fieldBound } from "../field-count.ts";
 import { compileJsonReader } from "../json/reader.ts";
 import { compileJsonWriter } from "../json/writer.ts";
@@ -38,7 +39,7 @@ export function protoCodec({ method: { input, output } }: Rpc): Codec {
         throw malformed();
       }
     },
-    write: (response) => toBinary(output, create(output, response)),
+    write: onceFrozen((response: Response) => toBinary(output, create(output, response))),
   };
 }
 

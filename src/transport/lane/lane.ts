@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyBaseLogger } from "fastify";
 import { isLoopbackName } from "../loopback-names.ts";
 import type { Front } from "../port/front.ts";
+import { requestLine } from "../request-line.ts";
 import { LaneCall } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
@@ -25,7 +26,8 @@ export interface LaneOptions {
  */
 export function createLane(tables: Tables, options: LaneOptions): Front {
   // As the CORS of Fastify does it, for every request.
-  const context = { logger: options.logger, headers: options.hasOrigins ? ["vary", "Origin"] : [] };
+  const headers = options.hasOrigins ? ["vary", "Origin"] : [];
+  const context = { logger: options.logger, writeLine: requestLine(options.logger), headers };
   const take = (route: Route | undefined, exchange: () => Exchange): boolean => {
     if (route === undefined) return false;
     serve(route, new LaneCall(exchange(), context));
