@@ -31,7 +31,9 @@ export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
       const batch = noted;
       noted = new Map();
       try {
-        for (const [minute, keyIds] of byMinute(batch)) await touch(keyIds, new Date(minute * MINUTE));
+        for (const [minute, keyIds] of byMinute(batch)) {
+          for (const part of partsOf(keyIds)) await touch(part, new Date(minute * MINUTE));
+        }
         const minute = thisMinute();
         written = new Map([...written, ...batch].filter(([, last]) => last >= minute));
       } catch (error) {
@@ -40,6 +42,13 @@ export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
       }
     },
   };
+}
+
+/** Written together. While they are, none of these keys can be changed: a revocation is not to wait for thousands of others. */
+const MAX_TOUCHED = 200;
+
+function* partsOf(keyIds: readonly string[]): Generator<readonly string[]> {
+  for (let start = 0; start < keyIds.length; start += MAX_TOUCHED) yield keyIds.slice(start, start + MAX_TOUCHED);
 }
 
 function byMinute(batch: ReadonlyMap<string, number>): Map<number, string[]> {

@@ -132,3 +132,12 @@ test("the keys remembered between two flushes are bounded", async () => {
   await lastUsed.flush();
   expect(writes.flatMap(([, keyIds]) => keyIds)).toHaveLength(100_000);
 });
+
+test("many keys go in several writes, each of which holds few of them", async () => {
+  const { lastUsed, writes } = newBench();
+  const keyIds = Array.from({ length: 1001 }, (_, index) => `key-${index}`);
+  for (const keyId of keyIds) lastUsed.note(keyId);
+  await lastUsed.flush();
+  expect(Math.max(...writes.map(([, written]) => written.length))).toBeLessThanOrEqual(200);
+  expect(writes.flatMap(([, written]) => written)).toEqual(keyIds);
+});

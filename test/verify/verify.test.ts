@@ -41,13 +41,29 @@ describe.each(TYPES)("%s", (type) => {
     expect(bench.used.length).toBe(4);
   });
 
+  test("has a verdict that may be kept once it is given again, until its key changes", async () => {
+    const bench = newBench();
+    const credential = oneOfEach(bench)[type];
+    const seen: Verdict[] = [];
+    for (let again = 0; again < 5; again++) seen.push(await verify(bench.context, credential));
+    const [kept] = seen.slice(-1);
+    expect(Object.isFrozen(seen[0])).toBe(false);
+    expect(Object.isFrozen(kept)).toBe(true);
+    expect(seen.filter((verdict) => verdict === kept).length).toBeGreaterThan(1);
+    for (const record of [...bench.store.records.values()]) {
+      bench.store.put({ ...record, key: { ...record.key, actorId: "another" } });
+      bench.cache.invalidate({ keyIds: [record.key.keyId], digests: [] });
+    }
+    expect(await verify(bench.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
+  });
+
   test("is judged by the time of each call", async () => {
     const bench = newBench();
     const credential = oneOfEach(bench)[type];
     for (const record of [...bench.store.records.values()]) {
       bench.store.put({ ...record, key: { ...record.key, expireTime: new Date(NOW + HOUR / 2) } });
     }
-    expect(outcome(await verify(bench.context, credential))).toBe("VALID");
+    for (let again = 0; again < 4; again++) expect(outcome(await verify(bench.context, credential))).toBe("VALID");
     bench.at(NOW + HOUR / 2 - 1);
     expect(outcome(await verify(bench.context, credential))).toBe("VALID");
     bench.at(NOW + HOUR / 2);
