@@ -38,9 +38,11 @@ export interface TokenFacts {
 export interface Recognitions {
   /** Goes up when everything is forgotten: what was begun to be proven before must not be remembered. */
   readonly generation: number;
+  /** The name that a credential is remembered by: a hash, made once a call. */
+  nameOf(credential: string): string;
   /** Undefined too for a token whose time is over. */
-  recall(credential: string): Recognized | undefined;
-  remember(credential: string, recognized: Recognized, generation: number): void;
+  recall(name: string): Recognized | undefined;
+  remember(name: string, recognized: Recognized, generation: number): void;
 }
 
 export function recognizedSecret(keyId: string, digests: readonly SecretDigest[]): Recognized {

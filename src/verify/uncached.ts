@@ -3,7 +3,12 @@ import { GatheredReads } from "./gathered-reads.ts";
 import type { FindKeys } from "./reader.ts";
 import type { Recognitions } from "./recognized.ts";
 
-const NO_RECOGNITIONS: Recognitions = { generation: 0, recall: () => undefined, remember: () => undefined };
+const NO_RECOGNITIONS: Recognitions = {
+  generation: 0,
+  nameOf: () => "",
+  recall: () => undefined,
+  remember: () => undefined,
+};
 
 /** In place of the cache where nothing may be remembered: every look-up is a read that is sent after it, gathered with others. */
 export function createUncachedReader(findKeys: FindKeys): Omit<VerificationCache, "stats"> {

@@ -29,14 +29,16 @@ function judgeCredential(
   mode: CacheMode,
   prove: Prove,
 ): MaybePromise<Verdict> {
-  const recalled = mode === "no-store" ? undefined : context.recognitions.recall(credential);
+  const { recognitions } = context;
+  const name = mode === "no-store" ? null : recognitions.nameOf(credential);
+  const recalled = name === null ? undefined : recognitions.recall(name);
   if (recalled !== undefined) return judgeRecalled(context, recalled, mode);
-  const { generation } = context.recognitions;
+  const { generation } = recognitions;
   return andThen(prove(context, credential), (proven) => {
     if ("valid" in proven) return proven;
     return andThen(context.findKey(proven.lookup, mode), (stored) => {
       // A raw key that nobody has may be anything that anyone sends: it is not worth the memory.
-      if (stored !== null && mode !== "no-store") context.recognitions.remember(credential, proven, generation);
+      if (stored !== null && name !== null) recognitions.remember(name, proven, generation);
       return conclude(context, proven, stored);
     });
   });

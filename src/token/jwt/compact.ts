@@ -21,12 +21,12 @@ export function encodeCompact(header: JsonObject, payload: JsonObject, sign: (da
 
 /** Undefined unless the text is three parts of canonical unpadded base64url, the first a JSON object. */
 export function decodeCompact(text: string): CompactJws | undefined {
-  const [header, payload, signature, ...rest] = text.split(".").map(decodeBase64url);
-  if (!header || !payload || !signature || rest.length > 0) return undefined;
-  const headerObject = decodeJsonObject(header);
-  if (headerObject === undefined) return undefined;
-  const signedData = Buffer.from(text.slice(0, text.lastIndexOf(".")));
-  return { header: headerObject, payload, signature, signedData };
+  const [head, ...rest] = text.split(".");
+  const header = head === undefined ? undefined : decodeHeader(head);
+  const [payload, signature, ...excess] = rest.map(decodeBase64url);
+  if (!header || !payload || !signature || excess.length > 0) return undefined;
+  const signedData = Buffer.from(text.slice(0, text.lastIndexOf(".")), "latin1");
+  return { header, payload, signature, signedData };
 }
 
 /**
@@ -35,6 +35,20 @@ export function decodeCompact(text: string): CompactJws | undefined {
  */
 export function looksLikeJwt(text: string): boolean {
   if (!BASE64URL_PARTS.test(text)) return false;
-  const header = decodeJsonObject(Buffer.from(text.slice(0, text.indexOf(".")), "base64url"));
+  const head = text.slice(0, text.indexOf("."));
+  const header = decodeHeader(head) ?? decodeJsonObject(Buffer.from(head, "base64url"));
   return typeof header?.alg === "string";
+}
+
+/** The header that was read last, and its text: tokens that one key signed have the same, so it is read once and not twice a token. */
+let lastHeader: { readonly text: string; readonly header: JsonObject } | undefined;
+
+/** Undefined unless the text is a JSON object in canonical base64url. */
+function decodeHeader(text: string): JsonObject | undefined {
+  if (text === lastHeader?.text) return lastHeader.header;
+  const bytes = decodeBase64url(text);
+  const header = bytes === undefined ? undefined : decodeJsonObject(bytes);
+  // The same text written anew, for what is given is a slice, which would keep the whole token in memory.
+  if (bytes && header) lastHeader = { text: encodeBase64url(bytes), header };
+  return header;
 }

@@ -57,7 +57,10 @@ export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification):
 }
 
 /** The algorithm comes from our table and the key from our set: nothing else in the header has a say (RFC 8725 §3.1). */
-function checkSignature({ header, ...jws }: CompactJws, keys: JwtVerification["keys"]): RefusedJwt | undefined {
+function checkSignature(
+  { header, signature, signedData }: CompactJws,
+  keys: JwtVerification["keys"],
+): RefusedJwt | undefined {
   const { alg, kid, typ } = header;
   if (typeof alg !== "string" || typeof kid !== "string" || typ !== "JWT") {
     return refused("INVALID_FORMAT", "the header of the token is not that of a JWT of this service");
@@ -68,7 +71,7 @@ function checkSignature({ header, ...jws }: CompactJws, keys: JwtVerification["k
   if (algorithm === undefined) return refused("SIGNATURE_INVALID", "the token is signed with another algorithm");
   const key = keys(kid);
   if (key === undefined) return { ...refused("SIGNATURE_INVALID", "the signing key is not known"), unknownKid: true };
-  if (jws.signature.length === algorithm.signatureSize && algorithm.verify(jws.signedData, key, jws.signature)) return;
+  if (signature.length === algorithm.signatureSize && algorithm.verify(signedData, key, signature)) return;
   return refused("SIGNATURE_INVALID", "the signature of the token is not valid");
 }
 

@@ -33,8 +33,12 @@ export class CachedRecognitions implements Recognitions {
     return this.#layer.cold;
   }
 
-  recall(credential: string): Recognized | undefined {
-    const name = nameOf(credential);
+  /** A string, since that is what is quickest to hash into and to find by. */
+  nameOf(credential: string): string {
+    return hash("sha256", credential, "latin1");
+  }
+
+  recall(name: string): Recognized | undefined {
     const recognized = this.#layer.get(name);
     if (recognized === undefined || recognized.token === null) return recognized;
     if (recognized.token.expireTime.getTime() > this.#clock.now()) return recognized;
@@ -42,17 +46,12 @@ export class CachedRecognitions implements Recognitions {
     return undefined;
   }
 
-  remember(credential: string, recognized: Recognized, generation: number): void {
-    if (generation === this.#generation) this.#layer.set(nameOf(credential), recognized);
+  remember(name: string, recognized: Recognized, generation: number): void {
+    if (generation === this.#generation) this.#layer.set(name, recognized);
   }
 
   clear(): void {
     this.#layer.clear();
     this.#generation++;
   }
-}
-
-/** A string, since that is what is quickest to hash into and to find by. */
-function nameOf(credential: string): string {
-  return hash("sha256", credential, "latin1");
 }

@@ -16,11 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true }));
 
-/** A part that no other credential has, wherever in the text it is cut. */
+/** A part of its own, wherever in the text it is cut. The header of a JWT is none: it names the signing key, and is the same in all. */
 function isIn(heap: Buffer, credential: string): boolean {
-  return [credential.slice(-50, -25), credential.slice(-25), credential.slice(25, 50)].some((part) =>
-    heap.includes(part),
-  );
+  const own = credential.replace(/^eyJ[\w-]+\./, "");
+  return [own.slice(-50, -25), own.slice(-25), own.slice(25, 50)].some((part) => heap.includes(part));
 }
 
 test("of credentials that are remembered nothing is on the heap", async () => {

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { decodeCompact, encodeCompact, looksLikeJwt } from "../../../src/token/jwt/compact.ts";
+
+const SIGNATURE = new Uint8Array(64);
+
+function jws(header: Record<string, string>): string {
+  return encodeCompact(header, { sub: "actor" }, () => SIGNATURE);
+}
+
+// A header is read once as long as the tokens have the same: what is said of one must never be said of another.
+test("each token has its own header, in whatever order they come", () => {
+  const headers = ["key-1", "key-2", "key-3"].map((kid) => ({ alg: "EdDSA", typ: "JWT", kid }));
+  for (const place of [0, 0, 1, 0, 2, 2, 1, 1, 0]) {
+    const header = headers[place] ?? {};
+    expect(looksLikeJwt(jws(header))).toBe(true);
+    expect(decodeCompact(jws(header))?.header).toEqual(header);
+  }
+});
+
+test("a good header before does not help a damaged one", () => {
+  const good = jws({ alg: "EdDSA", typ: "JWT", kid: "key-1" });
+  const [head = "", ...rest] = good.split(".");
+  expect(decodeCompact(good)).toBeDefined();
+  for (const damaged of [head.slice(0, -1), `${head}=`, `${head}A`, head.toLowerCase(), ""]) {
+    expect(decodeCompact([damaged, ...rest].join("."))).toBeUndefined();
+  }
+  expect(looksLikeJwt(jws({ typ: "JWT", kid: "key-1" }))).toBe(false);
+  expect(looksLikeJwt(good)).toBe(true);
+});
+
+test.each(["", "e30", "e30.e30", "e30.e30.AA.AA"])("%j is not three parts", (text) => {
+  expect(decodeCompact(text)).toBeUndefined();
+});
