@@ -16,7 +16,7 @@ export interface Installation {
   readonly databaseUrl: string;
 }
 
-export const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
+export const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
 
 export interface InstallOptions {
   /** Of an earlier installation; without it a new one is made. */

@@ -1,9 +1,11 @@
 import { readConfig } from "../config.ts";
 import { startService } from "../service.ts";
+import { boundHeapGrowth } from "./heap.ts";
 import { createLog } from "./log.ts";
 
 /** Runs the server until it is told to stop; a second signal stops it at once. */
 export async function serve(): Promise<void> {
+  boundHeapGrowth();
   const config = readConfig();
   const logger = createLog(config.logLevel);
   const service = await startService(config, logger);

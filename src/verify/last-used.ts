@@ -12,19 +12,19 @@ export interface LastUsed {
 
 const MINUTE = 60_000;
 
-/** More than these are not remembered between two flushes: `last_used_time` is a help for people, not worth the memory. */
-const MAX_NOTED = 100_000;
+/** More than these are not remembered, noted or written: `last_used_time` is a help for people, not worth the memory. */
+const MAX_KEYS = 100_000;
 
 export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
   let noted = new Map<string, number>();
   /** Keys written in this minute already: a burst of one key makes one write. */
-  let written = new Map<string, number>();
+  const written = new Map<string, number>();
   const thisMinute = () => Math.floor(clock.now() / MINUTE);
   return {
     note: (keyId) => {
       const minute = thisMinute();
       const known = noted.get(keyId) ?? written.get(keyId);
-      if ((known !== undefined && known >= minute) || noted.size >= MAX_NOTED) return;
+      if ((known !== undefined && known >= minute) || noted.size >= MAX_KEYS) return;
       noted.set(keyId, minute);
     },
     flush: async () => {
@@ -34,8 +34,7 @@ export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
         for (const [minute, keyIds] of byMinute(batch)) {
           for (const part of partsOf(keyIds)) await touch(part, new Date(minute * MINUTE));
         }
-        const minute = thisMinute();
-        written = new Map([...written, ...batch].filter(([, last]) => last >= minute));
+        remember(written, batch, thisMinute());
       } catch (error) {
         for (const [keyId, minute] of batch) if (!noted.has(keyId)) noted.set(keyId, minute);
         throw error;
@@ -49,6 +48,14 @@ const MAX_TOUCHED = 200;
 
 function* partsOf(keyIds: readonly string[]): Generator<readonly string[]> {
   for (let start = 0; start < keyIds.length; start += MAX_TOUCHED) yield keyIds.slice(start, start + MAX_TOUCHED);
+}
+
+/** In place: copies of large maps every few seconds would make the heap grow more than all else does. */
+function remember(written: Map<string, number>, batch: ReadonlyMap<string, number>, minute: number): void {
+  for (const [keyId, last] of written) if (last < minute) written.delete(keyId);
+  for (const [keyId, last] of batch) {
+    if (last >= minute && (written.size < MAX_KEYS || written.has(keyId))) written.set(keyId, last);
+  }
 }
 
 function byMinute(batch: ReadonlyMap<string, number>): Map<number, string[]> {

@@ -141,3 +141,15 @@ test("many keys go in several writes, each of which holds few of them", async ()
   expect(Math.max(...writes.map(([, written]) => written.length))).toBeLessThanOrEqual(200);
   expect(writes.flatMap(([, written]) => written)).toEqual(keyIds);
 });
+
+test("the keys remembered as written are bounded: those beyond are written again", async () => {
+  const { lastUsed, writes } = newBench();
+  const note = (from: number) => {
+    for (let key = from; key < from + 100_000; key++) lastUsed.note(`key ${key}`);
+  };
+  for (const from of [0, 100_000, 0, 100_000]) {
+    note(from);
+    await lastUsed.flush();
+  }
+  expect(writes.flatMap(([, keyIds]) => keyIds)).toHaveLength(300_000);
+});
