@@ -40,13 +40,14 @@ export function batchCreateImportedApiKeys({
     const outcomes = await importValid(requests, authority);
     const now = keys.clock.now();
     const failures = outcomes.filter((outcome) => outcome instanceof KeyholdError);
-    const response = create(BatchCreateImportedApiKeysResponseSchema, {
+    const response = {
       results: outcomes.map((outcome, index) => toResult(outcome, index, now)),
       successCount: outcomes.length - failures.length,
       failureCount: failures.length,
-    });
+    };
     if (failures.length < outcomes.length) return response;
-    throw toConnectError(allFailed(failures), [{ desc: BatchCreateImportedApiKeysResponseSchema, value: response }]);
+    const desc = BatchCreateImportedApiKeysResponseSchema;
+    throw toConnectError(allFailed(failures), [{ desc, value: create(desc, response) }]);
   };
 }
 

@@ -2,7 +2,7 @@
 export type DoMany<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
 
 export interface GatherOptions {
-  /** So many calls go at once by themselves; who comes while they are under way waits, and goes with the others who wait. */
+  /** Calls at once, at the most. */
   readonly maxUnderWay: number;
   /** Items at the most in one call. */
   readonly maxItems: number;
@@ -16,12 +16,18 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Gathers items that come one by one into calls of many. No timer: what comes when little is under way goes at once. */
+/**
+ * Gathers items that come one by one into calls of many. No timer: when nothing is under way, those of one turn of the event loop
+ * go at its end. Beside other calls goes only one that is as large as they are together: else, of many callers whose answers
+ * come together, the first to come again would go alone, and all the others wait for it.
+ */
 export class Gatherer<Item, Result> {
   readonly #doMany: DoMany<Item, Result>;
   readonly #options: GatherOptions;
   #waiting: Waiting<Item, Result>[] = [];
   #underWay = 0;
+  #itemsUnderWay = 0;
+  #isScheduled = false;
 
   constructor(doMany: DoMany<Item, Result>, options: GatherOptions) {
     this.#doMany = doMany;
@@ -31,17 +37,36 @@ export class Gatherer<Item, Result> {
   do(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      this.#sendNext();
+      this.#schedule();
     });
   }
 
+  #schedule(): void {
+    if (this.#isScheduled || !this.#mayGo()) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#sendWaiting();
+    });
+  }
+
+  #mayGo(): boolean {
+    const isRoom = this.#underWay < this.#options.maxUnderWay;
+    return isRoom && this.#waiting.length >= Math.max(1, this.#itemsUnderWay);
+  }
+
+  #sendWaiting(): void {
+    while (this.#mayGo()) this.#sendNext();
+  }
+
   #sendNext(): void {
-    if (this.#waiting.length === 0 || this.#underWay >= this.#options.maxUnderWay) return;
-    this.#underWay++;
     const group = this.#waiting.splice(0, this.#options.maxItems);
+    this.#underWay++;
+    this.#itemsUnderWay += group.length;
     void this.#send(group).then(() => {
       this.#underWay--;
-      this.#sendNext();
+      this.#itemsUnderWay -= group.length;
+      this.#sendWaiting();
     });
   }
 

@@ -56,10 +56,11 @@ function telling(changed: (change: KeyChange) => void) {
 
 /**
  * A raw key that was looked for in vain is known from now on, under whichever server key it was looked for. An identifier that is
- * new was looked for by nobody.
+ * new was looked for by nobody, and an issued key is looked for by nothing else.
  */
 function insertionOf(keys: readonly NewKey[]): KeyChange {
-  return { keyIds: [], digests: keys.flatMap(({ digest, retiredDigests }) => [digest.digest, ...retiredDigests]) };
+  const imported = keys.filter(({ key }) => key.kind === "imported");
+  return { keyIds: [], digests: imported.flatMap(({ digest, retiredDigests }) => [digest.digest, ...retiredDigests]) };
 }
 
 async function first(rows: PromiseLike<KeyRow[]>) {

@@ -30,17 +30,46 @@ function take(held: Held[]): Held {
 
 const turn = () => new Promise(setImmediate);
 
-test("a lone item goes at once, without a turn of the event loop", () => {
+test("a lone item goes at the end of the turn of the event loop", async () => {
   const { held, gatherer } = holding(2, 10);
   void gatherer.do(1);
+  await turn();
   expect(held.map(({ items }) => items)).toEqual([[1]]);
   void gatherer.do(2);
+  await turn();
   expect(held.map(({ items }) => items)).toEqual([[1], [2]]);
+});
+
+test("beside other calls goes only one that is as large as they are together", async () => {
+  const { held, gatherer } = holding(3, 10);
+  const doAll = async (items: readonly number[]) => {
+    for (const item of items) void gatherer.do(item);
+    await turn();
+  };
+  const seen = () => held.map(({ items }) => items);
+  await doAll([1, 2]);
+  await doAll([3]);
+  expect(seen()).toEqual([[1, 2]]);
+  await doAll([4]);
+  await doAll([5, 6, 7]);
+  expect(seen()).toEqual([
+    [1, 2],
+    [3, 4],
+  ]);
+  take(held).answer(["result 1", "result 2"]);
+  await turn();
+  expect(seen()).toEqual([
+    [3, 4],
+    [5, 6, 7],
+  ]);
 });
 
 test("items that come while enough is under way go together, so many at the most, in their order", async () => {
   const { held, gatherer } = holding(1, 4);
-  const done = Promise.all([1, 2, 3, 4, 5, 6, 7].map((item) => gatherer.do(item)));
+  const first = gatherer.do(1);
+  await turn();
+  const done = Promise.all([first, ...[2, 3, 4, 5, 6, 7].map((item) => gatherer.do(item))]);
+  await turn();
   const seen: (readonly number[])[] = [];
   while (held.length > 0) {
     expect(held).toHaveLength(1);
@@ -55,28 +84,29 @@ test("items that come while enough is under way go together, so many at the most
 
 test("a failure that concerns all reaches those of its call, and nobody else", async () => {
   const { held, gatherer } = holding(1, 2);
-  const done = Promise.allSettled([1, 2, 3, 4].map((item) => gatherer.do(item)));
-  take(held).answer([result(1)]);
+  const done = Promise.allSettled([1, 2, 3, 4, 5].map((item) => gatherer.do(item)));
+  await turn();
+  take(held).answer([result(1), result(2)]);
   await turn();
   take(held).fail(shared);
   await turn();
-  take(held).answer([result(4)]);
+  take(held).answer([result(5)]);
   expect(await done).toEqual([
     { status: "fulfilled", value: result(1) },
+    { status: "fulfilled", value: result(2) },
     { status: "rejected", reason: shared },
     { status: "rejected", reason: shared },
-    { status: "fulfilled", value: result(4) },
+    { status: "fulfilled", value: result(5) },
   ]);
   expect(held).toEqual([]);
 });
 
 test("a call that answers fewer than it was asked fails the rest", async () => {
   const { held, gatherer } = holding(1, 10);
-  const done = Promise.allSettled([1, 2, 3].map((item) => gatherer.do(item)));
-  take(held).answer([result(1)]);
+  const done = Promise.allSettled([2, 3].map((item) => gatherer.do(item)));
   await turn();
   take(held).answer([result(2)]);
-  const [, second, third] = await done;
+  const [second, third] = await done;
   expect(second).toEqual({ status: "fulfilled", value: result(2) });
   expect(third).toMatchObject({ status: "rejected", reason: { message: "a call of many answered fewer" } });
 });

@@ -4,6 +4,7 @@ import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import type { KeyChange } from "../../src/verify/reader.ts";
 import { UNKNOWN_KEY_ID } from "../support/conformance.ts";
+import { newKey, openSchema } from "./new-keys.ts";
 
 afterEach(() => void vi.useRealTimers());
 
@@ -22,4 +23,17 @@ test("a change whose answer did not come is told of at once, and again when it i
   expect(told).toEqual([change]);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(told).toEqual([change, change]);
+});
+
+test("of new keys the digests of raw keys are told of, all under which they may have been looked for, and nothing else", async () => {
+  const { pool } = await openSchema();
+  const told: KeyChange[] = [];
+  const store = createKeyStore(pool, pool, (change) => told.push(change));
+  const [issued, imported] = [newKey({ kind: "issued" }), newKey({ retiredDigests: [Buffer.alloc(32, 7)] })];
+  await store.insert([issued]);
+  await store.insert([issued, imported]);
+  expect(told).toEqual([
+    { keyIds: [], digests: [] },
+    { keyIds: [], digests: [imported.digest.digest, Buffer.alloc(32, 7)] },
+  ]);
 });
