@@ -32,7 +32,7 @@ export function credentialMaker(root: Uint8Array): MakeCredential {
     kind === "issued" ? issueSecret({ prefix, keyId, random: systemRandom, tagKeys }) : newRawKey();
   return (keyId, kind) => {
     const credential = newText(keyId, kind);
-    const hint = kind === "issued" ? issuedSecretHint(credential) : rawKeyHint(credential);
+    const hint = kind === "issued" ? issuedSecretHint(prefix, credential) : rawKeyHint(credential);
     const { digest, keyId: digestKeyId } = digestCurrent(credential, digestKeys);
     return { credential, keyId, kind, digest: Buffer.from(digest).toString("hex"), digestKeyId, hint };
   };

@@ -1,4 +1,5 @@
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { onceFrozen } from "../lib/once-frozen.ts";
 import type { Verdict } from "../record/verdict.ts";
 import type { Caller } from "./caller.ts";
 import type { Authenticate } from "./guard.ts";
@@ -18,7 +19,8 @@ export function adminTokens(
   return (credential) => (isAdminToken(credential) ? andThen(verify(credential), toCaller) : null);
 }
 
-function toCaller(verdict: Verdict): Caller {
+/** Of a verdict that is given again the caller is the same. */
+const toCaller = onceFrozen((verdict: Verdict): Caller => {
   if (!verdict.valid) throw unauthenticated(`the admin token is not valid: ${verdict.message}`);
-  return { method: "admin-token", subject: verdict.key.keyId, scopes: verdict.scopes };
-}
+  return Object.freeze({ method: "admin-token", subject: verdict.key.keyId, scopes: verdict.scopes });
+});

@@ -10,10 +10,14 @@ export interface Caller {
 }
 
 /** The caller of a call that needs none, or of a server that asks for none. */
-export const anonymous: Caller = { method: "none", subject: "anonymous", scopes: [] };
+export const anonymous: Caller = Object.freeze({ method: "none", subject: "anonymous", scopes: [] });
 
 /** The caller when the operator has chosen to ask for no credential: may do everything. */
-export const unauthenticatedAdmin: Caller = { method: "none", subject: "anonymous", scopes: [ADMIN_SCOPE] };
+export const unauthenticatedAdmin: Caller = Object.freeze({
+  method: "none",
+  subject: "anonymous",
+  scopes: [ADMIN_SCOPE],
+});
 
 export function mayCall(caller: Caller, scope: AdminScope): boolean {
   return caller.scopes.includes(ADMIN_SCOPE) || caller.scopes.includes(scope);

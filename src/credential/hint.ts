@@ -1,12 +1,11 @@
-import { parseSecretFormat, secretHead } from "./format.ts";
+import { type SecretPrefix, secretHead } from "./format.ts";
 
 const SHOWN = 4;
 const RAW_KEY_MIN_LENGTH = 20;
 
-/** What lets a person recognise an issued secret: `kh_v1_…abcd`. The last four characters are of the public checksum. Empty for any other text. */
-export function issuedSecretHint(secret: string): string {
-  const format = parseSecretFormat(secret);
-  return format ? `${secretHead(format.prefix)}…${secret.slice(-SHOWN)}` : "";
+/** What lets a person recognise a secret issued with this prefix: `kh_v1_…abcd`. The last four characters are of the public checksum. */
+export function issuedSecretHint(prefix: SecretPrefix, secret: string): string {
+  return `${secretHead(prefix)}…${secret.slice(-SHOWN)}`;
 }
 
 /** The hint of an imported key: `…abcd`, its last four characters if it has 20 or more, or else the empty string. */

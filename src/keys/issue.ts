@@ -33,11 +33,7 @@ export async function issueKey(context: KeysContext, draft: KeyDraft, authority:
 
 /** A secret for a key with what is stored and shown of it. */
 export function newSecret(context: KeysContext, keyId: string): { secret: string; digest: SecretDigest; hint: string } {
-  const secret = issueSecret({
-    prefix: context.secretPrefix,
-    keyId,
-    random: context.random,
-    tagKeys: context.rings.tag,
-  });
-  return { secret, digest: digestCurrent(secret, context.rings.digest), hint: issuedSecretHint(secret) };
+  const { secretPrefix: prefix, random, rings } = context;
+  const secret = issueSecret({ prefix, keyId, random, tagKeys: rings.tag });
+  return { secret, digest: digestCurrent(secret, rings.digest), hint: issuedSecretHint(prefix, secret) };
 }

@@ -7,6 +7,7 @@ import { requireValid } from "../api/validation.ts";
 import { authorityOf, type Caller } from "../auth/caller.ts";
 import type { Guard } from "../auth/guard.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { onceFrozen } from "../lib/once-frozen.ts";
 
 /** Faults of ours or of what we stand on: for the log with their cause. The other codes are the caller's affair. */
 const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
@@ -14,7 +15,7 @@ const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Una
 /** Puts the guard and the rules of the protos in front of an implementation, and the table of errors behind it. */
 export function createRpc(implementation: Implementation, guard: Guard): Rpc {
   const { method, maxRequestBytes } = implementation;
-  const facts = { rpc: `${method.parent.typeName}/${method.name}` };
+  const facts = Object.freeze({ rpc: `${method.parent.typeName}/${method.name}` });
   const identify = (call: Call) => {
     call.log.add(facts);
     const caller = guard(method, (name) => call.header(name));
@@ -29,9 +30,16 @@ export function createRpc(implementation: Implementation, guard: Guard): Rpc {
 }
 
 function admitted(call: Call, caller: Caller): AdmittedCall {
-  call.log.add({ caller: `${caller.method}:${caller.subject}` });
-  return { call, authority: authorityOf(caller) };
+  const { facts, authority } = told(caller);
+  call.log.add(facts);
+  return { call, authority };
 }
+
+/** What the log and the implementations are told of a caller. */
+const told = onceFrozen((caller: Caller) => ({
+  facts: Object.freeze({ caller: `${caller.method}:${caller.subject}` }),
+  authority: authorityOf(caller),
+}));
 
 type Answer = MaybePromise<MessageInitShape<Implementation["method"]["output"]>>;
 

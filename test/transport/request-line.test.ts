@@ -29,10 +29,14 @@ const FACTS = {
 test("a line is the one that pino writes", () => {
   const { lines, stream } = collector();
   const logger = pino({ level: "info", base: { pid: 1, hostname: "h", from: "a child" } }, stream);
-  requestLine(logger)(FACTS);
+  const write = requestLine(logger);
+  const { reqId, ...others } = FACTS;
   logger.info(FACTS, "request");
-  expect(lines).toHaveLength(2);
-  expect(withoutTime(lines[0])).toBe(withoutTime(lines[1]));
+  write([FACTS]);
+  write([{ reqId }, Object.freeze(others)]);
+  write([{ reqId }, {}, Object.freeze(others)]);
+  expect(lines).toHaveLength(4);
+  expect(new Set(lines.map(withoutTime)).size).toBe(1);
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ ...FACTS, level: 30, msg: "request", from: "a child" });
 });
 
@@ -40,10 +44,10 @@ test("nothing is written below the level, which may change", () => {
   const { lines, stream } = collector();
   const logger = pino({ level: "warn" }, stream);
   const write = requestLine(logger);
-  write(FACTS);
+  write([FACTS]);
   expect(lines).toEqual([]);
   logger.level = "info";
-  write(FACTS);
+  write([FACTS]);
   expect(lines).toHaveLength(1);
 });
 
@@ -53,6 +57,6 @@ test("a logger of another kind is called as usual", () => {
   const silent = () => undefined;
   const others = { fatal: silent, error: silent, warn: silent, debug: silent, trace: silent, silent };
   const logger = { ...others, level: "info", info, child: () => logger };
-  requestLine(logger)(FACTS);
+  requestLine(logger)([FACTS]);
   expect(calls).toEqual([[FACTS, "request"]]);
 });

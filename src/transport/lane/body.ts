@@ -5,8 +5,9 @@ import type { BodyReader } from "./exchange.ts";
 export function readWhole(source: Readable, limit: number, reader: BodyReader): void {
   const body = new Body(limit, reader);
   source.on("data", (chunk: Uint8Array) => body.add(chunk));
-  source.once("end", () => body.end());
-  source.once("close", () => body.lose());
+  // Not `once`, which wraps: the first that comes is all that counts.
+  source.on("end", () => body.end());
+  source.on("close", () => body.lose());
   if (source.destroyed) body.lose();
 }
 

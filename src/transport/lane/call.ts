@@ -19,6 +19,8 @@ export class LaneCall implements Call, CallLog {
   readonly #context: CallContext;
   readonly #id: string;
   readonly #begin = performance.now();
+  /** Those that are the same for many calls. */
+  readonly #shared: Readonly<Record<string, string>>[] = [];
   readonly #facts: Record<string, string> = {};
   #headers: Map<string, string> | undefined;
   #controller: AbortController | undefined;
@@ -69,11 +71,13 @@ export class LaneCall implements Call, CallLog {
   }
 
   add(facts: Readonly<Record<string, string>>): void {
-    Object.assign(this.#facts, facts);
+    if (Object.isFrozen(facts)) this.#shared.push(facts);
+    else Object.assign(this.#facts, facts);
   }
 
   fault(error: unknown): void {
-    this.#context.logger.error({ reqId: this.#id, err: error, ...this.#facts }, "fault");
+    const facts = Object.assign({}, ...this.#shared, this.#facts);
+    this.#context.logger.error({ reqId: this.#id, err: error, ...facts }, "fault");
   }
 
   /** Milliseconds since the request came. */
@@ -84,7 +88,7 @@ export class LaneCall implements Call, CallLog {
   /** Writes the line. The lane serves POST alone. */
   finish(status: number): void {
     const duration = Math.round(this.elapsed() * 10) / 10;
-    const line = { reqId: this.#id, method: "POST", status, ...this.#facts, duration_ms: duration };
-    this.#context.writeLine(line);
+    const request = { reqId: this.#id, method: "POST", status };
+    this.#context.writeLine([request, ...this.#shared, this.#facts, { duration_ms: duration }]);
   }
 }
