@@ -27,6 +27,9 @@ const STATEMENT_TIMEOUT = 10_000;
 /** Connections for lists, beside those of the pool. */
 const LIST_CONNECTIONS = 2;
 
+/** As many as statements of gathered reads go at once: a verification does not wait in line behind changes and their like. */
+const VERIFICATION_CONNECTIONS = 2;
+
 /** What the server and the commands stand on: an open database with its schema, and the server keys. */
 export interface Foundation {
   readonly database: Database;
@@ -84,12 +87,14 @@ async function openDatabase(config: Config, embedded: Pick<EmbeddedOptions, "log
   const options = { url, statementTimeout: STATEMENT_TIMEOUT };
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare: true });
   const unprepared = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
+  const verification = new Pool({ ...options, maxConnections: VERIFICATION_CONNECTIONS, prepare: true });
   const listener = connect({ ...options, maxConnections: 1, prepare: false });
   const close = async () => {
-    await Promise.all([database.close(), unprepared.close(), listener.end({ timeout: 5 })]);
+    await Promise.all([database, unprepared, verification].map((pool) => pool.close()));
+    await listener.end({ timeout: 5 });
     await server?.stop();
   };
-  return { url, database, unprepared, listener, close };
+  return { url, database, unprepared, verification, listener, close };
 }
 
 function deriveRings(roots: RootSecrets) {
@@ -106,12 +111,13 @@ function deriveRings(roots: RootSecrets) {
 interface Databases {
   readonly database: Database;
   readonly unprepared: Database;
+  readonly verification: Database;
 }
 
-function assemble(config: Config, { database, unprepared }: Databases, rings: Rings) {
+function assemble(config: Config, { database, unprepared, verification }: Databases, rings: Rings) {
   const { secretPrefix } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
-  const reader = createReader(config, database);
+  const reader = createReader(config, verification);
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
     store: createKeyStore(database, unprepared, (change) => reader.invalidate(change)),

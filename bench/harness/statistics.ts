@@ -21,17 +21,25 @@ export function spread(samples: readonly number[]): Spread {
   return { median: median(samples), min: Math.min(...samples), max: Math.max(...samples), samples };
 }
 
-/** Of medians: a single bad round moves neither side. */
+/**
+ * A ratio is the median of those of each round of the subject and the round of the baseline beside it: a machine that is now slow and
+ * now fast is the same for both. A difference is that of the medians.
+ */
 export function judge(by: Judgement, subject: Spread, baseline: Spread | null): number {
   if (by === "value") return subject.median;
   if (baseline === null) throw new RangeError(`a ${by} needs a baseline`);
-  return by === "ratio" ? subject.median / baseline.median : subject.median - baseline.median;
+  if (by === "difference") return subject.median - baseline.median;
+  const { samples } = baseline;
+  if (samples.length !== subject.samples.length) return subject.median / baseline.median;
+  return median(subject.samples.map((figure, round) => figure / (samples[round] ?? Number.NaN)));
 }
 
 /** What the judged figure has to keep to. */
 export interface Bound {
   readonly at_least?: number;
   readonly at_most?: number;
+  /** What is wanted, where the bound is only what was reached, as in `≥ 0.85`. */
+  readonly wanted?: string;
 }
 
 export function keeps(figure: number, { at_least, at_most }: Bound): boolean {

@@ -1,4 +1,5 @@
 import type { Floors, Machine, Result, Results } from "../harness/results.ts";
+import type { Bound } from "../harness/statistics.ts";
 import { boundText, judgedText, spreadText } from "../harness/text.ts";
 import { pictures } from "./pictures.ts";
 
@@ -26,9 +27,13 @@ function tableOf(results: readonly Result[], floors: Floors): string {
     `${spreadText(result.subject)} ${result.unit}`,
     result.baseline === null ? "" : `${spreadText(result.baseline)} ${result.unit}`,
     judgedText(result),
-    boundText(floors[result.name] ?? {}),
+    boundCell(floors[result.name] ?? {}),
   ]);
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function boundCell(bound: Bound): string {
+  return bound.wanted === undefined ? boundText(bound) : `${boundText(bound)} (**wanted ${bound.wanted}**)`;
 }
 
 function machineText(machine: Machine): string {

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import { symbols } from "pino";
 import { onceFrozen } from "../lib/once-frozen.ts";
+import { quote } from "./json/quote.ts";
 
 /** Text and numbers by name, in the order in which they stand in the line. */
 export type LineFacts = Readonly<Record<string, string | number>>;
@@ -40,8 +41,8 @@ function isStream(value: unknown): value is { write(text: string): unknown } {
 const members = onceFrozen((facts: LineFacts): string => {
   let text = "";
   for (const name in facts) {
-    const value = facts[name];
-    text += `,"${name}":${typeof value === "number" ? value : JSON.stringify(value)}`;
+    const value = facts[name] ?? "";
+    text += `,"${name}":${typeof value === "number" ? value : quote(value)}`;
   }
   return text;
 });
