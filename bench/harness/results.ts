@@ -25,7 +25,12 @@ export interface Results {
   readonly scenarios: readonly Result[];
 }
 
-export type Floors = Readonly<Record<string, Bound>>;
+/** What fails the run, with room for the noise of the machine, and what is wanted. */
+export interface Floor extends Bound {
+  readonly wanted: Bound;
+}
+
+export type Floors = Readonly<Record<string, Floor>>;
 
 const RESULTS = resolve(import.meta.dirname, "../results.json");
 const FLOORS = resolve(import.meta.dirname, "../floors.json");

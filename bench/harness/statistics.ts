@@ -38,8 +38,6 @@ export function judge(by: Judgement, subject: Spread, baseline: Spread | null): 
 export interface Bound {
   readonly at_least?: number;
   readonly at_most?: number;
-  /** What is wanted, where the bound is only what was reached, as in `≥ 0.85`. */
-  readonly wanted?: string;
 }
 
 export function keeps(figure: number, { at_least, at_most }: Bound): boolean {

@@ -1,5 +1,5 @@
-import type { Floors, Machine, Result, Results } from "../harness/results.ts";
-import type { Bound } from "../harness/statistics.ts";
+import type { Floor, Floors, Machine, Result, Results } from "../harness/results.ts";
+import { keeps } from "../harness/statistics.ts";
 import { boundText, judgedText, spreadText } from "../harness/text.ts";
 import { pictures } from "./pictures.ts";
 
@@ -20,20 +20,22 @@ function resultsText(results: Results, floors: Floors): string {
 }
 
 function tableOf(results: readonly Result[], floors: Floors): string {
-  const head = ["Work", "Compared with", "Keyhold", "Baseline", "Judged", "Must be"];
+  const head = ["Work", "Compared with", "Keyhold", "Baseline", "Judged", "Wanted", "Fails"];
   const rows = results.map((result) => [
     `${result.work} \`${result.name}\``,
     result.against,
     `${spreadText(result.subject)} ${result.unit}`,
     result.baseline === null ? "" : `${spreadText(result.baseline)} ${result.unit}`,
     judgedText(result),
-    boundCell(floors[result.name] ?? {}),
+    ...boundCells(result, floors[result.name]),
   ]);
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-function boundCell(bound: Bound): string {
-  return bound.wanted === undefined ? boundText(bound) : `${boundText(bound)} (**wanted ${bound.wanted}**)`;
+function boundCells({ figure }: Result, floor: Floor | undefined): string[] {
+  if (floor === undefined) return ["", ""];
+  const { wanted } = floor;
+  return [`${boundText(wanted)}${keeps(figure, wanted) ? "" : ": **short**"}`, `unless ${boundText(floor)}`];
 }
 
 function machineText(machine: Machine): string {
