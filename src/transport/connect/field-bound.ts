@@ -5,14 +5,12 @@ import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { fieldBound } from "../field-count.ts";
+import { HEAD_BYTES } from "../lane/frame.ts";
 
 type Handler = ConnectRouter["handlers"][number];
 type Serve = (...request: Parameters<Handler>) => ReturnType<Handler>;
 type Bytes = AsyncIterable<Uint8Array>;
 type Check = (message: Uint8Array) => void;
-
-/** Before each message of gRPC and gRPC-Web: a byte of flags and the length. */
-const HEAD_BYTES = 5;
 
 /** The compressions that we take, with a look at what comes out of them before it is decoded. */
 export function boundedCompressions({ method }: Rpc): Compression[] {

@@ -1,4 +1,4 @@
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../rest/json-text.ts";
+import { endOfString, MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../rest/json-text.ts";
 
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
@@ -6,7 +6,6 @@ const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-const QUOTE = 0x22;
 
 /** What has more strings is no JSON of so many values. */
 const MAX_STRINGS = 2 * MAX_JSON_VALUES;
@@ -33,24 +32,14 @@ export function countStrings(text: string): number | undefined {
     }
     if (values > MAX_JSON_VALUES || strings > MAX_STRINGS) return undefined;
     if (quote === -1) return strings;
-    start = endOfString(text, quote) + 1;
+    start = jumpToEnd(text, quote) + 1;
   }
   return strings;
 }
 
-/** The index of the quote that ends the string, or of the end of the text. */
-function endOfString(text: string, start: number): number {
+/** `endOfString` by a jump, but where a quote may be escaped. */
+function jumpToEnd(text: string, start: number): number {
   const end = text.indexOf('"', start + 1);
   if (end === -1) return text.length;
-  return text.charCodeAt(end - 1) === BACKSLASH ? endOfEscaped(text, start) : end;
-}
-
-/** Where quotes may be escaped, no jump is far. */
-function endOfEscaped(text: string, start: number): number {
-  for (let i = start + 1; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === QUOTE) return i;
-    if (code === BACKSLASH) i++;
-  }
-  return text.length;
+  return text.charCodeAt(end - 1) === BACKSLASH ? endOfString(text, start) : end;
 }

@@ -3,7 +3,7 @@ import { compressedFlag } from "@connectrpc/connect/protocol";
 import { refused } from "../connect/refusal.ts";
 import { malformed } from "./codec.ts";
 
-/** Before each message of gRPC: a byte of flags and the length, big-endian. */
+/** Before each message of gRPC and gRPC-Web: a byte of flags and the length, big-endian. */
 export const HEAD_BYTES = 5;
 
 const LENGTH_AT = 1;

@@ -121,7 +121,7 @@ function unquote(quoted: string): string {
 }
 
 /** The index of the quote that ends the string, or of the end of the text. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let i = start + 1; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === QUOTE) return i;
