@@ -4,8 +4,9 @@ import { Code, ConnectError, type ConnectRouter, createContextKey, type HandlerC
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { ERROR_DOMAIN, toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../errors.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import { refusalBody } from "../rest/error-response.ts";
-import { BODY, isJsonObject, parseJson } from "../rest/json-text.ts";
+import { BODY, parseJson } from "../rest/json-text.ts";
 import { Refusal, type RefusalReason } from "../rest/refusal.ts";
 import { readJson } from "../rest/request-decoder.ts";
 import { callOf } from "./call.ts";

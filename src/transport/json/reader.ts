@@ -8,7 +8,8 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
-import { BODY, isJsonObject, parseJson } from "../rest/json-text.ts";
+import { isJsonObject } from "../../lib/json.ts";
+import { BODY, parseJson } from "../rest/json-text.ts";
 import { RECURSION_LIMIT, readJson } from "../rest/request-decoder.ts";
 import { messageReaders } from "./message-reader.ts";
 import { countStrings } from "./scan.ts";

@@ -1,8 +1,9 @@
 import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import type { BodyRule } from "./binding.ts";
 import { findField, notOfForm } from "./field-path.ts";
-import { BODY, isJsonObject } from "./json-text.ts";
+import { BODY } from "./json-text.ts";
 import { fieldMaskToJson } from "./value-form.ts";
 
 /**

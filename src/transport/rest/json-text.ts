@@ -31,10 +31,6 @@ export function parseJson(bytes: Uint8Array): JsonValue {
   }
 }
 
-export function isJsonObject(value: JsonValue | undefined): value is { [name: string]: JsonValue } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);

@@ -1,8 +1,9 @@
 import { type DescField, type DescMessage, fromJson, type JsonReadOptions, type JsonValue } from "@bufbuild/protobuf";
 import { textViolationsIn } from "../../api/text.ts";
 import type { FieldViolation } from "../../errors.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import { findField } from "./field-path.ts";
-import { isJsonObject, joinJsonPath } from "./json-text.ts";
+import { joinJsonPath } from "./json-text.ts";
 import { keyForm, valueForm } from "./value-form.ts";
 
 type MapField = DescField & { fieldKind: "map" };

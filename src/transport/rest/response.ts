@@ -10,19 +10,12 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 
 export type EncodeResponse = (response: Message) => string;
 
-/**
- * Writes responses as JSON in snake_case, with every field that cannot be absent (contract §2). Of a `response_body` only that
- * field is written, `null` where it has no value.
- */
-export function responseEncoder(
-  desc: DescMessage,
-  responseBody: DescField | undefined,
-  registry: Registry,
-): EncodeResponse {
+/** Writes the field that a `response_body` names, as it stands in the JSON of the whole response; `null` where it has no value. */
+export function responseEncoder(desc: DescMessage, responseBody: DescField, registry: Registry): EncodeResponse {
   const options: Partial<JsonWriteOptions> = { registry, useProtoFieldName: true, alwaysEmitImplicit: true };
   return (response) => {
     const json = toJson(desc, response, options);
-    return JSON.stringify(responseBody === undefined ? json : (Object(json)[responseBody.name] ?? null));
+    return JSON.stringify(Object(json)[responseBody.name] ?? null);
   };
 }
 

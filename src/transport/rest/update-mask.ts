@@ -1,9 +1,9 @@
 import { create, type DescField, type DescMessage, isMessage, type JsonObject } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { isJsonObject } from "../../lib/json.ts";
 import type { Binding } from "./binding.ts";
 import { findField } from "./field-path.ts";
-import { isJsonObject } from "./json-text.ts";
 
 /** Fills the request's `update_mask` from the JSON of the request. */
 export type FillUpdateMask = (request: ReflectMessage, json: JsonObject) => void;

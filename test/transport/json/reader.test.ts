@@ -14,10 +14,11 @@ import {
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { CreateIssuedApiKeyRequestSchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { invalidArgument } from "../../../src/errors.ts";
+import { isJsonObject } from "../../../src/lib/json.ts";
 import { messageReaders } from "../../../src/transport/json/message-reader.ts";
 import { compileJsonReader } from "../../../src/transport/json/reader.ts";
 import { countStrings } from "../../../src/transport/json/scan.ts";
-import { isJsonObject, MAX_JSON_DEPTH, MAX_JSON_VALUES, parseJson } from "../../../src/transport/rest/json-text.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parseJson } from "../../../src/transport/rest/json-text.ts";
 import { RECURSION_LIMIT, readJson } from "../../../src/transport/rest/request-decoder.ts";
 import { compileLibrary } from "../rest/library.ts";
 import { anyJson, damaged } from "./arbitrary-json.ts";
