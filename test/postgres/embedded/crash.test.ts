@@ -8,7 +8,7 @@ test("a killed server comes back by itself with every acknowledged write", async
   const acknowledged: number[] = [];
   const killed = new Set<number>();
   while (acknowledged.length < 60) {
-    if (acknowledged.length >= 20 * (killed.size + 1)) {
+    if (acknowledged.length >= 20 * (killed.size + 1) && !killed.has(server.pid)) {
       killed.add(server.pid);
       process.kill(server.pid, "SIGKILL");
     }
@@ -18,7 +18,8 @@ test("a killed server comes back by itself with every acknowledged write", async
     );
   }
   await sql.end();
-  expect(killed.has(server.pid)).toBe(false);
+  // A session outlives its killed server for a moment, and may have written the last of them before the owner noticed.
+  await eventually(async () => !killed.has(server.pid));
   const kept = new Set(await keptIn(server.url));
   expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
   expect(lines.filter((line) => line.startsWith("error PostgreSQL ended by itself: signal SIGKILL"))).toHaveLength(2);
