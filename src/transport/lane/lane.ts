@@ -5,7 +5,7 @@ import type { Front } from "../port/front.ts";
 import { requestLine } from "../request-line.ts";
 import { LaneCall } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
-import { Http1Exchange } from "./http1.ts";
+import { Http1Exchange, MessageExchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
 import type { Route } from "./route.ts";
 import { serve } from "./serve.ts";
@@ -34,6 +34,11 @@ export function createLane(tables: Tables, options: LaneOptions): Front {
     return true;
   };
   return {
+    takeMessage(message) {
+      const { method, target, headers } = message.head;
+      const route = find(tables.http1, method, target, headers, options);
+      return take(route, () => new MessageExchange(message));
+    },
     takeRequest(request, response) {
       const route = find(tables.http1, request.method, request.url, request.headers, options);
       return take(route, () => new Http1Exchange(request, response));

@@ -28,7 +28,7 @@ export interface Http2 {
  */
 export function createHttp2(
   limits: PortLimits,
-  front: Front,
+  front: Front | undefined,
   onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void,
 ): Http2 {
   const server = createServer({ settings: settingsOf(limits) }, onRequest);
@@ -36,7 +36,7 @@ export function createHttp2(
   const makeRequest = takeStreamListener(server);
   server.on("stream", (stream, headers, ...rest) => {
     limitRequest(stream, limits.requestTimeout);
-    if (!isOfServer(stream) || !front.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
+    if (!isOfServer(stream) || !front?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
   });
   server.on("session", (session) => {
     sessions.add(session);

@@ -25,7 +25,7 @@ export interface Port {
 
 /** One port for HTTP/1.1 and HTTP/2: by the client's first bytes without TLS, by ALPN with it. */
 export function createPort(options: PortOptions = {}): Port {
-  const { limits = defaultLimits, front = noFront } = options;
+  const { limits = defaultLimits, front } = options;
   let { certificate } = options;
   const servers = new Set<PortServer>();
   return {
@@ -41,5 +41,3 @@ export function createPort(options: PortOptions = {}): Port {
     },
   };
 }
-
-const noFront: Front = { takeRequest: () => false, takeStream: () => false };

@@ -2,6 +2,7 @@ import { type RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Certificate, createPlainEntry, type Decided, destroy, type Entry } from "./entry.ts";
 import type { Front } from "./front.ts";
+import { createHttp1, type Http1 } from "./http1.ts";
 import { createHttp2, type Http2 } from "./http2.ts";
 import type { PortLimits } from "./limits.ts";
 import { OpenResponses } from "./responses.ts";
@@ -15,24 +16,32 @@ export class PortServer extends Server {
   readonly #closeTimeout: number;
   readonly #sockets = new Set<Socket>();
   readonly #responses = new OpenResponses(() => this.#responseClosed());
+  readonly #http1: Http1 | undefined;
   readonly #http2: Http2;
   readonly #entry: Entry;
   #closing = false;
 
   /** Throws Node's error if the certificate or a limit cannot be used. */
-  constructor(limits: PortLimits, certificate: Certificate | undefined, front: Front, listener: RequestListener) {
+  constructor(
+    limits: PortLimits,
+    certificate: Certificate | undefined,
+    front: Front | undefined,
+    listener: RequestListener,
+  ) {
     super(http1Options(limits));
     this.timeout = limits.inactivityTimeout;
     this.#closeTimeout = limits.closeTimeout;
-    const serveHttp1 = takeConnectionListener(this);
+    const handOver = takeConnectionListener(this);
+    const cutShort = (socket: Socket) => this.emit("clientError", new CutShort(), socket);
+    this.#http1 = front && createHttp1(limits, front, { handOver, cutShort });
     this.#http2 = createHttp2(limits, front, (request, response) => this.emit("request", request, response));
-    const serve = { http1: serveHttp1, http2: this.#http2.serve };
+    const serve = { http1: this.#http1?.serve ?? handOver, http2: this.#http2.serve };
     this.#entry = createEntry(limits, certificate, (socket, protocol) => serve[protocol](socket));
     this.on("connection", (socket) => this.#accept(socket));
     this.on("request", (_, response) => this.#track(response));
     this.on("request", (request, response) => {
       // An HTTP/2 request that comes by here was left by the front.
-      if (request.httpVersionMajor !== 1 || !front.takeRequest(request, response)) listener(request, response);
+      if (request.httpVersionMajor !== 1 || !front?.takeRequest(request, response)) listener(request, response);
     });
   }
 
@@ -77,6 +86,7 @@ export class PortServer extends Server {
     this.#closing = true;
     this.#entry.drop();
     this.#responses.makeLast();
+    this.#http1?.drain();
     this.#http2.drain();
     const deadline = setTimeout(() => this.closeAllConnections(), this.#closeTimeout);
     this.once("close", () => {
@@ -104,6 +114,11 @@ function http1Options(limits: PortLimits) {
     // Else Node keeps the first of two, and what stands in front of us may have looked at the other.
     joinDuplicateHeaders: true,
   };
+}
+
+/** What Node's parser says of a request without its end. */
+class CutShort extends Error {
+  readonly code = "HPE_INVALID_EOF_STATE";
 }
 
 /** Node's own HTTP/1.1 for a socket. `http.Server` registers it as its first listener and offers no other way to it. */

@@ -84,7 +84,8 @@ describe.for(http1Ways)("$name", (way) => {
   test("the caller hangs up in the middle of the body", async () => {
     const id = newId();
     const socket = connect(lane.port, "127.0.0.1");
-    const bytes = text(way, "ok", [HOST]).toString("latin1").replace("x-request-id: a", `x-request-id: ${id}`);
+    // HTTP/1.0 is Node's, and the call begins with its head; else nothing begins before the message is whole.
+    const bytes = text(way, "ok", [HOST], "1.0").toString("latin1").replace("x-request-id: a", `x-request-id: ${id}`);
     socket.write(bytes.slice(0, -2), () => socket.destroySoon());
     expect(await lane.log(id)).toEqual([expect.objectContaining(CANCELED)]);
   });
