@@ -53,14 +53,12 @@ export class Http1Connection {
   }
 
   /**
-   * Ends the connection, with the response to the request that is under way. What the client has sent behind it is not served,
-   * and the client knows: the response says `Connection: close` (RFC 9112 §9.6).
+   * Ends the connection, after the response to the request that is under way or has begun to come. What the client has sent behind
+   * it is not served, and the client knows: the response says `Connection: close` (RFC 9112 §9.6).
    */
   close(): void {
     this.#isClosing = true;
-    if (this.#current !== undefined) return;
-    if (this.#rest.length === 0) this.#socket.destroySoon();
-    else this.#handOver();
+    if (this.#current === undefined && this.#rest.length === 0) this.#socket.destroySoon();
   }
 
   readonly #onData = (bytes: Buffer): void => {
@@ -129,22 +127,31 @@ export class Http1Connection {
   }
 
   #wait(): undefined {
-    if (this.#reads > PATIENCE.reads || this.#isClosing) return this.#handOver();
+    if (this.#reads > PATIENCE.reads) return this.#handOver();
     this.#patience ??= setTimeout(() => this.#handOver(), PATIENCE.time);
   }
 
   readonly #send = (message: Http1Message, response: Http1Response): void => {
     if (this.#current !== message) return;
-    const { writer, keepAliveTimeout } = this.#context;
-    writer.write(this.#socket, response, this.#isClosing ? "close" : Math.floor(keepAliveTimeout / 1000));
     this.#current = undefined;
+    this.#write(response);
     if (this.#isClosing) this.#socket.destroySoon();
     else if (!this.#isServing) this.#goOn();
   };
 
+  #write(response: Http1Response): void {
+    const { writer, keepAliveTimeout } = this.#context;
+    try {
+      writer.write(this.#socket, response, this.#isClosing ? "close" : Math.floor(keepAliveTimeout / 1000));
+    } catch (error) {
+      this.#socket.destroy();
+      throw error;
+    }
+  }
+
   #goOn(): void {
-    if (this.#rest.length > 0 && !this.#isBusy()) this.#serve();
-    if (this.#socket.isPaused() && this.#rest.length <= MAX_AHEAD) this.#socket.resume();
+    if (this.#rest.length > 0) this.#serve();
+    if (this.#socket.isPaused() && !this.#isBusy()) this.#socket.resume();
   }
 
   #handOver(): undefined {

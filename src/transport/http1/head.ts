@@ -15,8 +15,10 @@ type Headers = Readonly<Record<string, string>>;
 
 const END = "\r\n\r\n";
 
-/** One line of a request in origin form, then fields of RFC 9110 §5.5 whose values are printable ASCII. */
-const USUAL = /^[A-Z]+ \/[!-~]* HTTP\/1\.1\r\n(?:[\w!#$%&'*+.^`|~-]+:[ -~]*\r\n)+\r\n$/;
+/**
+ * A method whose response has a body, a target in origin form, and fields of RFC 9110 §5.5 whose values are printable ASCII.
+ */
+const USUAL = /^(?:GET|POST|PUT|PATCH|DELETE) \/[!-~]* HTTP\/1\.1\r\n(?:[\w!#$%&'*+.^`|~-]+:[ -~]*\r\n)+\r\n$/;
 
 /** These change what the bytes mean, or ask for more than one answer. */
 const UNUSUAL = ["transfer-encoding", "upgrade", "expect"] as const;
@@ -27,6 +29,7 @@ const UNUSUAL = ["transfer-encoding", "upgrade", "expect"] as const;
  * `maxSize` in bytes.
  */
 export function readHead(bytes: Buffer, maxSize: number): Head | "partial" | "unusual" {
+  if (!isUpperCase(bytes[0])) return "unusual";
   const end = bytes.indexOf(END, 0, "latin1");
   if (end === -1) return bytes.length < maxSize ? "partial" : "unusual";
   const size = end + END.length;
@@ -39,6 +42,11 @@ export function readHead(bytes: Buffer, maxSize: number): Head | "partial" | "un
   const space = text.indexOf(" ");
   const target = text.slice(space + 1, lineEnd - " HTTP/1.1".length);
   return { method: text.slice(0, space), target, headers, contentLength, size };
+}
+
+/** What does not begin as a method is no head in the making: the empty line before a request (RFC 9112 §2.2), TLS, noise. */
+function isUpperCase(byte = 0): boolean {
+  return byte >= 0x41 && byte <= 0x5a;
 }
 
 /** undefined when a name comes twice: which of two counts is not asked here. */

@@ -11,7 +11,10 @@ export interface PortLimits {
   readonly requestTimeout: number;
   /** HTTP/1.1: how long a connection may rest between requests. Longer than a load balancer in front keeps it. */
   readonly keepAliveTimeout: number;
-  /** HTTP/1.1: how long a connection may stand still, in both directions, while a request is under way. */
+  /**
+   * HTTP/1.1: how long a connection may stand still, in both directions, while Node has a request of it under way; while the front
+   * has, it is `keepAliveTimeout`.
+   */
   readonly inactivityTimeout: number;
   /** HTTP/2: how long a session may rest until it is told to go away; as long again and it is destroyed. */
   readonly sessionTimeout: number;

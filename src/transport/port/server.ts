@@ -32,7 +32,9 @@ export class PortServer extends Server {
     this.timeout = limits.inactivityTimeout;
     this.#closeTimeout = limits.closeTimeout;
     const handOver = takeConnectionListener(this);
-    const cutShort = (socket: Socket) => this.emit("clientError", new CutShort(), socket);
+    const cutShort = (socket: Socket) => {
+      if (!this.emit("clientError", new CutShort(), socket)) socket.destroy();
+    };
     this.#http1 = front && createHttp1(limits, front, { handOver, cutShort });
     this.#http2 = createHttp2(limits, front, (request, response) => this.emit("request", request, response));
     const serve = { http1: this.#http1?.serve ?? handOver, http2: this.#http2.serve };
