@@ -1,12 +1,12 @@
 import type { Fragment, Sql } from "postgres";
 import { type Authority, RESERVED_SCOPE_PREFIX } from "../keys/authority.ts";
 import type { KeyChanges, KeyName, KeyStore, NewKey, Revocation, Rotation } from "../keys/store.ts";
-import type { StoredKey } from "../record/key.ts";
 import type { KeyChange } from "../verify/reader.ts";
+import { gatherGets } from "./gather-gets.ts";
 import { gatherInserts } from "./gather-inserts.ts";
 import { listKeys } from "./list-keys.ts";
 import type { Database, Work } from "./pool.ts";
-import { KEY_COLUMNS, type KeyRow, STORED_KEY_COLUMNS, type StoredKeyRow, toApiKey, toStoredKey } from "./rows.ts";
+import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
 
 /**
  * Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins. Lists go
@@ -25,7 +25,7 @@ export function createKeyStore(
   const insert = gatherInserts(database);
   return {
     insert: (keys) => told(insert(keys), insertionOf(keys)),
-    get: (name) => database.run((sql) => getKey(sql, name)),
+    get: gatherGets(database),
     list: (list, now) => unprepared.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey)),
     update: (name, changes, authority, now) =>
       changeOf(name, (sql) => first(updateKey(sql, name, changes, authority, now))),
@@ -66,11 +66,6 @@ function insertionOf(keys: readonly NewKey[]): KeyChange {
 async function first(rows: PromiseLike<KeyRow[]>) {
   const [row] = await rows;
   return row === undefined ? null : toApiKey(row);
-}
-
-async function getKey(sql: Sql, name: KeyName): Promise<StoredKey | null> {
-  const [row] = await sql<StoredKeyRow[]>`SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE ${named(sql, name)}`;
-  return row === undefined ? null : toStoredKey(row);
 }
 
 function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, authority: Authority, now: Date) {

@@ -1,7 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { fullAuthority } from "../../src/keys/authority.ts";
+import type { KeyName } from "../../src/keys/store.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
-import { Pool } from "../../src/postgres/pool.ts";
+import { type Database, Pool } from "../../src/postgres/pool.ts";
 import type { KeyChange } from "../../src/verify/reader.ts";
 import { UNKNOWN_KEY_ID } from "../support/conformance.ts";
 import { newKey, openSchema } from "./new-keys.ts";
@@ -36,4 +37,30 @@ test("of new keys the digests of raw keys are told of, all under which they may 
     { keyIds: [], digests: [] },
     { keyIds: [], digests: [imported.digest.digest, Buffer.alloc(32, 7)] },
   ]);
+});
+
+test("keys that are read at the same time are read by one statement, each as it is and of its kind", async () => {
+  const { pool } = await openSchema();
+  let statements = 0;
+  const counted: Database = {
+    run(work) {
+      statements++;
+      return pool.run(work);
+    },
+  };
+  const store = createKeyStore(counted, pool, () => {});
+  const [issued, imported] = [newKey({ kind: "issued" }), newKey({})];
+  const [first, second] = [issued.key, imported.key];
+  await store.insert([issued, imported]);
+  const names: readonly KeyName[] = [
+    { keyId: first.keyId, kind: "issued" },
+    { keyId: second.keyId, kind: "issued" },
+    { keyId: UNKNOWN_KEY_ID, kind: null },
+    { keyId: second.keyId, kind: null },
+    { keyId: first.keyId, kind: null },
+  ];
+  const before = statements;
+  const found = await Promise.all(names.map((name) => store.get(name)));
+  expect(found.map((stored) => stored?.key)).toEqual([first, undefined, undefined, second, first]);
+  expect(statements - before).toBe(1);
 });
