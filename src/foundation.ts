@@ -51,11 +51,10 @@ export type KeyReader = Omit<VerificationCache, "stats">;
 
 export type Rings = ReturnType<typeof deriveRings>;
 
+export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunched">;
+
 /** Opens the database, starting the embedded one if none is configured, and brings its schema up to date. */
-export async function openFoundation(
-  config: Config,
-  embedded: Pick<EmbeddedOptions, "log" | "ifRunning">,
-): Promise<Foundation> {
+export async function openFoundation(config: Config, embedded: EmbeddedStart): Promise<Foundation> {
   const rings = deriveRings(config.rootSecrets ?? (await loadRootSecrets(config.dataDir)));
   const opened = await openDatabase(config, embedded);
   try {
@@ -80,7 +79,7 @@ async function bringUpToDate(url: string): Promise<string[]> {
   }
 }
 
-async function openDatabase(config: Config, embedded: Pick<EmbeddedOptions, "log" | "ifRunning">) {
+async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const server =
     config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, ...embedded }) : null;
   const url = server?.url ?? config.databaseUrl ?? "";

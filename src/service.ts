@@ -7,7 +7,7 @@ import { type Authenticate, createGuard, type Guard } from "./auth/guard.ts";
 import { oidcTokens } from "./auth/oidc.ts";
 import type { Config, OidcConfig } from "./config.ts";
 import { classify } from "./credential/kinds.ts";
-import { type Foundation, openFoundation } from "./foundation.ts";
+import type { Foundation } from "./foundation.ts";
 import type { Clock } from "./lib/clock.ts";
 import { SIGNING_KEYS_CHANNEL } from "./postgres/signing-key-store.ts";
 import { createTouchKeys } from "./postgres/touch-keys.ts";
@@ -31,19 +31,17 @@ const LAST_USED_INTERVAL = 5_000;
 const SIGNING_KEYS_INTERVAL = 30_000;
 const READINESS_TIMEOUT = 2_000;
 
-/** Opens everything that the configuration asks for and serves it. All the wiring is here. */
-export async function startService(config: Config, logger: FastifyBaseLogger): Promise<Service> {
-  const foundation = await openFoundation(config, { log: databaseLog(logger), ifRunning: "refuse" });
-  if (foundation.migrated.length > 0) logger.info({ migrations: foundation.migrated }, "schema brought up to date");
+/** Serves what the configuration asks for on an open foundation, which goes with it. Nothing is left open if it throws. */
+export async function serve(config: Config, foundation: Foundation, logger: FastifyBaseLogger): Promise<Service> {
   try {
-    return await serve(config, foundation, logger);
+    return await listen(config, foundation, logger);
   } catch (error) {
     await foundation.close();
     throw error;
   }
 }
 
-async function serve(config: Config, foundation: Foundation, logger: FastifyBaseLogger): Promise<Service> {
+async function listen(config: Config, foundation: Foundation, logger: FastifyBaseLogger): Promise<Service> {
   const onUnusable = (kid: string) =>
     logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
   const onLost = () => foundation.reader.clear();
@@ -169,10 +167,4 @@ function announce({ auth }: Config, url: string, logger: FastifyBaseLogger): voi
   } else if (auth.includes("none")) {
     logger.warn("KEYHOLD_AUTH has none: everyone who reaches this address may do everything");
   }
-}
-
-/** PostgreSQL's own lines: what is ordinary to it is detail to us. */
-function databaseLog(logger: FastifyBaseLogger) {
-  const log = logger.child({ from: "postgres" });
-  return (level: "info" | "warn" | "error", message: string) => log[level === "info" ? "debug" : level](message);
 }

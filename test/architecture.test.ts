@@ -20,6 +20,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   "root-secret-file.ts": 5,
   "foundation.ts": 5,
   "service.ts": 5,
+  "start.ts": 5,
   cli: 5,
 };
 
@@ -28,7 +29,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   gen: ["api", "auth", "transport", "cli"],
   jose: ["token"],
   postgres: ["postgres", "foundation.ts"],
-  fastify: ["transport", "service.ts"],
+  fastify: ["transport", "service.ts", "start.ts"],
   "@fastify/cors": ["transport"],
   "@connectrpc/connect": ["api", "transport"],
   "@connectrpc/connect-fastify": ["transport"],

@@ -1,5 +1,5 @@
 import { readConfig } from "../config.ts";
-import { startService } from "../service.ts";
+import { startService } from "../start.ts";
 import { boundHeapGrowth } from "./heap.ts";
 import { createLog } from "./log.ts";
 

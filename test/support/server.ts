@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { toConfig } from "../../src/config.ts";
-import { startService } from "../../src/service.ts";
+import { startService } from "../../src/start.ts";
 import { createTestDatabase } from "./postgres.ts";
 
 /** Random once for all tests: what is made under it must not be looked for in logs by a fixed text. */

@@ -24,6 +24,8 @@ export interface EmbeddedOptions {
    * `attach` (for commands) to use that one.
    */
   readonly ifRunning?: "refuse" | "attach";
+  /** Called when the server's program runs: what is left is to wait until it accepts connections. */
+  readonly onLaunched?: () => void;
   /** How long the server may take until it accepts connections, recovery from a crash included. Default two minutes. */
   readonly startTimeoutMs?: number;
   /** PostgreSQL's configuration parameters that win over ours: for tests. */
@@ -82,13 +84,13 @@ async function own(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedP
 }
 
 async function prepare(dataDir: string, options: EmbeddedOptions): Promise<PostmasterOptions> {
-  const { log, settings = {}, startTimeoutMs = defaultStartTimeoutMs } = options;
+  const { log, settings = {}, startTimeoutMs = defaultStartTimeoutMs, onLaunched = () => {} } = options;
   const clusterDir = clusterDirOf(dataDir);
   const binaries = await findBinaries();
   const account = await chooseAccount({ uid: process.geteuid?.() ?? 0, dataDir, clusterDir, binaries });
   await ensureCluster(dataDir, account, binaries);
   const socketDir = await makeSocketDir(clusterDir, account);
-  return { account, program: binaries.postgres, clusterDir, socketDir, settings, startTimeoutMs, log };
+  return { account, program: binaries.postgres, clusterDir, socketDir, settings, startTimeoutMs, log, onLaunched };
 }
 
 /** A command may have taken the folder while our server was down; then its turn ends first. */

@@ -28,6 +28,7 @@ export interface PostmasterOptions {
   /** How long it may take until it accepts connections, recovery from a crash included. */
   readonly startTimeoutMs: number;
   readonly log: Log;
+  readonly onLaunched: () => void;
 }
 
 /** What the name of the cluster says of the process that started it; `holder.ts` reads it back. */
@@ -69,6 +70,7 @@ export async function startPostmaster(options: PostmasterOptions, signal: AbortS
   const lastLines = followLog(child, options.log);
   if (child.pid === undefined) throw notStarted(await exited, lastLines);
   const postmaster = supervised(child.pid, exited);
+  options.onLaunched();
   await becomeReady(postmaster, options, signal, lastLines);
   return postmaster;
 }
