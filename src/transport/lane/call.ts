@@ -16,6 +16,7 @@ export interface CallContext {
 /** A call in the lane, with its line in the log. */
 export class LaneCall implements Call, CallLog {
   readonly exchange: Exchange;
+  readonly method: string;
   readonly #context: CallContext;
   readonly #id: string;
   readonly #begin = performance.now();
@@ -25,8 +26,9 @@ export class LaneCall implements Call, CallLog {
   #headers: Map<string, string> | undefined;
   #controller: AbortController | undefined;
 
-  constructor(exchange: Exchange, context: CallContext) {
+  constructor(exchange: Exchange, method: string, context: CallContext) {
     this.exchange = exchange;
+    this.method = method;
     this.#context = context;
     this.#id = requestIdOf(exchange.header("x-request-id"));
   }
@@ -85,10 +87,10 @@ export class LaneCall implements Call, CallLog {
     return performance.now() - this.#begin;
   }
 
-  /** Writes the line. The lane serves POST alone. */
+  /** Writes the line. */
   finish(status: number): void {
     const duration = Math.round(this.elapsed() * 10) / 10;
-    const request = { reqId: this.#id, method: "POST", status };
+    const request = { reqId: this.#id, method: this.method, status };
     this.#context.writeLine([request, ...this.#shared, this.#facts, { duration_ms: duration }]);
   }
 }

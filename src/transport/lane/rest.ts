@@ -1,48 +1,90 @@
-import type { Registry } from "@bufbuild/protobuf";
+import type { Message, Registry } from "@bufbuild/protobuf";
 import { toConnectError } from "../../api/errors.ts";
-import { compileJsonReader } from "../json/reader.ts";
+import type { Rpc } from "../../api/rpc.ts";
 import { toErrorBody } from "../rest/error-body.ts";
 import { errorHeaders } from "../rest/error-response.ts";
-import { parseJson } from "../rest/json-text.ts";
+import { decodeSegment } from "../rest/path-template.ts";
 import { Refusal } from "../rest/refusal.ts";
-import type { Route as RestRoute } from "../rest/routes.ts";
-import { isFieldMask } from "../rest/update-mask.ts";
+import { isKnown } from "../rest/response.ts";
+import type { Routes, Route as Template } from "../rest/routes.ts";
+import { splitTarget } from "../rest/target.ts";
 import type { LaneCall } from "./call.ts";
 import type { Answer } from "./exchange.ts";
 import { fromHeaders, toHeaders } from "./fields.ts";
-import type { Route } from "./route.ts";
+import type { FindRoute, RequestHeaders, Response, Route } from "./route.ts";
 
-const JSON_TYPE = "application/json; charset=utf-8";
+/** The content types that the lane takes for JSON. */
+export const JSON_TYPES: readonly string[] = ["application/json", "application/json; charset=utf-8"];
 
-/** A REST path that holds no part of the request. */
-export function restRoute(route: RestRoute, registry: Registry): Route {
-  const { rpc, encode } = route;
-  return {
-    rpc,
-    maxBodyBytes: rpc.maxRequestBytes,
-    timeout: () => undefined,
-    decode: decoderOf(route, registry),
-    tooLarge: () => new Refusal("BODY_TOO_LARGE"),
-    answer: (call, response) => answer(call, encode(response)),
-    refuse: (call, error) => refuse(call, error, registry),
+const RESPONSE_TYPE = "application/json; charset=utf-8";
+
+/** HEAD and OPTIONS are answered in ways of their own. */
+const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
+
+/** Finds what a REST request leads to. One that leads nowhere, and one that Fastify does not hand on as it is, is not found. */
+export function restFinder({ router, registry }: Routes): FindRoute {
+  return (method, url, headers) => {
+    if (!METHODS.has(method) || !url.startsWith("/") || url.includes("#")) return undefined;
+    const { path, query } = splitTarget(url);
+    // Fastify refuses a malformed encoding wherever in the path it stands.
+    if (decodeSegment(path) === undefined) return undefined;
+    const found = router.find(method, path);
+    if (found.kind !== "found" || !isTaken(found.value, headers)) return undefined;
+    return new RestRoute(found.value, found.segments, query, registry);
   };
 }
 
-/** Nothing but the body makes the request, and an empty one is that of no fields. */
-function decoderOf({ rpc, body, decode }: RestRoute, registry: Registry): Route["decode"] {
-  const { input } = rpc.method;
-  // A field mask in JSON is read in more forms than those of Protobuf.
-  const isWhole = body.kind === "whole" && !input.fields.some(isFieldMask);
-  const readWhole = compileJsonReader(input, { registry });
-  const read = (bytes: Uint8Array) => decode({ segments: [], query: "", body: parseJson(bytes) });
-  const readBody = isWhole ? readWhole : read;
-  return (bytes) => (bytes.length === 0 ? decode({ segments: [], query: "", body: undefined }) : readBody(bytes));
+/** Without a type only what shows that it has no body: of the others Fastify refuses some before it asks who calls. */
+function isTaken({ body }: Template, headers: RequestHeaders): boolean {
+  const { "content-type": type, "content-length": length, "transfer-encoding": encoding } = headers;
+  if (type !== undefined) return JSON_TYPES.includes(type);
+  return encoding === undefined && (length === "0" || (length === undefined && body.kind === "none"));
+}
+
+/** A REST path with the parts of the request that it holds. */
+class RestRoute implements Route {
+  readonly rpc: Rpc;
+  readonly maxBodyBytes: number;
+  readonly #template: Template;
+  readonly #segments: readonly string[];
+  readonly #query: string;
+  readonly #registry: Registry;
+
+  constructor(template: Template, segments: readonly string[], query: string, registry: Registry) {
+    this.rpc = template.rpc;
+    this.maxBodyBytes = template.rpc.maxRequestBytes;
+    this.#template = template;
+    this.#segments = segments;
+    this.#query = query;
+    this.#registry = registry;
+  }
+
+  timeout(): undefined {}
+
+  decode(body: Uint8Array): Message {
+    return this.#template.decode({ segments: this.#segments, query: this.#query, body });
+  }
+
+  tooLarge(): Error {
+    return new Refusal("BODY_TOO_LARGE");
+  }
+
+  answer(call: LaneCall, response: Response): Answer {
+    return answer(call, this.#template.encode(response));
+  }
+
+  refuse(call: LaneCall, cause: unknown): Answer {
+    return refuse(call, cause, this.#registry);
+  }
 }
 
 function answer(call: LaneCall, body: string): Answer {
-  const headers = ["content-type", JSON_TYPE, ...call.responseHeaders()];
+  const headers = call.responseHeaders();
   if (call.headerSet("cache-control") === undefined) headers.push("cache-control", "no-store");
-  headers.push("content-length", String(Buffer.byteLength(body)));
+  if (isKnown(call.method, call.headerSet("etag"), call.header("if-none-match"))) {
+    return { status: 304, headers, body: "" };
+  }
+  headers.push("content-type", RESPONSE_TYPE, "content-length", String(Buffer.byteLength(body)));
   return { status: 200, headers, body };
 }
 
@@ -58,7 +100,7 @@ function refuse(call: LaneCall, cause: unknown, registry: Registry): Answer {
   const length = String(Buffer.byteLength(body));
   return {
     status: content.error.code,
-    headers: ["content-type", JSON_TYPE, ...fromHeaders(headers), "content-length", length],
+    headers: ["content-type", RESPONSE_TYPE, ...fromHeaders(headers), "content-length", length],
     body,
   };
 }

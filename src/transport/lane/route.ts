@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import type { Implementation } from "../../api/implementations.ts";
 import type { Rpc } from "../../api/rpc.ts";
@@ -7,6 +8,11 @@ import type { Answer, Exchange } from "./exchange.ts";
 
 /** What an RPC answers; it need not be a message yet. */
 export type Response = MessageInitShape<Implementation["method"]["output"]>;
+
+export type RequestHeaders = Readonly<IncomingHttpHeaders & Record<string, string | string[] | undefined>>;
+
+/** What serves a request; undefined: the lane does not. `url` is the request target. */
+export type FindRoute = (method: string, url: string, headers: RequestHeaders) => Route | undefined;
 
 /** An RPC in one protocol and codec: what the bytes of a call mean. */
 export interface Route {

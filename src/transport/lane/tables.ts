@@ -3,22 +3,22 @@ import type { Routes } from "../rest/routes.ts";
 import { jsonCodec, protoCodec } from "./codec.ts";
 import { connectRoute } from "./connect.ts";
 import { grpcRoute } from "./grpc.ts";
-import { restRoute } from "./rest.ts";
-import type { Route } from "./route.ts";
+import { JSON_TYPES, restFinder } from "./rest.ts";
+import type { FindRoute, Route } from "./route.ts";
 
-/** What the lane serves: by path, then by content type. */
-export type Table = ReadonlyMap<string, ReadonlyMap<string, Route>>;
-
+/** What the lane serves. */
 export interface Tables {
-  readonly http1: Table;
-  readonly http2: Table;
+  readonly http1: FindRoute;
+  readonly http2: FindRoute;
 }
 
-const JSON_TYPES = ["application/json", "application/json; charset=utf-8"] as const;
+/** What POST leads to: by path, then by content type. */
+type Table = ReadonlyMap<string, ReadonlyMap<string, Route>>;
 
-/** Connect and, over HTTP/2, gRPC for every RPC; REST for those paths that hold no part of the request. */
+/** REST and Connect and, over HTTP/2, gRPC for every RPC. */
 export function makeTables(rpcs: readonly Rpc[], rest: Routes): Tables {
-  const onRest = restPaths(rest);
+  const findRest = restFinder(rest);
+  const onRest = restPaths(rest, findRest);
   const onConnect = new Map<string, Map<string, Route>>();
   const onBoth = new Map<string, Map<string, Route>>();
   for (const rpc of rpcs) {
@@ -35,18 +35,29 @@ export function makeTables(rpcs: readonly Rpc[], rest: Routes): Tables {
     onConnect.set(path, new Map(connect));
     onBoth.set(path, new Map([...connect, ...grpc]));
   }
-  return { http1: new Map([...onRest, ...onConnect]), http2: new Map([...onRest, ...onBoth]) };
+  return {
+    http1: finder(new Map([...onRest, ...onConnect]), findRest),
+    http2: finder(new Map([...onRest, ...onBoth]), findRest),
+  };
+}
+
+/** A look into the table costs less than the search by the templates. */
+function finder(table: Table, findRest: FindRoute): FindRoute {
+  return (method, url, headers) => {
+    const known = method === "POST" ? table.get(url)?.get(headers["content-type"] ?? "") : undefined;
+    return known ?? findRest(method, url, headers);
+  };
 }
 
 function typed(route: Route, types: readonly string[]): [type: string, route: Route][] {
   return types.map((type) => [type, route]);
 }
 
-function restPaths({ router, templates, registry }: Routes): [path: string, routes: Map<string, Route>][] {
+/** The paths of POST that hold no part of the request, which the usual calls go to. */
+function restPaths({ templates }: Routes, find: FindRoute): [path: string, routes: Map<string, Route>][] {
   return templates.flatMap(({ httpMethod, template: { text, segments } }) => {
-    const isPlain = segments.every((segment) => segment.kind === "literal" && !text.includes("%"));
-    const found = router.find("POST", text);
-    if (httpMethod !== "POST" || !isPlain || found.kind !== "found" || found.value.body.kind === "none") return [];
-    return [[text, new Map(typed(restRoute(found.value, registry), JSON_TYPES))]];
+    if (httpMethod !== "POST" || !segments.every(({ kind }) => kind === "literal")) return [];
+    const route = find("POST", text, { "content-type": JSON_TYPES[0] });
+    return route === undefined ? [] : [[text, new Map(typed(route, JSON_TYPES))]];
   });
 }

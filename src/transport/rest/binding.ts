@@ -6,7 +6,8 @@ import { type PathTemplate, parsePathTemplate, type TemplateVariable } from "./p
 
 /** What the request body holds: nothing, the whole request, one field of it, or either of the latter as its JSON shows. */
 export type BodyRule =
-  | { readonly kind: "none" | "whole" }
+  | { readonly kind: "none" }
+  | { readonly kind: "whole" }
   | { readonly kind: "field" | "either"; readonly field: DescField };
 
 export interface PathBinding {

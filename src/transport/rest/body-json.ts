@@ -6,15 +6,11 @@ import { findField, notOfForm } from "./field-path.ts";
 import { BODY } from "./json-text.ts";
 import { fieldMaskToJson } from "./value-form.ts";
 
-/**
- * The JSON of the request message that a body makes by its rule; `body` is undefined where there is none. Throws
- * `INVALID_ARGUMENT` if the body does not fit the rule.
- */
-export function bodyToRequestJson(desc: DescMessage, rule: BodyRule, body: JsonValue | undefined): JsonObject {
-  if (body === undefined) return {};
+type ContentRule = Exclude<BodyRule, { kind: "none" }>;
+
+/** The JSON of the request message that a body makes by its rule. Throws `INVALID_ARGUMENT` if the body does not fit the rule. */
+export function bodyToRequestJson(desc: DescMessage, rule: ContentRule, body: JsonValue): JsonObject {
   switch (rule.kind) {
-    case "none":
-      return {};
     case "whole":
       return requireObject(body);
     case "field":

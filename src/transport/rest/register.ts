@@ -8,6 +8,7 @@ import { readJsonBody } from "./request-body.ts";
 import { sendJson } from "./response.ts";
 import { RestCall } from "./rest-call.ts";
 import type { Route, Routes } from "./routes.ts";
+import { splitTarget } from "./target.ts";
 
 /**
  * Serves RPCs as REST: a request is decoded, given to `Rpc.invoke` and its answer encoded, with no other protocol between. An RPC
@@ -41,7 +42,7 @@ function mountOf({ segments: [first, second] }: PathTemplate): string {
 function serve(router: PathRouter<Route>) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const call = new RestCall(request, reply);
-    const { path, query } = splitUrl(request.raw.url ?? "");
+    const { path, query } = splitTarget(request.raw.url ?? "");
     const { route, segments } = findRoute(router, request.method, path);
     const admission = await admit(route.rpc, call, request);
     const body = await readJsonBody(request.raw, route.body, route.rpc.maxRequestBytes);
@@ -70,12 +71,4 @@ function findRoute(router: PathRouter<Route>, method: string, path: string) {
     case "unknown":
       throw new Refusal("PATH_NOT_FOUND");
   }
-}
-
-/** Origin form or absolute form (RFC 9112 §3.2), both still percent-encoded. */
-const REQUEST_TARGET = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i;
-
-function splitUrl(url: string): { path: string; query: string } {
-  const [, path = "", query = ""] = REQUEST_TARGET.exec(url) ?? [];
-  return { path, query };
 }

@@ -1,28 +1,16 @@
 import type { IncomingMessage } from "node:http";
-import type { JsonValue } from "@bufbuild/protobuf";
-import { invalidArgument } from "../../errors.ts";
 import type { BodyRule } from "./binding.ts";
-import { BODY, parseJson } from "./json-text.ts";
 import { Refusal } from "./refusal.ts";
 
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
 
-/**
- * The JSON of a request's body, or undefined for an empty one. `limit` is in bytes. Rejects with a `Refusal`, or with
- * `INVALID_ARGUMENT` if the body is not JSON or the binding has none.
- */
-export async function readJsonBody(
-  raw: IncomingMessage,
-  rule: BodyRule,
-  limit: number,
-): Promise<JsonValue | undefined> {
-  const hasRule = rule.kind !== "none";
-  if (hasRule) requireKnownType(raw);
+/** The bytes of a request's body, which are to be JSON. `limit` is in bytes. Rejects with a `Refusal`. */
+export async function readJsonBody(raw: IncomingMessage, rule: BodyRule, limit: number): Promise<Uint8Array> {
+  if (rule.kind === "none") return readBody(raw, limit);
+  requireKnownType(raw);
   const bytes = await readBody(raw, limit);
-  if (bytes.length === 0) return undefined;
-  if (!hasRule) throw invalidArgument(BODY, "must be empty");
-  if (raw.headers["content-type"] === undefined) throw new Refusal("MEDIA_TYPE_NOT_SUPPORTED");
-  return parseJson(bytes);
+  if (bytes.length > 0 && raw.headers["content-type"] === undefined) throw new Refusal("MEDIA_TYPE_NOT_SUPPORTED");
+  return bytes;
 }
 
 /**

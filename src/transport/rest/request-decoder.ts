@@ -1,23 +1,13 @@
-import {
-  create,
-  type DescMessage,
-  fromJson,
-  type JsonObject,
-  type JsonReadOptions,
-  type JsonValue,
-  type Message,
-  type Registry,
-} from "@bufbuild/protobuf";
+import { type DescMessage, fromJson, type JsonObject, type JsonReadOptions, type Message } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { invalidArgument } from "../../errors.ts";
 import type { Binding, PathBinding } from "./binding.ts";
-import { bodyToRequestJson, withFieldMasks } from "./body-json.ts";
 import { type FieldPath, findOwner, formatFieldPath, leafOf, notOfForm, setFromJson } from "./field-path.ts";
 import { BODY, MAX_JSON_DEPTH } from "./json-text.ts";
 import { findViolation } from "./json-violation.ts";
 import { readVariable } from "./path-template.ts";
 import { queryReader } from "./query.ts";
-import { isFieldMask, updateMaskFiller } from "./update-mask.ts";
+import { updateMaskFiller } from "./update-mask.ts";
 import { valueForm } from "./value-form.ts";
 
 /** An HTTP request in the parts that google/api/http.proto makes a message of. */
@@ -26,26 +16,27 @@ export interface RequestParts {
   readonly segments: readonly string[];
   /** The raw query string, without the question mark. */
   readonly query: string;
-  /** Undefined for an empty body. */
-  readonly body: JsonValue | undefined;
+  readonly body: Uint8Array;
 }
 
 /** Throws `INVALID_ARGUMENT` naming the field by its path in the request message, such as `issued_api_key.scopes[2]`. */
 export type DecodeRequest = (parts: RequestParts) => Message;
 
+/** What a body makes of the request; `json` is that of the request, for its update mask. Throws as `DecodeRequest` does. */
+export type ReadBody = (bytes: Uint8Array) => { readonly request: Message; readonly json: JsonObject };
+
 /** A message decoder may count a level of JSON twice, so its limit lies above that of the JSON. */
 export const RECURSION_LIMIT = 2 * MAX_JSON_DEPTH;
 
 /** All that can be known of a binding before a request comes is worked out here, once. */
-export function requestDecoder(desc: DescMessage, binding: Binding, registry: Registry): DecodeRequest {
+export function requestDecoder(desc: DescMessage, binding: Binding, readBody: ReadBody): DecodeRequest {
   const { body: bodyRule, variables } = binding;
-  const options: JsonReadOptions = { ignoreUnknownFields: false, registry, recursionLimit: RECURSION_LIMIT };
-  const masks = desc.fields.filter(isFieldMask);
   const readQuery = queryReader(desc, takenFields(binding), bodyRule.kind === "whole");
   const fillUpdateMask = updateMaskFiller(desc, binding);
+  const isOfBody = variables.length === 0 && fillUpdateMask === undefined;
   return ({ segments, query, body }) => {
-    const json = withFieldMasks(masks, bodyToRequestJson(desc, bodyRule, body));
-    const request = body === undefined ? create(desc) : readJson(desc, json, options);
+    const { request, json } = readBody(body);
+    if (isOfBody && query === "") return request;
     const reflected = reflect(desc, request);
     if (query !== "") readQuery(reflected, query);
     for (const variable of variables) bindPath(reflected, variable, segments);

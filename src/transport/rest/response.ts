@@ -25,13 +25,13 @@ export function responseEncoder(desc: DescMessage, responseBody: DescField, regi
  */
 export function sendJson(request: FastifyRequest, reply: FastifyReply, json: string): FastifyReply {
   if (!reply.hasHeader("cache-control")) reply.header("cache-control", "no-store");
-  if (isKnown(request, reply)) return reply.code(304).send();
+  const { method, headers } = request;
+  if (isKnown(method, reply.getHeader("etag"), headers["if-none-match"])) return reply.code(304).send();
   return reply.type("application/json").send(json);
 }
 
-function isKnown({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
-  const etag = reply.getHeader("etag");
-  const known = headers["if-none-match"];
+/** Whether the caller has the answer of this `etag` already, by its If-None-Match. */
+export function isKnown(method: string, etag: unknown, known: string | undefined): boolean {
   if (typeof etag !== "string" || known === undefined || (method !== "GET" && method !== "HEAD")) return false;
   return known.split(",").some((tag) => tag.trim() === "*" || withoutWeakness(tag.trim()) === withoutWeakness(etag));
 }

@@ -10,6 +10,7 @@ import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_det
 import type { Rpc } from "../../api/rpc.ts";
 import { compileJsonWriter } from "../json/writer.ts";
 import { type Binding, type BodyRule, readBindings } from "./binding.ts";
+import { bodyReader } from "./body-reader.ts";
 import { PathRouter } from "./path-router.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
@@ -52,7 +53,8 @@ export function makeRoutes(rpcs: readonly Rpc[], more: Registry = createRegistry
 }
 
 function makeRoute(rpc: Rpc, binding: Binding, registry: Registry): Route {
-  const decode = requestDecoder(rpc.method.input, binding, registry);
+  const { input } = rpc.method;
+  const decode = requestDecoder(input, binding, bodyReader(input, binding.body, registry));
   return { rpc, body: binding.body, decode, encode: encoderOf(rpc, binding, registry) };
 }
 

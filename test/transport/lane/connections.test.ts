@@ -91,6 +91,26 @@ describe.for(http1Ways)("$name", (way) => {
   });
 });
 
+test("a connection that reads, verifies and changes keys stays in the lane", async () => {
+  const issued = "/v2alpha1/admin/issuedApiKeys";
+  const line = (text: string, body = "") => {
+    const fields = body === "" ? "" : `content-type: application/json\r\ncontent-length: ${body.length}\r\n`;
+    return `${text} HTTP/1.1\r\n${HOST}\r\n${fields}\r\n${body}`;
+  };
+  const requests = [
+    line(`GET ${issued}/a`),
+    line("POST /v2alpha1/admin/apiKeys:verify", '{"credential":"later"}'),
+    line(`GET ${issued}?page_size=1`),
+    line(`PATCH ${issued}/a`, '{"name":"b"}'),
+    line(`POST ${issued}/a:rotate`, "{}"),
+    line("DELETE /v2alpha1/admin/importedApiKeys/a"),
+  ];
+  const before = lane.passedOn();
+  const seen = await observeHttp1(lane.port, [requests.join(""), LAST_REQUEST]);
+  expect(seen.map(({ status }) => status)).toEqual([...requests.map(() => 200), 200]);
+  expect(lane.passedOn() - before).toBe(1);
+});
+
 function get(): Buffer {
   return Buffer.from(`GET /health/alive HTTP/1.1\r\n${HOST}\r\nx-request-id: b\r\n\r\n`);
 }

@@ -82,7 +82,7 @@ export async function observeHttp2(
 ): Promise<Seen> {
   const session = connectHttp2(url);
   try {
-    const stream = session.request({ ":method": "POST", ...headers });
+    const stream = session.request({ ":method": "POST", ...headers }, parts.length > 0 ? { endStream: false } : {});
     const chunks: Uint8Array[] = [];
     let response: Record<string, string> = {};
     let trailers: Record<string, string> | undefined;

@@ -64,17 +64,23 @@ export interface Request {
 /** All that comes back; over HTTP/1.1 the connection must be fit for one request more, which is answered too. */
 export async function send({ url, port }: Subject, way: Way, request: Request): Promise<Seen[]> {
   const { id, path = pathOf(way), method = "POST", parts, isChunked = false } = request;
-  const given = { "content-type": way.contentType, "x-request-id": id, ...request.headers };
-  const headers = Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
-  );
-  if (way.http === 2) return [await observeHttp2(url, { ":method": method, ":path": path, ...headers }, parts)];
-  const length = isChunked
-    ? (["transfer-encoding", "chunked"] as const)
-    : (["content-length", `${size(parts)}`] as const);
-  const head = headLines({ host: `127.0.0.1:${port}`, [length[0]]: length[1], ...headers });
+  const own = { "content-type": way.contentType, "x-request-id": id };
+  if (way.http === 2) {
+    const fields = { ":method": method, ":path": path, ...given({ ...own, ...request.headers }) };
+    return [await observeHttp2(url, fields, parts)];
+  }
+  const length: GivenHeaders = isChunked ? { "transfer-encoding": "chunked" } : { "content-length": `${size(parts)}` };
+  const head = headLines(given({ host: `127.0.0.1:${port}`, ...length, ...own, ...request.headers }));
   const body = isChunked ? [...parts.map(chunk), "0\r\n\r\n"] : parts;
   return observeHttp1(port, [`${method} ${path} HTTP/1.1\r\n${head}\r\n`, ...body, LAST_REQUEST]);
+}
+
+type GivenHeaders = NonNullable<Request["headers"]>;
+
+function given(headers: GivenHeaders): Record<string, string | readonly string[]> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+  );
 }
 
 function size(parts: readonly Uint8Array[]): number {

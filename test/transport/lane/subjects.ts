@@ -13,6 +13,7 @@ import { type Guard, unauthenticated } from "../../../src/auth/guard.ts";
 import { invalidArgument, KeyholdError } from "../../../src/errors.ts";
 import { createServer, type ServerOptions } from "../../../src/transport/server.ts";
 import type { Json } from "../../support/rest.ts";
+import { keyRpcs } from "./key-rpcs.ts";
 
 type Verify = Handler<typeof ApiKeysService.method.verifyApiKey>;
 
@@ -101,7 +102,11 @@ function implementations(calls: EventEmitter): Implementation[] {
   const batch: Handler<typeof batchVerifyApiKeys> = ({ requests }) => ({
     results: requests.map(({ credential }) => ({ actorId: credential })),
   });
-  return [rpc(verifyApiKey, verify, MAX_REQUEST_BYTES), rpc(batchVerifyApiKeys, batch, MAX_BATCH_BYTES)];
+  return [
+    rpc(verifyApiKey, verify, MAX_REQUEST_BYTES),
+    rpc(batchVerifyApiKeys, batch, MAX_BATCH_BYTES),
+    ...keyRpcs(MAX_REQUEST_BYTES),
+  ];
 }
 
 function rpc<M extends DescMethodUnary>(method: M, handler: Handler<M>, maxRequestBytes: number): Implementation {
