@@ -20,8 +20,8 @@ export interface LaneOptions {
 
 /**
  * Serves the usual unary requests in front of Fastify, which costs more than all that such a request needs: those of a known
- * path, method and content type, not compressed. All others are passed on before a byte of their body is read. What it answers is, but for
- * the differences that its comparison test lists, what Fastify and Connect's handler answer.
+ * path, method and content type, not compressed. All others are passed on before a byte of their body is read. What it answers
+ * is, but for the differences that its comparison test lists, what Fastify and Connect's handler answer.
  */
 export function createLane(tables: Tables, options: LaneOptions): Front {
   // As the CORS of Fastify does it, for every request.
