@@ -27,8 +27,11 @@ const STATEMENT_TIMEOUT = 10_000;
 /** Connections for lists, beside those of the pool. */
 const LIST_CONNECTIONS = 2;
 
-/** As many as statements of gathered reads go at once: a verification does not wait in line behind changes and their like. */
-const VERIFICATION_CONNECTIONS = 2;
+/**
+ * For verification and for reads of single keys, as many as gathered statements of either go at once: neither waits in line behind
+ * changes.
+ */
+const READ_CONNECTIONS = 4;
 
 /** What the server and the commands stand on: an open database with its schema, and the server keys. */
 export interface Foundation {
@@ -85,15 +88,15 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const url = server?.url ?? config.databaseUrl ?? "";
   const options = { url, statementTimeout: STATEMENT_TIMEOUT };
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare: true });
-  const unprepared = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
-  const verification = new Pool({ ...options, maxConnections: VERIFICATION_CONNECTIONS, prepare: true });
+  const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
+  const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare: true });
   const listener = connect({ ...options, maxConnections: 1, prepare: false });
   const close = async () => {
-    await Promise.all([database, unprepared, verification].map((pool) => pool.close()));
+    await Promise.all([database, lists, reads].map((pool) => pool.close()));
     await listener.end({ timeout: 5 });
     await server?.stop();
   };
-  return { url, database, unprepared, verification, listener, close };
+  return { url, database, lists, reads, listener, close };
 }
 
 function deriveRings(roots: RootSecrets) {
@@ -107,19 +110,15 @@ function deriveRings(roots: RootSecrets) {
   };
 }
 
-interface Databases {
-  readonly database: Database;
-  readonly unprepared: Database;
-  readonly verification: Database;
-}
+type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;
 
-function assemble(config: Config, { database, unprepared, verification }: Databases, rings: Rings) {
+function assemble(config: Config, { database, lists, reads }: Databases, rings: Rings) {
   const { secretPrefix } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
-  const reader = createReader(config, verification);
+  const reader = createReader(config, reads);
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
-    store: createKeyStore(database, unprepared, (change) => reader.invalidate(change)),
+    store: createKeyStore({ changes: database, lists, reads }, (change) => reader.invalidate(change)),
     clock,
     random,
     secretPrefix,

@@ -8,25 +8,30 @@ import { listKeys } from "./list-keys.ts";
 import type { Database, Work } from "./pool.ts";
 import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
 
+export interface KeyDatabases {
+  readonly changes: Database;
+  readonly reads: Database;
+  /** Without prepared statements: every filter is a statement of another shape, and a connection would keep them all. */
+  readonly lists: Database;
+}
+
 /**
- * Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins. Lists go
- * through `unprepared`: every filter is a statement of another shape, and a connection would keep them all.
+ * Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins.
  *
  * `changed` is told of every change before its caller is, and of those too that failed or whose condition did not hold: the
  * statement may have been committed all the same, and an earlier one, whose answer was lost, be the reason for the refusal.
  */
 export function createKeyStore(
-  database: Database,
-  unprepared: Database,
+  { changes, reads, lists }: KeyDatabases,
   changed: (change: KeyChange) => void,
 ): KeyStore {
   const told = telling(changed);
-  const changeOf = <T>({ keyId }: KeyName, work: Work<T>) => told(database.run(work), { keyIds: [keyId], digests: [] });
-  const insert = gatherInserts(database);
+  const changeOf = <T>({ keyId }: KeyName, work: Work<T>) => told(changes.run(work), { keyIds: [keyId], digests: [] });
+  const insert = gatherInserts(changes);
   return {
     insert: (keys) => told(insert(keys), insertionOf(keys)),
-    get: gatherGets(database),
-    list: (list, now) => unprepared.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey)),
+    get: gatherGets(reads),
+    list: (list, now) => lists.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey)),
     update: (name, changes, authority, now) =>
       changeOf(name, (sql) => first(updateKey(sql, name, changes, authority, now))),
     rotate: (name, rotation, authority, now) =>

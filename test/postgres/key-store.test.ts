@@ -14,7 +14,7 @@ test("a change whose answer did not come is told of at once, and again when it i
   const nowhere = { url: "postgres://nobody@127.0.0.1:1/none", maxConnections: 1, statementTimeout: 1, prepare: true };
   const database = new Pool(nowhere, 1000);
   const told: KeyChange[] = [];
-  const store = createKeyStore(database, database, (change) => told.push(change));
+  const store = createKeyStore({ changes: database, reads: database, lists: database }, (change) => told.push(change));
   const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
   const name = { keyId: UNKNOWN_KEY_ID, kind: null };
   const outcome = store.revoke(name, revocation, fullAuthority, new Date(0)).catch((error) => error);
@@ -29,7 +29,7 @@ test("a change whose answer did not come is told of at once, and again when it i
 test("of new keys the digests of raw keys are told of, all under which they may have been looked for, and nothing else", async () => {
   const { pool } = await openSchema();
   const told: KeyChange[] = [];
-  const store = createKeyStore(pool, pool, (change) => told.push(change));
+  const store = createKeyStore({ changes: pool, reads: pool, lists: pool }, (change) => told.push(change));
   const [issued, imported] = [newKey({ kind: "issued" }), newKey({ retiredDigests: [Buffer.alloc(32, 7)] })];
   await store.insert([issued]);
   await store.insert([issued, imported]);
@@ -48,7 +48,7 @@ test("keys that are read at the same time are read by one statement, each as it 
       return pool.run(work);
     },
   };
-  const store = createKeyStore(counted, pool, () => {});
+  const store = createKeyStore({ changes: pool, reads: counted, lists: pool }, () => {});
   const [issued, imported] = [newKey({ kind: "issued" }), newKey({})];
   const [first, second] = [issued.key, imported.key];
   await store.insert([issued, imported]);
