@@ -19,7 +19,7 @@ let tokens: string[] = [];
 
 async function derive(): Promise<string> {
   const { token } = await deriveToken({ credential, algorithm: TokenAlgorithm.JWT });
-  if (token === undefined) throw new Error("no token");
+  if (token?.token === undefined) throw new Error("no token");
   return token.token;
 }
 
@@ -55,8 +55,7 @@ const WORKS: Readonly<Record<Work, (count: number) => Promise<number>>> = {
     });
   },
   "verify-signatures": async () => {
-    const { keys } = await rpc(DerivedKeysService.method.getJwks)({});
-    const [jwk] = keys;
+    const { keys: [jwk] = [] } = await rpc(DerivedKeysService.method.getJwks)({});
     if (jwk === undefined) throw new Error("no public key");
     const { kty, crv, x } = jwk;
     const publicKey = createPublicKey({ key: { kty, crv, x }, format: "jwk" });
