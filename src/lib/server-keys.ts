@@ -1,5 +1,6 @@
-import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
+import { createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 import { invalidArgument } from "../errors.ts";
+import { HmacKey } from "./hmac.ts";
 
 /** Every use of the root secret. A label is never used for two things and never renamed: what was made under it would be lost. */
 export const SERVER_KEY_LABELS = [
@@ -72,11 +73,17 @@ export function deriveKeyRing(roots: RootSecrets, label: ServerKeyLabel): KeyRin
   return { current, retired: all.slice(1), all, find: (id) => byId.get(id) };
 }
 
+/** By their secrets, the keys that are in use. */
+const hmacKeys = new WeakMap<KeyObject, HmacKey>();
+
 /** HMAC-SHA-256 (RFC 2104) under a server key: 32 bytes. Text counts as UTF-8. */
 export function hmacSha256({ secret }: ServerKey, ...parts: readonly (string | Uint8Array)[]): Buffer {
-  const hmac = createHmac("sha256", secret);
-  for (const part of parts) hmac.update(part);
-  return hmac.digest();
+  let key = hmacKeys.get(secret);
+  if (key === undefined) {
+    key = new HmacKey(secret);
+    hmacKeys.set(secret, key);
+  }
+  return key.digest(parts);
 }
 
 function deriveServerKey(root: Uint8Array, label: ServerKeyLabel): ServerKey {
