@@ -52,7 +52,7 @@ export function toNewRows(keys: readonly NewKey[]): NewRow[] {
 }
 
 function toNewRow({ key, digest, request }: NewKey): NewRow {
-  const created = key.createTime.toISOString();
+  const created = timeText(key.createTime);
   return {
     key_id: key.keyId,
     kind: key.kind,
@@ -69,6 +69,15 @@ function toNewRow({ key, digest, request }: NewKey): NewRow {
     request_id: request?.requestId ?? null,
     request_fingerprint: request === null ? null : bytea(request.fingerprint),
   };
+}
+
+/** The time that was written last: most keys of a statement are made in the same few milliseconds. */
+let lastTime = { value: Number.NaN, text: "" };
+
+function timeText(time: Date): string {
+  const value = time.getTime();
+  if (value !== lastTime.value) lastTime = { value, text: time.toISOString() };
+  return lastTime.text;
 }
 
 /** The text form of `bytea` (PostgreSQL docs, 8.4.1). */
