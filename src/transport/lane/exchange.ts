@@ -6,7 +6,7 @@ export interface Answer {
   readonly headers: Fields;
   readonly body: string | Uint8Array;
   /** HTTP/2 alone. */
-  readonly trailers?: Fields;
+  readonly trailers?: Readonly<Record<string, string>>;
 }
 
 /** What becomes of a request's body. One of them is called, once. */

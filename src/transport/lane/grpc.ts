@@ -9,12 +9,11 @@ import type { LaneCall } from "./call.ts";
 import type { Codec } from "./codec.ts";
 import { acceptedCompression, MIN_COMPRESSED_BYTES } from "./compression.ts";
 import type { Answer } from "./exchange.ts";
-import { fromHeaders } from "./fields.ts";
 import { HEAD_BYTES, toFrame, unframe } from "./frame.ts";
 import type { Route } from "./route.ts";
 import { timeoutOf } from "./timeout.ts";
 
-const OK = ["grpc-status", "0"];
+const OK = Object.freeze({ "grpc-status": "0" });
 const NO_BODY = new Uint8Array();
 
 /** gRPC over HTTP/2, unary: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
@@ -54,5 +53,5 @@ function refuse(call: LaneCall, type: string, cause: unknown): Answer {
   const trailers = new Headers();
   setTrailerStatus(trailers, error);
   unescapeMessage(trailers);
-  return { status: 200, headers, body: NO_BODY, trailers: fromHeaders(trailers) };
+  return { status: 200, headers, body: NO_BODY, trailers: Object.fromEntries(trailers) };
 }

@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { readWhole } from "./body.ts";
 import type { Answer, BodyReader, Exchange } from "./exchange.ts";
 
+const BEFORE_TRAILERS = { waitForTrailers: true };
+
 /** HTTP/2, over the stream itself: Node's objects in the manner of HTTP/1.1 cost as much as all else together. */
 export class Http2Exchange implements Exchange {
   readonly #stream: ServerHttp2Stream;
@@ -40,21 +42,15 @@ export class Http2Exchange implements Exchange {
   respond({ status, headers, body, trailers }: Answer): void {
     const stream = this.#stream;
     if (stream.destroyed || stream.closed) return;
-    const fields = [":status", String(status), ...headers];
-    if (trailers === undefined) stream.respond(fields);
+    headers.push(":status", String(status));
+    if (trailers === undefined) stream.respond(headers);
     else {
-      stream.respond(fields, { waitForTrailers: true });
-      stream.once("wantTrailers", () => stream.sendTrailers(toObject(trailers)));
+      stream.respond(headers, BEFORE_TRAILERS);
+      // Not `once`, which wraps: it is emitted once.
+      stream.on("wantTrailers", () => stream.sendTrailers(trailers));
     }
     stream.end(body);
   }
 }
 
 function ignore(): void {}
-
-/** `sendTrailers` takes no other form. */
-function toObject(fields: readonly string[]): Record<string, string> {
-  const object: Record<string, string> = {};
-  for (let i = 0; i + 1 < fields.length; i += 2) object[`${fields[i]}`] = `${fields[i + 1]}`;
-  return object;
-}

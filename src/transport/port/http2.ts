@@ -34,8 +34,9 @@ export function createHttp2(
   const server = createServer({ settings: settingsOf(limits) }, onRequest);
   const sessions = new Set<ServerHttp2Session>();
   const makeRequest = takeStreamListener(server);
+  const limitRequest = requestLimit(limits.requestTimeout);
   server.on("stream", (stream, headers, ...rest) => {
-    limitRequest(stream, limits.requestTimeout);
+    limitRequest(stream);
     if (!isOfServer(stream) || !front?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
   });
   server.on("session", (session) => {
@@ -90,9 +91,23 @@ function serve(server: Http2Server, socket: Socket, lingerTimeout: number): void
   server.emit("connection", socket);
 }
 
-/** Node's `requestTimeout` for a stream: its body must be complete in time. */
-function limitRequest(stream: Http2Stream, timeout: number): void {
-  if (stream.endAfterHeaders) return;
+/**
+ * Node's `requestTimeout` for a stream: its body must be complete in time. Most bodies come with their header, in one turn of the
+ * event loop: only those that have not ended when it is over get a timer, which costs as much as a small call's own work.
+ */
+function requestLimit(timeout: number): (stream: Http2Stream) => void {
+  let fresh: Http2Stream[] = [];
+  const look = () => {
+    const streams = fresh;
+    fresh = [];
+    for (const stream of streams) if (!stream.readableEnded && !stream.destroyed) cancelAfter(stream, timeout);
+  };
+  return (stream) => {
+    if (!stream.endAfterHeaders && fresh.push(stream) === 1) setImmediate(look);
+  };
+}
+
+function cancelAfter(stream: Http2Stream, timeout: number): void {
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
   stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
 }
