@@ -15,12 +15,12 @@ const EMPTY = new Uint8Array();
 
 class Body {
   readonly #limit: number;
-  readonly #reader: BodyReader;
+  /** Until it is told. Streams may live on for a while, and are not to keep what the call was. */
+  #reader: BodyReader | undefined;
   /** All that has come, where it came at once, as most does. */
   #first: Uint8Array = EMPTY;
   #chunks: Uint8Array[] | undefined;
   #size = 0;
-  #isOver = false;
 
   constructor(limit: number, reader: BodyReader) {
     this.#limit = limit;
@@ -28,29 +28,29 @@ class Body {
   }
 
   add(chunk: Uint8Array): void {
-    if (this.#isOver) return;
+    if (this.#reader === undefined) return;
     this.#size += chunk.length;
-    if (this.#size > this.#limit) this.#refuse();
+    if (this.#size > this.#limit) this.#finish()?.onTooLarge();
     else if (this.#size === chunk.length) this.#first = chunk;
     else if (this.#chunks === undefined) this.#chunks = [this.#first, chunk];
     else this.#chunks.push(chunk);
   }
 
   end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#reader.onBody(this.#chunks === undefined ? this.#first : Buffer.concat(this.#chunks, this.#size));
+    const bytes = this.#chunks === undefined ? this.#first : Buffer.concat(this.#chunks, this.#size);
+    this.#finish()?.onBody(bytes);
   }
 
   lose(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#reader.onGone();
+    this.#finish()?.onGone();
   }
 
-  #refuse(): void {
-    this.#isOver = true;
+  /** The reader, the first time. */
+  #finish(): BodyReader | undefined {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    this.#first = EMPTY;
     this.#chunks = undefined;
-    this.#reader.onTooLarge();
+    return reader;
   }
 }
