@@ -7,6 +7,7 @@ import { malformed } from "./codec.ts";
 export const HEAD_BYTES = 5;
 
 const LENGTH_AT = 1;
+const LENGTH_BYTES = 4;
 
 export function toFrame(message: string | Uint8Array, flags = 0): Uint8Array {
   const length = Buffer.byteLength(message);
@@ -46,6 +47,9 @@ function missing(): Error {
   return new ConnectError("protocol error: missing input message for unary method", Code.Unimplemented);
 }
 
+/** Without a view of the bytes, which would cost more than to read them. */
 function lengthAt(bytes: Uint8Array, index: number): number {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).readUInt32BE(index);
+  let length = 0;
+  for (let i = index; i < index + LENGTH_BYTES; i++) length = length * 256 + (bytes[i] ?? 0);
+  return length;
 }

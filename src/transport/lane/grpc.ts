@@ -3,6 +3,7 @@ import { compressedFlag } from "@connectrpc/connect/protocol";
 import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
+import { onceFrozen } from "../../lib/once-frozen.ts";
 import { unescapeMessage } from "../connect/grpc-message.ts";
 import { refused } from "../connect/refusal.ts";
 import type { LaneCall } from "./call.ts";
@@ -10,7 +11,7 @@ import type { Codec } from "./codec.ts";
 import { acceptedCompression, MIN_COMPRESSED_BYTES } from "./compression.ts";
 import type { Answer } from "./exchange.ts";
 import { HEAD_BYTES, toFrame, unframe } from "./frame.ts";
-import type { Route } from "./route.ts";
+import type { Response, Route } from "./route.ts";
 import { timeoutOf } from "./timeout.ts";
 
 const OK = Object.freeze({ "grpc-status": "0" });
@@ -20,26 +21,32 @@ const NO_BODY = new Uint8Array();
 export function grpcRoute(rpc: Rpc, codec: Codec): Route {
   const type = `application/grpc+${codec.name}`;
   const { maxRequestBytes } = rpc;
+  const frame = onceFrozen((response: Response) => framed(response, codec));
   return {
     rpc,
     maxBodyBytes: maxRequestBytes + HEAD_BYTES,
     timeout: (exchange) => timeoutOf(parseTimeout, exchange.header("grpc-timeout")),
     decode: (bytes) => codec.read(unframe(bytes, maxRequestBytes)),
     tooLarge: () => refused("BODY_TOO_LARGE"),
-    answer: (call, response) => answer(call, type, codec.write(response)),
+    answer: (call, response) => answer(call, type, frame(response)),
     refuse: (call, cause) => refuse(call, type, cause),
   };
 }
 
-function answer(call: LaneCall, type: string, message: string | Uint8Array): Answer | Promise<Answer> {
+/** What is kept must not keep the pool of buffers that it was cut from. */
+function framed(response: Response, codec: Codec): Uint8Array {
+  const frame = toFrame(codec.write(response));
+  return Object.isFrozen(response) ? Buffer.from(new Uint8Array(frame).buffer) : frame;
+}
+
+function answer(call: LaneCall, type: string, frame: Uint8Array): Answer | Promise<Answer> {
   const accepted = acceptedCompression(call.header("grpc-accept-encoding"));
   const headers = ["content-type", type, ...call.responseHeaders()];
-  if (accepted === null) return { status: 200, headers, body: toFrame(message), trailers: OK };
+  if (accepted === null) return { status: 200, headers, body: frame, trailers: OK };
   headers.push("grpc-encoding", accepted.name);
-  if (Buffer.byteLength(message) < MIN_COMPRESSED_BYTES) {
-    return { status: 200, headers, body: toFrame(message), trailers: OK };
-  }
-  return accepted.compress(Buffer.from(message)).then((compressed) => {
+  const message = frame.subarray(HEAD_BYTES);
+  if (message.length < MIN_COMPRESSED_BYTES) return { status: 200, headers, body: frame, trailers: OK };
+  return accepted.compress(message).then((compressed) => {
     return { status: 200, headers, body: toFrame(compressed, compressedFlag), trailers: OK };
   });
 }
