@@ -88,7 +88,14 @@ function bytea(bytes: Uint8Array): string {
 /** Rows as the text format of COPY has them (PostgreSQL docs, COPY, "Text Format"). */
 export function toCopyText(rows: readonly NewRow[]): string {
   let text = "";
-  for (const row of rows) text += `${Object.values(row).map(copyValue).join("\t")}\n`;
+  for (const row of rows) {
+    let end = "";
+    for (const value of Object.values(row)) {
+      text += end + copyValue(value);
+      end = "\t";
+    }
+    text += "\n";
+  }
   return text;
 }
 
@@ -103,8 +110,10 @@ function isList(value: NewValue): value is readonly string[] {
 }
 
 const SPECIAL = /[\\\t\n\r]/;
-const ESCAPES: Readonly<Record<string, string>> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 
+/** One character after the other: a function for each that is met takes twice as long, and every digest has one. */
 function escapeCopy(text: string): string {
-  return SPECIAL.test(text) ? text.replace(/[\\\t\n\r]/g, (special) => ESCAPES[special] ?? special) : text;
+  if (!SPECIAL.test(text)) return text;
+  const escaped = text.replaceAll("\\", "\\\\").replaceAll("\t", "\\t");
+  return escaped.replaceAll("\n", "\\n").replaceAll("\r", "\\r");
 }

@@ -80,8 +80,7 @@ class Cache implements VerificationCache {
   invalidate(change: KeyChange): void {
     this.#reads.invalidate(change);
     this.#records.invalidate(change);
-    for (const name of namesOf({ keyId: null, digests: change.digests })) this.#negatives.delete(name);
-    for (const keyId of change.keyIds) this.#negatives.delete(keyId);
+    this.#negatives.invalidate(change);
   }
 
   clear(): void {

@@ -1,3 +1,6 @@
+import { digestName } from "../lookup-names.ts";
+import type { KeyChange } from "../reader.ts";
+
 /**
  * Look-ups that found no key, bounded apart, so that a flood of credentials of nobody drives out nothing but each other. One
  * has a name for each digest that its raw key may be stored under, and goes when a key comes under any of them.
@@ -30,6 +33,13 @@ export class Negatives {
   /** By any of its names. */
   delete(name: string): void {
     for (const other of this.#names.get(name) ?? []) this.#names.delete(other);
+  }
+
+  /** An import may tell of a thousand digests, and mostly there is nothing here. */
+  invalidate({ keyIds, digests }: KeyChange): void {
+    if (this.#names.size === 0) return;
+    for (const digest of digests) this.delete(digestName(digest));
+    for (const keyId of keyIds) this.delete(keyId);
   }
 
   clear(): void {
