@@ -10,3 +10,16 @@ const GROWTH = 50;
 export function boundHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH}`);
 }
+
+/**
+ * Keeps the young generation from doubling. What a program reads as it starts is there to stay, and the room that it would take on
+ * its way to the old generation stays too: a tenth of the memory of a server with nothing to do.
+ */
+export function holdYoungGeneration(): void {
+  setFlagsFromString("--semi-space-growth-factor=1");
+}
+
+/** V8's own way again: under load, a larger one saves much of the work. */
+export function releaseYoungGeneration(): void {
+  setFlagsFromString("--semi-space-growth-factor=2");
+}

@@ -1,14 +1,16 @@
 import { readConfig } from "../config.ts";
 import { startService } from "../start.ts";
-import { boundHeapGrowth } from "./heap.ts";
+import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from "./heap.ts";
 import { createLog } from "./log.ts";
 
 /** Runs the server until it is told to stop; a second signal stops it at once. */
 export async function serve(): Promise<void> {
   boundHeapGrowth();
+  holdYoungGeneration();
   const config = readConfig();
   const logger = createLog(config.logLevel);
   const service = await startService(config, logger);
+  releaseYoungGeneration();
   const signal = await nextSignal();
   void nextSignal().then(() => process.exit(1));
   logger.info({ signal }, "stopping");

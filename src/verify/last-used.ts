@@ -13,7 +13,7 @@ export interface LastUsed {
 const MINUTE = 60_000;
 
 /** More than these are not remembered, noted or written: `last_used_time` is a help for people, not worth the memory. */
-const MAX_KEYS = 100_000;
+const MAX_KEYS = 30_000;
 
 export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
   let noted = new Map<string, number>();

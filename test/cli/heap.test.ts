@@ -4,23 +4,46 @@ import { expect, test } from "vitest";
 
 const HEAP = new URL("../../src/cli/heap.ts", import.meta.url).href;
 
+/** Runs a program that begins with the functions of `heap.ts`, and answers the number that it prints. */
+async function numberOf(program: string): Promise<number> {
+  const text = `import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from ${JSON.stringify(HEAP)};${program}`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", text]);
+  return Number(stdout);
+}
+
 /** The mean size of the heap in bytes, of a process whose objects live long enough to get old, as those of large batches do. */
 async function meanHeap(before: string): Promise<number> {
-  const program = `
-    import { boundHeapGrowth } from ${JSON.stringify(HEAP)};
+  return numberOf(`
     ${before}
     const [ring, sizes] = [[], []];
     for (let made = 0; made < 2_000_000; made++) {
       ring[made % 200_000] = { made, text: "entry " + made, list: [made] };
       if (made >= 1_000_000 && made % 10_000 === 0) sizes.push(process.memoryUsage().heapTotal);
     }
-    console.log(sizes.reduce((sum, size) => sum + size) / sizes.length);`;
-  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
-  return Number(stdout);
+    console.log(sizes.reduce((sum, size) => sum + size) / sizes.length);`);
+}
+
+/** The size of the young generation in bytes, of a process that has made many objects. */
+function youngGeneration(before: string): Promise<number> {
+  return numberOf(`
+    import { getHeapSpaceStatistics } from "node:v8";
+    ${before}
+    const ring = [];
+    for (let made = 0; made < 1_000_000; made++) ring[made % 10_000] = { made, list: [made] };
+    console.log(getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size);`);
 }
 
 test("the heap grows by less when it is bounded", { timeout: 30_000 }, async () => {
   const [unbounded, bounded] = [await meanHeap(""), await meanHeap("boundHeapGrowth();")];
   expect(unbounded).toBeGreaterThan(0);
   expect(bounded).toBeLessThan(0.85 * unbounded);
+});
+
+test("the young generation grows only when it is let", async () => {
+  const [held, released] = await Promise.all([
+    youngGeneration("holdYoungGeneration();"),
+    youngGeneration("holdYoungGeneration(); releaseYoungGeneration();"),
+  ]);
+  expect(held).toBeGreaterThan(0);
+  expect(released).toBeGreaterThan(2 * held);
 });
