@@ -5,9 +5,10 @@
 export function onceFrozen<K extends object, V>(make: (key: K) => V): (key: K) => V {
   const made = new WeakMap<K, { readonly value: V }>();
   return (key) => {
-    if (!Object.isFrozen(key)) return make(key);
+    // Looked up first: what is known is frozen, and to ask whether an object is takes longer.
     const known = made.get(key);
     if (known !== undefined) return known.value;
+    if (!Object.isFrozen(key)) return make(key);
     const value = make(key);
     made.set(key, { value });
     return value;

@@ -17,10 +17,11 @@ export function judge(recognized: Recognized, stored: VerifiableRecord | null, n
   const status = statusAt(key, now);
   if (status === "REVOKED") return invalid("KEY_REVOKED", "the key is revoked", key.keyId);
   if (status === "EXPIRED") return invalid("EXPIRED", "the key has expired", key.keyId);
-  if (last !== undefined && Object.isFrozen(last.verdict)) return last.verdict;
+  if (last?.isRepeated === true) return last.verdict;
   // Frozen when it is given again: what is made of it may then be kept, such as the answer that is sent.
-  const verdict = last === undefined ? validBy(recognized, stored, secret) : Object.freeze({ ...last.verdict });
-  recognized.last = { stored, secret, verdict };
+  const isRepeated = last !== undefined;
+  const verdict = isRepeated ? Object.freeze({ ...last.verdict }) : validBy(recognized, stored, secret);
+  recognized.last = { stored, secret, verdict, isRepeated };
   return verdict;
 }
 

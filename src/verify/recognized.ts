@@ -22,6 +22,8 @@ export interface Judged {
   readonly stored: VerifiableRecord;
   readonly secret: KeySecret;
   readonly verdict: Valid;
+  /** Whether the verdict was given before, and is frozen. */
+  readonly isRepeated: boolean;
 }
 
 /** Of a derived token alone. */
