@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 
 /** Percent of what was alive at the last full collection. */
-const GROWTH = 50;
+const GROWTH = 100;
 
 /**
  * Bounds what the heap may grow by before V8 collects it as a whole. V8 itself lets a small heap grow fourfold, and keeps it so
