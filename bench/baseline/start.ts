@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { Cores } from "../harness/pinning.ts";
 import { type ServerProcess, startServer } from "../harness/server.ts";
 import type { Stage } from "../harness/stage.ts";
 
@@ -6,17 +7,20 @@ export interface BaselineOptions {
   /** What it answers with, as the service did. */
   readonly answer?: unknown;
   readonly databaseUrl?: string;
+  /** By default the core of the servers. */
+  readonly cores?: Cores;
 }
 
 export type BaselineName = "bare" | "verify" | "select" | "insert" | "grpc-echo";
 
-/** Starts a program of this folder on the core of the servers. */
+/** Starts a program of this folder. */
 export function startBaseline(stage: Stage, name: BaselineName, options: BaselineOptions = {}): Promise<ServerProcess> {
-  const { answer = {}, databaseUrl = "" } = options;
+  const { answer = {}, databaseUrl = "", cores = "server" } = options;
   return startServer(stage, {
     script: [resolve(import.meta.dirname, `${name}.ts`)],
     environment: { ANSWER: JSON.stringify(answer), DATABASE_URL: databaseUrl },
     portVariable: "PORT",
     readyPath: name === "grpc-echo" ? null : "/",
+    cores,
   });
 }
