@@ -6,13 +6,6 @@ const DIGIT_VALUES: readonly number[] = Array.from({ length: 0x80 }, (_, unit) =
   digitValue(String.fromCharCode(unit)),
 );
 
-/** The digits of every number of two digits: text is joined half as often. */
-const PAIR_RANGE = 62 ** 2;
-const PAIRS: readonly string[] = Array.from(
-  { length: PAIR_RANGE },
-  (_, n) => digit(Math.floor(n / 62)) + digit(n % 62),
-);
-
 const BLOCK_BYTES = 8;
 /** 62^11 > 2^64 > 62^10. */
 const BLOCK_DIGITS = 11;
@@ -27,12 +20,8 @@ const UINT48_RANGE = 2 ** 48;
 export function encodeBase62Number(value: number, width: number): string {
   let digits = "";
   let rest = value;
-  for (let left = width; left > 1; left -= 2) {
-    digits = (PAIRS[rest % PAIR_RANGE] ?? "") + digits;
-    rest = Math.floor(rest / PAIR_RANGE);
-  }
-  if (width % 2 === 1) {
-    digits = digit(rest % 62) + digits;
+  for (let i = 0; i < width; i++) {
+    digits = ALPHABET.charAt(rest % 62) + digits;
     rest = Math.floor(rest / 62);
   }
   if (rest !== 0 || !Number.isSafeInteger(value)) throw new RangeError("no number of this many base62 digits");
@@ -105,11 +94,7 @@ function numberAt(text: string, from: number, to: number): number {
   return value;
 }
 
-function digit(value: number): string {
-  return ALPHABET.charAt(value);
-}
-
-function digitValue(text: string): number {
-  const value = ALPHABET.indexOf(text);
+function digitValue(digit: string): number {
+  const value = ALPHABET.indexOf(digit);
   return value < 0 ? Number.NaN : value;
 }
