@@ -18,7 +18,7 @@ export class Http1Message {
 
   /** To be called once. To a caller that went away nothing is sent. */
   respond(response: Http1Response): void {
-    if (!this.#isGone) this.#send(this, response);
+    this.#send(this, response);
   }
 
   /** Called when the caller goes away before the response. */
