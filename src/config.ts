@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { parseSecretPrefix, type SecretPrefix } from "./credential/format.ts";
 import { invalidArgument } from "./errors.ts";
+import { type DurationBounds, parseDuration } from "./lib/duration.ts";
 import { parseRootSecret, type RootSecrets } from "./lib/server-keys.ts";
 
 /** The environment, as text by name. */
@@ -22,6 +23,10 @@ export interface Config {
   /** Null: the embedded database in `dataDir`. */
   readonly databaseUrl: string | null;
   readonly databasePoolSize: number;
+  /** Where notifications are heard; null: at `databaseUrl`. */
+  readonly databaseListenUrl: string | null;
+  /** How long a server may answer from memory without having heard from the database, in milliseconds. */
+  readonly leaseTtl: number;
   /** Memory of the verification cache in bytes; 0: none. */
   readonly cacheBytes: number;
   readonly dataDir: string;
@@ -52,8 +57,10 @@ export function toConfig(environment: Environment): Config {
     host: get("KEYHOLD_HOST") ?? "127.0.0.1",
     port: integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535),
     tls: toTls(get("KEYHOLD_TLS_CERT_FILE"), get("KEYHOLD_TLS_KEY_FILE")),
-    databaseUrl: databaseUrl === null ? null : postgresUrl(databaseUrl),
-    cacheBytes: toCacheBytes(get("KEYHOLD_CACHE_SIZE"), databaseUrl !== null),
+    databaseUrl: databaseUrl === null ? null : postgresUrl("KEYHOLD_DATABASE_URL", databaseUrl),
+    databaseListenUrl: toListenUrl(get("KEYHOLD_DATABASE_LISTEN_URL"), databaseUrl !== null),
+    leaseTtl: parseDuration(get("KEYHOLD_LEASE_TTL") ?? "3s", "KEYHOLD_LEASE_TTL", LEASE_BOUNDS),
+    cacheBytes: integer("KEYHOLD_CACHE_SIZE", get("KEYHOLD_CACHE_SIZE") ?? DEFAULT_CACHE_SIZE, 0, 65_536) * MIB,
     databasePoolSize: integer("KEYHOLD_DATABASE_POOL_SIZE", get("KEYHOLD_DATABASE_POOL_SIZE") ?? "10", 1, 1000),
     dataDir: get("KEYHOLD_DATA_DIR") ?? "./data",
     rootSecrets: toRootSecrets(get("KEYHOLD_ROOT_SECRET"), get("KEYHOLD_ROOT_SECRETS_RETIRED"), databaseUrl !== null),
@@ -94,9 +101,13 @@ const MIB = 1024 * 1024;
 /** MiB. A million keys need about half of it. */
 const DEFAULT_CACHE_SIZE = "512";
 
-/** The embedded database has one server. Several may share another one, and a cache does not hear of what the others change. */
-function toCacheBytes(size: string | undefined, isShared: boolean): number {
-  return integer("KEYHOLD_CACHE_SIZE", size ?? (isShared ? "0" : DEFAULT_CACHE_SIZE), 0, 65_536) * MIB;
+/** In milliseconds. Shorter ones would be lost to a busy machine; longer ones make a change wait for a server that died. */
+const LEASE_BOUNDS: DurationBounds = { min: 1_000, max: 60_000 };
+
+function toListenUrl(url: string | undefined, hasDatabase: boolean): string | null {
+  if (url === undefined) return null;
+  if (!hasDatabase) throw invalidArgument("KEYHOLD_DATABASE_LISTEN_URL", "goes with KEYHOLD_DATABASE_URL");
+  return postgresUrl("KEYHOLD_DATABASE_LISTEN_URL", url);
 }
 
 function toTls(certFile: string | undefined, keyFile: string | undefined): Config["tls"] {
@@ -154,10 +165,10 @@ function origin(text: string): string {
 }
 
 /** The text is not in the message: there may be a password in it. */
-function postgresUrl(text: string): string {
+function postgresUrl(name: string, text: string): string {
   const protocol = URL.canParse(text) ? new URL(text).protocol : "";
   if (protocol === "postgres:" || protocol === "postgresql:") return text;
-  throw invalidArgument("KEYHOLD_DATABASE_URL", "must be of the form postgres://user:password@host:5432/database");
+  throw invalidArgument(name, "must be of the form postgres://user:password@host:5432/database");
 }
 
 function list(text: string | undefined): string[] {

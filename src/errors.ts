@@ -19,6 +19,7 @@ export type ErrorCode =
   | "CALLER_NOT_PERMITTED"
   | "AUTHORITY_UNAVAILABLE"
   | "DATABASE_UNAVAILABLE"
+  | "CHANGE_UNCONFIRMED"
   | "INTERNAL";
 
 /** What is wrong with one field of a request; `field` is its path in snake_case, such as `requests[3].raw_key`. */

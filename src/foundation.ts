@@ -1,14 +1,18 @@
-import type { Sql } from "postgres";
+import { hostname } from "node:os";
+import { Membership } from "./cluster/membership.ts";
+import { type Coherence, createCoherence } from "./coherence.ts";
 import type { Config } from "./config.ts";
 import { type CredentialShapes, looksLikeOurs } from "./credential/kinds.ts";
 import type { KeysContext } from "./keys/context.ts";
 import { systemClock } from "./lib/clock.ts";
+import { systemMonotonic } from "./lib/monotonic.ts";
 import { systemRandom } from "./lib/random.ts";
 import { pooledRandom } from "./lib/random-pool.ts";
 import { deriveKeyRing, type RootSecrets } from "./lib/server-keys.ts";
 import { connect } from "./postgres/connect.ts";
 import { type EmbeddedOptions, startEmbeddedPostgres } from "./postgres/embedded/embedded.ts";
 import { databaseError } from "./postgres/errors.ts";
+import { createOpenFeed } from "./postgres/feed-session.ts";
 import { createFindKeys } from "./postgres/find-keys.ts";
 import { createKeyStore } from "./postgres/key-store.ts";
 import { migrate, readMigrations } from "./postgres/migrate.ts";
@@ -20,6 +24,7 @@ import { looksLikeJwt } from "./token/jwt/compact.ts";
 import { looksLikeMacaroon } from "./token/macaroon/text.ts";
 import { createVerificationCache, type VerificationCache } from "./verify/cache/cache.ts";
 import { createUncachedReader } from "./verify/uncached.ts";
+import { readVersion } from "./version.ts";
 
 /** After this the database cancels a statement, in milliseconds. */
 const STATEMENT_TIMEOUT = 10_000;
@@ -36,8 +41,9 @@ const READ_CONNECTIONS = 4;
 /** What the server and the commands stand on: an open database with its schema, and the server keys. */
 export interface Foundation {
   readonly database: Database;
-  /** Listens to notifications of the database, and does nothing else. */
-  readonly listener: Sql;
+  /** This process among the servers on the database. It takes a lease when it joins. */
+  readonly membership: Membership;
+  readonly coherence: Coherence;
   /** Migrations that were applied now. */
   readonly migrated: readonly string[];
   readonly rings: Rings;
@@ -56,13 +62,23 @@ export type Rings = ReturnType<typeof deriveRings>;
 
 export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunched">;
 
+export interface FoundationOptions extends EmbeddedStart {
+  /** Told of what happens to the connection for news of changes. */
+  readonly onMembership?: (message: string, reason?: Error) => void;
+}
+
 /** Opens the database, starting the embedded one if none is configured, and brings its schema up to date. */
-export async function openFoundation(config: Config, embedded: EmbeddedStart): Promise<Foundation> {
+export async function openFoundation(config: Config, options: FoundationOptions): Promise<Foundation> {
   const rings = deriveRings(config.rootSecrets ?? (await loadRootSecrets(config.dataDir)));
-  const opened = await openDatabase(config, embedded);
+  const opened = await openDatabase(config, options);
   try {
     const migrated = await bringUpToDate(opened.url);
-    return { ...opened, migrated, ...assemble(config, opened, rings) };
+    const assembled = assemble(config, opened, rings, await createMember(config, opened.url, options));
+    const close = async () => {
+      await assembled.membership.close();
+      await opened.close();
+    };
+    return { ...opened, migrated, ...assembled, close };
   } catch (error) {
     await opened.close();
     throw error;
@@ -90,13 +106,11 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare: true });
   const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
   const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare: true });
-  const listener = connect({ ...options, maxConnections: 1, prepare: false });
   const close = async () => {
     await Promise.all([database, lists, reads].map((pool) => pool.close()));
-    await listener.end({ timeout: 5 });
     await server?.stop();
   };
-  return { url, database, lists, reads, listener, close };
+  return { url, database, lists, reads, close };
 }
 
 function deriveRings(roots: RootSecrets) {
@@ -112,21 +126,53 @@ function deriveRings(roots: RootSecrets) {
 
 type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;
 
-function assemble(config: Config, { database, lists, reads }: Databases, rings: Rings) {
+type CreateMember = (coherence: Coherence) => Membership;
+
+async function createMember(
+  { databaseListenUrl, leaseTtl }: Config,
+  url: string,
+  { onMembership = () => undefined }: FoundationOptions,
+): Promise<(coherence: Coherence) => Membership> {
+  const version = await readVersion();
+  const options = {
+    open: createOpenFeed(databaseListenUrl ?? url),
+    node: { name: `${hostname()}:${process.pid}`, version, ttl: leaseTtl },
+    clock: systemClock,
+    monotonic: systemMonotonic,
+    onAway: () => undefined,
+    log: onMembership,
+  };
+  return ({ onChange, onForget }) => new Membership({ ...options, onChange, onForget });
+}
+
+function assemble(config: Config, { database, lists, reads }: Databases, rings: Rings, createMembership: CreateMember) {
   const { secretPrefix } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
-  const reader = createReader(config, reads);
+  const isTold = () => membership.lease.isFresh;
+  const reader = createReader(config, reads, isTold);
+  const coherence = createCoherence(reader);
+  const membership = createMembership(coherence);
+  const settle = () => membership.settle();
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
-    store: createKeyStore({ changes: database, lists, reads }, (change) => reader.invalidate(change)),
+    store: createKeyStore(
+      { changes: database, lists, reads },
+      { changed: (change) => reader.invalidate(change), settle },
+    ),
     clock,
     random,
     secretPrefix,
     rings,
     looksLikeOurs: (rawKey) => looksLikeOurs(rawKey, shapes),
   };
-  const signing: SigningContext = { store: createSigningKeyStore(database), ring: rings.signingKeyWrap, clock, random };
-  return { rings, shapes, keys, reader, signing };
+  const signing: SigningContext = {
+    store: createSigningKeyStore(database, settle),
+    ring: rings.signingKeyWrap,
+    clock,
+    random,
+    version: () => (isTold() ? coherence.signingKeysVersion : null),
+  };
+  return { rings, shapes, keys, reader, signing, membership, coherence };
 }
 
 /** Bytes of the cache for each of the keys that it may have: a usual one takes 264, and its places in the indexes. */
@@ -135,7 +181,7 @@ const CACHE_ENTRY_BYTES = 400;
 /** Credentials of nobody that are remembered as such. */
 const MAX_NEGATIVES = 100_000;
 
-function createReader({ cacheBytes }: Config, database: Database): KeyReader {
+function createReader({ cacheBytes }: Config, database: Database, isTold: () => boolean): KeyReader {
   const findKeys = createFindKeys(database);
   if (cacheBytes === 0) return createUncachedReader(findKeys);
   return createVerificationCache(findKeys, {
@@ -144,5 +190,6 @@ function createReader({ cacheBytes }: Config, database: Database): KeyReader {
     maxNegatives: MAX_NEGATIVES,
     clock: systemClock,
     random: systemRandom,
+    isTold,
   });
 }

@@ -9,7 +9,6 @@ import type { Config, OidcConfig } from "./config.ts";
 import { classify } from "./credential/kinds.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Clock } from "./lib/clock.ts";
-import { SIGNING_KEYS_CHANNEL } from "./postgres/signing-key-store.ts";
 import { createTouchKeys } from "./postgres/touch-keys.ts";
 import { createSigning, type Signing } from "./signing/signing.ts";
 import type { Checks } from "./transport/health.ts";
@@ -29,7 +28,6 @@ export interface Service {
 /** Milliseconds. */
 const LAST_USED_INTERVAL = 5_000;
 const SIGNING_KEYS_INTERVAL = 30_000;
-const READINESS_TIMEOUT = 2_000;
 
 /** Serves what the configuration asks for on an open foundation, which goes with it. Nothing is left open if it throws. */
 export async function serve(config: Config, foundation: Foundation, logger: FastifyBaseLogger): Promise<Service> {
@@ -45,6 +43,7 @@ async function listen(config: Config, foundation: Foundation, logger: FastifyBas
   const onUnusable = (kid: string) =>
     logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
   const onLost = () => foundation.reader.clear();
+  await foundation.membership.join();
   const signing = await createSigning({ ...foundation.signing, onUnusable, onLost });
   const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
   const api = createApi(config, foundation, signing, lastUsed, logger);
@@ -57,8 +56,9 @@ async function listen(config: Config, foundation: Foundation, logger: FastifyBas
     corsOrigins: config.corsOrigins,
     loopbackNamesOnly: config.auth.length === 0,
   });
-  const stopWork = await startBackgroundWork(foundation, signing, lastUsed, logger);
+  const stopWork = startBackgroundWork(foundation, signing, lastUsed, logger);
   const close = async () => {
+    await foundation.membership.leave();
     await fastify.close();
     await stopWork();
     await foundation.close();
@@ -123,15 +123,9 @@ async function oidcAuthenticator(oidc: OidcConfig, clock: Clock): Promise<Authen
   return oidcTokens(createOidcVerifier({ ...oidc, clock }));
 }
 
-async function checkReadiness({ database }: Foundation, signing: Signing): Promise<Checks> {
-  const answer = database
-    .run((sql) => sql`SELECT 1`)
-    .then(
-      () => true,
-      () => false,
-    );
-  const late = new Promise<boolean>((resolve) => setTimeout(resolve, READINESS_TIMEOUT, false).unref());
-  return { database: await Promise.race([answer, late]), signing_keys: signing.jwks().keys.length > 0 };
+/** A lease is as good as an answer of the database, and cannot be kept waiting by a busy one. */
+async function checkReadiness({ membership }: Foundation, signing: Signing): Promise<Checks> {
+  return { database: membership.lease.isFresh, signing_keys: signing.hasActive };
 }
 
 async function readCertificate({ certFile, keyFile }: NonNullable<Config["tls"]>) {
@@ -140,8 +134,8 @@ async function readCertificate({ certFile, keyFile }: NonNullable<Config["tls"]>
 }
 
 /** Signing keys are read again when the database says so, and now and then in case it could not. */
-async function startBackgroundWork(
-  { listener }: Foundation,
+function startBackgroundWork(
+  { coherence }: Foundation,
   signing: Signing,
   lastUsed: LastUsed,
   logger: FastifyBaseLogger,
@@ -150,7 +144,7 @@ async function startBackgroundWork(
     void work().catch((err) => logger.warn({ err }, what));
   const reload = logged("signing keys could not be read again", signing.reload);
   const flush = logged("last used times could not be written", lastUsed.flush);
-  await listener.listen(SIGNING_KEYS_CHANNEL, reload, reload);
+  coherence.onSigningKeys(reload);
   const timers = [setInterval(reload, SIGNING_KEYS_INTERVAL), setInterval(flush, LAST_USED_INTERVAL)];
   return async () => {
     for (const timer of timers) clearInterval(timer);

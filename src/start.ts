@@ -10,6 +10,7 @@ export async function startService(config: Config, logger: FastifyBaseLogger): P
     log: databaseLog(logger),
     ifRunning: "refuse",
     onLaunched: launched.resolve,
+    onMembership: (message, err) => logger.warn({ err }, message),
   });
   // The protocols and their libraries are two thirds of the program: they are read while PostgreSQL starts.
   await Promise.race([launched.promise, opening]);

@@ -16,6 +16,8 @@ const DEFAULTS: Config = {
   tls: null,
   databaseUrl: null,
   databasePoolSize: 10,
+  databaseListenUrl: null,
+  leaseTtl: 3_000,
   cacheBytes: 536_870_912,
   dataDir: "./data",
   rootSecrets: null,
@@ -32,7 +34,6 @@ const bytes = (text: string) => Buffer.from(text);
 const ON_DATABASE: Partial<Config> = {
   databaseUrl: DATABASE.KEYHOLD_DATABASE_URL,
   rootSecrets: { current: bytes(ROOT), retired: [] },
-  cacheBytes: 0,
 };
 
 const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
@@ -82,10 +83,12 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ["a pool", { KEYHOLD_DATABASE_POOL_SIZE: "1000" }, { databasePoolSize: 1000 }],
   ["a cache", { KEYHOLD_CACHE_SIZE: "1" }, { cacheBytes: 1_048_576 }],
   ["no cache", { KEYHOLD_CACHE_SIZE: "0" }, { cacheBytes: 0 }],
+  ["a cache beside a database", { ...DATABASE, KEYHOLD_CACHE_SIZE: "64" }, { ...ON_DATABASE, cacheBytes: 67_108_864 }],
+  ["a lease", { KEYHOLD_LEASE_TTL: "1m" }, { leaseTtl: 60_000 }],
   [
-    "a cache beside a database that no other server uses",
-    { ...DATABASE, KEYHOLD_CACHE_SIZE: "64" },
-    { ...ON_DATABASE, cacheBytes: 67_108_864 },
+    "a connection of its own for notifications",
+    { ...DATABASE, KEYHOLD_DATABASE_LISTEN_URL: "postgres://keyhold@direct:5432/keyhold" },
+    { ...ON_DATABASE, databaseListenUrl: "postgres://keyhold@direct:5432/keyhold" },
   ],
   ["a data folder", { KEYHOLD_DATA_DIR: "/var/lib/keyhold" }, { dataDir: "/var/lib/keyhold" }],
   [
@@ -128,6 +131,19 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ...["-1", "65537", "1.5", "512MB"].map(
     (size) => [`a cache of ${size}`, "KEYHOLD_CACHE_SIZE", { KEYHOLD_CACHE_SIZE: size }] as const,
   ),
+  ...["0s", "0.5s", "61s", "3", "soon"].map(
+    (ttl) => [`a lease of ${ttl}`, "KEYHOLD_LEASE_TTL", { KEYHOLD_LEASE_TTL: ttl }] as const,
+  ),
+  [
+    "a connection for notifications of the embedded database",
+    "KEYHOLD_DATABASE_LISTEN_URL",
+    { KEYHOLD_DATABASE_LISTEN_URL: "postgres://keyhold@direct:5432/keyhold" },
+  ],
+  [
+    "an address for notifications that is none",
+    "KEYHOLD_DATABASE_LISTEN_URL",
+    { ...DATABASE, KEYHOLD_DATABASE_LISTEN_URL: `mysql://keyhold:${PASSWORD}@db` },
+  ],
   ...["0.0.0.0", "::", "10.0.0.1", "keyhold.internal", "127.0.0.1.example", "1270.0.0.1", "::ffff:10.0.0.1"].map(
     (host) => [`${host} without saying who may call`, "KEYHOLD_AUTH", { KEYHOLD_HOST: host }] as const,
   ),

@@ -24,6 +24,7 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
   CALLER_NOT_PERMITTED: Code.PermissionDenied,
   AUTHORITY_UNAVAILABLE: Code.Unavailable,
   DATABASE_UNAVAILABLE: Code.Unavailable,
+  CHANGE_UNCONFIRMED: Code.Unavailable,
   INTERNAL: Code.Internal,
 };
 
@@ -58,6 +59,6 @@ function badRequest({ violations }: KeyholdError): ErrorDetail[] {
 /** RFC 9110 §11.6.1, of every 401 whoever's credential it is (§15.5.2), and §10.2.3. */
 function headersOf(code: ErrorCode): Record<string, string> | undefined {
   if (CODES[code] === Code.Unauthenticated) return { "www-authenticate": 'Bearer realm="keyhold"' };
-  if (code === "DATABASE_UNAVAILABLE" || code === "AUTHORITY_UNAVAILABLE") return { "retry-after": "1" };
+  if (CODES[code] === Code.Unavailable) return { "retry-after": "1" };
   return undefined;
 }

@@ -7,7 +7,7 @@ const MAX_AGE = 300;
 
 export function getJwks({ jwks }: ApiContext): Handler<typeof DerivedKeysService.method.getJwks> {
   return async (_request, { call }) => {
-    const document = jwks();
+    const document = await jwks();
     call.setHeader("cache-control", `public, max-age=${MAX_AGE}`);
     call.setHeader("etag", jwksEtag(document));
     return { keys: [...document.keys] };

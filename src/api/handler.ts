@@ -14,7 +14,7 @@ export interface ApiContext {
   readonly issuer: string;
   verify(credential: string, mode?: CacheMode): MaybePromise<Verdict>;
   verifyAll(credentials: readonly string[], mode?: CacheMode): MaybePromise<Verdict[]>;
-  jwks(): Jwks;
+  jwks(): MaybePromise<Jwks>;
 }
 
 /** The implementation of an RPC. Its request has been authorized and validated; its errors are mapped to the wire later. */

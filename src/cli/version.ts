@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { readVersion } from "../version.ts";
 
 export async function printVersion(): Promise<void> {
-  const { version } = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
-  console.log(version);
+  console.log(await readVersion());
 }

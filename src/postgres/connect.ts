@@ -12,6 +12,12 @@ export interface DatabaseOptions {
   readonly statementTimeout: number;
   /** Whether connections keep the plan of each statement that they have run: not for statements of endlessly many shapes. */
   readonly prepare: boolean;
+  /** What the connections call themselves in `pg_stat_activity`; by default `keyhold`. */
+  readonly applicationName?: string;
+  /** Told of what connections that LISTEN hear. Not the driver's own `listen`, which hides the loss of its connection. */
+  readonly onNotification?: (channel: string, payload: string) => void;
+  /** Told of every connection that has ended. */
+  readonly onClose?: () => void;
 }
 
 /** Seconds. */
@@ -34,8 +40,12 @@ function openTcp(server: Server): Socket {
 }
 
 /** A client of the driver, which connects when first used. Notices of the database are not for the log. */
-export function connect({ url, maxConnections, statementTimeout, prepare }: DatabaseOptions): Sql {
+export function connect(options: DatabaseOptions): Sql {
+  const { url, maxConnections, statementTimeout, prepare, applicationName = "keyhold" } = options;
   return postgres(url, {
+    // The driver takes `onnotify` too, but its types do not know it.
+    ...{ onnotify: options.onNotification },
+    onclose: () => options.onClose?.(),
     ...{ socket: openTcp, ...socketOptions(url) },
     max: maxConnections,
     prepare,
@@ -45,7 +55,7 @@ export function connect({ url, maxConnections, statementTimeout, prepare }: Data
     types: ARRAY_TYPES,
     onnotice: () => {},
     connection: {
-      application_name: "keyhold",
+      application_name: applicationName,
       statement_timeout: statementTimeout,
       idle_in_transaction_session_timeout: statementTimeout,
       TimeZone: "UTC",

@@ -18,14 +18,11 @@ export interface KeyDatabases {
 /**
  * Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins.
  *
- * `changed` is told of every change before its caller is, and of those too that failed or whose condition did not hold: the
- * statement may have been committed all the same, and an earlier one, whose answer was lost, be the reason for the refusal.
+ * A change is over when no server answers by anything from before it, and so is one whose condition did not hold: an earlier one,
+ * whose answer was lost, may be the reason for the refusal.
  */
-export function createKeyStore(
-  { changes, reads, lists }: KeyDatabases,
-  changed: (change: KeyChange) => void,
-): KeyStore {
-  const told = telling(changed);
+export function createKeyStore({ changes, reads, lists }: KeyDatabases, servers: Servers): KeyStore {
+  const told = telling(servers);
   const changeOf = <T>({ keyId }: KeyName, work: Work<T>) => told(changes.run(work), { keyIds: [keyId], digests: [] });
   const insert = gatherInserts(changes);
   return {
@@ -42,20 +39,19 @@ export function createKeyStore(
   };
 }
 
-/** Milliseconds, well over what the database lets a statement run: one whose answer did not come is committed by then or never. */
-const DOUBT = 30_000;
+/** Those that verify, this one among them. The database tells them of every change; this is to be sure that they have heard. */
+export interface Servers {
+  /** Told of each change that may have been made, failed ones too. For this server alone. */
+  changed(change: KeyChange): void;
+  /** Resolves when no server answers by anything from before the call. */
+  settle(): Promise<void>;
+}
 
-/** Tells of a change when it is over, and once more after one that failed: it may be committed later than its failure is known. */
-function telling(changed: (change: KeyChange) => void) {
+function telling({ changed, settle }: Servers) {
   return async <T>(work: Promise<T>, change: KeyChange): Promise<T> => {
-    try {
-      return await work;
-    } catch (error) {
-      setTimeout(changed, DOUBT, change).unref();
-      throw error;
-    } finally {
-      changed(change);
-    }
+    const result = await work.finally(() => changed(change));
+    if (change.keyIds.length + change.digests.length > 0) await settle();
+    return result;
   };
 }
 

@@ -13,25 +13,22 @@ interface SigningKeyRow {
   tokens_expire_time: Date | null;
 }
 
-/** Told of by the database whenever the signing keys have changed. */
-export const SIGNING_KEYS_CHANNEL = "keyhold_signing_keys";
-
-/** Signing keys in PostgreSQL. */
-export function createSigningKeyStore(database: Database): SigningKeyStore {
+/** Signing keys in PostgreSQL. `settle` resolves when no server works by those from before the call. */
+export function createSigningKeyStore(database: Database, settle: () => Promise<void>): SigningKeyStore {
   return {
     list: () => database.run(async (sql) => (await sql<SigningKeyRow[]>`SELECT * FROM signing_keys`).map(toRecord)),
     addFirst: async (key, now) => {
       await database.run((sql) => sql`INSERT INTO signing_keys ${sql(toRow(sql, key, now))} ON CONFLICT DO NOTHING`);
     },
-    replaceActive: (key, now) =>
-      database.run((sql) =>
+    replaceActive: async (key, now) => {
+      await database.run((sql) =>
         sql.begin(async (transaction) => {
           await transaction`UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL`;
           await transaction`INSERT INTO signing_keys ${transaction(toRow(sql, key, now))}`;
-          // The driver's own `notify` goes by another connection, before the commit: servers would read too early.
-          await transaction`SELECT pg_notify(${SIGNING_KEYS_CHANNEL}, ${key.kid})`;
         }),
-      ),
+      );
+      await settle();
+    },
     extendTokens: async (kid, until) => {
       await database.run(
         (sql) => sql`

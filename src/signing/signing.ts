@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { KeyholdError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { MaybePromise } from "../lib/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import type { KeyRing } from "../lib/server-keys.ts";
 import { type Jwks, jwksDocument } from "../token/jwks.ts";
@@ -20,7 +20,9 @@ export interface Signing {
    * is none.
    */
   signer(expireTime: number): MaybePromise<ActiveSigningKey>;
-  jwks(): Jwks;
+  jwks(): MaybePromise<Jwks>;
+  /** Whether there is a key to sign with, as far as is known. */
+  readonly hasActive: boolean;
 }
 
 export interface SigningContext {
@@ -29,6 +31,8 @@ export interface SigningContext {
   readonly ring: KeyRing;
   readonly clock: Clock;
   readonly random: Random;
+  /** Another number when the keys may have changed since; null while nobody would tell, and what was read is of no use. */
+  version(): number | null;
   /** Told once of each retired key that does not unwrap: the tokens that it signed are refused. */
   onUnusable?(kid: string): void;
   /** Told when a key that verified does so no longer: what it has verified is to be forgotten. */
@@ -42,12 +46,15 @@ const EXPIRY_STEP = 86_400_000;
 export async function createSigning(given: SigningContext): Promise<Signing> {
   const { store, clock } = given;
   const context = { ...given, onUnusable: oncePerKey(given.onUnusable) };
+  let version = context.version();
   let keys: SigningKeys = await loadOrCreate(context);
   let loading: Promise<void> | null = null;
 
   const load = async () => {
     const before = keys.verification;
+    const versionBefore = context.version();
     keys = await loadKeys(context);
+    version = versionBefore;
     if (before.keys().some((kid) => !keys.verification.has(kid))) context.onLost?.();
   };
   const reload = (): Promise<void> => {
@@ -61,6 +68,9 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
     await loading?.catch(() => undefined);
     await reload();
   };
+  /** The keys as they are now: at hand, unless they may have changed. */
+  const current = (): MaybePromise<SigningKeys> =>
+    version !== null && version === context.version() ? keys : reloadAfresh().then(() => keys);
   const extend = async (active: ActiveSigningKey, expireTime: number) => {
     await store.extendTokens(active.kid, nextStep(expireTime));
     await reloadAfresh();
@@ -70,12 +80,16 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
   return {
     reload: reloadAfresh,
     publicKey: (kid) => keys.verification.get(kid) ?? reloadAfresh().then(() => keys.verification.get(kid)),
-    signer: (expireTime) => {
-      const { active } = keys;
-      if (active === undefined) throw new KeyholdError("INTERNAL", "there is no signing key");
-      return expireTime > knownExpiry(keys, active.kid) ? extend(active, expireTime) : active;
+    signer: (expireTime) =>
+      andThen(current(), (keys) => {
+        const { active } = keys;
+        if (active === undefined) throw new KeyholdError("INTERNAL", "there is no signing key");
+        return expireTime > knownExpiry(keys, active.kid) ? extend(active, expireTime) : active;
+      }),
+    jwks: () => andThen(current(), ({ records }) => jwksDocument(records, clock.now())),
+    get hasActive() {
+      return keys.active !== undefined;
     },
-    jwks: () => jwksDocument(keys.records, clock.now()),
   };
 }
 

@@ -1,9 +1,10 @@
 import postgres from "postgres";
 import { describe, expect, test } from "vitest";
 import { derive, importKey, newRawKey, revoke, succeeded, table, useService } from "../support/conformance.ts";
+import { eventually } from "../support/keyhold.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
 import { seededBy } from "../support/seeded.ts";
-import { announceChange, kidOf, rotateUnder, untilPublished } from "../support/signing-keys.ts";
+import { kidOf, rotateUnder, untilPublished } from "../support/signing-keys.ts";
 
 const suite = useService();
 const { rest } = suite;
@@ -50,7 +51,7 @@ describe("a credential that was seen before", () => {
   test("is judged by a fresh read with no-cache, and from then on by what that has read", async () => {
     const { secret, keyId } = await issue(rest);
     await verify(rest, secret);
-    await suite.sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
+    await changeUnheard(keyId);
     expect((await verify(rest, secret)).actor_id).toBe("actor_1");
     expect((await ask(secret, "no-cache")).actor_id).toBe("someone else");
     expect((await verify(rest, secret)).actor_id).toBe("someone else");
@@ -59,7 +60,7 @@ describe("a credential that was seen before", () => {
   test("is judged by a fresh read with no-store, which is not kept", async () => {
     const { secret, keyId } = await issue(rest);
     await verify(rest, secret);
-    await suite.sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
+    await changeUnheard(keyId);
     expect((await ask(secret, "no-store")).actor_id).toBe("someone else");
     expect((await verify(rest, secret)).actor_id).toBe("actor_1");
   });
@@ -68,9 +69,27 @@ describe("a credential that was seen before", () => {
 test("a credential that was only seen with no-store is not kept", async () => {
   const { secret, keyId } = await issue(rest);
   await ask(secret, "no-store");
-  await suite.sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
+  await changeUnheard(keyId);
   expect((await verify(rest, secret)).actor_id).toBe("someone else");
 });
+
+test("a change that is made in the database by hand is heard of too", async () => {
+  const { secret, keyId } = await issue(rest);
+  await verify(rest, secret);
+  await suite.sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
+  await eventually(async () => (await verify(rest, secret)).actor_id === "someone else");
+  await suite.sql`TRUNCATE api_keys`;
+  await eventually(async () => !(await verify(rest, secret)).is_valid);
+});
+
+/** Changes a key in a way that no server is told of: what verification says of it shows whether it has read. */
+async function changeUnheard(keyId: string): Promise<void> {
+  await suite.sql.begin(async (sql) => {
+    await sql`ALTER TABLE api_keys DISABLE TRIGGER key_changed`;
+    await sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
+    await sql`ALTER TABLE api_keys ENABLE TRIGGER key_changed`;
+  });
+}
 
 type Seen = Awaited<ReturnType<typeof credentialsOfEachType>>;
 
@@ -146,7 +165,6 @@ test("a JWT goes with the key that signed it, when that is taken out of the data
   expect((await verify(rest, token)).is_valid).toBe(true);
   const kid = await rotateUnder(suite.sql);
   await suite.sql`DELETE FROM signing_keys WHERE kid = ${kidOf(token)}`;
-  await announceChange(suite.sql);
   await untilPublished(rest, [kid]);
   expect((await verify(rest, token)).is_valid).toBe(false);
   expect((await verify(rest, secret)).is_valid).toBe(true);

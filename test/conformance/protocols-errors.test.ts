@@ -64,8 +64,11 @@ function fails<O extends DescMessage>(
 
 const aKey = { key_id: "<id>" };
 
-/** A call for every reason; a reason without one does not compile. */
-const ERRORS: Readonly<Record<ErrorCode, (reason: ErrorCode) => Scenario>> = {
+/** Reasons that take too long to have over every protocol; test/cluster has them over some. */
+const SLOW = ["CHANGE_UNCONFIRMED"] as const;
+
+/** A call for every other reason; a reason without one does not compile. */
+const ERRORS: Readonly<Record<Exclude<ErrorCode, (typeof SLOW)[number]>, (reason: ErrorCode) => Scenario>> = {
   INVALID_ARGUMENT: fails(
     issuedKeys.createIssuedApiKey,
     (call) => call(issuedKeys.createIssuedApiKey, { actorId: "ä".repeat(256), scopes: ["fine", "not fine"] }),

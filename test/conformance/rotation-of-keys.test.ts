@@ -4,7 +4,7 @@ import { derive, useService } from "../support/conformance.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 import { issue, paths, type RestClient, restClient, verify } from "../support/rest.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
-import { announceChange, kidOf, publishedKids, rotateUnder, untilPublished } from "../support/signing-keys.ts";
+import { kidOf, publishedKids, rotateUnder, untilPublished } from "../support/signing-keys.ts";
 
 /** The servers look again by themselves every 30 s: what happens within this time is by the word of the database. */
 const AT_ONCE = 10_000;
@@ -27,7 +27,6 @@ beforeEach(async () => {
   ({ secret } = await issue(rest, { scopes: ["read"] }));
   first = await rotateUnder(suite.sql);
   await suite.sql`DELETE FROM signing_keys WHERE retire_time IS NOT NULL`;
-  await announceChange(suite.sql);
   await Promise.all([rest, second].map((client) => untilPublished(client, [first])));
 });
 
@@ -95,7 +94,6 @@ describe("a retired key", () => {
     const { count } = await suite.sql`
       UPDATE signing_keys SET tokens_expire_time = now() - interval '1 second' WHERE kid = ${first}`;
     expect(count).toBe(1);
-    await announceChange(suite.sql);
     for (const client of [rest, second]) {
       await untilPublished(client, [kid]);
       const verdict = await verify(client, before);

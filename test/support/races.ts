@@ -11,7 +11,7 @@ export interface Racetrack {
 
 /** Starts two servers on one database for a file of tests. */
 export function useRacetrack(): Racetrack {
-  const suite = useService({ KEYHOLD_CACHE_SIZE: "0" });
+  const suite = useService();
   let second: TestServer | undefined;
   beforeAll(async () => {
     second = await startTestServer({ KEYHOLD_DATABASE_URL: suite.server.databaseUrl });

@@ -37,8 +37,7 @@ export async function startTestServer(environment: Record<string, string> = {}):
       KEYHOLD_PORT: "0",
       KEYHOLD_DATABASE_URL: database.url,
       KEYHOLD_ROOT_SECRET: ROOT_SECRET,
-      // A server with a database of its own has a cache; of several on one, none has.
-      KEYHOLD_CACHE_SIZE: environment.KEYHOLD_DATABASE_URL === undefined ? "16" : "0",
+      KEYHOLD_CACHE_SIZE: "16",
       ...environment,
       ...more,
     });

@@ -2,7 +2,7 @@ import type { Sql } from "postgres";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { deriveKeyRing, parseRootSecret } from "../../src/lib/server-keys.ts";
-import { createSigningKeyStore, SIGNING_KEYS_CHANNEL } from "../../src/postgres/signing-key-store.ts";
+import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
 import { rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
 import { eventually } from "./keyhold.ts";
 import { type Json, paths, type RestClient } from "./rest.ts";
@@ -11,29 +11,29 @@ import { ROOT_SECRET } from "./server.ts";
 /** Rotates the signing key as the command does, and answers the new `kid`. `quietly` tells no server of it. */
 export function rotateUnder(sql: Sql, { root = ROOT_SECRET, quietly = false } = {}): Promise<string> {
   const ring = deriveKeyRing({ current: parseRootSecret(root), retired: [] }, "signing-key-wrap");
-  const context = { ring, clock: systemClock, random: systemRandom };
+  const context = { ring, clock: systemClock, random: systemRandom, version: () => null };
   if (!quietly)
-    return rotateSigningKey({ ...context, store: createSigningKeyStore({ run: async (work) => work(sql) }) });
+    return rotateSigningKey({
+      ...context,
+      store: createSigningKeyStore({ run: async (work) => work(sql) }, async () => undefined),
+    });
   return rotateQuietly(sql, context);
 }
 
-/** Without NOTIFY, as if no connection that listens were left. */
+/** Without the trigger that tells, as if the news were lost. */
 async function rotateQuietly(sql: Sql, context: Omit<SigningContext, "store">): Promise<string> {
-  const store = createSigningKeyStore({ run: async (work) => work(sql) });
+  const store = createSigningKeyStore({ run: async (work) => work(sql) }, async () => undefined);
   return sql.begin(async (transaction) => {
     const replaceActive: typeof store.replaceActive = async (key, now) => {
+      await transaction`ALTER TABLE signing_keys DISABLE TRIGGER signing_keys_changed`;
       await transaction`UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL`;
       await transaction`
         INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time)
         VALUES (${key.kid}, ${sql.json({ ...key.publicJwk })}, ${key.wrapped}, ${key.wrapKeyId}, ${now})`;
+      await transaction`ALTER TABLE signing_keys ENABLE TRIGGER signing_keys_changed`;
     };
     return rotateSigningKey({ ...context, store: { ...store, replaceActive } });
   });
-}
-
-/** Tells the servers of a change that was made by hand. */
-export async function announceChange(sql: Sql): Promise<void> {
-  await sql.notify(SIGNING_KEYS_CHANNEL, "changed");
 }
 
 /** The `kid` of every published key, in order. */

@@ -33,6 +33,7 @@ type Change = Partial<VerifiableRecord["key"]> & { readonly secretVersion?: numb
 export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives = 1000, cached = true } = {}) {
   const store = new TestStore();
   let now = NOW;
+  const isTold = true;
   const clock = { now: () => now };
   const rings = {
     tag: deriveKeyRing(roots, "secret-tag"),
@@ -46,7 +47,10 @@ export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives
     wrapRing,
     NOW,
   );
-  const cache = createVerificationCache(store.findKeys, { maxBytes: 16 * 2 ** 20, maxEntries, maxNegatives, clock });
+  const cache = createVerificationCache(store.findKeys, {
+    ...{ maxBytes: 16 * 2 ** 20, maxEntries, maxNegatives, clock },
+    isTold: () => isTold,
+  });
   const [used, faults]: [string[], unknown[]] = [[], []];
   const context: VerifyContext = {
     ...(cached ? { findKey: cache.findKey, recognitions: cache.recognitions } : createUncachedReader(store.findKeys)),

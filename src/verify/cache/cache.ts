@@ -18,6 +18,8 @@ export interface CacheOptions {
   readonly maxNegatives: number;
   readonly clock: Clock;
   readonly random?: Random;
+  /** Whether this node is told of every change. While it is not, every call has a read of its own, and what is remembered is of no use. */
+  readonly isTold: () => boolean;
 }
 
 /** What verification remembers: what credentials are, and keys as they were read. Right as long as it is told of every change. */
@@ -59,6 +61,7 @@ class Cache implements VerificationCache {
   readonly #records: CachedRecords;
   readonly #negatives: Negatives;
   readonly #reads: GatheredReads;
+  readonly #isTold: () => boolean;
   #hits = 0;
   #misses = 0;
 
@@ -66,11 +69,13 @@ class Cache implements VerificationCache {
     this.recognitions = new CachedRecognitions(options.clock, layerOptions(options, SHARES.recognitions));
     this.#records = new CachedRecords(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
     this.#negatives = new Negatives(options.maxNegatives);
+    this.#isTold = options.isTold;
     this.#reads = new GatheredReads(findKeys, (lookup, stored) => this.#keep(lookup, stored));
   }
 
   readonly findKey = (lookup: KeyLookup, mode: CacheMode) => {
     if (mode !== "default") return this.#reads.read(lookup, mode);
+    if (!this.#isTold()) return this.#reads.read(lookup, "no-store");
     const known = this.#recall(lookup);
     if (known === undefined) this.#misses++;
     else this.#hits++;
