@@ -16,6 +16,7 @@ import { createOpenFeed } from "./postgres/feed-session.ts";
 import { createFindKeys } from "./postgres/find-keys.ts";
 import { createKeyStore } from "./postgres/key-store.ts";
 import { migrate, readMigrations } from "./postgres/migrate.ts";
+import { hasLease } from "./postgres/nodes.ts";
 import { type Database, Pool } from "./postgres/pool.ts";
 import { createSigningKeyStore } from "./postgres/signing-key-store.ts";
 import { loadRootSecrets } from "./root-secret-file.ts";
@@ -73,7 +74,7 @@ export async function openFoundation(config: Config, options: FoundationOptions)
   const opened = await openDatabase(config, options);
   try {
     const migrated = await bringUpToDate(opened.url);
-    const assembled = assemble(config, opened, rings, await createMember(config, opened.url, options));
+    const assembled = assemble(config, opened, rings, await createMember(config, opened, options));
     const close = async () => {
       await assembled.membership.close();
       await opened.close();
@@ -126,17 +127,17 @@ function deriveRings(roots: RootSecrets) {
 
 type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;
 
-type CreateMember = (coherence: Coherence) => Membership;
+type CreateMembership = (coherence: Coherence) => Membership;
 
 async function createMember(
   { databaseListenUrl, leaseTtl }: Config,
-  url: string,
+  { url, reads }: { readonly url: string; readonly reads: Database },
   { onMembership = () => undefined }: FoundationOptions,
-): Promise<(coherence: Coherence) => Membership> {
-  const version = await readVersion();
+): Promise<CreateMembership> {
   const options = {
     open: createOpenFeed(databaseListenUrl ?? url),
-    node: { name: `${hostname()}:${process.pid}`, version, ttl: leaseTtl },
+    node: { name: `${hostname()}:${process.pid}`, version: await readVersion(), ttl: leaseTtl },
+    confirm: (leaseId: string) => hasLease(reads, leaseId),
     clock: systemClock,
     monotonic: systemMonotonic,
     onAway: () => undefined,
@@ -145,7 +146,12 @@ async function createMember(
   return ({ onChange, onForget }) => new Membership({ ...options, onChange, onForget });
 }
 
-function assemble(config: Config, { database, lists, reads }: Databases, rings: Rings, createMembership: CreateMember) {
+function assemble(
+  config: Config,
+  { database, lists, reads }: Databases,
+  rings: Rings,
+  createMembership: CreateMembership,
+) {
   const { secretPrefix } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
   const isTold = () => membership.lease.isFresh;

@@ -45,6 +45,13 @@ signingKeys
   .action(async () => (await import("./signing-keys.ts")).rotateSigningKeys());
 
 program
+  .command("cluster")
+  .description("the servers that share the database")
+  .command("status")
+  .description("show each with its version, the age of its lease, and how long news takes to reach it")
+  .action(async () => (await import("./cluster.ts")).showCluster());
+
+program
   .command("version")
   .description("show the version")
   .action(async () => (await import("./version.ts")).printVersion());

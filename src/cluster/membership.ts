@@ -10,6 +10,8 @@ import { type Change, Link } from "./link.ts";
 export interface MembershipOptions {
   readonly open: OpenFeed;
   readonly node: NodeIdentity;
+  /** Whether this lease stands where the keys are: the session may have been led to another database. */
+  readonly confirm: (leaseId: string) => Promise<boolean>;
   readonly clock: Clock;
   readonly monotonic: Monotonic;
   /** Told of what changed anywhere. */
@@ -30,8 +32,9 @@ const FIRST_TIMEOUT = 10_000;
 /** Milliseconds between attempts to reach the database again: the first comes at once. */
 const PAUSES: readonly number[] = [0, 20, 50, 100, 200];
 
-/** How long a change waits for a session, in milliseconds. */
+/** How long a change waits for a session, and how long it goes on asking when one after the other is lost, in milliseconds. */
 const SESSION_PATIENCE = 5_000;
+const SESSIONS_PATIENCE = 15_000;
 
 /**
  * This node among the others (docs/consistency.md). It hears of every change on one connection, holds its lease by it, and by it
@@ -73,12 +76,14 @@ export class Membership {
    * @throws `CHANGE_UNCONFIRMED`
    */
   async settle(): Promise<void> {
-    for (;;) {
+    const { monotonic } = this.#options;
+    for (const start = monotonic(); ; ) {
       const link = this.#link ?? (await this.#nextLink());
       try {
         return await link.barriers.settle();
       } catch (error) {
         if (link.ending.reason === undefined) throw error;
+        if (monotonic() - start > SESSIONS_PATIENCE) throw unconfirmed(error);
       }
     }
   }
@@ -151,13 +156,14 @@ export class Membership {
   }
 
   async #join(link: Link, timeout: number): Promise<void> {
-    const { node, onForget } = this.#options;
+    const { node, confirm, onForget } = this.#options;
     const sent = this.lease.moment;
     const earlier = this.#leaseId;
     this.#leaseId = link.session.id;
     await this.#within(link, link.join(node, earlier), timeout).catch((error: unknown) => {
       throw error instanceof Late ? unheard() : error;
     });
+    if (!(await this.#within(link, confirm(link.session.id), timeout))) throw elsewhere();
     // What was read before the lease was there, nobody will tell us of.
     onForget();
     if (this.#isMember) this.lease.extend(sent, node.ttl);
@@ -218,6 +224,13 @@ function unheard(): KeyholdError {
   return new KeyholdError(
     "DATABASE_UNAVAILABLE",
     "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself, not to a pooler of transactions",
+  );
+}
+
+function elsewhere(): KeyholdError {
+  return new KeyholdError(
+    "DATABASE_UNAVAILABLE",
+    "KEYHOLD_DATABASE_LISTEN_URL leads to another database than KEYHOLD_DATABASE_URL",
   );
 }
 

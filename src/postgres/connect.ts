@@ -32,11 +32,14 @@ interface Server {
   readonly port: readonly number[];
 }
 
-/** Any of the hosts, as the driver would in turn. `host` and `port` are for the driver: TLS checks the name by them. */
+/**
+ * Any of the hosts, as the driver would in turn. `host` and `port` are for the driver: TLS checks the name by them. Without delay, as
+ * libpq has it: else a statement that is sent behind another waits for the server to acknowledge that one, up to 40 ms.
+ */
 function openTcp(server: Server): Socket {
   const place = Math.floor(Math.random() * server.host.length);
   const [host = "", port = 5432] = [server.host[place], server.port[place]];
-  return Object.assign(openClientSocket({ host, port }), { host, port });
+  return Object.assign(openClientSocket({ host, port, noDelay: true }), { host, port });
 }
 
 /** A client of the driver, which connects when first used. Notices of the database are not for the log. */

@@ -112,7 +112,7 @@ class Session implements FeedSession {
       WITH fenced AS (
         DELETE FROM nodes WHERE lease_id IN (
           SELECT lease_id FROM nodes
-          JOIN unnest(${leaseIds}::uuid[], ${renewals}::bigint[]) AS overdue (lease_id, renewals) USING (lease_id, renewals)
+          JOIN unnest(${leaseIds}::uuid[], ${renewals}::text[]::bigint[]) AS overdue (lease_id, renewals) USING (lease_id, renewals)
           FOR UPDATE OF nodes SKIP LOCKED
         ) RETURNING lease_id
       )

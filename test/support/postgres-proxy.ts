@@ -28,8 +28,8 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   const pairs = new Set<readonly [Socket, Socket]>();
   let frozen = false;
 
-  const server = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname);
+  const server = createServer({ noDelay: true }, (client) => {
+    const upstream = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
     const pair = [client, upstream] as const;
     pairs.add(pair);
     client.pipe(upstream, { end: false });

@@ -1,0 +1,50 @@
+import type { Database } from "./pool.ts";
+
+/** A node as people are to see it. Times are by the clock of the database. */
+export interface NodeStatus {
+  readonly name: string;
+  readonly version: string;
+  readonly leaseId: string;
+  readonly joinTime: Date;
+  /** Since the lease was last renewed, in milliseconds. */
+  readonly leaseAge: number;
+  /** How long the lease is, in milliseconds. */
+  readonly ttl: number;
+  /** How long news took to reach the node when it last renewed its lease, in milliseconds; null if it has not yet. */
+  readonly feedLag: number | null;
+}
+
+interface NodeRow {
+  name: string;
+  version: string;
+  lease_id: string;
+  join_time: Date;
+  lease_age: number;
+  ttl_ms: number;
+  feed_lag_ms: number | null;
+}
+
+/** The nodes that have a lease, or had one that nobody has needed to take away. Those that joined first come first. */
+export function listNodes(database: Database): Promise<NodeStatus[]> {
+  return database.run(async (sql) => {
+    const rows = await sql<NodeRow[]>`
+      SELECT name, version, lease_id, join_time, ttl_ms, feed_lag_ms,
+        (extract(epoch FROM clock_timestamp() - renew_time) * 1000)::float8 AS lease_age
+      FROM nodes ORDER BY join_time, lease_id`;
+    return rows.map((row) => ({
+      name: row.name,
+      version: row.version,
+      leaseId: row.lease_id,
+      joinTime: row.join_time,
+      leaseAge: row.lease_age,
+      ttl: row.ttl_ms,
+      feedLag: row.feed_lag_ms,
+    }));
+  });
+}
+
+/** Whether a lease stands in the database in which the keys are. */
+export async function hasLease(database: Database, leaseId: string): Promise<boolean> {
+  const rows = await database.run((sql) => sql`SELECT FROM nodes WHERE lease_id = ${leaseId}`);
+  return rows.length === 1;
+}

@@ -1,0 +1,211 @@
+import postgres, { type Sql } from "postgres";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openSchema } from "../postgres/new-keys.ts";
+import { eventually } from "../support/keyhold.ts";
+import { joined, newNode, type TestNode, TTL } from "./nodes.ts";
+
+async function database(): Promise<{ url: string; sql: Sql }> {
+  const { url } = await openSchema();
+  const sql = postgres(url, { max: 2, onnotice: () => {} });
+  onTestFinished(() => sql.end({ timeout: 0 }));
+  return { url, sql };
+}
+
+async function leases(sql: Sql): Promise<string[]> {
+  return (await sql`SELECT name FROM nodes ORDER BY name`).map(({ name }) => name);
+}
+
+/** Milliseconds. */
+async function timeOf(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+/** Whether it is still open after a turn of the event loop and an answer of the database. */
+async function isOpen(sql: Sql, promise: Promise<unknown>): Promise<boolean> {
+  let open = true;
+  const settle = () => {
+    open = false;
+  };
+  promise.then(settle, settle);
+  for (let i = 0; i < 5; i++) await sql`SELECT 1`;
+  return open;
+}
+
+const insertKey = (sql: Sql) => sql`
+  INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
+  VALUES (gen_random_uuid(), 'imported', 'n', 'a', '{}', '{}', 'h', now(), now(), sha256(gen_random_uuid()::text::bytea), 'k')
+  RETURNING key_id, digest`;
+
+describe("a lease", () => {
+  test("is taken by joining, renewed, and given up by leaving", async () => {
+    const { url, sql } = await database();
+    const node = await newNode(url, "a");
+    expect(node.membership.lease.isFresh).toBe(false);
+    await node.membership.join();
+    expect([node.membership.lease.isFresh, await leases(sql)]).toEqual([true, ["a"]]);
+    await eventually(async () => (await sql`SELECT renewals FROM nodes`)[0]?.renewals >= 2);
+    expect(node.membership.lease.isFresh).toBe(true);
+    await node.membership.leave();
+    expect([node.membership.lease.isFresh, await leases(sql)]).toEqual([false, []]);
+  });
+
+  test("is over before its time when the database has not answered, and another is taken when it does again", async () => {
+    const { url, sql } = await database();
+    const [node] = (await joined(url, "a")) as [TestNode];
+    node.proxy.freeze();
+    const over = await timeOf(() => eventually(async () => !node.membership.lease.isFresh));
+    expect(over).toBeLessThan(TTL);
+    await eventually(async () => node.membership.isAway);
+    const before = node.forgets();
+    node.proxy.thaw();
+    const back = await timeOf(() => eventually(async () => node.membership.lease.isFresh));
+    expect(back).toBeLessThan(TTL);
+    expect(node.membership.isAway).toBe(false);
+    expect(node.forgets()).toBeGreaterThan(before);
+    expect(await leases(sql)).toEqual(["a"]);
+  });
+
+  test("that was taken away is not renewed: all is forgotten and another is taken", async () => {
+    const { url, sql } = await database();
+    const [node] = (await joined(url, "a")) as [TestNode];
+    const [before] = await sql`DELETE FROM nodes RETURNING lease_id`;
+    await eventually(async () => (await leases(sql)).length === 1);
+    await eventually(async () => node.membership.lease.isFresh);
+    const [after] = await sql`SELECT lease_id FROM nodes`;
+    expect(after?.lease_id).not.toBe(before?.lease_id);
+    expect(node.forgets()).toBe(3);
+  });
+
+  test("goes with the connection for news, and is not missed while the next one is there at once", async () => {
+    const { url, sql } = await database();
+    const [a, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
+    await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'keyhold feed' AND query LIKE '%nodes%'`;
+    await eventually(async () => a.log.length > 0 && b.log.length > 0);
+    await eventually(async () => a.membership.lease.isFresh && b.membership.lease.isFresh);
+    expect(await leases(sql)).toEqual(["a", "b"]);
+    expect(a.forgets()).toBe(3);
+    expect(await timeOf(() => a.membership.settle())).toBeLessThan(TTL / 2);
+  });
+
+  test("is refused to a node that hears from another database than the one with the keys", async () => {
+    const [{ url }, other] = [await database(), await database()];
+    const node = await newNode(url, "a", { listenUrl: other.url });
+    await expect(node.membership.join()).rejects.toThrow("leads to another database");
+    expect(node.membership.lease.isFresh).toBe(false);
+  });
+});
+
+describe("a node hears", () => {
+  test("of every change, by whatever program it was made, and of nothing that is none", async () => {
+    const { url, sql } = await database();
+    const [{ heard, membership }] = (await joined(url, "a")) as [TestNode];
+    const [key] = await insertKey(sql);
+    await sql`UPDATE api_keys SET last_used_time = now()`;
+    await sql`UPDATE api_keys SET name = 'another'`;
+    await sql`DELETE FROM api_keys`;
+    await sql`INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time) VALUES ('k', '{}', '', 'w', now())`;
+    await sql`TRUNCATE api_keys`;
+    await eventually(async () => heard.some(({ type }) => type === "everything"));
+    expect(heard).toEqual([
+      { type: "digests", digests: [key?.digest] },
+      { type: "key", keyId: key?.key_id },
+      { type: "key", keyId: key?.key_id },
+      { type: "signing_keys" },
+      { type: "everything" },
+    ]);
+    expect(membership.lease.isFresh).toBe(true);
+  });
+
+  test("of the digests of a large import in messages that the database can carry", async () => {
+    const { url, sql } = await database();
+    const [{ heard }] = (await joined(url, "a")) as [TestNode];
+    await sql`
+      INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
+      SELECT gen_random_uuid(), CASE WHEN n <= 1000 THEN 'imported' ELSE 'issued' END, 'n', 'a', '{}', '{}', 'h', now(), now(),
+        sha256(n::text::bytea), 'k' FROM generate_series(1, 1500) AS n`;
+    await sql`TRUNCATE api_keys`;
+    await eventually(async () => heard.some(({ type }) => type === "everything"));
+    const digests = heard.flatMap((change) => (change.type === "digests" ? change.digests : []));
+    expect(new Set(digests.map((digest) => Buffer.from(digest).toString("hex"))).size).toBe(1000);
+    expect(heard).toHaveLength(11);
+  });
+
+  test("of what a later version says as that anything may have changed", async () => {
+    const { url, sql } = await database();
+    const [{ heard }] = (await joined(url, "a")) as [TestNode];
+    await sql`SELECT pg_notify('keyhold_changes', 'something new')`;
+    await eventually(async () => heard.length > 0);
+    expect(heard).toEqual([{ type: "everything" }]);
+  });
+});
+
+describe("settling", () => {
+  test("waits for nobody when there is nobody else", async () => {
+    const { url } = await database();
+    const [node] = (await joined(url, "a")) as [TestNode];
+    expect(await timeOf(() => node.membership.settle())).toBeLessThan(TTL / 2);
+  });
+
+  test("is over when every other node has heard what was committed before", async () => {
+    const { url, sql } = await database();
+    const [a, ...others] = (await joined(url, "a", "b", "c")) as [TestNode, TestNode, TestNode];
+    for (let round = 0; round < 50; round++) {
+      const [key] = await insertKey(sql);
+      await sql`DELETE FROM api_keys`;
+      await a.membership.settle();
+      for (const { heard } of others) expect(heard.at(-1)).toEqual({ type: "key", keyId: key?.key_id });
+    }
+  });
+
+  test("waits for a node that does not answer until its lease is over, and for that node no more", async () => {
+    const { url, sql } = await database();
+    const [a, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
+    b.proxy.freeze();
+    const settling = a.membership.settle();
+    expect(await isOpen(sql, settling)).toBe(true);
+    expect(await timeOf(() => settling)).toBeLessThan(TTL);
+    expect([b.membership.lease.isFresh, await leases(sql)]).toEqual([false, ["a"]]);
+    expect(await timeOf(() => a.membership.settle())).toBeLessThan(TTL / 2);
+    b.proxy.thaw();
+    await eventually(async () => b.membership.lease.isFresh);
+    expect(await leases(sql)).toEqual(["a", "b"]);
+  });
+
+  test("does not wait for a node that leaves meanwhile", async () => {
+    const { url } = await database();
+    const [a] = (await joined(url, "a")) as [TestNode];
+    const b = await newNode(url, "b", { ttl: 60_000 });
+    await b.membership.join();
+    b.proxy.freeze();
+    const settling = a.membership.settle();
+    b.proxy.cut("rst");
+    b.proxy.thaw();
+    expect(await timeOf(() => settling)).toBeLessThan(10_000);
+    await eventually(async () => b.membership.lease.isFresh);
+  });
+
+  test("asks again in the next session when its own is lost, and those who have no lease may ask", async () => {
+    const { url } = await database();
+    const [, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
+    const visitor = await newNode(url, "c");
+    await visitor.membership.settle();
+    b.proxy.freeze();
+    const settling = visitor.membership.settle();
+    visitor.proxy.cut("fin");
+    b.proxy.thaw();
+    await settling;
+    expect(visitor.membership.lease.isFresh).toBe(false);
+  });
+
+  test("is shared by those who ask at once", async () => {
+    const { url, sql } = await database();
+    const [a] = (await joined(url, "a", "b")) as [TestNode, TestNode];
+    const [before] = await sql`SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()`;
+    await Promise.all(Array.from({ length: 200 }, () => a.membership.settle()));
+    await sql`SELECT pg_stat_force_next_flush()`;
+    const [after] = await sql`SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()`;
+    expect(after?.xact_commit - before?.xact_commit).toBeLessThan(100);
+  });
+});
