@@ -16,7 +16,7 @@ import { createOpenFeed } from "./postgres/feed-session.ts";
 import { createFindKeys } from "./postgres/find-keys.ts";
 import { createKeyStore } from "./postgres/key-store.ts";
 import { migrate, readMigrations } from "./postgres/migrate.ts";
-import { hasLease } from "./postgres/nodes.ts";
+import { createSendEcho } from "./postgres/nodes.ts";
 import { type Database, Pool } from "./postgres/pool.ts";
 import { createSigningKeyStore } from "./postgres/signing-key-store.ts";
 import { loadRootSecrets } from "./root-secret-file.ts";
@@ -137,7 +137,7 @@ async function createMember(
   const options = {
     open: createOpenFeed(databaseListenUrl ?? url),
     node: { name: `${hostname()}:${process.pid}`, version: await readVersion(), ttl: leaseTtl },
-    confirm: (leaseId: string) => hasLease(reads, leaseId),
+    sendEcho: createSendEcho(reads),
     clock: systemClock,
     monotonic: systemMonotonic,
     onAway: () => undefined,

@@ -1,5 +1,6 @@
 import type { Scenario } from "../harness/scenario.ts";
 import { batchScenarios } from "./batch.ts";
+import { clusterScenarios } from "./cluster.ts";
 import { databaseScenarios } from "./database.ts";
 import { guardedScenarios } from "./guarded.ts";
 import { importScenarios } from "./import.ts";
@@ -22,6 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...importScenarios,
   ...guardedScenarios,
   ...processScenarios,
+  ...clusterScenarios,
   ...memoryScenarios,
   ...mixedScenarios,
   ...listScenarios,

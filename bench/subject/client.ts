@@ -14,10 +14,18 @@ export const PATHS = {
 } as const;
 
 /** Sends JSON and resolves with the answer. Rejects unless it is 200. */
-export async function post(url: string, body: unknown, headers: Headers = {}): Promise<Json> {
+export function post(url: string, body: unknown, headers: Headers = {}): Promise<Json> {
+  return send("POST", url, body, headers);
+}
+
+export function patch(url: string, body: unknown): Promise<Json> {
+  return send("PATCH", url, body, {});
+}
+
+async function send(method: string, url: string, body: unknown, headers: Headers): Promise<Json> {
   return answerOf(
     await fetch(url, {
-      method: "POST",
+      method,
       headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify(body),
     }),

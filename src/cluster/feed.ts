@@ -11,8 +11,8 @@ export type FeedEvent =
   | ({ readonly type: "barrier" } & Mark)
   /** A node has heard a barrier of ours. */
   | ({ readonly type: "acknowledgement" } & Mark)
-  /** What we sent to ourselves. */
-  | { readonly type: "echo"; readonly number: number };
+  /** What was sent to this session over another connection, to see whether it arrives. */
+  | { readonly type: "echo" };
 
 /** Who speaks, and of which barrier: of the asker of a barrier the session, of an acknowledgement the lease. */
 export interface Mark {
@@ -52,10 +52,10 @@ export interface Renewal {
 export interface FeedSession {
   /** Of this session and of the lease that it may take: no other ever has it. */
   readonly id: string;
-  /** Takes the lease, durably, in place of an earlier one of this node. `echo` is heard when all that was committed before has been. */
-  join(node: NodeIdentity, echo: number, earlier: string | null): Promise<Renewal>;
+  /** Takes the lease, durably, in place of an earlier one of this node. Answers the leases of the others. */
+  join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]>;
   /** `feedLag`: for people, in milliseconds. */
-  renew(feedLag: number, echo: number): Promise<Renewal>;
+  renew(feedLag: number): Promise<Renewal>;
   /** Asks all other nodes, and answers the leases that they have now. */
   barrier(number: number): Promise<readonly LeaseRow[]>;
   acknowledge(marks: readonly Mark[]): Promise<void>;
@@ -71,6 +71,12 @@ export interface FeedListener {
   onEvent(event: FeedEvent): void;
   onLost(reason: Error): void;
 }
+
+/**
+ * Sends an echo to a session, over one of the connections that keys are read and changed by, and answers whether the lease of the
+ * session stands there.
+ */
+export type SendEcho = (sessionId: string) => Promise<boolean>;
 
 /** Opens a session within so many milliseconds, or rejects. */
 export type OpenFeed = (listener: FeedListener, timeout: number) => Promise<FeedSession>;

@@ -1,7 +1,7 @@
 import { Ending } from "../lib/ending.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
 import { Barriers } from "./barriers.ts";
-import type { FeedEvent, FeedSession, Mark, NodeIdentity, OpenFeed, Renewal } from "./feed.ts";
+import type { FeedEvent, FeedSession, Mark, NodeIdentity, OpenFeed, SendEcho } from "./feed.ts";
 import { Peers } from "./peers.ts";
 
 /** What one session needs, and whom it tells of what it hears. */
@@ -21,8 +21,7 @@ export class Link {
   readonly #peers = new Peers();
   #session: FeedSession | undefined;
   #barriers: Barriers | undefined;
-  #echoes = 0;
-  #onEcho: ((number: number) => void) | undefined;
+  #onEcho: (() => void) | undefined;
   #marks: Mark[] = [];
   #feedLag = 0;
 
@@ -52,31 +51,30 @@ export class Link {
     return this.#barriers;
   }
 
-  /** Resolves when a lease is held in place of the earlier one, and notifications are known to arrive. */
-  join(node: NodeIdentity, earlier: string | null): Promise<boolean> {
-    return this.#confirmed((echo) => this.session.join(node, echo, earlier));
+  /** Takes a lease in place of the earlier one. */
+  async join(node: NodeIdentity, earlier: string | null): Promise<void> {
+    this.barriers.observe(await this.session.join(node, earlier));
   }
 
-  /** Resolves when the renewal is answered and all has been heard that was committed before it; false if the lease is lost. */
-  renew(): Promise<boolean> {
-    return this.#confirmed((echo) => this.session.renew(this.#feedLag, echo));
-  }
-
-  async #confirmed(ask: (echo: number) => Promise<Renewal>): Promise<boolean> {
-    const number = ++this.#echoes;
-    const sent = this.#options.monotonic();
-    const echoed = new Promise<void>((resolve) => {
-      this.#onEcho = (heard) => {
-        if (heard === number) resolve();
-      };
+  /** Resolves when what `send` sends to this session has been heard; answers what `send` does, if that is no. */
+  async echo(send: SendEcho): Promise<boolean> {
+    const heard = new Promise<void>((resolve) => {
+      this.#onEcho = resolve;
     });
-    const { isHeld, others } = await ask(number);
-    this.barriers.observe(others);
-    if (!isHeld) return false;
-    await echoed;
-    this.#feedLag = this.#options.monotonic() - sent;
-    await this.#fenceOverdue();
+    if (!(await send(this.session.id))) return false;
+    await heard;
     return true;
+  }
+
+  /** Answers whether the lease is still held. */
+  async renew(): Promise<boolean> {
+    const { monotonic } = this.#options;
+    const sent = monotonic();
+    const { isHeld, others } = await this.session.renew(this.#feedLag);
+    this.#feedLag = monotonic() - sent;
+    this.barriers.observe(others);
+    if (isHeld) await this.#fenceOverdue();
+    return isHeld;
   }
 
   /** A node that crashed leaves its lease behind. Nobody need wait for it who asks later. */
@@ -94,7 +92,7 @@ export class Link {
         this.#barriers?.hear(event);
         break;
       case "echo":
-        this.#onEcho?.(event.number);
+        this.#onEcho?.();
         break;
       default:
         this.#options.onChange(event);

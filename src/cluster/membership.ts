@@ -3,15 +3,14 @@ import { KeyholdError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
 import { unconfirmed } from "./barriers.ts";
-import type { NodeIdentity, OpenFeed } from "./feed.ts";
+import type { NodeIdentity, OpenFeed, SendEcho } from "./feed.ts";
 import { Lease, USED_PART } from "./lease.ts";
 import { type Change, Link } from "./link.ts";
 
 export interface MembershipOptions {
   readonly open: OpenFeed;
   readonly node: NodeIdentity;
-  /** Whether this lease stands where the keys are: the session may have been led to another database. */
-  readonly confirm: (leaseId: string) => Promise<boolean>;
+  readonly sendEcho: SendEcho;
   readonly clock: Clock;
   readonly monotonic: Monotonic;
   /** Told of what changed anywhere. */
@@ -156,14 +155,15 @@ export class Membership {
   }
 
   async #join(link: Link, timeout: number): Promise<void> {
-    const { node, confirm, onForget } = this.#options;
+    const { node, sendEcho, onForget } = this.#options;
     const sent = this.lease.moment;
     const earlier = this.#leaseId;
     this.#leaseId = link.session.id;
-    await this.#within(link, link.join(node, earlier), timeout).catch((error: unknown) => {
+    await this.#within(link, link.join(node, earlier), timeout);
+    const isHeard = await this.#within(link, link.echo(sendEcho), timeout).catch((error: unknown) => {
       throw error instanceof Late ? unheard() : error;
     });
-    if (!(await this.#within(link, confirm(link.session.id), timeout))) throw elsewhere();
+    if (!isHeard) throw elsewhere();
     // What was read before the lease was there, nobody will tell us of.
     onForget();
     if (this.#isMember) this.lease.extend(sent, node.ttl);

@@ -4,14 +4,7 @@ import type { FeedListener, FeedSession, LeaseRow, Mark, NodeIdentity, OpenFeed,
 import { Ending } from "../lib/ending.ts";
 import { connect } from "./connect.ts";
 import { databaseError } from "./errors.ts";
-import {
-  acknowledgementText,
-  barrierText,
-  CHANGES_CHANNEL,
-  echoText,
-  parseFeedEvent,
-  sessionChannel,
-} from "./feed-events.ts";
+import { acknowledgementText, barrierText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./feed-events.ts";
 
 /** After this the database cancels a statement of a session, in milliseconds. */
 const STATEMENT_TIMEOUT = 5_000;
@@ -69,21 +62,22 @@ class Session implements FeedSession {
     await this.#run(this.#sql.unsafe(statements)).finally(() => clearTimeout(timer));
   }
 
-  async join(node: NodeIdentity, echo: number, earlier: string | null): Promise<Renewal> {
+  async join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]> {
     const rows = await this.#run(this.#sql<Row[]>`
       WITH gone AS (DELETE FROM nodes WHERE lease_id = ${earlier}), joined AS (
         INSERT INTO nodes (lease_id, name, version, ttl_ms) VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl})
-      ), echoed AS MATERIALIZED (SELECT pg_notify(${sessionChannel(this.id)}, ${echoText(echo)}))
-      SELECT lease_id, ttl_ms, renewals FROM echoed LEFT JOIN nodes ON lease_id IS DISTINCT FROM ${earlier}`);
-    return { isHeld: true, others: this.#others(rows) };
+      )
+      SELECT lease_id, ttl_ms, renewals FROM nodes WHERE lease_id IS DISTINCT FROM ${earlier}`);
+    return this.#others(rows);
   }
 
-  async renew(feedLag: number, echo: number): Promise<Renewal> {
+  /** No notification: it would wake up every node, so that of many each would be woken up by all the others. */
+  async renew(feedLag: number): Promise<Renewal> {
     const rows = await this.#run(this.#sql<(Row & { is_held: boolean })[]>`
       WITH renewed AS (
         UPDATE nodes SET renewals = renewals + 1, renew_time = clock_timestamp(), feed_lag_ms = ${feedLag}
         WHERE lease_id = ${this.id}
-        RETURNING pg_notify(${sessionChannel(this.id)}, ${echoText(echo)})
+        RETURNING lease_id
       )
       SELECT lease_id, ttl_ms, renewals, EXISTS (SELECT FROM renewed) AS is_held FROM nodes`);
     return { isHeld: rows.some((row) => row.is_held), others: this.#others(rows) };
@@ -129,7 +123,7 @@ class Session implements FeedSession {
   }
 
   #others(rows: readonly Row[]): LeaseRow[] {
-    const others = rows.filter(({ lease_id }) => lease_id !== null && lease_id !== this.id);
+    const others = rows.filter(({ lease_id }) => lease_id !== this.id);
     return others.map(({ lease_id, ttl_ms, renewals }) => ({
       leaseId: lease_id,
       ttl: ttl_ms,

@@ -1,3 +1,5 @@
+import type { SendEcho } from "../cluster/feed.ts";
+import { ECHO_TEXT, sessionChannel } from "./feed-events.ts";
 import type { Database } from "./pool.ts";
 
 /** A node as people are to see it. Times are by the clock of the database. */
@@ -43,8 +45,13 @@ export function listNodes(database: Database): Promise<NodeStatus[]> {
   });
 }
 
-/** Whether a lease stands in the database in which the keys are. */
-export async function hasLease(database: Database, leaseId: string): Promise<boolean> {
-  const rows = await database.run((sql) => sql`SELECT FROM nodes WHERE lease_id = ${leaseId}`);
-  return rows.length === 1;
+/** Over the connections of a database. */
+export function createSendEcho(database: Database): SendEcho {
+  return async (sessionId) => {
+    const rows = await database.run(
+      (sql) =>
+        sql`SELECT pg_notify(${sessionChannel(sessionId)}, ${ECHO_TEXT}) FROM nodes WHERE lease_id = ${sessionId}`,
+    );
+    return rows.length === 1;
+  };
 }

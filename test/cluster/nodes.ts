@@ -4,7 +4,7 @@ import { Membership } from "../../src/cluster/membership.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemMonotonic } from "../../src/lib/monotonic.ts";
 import { createOpenFeed } from "../../src/postgres/feed-session.ts";
-import { hasLease } from "../../src/postgres/nodes.ts";
+import { createSendEcho } from "../../src/postgres/nodes.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 
@@ -30,7 +30,7 @@ export async function newNode(url: string, name: string, more: { listenUrl?: str
   const membership = new Membership({
     open: createOpenFeed(proxy.url),
     node: { name, version: "1.2.3", ttl: more.ttl ?? TTL },
-    confirm: (leaseId) => hasLease(pool, leaseId),
+    sendEcho: createSendEcho(pool),
     clock: systemClock,
     monotonic: systemMonotonic,
     onChange: (change) => heard.push(change),
