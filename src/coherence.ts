@@ -1,40 +1,100 @@
+import { hostname } from "node:os";
 import type { Change } from "./cluster/link.ts";
-import type { KeyReader } from "./foundation.ts";
+import { Membership } from "./cluster/membership.ts";
+import type { Config } from "./config.ts";
+import { systemClock } from "./lib/clock.ts";
+import { systemMonotonic } from "./lib/monotonic.ts";
+import { createOpenFeed } from "./postgres/feed-session.ts";
+import { createSendEcho } from "./postgres/nodes.ts";
+import type { Database } from "./postgres/pool.ts";
+import type { KeyChange } from "./verify/reader.ts";
+import { readVersion } from "./version.ts";
 
-/** What this server does when it hears of a change, made by whichever server. */
+/** What this process remembers, and how it stays in step with what all others change. */
 export interface Coherence {
-  onChange(change: Change): void;
-  /** Anything may have changed unheard. */
-  onForget(): void;
+  readonly membership: Membership;
+  /** Whether what is remembered may be used: every change is heard of, or waits for us. */
+  readonly isTold: () => boolean;
+  /** Whether the database seems to be out of reach. */
+  readonly isAway: () => boolean;
+  /** Who is told of keys that changed. */
+  remembering(memory: Memory): void;
   /** Another number whenever the signing keys may have changed. */
   readonly signingKeysVersion: number;
   /** Calls the listener when the signing keys have changed. */
   onSigningKeys(listener: () => void): void;
 }
 
-/** Keeps what verification and signing remember in step with what is heard. */
-export function createCoherence(reader: Pick<KeyReader, "invalidate" | "clear">): Coherence {
-  const listeners: (() => void)[] = [];
-  let signingKeysVersion = 0;
-  const forget = () => {
-    signingKeysVersion++;
-    reader.clear();
-  };
-  const signingKeysChanged = () => {
-    signingKeysVersion++;
-    for (const listener of listeners) listener();
-  };
+export interface Memory {
+  invalidate(change: KeyChange): void;
+  clear(): void;
+}
+
+export interface CoherenceOptions {
+  readonly config: Config;
+  readonly databaseUrl: string;
+  /** Over which it is tried whether news arrives. */
+  readonly reads: Database;
+  /** Told when the database is thought to be away, and when it is back. */
+  readonly onAway: (isAway: boolean) => void;
+  readonly log: (message: string, reason?: Error) => void;
+}
+
+export async function createCoherence(options: CoherenceOptions): Promise<Coherence> {
+  const news = new News();
+  const membership = await createMembership(options, news);
   return {
-    onChange: (change) => {
-      if (change.type === "key") reader.invalidate({ keyIds: [change.keyId], digests: [] });
-      else if (change.type === "digests") reader.invalidate({ keyIds: [], digests: change.digests });
-      else if (change.type === "signing_keys") signingKeysChanged();
-      else forget();
-    },
-    onForget: forget,
+    membership,
+    isTold: () => membership.lease.isFresh,
+    isAway: () => membership.isAway,
+    remembering: (memory) => news.memories.push(memory),
     get signingKeysVersion() {
-      return signingKeysVersion;
+      return news.signingKeysVersion;
     },
-    onSigningKeys: (listener) => listeners.push(listener),
+    onSigningKeys: (listener) => news.listeners.push(listener),
   };
+}
+
+async function createMembership({ config, databaseUrl, reads, onAway, log }: CoherenceOptions, news: News) {
+  const { databaseListenUrl, leaseTtl } = config;
+  return new Membership({
+    open: createOpenFeed(databaseListenUrl ?? databaseUrl),
+    node: { name: `${hostname()}:${process.pid}`, version: await readVersion(), ttl: leaseTtl },
+    sendEcho: createSendEcho(reads),
+    clock: systemClock,
+    monotonic: systemMonotonic,
+    onChange: news.onChange,
+    onForget: news.onForget,
+    onAway,
+    log,
+  });
+}
+
+/** Hands on what is heard. */
+class News {
+  readonly memories: Memory[] = [];
+  readonly listeners: (() => void)[] = [];
+  signingKeysVersion = 0;
+
+  readonly onChange = (change: Change): void => {
+    if (change.type === "key") this.#invalidate({ keyIds: [change.keyId], digests: [] });
+    else if (change.type === "digests") this.#invalidate({ keyIds: [], digests: change.digests });
+    else if (change.type === "signing_keys") this.#signingKeysChanged();
+    else this.onForget();
+  };
+
+  /** Anything may have changed unheard. */
+  readonly onForget = (): void => {
+    this.signingKeysVersion++;
+    for (const memory of this.memories) memory.clear();
+  };
+
+  #invalidate(change: KeyChange): void {
+    for (const memory of this.memories) memory.invalidate(change);
+  }
+
+  #signingKeysChanged(): void {
+    this.signingKeysVersion++;
+    for (const listener of this.listeners) listener();
+  }
 }

@@ -1,31 +1,26 @@
-import { hostname } from "node:os";
-import { Membership } from "./cluster/membership.ts";
 import { type Coherence, createCoherence } from "./coherence.ts";
 import type { Config } from "./config.ts";
 import { type CredentialShapes, looksLikeOurs } from "./credential/kinds.ts";
 import type { KeysContext } from "./keys/context.ts";
 import { systemClock } from "./lib/clock.ts";
-import { systemMonotonic } from "./lib/monotonic.ts";
 import { systemRandom } from "./lib/random.ts";
 import { pooledRandom } from "./lib/random-pool.ts";
 import { deriveKeyRing, type RootSecrets } from "./lib/server-keys.ts";
 import { connect } from "./postgres/connect.ts";
 import { type EmbeddedOptions, startEmbeddedPostgres } from "./postgres/embedded/embedded.ts";
 import { databaseError } from "./postgres/errors.ts";
-import { createOpenFeed } from "./postgres/feed-session.ts";
 import { createFindKeys } from "./postgres/find-keys.ts";
 import { createKeyStore } from "./postgres/key-store.ts";
 import { migrate, readMigrations } from "./postgres/migrate.ts";
-import { createSendEcho } from "./postgres/nodes.ts";
 import { type Database, Pool } from "./postgres/pool.ts";
 import { createSigningKeyStore } from "./postgres/signing-key-store.ts";
+import { unlessAway } from "./postgres/unless-away.ts";
 import { loadRootSecrets } from "./root-secret-file.ts";
 import type { SigningContext } from "./signing/signing.ts";
 import { looksLikeJwt } from "./token/jwt/compact.ts";
 import { looksLikeMacaroon } from "./token/macaroon/text.ts";
 import { createVerificationCache, type VerificationCache } from "./verify/cache/cache.ts";
 import { createUncachedReader } from "./verify/uncached.ts";
-import { readVersion } from "./version.ts";
 
 /** After this the database cancels a statement, in milliseconds. */
 const STATEMENT_TIMEOUT = 10_000;
@@ -42,8 +37,6 @@ const READ_CONNECTIONS = 4;
 /** What the server and the commands stand on: an open database with its schema, and the server keys. */
 export interface Foundation {
   readonly database: Database;
-  /** This process among the servers on the database. It takes a lease when it joins. */
-  readonly membership: Membership;
   readonly coherence: Coherence;
   /** Migrations that were applied now. */
   readonly migrated: readonly string[];
@@ -74,12 +67,18 @@ export async function openFoundation(config: Config, options: FoundationOptions)
   const opened = await openDatabase(config, options);
   try {
     const migrated = await bringUpToDate(opened.url);
-    const assembled = assemble(config, opened, rings, await createMember(config, opened, options));
+    const coherence = await createCoherence({
+      config,
+      databaseUrl: opened.url,
+      reads: opened.reads,
+      onAway: () => undefined,
+      log: options.onMembership ?? (() => undefined),
+    });
     const close = async () => {
-      await assembled.membership.close();
+      await coherence.membership.close();
       await opened.close();
     };
-    return { ...opened, migrated, ...assembled, close };
+    return { ...opened, migrated, ...assemble(config, opened, rings, coherence), close };
   } catch (error) {
     await opened.close();
     throw error;
@@ -127,37 +126,15 @@ function deriveRings(roots: RootSecrets) {
 
 type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;
 
-type CreateMembership = (coherence: Coherence) => Membership;
-
-async function createMember(
-  { databaseListenUrl, leaseTtl }: Config,
-  { url, reads }: { readonly url: string; readonly reads: Database },
-  { onMembership = () => undefined }: FoundationOptions,
-): Promise<CreateMembership> {
-  const options = {
-    open: createOpenFeed(databaseListenUrl ?? url),
-    node: { name: `${hostname()}:${process.pid}`, version: await readVersion(), ttl: leaseTtl },
-    sendEcho: createSendEcho(reads),
-    clock: systemClock,
-    monotonic: systemMonotonic,
-    onAway: () => undefined,
-    log: onMembership,
-  };
-  return ({ onChange, onForget }) => new Membership({ ...options, onChange, onForget });
-}
-
-function assemble(
-  config: Config,
-  { database, lists, reads }: Databases,
-  rings: Rings,
-  createMembership: CreateMembership,
-) {
+function assemble(config: Config, databases: Databases, rings: Rings, coherence: Coherence) {
   const { secretPrefix } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
-  const isTold = () => membership.lease.isFresh;
+  const { membership, isTold, isAway } = coherence;
+  const database = unlessAway(databases.database, isAway);
+  const lists = unlessAway(databases.lists, isAway);
+  const reads = unlessAway(databases.reads, isAway);
   const reader = createReader(config, reads, isTold);
-  const coherence = createCoherence(reader);
-  const membership = createMembership(coherence);
+  coherence.remembering(reader);
   const settle = () => membership.settle();
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
@@ -178,7 +155,7 @@ function assemble(
     random,
     version: () => (isTold() ? coherence.signingKeysVersion : null),
   };
-  return { rings, shapes, keys, reader, signing, membership, coherence };
+  return { database, rings, shapes, keys, reader, signing, coherence };
 }
 
 /** Bytes of the cache for each of the keys that it may have: a usual one takes 264, and its places in the indexes. */

