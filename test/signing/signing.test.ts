@@ -41,6 +41,44 @@ async function isPending(promise: unknown): Promise<boolean> {
   return isOpen;
 }
 
+describe("keys that may have changed", () => {
+  test("are read again before the next token is signed and before they are published, once", async () => {
+    const { store, context } = setUp();
+    let version: number | null = 1;
+    const node = await createSigning(context({ version: () => version }));
+    const kid = await rotateSigningKey(context());
+    const reads = store.count("list");
+    expect(node.signer(0)).not.toBeInstanceOf(Promise);
+    version = 2;
+    expect((await node.signer(0)).kid).toBe(kid);
+    expect(node.jwks()).toMatchObject({ keys: [{ kid }] });
+    expect(store.count("list")).toBe(reads + 1);
+  });
+
+  test("are read for each call while nobody would tell of a change", async () => {
+    const { store, context } = setUp();
+    const node = await createSigning(context({ version: () => null }));
+    const kid = await rotateSigningKey(context());
+    const reads = store.count("list");
+    expect((await node.signer(0)).kid).toBe(kid);
+    expect((await node.jwks()).keys).toMatchObject([{ kid }]);
+    expect(store.count("list")).toBe(reads + 2);
+  });
+
+  test("are read once more when they change while they are read", async () => {
+    const { context, store } = setUp();
+    let version = 1;
+    const node = await createSigning(context({ version: () => version }));
+    version = 2;
+    const signing = node.signer(0);
+    version = 3;
+    await signing;
+    const reads = store.count("list");
+    await node.signer(0);
+    expect(store.count("list")).toBe(reads + 1);
+  });
+});
+
 describe("the first signing key of all", () => {
   test("is made at the first start, and never again", async () => {
     const { store, start } = setUp();

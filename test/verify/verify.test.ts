@@ -57,6 +57,23 @@ describe.each(TYPES)("%s", (type) => {
     expect(await verify(bench.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
   });
 
+  test("is read for each call while nobody would tell of a change, and at hand again when somebody does", async () => {
+    const bench = newBench();
+    const credential = oneOfEach(bench)[type];
+    await verify(bench.context, credential);
+    bench.told(false);
+    for (const record of [...bench.store.records.values()])
+      bench.store.put({ ...record, key: { ...record.key, actorId: "another" } });
+    for (let again = 0; again < 3; again++) {
+      expect(await verify(bench.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
+    }
+    expect(bench.store.statements.length).toBe(4);
+    bench.cache.clear();
+    bench.told(true);
+    await verify(bench.context, credential);
+    expect(verify(bench.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
+  });
+
   test("is judged by the time of each call", async () => {
     const bench = newBench();
     const credential = oneOfEach(bench)[type];

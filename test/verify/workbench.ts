@@ -33,7 +33,7 @@ type Change = Partial<VerifiableRecord["key"]> & { readonly secretVersion?: numb
 export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives = 1000, cached = true } = {}) {
   const store = new TestStore();
   let now = NOW;
-  const isTold = true;
+  let isTold = true;
   const clock = { now: () => now };
   const rings = {
     tag: deriveKeyRing(roots, "secret-tag"),
@@ -83,6 +83,10 @@ export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives
     ...{ store, cache, context, used, faults, rings, roots },
     at: (time: number) => {
       now = time;
+    },
+    /** Whether the node hears of changes. */
+    told: (told: boolean) => {
+      isTold = told;
     },
     issue: (change: Change = {}) => {
       const keyId = newId(now, systemRandom);

@@ -1,0 +1,47 @@
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { expect, onTestFinished, test } from "vitest";
+import { RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
+import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { useService } from "../support/conformance.ts";
+import { issue, paths, verify } from "../support/rest.ts";
+
+const suite = useService();
+
+/** A node that neither answers nor can be taken its lease: a transaction holds the row, as a backend that hangs would. */
+async function haunt(): Promise<void> {
+  const left = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  const lease = "00000000-0000-7000-8000-000000000000";
+  await suite.sql`INSERT INTO nodes (lease_id, name, version, ttl_ms) VALUES (${lease}, 'ghost', '0', 1)`;
+  const holding = suite.sql.begin(async (sql) => {
+    await sql`SELECT FROM nodes WHERE lease_id = ${lease} FOR UPDATE`;
+    held.resolve();
+    await left.promise;
+  });
+  await held.promise;
+  onTestFinished(async () => {
+    left.resolve();
+    await holding;
+    await suite.sql`DELETE FROM nodes WHERE lease_id = ${lease}`;
+  });
+}
+
+test("a change that a node cannot be brought to confirm is made, and is not said to be", async () => {
+  const { keyId, secret } = await issue(suite.rest);
+  const other = await issue(suite.rest);
+  await haunt();
+  const client = createClient(ApiKeysService, createGrpcTransport({ baseUrl: suite.server.url }));
+  const reason = RevocationReason.KEY_COMPROMISE;
+  const [answer, failure] = await Promise.all([
+    suite.rest("POST", `${paths.keys}/${keyId}:revoke`, { reason: "REVOCATION_REASON_KEY_COMPROMISE" }),
+    client.revokeApiKey({ keyId: other.keyId, reason }).catch((error: unknown) => error),
+  ]);
+  expect(answer).toMatchObject({
+    status: 503,
+    body: { error: { status: "UNAVAILABLE", details: [{ reason: "CHANGE_UNCONFIRMED" }] } },
+  });
+  expect(answer.headers.get("retry-after")).toBe("1");
+  expect(failure).toMatchObject({ rawMessage: expect.stringContaining("repeat the call") });
+  expect((await verify(suite.rest, secret)).is_valid).toBe(false);
+});
