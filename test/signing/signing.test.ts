@@ -70,8 +70,11 @@ describe("keys that may have changed", () => {
     let version = 1;
     const node = await createSigning(context({ version: () => version }));
     version = 2;
+    const list = store.hold("list");
     const signing = node.signer(0);
+    expect(await isPending(signing)).toBe(true);
     version = 3;
+    list.release();
     await signing;
     const reads = store.count("list");
     await node.signer(0);
