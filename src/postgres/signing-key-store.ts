@@ -21,12 +21,7 @@ export function createSigningKeyStore(database: Database, settle: () => Promise<
       await database.run((sql) => sql`INSERT INTO signing_keys ${sql(toRow(sql, key, now))} ON CONFLICT DO NOTHING`);
     },
     replaceActive: async (key, now) => {
-      await database.run((sql) =>
-        sql.begin(async (transaction) => {
-          await transaction`UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL`;
-          await transaction`INSERT INTO signing_keys ${transaction(toRow(sql, key, now))}`;
-        }),
-      );
+      await database.run((sql) => replaceActive(sql, key, now));
       await settle();
     },
     extendTokens: async (kid, until) => {
@@ -36,6 +31,19 @@ export function createSigningKeyStore(database: Database, settle: () => Promise<
       );
     },
   };
+}
+
+/**
+ * One statement: in a transaction of several, the driver ends the process when the connection is lost between two of them. The
+ * INSERT reads what the UPDATE returns, and so comes after it: one key signs at a time, and the index that says so looks at once.
+ */
+function replaceActive(sql: Sql, key: NewSigningKey, now: Date) {
+  return sql`
+    WITH retired AS (UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL RETURNING kid)
+    INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time)
+    SELECT ${key.kid}::text, ${sql.json({ ...key.publicJwk } satisfies JSONValue)}::jsonb, ${key.wrapped}::bytea,
+      ${key.wrapKeyId}::text, ${now}::timestamptz
+    FROM (SELECT count(*) FROM retired) AS all_retired`;
 }
 
 function toRow(sql: Sql, key: NewSigningKey, now: Date) {

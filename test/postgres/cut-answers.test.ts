@@ -1,47 +1,9 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { KeyholdError } from "../../src/errors.ts";
 import { gatherInserts } from "../../src/postgres/gather-inserts.ts";
 import { Pool } from "../../src/postgres/pool.ts";
+import { startCuttingRoad } from "../support/cutting-road.ts";
 import { newKey, openSchema } from "./new-keys.ts";
-
-/** A road to a database on which the connection ends at an answer, told by its number from when it is set. */
-async function startCuttingRoad(databaseUrl: string) {
-  const target = new URL(databaseUrl);
-  let answers = Number.POSITIVE_INFINITY;
-  let isCut = false;
-  const pass = (client: Socket, answer: Buffer) => {
-    if (answers-- > 0) return client.write(answer);
-    isCut = true;
-    answers = Number.POSITIVE_INFINITY;
-    return client.resetAndDestroy();
-  };
-  const server = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname);
-    client.pipe(upstream);
-    upstream.on("data", (answer: Buffer) => pass(client, answer));
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      socket.on("error", () => {});
-      socket.once("close", () => other.destroy());
-    }
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = new URL(databaseUrl);
-  url.port = String((server.address() as AddressInfo).port);
-  return {
-    url: url.href,
-    cutAt: (answer: number) => {
-      [answers, isCut] = [answer, false];
-    },
-    isCut: () => isCut,
-    close: () => server.close(),
-  };
-}
 
 /** More than any answer here takes on a loaded machine: a call that nobody answers is not to be taken for one that failed. */
 const ANSWER_TIMEOUT = 20_000;
@@ -50,7 +12,7 @@ async function openRoad() {
   const { url, pool: direct } = await openSchema();
   const road = await startCuttingRoad(url);
   const options = { url: road.url, maxConnections: 1, statementTimeout: 10_000, prepare: true };
-  const open = () => new Pool(options, ANSWER_TIMEOUT);
+  const open = () => new Pool({ ...options, answerTimeout: ANSWER_TIMEOUT });
   onTestFinished(() => void road.close());
   return { road, direct, open };
 }

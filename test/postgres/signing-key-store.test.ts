@@ -1,0 +1,75 @@
+import { expect, onTestFinished, test } from "vitest";
+import { systemRandom } from "../../src/lib/random.ts";
+import { deriveKeyRing, parseRootSecret } from "../../src/lib/server-keys.ts";
+import { CHANGES_CHANNEL } from "../../src/postgres/feed-events.ts";
+import { Pool } from "../../src/postgres/pool.ts";
+import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
+import { generateSigningKey } from "../../src/token/signing-key.ts";
+import { startCuttingRoad } from "../support/cutting-road.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+import { openSchema } from "./new-keys.ts";
+
+const ring = deriveKeyRing({ current: parseRootSecret(ROOT_SECRET), retired: [] }, "signing-key-wrap");
+const newSigningKey = () => generateSigningKey({ wrapKey: ring.current, random: systemRandom });
+const settle = async () => undefined;
+const NOW = new Date("2026-01-02T03:04:05.678Z");
+
+test("a new active key retires the one before, and whoever listens is told of it", async () => {
+  const { pool } = await openSchema();
+  const store = createSigningKeyStore(pool, settle);
+  const [first, second] = [newSigningKey(), newSigningKey()];
+  await store.addFirst(first, NOW);
+  const heard = Promise.withResolvers<string>();
+  await pool.run(async (sql) => void (await sql.listen(CHANGES_CHANNEL, heard.resolve)));
+  await store.replaceActive(second, NOW);
+  expect(await heard.promise).toBe("signing_keys");
+  const records = new Map((await store.list()).map(({ kid, ...record }) => [kid, record]));
+  expect(records.get(first.kid)).toMatchObject({ retireTime: NOW });
+  expect(records.get(second.kid)).toMatchObject({
+    retireTime: null,
+    createTime: NOW,
+    publicJwk: second.publicJwk,
+    wrapped: Buffer.from(second.wrapped),
+    wrapKeyId: second.wrapKeyId,
+  });
+});
+
+test("of many that are made active at once one is, and no key is lost", async () => {
+  const { pool } = await openSchema();
+  const store = createSigningKeyStore(pool, settle);
+  await store.addFirst(newSigningKey(), NOW);
+  const made = await Promise.allSettled(Array.from({ length: 20 }, () => store.replaceActive(newSigningKey(), NOW)));
+  const records = await store.list();
+  expect(records.filter(({ retireTime }) => retireTime === null)).toHaveLength(1);
+  expect(records).toHaveLength(1 + made.filter(({ status }) => status === "fulfilled").length);
+});
+
+test("however early its connection is cut, a rotation is made or not, and its caller hears", async () => {
+  const { url, pool: direct } = await openSchema();
+  const road = await startCuttingRoad(url);
+  onTestFinished(() => void road.close());
+  const store = createSigningKeyStore(direct, settle);
+  await store.addFirst(newSigningKey(), NOW);
+  const outcomes: string[] = [];
+  for (let answer = 0; ; answer++) {
+    const pool = new Pool({ url: road.url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
+    road.cutAt(answer);
+    const key = newSigningKey();
+    const told = await createSigningKeyStore(pool, settle)
+      .replaceActive(key, NOW)
+      .then(
+        () => "made",
+        (error) => error.code,
+      );
+    const isCut = road.isCut();
+    road.cutAt(Number.POSITIVE_INFINITY);
+    await pool.close();
+    const active = (await store.list()).filter(({ retireTime }) => retireTime === null);
+    expect(active).toHaveLength(1);
+    outcomes.push(`${told}, ${active[0]?.kid === key.kid ? "made" : "not made"}`);
+    if (!isCut) break;
+  }
+  expect(new Set(outcomes)).toEqual(
+    new Set(["DATABASE_UNAVAILABLE, not made", "DATABASE_UNAVAILABLE, made", "made, made"]),
+  );
+});
