@@ -20,6 +20,7 @@ export type ErrorCode =
   | "AUTHORITY_UNAVAILABLE"
   | "DATABASE_UNAVAILABLE"
   | "CHANGE_UNCONFIRMED"
+  | "OVERLOADED"
   | "INTERNAL";
 
 /** What is wrong with one field of a request; `field` is its path in snake_case, such as `requests[3].raw_key`. */

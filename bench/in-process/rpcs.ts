@@ -8,6 +8,7 @@ import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
 import { createApi } from "../../src/service.ts";
 import { createSigning } from "../../src/signing/signing.ts";
 import { createRpc } from "../../src/transport/rpcs.ts";
+import { UnderWay } from "../../src/transport/under-way.ts";
 import { createLastUsed } from "../../src/verify/last-used.ts";
 
 /** The RPCs with guard, validation and error table, as the transports have them, on the database of a running server. */
@@ -18,7 +19,8 @@ export async function attachRpcs(): Promise<readonly Rpc[]> {
   const signing = await createSigning(foundation.signing);
   const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
   const api = createApi(config, foundation, signing, lastUsed, { error: fail });
-  return implement(api).map((implementation) => createRpc(implementation, guard));
+  const underWay = new UnderWay();
+  return implement(api).map((implementation) => createRpc(implementation, guard, underWay));
 }
 
 function fail(error: unknown): never {

@@ -1,6 +1,7 @@
 import { type ApiKeysService, TokenAlgorithm as WireTokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { invalidArgument } from "../errors.ts";
-import { deriveToken as derive, type TokenAlgorithm } from "../keys/derive.ts";
+import { type DerivedToken, deriveToken as derive, type TokenAlgorithm } from "../keys/derive.ts";
+import { andThen } from "../lib/maybe-promise.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 import { timestamp } from "./records.ts";
 
@@ -13,12 +14,14 @@ export function deriveToken({
   derive: context,
   verify,
 }: ApiContext): Handler<typeof ApiKeysService.method.deriveToken> {
-  return async ({ credential, algorithm: wire, ttl, scopes, customClaims }) => {
+  return ({ credential, algorithm: wire, ttl, scopes, customClaims }) => {
     const algorithm = ALGORITHMS.get(wire);
     if (algorithm === undefined) throw invalidArgument("algorithm", "is not one that Keyhold knows");
-    const parent = await verify(credential);
-    const token = await derive(context, parent, { algorithm, ttl, scopes, claims: customClaims ?? {} });
-    const { expireTime, claims, ...rest } = token;
-    return { token: { ...rest, scopes: [...rest.scopes], claims, expireTime: timestamp(expireTime) } };
+    const derivation = { algorithm, ttl, scopes, claims: customClaims ?? {} };
+    return andThen(verify(credential), (parent) => andThen(derive(context, parent, derivation), toResponse));
   };
+}
+
+function toResponse({ expireTime, claims, scopes, ...rest }: DerivedToken) {
+  return { token: { ...rest, scopes: [...scopes], claims, expireTime: timestamp(expireTime) } };
 }

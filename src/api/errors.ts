@@ -25,6 +25,7 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
   AUTHORITY_UNAVAILABLE: Code.Unavailable,
   DATABASE_UNAVAILABLE: Code.Unavailable,
   CHANGE_UNCONFIRMED: Code.Unavailable,
+  OVERLOADED: Code.Unavailable,
   INTERNAL: Code.Internal,
 };
 

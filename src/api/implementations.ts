@@ -42,6 +42,11 @@ export interface Implementation<M extends DescMethodUnary = DescMethodUnary> {
   readonly method: M;
   readonly handler: Handler<M>;
   readonly maxRequestBytes: number;
+  /**
+   * Whether it may have its answer in memory, and changes nothing: it is begun even when too many calls wait, and refused only if
+   * it would have to wait too. By default it is taken for one that waits.
+   */
+  readonly mayBeAtHand?: boolean;
 }
 
 /** Every RPC with its implementation. */
@@ -56,24 +61,26 @@ export function implement(context: ApiContext): Implementation[] {
     rpc(issued.updateIssuedApiKey, updateIssuedApiKey(context)),
     rpc(issued.rotateIssuedApiKey, rotateIssuedApiKey(context)),
     rpc(imported.createImportedApiKey, createImportedApiKey(context)),
-    rpc(imported.batchCreateImportedApiKeys, batchCreateImportedApiKeys(context), MAX_BATCH_REQUEST_BYTES),
+    rpc(imported.batchCreateImportedApiKeys, batchCreateImportedApiKeys(context), {
+      maxRequestBytes: MAX_BATCH_REQUEST_BYTES,
+    }),
     rpc(imported.getImportedApiKey, getImportedApiKey(context)),
     rpc(imported.listImportedApiKeys, listImportedApiKeys(context)),
     rpc(imported.updateImportedApiKey, updateImportedApiKey(context)),
     rpc(imported.deleteImportedApiKey, deleteImportedApiKey(context)),
-    rpc(keys.deriveToken, deriveToken(context)),
-    rpc(keys.verifyApiKey, verifyApiKey(context)),
-    rpc(keys.batchVerifyApiKeys, batchVerifyApiKeys(context)),
+    rpc(keys.deriveToken, deriveToken(context), { mayBeAtHand: true }),
+    rpc(keys.verifyApiKey, verifyApiKey(context), { mayBeAtHand: true }),
+    rpc(keys.batchVerifyApiKeys, batchVerifyApiKeys(context), { mayBeAtHand: true }),
     rpc(keys.revokeApiKey, revokeApiKey(context)),
     rpc(SelfServiceService.method.selfRevokeApiKey, selfRevokeApiKey(context)),
-    rpc(DerivedKeysService.method.getJwks, getJwks(context)),
+    rpc(DerivedKeysService.method.getJwks, getJwks(context), { mayBeAtHand: true }),
   ];
 }
 
 function rpc<M extends DescMethodUnary>(
   method: M,
   handler: Handler<M>,
-  maxRequestBytes = MAX_REQUEST_BYTES,
+  options: Pick<Partial<Implementation>, "maxRequestBytes" | "mayBeAtHand"> = {},
 ): Implementation {
-  return { method, handler, maxRequestBytes };
+  return { method, handler, maxRequestBytes: MAX_REQUEST_BYTES, ...options };
 }

@@ -6,26 +6,47 @@ import type { AdmittedCall, Call, Rpc } from "../api/rpc.ts";
 import { requireValid } from "../api/validation.ts";
 import { authorityOf, type Caller } from "../auth/caller.ts";
 import type { Guard } from "../auth/guard.ts";
-import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { KeyholdError } from "../errors.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { onceFrozen } from "../lib/once-frozen.ts";
+import type { UnderWay } from "./under-way.ts";
 
 /** Faults of ours or of what we stand on: for the log with their cause. The other codes are the caller's affair. */
 const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
 
-/** Puts the guard and the rules of the protos in front of an implementation, and the table of errors behind it. */
-export function createRpc(implementation: Implementation, guard: Guard): Rpc {
-  const { method, maxRequestBytes } = implementation;
+/** For the line in the log. */
+const OVERLOADED = Object.freeze({ reason: "OVERLOADED" });
+
+/** Of a call that waits, and how many a list has by default. */
+const ITEMS_OF_A_UNIT = 10;
+const DEFAULT_PAGE_SIZE = 50;
+
+/**
+ * Puts the guard, the rules of the protos and the bound of what waits in front of an implementation, and the table of errors behind
+ * it. Every transport comes by here, so here is where calls are counted.
+ */
+export function createRpc(implementation: Implementation, guard: Guard, underWay: UnderWay): Rpc {
+  const { method, maxRequestBytes, mayBeAtHand = false } = implementation;
   const facts = Object.freeze({ rpc: `${method.parent.typeName}/${method.name}` });
   const identify = (call: Call) => {
     call.log.add(facts);
+    // Before the body is read, which may be large.
+    if (!mayBeAtHand) underWay.requireRoom();
     const caller = guard(method, (name) => call.header(name));
-    return andThen(caller, (known) => admitted(call, known));
+    if (!(caller instanceof Promise)) return admitted(call, caller);
+    return underWay.wait(caller).then((known) => admitted(call, known));
+  };
+  const answer = (request: Message, admission: AdmittedCall): Answer => {
+    requireValid(method.input, request);
+    if (!mayBeAtHand) underWay.requireRoom();
+    const response = implementation.handler(request, admission);
+    return response instanceof Promise ? underWay.wait(response, unitsOf(request)) : response;
   };
   return {
     method,
     maxRequestBytes,
     admit: (call) => reported(call, () => identify(call)),
-    invoke: (request, admission) => reported(admission.call, () => answer(implementation, request, admission)),
+    invoke: (request, admission) => reported(admission.call, () => answer(request, admission)),
   };
 }
 
@@ -43,9 +64,14 @@ const told = onceFrozen((caller: Caller) => ({
 
 type Answer = MaybePromise<MessageInitShape<Implementation["method"]["output"]>>;
 
-function answer({ method, handler }: Implementation, request: Message, admission: AdmittedCall): Answer {
-  requireValid(method.input, request);
-  return handler(request, admission);
+/** What a call weighs while it waits: one for each ten of the items that it brings, or of those that a list is to have. */
+function unitsOf(request: Message): number {
+  if ("requests" in request && Array.isArray(request.requests))
+    return Math.ceil(request.requests.length / ITEMS_OF_A_UNIT);
+  if ("pageSize" in request && typeof request.pageSize === "number") {
+    return Math.ceil((request.pageSize || DEFAULT_PAGE_SIZE) / ITEMS_OF_A_UNIT);
+  }
+  return 1;
 }
 
 function reported<T>(call: Call, work: () => MaybePromise<T>): MaybePromise<T> {
@@ -63,6 +89,8 @@ function reported<T>(call: Call, work: () => MaybePromise<T>): MaybePromise<T> {
 function report(cause: unknown, { log }: Call): Error {
   const error = toConnectError(cause);
   log.add({ code: Code[error.code] });
-  if (FAULTS.has(error.code)) log.fault(error.cause ?? error);
+  // Its line says it. One more for each, with a stack, would be a load of its own.
+  if (cause instanceof KeyholdError && cause.code === "OVERLOADED") log.add(OVERLOADED);
+  else if (FAULTS.has(error.code)) log.fault(error.cause ?? error);
   return error;
 }

@@ -16,6 +16,7 @@ import { errorHandler, notFoundHandler } from "./rest/error-response.ts";
 import { registerRest } from "./rest/register.ts";
 import { makeRoutes } from "./rest/routes.ts";
 import { createRpc } from "./rpcs.ts";
+import { UnderWay } from "./under-way.ts";
 
 export interface ServerOptions {
   readonly implementations: readonly Implementation[];
@@ -29,15 +30,18 @@ export interface ServerOptions {
   readonly loopbackNamesOnly: boolean;
   /** Whether the lane takes the usual requests; by default it does. Without it Fastify serves all, to the same effect. */
   readonly lane?: boolean;
+  /** What bounds the calls that wait; by default as much as is good for one process. */
+  readonly underWay?: UnderWay;
 }
 
 /** The one Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same functions. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { guard, checkReadiness } = options;
+  const { guard, checkReadiness, underWay = new UnderWay() } = options;
   const shutdown = new AbortController();
   const health = createHealth(SERVICES, checkReadiness, shutdown.signal);
-  const rpcs = options.implementations.map((implementation) => createRpc(implementation, guard));
-  const all = [...rpcs, createRpc(health.check, guard)];
+  const rpcs = options.implementations.map((implementation) => createRpc(implementation, guard, underWay));
+  // Health answers throughout: it waits for none of what the others wait for.
+  const all = [...rpcs, createRpc(health.check, guard, new UnderWay())];
   const rest = makeRoutes(rpcs);
   const fastify = createFastify(options, makeTables(all, rest));
   fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));

@@ -1,3 +1,4 @@
+import { KeyholdError } from "../errors.ts";
 import { digestName, nameOf, namesOf } from "./lookup-names.ts";
 import type { CacheMode, FindKeys, KeyChange, KeyLookup, VerifiableRecord } from "./reader.ts";
 
@@ -20,6 +21,12 @@ interface Read {
 /** More at once make smaller statements, and cost the database and us more for the same look-ups. */
 const MAX_STATEMENTS = 2;
 const MAX_LOOKUPS = 1000;
+
+/**
+ * Look-ups at the most that wait to be sent: as many as the calls have that may wait (`transport/under-way.ts`), and 20 statements.
+ * A call that is refused because it would have to wait has left its look-up here.
+ */
+const MAX_QUEUE = 20_000;
 
 /**
  * Reads of keys, gathered: equal look-ups are one, and those of one turn of the event loop, or that came while enough statements
@@ -45,7 +52,9 @@ export class GatheredReads {
     const name = nameOf(lookup);
     if (name === undefined) return Promise.resolve(null);
     const open = this.#open.get(name);
-    const read = open !== undefined && (!open.isSent || mode === "default") ? open : this.#enqueue(lookup);
+    const joined = open !== undefined && (!open.isSent || mode === "default") ? open : null;
+    if (joined === null && this.#queue.length >= MAX_QUEUE) return Promise.reject(tooMany());
+    const read = joined ?? this.#enqueue(lookup);
     if (mode !== "no-store") this.#keepNewest(name, read);
     else if (open === undefined) this.#open.set(name, read);
     return read.answer.promise;
@@ -136,6 +145,10 @@ export class GatheredReads {
     const name = nameOf(read.lookup);
     if (name !== undefined && this.#open.get(name) === read) this.#open.delete(name);
   }
+}
+
+function tooMany(): KeyholdError {
+  return new KeyholdError("OVERLOADED", "too many keys wait to be read");
 }
 
 function isOutdated({ isStale, changed }: Read, stored: VerifiableRecord | null): boolean {

@@ -45,6 +45,48 @@ interface Expectation {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+let load: Promise<() => Promise<void>> | undefined;
+let loaded = 0;
+
+/** Runs a call while as many calls wait as may: the clients share one load. */
+async function overloaded<T>(run: () => Promise<T>): Promise<T> {
+  loaded++;
+  load ??= holdAll();
+  const release = await load;
+  try {
+    return await run();
+  } finally {
+    if (--loaded === 0) {
+      load = undefined;
+      await release();
+    }
+  }
+}
+
+/** Nobody can read a key, and batches that have to wait for it until one is refused. */
+async function holdAll(): Promise<() => Promise<void>> {
+  const held = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const over = suite.sql.begin(async (sql) => {
+    await sql`LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE`;
+    locked.resolve();
+    await held.promise;
+  });
+  await locked.promise;
+  // Raw keys that nobody has: their look-ups wait for the table.
+  const requests = Array.from({ length: 1000 }, () => ({ credential: newRawKey() }));
+  const refused = Promise.withResolvers<void>();
+  const batches = Array.from({ length: 21 }, async () => {
+    const { status } = await suite.rest("POST", "/v2alpha1/admin/apiKeys:batchVerify", { requests });
+    if (status === 503) refused.resolve();
+  });
+  await refused.promise;
+  return async () => {
+    held.resolve();
+    await Promise.all([over, ...batches]);
+  };
+}
+
 /** What is expected of a call, but for the reason, which is the name of the row. */
 function fails<O extends DescMessage>(
   method: DescMethodUnary<DescMessage, O>,
@@ -229,6 +271,15 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, (typeof SLOW)[number]>, (reason
     issuedKeys.createIssuedApiKey,
     (call) => call(issuedKeys.createIssuedApiKey, { ...draft(), name: "SQLSTATE 53300" }),
     { code: "UNAVAILABLE", message: "the database cannot be reached", headers: { "retry-after": "1" } },
+  ),
+  OVERLOADED: fails(
+    issuedKeys.createIssuedApiKey,
+    (call) => overloaded(() => call(issuedKeys.createIssuedApiKey, draft())),
+    {
+      code: "UNAVAILABLE",
+      message: "too many calls wait already; come again in a second",
+      headers: { "retry-after": "1" },
+    },
   ),
   INTERNAL: fails(
     issuedKeys.createIssuedApiKey,
