@@ -20,11 +20,13 @@ export interface DatabaseOptions {
   readonly onClose?: () => void;
 }
 
-/** Seconds. */
-const CONNECT_TIMEOUT = 10;
+/** Seconds. A backend is there in milliseconds; on a machine that is busy with others, in tenths of a second. */
+const CONNECT_TIMEOUT = 5;
 
-/** Seconds between two attempts to connect. The driver's own wait grows to 20 s, and whoever asks meanwhile waits with it. */
-const RECONNECT_DELAY = 0.05;
+/** Seconds until the next attempt to connect. The driver's own wait grows to 20 s, and whoever asks meanwhile waits with it. */
+function reconnectDelay(failures: number): number {
+  return Math.min(0.05 * 2 ** failures, 0.5);
+}
 
 /** What the driver tells of the server when it asks for a socket: several hosts stand in one URL, separated by commas. */
 interface Server {
@@ -53,7 +55,7 @@ export function connect(options: DatabaseOptions): Sql {
     max: maxConnections,
     prepare,
     connect_timeout: CONNECT_TIMEOUT,
-    backoff: () => RECONNECT_DELAY,
+    backoff: reconnectDelay,
     fetch_types: false,
     types: ARRAY_TYPES,
     onnotice: () => {},

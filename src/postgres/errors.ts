@@ -23,6 +23,12 @@ const DRIVER_CODES: ReadonlySet<string> = new Set([
  */
 const SQLSTATES = /^(08...|40...|53...|57P0[123]|25006)$/;
 
+/**
+ * It answers, but does not let us in: the password or the role (28P01, 28000), or the database's name (3D000). That is for the
+ * operator to change, and then all is well again: no fault of the call, which may be repeated.
+ */
+const NOT_LET_IN: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
+
 /** By statement_timeout. */
 const CANCELED = "57014";
 
@@ -30,12 +36,21 @@ const CANCELED = "57014";
 export function databaseError(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === CANCELED) return tooLate(error);
-  if (typeof code !== "string" || !(DRIVER_CODES.has(code) || SQLSTATES.test(code))) return error;
-  return new KeyholdError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause: error });
+  if (typeof code !== "string") return error;
+  if (NOT_LET_IN.has(code)) return unavailable("the database does not let this service in", error);
+  return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database cannot be reached", error) : error;
+}
+
+export function cutOff(): KeyholdError {
+  return unavailable("the database cannot be reached", undefined);
 }
 
 export function tooLate(cause?: unknown): KeyholdError {
-  return new KeyholdError("DATABASE_UNAVAILABLE", "the database did not answer in time", { cause });
+  return unavailable("the database did not answer in time", cause);
+}
+
+function unavailable(message: string, cause: unknown): KeyholdError {
+  return new KeyholdError("DATABASE_UNAVAILABLE", message, { cause });
 }
 
 /** Whether the database undid the work for the sake of another's (class 40): nothing of it is done, and it may be tried again. */

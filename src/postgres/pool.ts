@@ -1,31 +1,56 @@
 import type { Sql } from "postgres";
 import { KeyholdError } from "../errors.ts";
+import { Attempts } from "./attempts.ts";
 import { connect, type DatabaseOptions } from "./connect.ts";
-import { databaseError, tooLate } from "./errors.ts";
+import { cutOff, databaseError, tooLate } from "./errors.ts";
 
 /** Where statements run. */
 export interface Database {
   /**
    * Runs statements over a connection that nobody else uses meanwhile. A database that cannot be reached, or does not answer
-   * in time, is `DATABASE_UNAVAILABLE`; what was begun may then be done or not.
+   * in time, is `DATABASE_UNAVAILABLE`; what was begun may then be done or not. `OVERLOADED` if too many wait: nothing is begun.
    */
   run<T>(work: Work<T>): Promise<T>;
 }
 
 export type Work<T> = (sql: Sql) => PromiseLike<T>;
 
-/** One use of a connection. */
-interface Turn {
-  /** Null before, and once it is over. */
-  connection: Sql | null;
-  /** When the caller is told that the answer is late, by `performance.now()`. */
-  readonly deadline: number;
-  readonly begin: (connection: Sql) => void;
-  readonly giveUp: () => void;
+export interface PoolOptions extends DatabaseOptions {
+  /** Milliseconds that a turn may take, the wait for its connection included. */
+  readonly answerTimeout?: number;
+  /** Turns at the most that wait for a connection. */
+  readonly maxWaiting?: number;
+  /** Shared by the pools of one database. */
+  readonly attempts?: Attempts;
 }
 
-/** Longer than the database lets a statement run: no answer will come when its machine, or the road to it, is gone. */
-const ANSWER_TIMEOUT = 15_000;
+/** One use of a connection. */
+interface Turn {
+  /** When the caller is told that the answer is late, by `performance.now()`. */
+  readonly deadline: number;
+  readonly begin: (connection: Connection) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface Connection {
+  readonly sql: Sql;
+  /** Null: it is idle. */
+  turn: Turn | null;
+  /** Whether the database has answered over it. */
+  isProven: boolean;
+}
+
+/**
+ * A second more than the database lets a statement run, for the answer to come: after that none will. The backend hangs, or its
+ * machine, or the road to it, is gone.
+ */
+const ANSWER_TIMEOUT = 11_000;
+
+/**
+ * The last defence: calls that wait are bounded before they come here (`transport/under-way.ts`), to half of that. It holds what
+ * memory a line can take, some 2 KB a turn, whoever stands in it.
+ */
+const MAX_WAITING = 4_000;
 
 /** Seconds. */
 const CLOSE_TIMEOUT = 5;
@@ -36,76 +61,132 @@ const CLOSE_TIMEOUT = 5;
  * with the error of the one before (postgres 3.4.9; porsager/postgres#1193, #1208, #1223).
  */
 export class Pool implements Database {
-  readonly #options: DatabaseOptions;
+  readonly #options: PoolOptions;
+  readonly #attempts: Attempts;
   readonly #answerTimeout: number;
-  readonly #connections = new Set<Sql>();
-  readonly #idle: Sql[] = [];
-  /** In the order of their deadlines, which is that in which they came. */
-  readonly #turns = new Set<Turn>();
-  /** Those of them that have no connection yet. */
-  readonly #waiting = new Set<Turn>();
+  readonly #connections: Connection[] = [];
+  /** In the order in which they came, which is that of their deadlines. */
+  readonly #waiting: Turn[] = [];
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
   /** The pool has `maxConnections` of the options at the most. */
-  constructor(options: DatabaseOptions, answerTimeout: number = ANSWER_TIMEOUT) {
+  constructor(options: PoolOptions) {
     this.#options = options;
-    this.#answerTimeout = answerTimeout;
+    this.#attempts = options.attempts ?? new Attempts();
+    this.#answerTimeout = options.answerTimeout ?? ANSWER_TIMEOUT;
   }
 
   run<T>(work: Work<T>): Promise<T> {
-    if (this.#isClosed) return Promise.reject(new KeyholdError("DATABASE_UNAVAILABLE", "the service is stopping"));
+    if (this.#isClosed) return Promise.reject(stopping());
     return new Promise((resolve, reject) => {
       const turn: Turn = {
-        connection: null,
         deadline: performance.now() + this.#answerTimeout,
         begin: (connection) => void this.#serve(turn, connection, work).then(resolve, reject),
-        giveUp: () => reject(tooLate()),
+        reject,
       };
       this.#enter(turn);
     });
   }
 
+  /**
+   * Tells everyone who waits or is served that the database cannot be reached, and throws all connections away: for whoever knows
+   * that it cannot, and would else wait for each connection to show it by itself. The next turn begins with a new one.
+   */
+  giveUp(): void {
+    const connections = this.#connections.splice(0);
+    for (const { reject } of this.#waiting.splice(0)) reject(cutOff());
+    for (const connection of connections) {
+      connection.turn?.reject(cutOff());
+      connection.turn = null;
+      end(connection);
+    }
+  }
+
   /** Lets what is under way finish for 5 s, and ends every connection. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#connections].map((connection) => connection.end({ timeout: CLOSE_TIMEOUT })));
+    await Promise.all(this.#connections.map(({ sql }) => sql.end({ timeout: CLOSE_TIMEOUT })));
   }
 
-  async #serve<T>(turn: Turn, connection: Sql, work: Work<T>): Promise<T> {
+  async #serve<T>(turn: Turn, connection: Connection, work: Work<T>): Promise<T> {
     try {
-      const result = await work(connection);
-      this.#end(turn, true);
+      const result = await work(connection.sql);
+      this.#release(connection, turn);
       return result;
     } catch (error) {
       const told = databaseError(error);
-      this.#end(turn, told === error);
+      if (told !== error && told instanceof Error) this.#lose(connection, turn, told);
+      else this.#release(connection, turn);
       throw told;
     }
   }
 
   #enter(turn: Turn): void {
-    this.#turns.add(turn);
-    if (this.#timer === null) this.#watch(this.#answerTimeout);
     const connection = this.#take();
-    if (connection === null) this.#waiting.add(turn);
-    else this.#begin(turn, connection);
+    if (connection !== null) begin(connection, turn);
+    else this.#standInLine(turn);
+    if (this.#timer === null) this.#watch(this.#answerTimeout);
   }
 
-  #begin(turn: Turn, connection: Sql): void {
-    turn.connection = connection;
-    turn.begin(connection);
+  #standInLine(turn: Turn): void {
+    if (this.#connections.length === 0) turn.reject(this.#refusal());
+    else if (this.#waiting.length >= (this.#options.maxWaiting ?? MAX_WAITING)) turn.reject(lineIsFull());
+    else this.#waiting.push(turn);
   }
 
-  /** Ends a turn; nothing happens to one that is over. */
-  #end(turn: Turn, isSound: boolean): void {
-    this.#turns.delete(turn);
-    this.#waiting.delete(turn);
-    const { connection } = turn;
-    turn.connection = null;
-    if (connection === null) return;
-    if (isSound) this.#give(connection);
-    else this.#drop(connection);
+  /** The database has answered. Nothing happens to a turn that was given up: its connection is away. */
+  #release(connection: Connection, turn: Turn): void {
+    if (connection.turn !== turn) return;
+    connection.turn = null;
+    if (!connection.isProven) this.#attempts.succeeded();
+    connection.isProven = true;
+    this.#serveWaiting();
+  }
+
+  /** The database has failed this turn. One that never answered over this connection may be away. */
+  #lose(connection: Connection, turn: Turn, failure: Error): void {
+    if (connection.turn !== turn) return;
+    connection.turn = null;
+    if (!connection.isProven) this.#attempts.failed(failure, performance.now());
+    this.#drop(connection);
+    this.#serveWaiting();
+  }
+
+  #drop(connection: Connection): void {
+    this.#connections.splice(this.#connections.indexOf(connection), 1);
+    end(connection);
+  }
+
+  /** When there is no connection, and none may be made, nobody is left to wait for. */
+  #serveWaiting(): void {
+    while (this.#waiting.length > 0) {
+      const connection = this.#take();
+      if (connection === null) break;
+      const next = this.#waiting.shift();
+      if (next !== undefined) begin(connection, next);
+    }
+    if (this.#connections.length > 0) return;
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#refusal());
+  }
+
+  #take(): Connection | null {
+    return this.#connections.find(({ turn }) => turn === null) ?? (this.#mayOpen() ? this.#open() : null);
+  }
+
+  #mayOpen(): boolean {
+    const isRoom = this.#connections.length < this.#options.maxConnections;
+    return isRoom && !this.#isClosed && this.#attempts.refusal(performance.now()) === null;
+  }
+
+  #refusal(): Error {
+    return this.#isClosed ? stopping() : (this.#attempts.refusal(performance.now()) ?? cutOff());
+  }
+
+  #open(): Connection {
+    const connection = { sql: connect({ ...this.#options, maxConnections: 1 }), turn: null, isProven: false };
+    this.#connections.push(connection);
+    return connection;
   }
 
   /** One timer for all turns, set for the oldest. It keeps no process alive: a connection does. */
@@ -115,42 +196,41 @@ export class Pool implements Database {
 
   #endLate(): void {
     const now = performance.now();
-    const late = [...this.#turns].filter((turn) => turn.deadline <= now);
-    for (const turn of late) this.#waiting.delete(turn);
-    for (const turn of late) {
-      turn.giveUp();
-      this.#end(turn, false);
+    while (this.#waiting[0] !== undefined && this.#waiting[0].deadline <= now) this.#waiting.shift()?.reject(tooLate());
+    const late = this.#connections.flatMap((connection) => {
+      const { turn } = connection;
+      return turn !== null && turn.deadline <= now ? [{ connection, turn }] : [];
+    });
+    // What has kept one from its answer may have cut off those too that nobody has used since.
+    if (late.length > 0) for (const idle of this.#connections.filter(({ turn }) => turn === null)) this.#drop(idle);
+    for (const { connection, turn } of late) {
+      turn.reject(tooLate());
+      this.#lose(connection, turn, tooLate());
     }
-    const [oldest] = this.#turns;
     this.#timer = null;
+    const oldest = this.#oldest();
     if (oldest !== undefined) this.#watch(oldest.deadline - now);
   }
 
-  #take(): Sql | null {
-    const connection = this.#idle.pop();
-    if (connection !== undefined) return connection;
-    return this.#connections.size < this.#options.maxConnections ? this.#open() : null;
+  #oldest(): Turn | undefined {
+    const turns = this.#connections.flatMap(({ turn }) => turn ?? []);
+    return [...turns, ...this.#waiting.slice(0, 1)].sort((a, b) => a.deadline - b.deadline)[0];
   }
+}
 
-  #open(): Sql {
-    const connection = connect({ ...this.#options, maxConnections: 1 });
-    this.#connections.add(connection);
-    return connection;
-  }
+function begin(connection: Connection, turn: Turn): void {
+  connection.turn = turn;
+  turn.begin(connection);
+}
 
-  #give(connection: Sql): void {
-    const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#idle.push(connection);
-      return;
-    }
-    this.#waiting.delete(next);
-    this.#begin(next, connection);
-  }
+function end({ sql }: Connection): void {
+  void sql.end({ timeout: 0 });
+}
 
-  #drop(connection: Sql): void {
-    this.#connections.delete(connection);
-    void connection.end({ timeout: 0 });
-    if (this.#waiting.size > 0) this.#give(this.#open());
-  }
+function stopping(): KeyholdError {
+  return new KeyholdError("DATABASE_UNAVAILABLE", "the service is stopping");
+}
+
+function lineIsFull(): KeyholdError {
+  return new KeyholdError("OVERLOADED", "too many calls wait for the database");
 }

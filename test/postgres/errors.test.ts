@@ -43,7 +43,7 @@ const UNREACHABLE = table([
 ] as const);
 
 test.each(UNREACHABLE)(
-  "a database that %s is DATABASE_UNAVAILABLE, again and again without a growing wait",
+  "a database that %s is DATABASE_UNAVAILABLE, again and again without a long wait",
   async (_, url) => {
     const nowhere = connect({ ...OPTIONS, url });
     const began = performance.now();
@@ -55,13 +55,24 @@ test.each(UNREACHABLE)(
   },
 );
 
-test("a password that is wrong is told as the database tells it", async () => {
-  const url = new URL(database.url);
-  url.password = "wrong";
-  const stranger = connect({ ...OPTIONS, url: url.href });
-  expect(await failureOf(stranger`SELECT 1`)).toMatchObject({ code: "28P01" });
-  await stranger.end({ timeout: 0 });
-});
+const NOT_LET_IN = table([
+  ["password", "28P01", (url: URL) => Object.assign(url, { password: "wrong" })],
+  ["role", "28P01", (url: URL) => Object.assign(url, { username: "nobody" })],
+  ["database", "3D000", (url: URL) => Object.assign(url, { pathname: "/nowhere" })],
+] as const);
+
+test.each(NOT_LET_IN)(
+  "a %s that is wrong is DATABASE_UNAVAILABLE, with what the database says",
+  async (_, code, spoil) => {
+    const stranger = connect({ ...OPTIONS, url: spoil(new URL(database.url)).href });
+    expect(await failureOf(stranger`SELECT 1`)).toMatchObject({
+      code: "DATABASE_UNAVAILABLE",
+      message: "the database does not let this service in",
+      cause: { code },
+    });
+    await stranger.end({ timeout: 0 });
+  },
+);
 
 /** SQLSTATE (PostgreSQL, appendix A), and whether it is the condition of the database or a fault of ours. */
 const STATES = table([

@@ -17,7 +17,7 @@ function listening() {
 
 test("a change whose answer did not come is told of, and nobody is asked", async () => {
   const nowhere = { url: "postgres://nobody@127.0.0.1:1/none", maxConnections: 1, statementTimeout: 1, prepare: true };
-  const database = new Pool(nowhere, 100);
+  const database = new Pool({ ...nowhere, answerTimeout: 100 });
   const { told, servers } = listening();
   const store = createKeyStore({ changes: database, reads: database, lists: database }, servers);
   const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;

@@ -1,9 +1,13 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import type { Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
-import { Pool } from "../../src/postgres/pool.ts";
+import { KeyholdError } from "../../src/errors.ts";
+import { Attempts } from "../../src/postgres/attempts.ts";
+import { Pool, type PoolOptions } from "../../src/postgres/pool.ts";
 import { table } from "../support/conformance.ts";
 import { createTestDatabase } from "../support/postgres.ts";
-import { type Cut, type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
+import { type Cut, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { seededBy } from "../support/seeded.ts";
 
 const UNAVAILABLE = { code: "DATABASE_UNAVAILABLE" };
@@ -11,10 +15,11 @@ const CUTS = table<Cut>(["fin", "rst"]);
 
 const seeded = seededBy("KEYHOLD_FAULT_SEED");
 
-async function openPool(maxConnections: number, answerTimeout = 10_000): Promise<{ pool: Pool; proxy: PostgresProxy }> {
+async function openPool(given: number | Partial<PoolOptions>, answerTimeout = 10_000) {
   const database = await createTestDatabase();
   const proxy = await startPostgresProxy(database.url);
-  const pool = new Pool({ url: proxy.url, maxConnections, statementTimeout: 10_000, prepare: true }, answerTimeout);
+  const options = { url: proxy.url, maxConnections: 1, statementTimeout: 10_000, prepare: true, answerTimeout };
+  const pool = new Pool({ ...options, ...(typeof given === "number" ? { maxConnections: given } : given) });
   onTestFinished(async () => {
     await pool.close();
     await proxy.close();
@@ -23,6 +28,11 @@ async function openPool(maxConnections: number, answerTimeout = 10_000): Promise
   return { pool, proxy };
 }
 
+const succeeds = (promise: Promise<unknown>) =>
+  promise.then(
+    () => true,
+    () => false,
+  );
 const one = (sql: Sql) => sql`SELECT 1 AS one`;
 const backend = async (sql: Sql): Promise<number> => (await sql`SELECT pg_backend_pid() AS pid`)[0]?.pid;
 
@@ -82,13 +92,83 @@ test("a work that is not done in time is given up with its connection, and those
   expect(await Promise.all(Array.from({ length: 5 }, () => pool.run(one)))).toHaveLength(5);
 });
 
-test("a database that comes back is used at once", async () => {
+test.each(CUTS)(
+  "a database that ends connections by %s is tried now and then, and each caller hears at once",
+  async (how) => {
+    let attempts = 0;
+    const refuser = createServer((socket) => {
+      attempts++;
+      socket.on("error", () => {});
+      if (how === "rst") socket.resetAndDestroy();
+      else socket.end();
+    }).listen(0, "127.0.0.1");
+    await once(refuser, "listening");
+    const { port } = refuser.address() as AddressInfo;
+    const { pool } = await openPool({ url: `postgres://user@127.0.0.1:${port}/none`, maxConnections: 3 });
+    const [began, waits] = [performance.now(), [] as number[]];
+    while (performance.now() - began < 1_000) {
+      const asked = performance.now();
+      const calls = Array.from({ length: 10 }, () => pool.run(one));
+      for (const result of await Promise.allSettled(calls)) expect(result).toMatchObject({ reason: UNAVAILABLE });
+      waits.push(performance.now() - asked);
+      await new Promise(setImmediate);
+    }
+    refuser.close();
+    expect(waits.length).toBeGreaterThan(100);
+    expect(Math.max(...waits)).toBeLessThan(500);
+    // After 0, 25, 75, 175, 375 and 775 ms, by three connections each.
+    expect(attempts).toBeLessThanOrEqual(18);
+  },
+);
+
+test("a database that comes back is used within a second", async () => {
   const { pool, proxy } = await openPool(3);
   await pool.run(one);
   await proxy.down();
-  for (let attempt = 0; attempt < 20; attempt++) await expect(pool.run(one)).rejects.toMatchObject(UNAVAILABLE);
+  for (const away = performance.now(); performance.now() - away < 1_000; ) {
+    await expect(pool.run(one)).rejects.toMatchObject(UNAVAILABLE);
+    await new Promise(setImmediate);
+  }
   await proxy.up();
+  const back = performance.now();
+  while (!(await succeeds(pool.run(one)))) await new Promise(setImmediate);
+  expect(performance.now() - back).toBeLessThan(1_000);
+});
+
+test("where one pool has come through to the database again, all that share its attempts try at once", async () => {
+  const attempts = new Attempts();
+  const { pool, proxy } = await openPool({ maxConnections: 1, attempts });
+  attempts.failed(new KeyholdError("DATABASE_UNAVAILABLE", "away"), performance.now() + 60_000);
+  await expect(pool.run(one)).rejects.toMatchObject({ message: "away" });
+  expect(proxy.connections()).toBe(0);
+  attempts.succeeded();
   expect(await pool.run(one)).toEqual([{ one: 1 }]);
+});
+
+test("a line that is full takes no more, and those who stand in it are answered", async () => {
+  const { pool } = await openPool({ maxConnections: 1, maxWaiting: 2 });
+  const held = Promise.withResolvers<void>();
+  const first = pool.run(() => held.promise);
+  const line = [pool.run(one), pool.run(one)];
+  await expect(pool.run(one)).rejects.toMatchObject({ code: "OVERLOADED" });
+  held.resolve();
+  await first;
+  expect(await Promise.all(line)).toEqual([[{ one: 1 }], [{ one: 1 }]]);
+  expect(await pool.run(one)).toEqual([{ one: 1 }]);
+});
+
+test("who gives the database up tells all at once, and begins anew", async () => {
+  const { pool, proxy } = await openPool(2);
+  const before = await Promise.all([pool.run(backend), pool.run(backend)]);
+  proxy.freeze();
+  const asked = Promise.allSettled(Array.from({ length: 10 }, () => pool.run(one)));
+  const began = performance.now();
+  pool.giveUp();
+  for (const result of await asked) expect(result).toMatchObject({ status: "rejected", reason: UNAVAILABLE });
+  expect(performance.now() - began).toBeLessThan(1_000);
+  proxy.thaw();
+  const after = await Promise.all([pool.run(backend), pool.run(backend), pool.run(backend)]);
+  for (const pid of after) expect(before).not.toContain(pid);
 });
 
 test.each(CUTS)(
