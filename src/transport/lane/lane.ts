@@ -6,9 +6,10 @@ import { LaneCall } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 import { Http1Exchange, MessageExchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
-import type { FindRoute, RequestHeaders } from "./route.ts";
+import type { FindRoute, RequestHeaders, Route } from "./route.ts";
 import { serve } from "./serve.ts";
 import type { Tables } from "./tables.ts";
+import { Turns } from "./turns.ts";
 
 export interface LaneOptions {
   readonly logger: FastifyBaseLogger;
@@ -27,10 +28,11 @@ export function createLane(tables: Tables, options: LaneOptions): Front {
   // As the CORS of Fastify does it, for every request.
   const headers = options.hasOrigins ? ["vary", "Origin"] : [];
   const context = { logger: options.logger, writeLine: requestLine(options.logger), headers };
+  const turns = new Turns<{ route: Route; call: LaneCall }>(({ route, call }) => serve(route, call));
   const take = (find: FindRoute, { method = "", url = "", headers }: Head, exchange: () => Exchange): boolean => {
     const route = isUsual(headers, options) ? find(method, url, headers) : undefined;
     if (route === undefined) return false;
-    serve(route, new LaneCall(exchange(), method, context));
+    turns.enter({ route, call: new LaneCall(exchange(), method, context) });
     return true;
   };
   return {
