@@ -2,6 +2,7 @@ import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { type ErrorCode, KeyholdError } from "../errors.ts";
+import { onceFrozen } from "../lib/once-frozen.ts";
 
 /** `domain` of every ErrorInfo (AIP-193). */
 export const ERROR_DOMAIN = "keyhold";
@@ -35,6 +36,16 @@ export type ErrorDetail = { readonly desc: DescMessage; readonly value: MessageI
 export function toConnectError(error: unknown, details: readonly ErrorDetail[] = []): ConnectError {
   if (error instanceof ConnectError) return error;
   if (!(error instanceof KeyholdError)) return internalError(error);
+  return details.length === 0 ? toldOnce(error) : tell(error, details);
+}
+
+/** An error that is thrown again and again is frozen, and what is told of it then too. */
+const toldOnce = onceFrozen((error: KeyholdError) => {
+  const connect = tell(error, []);
+  return Object.isFrozen(error) ? Object.freeze(connect) : connect;
+});
+
+function tell(error: KeyholdError, details: readonly ErrorDetail[]): ConnectError {
   const connect = new ConnectError(error.message, CODES[error.code], headersOf(error.code), [
     { desc: ErrorInfoSchema, value: { reason: error.code, domain: ERROR_DOMAIN, metadata: { ...error.metadata } } },
     ...badRequest(error),

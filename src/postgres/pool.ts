@@ -50,7 +50,7 @@ const ANSWER_TIMEOUT = 11_000;
  * The last defence: calls that wait are bounded before they come here (`transport/under-way.ts`), to half of that. It holds what
  * memory a line can take, some 2 KB a turn, whoever stands in it.
  */
-const MAX_WAITING = 4_000;
+const MAX_WAITING = 2_000;
 
 /** Seconds. */
 const CLOSE_TIMEOUT = 5;

@@ -3,12 +3,18 @@ import { KeyholdError } from "../errors.ts";
 /**
  * Calls that wait, in units: a single one is one, a batch one for each ten of its items, which is about what they cost.
  *
- * One process brings some 5,000 such calls a second to an end, so 2,000 are 0.4 s of work: whoever is let in is answered long before
+ * One process brings some 5,000 such calls a second to an end, so 1,000 are 0.2 s of work: whoever is let in is answered long before
  * a usual caller has lost patience, and whoever is refused may come again after a second, when all of it is done. More would
- * bring nothing but longer waits. It is 4 times what keeps one process busy, and with 20 KB for a request, its promises and its
- * place in a statement, 40 MB.
+ * bring nothing but longer waits: 64 keep one process busy, and a service at work with 437 clients has some 300 that wait. With 20 KB
+ * for a request, its promises and its place in a statement they take 20 MB.
  */
-const MAX_UNITS = 2_000;
+const MAX_UNITS = 1_000;
+
+/**
+ * One for all: it comes when there is no time. To take a stack, and to write the answer anew, would make a refusal cost as much as the
+ * work that it spares. Frozen, so that what is made of it is made once.
+ */
+const OVERLOADED = Object.freeze(new KeyholdError("OVERLOADED", "too many calls wait already; come again in a second"));
 
 /**
  * Bounds the calls of this process that wait for something: the database, or an issuer of access tokens. What is answered from
@@ -24,14 +30,14 @@ export class UnderWay {
 
   /** For work that is known to wait: before it begins. Throws `OVERLOADED`. */
   requireRoom(): void {
-    if (this.#units >= this.#max) throw overloaded();
+    if (this.#units >= this.#max) throw OVERLOADED;
   }
 
   /** Counts work until it ends. Over the bound its outcome is dropped: only for work that changes nothing. */
   async wait<T>(work: Promise<T>, units = 1): Promise<T> {
     if (this.#units >= this.#max) {
       work.catch(() => undefined);
-      throw overloaded();
+      throw OVERLOADED;
     }
     this.#units += units;
     try {
@@ -40,8 +46,4 @@ export class UnderWay {
       this.#units -= units;
     }
   }
-}
-
-function overloaded(): KeyholdError {
-  return new KeyholdError("OVERLOADED", "too many calls wait already; come again in a second");
 }

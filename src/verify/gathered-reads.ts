@@ -23,10 +23,10 @@ const MAX_STATEMENTS = 2;
 const MAX_LOOKUPS = 1000;
 
 /**
- * Look-ups at the most that wait to be sent: as many as the calls have that may wait (`transport/under-way.ts`), and 20 statements.
+ * Look-ups at the most that wait to be sent: as many as the calls have that may wait (`transport/under-way.ts`), and ten statements.
  * A call that is refused because it would have to wait has left its look-up here.
  */
-const MAX_QUEUE = 20_000;
+const MAX_QUEUE = 10_000;
 
 /**
  * Reads of keys, gathered: equal look-ups are one, and those of one turn of the event loop, or that came while enough statements

@@ -1,6 +1,8 @@
 import type { Message, Registry } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
+import { onceFrozen } from "../../lib/once-frozen.ts";
 import { toErrorBody } from "../rest/error-body.ts";
 import { errorHeaders } from "../rest/error-response.ts";
 import { decodeSegment } from "../rest/path-template.ts";
@@ -9,8 +11,7 @@ import { isKnown } from "../rest/response.ts";
 import type { Routes, Route as Template } from "../rest/routes.ts";
 import { splitTarget } from "../rest/target.ts";
 import type { LaneCall } from "./call.ts";
-import type { Answer } from "./exchange.ts";
-import { fromHeaders, toHeaders } from "./fields.ts";
+import type { Answer, Fields } from "./exchange.ts";
 import type { FindRoute, RequestHeaders, Response, Route } from "./route.ts";
 
 /** The content types that the lane takes for JSON. */
@@ -23,6 +24,7 @@ const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DE
 
 /** Finds what a REST request leads to. One that leads nowhere, and one that Fastify does not hand on as it is, is not found. */
 export function restFinder({ router, registry }: Routes): FindRoute {
+  const tell = tellerWith(registry);
   return (method, url, headers) => {
     if (!METHODS.has(method) || !url.startsWith("/") || url.includes("#")) return undefined;
     const { path, query } = splitTarget(url);
@@ -30,7 +32,7 @@ export function restFinder({ router, registry }: Routes): FindRoute {
     if (decodeSegment(path) === undefined) return undefined;
     const found = router.find(method, path);
     if (found.kind !== "found" || !isTaken(found.value, headers)) return undefined;
-    return new RestRoute(found.value, found.segments, query, registry);
+    return new RestRoute(found.value, found.segments, query, tell);
   };
 }
 
@@ -48,15 +50,15 @@ class RestRoute implements Route {
   readonly #template: Template;
   readonly #segments: readonly string[];
   readonly #query: string;
-  readonly #registry: Registry;
+  readonly #tell: ReturnType<typeof tellerWith>;
 
-  constructor(template: Template, segments: readonly string[], query: string, registry: Registry) {
+  constructor(template: Template, segments: readonly string[], query: string, tell: ReturnType<typeof tellerWith>) {
     this.rpc = template.rpc;
     this.maxBodyBytes = template.rpc.maxRequestBytes;
     this.#template = template;
     this.#segments = segments;
     this.#query = query;
-    this.#registry = registry;
+    this.#tell = tell;
   }
 
   timeout(): undefined {}
@@ -74,7 +76,7 @@ class RestRoute implements Route {
   }
 
   refuse(call: LaneCall, cause: unknown): Answer {
-    return refuse(call, cause, this.#registry);
+    return refuse(call, cause, this.#tell);
   }
 }
 
@@ -88,19 +90,34 @@ function answer(call: LaneCall, body: string): Answer {
   return { status: 200, headers, body };
 }
 
-function refuse(call: LaneCall, cause: unknown, registry: Registry): Answer {
-  const error = cause instanceof Refusal ? cause : toConnectError(cause);
-  const content = toErrorBody(error, registry);
-  const body = JSON.stringify(content);
-  const headers = toHeaders(call.responseHeaders());
-  // What a handler had set for the answer that it did not give.
-  headers.delete("etag");
-  headers.set("cache-control", "no-store");
-  for (const [name, value] of errorHeaders(error)) headers.set(name, value);
-  const length = String(Buffer.byteLength(body));
-  return {
-    status: content.error.code,
-    headers: ["content-type", RESPONSE_TYPE, ...fromHeaders(headers), "content-length", length],
-    body,
-  };
+/** What an error is on the wire, but for what the call adds. */
+interface Told {
+  readonly status: number;
+  readonly body: string;
+  /** Names and values by turns. */
+  readonly headers: readonly string[];
+  /** Headers that the call must not add. */
+  readonly names: ReadonlySet<string>;
+}
+
+/** For `refuse`; `registry` knows the types of the details. */
+function tellerWith(registry: Registry): (error: ConnectError | Refusal) => Told {
+  return onceFrozen((error) => {
+    const content = toErrorBody(error, registry);
+    const body = JSON.stringify(content);
+    const length = String(Buffer.byteLength(body));
+    const own = [["cache-control", "no-store"], ...errorHeaders(error), ["content-length", length]];
+    // What a handler had set for the answer that it did not give.
+    const names = new Set(["etag", ...own.map(([name = ""]) => name)]);
+    return { status: content.error.code, body, headers: ["content-type", RESPONSE_TYPE, ...own.flat()], names };
+  });
+}
+
+function refuse(call: LaneCall, cause: unknown, tell: ReturnType<typeof tellerWith>): Answer {
+  const { status, body, headers, names } = tell(cause instanceof Refusal ? cause : toConnectError(cause));
+  return { status, headers: [...headers, ...without(call.responseHeaders(), names)], body };
+}
+
+function without(fields: Fields, names: ReadonlySet<string>): Fields {
+  return fields.filter((_, place) => !names.has(fields[place - (place % 2)] ?? ""));
 }
