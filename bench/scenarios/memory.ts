@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
+import { residentMemory } from "../harness/memory.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import type { ServerProcess } from "../harness/server.ts";
 import type { Stage } from "../harness/stage.ts";
@@ -75,11 +75,4 @@ async function settledMemory({ pid }: ServerProcess): Promise<number> {
     least = Math.min(least, await residentMemory(pid));
   }
   return least;
-}
-
-/** proc(5), VmRSS, which is in KiB. */
-async function residentMemory(pid: number): Promise<number> {
-  const [, size] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
-  if (size === undefined) throw new Error(`process ${pid} has no memory`);
-  return (Number(size) * 1024) / 1e6;
 }

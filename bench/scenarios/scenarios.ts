@@ -8,6 +8,7 @@ import { listScenarios } from "./lists.ts";
 import { memoryScenarios } from "./memory.ts";
 import { missScenarios } from "./miss.ts";
 import { mixedScenarios } from "./mixed.ts";
+import { overloadScenarios } from "./overload.ts";
 import { processScenarios } from "./process.ts";
 import { signatureScenarios } from "./signatures.ts";
 import { tokenScenarios } from "./tokens.ts";
@@ -26,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...clusterScenarios,
   ...memoryScenarios,
   ...mixedScenarios,
+  ...overloadScenarios,
   ...listScenarios,
   ...missScenarios,
 ];

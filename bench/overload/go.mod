@@ -1,0 +1,3 @@
+module keyhold/bench/overload
+
+go 1.22
