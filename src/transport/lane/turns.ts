@@ -1,10 +1,10 @@
 /**
- * Calls at the most that are begun in one turn of the event loop: 10 to 20 ms of work. A client that has its answer sends the next
+ * Calls at the most that are begun in one turn of the event loop: some 10 ms of work. A client that has its answer sends the next
  * request at once, and libuv goes on reading, up to 48 times 1024 connections, before it looks at timers, at what is to be sent to
  * the database, and at what else the turn has to end with: with a few thousand busy connections a turn would take seconds. A lease
  * is renewed by a timer, and a probe has a deadline.
  */
-const MAX_BEGUN = 256;
+const MAX_BEGUN = 128;
 
 /** Begins work as it comes, up to a bound in each turn of the event loop; the rest in the next ones, in the same order. */
 export class Turns<Work> {
