@@ -71,7 +71,9 @@ export async function openFoundation(config: Config, options: FoundationOptions)
       config,
       databaseUrl: opened.url,
       reads: opened.reads,
-      onAway: () => undefined,
+      onAway: (isAway) => {
+        if (isAway) opened.giveUp();
+      },
       log: options.onMembership ?? (() => undefined),
     });
     const close = async () => {
@@ -106,11 +108,15 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare: true });
   const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
   const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare: true });
+  const pools = [database, lists, reads];
   const close = async () => {
-    await Promise.all([database, lists, reads].map((pool) => pool.close()));
+    await Promise.all(pools.map((pool) => pool.close()));
     await server?.stop();
   };
-  return { url, database, lists, reads, close };
+  const giveUp = () => {
+    for (const pool of pools) pool.giveUp();
+  };
+  return { url, database, lists, reads, giveUp, close };
 }
 
 function deriveRings(roots: RootSecrets) {
