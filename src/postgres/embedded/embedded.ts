@@ -1,5 +1,6 @@
 import { mkdir, realpath, rm } from "node:fs/promises";
 import { KeyholdError } from "../../errors.ts";
+import { supervise } from "../../lib/supervise.ts";
 import { chooseAccount } from "./account.ts";
 import { findBinaries } from "./binaries.ts";
 import type { Rival } from "./claim.ts";
@@ -11,7 +12,6 @@ import type { Postmaster, PostmasterOptions } from "./postmaster.ts";
 import { startPostmaster } from "./postmaster.ts";
 import { untilGone } from "./process.ts";
 import { clearSocketLock, makeSocketDir, socketUrl } from "./socket.ts";
-import { supervise } from "./supervisor.ts";
 
 const defaultStartTimeoutMs = 120_000;
 
@@ -28,7 +28,7 @@ export interface EmbeddedOptions {
   readonly onLaunched?: () => void;
   /** How long the server may take until it accepts connections, recovery from a crash included. Default two minutes. */
   readonly startTimeoutMs?: number;
-  /** PostgreSQL's configuration parameters that win over ours: for tests. */
+  /** PostgreSQL's configuration parameters that win over ours. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -69,7 +69,7 @@ async function own(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedP
   const { log } = options;
   const postmaster = await prepare(dataDir, options);
   const { clusterDir, socketDir } = postmaster;
-  const server = await supervise((signal) => startClaimed(postmaster, dataDir, signal), log);
+  const server = await supervise("PostgreSQL", (signal) => startClaimed(postmaster, dataDir, signal), log);
   return {
     url: socketUrl(socketDir, role, database),
     get pid() {

@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { KeyholdError } from "../../errors.ts";
+import type { Running } from "../../lib/supervise.ts";
 import type { Account } from "./account.ts";
 import type { Log } from "./log.ts";
 import { levelOf } from "./log.ts";
@@ -8,11 +9,8 @@ import { untilReady } from "./pid-file.ts";
 import { exitOf, startProgram } from "./program.ts";
 import { shutDown, startWatchdog } from "./shutdown.ts";
 
-/** A running PostgreSQL server. */
-export interface Postmaster {
-  readonly pid: number;
-  /** How it ended, in words, as soon as it has ended. Never rejects. */
-  readonly exited: Promise<string>;
+/** A running PostgreSQL server. What it has acknowledged survives its crash: that is PostgreSQL's own recovery. */
+export interface Postmaster extends Running {
   /** Fast shutdown: sessions are cut off, everything committed is on disk. Resolves when it has ended. */
   stop(): Promise<void>;
 }

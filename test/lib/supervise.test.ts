@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import type { Postmaster } from "../../../src/postgres/embedded/postmaster.ts";
-import { supervise } from "../../../src/postgres/embedded/supervisor.ts";
+import { type Running, supervise } from "../../src/lib/supervise.ts";
 
 /** A server that ends when it is told to, by `stop` or by `crash`. */
-function fakePostmaster(pid: number): Postmaster & { crash(): void; stopped: boolean } {
+function fakeServer(pid: number): Running & { crash(): void; stopped: boolean } {
   const { promise, resolve } = Promise.withResolvers<string>();
   return {
     pid,
@@ -18,9 +17,9 @@ function fakePostmaster(pid: number): Postmaster & { crash(): void; stopped: boo
 }
 
 test("a server that comes up again just after the order to stop is stopped too", async () => {
-  const [first, second] = [fakePostmaster(1), fakePostmaster(2)];
+  const [first, second] = [fakeServer(1), fakeServer(2)];
   const restarting = Promise.withResolvers<void>();
-  const restarted = Promise.withResolvers<Postmaster>();
+  const restarted = Promise.withResolvers<Running>();
   const starts = [
     () => Promise.resolve(first),
     () => {
@@ -29,6 +28,7 @@ test("a server that comes up again just after the order to stop is stopped too",
     },
   ];
   const server = await supervise(
+    "PostgreSQL",
     async () => starts.shift()?.() ?? Promise.reject(new Error("one start too many")),
     () => {},
   );
@@ -42,7 +42,7 @@ test("a server that comes up again just after the order to stop is stopped too",
 });
 
 test("it is started again until that succeeds, and every failure is logged", async () => {
-  const [first, last] = [fakePostmaster(1), fakePostmaster(4)];
+  const [first, last] = [fakeServer(1), fakeServer(4)];
   const lines: string[] = [];
   const back = Promise.withResolvers<void>();
   const outcomes = [first, new Error("disk full"), new Error("disk still full"), last];
@@ -51,7 +51,7 @@ test("it is started again until that succeeds, and every failure is logged", asy
     if (outcome === undefined || outcome instanceof Error) throw outcome;
     return outcome;
   };
-  const server = await supervise(start, (level, line) => {
+  const server = await supervise("PostgreSQL", start, (level, line) => {
     lines.push(`${level} ${line}`);
     if (level === "info") back.resolve();
   });
@@ -69,7 +69,7 @@ test("it is started again until that succeeds, and every failure is logged", asy
 });
 
 test("a stop between two attempts ends them", async () => {
-  const first = fakePostmaster(1);
+  const first = fakeServer(1);
   const failed = Promise.withResolvers<void>();
   const outcomes = [first, new Error("disk full")];
   const start = async () => {
@@ -77,7 +77,11 @@ test("a stop between two attempts ends them", async () => {
     if (outcome === undefined || outcome instanceof Error) throw outcome;
     return outcome;
   };
-  const server = await supervise(start, (_, line) => void (line.includes("disk full") && failed.resolve()));
+  const server = await supervise(
+    "PostgreSQL",
+    start,
+    (_, line) => void (line.includes("disk full") && failed.resolve()),
+  );
   first.crash();
   await failed.promise;
   await server.stop();
@@ -87,6 +91,7 @@ test("a stop between two attempts ends them", async () => {
 test("the first start's failure is the caller's", async () => {
   await expect(
     supervise(
+      "PostgreSQL",
       () => Promise.reject(new Error("no space")),
       () => {},
     ),

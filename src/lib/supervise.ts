@@ -1,23 +1,34 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Log } from "./log.ts";
-import type { Postmaster } from "./postmaster.ts";
 
-/** A server that is started again whenever it ends without having been told to. */
+/** Something that runs beside us, such as a process. */
+export interface Running {
+  readonly pid: number;
+  /** How it ended, in words, as soon as it has ended. Never rejects. */
+  readonly exited: Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** What is started again whenever it ends without having been told to. */
 export interface Supervised {
-  /** Of the server that runs, or ran last. */
+  /** Of the process that runs, or ran last. */
   readonly pid: number;
   stop(): Promise<void>;
 }
+
+/** Starts it; when `signal` is aborted, the start is to be given up. */
+export type Start = (signal: AbortSignal) => Promise<Running>;
+
+type Log = (level: "info" | "error", message: string) => void;
 
 /** The wait before each attempt in a row, in milliseconds; the last one stays. */
 const backoffMs: readonly number[] = [0, 100, 200, 500, 1_000, 2_000, 5_000];
 
 /**
- * Starts a server and keeps it up. Everything that it acknowledged survives its crash: that is PostgreSQL's own recovery.
+ * Starts what `name` says and keeps it up.
  *
  * @throws what `start` throws the first time. Later failures go to the log, and the next attempt follows.
  */
-export async function supervise(start: (signal: AbortSignal) => Promise<Postmaster>, log: Log): Promise<Supervised> {
+export async function supervise(name: string, start: Start, log: Log): Promise<Supervised> {
   const stopping = new AbortController();
   let current = await start(stopping.signal);
 
@@ -25,10 +36,10 @@ export async function supervise(start: (signal: AbortSignal) => Promise<Postmast
     for (;;) {
       const how = await current.exited;
       if (stopping.signal.aborted) return;
-      log("error", `PostgreSQL ended by itself: ${how}. Starting it again`);
+      log("error", `${name} ended by itself: ${how}. Starting it again`);
       current = await startAgain(start, log, stopping.signal);
       if (stopping.signal.aborted) return current.stop();
-      log("info", `PostgreSQL accepts connections again: process ${current.pid}`);
+      log("info", `${name} accepts connections again: process ${current.pid}`);
     }
   }
 
@@ -48,11 +59,7 @@ export async function supervise(start: (signal: AbortSignal) => Promise<Postmast
 }
 
 /** Rejects only when `signal` is aborted. */
-async function startAgain(
-  start: (signal: AbortSignal) => Promise<Postmaster>,
-  log: Log,
-  signal: AbortSignal,
-): Promise<Postmaster> {
+async function startAgain(start: Start, log: Log, signal: AbortSignal): Promise<Running> {
   for (let attempt = 0; ; attempt++) {
     await sleep(backoffMs[attempt] ?? backoffMs.at(-1), undefined, { signal });
     try {
