@@ -53,11 +53,15 @@ export class Http1Connection {
   }
 
   /**
-   * Ends the connection, after the response to the request that is under way or has begun to come. What the client has sent behind
-   * it is not served, and the client knows: the response says `Connection: close` (RFC 9112 §9.6).
+   * The connection ends after the next response, that to the request under way if there is one. What the client has sent behind it
+   * is not served, and the client knows: the response says `Connection: close` (RFC 9112 §9.6).
    */
-  close(): void {
+  windDown(): void {
     this.#isClosing = true;
+  }
+
+  /** Ends the connection unless a request is under way or has begun to come. */
+  endIfResting(): void {
     if (this.#current === undefined && this.#rest.length === 0) this.#socket.destroySoon();
   }
 

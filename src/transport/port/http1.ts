@@ -8,8 +8,10 @@ import type { PortLimits } from "./limits.ts";
 export interface Http1 {
   /** Serves a socket whose client speaks HTTP/1.1; nothing has been read from it. */
   serve(socket: Socket): void;
-  /** Ends the connections that rest; the others end with the response to the last request that they have sent. */
-  drain(): void;
+  /** From now on every connection, a new one too, ends with its next response, or with that to the last request it has sent. */
+  windDown(): void;
+  /** Ends the connections that rest. */
+  endResting(): void;
 }
 
 /** HTTP/1.1 for what `front` takes. `node` is Node's own, for the connections with anything else. */
@@ -19,6 +21,7 @@ export function createHttp1(
   node: Pick<ConnectionContext, "handOver" | "cutShort">,
 ): Http1 {
   const connections = new Set<Http1Connection>();
+  let isWindingDown = false;
   const context = {
     ...node,
     take: front.takeMessage,
@@ -28,9 +31,17 @@ export function createHttp1(
     keepAliveTimeout: limits.keepAliveTimeout,
   };
   return {
-    serve: (socket) => connections.add(new Http1Connection(socket, context)),
-    drain() {
-      for (const connection of connections) connection.close();
+    serve(socket) {
+      const connection = new Http1Connection(socket, context);
+      connections.add(connection);
+      if (isWindingDown) connection.windDown();
+    },
+    windDown() {
+      isWindingDown = true;
+      for (const connection of connections) connection.windDown();
+    },
+    endResting() {
+      for (const connection of connections) connection.endIfResting();
     },
   };
 }

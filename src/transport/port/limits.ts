@@ -1,6 +1,6 @@
 /**
  * What one client may take of the port. Times are in milliseconds, sizes in bytes. Each is a positive integer: none has a
- * value that stands for "no limit".
+ * value that stands for "no limit", and only `lingerTimeout` may be 0.
  */
 export interface PortLimits {
   /** From the connection until the client has said which protocol it speaks; under TLS, until the handshake is done. */
@@ -20,6 +20,12 @@ export interface PortLimits {
   readonly sessionTimeout: number;
   /** From `close()` until what is still under way is cut off. */
   readonly closeTimeout: number;
+  /**
+   * HTTP/1.1: from `close()` until connections that rest are ended, less than `closeTimeout`. A request that crosses the end of its
+   * connection is lost, for its client cannot tell whether it was served; so clients get time to send one more, whose response says
+   * `Connection: close`. 0: ended at once.
+   */
+  readonly lingerTimeout: number;
   /** Header of a request: all of it in HTTP/1.1, its fields as RFC 9113 §6.5.2 counts them in HTTP/2. */
   readonly maxHeaderBytes: number;
   /** HTTP/2: requests under way at once in a session; a client holds back those above it. */
@@ -35,6 +41,7 @@ export const defaultLimits: PortLimits = {
   inactivityTimeout: 120_000,
   sessionTimeout: 300_000,
   closeTimeout: 10_000,
+  lingerTimeout: 0,
   maxHeaderBytes: 16_384,
   maxConcurrentStreams: 250,
 };

@@ -13,13 +13,15 @@ import { createTlsEntry } from "./tls.ts";
  * the same listener. It is an `http.Server` because that alone watches slow requests and idle connections.
  */
 export class PortServer extends Server {
-  readonly #closeTimeout: number;
+  readonly #limits: PortLimits;
   readonly #sockets = new Set<Socket>();
   readonly #responses = new OpenResponses(() => this.#responseClosed());
   readonly #http1: Http1 | undefined;
   readonly #http2: Http2;
   readonly #entry: Entry;
   #closing = false;
+  /** Whether connections of HTTP/1.1 that rest may send one more request, though we are closing. */
+  #lingering = false;
 
   /** Throws Node's error if the certificate or a limit cannot be used. */
   constructor(
@@ -30,7 +32,7 @@ export class PortServer extends Server {
   ) {
     super(http1Options(limits));
     this.timeout = limits.inactivityTimeout;
-    this.#closeTimeout = limits.closeTimeout;
+    this.#limits = limits;
     const handOver = takeConnectionListener(this);
     const cutShort = (socket: Socket) => {
       if (!this.emit("clientError", new CutShort(), socket)) socket.destroy();
@@ -48,17 +50,18 @@ export class PortServer extends Server {
   }
 
   /**
-   * Closes without loss: takes no new connection, drops those that have not said a word, sends GOAWAY to HTTP/2 clients and
-   * lets what is under way finish. `closeTimeout` later it destroys what is left. `callback` is called at the end.
+   * Closes without loss: takes no new connection, sends GOAWAY to HTTP/2 clients and lets what is under way finish. After
+   * `lingerTimeout` it ends the connections that rest or have not said a word, after `closeTimeout` what is left. `callback` is
+   * called at the end.
    */
   override close(callback?: (error?: Error) => void): this {
     if (this.listening) this.#drain();
     return super.close(callback);
   }
 
-  /** As in Node, but for one thing: Node also destroys a connection that is still sending the end of a large response. */
+  /** As in Node, but not while they linger, nor, as Node would, while a connection is sending the end of a large response. */
   override closeIdleConnections(): void {
-    if (!this.#responses.flushing()) super.closeIdleConnections();
+    if (!this.#lingering && !this.#responses.flushing()) super.closeIdleConnections();
   }
 
   /** Destroys every connection of either protocol. */
@@ -85,16 +88,30 @@ export class PortServer extends Server {
   }
 
   #drain(): void {
+    const { lingerTimeout, closeTimeout } = this.#limits;
     this.#closing = true;
-    this.#entry.drop();
+    this.#lingering = lingerTimeout > 0;
     this.#responses.makeLast();
-    this.#http1?.drain();
+    this.#http1?.windDown();
     this.#http2.drain();
-    const deadline = setTimeout(() => this.closeAllConnections(), this.#closeTimeout);
+    const linger = this.#lingering ? setTimeout(() => this.#endResting(), lingerTimeout) : undefined;
+    if (!this.#lingering) this.#endResting();
+    const deadline = setTimeout(() => this.closeAllConnections(), closeTimeout);
     this.once("close", () => {
+      clearTimeout(linger);
       clearTimeout(deadline);
       this.#closing = false;
+      this.#lingering = false;
     });
+  }
+
+  #endResting(): void {
+    this.#lingering = false;
+    this.#entry.drop();
+    this.#http1?.endResting();
+    // For the sessions that began meanwhile.
+    this.#http2.drain();
+    this.closeIdleConnections();
   }
 
   /** Node closes idle connections when `close()` is called and not those that come to rest later. */
