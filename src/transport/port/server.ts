@@ -20,8 +20,9 @@ export class PortServer extends Server {
   readonly #http2: Http2;
   readonly #entry: Entry;
   #closing = false;
-  /** Whether connections of HTTP/1.1 that rest may send one more request, though we are closing. */
-  #lingering = false;
+  /** Whether connections of HTTP/1.1 that rest may send one more request when we close. */
+  #lingering: boolean;
+  #accepted = 0;
 
   /** Throws Node's error if the certificate or a limit cannot be used. */
   constructor(
@@ -33,6 +34,7 @@ export class PortServer extends Server {
     super(http1Options(limits));
     this.timeout = limits.inactivityTimeout;
     this.#limits = limits;
+    this.#lingering = limits.lingerTimeout > 0;
     const handOver = takeConnectionListener(this);
     const cutShort = (socket: Socket) => {
       if (!this.emit("clientError", new CutShort(), socket)) socket.destroy();
@@ -55,8 +57,10 @@ export class PortServer extends Server {
    * called at the end.
    */
   override close(callback?: (error?: Error) => void): this {
-    if (this.listening) this.#drain();
-    return super.close(callback);
+    if (this.listening && !this.#closing) this.#drain();
+    if (!this.#lingering) return super.close(callback);
+    this.#whenNoneWaits(() => super.close(callback));
+    return this;
   }
 
   /** As in Node, but not while they linger, nor, as Node would, while a connection is sending the end of a large response. */
@@ -75,6 +79,7 @@ export class PortServer extends Server {
   }
 
   #accept(socket: Socket): void {
+    this.#accepted++;
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
     this.#entry.accept(socket);
@@ -90,7 +95,6 @@ export class PortServer extends Server {
   #drain(): void {
     const { lingerTimeout, closeTimeout } = this.#limits;
     this.#closing = true;
-    this.#lingering = lingerTimeout > 0;
     this.#responses.makeLast();
     this.#http1?.windDown();
     this.#http2.drain();
@@ -101,7 +105,19 @@ export class PortServer extends Server {
       clearTimeout(linger);
       clearTimeout(deadline);
       this.#closing = false;
-      this.#lingering = false;
+      this.#lingering = lingerTimeout > 0;
+    });
+  }
+
+  /**
+   * The kernel has opened connections that we have not accepted yet, and resets them when the port closes; their requests are lost.
+   * Node accepts one in a turn of the event loop: after a turn without, there was none.
+   */
+  #whenNoneWaits(close: () => void, turns = MAX_TURNS): void {
+    const before = this.#accepted;
+    setImmediate(() => {
+      if (this.#accepted === before || turns === 0) close();
+      else this.#whenNoneWaits(close, turns - 1);
     });
   }
 
@@ -119,6 +135,9 @@ export class PortServer extends Server {
     if (this.#closing) this.closeIdleConnections();
   }
 }
+
+/** As many connections as wait at the most, by Node's default of `backlog`. */
+const MAX_TURNS = 511;
 
 function http1Options(limits: PortLimits) {
   const { headersTimeout, requestTimeout, keepAliveTimeout, maxHeaderBytes } = limits;

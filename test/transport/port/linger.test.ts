@@ -1,4 +1,6 @@
 import { once } from "node:events";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { table } from "../../support/conformance.ts";
 import { type EchoOptions, startEcho } from "../http1/support.ts";
@@ -39,6 +41,21 @@ test.each(WAYS)("a connection that has not said a word may still bring its reque
   await client.send(GET);
   await Promise.all([closed(client.socket), over]);
   expect(persistence(client.text)).toEqual(["Connection: close"]);
+});
+
+test("connections that wait to be accepted when the port closes are served, and no other connection is taken", async () => {
+  const { server, port } = await startEcho({ limits: { lingerTimeout: LONG } });
+  const answers = Array.from({ length: 20 }, () => {
+    const socket = connect({ port, host: "127.0.0.1" });
+    socket.write(GET);
+    return text(socket);
+  });
+  // In the same turn of the event loop: the kernel has opened them, and nobody has accepted them.
+  const over = once(server, "close");
+  server.close();
+  for (const answer of await Promise.all(answers)) expect(persistence(answer)).toEqual(["Connection: close"]);
+  await over;
+  await expect(once(connect({ port, host: "127.0.0.1" }), "connect")).rejects.toThrow("ECONNREFUSED");
 });
 
 test.each(WAYS)("what rests longer than the port lingers is ended, with %s", async (_, way) => {
