@@ -38,6 +38,8 @@ export interface Config {
   readonly auth: readonly AuthMethod[];
   readonly oidc: OidcConfig | null;
   readonly corsOrigins: readonly string[];
+  /** Processes that serve the port; `auto`: as many as the machine has cores. */
+  readonly workers: number | "auto";
   readonly logLevel: string;
 }
 
@@ -69,6 +71,7 @@ export function toConfig(environment: Environment): Config {
     auth: toAuth(get("KEYHOLD_AUTH")),
     oidc: toOidc(get("KEYHOLD_OIDC_ISSUER"), get("KEYHOLD_OIDC_AUDIENCE"), get("KEYHOLD_OIDC_SCOPE_CLAIM")),
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
+    workers: toWorkers("KEYHOLD_WORKERS", get("KEYHOLD_WORKERS") ?? "1"),
     logLevel: oneOf("KEYHOLD_LOG_LEVEL", get("KEYHOLD_LOG_LEVEL") ?? "info", LOG_LEVELS),
   };
   requireConsistent(config);
@@ -108,6 +111,11 @@ function toListenUrl(url: string | undefined, hasDatabase: boolean): string | nu
   if (url === undefined) return null;
   if (!hasDatabase) throw invalidArgument("KEYHOLD_DATABASE_LISTEN_URL", "goes with KEYHOLD_DATABASE_URL");
   return postgresUrl("KEYHOLD_DATABASE_LISTEN_URL", url);
+}
+
+/** `name` is that of the variable, or of the option of the command that says the same. */
+export function toWorkers(name: string, text: string): Config["workers"] {
+  return text === "auto" ? "auto" : integer(name, text, 1, 256, "auto or a whole number");
 }
 
 function toTls(certFile: string | undefined, keyFile: string | undefined): Config["tls"] {
@@ -175,10 +183,10 @@ function list(text: string | undefined): string[] {
   return (text ?? "").split(",").flatMap((item) => item.trim() || []);
 }
 
-function integer(name: string, text: string, min: number, max: number): number {
+function integer(name: string, text: string, min: number, max: number, form = "a whole number"): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw invalidArgument(name, `must be a whole number from ${min} to ${max}`);
+  throw invalidArgument(name, `must be ${form} from ${min} to ${max}`);
 }
 
 function oneOf<T extends string>(name: string, text: string, allowed: readonly T[]): T {

@@ -36,6 +36,8 @@ const READ_CONNECTIONS = 4;
 
 /** What the server and the commands stand on: an open database with its schema, and the server keys. */
 export interface Foundation {
+  /** Of the database: that of the configuration, or the embedded one's own. */
+  readonly url: string;
   readonly database: Database;
   readonly coherence: Coherence;
   /** Migrations that were applied now. */
@@ -54,7 +56,7 @@ export type KeyReader = Omit<VerificationCache, "stats">;
 
 export type Rings = ReturnType<typeof deriveRings>;
 
-export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunched">;
+export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunched" | "settings">;
 
 export interface FoundationOptions extends EmbeddedStart {
   /** Told of what happens to the connection for news of changes. */

@@ -12,7 +12,7 @@ import type { Clock } from "./lib/clock.ts";
 import { createTouchKeys } from "./postgres/touch-keys.ts";
 import { createSigning, type Signing } from "./signing/signing.ts";
 import type { Checks } from "./transport/health.ts";
-import { createServer } from "./transport/server.ts";
+import { createServer, type ServerOptions } from "./transport/server.ts";
 import type { VerifyContext } from "./verify/context.ts";
 import { createLastUsed, type LastUsed } from "./verify/last-used.ts";
 import { verify, verifyAll } from "./verify/verify.ts";
@@ -29,17 +29,30 @@ export interface Service {
 const LAST_USED_INTERVAL = 5_000;
 const SIGNING_KEYS_INTERVAL = 30_000;
 
+/** What the configuration does not say. */
+export type ServeOptions = Pick<ServerOptions, "workers" | "lingerTimeout">;
+
 /** Serves what the configuration asks for on an open foundation, which goes with it. Nothing is left open if it throws. */
-export async function serve(config: Config, foundation: Foundation, logger: FastifyBaseLogger): Promise<Service> {
+export async function serve(
+  config: Config,
+  foundation: Foundation,
+  logger: FastifyBaseLogger,
+  options: ServeOptions,
+): Promise<Service> {
   try {
-    return await listen(config, foundation, logger);
+    return await listen(config, foundation, logger, options);
   } catch (error) {
     await foundation.close();
     throw error;
   }
 }
 
-async function listen(config: Config, foundation: Foundation, logger: FastifyBaseLogger): Promise<Service> {
+async function listen(
+  config: Config,
+  foundation: Foundation,
+  logger: FastifyBaseLogger,
+  options: ServeOptions,
+): Promise<Service> {
   const onUnusable = (kid: string) =>
     logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
   const onLost = () => foundation.reader.clear();
@@ -55,6 +68,7 @@ async function listen(config: Config, foundation: Foundation, logger: FastifyBas
     certificate: config.tls === null ? undefined : await readCertificate(config.tls),
     corsOrigins: config.corsOrigins,
     loopbackNamesOnly: config.auth.length === 0,
+    ...options,
   });
   const stopWork = startBackgroundWork(foundation, signing, lastUsed, logger);
   const close = async () => {
@@ -68,7 +82,6 @@ async function listen(config: Config, foundation: Foundation, logger: FastifyBas
     const address = await fastify.listen({ host: config.host, port: config.port, listenTextResolver });
     // Fastify does not know that the port speaks TLS.
     const url = config.tls === null ? address : address.replace(/^http:/, "https:");
-    announce(config, url, logger);
     return { url, close };
   } catch (error) {
     await stopWork();
@@ -150,15 +163,4 @@ function startBackgroundWork(
     for (const timer of timers) clearInterval(timer);
     await lastUsed.flush().catch((err) => logger.warn({ err }, "last used times could not be written"));
   };
-}
-
-function announce({ auth }: Config, url: string, logger: FastifyBaseLogger): void {
-  logger.info({ url, auth }, `Keyhold is listening on ${url}`);
-  if (auth.length === 0) {
-    logger.warn(
-      "KEYHOLD_AUTH is not set: everyone on this machine may do everything, and no other machine can connect",
-    );
-  } else if (auth.includes("none")) {
-    logger.warn("KEYHOLD_AUTH has none: everyone who reaches this address may do everything");
-  }
 }

@@ -1,23 +1,36 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { Config } from "./config.ts";
-import { openFoundation } from "./foundation.ts";
-import type { Service } from "./service.ts";
+import { type EmbeddedStart, type Foundation, openFoundation } from "./foundation.ts";
+import type { ServeOptions, Service } from "./service.ts";
 
 /** Opens everything that the configuration asks for and serves it. */
-export async function startService(config: Config, logger: FastifyBaseLogger): Promise<Service> {
+export async function startService(
+  config: Config,
+  logger: FastifyBaseLogger,
+  options: ServeOptions = {},
+): Promise<Service> {
   const launched = Promise.withResolvers<void>();
-  const opening = openFoundation(config, {
-    log: databaseLog(logger),
-    ifRunning: "refuse",
-    onLaunched: launched.resolve,
-    onMembership: (message, err) => logger.warn({ err }, message),
-  });
+  const opening = openForServing(config, logger, { onLaunched: launched.resolve });
   // The protocols and their libraries are two thirds of the program: they are read while PostgreSQL starts.
   await Promise.race([launched.promise, opening]);
   const { serve } = await import("./service.ts");
-  const foundation = await opening;
+  return serve(config, await opening, logger, options);
+}
+
+/** The foundation of a server, whose database no other server may have started. `embedded` is for the embedded one. */
+export async function openForServing(
+  config: Config,
+  logger: FastifyBaseLogger,
+  embedded: Pick<EmbeddedStart, "onLaunched" | "settings">,
+): Promise<Foundation> {
+  const foundation = await openFoundation(config, {
+    ...embedded,
+    log: databaseLog(logger),
+    ifRunning: "refuse",
+    onMembership: (message, err) => logger.warn({ err }, message),
+  });
   if (foundation.migrated.length > 0) logger.info({ migrations: foundation.migrated }, "schema brought up to date");
-  return serve(config, foundation, logger);
+  return foundation;
 }
 
 /** PostgreSQL's own lines: what is ordinary to it is detail to us. */

@@ -26,6 +26,7 @@ const DEFAULTS: Config = {
   auth: [],
   oidc: null,
   corsOrigins: [],
+  workers: 1,
   logLevel: "info",
 };
 
@@ -101,6 +102,8 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
     { KEYHOLD_CORS_ORIGINS: "https://app.example, http://localhost:3000,chrome-extension://abcdef" },
     { corsOrigins: ["https://app.example", "http://localhost:3000", "chrome-extension://abcdef"] },
   ],
+  ["many processes", { KEYHOLD_WORKERS: "256" }, { workers: 256 }],
+  ["a process for each core", { KEYHOLD_WORKERS: " auto " }, { workers: "auto" }],
   ["silence", { KEYHOLD_LOG_LEVEL: "silent" }, { logLevel: "silent" }],
 ];
 
@@ -188,6 +191,9 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ),
   ...["*", "null", "app.example", "https://app.example/", "https://App.example", "https://app.example:443"].map(
     (origin) => [`the origin ${origin}`, "KEYHOLD_CORS_ORIGINS", { KEYHOLD_CORS_ORIGINS: origin }] as const,
+  ),
+  ...["0", "257", "-1", "2.5", "all", "Auto"].map(
+    (count) => [`${count} workers`, "KEYHOLD_WORKERS", { KEYHOLD_WORKERS: count }] as const,
   ),
   ["a level of the log that there is not", "KEYHOLD_LOG_LEVEL", { KEYHOLD_LOG_LEVEL: "verbose" }],
 ];

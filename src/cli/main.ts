@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from "commander";
-import { KeyholdError } from "../errors.ts";
+import { exitStatus, explain } from "./failure.ts";
 
 /** Each command loads what it needs when it runs, so that help and mistakes answer at once. */
 const program = new Command("keyhold")
@@ -11,7 +11,13 @@ const program = new Command("keyhold")
 program
   .command("serve")
   .description("run the server until SIGINT or SIGTERM")
-  .action(async () => (await import("./serve.ts")).serve());
+  .option("--workers <count>", "processes that serve the port, or auto for as many as there are cores")
+  .action(async (options) => (await import("./serve.ts")).serve(options));
+
+program
+  .command("worker", { hidden: true })
+  .description("one of the processes of serve, which starts it")
+  .action(async () => (await import("./workers/worker.ts")).runWorker());
 
 program
   .command("migrate")
@@ -56,22 +62,10 @@ program
   .description("show the version")
   .action(async () => (await import("./version.ts")).printVersion());
 
-/** Exit status: 0 done, 1 failed, 2 wrong usage or configuration. */
-function exitStatus(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  console.error(`keyhold: ${explain(error)}`);
-  return error instanceof KeyholdError && error.code === "INVALID_ARGUMENT" ? 2 : 1;
-}
-
-/** What went wrong, and what that comes from. An error of several attempts to connect has a code and no message. */
-function explain(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const message = error.message || ("code" in error ? String(error.code) : error.name);
-  return error.cause instanceof Error ? `${message}: ${explain(error.cause)}` : message;
-}
-
 try {
   await program.parseAsync();
 } catch (error) {
+  // Commander has said itself what is wrong with the usage.
+  if (!(error instanceof CommanderError)) console.error(`keyhold: ${explain(error)}`);
   process.exitCode = exitStatus(error);
 }

@@ -11,8 +11,15 @@ export type Checks = Readonly<Record<string, boolean>>;
 
 export type CheckReadiness = () => Promise<Checks>;
 
+/** How many processes serve the port now, and how many should. */
+export type CountWorkers = () => { readonly running: number; readonly configured: number };
+
 /** Liveness and readiness over plain HTTP (endpoints 17 and 18). */
-export function registerHealth(fastify: FastifyInstance, checkReadiness: CheckReadiness): void {
+export function registerHealth(
+  fastify: FastifyInstance,
+  checkReadiness: CheckReadiness,
+  countWorkers?: CountWorkers,
+): void {
   fastify.get("/health/alive", async (_request, reply) =>
     reply.header("cache-control", "no-store").send({ status: "ok" }),
   );
@@ -22,7 +29,7 @@ export function registerHealth(fastify: FastifyInstance, checkReadiness: CheckRe
     return reply
       .code(ready ? 200 : 503)
       .header("cache-control", "no-store")
-      .send({ status: ready ? "ok" : "unavailable", checks: named(checks) });
+      .send({ status: ready ? "ok" : "unavailable", checks: named(checks), workers: countWorkers?.() });
   });
 }
 

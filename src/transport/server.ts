@@ -4,11 +4,12 @@ import type { Guard } from "../auth/guard.ts";
 import { clientErrorHandler } from "./client-error.ts";
 import { registerConnect } from "./connect/register.ts";
 import { allowOrigins } from "./cors.ts";
-import { type CheckReadiness, createHealth, registerHealth } from "./health.ts";
+import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
 import { createLane } from "./lane/lane.ts";
 import { makeTables, type Tables } from "./lane/tables.ts";
 import { requireLoopbackName } from "./loopback-names.ts";
 import type { Certificate } from "./port/entry.ts";
+import { defaultLimits } from "./port/limits.ts";
 import { createPort } from "./port/port.ts";
 import { requestIdOf } from "./request-id.ts";
 import { logRequests } from "./request-log.ts";
@@ -28,6 +29,10 @@ export interface ServerOptions {
   readonly corsOrigins: readonly string[];
   /** Whether to refuse requests that call the server by a name other than those of its own machine. */
   readonly loopbackNamesOnly: boolean;
+  /** Of a server that is one of several processes on a port: how many of them there are. */
+  readonly workers?: CountWorkers;
+  /** How long idle connections may still bring a request when the server closes, in milliseconds; by default not at all. */
+  readonly lingerTimeout?: number;
   /** Whether the lane takes the usual requests; by default it does. Without it Fastify serves all, to the same effect. */
   readonly lane?: boolean;
   /** What bounds the calls that wait; by default as much as is good for one process. */
@@ -36,8 +41,10 @@ export interface ServerOptions {
 
 /** The one Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same functions. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { guard, checkReadiness, underWay = new UnderWay() } = options;
+  const { guard, underWay = new UnderWay() } = options;
   const shutdown = new AbortController();
+  // A load balancer that still asks, over a connection it has, is told to go elsewhere.
+  const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
   const health = createHealth(SERVICES, checkReadiness, shutdown.signal);
   const rpcs = options.implementations.map((implementation) => createRpc(implementation, guard, underWay));
   // Health answers throughout: it waits for none of what the others wait for.
@@ -52,13 +59,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   await allowOrigins(fastify, options.corsOrigins);
   await registerConnect(fastify, all, [health.watch]);
   registerRest(fastify, rest);
-  registerHealth(fastify, checkReadiness);
+  registerHealth(fastify, checkReadiness, options.workers);
   return fastify;
 }
 
 function createFastify(options: ServerOptions, tables: Tables): FastifyInstance {
-  const { certificate, logger, corsOrigins, loopbackNamesOnly, lane = true } = options;
+  const { certificate, logger, corsOrigins, loopbackNamesOnly, lane = true, lingerTimeout = 0 } = options;
   const port = createPort({
+    limits: { ...defaultLimits, lingerTimeout },
     ...(certificate && { certificate }),
     ...(lane && { front: createLane(tables, { logger, hasOrigins: corsOrigins.length > 0, loopbackNamesOnly }) }),
   });

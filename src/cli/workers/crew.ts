@@ -1,0 +1,57 @@
+import cluster from "node:cluster";
+import { fileURLToPath } from "node:url";
+import { type Supervised, supervise } from "../../lib/supervise.ts";
+import type { Order } from "./messages.ts";
+import { startWorker, type WorkerProcess } from "./worker-process.ts";
+
+/** The workers of a port. */
+export interface Crew {
+  /** Where they listen. */
+  readonly url: string;
+  /** Lets them finish what is under way. */
+  stop(): Promise<void>;
+}
+
+const LAUNCHER = fileURLToPath(new URL("../keyhold.js", import.meta.url));
+
+/**
+ * Starts as many workers as are configured, and keeps them up. The parent listens and hands connections out in turn, so that no
+ * connection waits for a worker that has died. Rejects with the first error of a worker that cannot start; then none is left.
+ */
+export async function startCrew(
+  configured: number,
+  databaseUrl: string | null,
+  log: (level: "info" | "error", message: string) => void,
+): Promise<Crew> {
+  cluster.schedulingPolicy = cluster.SCHED_RR;
+  cluster.setupPrimary({ exec: LAUNCHER, args: ["worker"] });
+  const running = new Set<WorkerProcess>();
+  const tellCount = () => {
+    const order: Order = { kind: "count", count: { running: running.size, configured } };
+    for (const worker of running) worker.say(order);
+  };
+  const start = async (number: number, signal: AbortSignal) => {
+    const worker = await startWorker({ kind: "start", number, databaseUrl }, signal);
+    running.add(worker);
+    tellCount();
+    void worker.exited.then(() => running.delete(worker) && tellCount());
+    return worker;
+  };
+  const numbers = Array.from({ length: configured }, (_, index) => index + 1);
+  const stop = await allOrNone(
+    numbers.map((number) => supervise(`worker ${number}`, (signal) => start(number, signal), log)),
+  );
+  return { url: [...running][0]?.url ?? "", stop };
+}
+
+/** What stops all of them. When one does not start, the others are stopped. */
+async function allOrNone(starts: readonly Promise<Supervised>[]): Promise<() => Promise<void>> {
+  const settled = await Promise.allSettled(starts);
+  const stop = async () => {
+    await Promise.all(settled.map((one) => one.status === "fulfilled" && one.value.stop()));
+  };
+  const failed = settled.find((one) => one.status === "rejected");
+  if (failed === undefined) return stop;
+  await stop();
+  throw failed.reason;
+}

@@ -1,0 +1,18 @@
+import type { ErrorCode } from "../../errors.ts";
+import type { CountWorkers } from "../../transport/health.ts";
+
+/** What the parent says to a worker, over the channel between them. */
+export type Order =
+  /** The first. `databaseUrl` is that of the embedded database, null with any other, whose URL the worker has itself. */
+  | { readonly kind: "start"; readonly number: number; readonly databaseUrl: string | null }
+  /** Whenever it has changed. */
+  | { readonly kind: "count"; readonly count: WorkerCount }
+  /** Finish what is under way, and end. */
+  | { readonly kind: "stop" };
+
+/** What a worker says to the parent, once. */
+export type Report =
+  | { readonly kind: "serving"; readonly url: string }
+  | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string };
+
+export type WorkerCount = ReturnType<CountWorkers>;

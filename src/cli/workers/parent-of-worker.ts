@@ -1,0 +1,28 @@
+import type { Worker } from "node:cluster";
+import type { Order, WorkerCount } from "./messages.ts";
+
+/** The parent, as a worker hears it. */
+export interface Parent {
+  readonly started: Promise<Extract<Order, { readonly kind: "start" }>>;
+  /** How many workers there are, by what the parent said last. */
+  readonly count: () => WorkerCount;
+  /** Resolves, with why, when the worker is to end. */
+  readonly stopped: Promise<string>;
+}
+
+export function hearParent(worker: Worker): Parent {
+  const started = Promise.withResolvers<Extract<Order, { readonly kind: "start" }>>();
+  const stopped = Promise.withResolvers<string>();
+  let count: WorkerCount = { running: 0, configured: 0 };
+  worker.process.on("message", (order: Order) => {
+    if (order.kind === "start") started.resolve(order);
+    else if (order.kind === "count") count = order.count;
+    else stopped.resolve("the parent's order");
+  });
+  worker.once("disconnect", () => {
+    // Else Node ends the process now, with all that is under way.
+    worker.exitedAfterDisconnect = true;
+    stopped.resolve("the parent has gone");
+  });
+  return { started: started.promise, count: () => count, stopped: stopped.promise };
+}

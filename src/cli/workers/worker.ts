@@ -1,0 +1,60 @@
+import cluster, { type Worker } from "node:cluster";
+import { type Config, readConfig } from "../../config.ts";
+import { invalidArgument, KeyholdError } from "../../errors.ts";
+import type { Service } from "../../service.ts";
+import { startService } from "../../start.ts";
+import { exitStatus, explain } from "../failure.ts";
+import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from "../heap.ts";
+import { createLog } from "../log.ts";
+import { LINGER_TIMEOUT, nextSignal } from "../signals.ts";
+import type { Report } from "./messages.ts";
+import { hearParent, type Parent } from "./parent-of-worker.ts";
+
+/** One of the processes on the port. It ends by a signal, by order of its parent, and when that has gone. */
+export async function runWorker(): Promise<void> {
+  boundHeapGrowth();
+  holdYoungGeneration();
+  const { worker } = cluster;
+  if (worker === undefined) throw invalidArgument("worker", "is started by serve alone");
+  const parent = hearParent(worker);
+  const { number, databaseUrl } = await parent.started;
+  const config = configOf(databaseUrl);
+  const logger = createLog(config.logLevel, "shared").child({ worker: number });
+  const options = { workers: parent.count, lingerTimeout: LINGER_TIMEOUT };
+  const service = await startService(config, logger, options).catch((error) => fail(worker, error));
+  await report(worker, { kind: "serving", url: service.url });
+  releaseYoungGeneration();
+  const signal = await untilTold(parent);
+  logger.info({ signal }, "stopping");
+  await end(service);
+}
+
+/** The embedded database is the parent's: were it looked for here while it is down, it would be started here. */
+function configOf(databaseUrl: string | null): Config {
+  const config = readConfig();
+  // A cache hears only of changes that its own process makes.
+  return { ...config, databaseUrl: databaseUrl ?? config.databaseUrl, cacheBytes: 0 };
+}
+
+/** A terminal's Ctrl-C comes to all processes, so the parent's order may come before our first signal or after it. */
+async function untilTold(parent: Parent): Promise<string> {
+  const signal = nextSignal();
+  void signal.then(nextSignal).then(() => process.exit(1));
+  return Promise.race([signal, parent.stopped]);
+}
+
+async function end(service: Service): Promise<never> {
+  await service.close();
+  process.exit(0);
+}
+
+async function fail(worker: Worker, error: unknown): Promise<never> {
+  const code = error instanceof KeyholdError ? error.code : "INTERNAL";
+  await report(worker, { kind: "failed", code, message: explain(error) });
+  process.exit(exitStatus(error));
+}
+
+/** Resolves when it is on its way. That there is no parent any more is told otherwise. */
+function report(worker: Worker, message: Report): Promise<void> {
+  return new Promise((resolve) => worker.process.send?.(message, undefined, undefined, () => resolve()));
+}
