@@ -65,9 +65,13 @@ test("SIGTERM lets requests under way finish and stops everything, and so does S
   const { release } = await hold(sql, keyId);
   const underWay = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" });
   await eventually(() => isWaitedFor(sql));
+  // Over a second connection, since the first is taken: it stays open.
+  expect((await rest("GET", "/health/ready")).status).toBe(200);
 
   server.kill("SIGTERM");
   await server.says("stopping");
+  const unready = { status: "unavailable", checks: { accepting: "unavailable" } };
+  expect(await rest("GET", "/health/ready")).toMatchObject({ status: 503, body: unready });
   await eventually(async () => (await rest("GET", "/health/alive").catch(() => null)) === null);
   await release();
   expect(await underWay).toMatchObject({ status: 200, body: { name: "changed" } });

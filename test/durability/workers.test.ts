@@ -1,0 +1,195 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import { describeProcess, signalProcess } from "../../src/postgres/embedded/process.ts";
+import { childrenOf, eventually, newDataDir, runKeyhold, type Serving, serve } from "../support/keyhold.ts";
+import { startLoad } from "../support/load.ts";
+import { reconnectingClient } from "../support/reconnecting.ts";
+import { issue, type Json, paths, restClient, verify } from "../support/rest.ts";
+
+const WORKERS = 2;
+
+const dataDir = newDataDir();
+const environment = { KEYHOLD_DATA_DIR: dataDir.path, KEYHOLD_WORKERS: String(WORKERS) };
+
+afterAll(() => dataDir.remove());
+
+/** Starts the workers on the folder of this file; all are gone with the test. */
+async function start(more: Record<string, string> = {}): Promise<Serving> {
+  const server = await serve({ ...environment, ...more });
+  onTestFinished(async () => {
+    server.kill("SIGKILL");
+    await server.ended;
+    await eventually(async () => (await dataDir.inhabitants()).length === 0);
+  });
+  return server;
+}
+
+const workersOf = ({ pid }: Serving) => childrenOf(pid, "keyhold.js worker");
+
+async function oneWorkerOf(server: Serving): Promise<number> {
+  const [pid] = await workersOf(server);
+  if (pid === undefined) throw new Error("no worker runs");
+  return pid;
+}
+
+async function readiness(url: string): Promise<Json> {
+  return (await restClient({ url })("GET", "/health/ready")).body;
+}
+
+async function untilAllServe(url: string): Promise<void> {
+  await eventually(async () => (await readiness(url)).workers.running === WORKERS);
+}
+
+async function expectNothingLeft(pids: readonly number[]): Promise<void> {
+  expect(await Promise.all(pids.map(describeProcess))).toEqual(pids.map(() => undefined));
+  expect(await dataDir.inhabitants()).toEqual([]);
+}
+
+test("a worker that is killed under load is replaced while the others serve, and SIGTERM ends all of them", async () => {
+  const server = await start();
+  const { secret } = await issue(restClient(server));
+  expect(await readiness(server.url)).toMatchObject({ workers: { running: WORKERS, configured: WORKERS } });
+  const before = await workersOf(server);
+  expect(before).toHaveLength(WORKERS);
+  const client = reconnectingClient([server.url]);
+  const load = startLoad(8, async () => {
+    const { body } = await client.post(`${paths.keys}:verify`, { credential: secret });
+    return body.is_valid === true || JSON.stringify(body);
+  });
+  await load.more(200);
+  const victim = await oneWorkerOf(server);
+  process.kill(victim, "SIGKILL");
+  await load.more(200);
+  await untilAllServe(server.url);
+  await load.more(200);
+  await load.stop();
+  client.close();
+  console.info(`${load.count()} calls, ${load.failures.length} of them cut off with the worker that was killed`);
+  // Each connection of the worker that was killed takes one call with it.
+  expect(load.failures.length).toBeLessThanOrEqual(8);
+  const after = await workersOf(server);
+  expect(after).toHaveLength(WORKERS);
+  expect(after).not.toContain(victim);
+  await dataDir.postmaster();
+  server.kill("SIGTERM");
+  expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+  await expectNothingLeft([...before, ...after]);
+});
+
+test("SIGTERM to a worker costs no request, and it is replaced", async () => {
+  const server = await start();
+  const { secret } = await issue(restClient(server));
+  const client = reconnectingClient([server.url]);
+  const load = startLoad(8, async () => {
+    const { body } = await client.post(`${paths.keys}:verify`, { credential: secret });
+    return body.is_valid === true || JSON.stringify(body);
+  });
+  for (const pid of await workersOf(server)) {
+    await load.more(100);
+    process.kill(pid, "SIGTERM");
+    await eventually(async () => (await describeProcess(pid)) === undefined);
+    await untilAllServe(server.url);
+  }
+  await load.more(100);
+  await load.stop();
+  client.close();
+  console.info(`${load.count()} calls while two workers were replaced`);
+  expect(load.failures).toEqual([]);
+  expect(client.seen.refused).toBe(0);
+});
+
+test("connections that were on their way to a worker when it was killed are served by another", async () => {
+  const server = await start();
+  const stopped = await oneWorkerOf(server);
+  process.kill(stopped, "SIGSTOP");
+  // In turn, so half of them are for the worker that does not take them.
+  const answers = Array.from({ length: 4 }, () => aliveOverNewConnection(server.url));
+  await Promise.race(answers);
+  process.kill(stopped, "SIGKILL");
+  expect(await Promise.all(answers)).toEqual(answers.map(() => "HTTP/1.1 200 OK"));
+});
+
+/** The status line of an answer over a connection of its own. */
+function aliveOverNewConnection(url: string): Promise<string> {
+  const { port, hostname } = new URL(url);
+  const socket = connect({ port: Number(port), host: hostname });
+  socket.write("GET /health/alive HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  return new Promise((resolve, reject) => {
+    socket.once("data", (bytes) => resolve(bytes.toString().split("\r\n")[0] ?? ""));
+    socket.once("close", () => reject(new Error("closed without an answer"))).once("error", reject);
+  });
+}
+
+const TO_ALL = ["SIGINT", "SIGTERM"] as const;
+
+test.each(TO_ALL)("%s to all processes at once, as a terminal sends it, ends all in good order", async (signal) => {
+  const server = await start();
+  const { secret } = await issue(restClient(server));
+  const workers = await workersOf(server);
+  await dataDir.postmaster();
+  for (const pid of [...workers, server.pid]) signalProcess(pid, signal);
+  const ended = await server.ended;
+  expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+  expect(ended.stdout).not.toContain("Starting it again");
+  await expectNothingLeft(workers);
+  expect(await verify(restClient(await start()), secret)).toMatchObject({ is_valid: true });
+});
+
+test("a second signal ends workers that wait for a request, and the database", async () => {
+  const server = await start();
+  const workers = await workersOf(server);
+  await dataDir.postmaster();
+  const { port, hostname } = new URL(server.url);
+  const half = connect({ port: Number(port), host: hostname }).on("error", () => {});
+  half.write("GET /health/alive HTTP/1.1\r\nHost: localhost\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n");
+  await once(half, "data");
+  server.kill("SIGTERM");
+  await server.says("stopping");
+  server.kill("SIGTERM");
+  expect(await server.ended).toMatchObject({ code: 1, signal: null });
+  await eventually(async () => (await Promise.all(workers.map(describeProcess))).every((one) => one === undefined));
+  await eventually(async () => (await dataDir.inhabitants()).length === 0);
+});
+
+test("workers, and the database, end with a parent that is killed", async () => {
+  const server = await start();
+  const workers = await workersOf(server);
+  await dataDir.postmaster();
+  server.kill("SIGKILL");
+  await server.ended;
+  await eventually(async () => (await Promise.all(workers.map(describeProcess))).every((one) => one === undefined));
+  await eventually(async () => (await dataDir.inhabitants()).length === 0);
+});
+
+test("the parent's lines tell one address, and those of the workers carry their number", async () => {
+  const server = await start();
+  server.kill("SIGTERM");
+  const lines = (await server.ended).stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(lines.filter(({ url }) => url !== undefined)).toHaveLength(1);
+  const opened = lines.filter(({ msg }) => msg === "the port is open").map(({ worker }) => worker);
+  expect(opened.sort()).toEqual([1, 2]);
+});
+
+test("workers that cannot start end the command with their error and their exit code", async () => {
+  const address = { KEYHOLD_HOST: "192.0.2.1", KEYHOLD_PORT: "0", KEYHOLD_AUTH: "none" };
+  const ended = await runKeyhold(["serve", "--workers", "3"], { KEYHOLD_DATA_DIR: dataDir.path, ...address });
+  expect(ended).toMatchObject({ code: 1, stderr: "keyhold: bind EADDRNOTAVAIL 192.0.2.1\n" });
+  expect(await dataDir.inhabitants()).toEqual([]);
+  const tls = { KEYHOLD_OIDC_ISSUER: "https://id.example", KEYHOLD_OIDC_AUDIENCE: "keyhold" };
+  expect(await runKeyhold(["serve"], { ...environment, ...tls })).toMatchObject({ code: 2, stdout: "" });
+});
+
+test("--workers wins over the variable, and 1 is no parent", async () => {
+  const wrong = await runKeyhold(["serve", "--workers", "0"], environment);
+  expect(wrong).toMatchObject({
+    code: 2,
+    stderr: "keyhold: --workers: must be auto or a whole number from 1 to 256\n",
+  });
+  const alone = await start({ KEYHOLD_WORKERS: "1" });
+  expect(await workersOf(alone)).toEqual([]);
+  expect(await readiness(alone.url)).toEqual({ status: "ok", checks: { database: "ok", signing_keys: "ok" } });
+});
