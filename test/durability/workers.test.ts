@@ -37,8 +37,13 @@ async function readiness(url: string): Promise<Json> {
   return (await restClient({ url })("GET", "/health/ready")).body;
 }
 
-async function untilAllServe(url: string): Promise<void> {
-  await eventually(async () => (await readiness(url)).workers.running === WORKERS);
+/** Until another process serves in the place of `victim`: the parent has seen its end when it starts the other. */
+async function untilReplaced(victim: number, server: Serving): Promise<void> {
+  await eventually(async () => {
+    const pids = await workersOf(server);
+    return pids.length === WORKERS && !pids.includes(victim);
+  });
+  await eventually(async () => (await readiness(server.url)).workers.running === WORKERS);
 }
 
 async function expectNothingLeft(pids: readonly number[]): Promise<void> {
@@ -61,7 +66,7 @@ test("a worker that is killed under load is replaced while the others serve, and
   const victim = await oneWorkerOf(server);
   process.kill(victim, "SIGKILL");
   await load.more(200);
-  await untilAllServe(server.url);
+  await untilReplaced(victim, server);
   await load.more(200);
   await load.stop();
   client.close();
@@ -88,8 +93,7 @@ test("SIGTERM to a worker costs no request, and it is replaced", async () => {
   for (const pid of await workersOf(server)) {
     await load.more(100);
     process.kill(pid, "SIGTERM");
-    await eventually(async () => (await describeProcess(pid)) === undefined);
-    await untilAllServe(server.url);
+    await untilReplaced(pid, server);
   }
   await load.more(100);
   await load.stop();
