@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { describeProcess, signalProcess } from "../../src/postgres/embedded/process.ts";
+import { table } from "../support/conformance.ts";
 import { childrenOf, eventually, newDataDir, runKeyhold, type Serving, serve } from "../support/keyhold.ts";
 import { startLoad } from "../support/load.ts";
 import { reconnectingClient } from "../support/reconnecting.ts";
@@ -82,10 +83,15 @@ test("a worker that is killed under load is replaced while the others serve, and
   await expectNothingLeft([...before, ...after]);
 });
 
-test("SIGTERM to a worker costs no request, and it is replaced", async () => {
+const CONNECTIONS = table([
+  ["kept connections", true],
+  ["a connection for each", false],
+] as const);
+
+test.each(CONNECTIONS)("SIGTERM to a worker costs no request over %s, and it is replaced", async (_, keepAlive) => {
   const server = await start();
   const { secret } = await issue(restClient(server));
-  const client = reconnectingClient([server.url]);
+  const client = reconnectingClient([server.url], keepAlive);
   const load = startLoad(8, async () => {
     const { body } = await client.post(`${paths.keys}:verify`, { credential: secret });
     return body.is_valid === true || JSON.stringify(body);

@@ -20,11 +20,11 @@ export interface ReconnectingClient {
 }
 
 /**
- * HTTP/1.1 by Node's own client over connections that are kept, to each server in turn. Only when a connection was refused, so that
+ * HTTP/1.1 by Node's own client to each server in turn, over connections that are kept, or over a new one for each request. Only when a connection was refused, so that
  * nothing of the request has left, does the next server get it. It never sends one twice.
  */
-export function reconnectingClient(urls: readonly string[]): ReconnectingClient {
-  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+export function reconnectingClient(urls: readonly string[], keepAlive = true): ReconnectingClient {
+  const agent = new Agent({ keepAlive, maxSockets: 8 });
   const seen: Seen = { answered: 0, refused: 0 };
   let turn = 0;
   const post: Post = async (path, body) => {
