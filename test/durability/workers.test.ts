@@ -52,41 +52,44 @@ async function expectNothingLeft(pids: readonly number[]): Promise<void> {
   expect(await dataDir.inhabitants()).toEqual([]);
 }
 
-test("a worker that is killed under load is replaced while the others serve, and SIGTERM ends all of them", async () => {
-  const server = await start();
-  const { secret } = await issue(restClient(server));
-  expect(await readiness(server.url)).toMatchObject({ workers: { running: WORKERS, configured: WORKERS } });
-  const before = await workersOf(server);
-  expect(before).toHaveLength(WORKERS);
-  const client = reconnectingClient([server.url]);
-  const load = startLoad(8, async () => {
-    const { body } = await client.post(`${paths.keys}:verify`, { credential: secret });
-    return body.is_valid === true || JSON.stringify(body);
-  });
-  await load.more(200);
-  const victim = await oneWorkerOf(server);
-  process.kill(victim, "SIGKILL");
-  await load.more(200);
-  await untilReplaced(victim, server);
-  await load.more(200);
-  await load.stop();
-  client.close();
-  console.info(`${load.count()} calls, ${load.failures.length} of them cut off with the worker that was killed`);
-  // Each connection of the worker that was killed takes one call with it.
-  expect(load.failures.length).toBeLessThanOrEqual(8);
-  const after = await workersOf(server);
-  expect(after).toHaveLength(WORKERS);
-  expect(after).not.toContain(victim);
-  await dataDir.postmaster();
-  server.kill("SIGTERM");
-  expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: "" });
-  await expectNothingLeft([...before, ...after]);
-});
-
 const CONNECTIONS = table([
   ["kept connections", true],
   ["a connection for each", false],
 ] as const);
+
+test.each(CONNECTIONS)(
+  "a worker that is killed under load over %s is replaced, and SIGTERM ends all",
+  async (_, keepAlive) => {
+    const server = await start();
+    const { secret } = await issue(restClient(server));
+    expect(await readiness(server.url)).toMatchObject({ workers: { running: WORKERS, configured: WORKERS } });
+    const before = await workersOf(server);
+    expect(before).toHaveLength(WORKERS);
+    const client = reconnectingClient([server.url], keepAlive);
+    const load = startLoad(8, async () => {
+      const { body } = await client.post(`${paths.keys}:verify`, { credential: secret });
+      return body.is_valid === true || JSON.stringify(body);
+    });
+    await load.more(200);
+    const victim = await oneWorkerOf(server);
+    process.kill(victim, "SIGKILL");
+    await load.more(200);
+    await untilReplaced(victim, server);
+    await load.more(200);
+    await load.stop();
+    client.close();
+    console.info(`${load.count()} calls, ${load.failures.length} of them cut off with the worker that was killed`);
+    // Each connection of the worker that was killed takes one call with it.
+    expect(load.failures.length).toBeLessThanOrEqual(8);
+    const after = await workersOf(server);
+    expect(after).toHaveLength(WORKERS);
+    expect(after).not.toContain(victim);
+    await dataDir.postmaster();
+    server.kill("SIGTERM");
+    expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+    await expectNothingLeft([...before, ...after]);
+  },
+);
 
 test.each(CONNECTIONS)("SIGTERM to a worker costs no request over %s, and it is replaced", async (_, keepAlive) => {
   const server = await start();

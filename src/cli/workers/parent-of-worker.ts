@@ -6,8 +6,8 @@ export interface Parent {
   readonly started: Promise<Extract<Order, { readonly kind: "start" }>>;
   /** How many workers there are, by what the parent said last. */
   readonly count: () => WorkerCount;
-  /** Resolves, with why, when the worker is to end. */
-  readonly stopped: Promise<string>;
+  /** Resolves, with why, when the worker is to end. Without a parent one that does not wait for this ends at once. */
+  untilStopped(): Promise<string>;
 }
 
 export function hearParent(worker: Worker): Parent {
@@ -19,10 +19,16 @@ export function hearParent(worker: Worker): Parent {
     else if (order.kind === "count") count = order.count;
     else stopped.resolve("the parent's order");
   });
-  worker.once("disconnect", () => {
-    // Else Node ends the process now, with all that is under way.
-    worker.exitedAfterDisconnect = true;
-    stopped.resolve("the parent has gone");
-  });
-  return { started: started.promise, count: () => count, stopped: stopped.promise };
+  return {
+    started: started.promise,
+    count: () => count,
+    untilStopped() {
+      worker.once("disconnect", () => {
+        // Else Node ends the process now, with all that is under way.
+        worker.exitedAfterDisconnect = true;
+        stopped.resolve("the parent has gone");
+      });
+      return stopped.promise;
+    },
+  };
 }

@@ -1,8 +1,8 @@
+import type { ChildProcess } from "node:child_process";
 import cluster, { type Worker } from "node:cluster";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KeyholdError } from "../../errors.ts";
 import type { Running } from "../../lib/supervise.ts";
-import { exitOf } from "../../postgres/embedded/program.ts";
 import { giveBackConnections } from "./give-back.ts";
 import type { Order, Report } from "./messages.ts";
 
@@ -23,7 +23,7 @@ export async function startWorker(
   signal: AbortSignal,
 ): Promise<WorkerProcess> {
   const worker = cluster.fork();
-  const exited = exitOf(worker.process);
+  const exited = endOf(worker);
   giveBackConnections(worker.process);
   const kill = () => void worker.process.kill("SIGKILL");
   signal.addEventListener("abort", kill);
@@ -38,6 +38,16 @@ export async function startWorker(
   } finally {
     signal.removeEventListener("abort", kill);
   }
+}
+
+/** How the process ended, in words. That a message does not reach it any more is an error event too, and tells nothing else. */
+function endOf(worker: Worker): Promise<string> {
+  const child: ChildProcess = worker.process;
+  worker.on("error", () => {});
+  return new Promise((resolve) => {
+    child.on("error", (error) => child.pid ?? resolve(`error "${error.message}"`));
+    child.once("exit", (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+  });
 }
 
 /** A worker that is just dying is told in vain. */

@@ -40,7 +40,7 @@ function configOf(databaseUrl: string | null): Config {
 async function untilTold(parent: Parent): Promise<string> {
   const signal = nextSignal();
   void signal.then(nextSignal).then(() => process.exit(1));
-  return Promise.race([signal, parent.stopped]);
+  return Promise.race([signal, parent.untilStopped()]);
 }
 
 async function end(service: Service): Promise<never> {
@@ -54,7 +54,7 @@ async function fail(worker: Worker, error: unknown): Promise<never> {
   process.exit(exitStatus(error));
 }
 
-/** Resolves when it is on its way. That there is no parent any more is told otherwise. */
+/** Resolves when it is on its way. */
 function report(worker: Worker, message: Report): Promise<void> {
   return new Promise((resolve) => worker.process.send?.(message, undefined, undefined, () => resolve()));
 }
