@@ -20,8 +20,8 @@ export interface ReconnectingClient {
 }
 
 /**
- * HTTP/1.1 by Node's own client to each server in turn, over connections that are kept, or over a new one for each request. Only when a connection was refused, so that
- * nothing of the request has left, does the next server get it. It never sends one twice.
+ * HTTP/1.1 by Node's own client to each server in turn, over connections that are kept, or over a new one for each request. Only when no
+ * connection came about, so that nothing of the request has left, does the next server get it. It never sends one twice.
  */
 export function reconnectingClient(urls: readonly string[], keepAlive = true): ReconnectingClient {
   const agent = new Agent({ keepAlive, maxSockets: 8 });
@@ -36,7 +36,7 @@ export function reconnectingClient(urls: readonly string[], keepAlive = true): R
         seen.answered++;
         return answer;
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "ECONNREFUSED") throw error;
+        if ((error as NodeJS.ErrnoException).syscall !== "connect") throw error;
         seen.refused++;
       }
     }

@@ -32,8 +32,7 @@ export async function runWorker(): Promise<void> {
 /** The embedded database is the parent's: were it looked for here while it is down, it would be started here. */
 function configOf(databaseUrl: string | null): Config {
   const config = readConfig();
-  // A cache hears only of changes that its own process makes.
-  return { ...config, databaseUrl: databaseUrl ?? config.databaseUrl, cacheBytes: 0 };
+  return { ...config, databaseUrl: databaseUrl ?? config.databaseUrl };
 }
 
 /** A terminal's Ctrl-C comes to all processes, so the parent's order may come before our first signal or after it. */

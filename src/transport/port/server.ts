@@ -57,10 +57,16 @@ export class PortServer extends Server {
    * called at the end.
    */
   override close(callback?: (error?: Error) => void): this {
-    if (this.listening && !this.#closing) this.#drain();
-    if (!this.#lingering) return super.close(callback);
-    this.#whenNoneWaits(() => super.close(callback));
+    if (this.#lingering) this.#whenNoneWaits(() => this.#close(callback));
+    else this.#close(callback);
     return this;
+  }
+
+  /** Clients that are told to go connect again, and this port must be closed by then. */
+  #close(callback?: (error?: Error) => void): void {
+    const wasListening = this.listening;
+    super.close(callback);
+    if (wasListening) this.#drain();
   }
 
   /** As in Node, but not while they linger, nor, as Node would, while a connection is sending the end of a large response. */
