@@ -112,6 +112,23 @@ test.each(CONNECTIONS)("SIGTERM to a worker costs no request over %s, and it is 
   expect(client.seen.refused).toBe(0);
 });
 
+test("what one worker revokes is revoked with all, though they remember it", async () => {
+  const server = await start();
+  const client = reconnectingClient([server.url], false);
+  const verdicts = async (credential: string) => {
+    const answers = Array.from({ length: 8 }, () => client.post(`${paths.keys}:verify`, { credential }));
+    return (await Promise.all(answers)).map(({ body }) => body.is_valid);
+  };
+  for (let round = 0; round < 10; round++) {
+    const { keyId, secret } = await issue(restClient(server));
+    expect(await verdicts(secret)).toEqual(Array(8).fill(true));
+    const reason = "REVOCATION_REASON_KEY_COMPROMISE";
+    expect(await client.post(`${paths.keys}/${keyId}:revoke`, { reason })).toMatchObject({ status: 200 });
+    expect(await verdicts(secret)).toEqual(Array(8).fill(false));
+  }
+  client.close();
+});
+
 test("connections that were on their way to a worker when it was killed are served by another", async () => {
   const server = await start();
   const stopped = await oneWorkerOf(server);
