@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
+import { announce } from "./announce.ts";
 import type { Config } from "./config.ts";
 import { type EmbeddedStart, type Foundation, openFoundation } from "./foundation.ts";
 import type { ServeOptions, Service } from "./service.ts";
@@ -14,7 +15,10 @@ export async function startService(
   // The protocols and their libraries are two thirds of the program: they are read while PostgreSQL starts.
   await Promise.race([launched.promise, opening]);
   const { serve } = await import("./service.ts");
-  return serve(config, await opening, logger, options);
+  const service = await serve(config, await opening, logger, options);
+  // Of several processes on a port, their parent tells.
+  if (options.workers === undefined) announce(config, service.url, logger);
+  return service;
 }
 
 /** The foundation of a server, whose database no other server may have started. `embedded` is for the embedded one. */

@@ -1,5 +1,4 @@
 import { availableParallelism } from "node:os";
-import { announce } from "../announce.ts";
 import { type Config, readConfig, toWorkers } from "../config.ts";
 import { startService } from "../start.ts";
 import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from "./heap.ts";
@@ -25,7 +24,6 @@ export async function serve(options: ServeCommandOptions): Promise<void> {
 async function serveAlone(config: Config): Promise<void> {
   const logger = createLog(config.logLevel);
   const service = await startService(config, logger, { lingerTimeout: LINGER_TIMEOUT });
-  announce(config, service.url, logger);
   releaseYoungGeneration();
   const signal = await nextSignal();
   void nextSignal().then(() => process.exit(1));
