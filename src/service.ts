@@ -72,8 +72,9 @@ async function listen(
   });
   const stopWork = startBackgroundWork(foundation, signing, lastUsed, logger);
   const close = async () => {
-    await foundation.coherence.membership.leave();
+    const leaving = foundation.coherence.membership.leave();
     await fastify.close();
+    await leaving;
     await stopWork();
     await foundation.close();
   };

@@ -28,6 +28,9 @@ const RENEWALS = 3;
 /** How long the first session and lease may take, in milliseconds: the server starts with them or not at all. */
 const FIRST_TIMEOUT = 10_000;
 
+/** How long to wait for the database to know that the lease is given up, in milliseconds. */
+const LEAVE_TIMEOUT = 1_000;
+
 /** Milliseconds between attempts to reach the database again: the first comes at once. */
 const PAUSES: readonly number[] = [0, 20, 50, 100, 200];
 
@@ -87,11 +90,12 @@ export class Membership {
     }
   }
 
-  /** Gives up the lease at once. Changes that are under way are still confirmed. */
+  /** Gives up the lease at once. Changes that are under way are still confirmed. A database that is silent will find out. */
   async leave(): Promise<void> {
     this.#isMember = false;
     this.lease.end();
-    await this.#link?.session.leave().catch(() => undefined);
+    const left = this.#link?.session.leave().catch(() => undefined);
+    await Promise.race([left, sleep(LEAVE_TIMEOUT, undefined, { ref: false })]);
   }
 
   async close(): Promise<void> {

@@ -20,6 +20,7 @@ export interface Signing {
    * is none.
    */
   signer(expireTime: number): MaybePromise<ActiveSigningKey>;
+  /** What is published: as it is now, or when that cannot be read, as it was. */
   jwks(): MaybePromise<Jwks>;
   /** Whether there is a key to sign with, as far as is known. */
   readonly hasActive: boolean;
@@ -71,6 +72,11 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
   /** The keys as they are now: at hand, unless they may have changed. */
   const current = (): MaybePromise<SigningKeys> =>
     version !== null && version === context.version() ? keys : reloadAfresh().then(() => keys);
+  /** The same, or what was known last: a verifier that does not find a key yet refuses its tokens, which does no harm. */
+  const known = (): MaybePromise<SigningKeys> => {
+    const now = current();
+    return now instanceof Promise ? now.catch(() => keys) : now;
+  };
   const extend = async (active: ActiveSigningKey, expireTime: number) => {
     await store.extendTokens(active.kid, nextStep(expireTime));
     await reloadAfresh();
@@ -86,7 +92,7 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
         if (active === undefined) throw new KeyholdError("INTERNAL", "there is no signing key");
         return expireTime > knownExpiry(keys, active.kid) ? extend(active, expireTime) : active;
       }),
-    jwks: () => andThen(current(), ({ records }) => jwksDocument(records, clock.now())),
+    jwks: () => andThen(known(), ({ records }) => jwksDocument(records, clock.now())),
     get hasActive() {
       return keys.active !== undefined;
     },

@@ -65,6 +65,16 @@ describe("keys that may have changed", () => {
     expect(store.count("list")).toBe(reads + 2);
   });
 
+  test("are published as they were when they cannot be read, and nothing is signed", async () => {
+    const { store, context } = setUp();
+    const node = await createSigning(context({ version: () => null }));
+    const before = await node.jwks();
+    store.hold("list").fail(new Error("out of reach"));
+    expect(await node.jwks()).toEqual(before);
+    store.hold("list").fail(new Error("out of reach"));
+    await expect(async () => node.signer(0)).rejects.toThrow("out of reach");
+  });
+
   test("are read once more when they change while they are read", async () => {
     const { context, store } = setUp();
     let version = 1;
