@@ -46,12 +46,30 @@ function openTcp(server: Server): Socket {
 
 /** A client of the driver, which connects when first used. Notices of the database are not for the log. */
 export function connect(options: DatabaseOptions): Sql {
+  const { url } = options;
+  const { socket } = { socket: openTcp, ...socketOptions(url) };
+  let isEnded = false;
+  const sql = createClient(options, (server) => {
+    if (isEnded) throw new Error("the client was ended");
+    return socket(server);
+  });
+  const { end } = sql;
+  // An attempt to connect that was to follow a failed one is made by the driver all the same (3.4.9), and keeps the process alive.
+  sql.end = async (how) => {
+    isEnded ||= how?.timeout === 0;
+    await end(how);
+    isEnded = true;
+  };
+  return sql;
+}
+
+function createClient(options: DatabaseOptions, socket: (server: Server) => Socket): Sql {
   const { url, maxConnections, statementTimeout, prepare, applicationName = "keyhold" } = options;
   return postgres(url, {
     // The driver takes `onnotify` too, but its types do not know it.
     ...{ onnotify: options.onNotification },
     onclose: () => options.onClose?.(),
-    ...{ socket: openTcp, ...socketOptions(url) },
+    ...{ ...socketOptions(url), socket },
     max: maxConnections,
     prepare,
     connect_timeout: CONNECT_TIMEOUT,

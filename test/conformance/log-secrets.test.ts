@@ -250,7 +250,7 @@ function stockOf(index: number): Stock {
 
 test("no table has a secret", async () => {
   const tables = await sql`SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`;
-  expect(tables.map(({ name }) => name).sort()).toEqual(["api_keys", "schema_migrations", "signing_keys"]);
+  expect(tables.map(({ name }) => name).sort()).toEqual(["api_keys", "nodes", "schema_migrations", "signing_keys"]);
   for (const { name } of tables) {
     const rows = await sql`SELECT t::text AS text FROM ${sql(name)} AS t`;
     expect(rows.length).toBeGreaterThan(0);
