@@ -1,0 +1,133 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream, type WriteStream } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Seeded } from "../support/seeded.ts";
+import type { Database } from "./database.ts";
+import { freePort } from "./free-port.ts";
+import { Road } from "./road.ts";
+import type { Sabotage } from "./sabotage.ts";
+
+const PROGRAM = resolve(import.meta.dirname, "node.ts");
+
+export interface ClusterOptions {
+  readonly nodes: number;
+  readonly dir: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly sabotage: Sabotage | null;
+}
+
+const HOUR = 3_600_000;
+
+/** Starts nodes on this database, one after the other, each on its own road to it and on its own idea of the time. */
+export async function* startCluster(
+  database: Database,
+  seeded: Seeded,
+  options: ClusterOptions,
+): AsyncGenerator<ClusterNode> {
+  for (let place = 0; place < options.nodes; place++) {
+    const road = await Road.start(database.port, seeded.fork());
+    const environment = { ...options.environment, KEYHOLD_DATABASE_URL: database.url(road.port) };
+    const node = new ClusterNode(`node ${place + 1}`, await freePort(), road, { ...options, environment });
+    node.clockOffset = (place - 1) * 5 * HOUR;
+    yield node;
+    // The first one makes the schema and the signing key.
+    await node.start();
+  }
+}
+
+/** A node: a process of its own, which serves on the same port whenever it is started again. */
+export class ClusterNode {
+  readonly name: string;
+  readonly port: number;
+  readonly road: Road;
+  /** What happened to it that no fault was to do. */
+  readonly troubles: string[] = [];
+  clockOffset = 0;
+  readonly #options: ClusterOptions;
+  readonly #log: WriteStream;
+  #child: ChildProcess | undefined;
+  #isWanted = false;
+
+  constructor(name: string, port: number, road: Road, options: ClusterOptions) {
+    this.name = name;
+    this.port = port;
+    this.road = road;
+    this.#options = options;
+    this.#log = createWriteStream(join(options.dir, `${name.replace(" ", "-")}.log`), { flags: "a" });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Starts it, as often as it takes: its database may be away. */
+  async start(): Promise<void> {
+    this.#isWanted = true;
+    for (let attempts = 1; this.#isWanted; attempts++) {
+      if (await this.#launch()) return;
+      if (attempts === 100) throw new Error(`${this.name} does not start`);
+      await sleep(100);
+    }
+  }
+
+  async kill(): Promise<void> {
+    this.#isWanted = false;
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+
+  suspend(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child?.kill("SIGCONT");
+  }
+
+  /** Steps its wall clock. */
+  setClock(offset: number): void {
+    this.clockOffset = offset;
+    if (this.#child?.connected) this.#child.send(offset, () => {});
+  }
+
+  async isReady(): Promise<boolean> {
+    const signal = AbortSignal.timeout(2_000);
+    return fetch(`${this.url}/health/ready`, { signal }).then(
+      async (response) => {
+        await response.arrayBuffer();
+        return response.status === 200;
+      },
+      () => false,
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    this.road.close();
+    this.#log.end();
+  }
+
+  /** Answers whether it serves; if not, it has ended. */
+  async #launch(): Promise<boolean> {
+    const { environment, sabotage } = this.#options;
+    const args = [`--clock=${this.clockOffset}`, ...(sabotage === null ? [] : [`--sabotage=${sabotage}`])];
+    const env = { PATH: process.env.PATH, KEYHOLD_PORT: String(this.port), ...environment };
+    const child = fork(PROGRAM, args, { env, execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) stream?.pipe(this.#log, { end: false });
+    const killWithUs = () => child.kill("SIGKILL");
+    process.once("exit", killWithUs);
+    const ended = once(child, "exit").finally(() => process.off("exit", killWithUs));
+    const isServing = await Promise.race([once(child, "message").then(() => true), ended.then(() => false)]);
+    if (isServing) void ended.then(([code, signal]) => this.#noteEnd(child, `${signal ?? `exit code ${code}`}`));
+    return isServing;
+  }
+
+  #noteEnd(child: ChildProcess, how: string): void {
+    if (this.#isWanted && this.#child === child) this.troubles.push(`${this.name} ended by itself: ${how}`);
+  }
+}

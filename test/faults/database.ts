@@ -1,0 +1,57 @@
+import { randomBytes } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import postgres, { type Sql } from "postgres";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { freePort } from "./free-port.ts";
+
+/** The PostgreSQL of a run, as durable as a real one, and started again whenever it ends. */
+export interface Database {
+  readonly port: number;
+  /** Of the postmaster that runs, or ran last. */
+  readonly pid: number;
+  /** The URL for whoever comes by this port. */
+  url(port: number): string;
+  /** A superuser's connection by the Unix socket, which no fault of a road touches. */
+  readonly admin: Sql;
+  stop(): Promise<void>;
+}
+
+const HOST_RULES = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+
+/** Starts it in a folder below this one. */
+export async function startDatabase(dir: string): Promise<Database> {
+  const folder = join(dir, "database");
+  await mkdir(folder);
+  await chmod(folder, 0o711);
+  const hbaFile = join(folder, "pg_hba.conf");
+  await writeFile(hbaFile, HOST_RULES);
+  const port = await freePort();
+  const settings = { listen_addresses: "127.0.0.1", port: String(port), hba_file: hbaFile, max_connections: "200" };
+  const lines = createWriteStream(join(dir, "postgres.log"));
+  const log = (_: string, line: string) => void lines.write(`${new Date().toISOString()} ${line}\n`);
+  const embedded = await startEmbeddedPostgres({ dataDir: join(folder, "data"), log, settings });
+  const admin = adminOf(embedded, port);
+  const password = randomBytes(16).toString("hex");
+  await admin.unsafe(`ALTER ROLE keyhold PASSWORD '${password}'`);
+  return {
+    port,
+    get pid() {
+      return embedded.pid;
+    },
+    url: (roadPort) => `postgres://keyhold:${password}@127.0.0.1:${roadPort}/keyhold`,
+    admin,
+    stop: async () => {
+      await admin.end({ timeout: 1 });
+      await embedded.stop();
+      lines.end();
+    },
+  };
+}
+
+function adminOf({ url }: EmbeddedPostgres, port: number): Sql {
+  const socketDir = decodeURIComponent(new URL(url).hostname);
+  const path = join(socketDir, `.s.PGSQL.${port}`);
+  return postgres({ path, user: "postgres", database: "keyhold", max: 4, backoff: () => 0.05, onnotice: () => {} });
+}
