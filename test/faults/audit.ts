@@ -1,0 +1,59 @@
+import type { Json } from "./clients/answer.ts";
+import { type Member, PATHS } from "./clients/member.ts";
+import type { History, KeyKind } from "./history.ts";
+
+/**
+ * Lists all keys on one node. What it says of each key is a read like any other; a record that nobody asked for, that is there
+ * twice, or that is not whole, is not to be expected. Does nothing if the node does not answer.
+ */
+export async function audit(history: History, member: Member): Promise<void> {
+  for (const kind of ["issued", "imported"] as const) {
+    const began = performance.now();
+    const records = await list(member, kind);
+    if (records !== null) compare(history, member, kind, records, { began, ended: performance.now() });
+  }
+}
+
+function compare(
+  history: History,
+  { name: node }: Member,
+  kind: KeyKind,
+  records: readonly Json[],
+  times: { readonly began: number; readonly ended: number },
+): void {
+  const byName = new Map<string, Json>();
+  for (const record of records) {
+    if (byName.has(record.name) || !isWhole(record))
+      history.unexpected.push(`a record that is not as it was asked for: ${record.name}`);
+    byName.set(record.name, record);
+  }
+  for (const register of history.registers.filter((one) => one.kind === kind)) {
+    const said = textOf(byName.get(register.name));
+    byName.delete(register.name);
+    history.record(register, { node, by: "list", ...times, said });
+  }
+  for (const name of byName.keys()) history.unexpected.push(`a record that nobody asked for: ${name}`);
+}
+
+function isWhole({ name, actor_id, metadata, hint }: Json): boolean {
+  return actor_id === "faults" && metadata.name === name && typeof hint === "string";
+}
+
+function textOf(record: Json): string {
+  if (record === undefined) return "absent";
+  return `${record.status.replace("KEY_STATUS_", "")} ${record.scopes.join(" ")}`;
+}
+
+async function list({ rest }: Member, kind: KeyKind): Promise<Json[] | null> {
+  const records: Json[] = [];
+  for (let token = "", first = true; first || token !== ""; first = false) {
+    const { status, body } = await rest.send(
+      "GET",
+      `${PATHS[kind]}?page_size=1000&page_token=${encodeURIComponent(token)}`,
+    );
+    if (status !== 200) return null;
+    records.push(...body[`${kind}_api_keys`]);
+    token = body.next_page_token;
+  }
+  return records;
+}

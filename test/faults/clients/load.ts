@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Seeded } from "../../support/seeded.ts";
+import type { History, Register } from "../history.ts";
+import type { Member } from "./member.ts";
+import { Owner } from "./owner.ts";
+import { noteFirstSigningKey, runSigningRotator } from "./signing-rotator.ts";
+import { type Habit, type Interest, runVerifier } from "./verifier.ts";
+import { BATCH_WAYS, SINGLE_WAYS } from "./verify.ts";
+
+const OWNERS = 10;
+const KEYS_OF_OWNER = 25;
+const HOT_KEYS = 30;
+/** Milliseconds that an owner rests at the most between two turns. */
+const OWNER_PAUSE = 200;
+
+/** The verifiers of each node. */
+const HABITS: readonly Habit[] = [
+  { ways: BATCH_WAYS, size: 50, pause: 120 },
+  { ways: ["REST batch", "REST no-cache"], size: 20, pause: 120 },
+  { ways: SINGLE_WAYS, size: 1, pause: 5 },
+  { ways: SINGLE_WAYS, size: 1, pause: 5 },
+];
+
+/** All clients at work. */
+export interface Load {
+  /** Lets every client finish what it is at. */
+  stop(): Promise<void>;
+}
+
+/** Starts the clients and resolves when there are keys to work on. `environment` is that of the command. */
+export async function startLoad(
+  history: History,
+  members: readonly Member[],
+  environment: Readonly<Record<string, string>>,
+  seeded: Seeded,
+): Promise<Load> {
+  await noteFirstSigningKey(history, members);
+  const hot: Register[] = [];
+  const touched = (register: Register) => {
+    hot.push(register);
+    if (hot.length > HOT_KEYS) hot.shift();
+  };
+  const owners = Array.from({ length: OWNERS }, () => new Owner({ history, members, seeded: seeded.fork(), touched }));
+  const interest: Interest = { hot, live: () => seeded.pick(owners).keys };
+  await Promise.all(owners.map((owner) => fill(owner)));
+  const over = new AbortController();
+  const verifiers = members.flatMap((member) => HABITS.map((habit) => ({ member, habit, seeded: seeded.fork() })));
+  const running = [
+    ...owners.map((owner) => own(owner, seeded.fork(), over.signal)),
+    ...verifiers.map((one) => runVerifier(history, one.member, one.habit, interest, one.seeded, over.signal)),
+    runSigningRotator(history, members, environment, interest, seeded.fork(), over.signal),
+  ];
+  return {
+    stop: async () => {
+      over.abort();
+      await Promise.all(running);
+      await history.settle();
+    },
+  };
+}
+
+async function fill(owner: Owner): Promise<void> {
+  while (owner.keys.length < KEYS_OF_OWNER) await owner.make();
+}
+
+async function own(owner: Owner, seeded: Seeded, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    if (owner.keys.length < KEYS_OF_OWNER) await owner.make();
+    else await owner.change();
+    await sleep(seeded.below(OWNER_PAUSE));
+  }
+}

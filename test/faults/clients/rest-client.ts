@@ -1,0 +1,48 @@
+import { Agent, type IncomingMessage, request } from "node:http";
+import { type Answer, LOST, PATIENCE } from "./answer.ts";
+
+/** JSON over HTTP/1.1 and connections that are kept. */
+export class RestClient {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  readonly #port: number;
+
+  constructor(port: number) {
+    this.#port = port;
+  }
+
+  /** Never rejects: a connection that breaks is an answer too. */
+  send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Answer> {
+    const text = body === undefined ? "" : JSON.stringify(body);
+    const headers = { ...(text === "" ? {} : { "content-type": "application/json" }), ...more };
+    return new Promise((resolve) => {
+      const options = { host: "127.0.0.1", port: this.#port, method, path, headers, agent: this.#agent };
+      const call = request(options, (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () => resolve(read(response, Buffer.concat(chunks).toString())));
+        response.on("error", () => resolve(LOST));
+        response.on("aborted", () => resolve(LOST));
+      });
+      const timer = setTimeout(() => call.destroy(), PATIENCE);
+      call.on("error", () => resolve(LOST));
+      call.on("close", () => {
+        clearTimeout(timer);
+        resolve(LOST);
+      });
+      call.end(text);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+function read({ statusCode: status = 0, headers }: IncomingMessage, text: string): Answer {
+  const retryAfter = headers["retry-after"];
+  try {
+    return { status, body: JSON.parse(text), retryAfter };
+  } catch {
+    return { status, body: undefined, retryAfter };
+  }
+}

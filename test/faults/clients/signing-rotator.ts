@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process";
+import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import type { Seeded } from "../../support/seeded.ts";
+import type { History } from "../history.ts";
+import { derive } from "./derive.ts";
+import { type Member, PATHS } from "./member.ts";
+import type { Interest } from "./verifier.ts";
+import { chase } from "./verify.ts";
+
+const COMMAND = resolve(import.meta.dirname, "../../../src/cli/keyhold.js");
+
+/** Writes down which key signs before anyone rotates it. */
+export async function noteFirstSigningKey(history: History, [member]: readonly Member[]): Promise<void> {
+  const answer = await member?.rest.send("GET", PATHS.jwks);
+  history.rotations.push({ began: 0, acknowledged: 0, kid: answer?.body.keys[0].kid });
+}
+
+/** Rotates the signing key by the command, now and then, and derives tokens on all nodes right after its answer. */
+export async function runSigningRotator(
+  history: History,
+  members: readonly Member[],
+  environment: Readonly<Record<string, string>>,
+  interest: Interest,
+  seeded: Seeded,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await rotate(history, environment);
+    const issued = interest.live().filter(({ kind }) => kind === "issued");
+    if (issued.length > 0)
+      await Promise.all(members.map((member) => deriveOn(history, member, members, seeded.pick(issued), seeded)));
+    await sleep(4_000 + seeded.below(4_000), undefined, { signal }).catch(() => {});
+  }
+}
+
+async function rotate(history: History, environment: Readonly<Record<string, string>>): Promise<void> {
+  const rotation: History["rotations"][number] = { began: performance.now(), acknowledged: null, kid: null };
+  history.rotations.push(rotation);
+  const env = { PATH: process.env.PATH, ...environment };
+  const options = { env, timeout: 20_000 };
+  const output = await promisify(execFile)(process.execPath, [COMMAND, "signing-keys", "rotate"], options).catch(
+    () => null,
+  );
+  if (output === null) return;
+  rotation.acknowledged = performance.now();
+  rotation.kid = output.stdout.trim();
+}
+
+async function deriveOn(
+  history: History,
+  member: Member,
+  members: readonly Member[],
+  register: History["registers"][number],
+  seeded: Seeded,
+): Promise<void> {
+  await history.follow(derive(history, member, register, seeded, "JWT"));
+  chase(history, members, register, seeded);
+}
