@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { seeded } from "../support/seeded.ts";
+import { audit } from "./audit.ts";
+import { startLoad } from "./clients/load.ts";
+import { type Member, memberOf } from "./clients/member.ts";
+import { type ClusterNode, startCluster } from "./cluster.ts";
+import { startDatabase } from "./database.ts";
+import { FAULTS, type Fault, type FaultName, type World } from "./faults.ts";
+import { History } from "./history.ts";
+import { judge, type Violation } from "./judge.ts";
+import { type Totals, tableOf, totalsOf } from "./report.ts";
+import { playRound } from "./round.ts";
+import type { Sabotage } from "./sabotage.ts";
+import { type Round, schedule } from "./schedule.ts";
+
+export interface RunOptions {
+  readonly seed: number;
+  /** An empty folder that other users may pass through. */
+  readonly dir: string;
+  /** After this time no round begins. */
+  readonly seconds: number;
+  readonly nodes: number;
+  readonly faults: readonly FaultName[];
+  readonly sabotage: Sabotage | null;
+  /** Whether to end as soon as a violation has been found. */
+  readonly isOverAtFirst: boolean;
+  /** More of the environment of the nodes. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface Result {
+  readonly totals: Totals;
+  readonly table: string;
+  readonly violations: readonly Violation[];
+  readonly unexpected: readonly string[];
+  /** Milliseconds until all nodes were ready again, the longest. */
+  readonly slowestRecovery: number;
+}
+
+const ENVIRONMENT = {
+  KEYHOLD_ROOT_SECRET: "faults-root-secret-0123456789-abcdefghijklmno",
+  KEYHOLD_CACHE_SIZE: "16",
+  KEYHOLD_LOG_LEVEL: "warn",
+};
+
+/** Milliseconds of load before the first fault. */
+const WARM_UP = 1_000;
+
+/**
+ * One run: a database (`database.ts`), nodes (`cluster.ts`: processes of `node.ts`, each on its own `road.ts` and clock), clients that
+ * write down what they hear (`clients/`, `history.ts`), faults by rounds (`faults.ts`, `schedule.ts`, `round.ts`), lists of all
+ * records after crashes (`audit.ts`), and what the checker says of it all (`judge.ts`, `checker.ts` by the model in `register.ts`).
+ */
+export async function run(options: RunOptions): Promise<Result> {
+  const environment = { ...ENVIRONMENT, ...options.environment };
+  const choices = seeded(options.seed);
+  const database = await startDatabase(options.dir);
+  const nodes: ClusterNode[] = [];
+  try {
+    for await (const node of startCluster(database, choices, { ...options, environment })) nodes.push(node);
+    const history = await play({ nodes, database }, environment, options);
+    return conclude(history, nodes);
+  } finally {
+    await Promise.all(nodes.map((node) => node.close()));
+    await database.stop();
+  }
+}
+
+async function play(
+  world: World,
+  environment: Readonly<Record<string, string>>,
+  { seed, seconds, faults, isOverAtFirst }: RunOptions,
+): Promise<History> {
+  const [history, choices] = [new History(), seeded(seed + 1)];
+  const members = world.nodes.map(memberOf);
+  const commandEnvironment = { ...environment, KEYHOLD_DATABASE_URL: world.database.url(world.database.port) };
+  const load = await startLoad(history, members, commandEnvironment, choices.fork());
+  await sleep(WARM_UP);
+  const end = performance.now() + seconds * 1000;
+  const rounds = schedule(faults, choices.fork());
+  const isOver = () => performance.now() > end || (isOverAtFirst && judge(history).length > 0);
+  while (!isOver()) {
+    const round = rounds.next().value;
+    await playRound(world, history, round, choices);
+    if (isCrash(round)) await audit(history, choices.pick(members));
+  }
+  await load.stop();
+  for (const member of members) await audit(history, member);
+  close(members);
+  return history;
+}
+
+function conclude(history: History, nodes: readonly ClusterNode[]): Result {
+  history.unexpected.push(...nodes.flatMap(({ troubles }) => troubles));
+  const violations = judge(history);
+  return {
+    totals: totalsOf(history, violations),
+    table: tableOf(history, violations),
+    violations,
+    unexpected: history.unexpected,
+    slowestRecovery: Math.max(...history.recoveries),
+  };
+}
+
+function isCrash(round: Round): boolean {
+  return round.some((name) => (FAULTS[name] as Fault).isCrash);
+}
+
+function close(members: readonly Member[]): void {
+  for (const { rest, grpc } of members) {
+    rest.close();
+    grpc.close();
+  }
+}
