@@ -50,8 +50,17 @@ export async function startDatabase(dir: string): Promise<Database> {
   };
 }
 
+/** Without the driver's query for types: when that fails the rejection is nobody's, and ends the process (porsager/postgres#1192). */
 function adminOf({ url }: EmbeddedPostgres, port: number): Sql {
   const socketDir = decodeURIComponent(new URL(url).hostname);
   const path = join(socketDir, `.s.PGSQL.${port}`);
-  return postgres({ path, user: "postgres", database: "keyhold", max: 4, backoff: () => 0.05, onnotice: () => {} });
+  return postgres({
+    path,
+    user: "postgres",
+    database: "keyhold",
+    max: 4,
+    backoff: () => 0.05,
+    fetch_types: false,
+    onnotice: () => {},
+  });
 }
