@@ -19,16 +19,16 @@ export type Rival = Extract<Holder, { readonly kind: "keyhold" | "stranger" }>;
 export async function claim(clusterDir: string, log: Log): Promise<Rival | undefined> {
   const holder = await findHolder(clusterDir);
   if (holder.kind === "keyhold" || holder.kind === "stranger") return holder;
-  if (holder.kind === "orphan") await stopOrphan(holder.pid, log);
+  if (holder.kind === "orphan") await stopOrphan(holder.pid, clusterDir, log);
   await clearRemains(clusterDir);
   return undefined;
 }
 
 /** To delete `postmaster.pid` under a living server would let a second one in, and both would destroy the data. */
-async function stopOrphan(pid: number, log: Log): Promise<void> {
+async function stopOrphan(pid: number, clusterDir: string, log: Log): Promise<void> {
   log("warn", `stopping PostgreSQL process ${pid}, which a Keyhold that was killed left running`);
   const over = new AbortController();
-  await shutDown(pid, untilGone(pid, over.signal)).finally(() => over.abort());
+  await shutDown(pid, clusterDir, untilGone(pid, over.signal)).finally(() => over.abort());
   if (await describeProcess(pid))
     throw new KeyholdError("DATABASE_UNAVAILABLE", `PostgreSQL process ${pid} does not end`);
 }

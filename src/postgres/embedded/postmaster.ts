@@ -67,7 +67,7 @@ export async function startPostmaster(options: PostmasterOptions, signal: AbortS
   const exited = exitOf(child);
   const lastLines = followLog(child, options.log);
   if (child.pid === undefined) throw notStarted(await exited, lastLines);
-  const postmaster = supervised(child.pid, exited);
+  const postmaster = supervised(child.pid, options.clusterDir, exited);
   options.onLaunched();
   await becomeReady(postmaster, options, signal, lastLines);
   return postmaster;
@@ -109,8 +109,8 @@ function followLog(child: ChildProcess, log: Log): readonly string[] {
   return last;
 }
 
-function supervised(pid: number, exited: Promise<string>): Postmaster {
+function supervised(pid: number, clusterDir: string, exited: Promise<string>): Postmaster {
   const watchdog = startWatchdog(pid);
   void exited.then(() => watchdog.kill("SIGKILL"));
-  return { pid, exited, stop: () => shutDown(pid, exited) };
+  return { pid, exited, stop: () => shutDown(pid, clusterDir, exited) };
 }

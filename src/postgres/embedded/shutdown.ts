@@ -1,20 +1,27 @@
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ownAccount } from "./account.ts";
+import { readPidFile } from "./pid-file.ts";
 import { signalProcess } from "./process.ts";
 import { startProgram } from "./program.ts";
 
+type Step = readonly [signal: NodeJS.Signals, ms: number];
+
 /** Fast shutdown, immediate shutdown (PostgreSQL docs, 18.5), and what nothing withstands; with the time each may take. */
-const steps: readonly (readonly [NodeJS.Signals, number])[] = [
+const steps: readonly Step[] = [
   ["SIGINT", 60_000],
   ["SIGQUIT", 10_000],
   ["SIGKILL", 10_000],
 ];
 
-/** Stops the postmaster `pid` and resolves when `exited` has, which tells of its end. */
-export async function shutDown(pid: number, exited: Promise<unknown>): Promise<void> {
+/**
+ * Stops the postmaster `pid` of a cluster and resolves when `exited` has, which tells of its end. One that recovers from a crash is
+ * shut down at once: PostgreSQL 18.4 never ends a fast shutdown then, and what it has recovered it has to recover again in any case.
+ */
+export async function shutDown(pid: number, clusterDir: string, exited: Promise<unknown>): Promise<void> {
   if (await endsWithin(exited, 0)) return;
-  for (const [signal, ms] of steps) {
+  const isReady = (await readPidFile(clusterDir))?.ready === true;
+  for (const [signal, ms] of isReady ? steps : steps.slice(1)) {
     signalProcess(pid, signal);
     if (await endsWithin(exited, ms)) return;
   }
