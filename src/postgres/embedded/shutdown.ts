@@ -7,16 +7,19 @@ import { startProgram } from "./program.ts";
 
 type Step = readonly [signal: NodeJS.Signals, ms: number];
 
-/** Fast shutdown, immediate shutdown (PostgreSQL docs, 18.5), and what nothing withstands; with the time each may take. */
+/**
+ * Fast shutdown, immediate shutdown (PostgreSQL docs, 18.5), and what nothing withstands; with the time each may take. A fast one in
+ * the middle of a crash never ends (PostgreSQL 18.4); after an immediate one the next start recovers, and nothing is lost.
+ */
 const steps: readonly Step[] = [
-  ["SIGINT", 60_000],
+  ["SIGINT", 15_000],
   ["SIGQUIT", 10_000],
   ["SIGKILL", 10_000],
 ];
 
 /**
- * Stops the postmaster `pid` of a cluster and resolves when `exited` has, which tells of its end. One that recovers from a crash is
- * shut down at once: PostgreSQL 18.4 never ends a fast shutdown then, and what it has recovered it has to recover again in any case.
+ * Stops the postmaster `pid` of a cluster and resolves when `exited` has, which tells of its end. One that still recovers has nothing
+ * to bring in order.
  */
 export async function shutDown(pid: number, clusterDir: string, exited: Promise<unknown>): Promise<void> {
   if (await endsWithin(exited, 0)) return;

@@ -34,19 +34,6 @@ test("a server told to stop while it comes back stays down", async () => {
   expect(await isRunning(server.pid)).toBe(false);
 });
 
-test("a server told to stop while it recovers from the crash of a session stops soon", async () => {
-  for (let round = 0; round < 3; round++) {
-    const server = await start(await usedDataDir());
-    const sql = clientOf(server.url);
-    const [backend] = await sql`SELECT pg_backend_pid() AS pid`;
-    process.kill(backend?.pid, "SIGKILL");
-    await sql`SELECT 1`.catch(() => undefined);
-    await server.stop();
-    await sql.end({ timeout: 0 });
-    expect(await isRunning(server.pid)).toBe(false);
-  }
-});
-
 test("the Ctrl-C of a terminal does not take the server from its owner", async () => {
   const owner = startOwner(await usedDataDir(), { detached: true });
   const { pid = 0 } = await owner.says();
