@@ -11,10 +11,11 @@ import { createRpc } from "../../src/transport/rpcs.ts";
 import { UnderWay } from "../../src/transport/under-way.ts";
 import { createLastUsed } from "../../src/verify/last-used.ts";
 
-/** The RPCs with guard, validation and error table, as the transports have them, on the database of a running server. */
+/** The RPCs with guard, validation and error table, as the transports have them, on the database of a running server: a node beside it. */
 export async function attachRpcs(): Promise<readonly Rpc[]> {
   const config = readConfig();
   const foundation = await openFoundation(config, { log: () => {}, ifRunning: "attach" });
+  await foundation.coherence.membership.join();
   const guard = createGuard({ authenticators: [], allowUnauthenticated: true });
   const signing = await createSigning(foundation.signing);
   const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);

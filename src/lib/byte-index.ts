@@ -6,7 +6,7 @@ export const NO_SLOT = -1;
  * its full size from the start and so never pauses to grow; pages that nothing was written to take no memory yet.
  */
 export class ByteIndex {
-  readonly #slots: Uint32Array;
+  #slots: Uint32Array;
   readonly #mask: number;
   #size = 0;
 
@@ -55,8 +55,10 @@ export class ByteIndex {
     this.#fill(this.#slotOf(hash, place));
   }
 
+  /** New slots take no memory until they are written to; to write zeros over the old ones would take all of it, and some time. */
   clear(): void {
-    this.#slots.fill(0);
+    if (this.#size === 0) return;
+    this.#slots = new Uint32Array(this.#slots.length);
     this.#size = 0;
   }
 
