@@ -86,7 +86,9 @@ describe("an issued key", () => {
     const made = [];
     for (let i = 0; i < 20; i++) made.push(await issue(rest));
     const ids = made.map(({ keyId }) => keyId);
-    expect([...ids].sort()).toEqual(ids);
+    // To the millisecond: two of the same one are in no order.
+    const times = ids.map((id) => id.slice(0, 13));
+    expect([...times].sort()).toEqual(times);
     expect(new Set(made.map(({ secret }) => secret)).size).toBe(20);
   });
 

@@ -62,7 +62,9 @@ test("a node whose connection for news is lost answers rightly meanwhile", async
   for (const credential of [secret, jwt]) expect((await verify(remote, credential)).is_valid).toBe(true);
   const joins = async () => (await suite.sql`SELECT join_time FROM nodes`).map(({ join_time }) => Number(join_time));
   const before = await joins();
-  await suite.sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'keyhold feed'`;
+  await suite.sql`
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'keyhold feed'`;
   await revoke(suite.rest, keyId);
   for (const credential of [secret, jwt]) expect((await verify(remote, credential)).is_valid).toBe(false);
   await eventually(async () => (await joins()).every((time) => time > Math.max(...before)));

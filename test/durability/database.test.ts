@@ -130,7 +130,7 @@ test("backends that are killed cost 503 at most, and the next calls are answered
   const { secret } = await issue(rest);
   const send = () => rest("POST", `${paths.keys}:verify`, { credential: secret });
   const answers = Promise.all(Array.from({ length: 60 }, send));
-  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'keyhold'`;
+  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'keyhold'`;
   for (const answer of await answers) if (answer.status !== 200) expectUnavailable(answer);
   await untilReady();
   const next = await Promise.all(Array.from({ length: 60 }, send));

@@ -14,8 +14,8 @@ let rest: RestClient;
 beforeAll(async () => {
   database = await createTestDatabase();
   road = await startCuttingRoad(database.url);
-  // With a cache, so that the only answers of the database in a call are those to its change.
-  server = await startTestServer({ KEYHOLD_DATABASE_URL: road.url, KEYHOLD_CACHE_SIZE: "16" });
+  // With a cache, and news by another road, so that the only answers of the database in a call are those to its change.
+  server = await startTestServer({ KEYHOLD_DATABASE_URL: road.url, KEYHOLD_DATABASE_LISTEN_URL: database.url });
   rest = restClient(server);
 });
 afterAll(async () => {
