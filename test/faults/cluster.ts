@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../support/free-port.ts";
 import type { Seeded } from "../support/seeded.ts";
 import type { Database } from "./database.ts";
-import { freePort } from "./free-port.ts";
 import { Road } from "./road.ts";
 import type { Sabotage } from "./sabotage.ts";
 

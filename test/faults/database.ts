@@ -4,7 +4,7 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
-import { freePort } from "./free-port.ts";
+import { freePort } from "../support/free-port.ts";
 
 /** The PostgreSQL of a run, as durable as a real one, and started again whenever it ends. */
 export interface Database {

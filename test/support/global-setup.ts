@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import type { EmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
 import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { freePort } from "./free-port.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -87,14 +87,6 @@ async function setSuperuserPassword({ url }: EmbeddedPostgres, port: string, pas
   const sql = postgres({ path: join(socketDir, `.s.PGSQL.${port}`), user: "postgres", database: "postgres", max: 1 });
   await sql.unsafe(`ALTER ROLE postgres PASSWORD '${password}'`);
   await sql.end();
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** An interrupted run tears nothing down: this waits until the pipe from us breaks and all servers have stopped. */
