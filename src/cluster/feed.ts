@@ -54,8 +54,8 @@ export interface FeedSession {
   readonly id: string;
   /** Takes the lease, durably, in place of an earlier one of this node. Answers the leases of the others. */
   join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]>;
-  /** `feedLag`: for people, in milliseconds. */
-  renew(feedLag: number): Promise<Renewal>;
+  /** `feedLag`: for people, in milliseconds, if it is known. */
+  renew(feedLag: number | null): Promise<Renewal>;
   /** Asks all other nodes, and answers the leases that they have now. */
   barrier(number: number): Promise<readonly LeaseRow[]>;
   acknowledge(marks: readonly Mark[]): Promise<void>;

@@ -23,7 +23,8 @@ export class Link {
   #barriers: Barriers | undefined;
   #onEcho: (() => void) | undefined;
   #marks: Mark[] = [];
-  #feedLag = 0;
+  /** How long the last renewal took, in milliseconds. */
+  #feedLag: number | null = null;
 
   private constructor(options: LinkOptions) {
     this.#options = options;

@@ -72,7 +72,7 @@ class Session implements FeedSession {
   }
 
   /** No notification: it would wake up every node, so that of many each would be woken up by all the others. */
-  async renew(feedLag: number): Promise<Renewal> {
+  async renew(feedLag: number | null): Promise<Renewal> {
     const rows = await this.#run(this.#sql<(Row & { is_held: boolean })[]>`
       WITH renewed AS (
         UPDATE nodes SET renewals = renewals + 1, renew_time = clock_timestamp(), feed_lag_ms = ${feedLag}
