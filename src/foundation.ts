@@ -68,7 +68,8 @@ export async function openFoundation(config: Config, options: FoundationOptions)
   const rings = deriveRings(config.rootSecrets ?? (await loadRootSecrets(config.dataDir)));
   const opened = await openDatabase(config, options);
   try {
-    const migrated = await bringUpToDate(opened.url);
+    // A pooler of transactions would give the lock of the migrations to others.
+    const migrated = await bringUpToDate(config.databaseListenUrl ?? opened.url);
     const coherence = await createCoherence({
       config,
       databaseUrl: opened.url,
@@ -107,9 +108,11 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
     config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, ...embedded }) : null;
   const url = server?.url ?? config.databaseUrl ?? "";
   const options = { url, statementTimeout: STATEMENT_TIMEOUT };
-  const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare: true });
+  // Who has a URL of its own for notifications has a pooler behind the other, where a connection does not keep its statements.
+  const prepare = config.databaseListenUrl === null;
+  const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });
   const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
-  const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare: true });
+  const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare });
   const pools = [database, lists, reads];
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.close()));
