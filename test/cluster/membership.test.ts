@@ -2,6 +2,7 @@ import postgres, { type Sql } from "postgres";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openSchema } from "../postgres/new-keys.ts";
 import { eventually } from "../support/keyhold.ts";
+import { startDeafRoad } from "./deaf-road.ts";
 import { joined, newNode, type TestNode, TTL } from "./nodes.ts";
 
 async function database(): Promise<{ url: string; sql: Sql }> {
@@ -97,6 +98,15 @@ describe("a lease", () => {
     await expect(node.membership.join()).rejects.toThrow("leads to another database");
     expect(node.membership.lease.isFresh).toBe(false);
   });
+});
+
+test("a node to which no notification comes does not join, and says what to do", async () => {
+  const { url } = await database();
+  const road = await startDeafRoad(url);
+  onTestFinished(() => void road.close());
+  const node = await newNode(url, "a", { listenUrl: road.url });
+  await expect(node.membership.join()).rejects.toThrow("KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself");
+  expect(node.membership.lease.isFresh).toBe(false);
 });
 
 describe("a node hears", () => {
