@@ -46,6 +46,7 @@ export async function poll<T>(condition: () => Promise<T | undefined>, signal: A
   for (;;) {
     signal.throwIfAborted();
     const answer = await condition();
+    signal.throwIfAborted();
     if (answer !== undefined) return answer;
     await sleep(pollMs, undefined, { signal });
   }
