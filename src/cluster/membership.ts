@@ -136,6 +136,7 @@ export class Membership {
       try {
         return await this.#connect(this.#options.node.ttl / 2);
       } catch (error) {
+        if (this.#over.signal.aborted) return undefined;
         if (attempt === 0) this.#options.log("the database is out of reach", toError(error));
         this.#setAway(true);
       }
@@ -147,6 +148,8 @@ export class Membership {
     const link = await Link.open(this.#options, timeout);
     try {
       if (this.#isMember) await this.#join(link, timeout);
+      // Who closes meanwhile has no link to end yet, and waits for this one.
+      this.#over.signal.throwIfAborted();
     } catch (error) {
       link.session.end();
       throw error;

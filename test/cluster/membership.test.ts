@@ -100,6 +100,18 @@ describe("a lease", () => {
   });
 });
 
+test("a node that is closed while it connects again ends that connection too", async () => {
+  const { url } = await database();
+  const [node] = (await joined(url, "a")) as [TestNode];
+  node.proxy.freeze();
+  node.proxy.cut("rst");
+  await eventually(async () => node.log.length > 0 && node.proxy.connections() > 0);
+  const closing = node.membership.close();
+  node.proxy.thaw();
+  await closing;
+  await eventually(async () => node.proxy.connections() === 0);
+});
+
 test("a node to which no notification comes does not join, and says what to do", async () => {
   const { url } = await database();
   const road = await startDeafRoad(url);

@@ -33,8 +33,9 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     const pair = [client, upstream] as const;
     pairs.add(pair);
     client.pipe(upstream, { end: false });
-    upstream.pipe(client);
+    // `thaw` pipes those that came meanwhile, and what is piped twice arrives twice.
     if (frozen) upstream.pause();
+    else upstream.pipe(client);
     for (const socket of pair) {
       socket.on("error", () => {});
       socket.once("close", () => {
