@@ -6,6 +6,7 @@ import { systemClock } from "./lib/clock.ts";
 import { systemRandom } from "./lib/random.ts";
 import { pooledRandom } from "./lib/random-pool.ts";
 import { deriveKeyRing, type RootSecrets } from "./lib/server-keys.ts";
+import { Attempts } from "./postgres/attempts.ts";
 import { connect } from "./postgres/connect.ts";
 import { type EmbeddedOptions, startEmbeddedPostgres } from "./postgres/embedded/embedded.ts";
 import { databaseError } from "./postgres/errors.ts";
@@ -107,7 +108,7 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const server =
     config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, ...embedded }) : null;
   const url = server?.url ?? config.databaseUrl ?? "";
-  const options = { url, statementTimeout: STATEMENT_TIMEOUT };
+  const options = { url, statementTimeout: STATEMENT_TIMEOUT, attempts: new Attempts() };
   // Who has a URL of its own for notifications has a pooler behind the other, where a connection does not keep its statements.
   const prepare = config.databaseListenUrl === null;
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KeyholdError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
+import { toError } from "../lib/to-error.ts";
 import { unconfirmed } from "./barriers.ts";
 import type { NodeIdentity, OpenFeed, SendEcho } from "./feed.ts";
 import { Lease, USED_PART } from "./lease.ts";
@@ -239,8 +240,4 @@ function elsewhere(): KeyholdError {
     "DATABASE_UNAVAILABLE",
     "KEYHOLD_DATABASE_LISTEN_URL leads to another database than KEYHOLD_DATABASE_URL",
   );
-}
-
-function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Sql } from "postgres";
 import type { FeedListener, FeedSession, LeaseRow, Mark, NodeIdentity, OpenFeed, Renewal } from "../cluster/feed.ts";
 import { Ending } from "../lib/ending.ts";
+import { toError } from "../lib/to-error.ts";
 import { connect } from "./connect.ts";
 import { databaseError } from "./errors.ts";
 import { acknowledgementText, barrierText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./feed-events.ts";
@@ -135,7 +136,7 @@ class Session implements FeedSession {
     try {
       return await this.#ending.race(statement);
     } catch (error) {
-      this.#end(error instanceof Error ? error : new Error(String(error)));
+      this.#end(toError(error));
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-import { KeyholdError } from "../errors.ts";
+import { cutOff } from "./errors.ts";
 import type { Database } from "./pool.ts";
 
 /**
@@ -7,9 +7,6 @@ import type { Database } from "./pool.ts";
  */
 export function unlessAway(database: Database, isAway: () => boolean): Database {
   return {
-    run: (work) => {
-      if (!isAway()) return database.run(work);
-      return Promise.reject(new KeyholdError("DATABASE_UNAVAILABLE", "the database cannot be reached"));
-    },
+    run: (work) => (isAway() ? Promise.reject(cutOff()) : database.run(work)),
   };
 }
