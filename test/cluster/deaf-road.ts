@@ -1,27 +1,8 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { startRoad } from "../support/road.ts";
 
 /** A road to a database on which no notification arrives, as through a pooler of transactions. */
-export async function startDeafRoad(databaseUrl: string) {
-  const target = new URL(databaseUrl);
-  const server = createServer({ noDelay: true }, (client) => {
-    const upstream = connect(Number(target.port), target.hostname);
-    const pass = withoutNotifications((message) => client.write(message));
-    client.pipe(upstream);
-    upstream.on("data", pass);
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      socket.on("error", () => {});
-      socket.once("close", () => other.destroy());
-    }
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = new URL(databaseUrl);
-  url.port = String((server.address() as AddressInfo).port);
-  return { url: url.href, close: () => server.close() };
+export function startDeafRoad(databaseUrl: string) {
+  return startRoad(databaseUrl, (client) => withoutNotifications((message) => client.write(message)));
 }
 
 const NOTIFICATION_RESPONSE = "A".charCodeAt(0);

@@ -5,7 +5,7 @@ import { afterAll, expect, onTestFinished, test } from "vitest";
 import { readPidFile } from "../../src/postgres/embedded/pid-file.ts";
 import { describeProcess } from "../../src/postgres/embedded/process.ts";
 import { socketOptions, socketUrl } from "../../src/postgres/embedded/socket.ts";
-import { eventually, newDataDir, runKeyhold, type Serving, serve } from "../support/keyhold.ts";
+import { eventually, newDataDir, runKeyhold, type Serving, serveForTest } from "../support/keyhold.ts";
 import { issue, paths, restClient, verify } from "../support/rest.ts";
 
 const dataDir = newDataDir();
@@ -14,14 +14,8 @@ const environment = { KEYHOLD_DATA_DIR: dataDir.path };
 afterAll(() => dataDir.remove());
 
 /** Starts the server on the folder of this file; it is gone with the test. */
-async function start(more: Record<string, string> = {}): Promise<Serving> {
-  const server = await serve({ ...environment, ...more });
-  onTestFinished(async () => {
-    server.kill("SIGKILL");
-    await server.ended;
-    await eventually(async () => (await dataDir.inhabitants()).length === 0);
-  });
-  return server;
+function start(more: Record<string, string> = {}): Promise<Serving> {
+  return serveForTest(dataDir, { ...environment, ...more });
 }
 
 /** A client of the embedded database itself. */

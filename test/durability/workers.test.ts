@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { describeProcess, signalProcess } from "../../src/postgres/embedded/process.ts";
 import { table } from "../support/conformance.ts";
-import { childrenOf, eventually, newDataDir, runKeyhold, type Serving, serve } from "../support/keyhold.ts";
+import { childrenOf, eventually, newDataDir, runKeyhold, type Serving, serveForTest } from "../support/keyhold.ts";
 import { startLoad } from "../support/load.ts";
 import { reconnectingClient } from "../support/reconnecting.ts";
 import { issue, type Json, paths, restClient, verify } from "../support/rest.ts";
@@ -16,14 +16,8 @@ const environment = { KEYHOLD_DATA_DIR: dataDir.path, KEYHOLD_WORKERS: String(WO
 afterAll(() => dataDir.remove());
 
 /** Starts the workers on the folder of this file; all are gone with the test. */
-async function start(more: Record<string, string> = {}): Promise<Serving> {
-  const server = await serve({ ...environment, ...more });
-  onTestFinished(async () => {
-    server.kill("SIGKILL");
-    await server.ended;
-    await eventually(async () => (await dataDir.inhabitants()).length === 0);
-  });
-  return server;
+function start(more: Record<string, string> = {}): Promise<Serving> {
+  return serveForTest(dataDir, { ...environment, ...more });
 }
 
 const workersOf = ({ pid }: Serving) => childrenOf(pid, "keyhold.js worker");

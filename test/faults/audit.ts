@@ -1,5 +1,6 @@
+import { paths } from "../support/rest.ts";
 import type { Json } from "./clients/answer.ts";
-import { type Member, PATHS } from "./clients/member.ts";
+import type { Member } from "./clients/member.ts";
 import type { History, KeyKind } from "./history.ts";
 
 /**
@@ -49,7 +50,7 @@ async function list({ rest }: Member, kind: KeyKind): Promise<Json[] | null> {
   for (let token = "", first = true; first || token !== ""; first = false) {
     const { status, body } = await rest.send(
       "GET",
-      `${PATHS[kind]}?page_size=1000&page_token=${encodeURIComponent(token)}`,
+      `${paths[kind]}?page_size=1000&page_token=${encodeURIComponent(token)}`,
     );
     if (status !== 200) return null;
     records.push(...body[`${kind}_api_keys`]);

@@ -4,7 +4,7 @@ import { readdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { inject } from "vitest";
+import { inject, onTestFinished } from "vitest";
 import { worksIn } from "../../src/postgres/embedded/holder.ts";
 import { readPidFile } from "../../src/postgres/embedded/pid-file.ts";
 import { describeProcess, type ProcessInfo } from "../../src/postgres/embedded/process.ts";
@@ -138,6 +138,17 @@ async function runningProcesses(): Promise<(ProcessInfo & { readonly pid: number
   const pids = (await readdir("/proc")).map(Number).filter(Number.isInteger);
   const found = await Promise.all(pids.map(async (pid) => ({ pid, info: await describeProcess(pid) })));
   return found.flatMap(({ pid, info }) => (info === undefined ? [] : { pid, ...info }));
+}
+
+/** Starts the server on a data folder; it and all that it started are gone with the test. */
+export async function serveForTest(dataDir: DataDir, environment: Record<string, string>): Promise<Serving> {
+  const server = await serve(environment);
+  onTestFinished(async () => {
+    server.kill("SIGKILL");
+    await server.ended;
+    await eventually(async () => (await dataDir.inhabitants()).length === 0);
+  });
+  return server;
 }
 
 /** Looks every 10 ms, for what no event tells of. The bound is that of the test. */

@@ -1,8 +1,9 @@
+import { paths } from "../../support/rest.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import type { History, Register } from "../history.ts";
 import { type Credential, valid } from "../register.ts";
 import { outcomeOf, refusalOf } from "./answer.ts";
-import { type Member, PATHS } from "./member.ts";
+import type { Member } from "./member.ts";
 
 type TokenType = "JWT" | "MACAROON";
 
@@ -18,7 +19,7 @@ export async function derive(
   const parent = seeded.pick(register.credentials);
   const request = { credential: parent.text, algorithm: `TOKEN_ALGORITHM_${type}`, ttl: "10d" };
   const began = performance.now();
-  const answer = await member.rest.send("POST", `${PATHS.keys}:derive`, request);
+  const answer = await member.rest.send("POST", `${paths.keys}:derive`, request);
   const ended = performance.now();
   const outcome = outcomeOf(answer);
   history.calls.push({ kind: "derive", node: member.name, began, ended, count: 1, outcome });

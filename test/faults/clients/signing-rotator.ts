@@ -2,10 +2,11 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { paths } from "../../support/rest.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import type { History } from "../history.ts";
 import { derive } from "./derive.ts";
-import { type Member, PATHS } from "./member.ts";
+import type { Member } from "./member.ts";
 import type { Interest } from "./verifier.ts";
 import { chase } from "./verify.ts";
 
@@ -13,7 +14,7 @@ const COMMAND = resolve(import.meta.dirname, "../../../src/cli/keyhold.js");
 
 /** Writes down which key signs before anyone rotates it. */
 export async function noteFirstSigningKey(history: History, [member]: readonly Member[]): Promise<void> {
-  const answer = await member?.rest.send("GET", PATHS.jwks);
+  const answer = await member?.rest.send("GET", paths.jwks);
   history.rotations.push({ began: 0, acknowledged: 0, kid: answer?.body.keys[0].kid });
 }
 

@@ -1,7 +1,8 @@
+import { paths } from "../../support/rest.ts";
 import type { Register } from "../history.ts";
 import { created, deleted, revoked, rotated, updated } from "../register.ts";
 import { type Answer, refusalOf } from "./answer.ts";
-import { type Member, PATHS } from "./member.ts";
+import type { Member } from "./member.ts";
 import { chaseKey, mutate, type Request, type Workplace } from "./mutate.ts";
 
 /** The changes of a key. Each answers whether the key may be changed again: it is there, and all is known of it. */
@@ -14,7 +15,7 @@ const MAX_ATTEMPTS = 3;
 
 export async function issue(work: Workplace, register: Register): Promise<boolean> {
   const [secret, scopes] = [work.history.nextNumber(), newScopes(work, register)];
-  const send = ({ rest }: Member) => rest.send("POST", PATHS.issued, { ...fieldsOf(register), scopes });
+  const send = ({ rest }: Member) => rest.send("POST", paths.issued, { ...fieldsOf(register), scopes });
   const body = await mutate(work, register, { kind: "issue", effect: created(secret, scopes), send });
   if (body === null) return false;
   register.keyId = body.issued_api_key.key_id;
@@ -30,7 +31,7 @@ export async function importKey(work: Workplace, register: Register): Promise<bo
   const text = rawKeyOf(work, register);
   if (work.seeded.below(2) === 0) await Promise.race(chaseKey(work, register));
   const send = ({ rest }: Member) =>
-    rest.send("POST", PATHS.imported, { ...fieldsOf(register), scopes, raw_key: text });
+    rest.send("POST", paths.imported, { ...fieldsOf(register), scopes, raw_key: text });
   const body = await mutate(work, register, { kind: "import", effect: created(secret, scopes), send });
   if (body === null) return false;
   register.keyId = body.key_id;
@@ -70,7 +71,7 @@ export function selfRevoke(work: Workplace, register: Register): Promise<boolean
   if (own === undefined) return Promise.resolve(true);
   const send = async ({ name, rest }: Member) => {
     const began = performance.now();
-    const answer = await rest.send("POST", PATHS.selfRevoke, { credential: own.text });
+    const answer = await rest.send("POST", paths.selfRevoke, { credential: own.text });
     const said = refusalOf(answer);
     const read = { node: name, by: "self-revoke", began, ended: performance.now() };
     if (said !== undefined) work.history.verdict(register, own, { ...read, said });
@@ -108,7 +109,7 @@ async function end(work: Workplace, register: Register, first: Request, again = 
 
 function revocationOf({ keyId }: Register): Request {
   const send = ({ rest }: Member): Promise<Answer> =>
-    rest.send("POST", `${PATHS.keys}/${keyId}:revoke`, { reason: "REVOCATION_REASON_SUPERSEDED" });
+    rest.send("POST", `${paths.keys}/${keyId}:revoke`, { reason: "REVOCATION_REASON_SUPERSEDED" });
   return { kind: "revoke", effect: revoked, send };
 }
 
@@ -127,7 +128,7 @@ function newScopes({ history, seeded }: Workplace, { name }: Register): string[]
 }
 
 function pathOf({ kind, keyId }: Register): string {
-  return `${PATHS[kind]}/${keyId}`;
+  return `${paths[kind]}/${keyId}`;
 }
 
 /** What the audit knows the record by. */

@@ -1,8 +1,9 @@
+import { paths } from "../../support/rest.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import type { History, Register } from "../history.ts";
 import type { Credential } from "../register.ts";
 import { type Answer, outcomeOf, verdictText } from "./answer.ts";
-import { type Member, PATHS } from "./member.ts";
+import type { Member } from "./member.ts";
 
 /** A credential to verify, and whose it is. */
 export interface Shown {
@@ -13,11 +14,11 @@ export interface Shown {
 /** The ways to ask for a verdict. */
 const WAYS = {
   "REST single": async ({ rest }, [one]) =>
-    single(await rest.send("POST", `${PATHS.keys}:verify`, { credential: one })),
+    single(await rest.send("POST", `${paths.keys}:verify`, { credential: one })),
   "gRPC single": async ({ grpc }, [one = ""]) => single(await grpc.verify(one)),
-  "REST batch": ({ rest }, texts) => rest.send("POST", `${PATHS.keys}:batchVerify`, batch(texts)),
+  "REST batch": ({ rest }, texts) => rest.send("POST", `${paths.keys}:batchVerify`, batch(texts)),
   "REST no-cache": ({ rest }, texts) =>
-    rest.send("POST", `${PATHS.keys}:batchVerify`, batch(texts), { "cache-control": "no-cache" }),
+    rest.send("POST", `${paths.keys}:batchVerify`, batch(texts), { "cache-control": "no-cache" }),
   "gRPC batch": ({ grpc }, texts) => grpc.verifyBatch(texts),
 } satisfies Record<string, (member: Member, texts: readonly string[]) => Promise<Answer>>;
 
