@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { parseSecretPrefix, type SecretPrefix } from "./credential/format.ts";
-import { invalidArgument } from "./errors.ts";
+import { invalidArgument, KeyholdError } from "./errors.ts";
 import { type DurationBounds, parseDuration } from "./lib/duration.ts";
 import { parseRootSecret, type RootSecrets } from "./lib/server-keys.ts";
 
@@ -25,13 +26,17 @@ export interface Config {
   readonly databasePoolSize: number;
   /** Where notifications are heard; null: at `databaseUrl`. */
   readonly databaseListenUrl: string | null;
+  /** Of the owner of the schema, for `keyhold migrate` alone; null: the others. */
+  readonly databaseMigrateUrl: string | null;
   /** How long a server may answer from memory without having heard from the database, in milliseconds. */
   readonly leaseTtl: number;
   /** Memory of the verification cache in bytes; 0: none. */
   readonly cacheBytes: number;
   readonly dataDir: string;
-  /** Null: made at first start, in `dataDir`; only with the embedded database. */
+  /** Null: in `rootSecretFile`. */
   readonly rootSecrets: RootSecrets | null;
+  /** Null beside `rootSecrets`; and with the embedded database, whose file is made at first start, in `dataDir`. */
+  readonly rootSecretFile: string | null;
   readonly secretPrefix: SecretPrefix;
   readonly issuer: string;
   /** Empty: nobody chose, so the server listens on loopback alone. */
@@ -46,9 +51,57 @@ export interface Config {
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 const AUTH_METHODS: readonly AuthMethod[] = ["admin-token", "oidc", "none"];
 
-/** The only reader of the environment. Throws `INVALID_ARGUMENT` naming the variable. */
+/** The only reader of the environment, and of the files that it names for URLs. Throws `INVALID_ARGUMENT` naming the variable. */
 export function readConfig(): Config {
-  return toConfig(process.env);
+  return toConfig(withFiles(process.env));
+}
+
+/** What is wrong with the environment, all of it: each variable that is refused is put aside to find the next. */
+export function findConfigErrors(environment: Environment = process.env): string[] {
+  const found = new Map<string, string>();
+  for (;;) {
+    const left = Object.entries(environment).filter(([name]) => !found.has(name));
+    const error = failureOf(() => toConfig(withFiles(Object.fromEntries(left))));
+    const field = error?.violations[0]?.field;
+    if (error === null || field === undefined || found.has(field)) return [...found.values()];
+    found.set(field, error.message);
+  }
+}
+
+function failureOf(work: () => unknown): KeyholdError | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    if (error instanceof KeyholdError) return error;
+    throw error;
+  }
+}
+
+/** Variables that may stand in a file instead, as Docker and Kubernetes hand secrets over. The root secret's is read apart. */
+const FILE_VARIABLES: Readonly<Record<string, string>> = {
+  KEYHOLD_DATABASE_URL_FILE: "KEYHOLD_DATABASE_URL",
+  KEYHOLD_DATABASE_LISTEN_URL_FILE: "KEYHOLD_DATABASE_LISTEN_URL",
+  KEYHOLD_DATABASE_MIGRATE_URL_FILE: "KEYHOLD_DATABASE_MIGRATE_URL",
+};
+
+/** The same environment with what stands in files. */
+export function withFiles(environment: Environment): Environment {
+  const read = Object.entries(FILE_VARIABLES).flatMap(([variable, name]) => {
+    const file = environment[variable]?.trim();
+    if (!file) return [];
+    if (environment[name]?.trim()) throw invalidArgument(variable, `must not be set beside ${name}`);
+    return [[name, readVariable(variable, file)]];
+  });
+  return { ...environment, ...Object.fromEntries(read) };
+}
+
+function readVariable(variable: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw invalidArgument(variable, `${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
 }
 
 /** Pure: the configuration that an environment asks for. An empty variable counts as one that is not there. */
@@ -60,12 +113,13 @@ export function toConfig(environment: Environment): Config {
     port: integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535),
     tls: toTls(get("KEYHOLD_TLS_CERT_FILE"), get("KEYHOLD_TLS_KEY_FILE")),
     databaseUrl: databaseUrl === null ? null : postgresUrl("KEYHOLD_DATABASE_URL", databaseUrl),
-    databaseListenUrl: toListenUrl(get("KEYHOLD_DATABASE_LISTEN_URL"), databaseUrl !== null),
+    databaseListenUrl: otherUrl("KEYHOLD_DATABASE_LISTEN_URL", get("KEYHOLD_DATABASE_LISTEN_URL"), databaseUrl),
+    databaseMigrateUrl: otherUrl("KEYHOLD_DATABASE_MIGRATE_URL", get("KEYHOLD_DATABASE_MIGRATE_URL"), databaseUrl),
     leaseTtl: parseDuration(get("KEYHOLD_LEASE_TTL") ?? "3s", "KEYHOLD_LEASE_TTL", LEASE_BOUNDS),
     cacheBytes: integer("KEYHOLD_CACHE_SIZE", get("KEYHOLD_CACHE_SIZE") ?? DEFAULT_CACHE_SIZE, 0, 65_536) * MIB,
     databasePoolSize: integer("KEYHOLD_DATABASE_POOL_SIZE", get("KEYHOLD_DATABASE_POOL_SIZE") ?? "10", 1, 1000),
     dataDir: get("KEYHOLD_DATA_DIR") ?? "./data",
-    rootSecrets: toRootSecrets(get("KEYHOLD_ROOT_SECRET"), get("KEYHOLD_ROOT_SECRETS_RETIRED"), databaseUrl !== null),
+    ...toRootSecrets(get, databaseUrl !== null),
     secretPrefix: parseSecretPrefix(get("KEYHOLD_SECRET_PREFIX") ?? "kh", "KEYHOLD_SECRET_PREFIX"),
     issuer: get("KEYHOLD_ISSUER") ?? "keyhold",
     auth: toAuth(get("KEYHOLD_AUTH")),
@@ -107,10 +161,11 @@ const DEFAULT_CACHE_SIZE = "512";
 /** In milliseconds. Shorter ones would be lost to a busy machine; longer ones make a change wait for a server that died. */
 const LEASE_BOUNDS: DurationBounds = { min: 1_000, max: 60_000 };
 
-function toListenUrl(url: string | undefined, hasDatabase: boolean): string | null {
+/** Another way to the same database. */
+function otherUrl(name: string, url: string | undefined, databaseUrl: string | null): string | null {
   if (url === undefined) return null;
-  if (!hasDatabase) throw invalidArgument("KEYHOLD_DATABASE_LISTEN_URL", "goes with KEYHOLD_DATABASE_URL");
-  return postgresUrl("KEYHOLD_DATABASE_LISTEN_URL", url);
+  if (databaseUrl === null) throw invalidArgument(name, "goes with KEYHOLD_DATABASE_URL");
+  return postgresUrl(name, url);
 }
 
 /** `name` is that of the variable, or of the option of the command that says the same. */
@@ -126,27 +181,35 @@ function toTls(certFile: string | undefined, keyFile: string | undefined): Confi
 }
 
 function toRootSecrets(
-  current: string | undefined,
-  retired: string | undefined,
+  get: (name: string) => string | undefined,
   isRequired: boolean,
-): RootSecrets | null {
-  if (current !== undefined) {
-    if (current.includes(",")) {
-      throw invalidArgument("KEYHOLD_ROOT_SECRET", "must not have a comma: it could not be one of those retired later");
-    }
-    return {
-      current: parseRootSecret(current, "KEYHOLD_ROOT_SECRET"),
-      retired: list(retired).map((secret) => parseRootSecret(secret, "KEYHOLD_ROOT_SECRETS_RETIRED")),
-    };
+): Pick<Config, "rootSecrets" | "rootSecretFile"> {
+  const file = get("KEYHOLD_ROOT_SECRET_FILE") ?? null;
+  const current = get("KEYHOLD_ROOT_SECRET");
+  const retired = get("KEYHOLD_ROOT_SECRETS_RETIRED");
+  if (file !== null && (current ?? retired) !== undefined) {
+    const other = current === undefined ? "KEYHOLD_ROOT_SECRETS_RETIRED" : "KEYHOLD_ROOT_SECRET";
+    throw invalidArgument("KEYHOLD_ROOT_SECRET_FILE", `must not be set beside ${other}: retired ones stand in it too`);
   }
+  if (current !== undefined) return { rootSecrets: parseRootSecrets(current, retired), rootSecretFile: null };
   if (retired !== undefined) throw invalidArgument("KEYHOLD_ROOT_SECRETS_RETIRED", "goes with KEYHOLD_ROOT_SECRET");
-  if (isRequired) {
+  if (file === null && isRequired) {
     throw invalidArgument(
       "KEYHOLD_ROOT_SECRET",
-      "is needed with KEYHOLD_DATABASE_URL, the same on every server: openssl rand -base64 32",
+      "or KEYHOLD_ROOT_SECRET_FILE is needed with KEYHOLD_DATABASE_URL, the same on every server: openssl rand -base64 32",
     );
   }
-  return null;
+  return { rootSecrets: null, rootSecretFile: file };
+}
+
+function parseRootSecrets(current: string, retired: string | undefined): RootSecrets {
+  if (current.includes(",")) {
+    throw invalidArgument("KEYHOLD_ROOT_SECRET", "must not have a comma: it could not be one of those retired later");
+  }
+  return {
+    current: parseRootSecret(current, "KEYHOLD_ROOT_SECRET"),
+    retired: list(retired).map((secret) => parseRootSecret(secret, "KEYHOLD_ROOT_SECRETS_RETIRED")),
+  };
 }
 
 function toAuth(text: string | undefined): AuthMethod[] {

@@ -7,13 +7,11 @@ import { systemRandom } from "./lib/random.ts";
 import { pooledRandom } from "./lib/random-pool.ts";
 import { deriveKeyRing, type RootSecrets } from "./lib/server-keys.ts";
 import { Attempts } from "./postgres/attempts.ts";
-import { connect } from "./postgres/connect.ts";
 import { type EmbeddedOptions, startEmbeddedPostgres } from "./postgres/embedded/embedded.ts";
-import { databaseError } from "./postgres/errors.ts";
 import { createFindKeys } from "./postgres/find-keys.ts";
 import { createKeyStore } from "./postgres/key-store.ts";
-import { migrate, readMigrations } from "./postgres/migrate.ts";
 import { type Database, Pool } from "./postgres/pool.ts";
+import { openSchema, prepareEmbedded } from "./postgres/schema.ts";
 import { createSigningKeyStore } from "./postgres/signing-key-store.ts";
 import { unlessAway } from "./postgres/unless-away.ts";
 import { loadRootSecrets } from "./root-secret-file.ts";
@@ -66,11 +64,10 @@ export interface FoundationOptions extends EmbeddedStart {
 
 /** Opens the database, starting the embedded one if none is configured, and brings its schema up to date. */
 export async function openFoundation(config: Config, options: FoundationOptions): Promise<Foundation> {
-  const rings = deriveRings(config.rootSecrets ?? (await loadRootSecrets(config.dataDir)));
+  const rings = deriveRings(await loadRootSecrets(config));
   const opened = await openDatabase(config, options);
   try {
-    // A pooler of transactions would give the lock of the migrations to others.
-    const migrated = await bringUpToDate(config.databaseListenUrl ?? opened.url);
+    const migrated = await opened.prepareSchema();
     const coherence = await createCoherence({
       config,
       databaseUrl: opened.url,
@@ -91,23 +88,10 @@ export async function openFoundation(config: Config, options: FoundationOptions)
   }
 }
 
-/** Over a connection of its own: a migration may take longer than a statement of the service. */
-async function bringUpToDate(url: string): Promise<string[]> {
-  const migrations = await readMigrations();
-  const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
-  try {
-    return await migrate(sql, migrations);
-  } catch (error) {
-    throw databaseError(error);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
-}
-
 async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const server =
     config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, ...embedded }) : null;
-  const url = server?.url ?? config.databaseUrl ?? "";
+  const url = server?.serverUrl ?? config.databaseUrl ?? "";
   const options = { url, statementTimeout: STATEMENT_TIMEOUT, attempts: new Attempts() };
   // Who has a URL of its own for notifications has a pooler behind the other, where a connection does not keep its statements.
   const prepare = config.databaseListenUrl === null;
@@ -122,7 +106,9 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const giveUp = () => {
     for (const pool of pools) pool.giveUp();
   };
-  return { url, database, lists, reads, giveUp, close };
+  // A pooler of transactions would give the lock of the migrations to others.
+  const prepareSchema = () => (server === null ? openSchema(config.databaseListenUrl ?? url) : prepareEmbedded(server));
+  return { url, database, lists, reads, prepareSchema, giveUp, close };
 }
 
 function deriveRings(roots: RootSecrets) {

@@ -1,20 +1,59 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { link, mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Config } from "./config.ts";
 import { invalidArgument } from "./errors.ts";
 import { parseRootSecret, type RootSecrets } from "./lib/server-keys.ts";
 import { clusterDirOf } from "./postgres/embedded/cluster.ts";
 
+/** What the configuration says of root secrets. */
+export type RootSecretSource = Pick<Config, "rootSecrets" | "rootSecretFile" | "databaseUrl" | "dataDir">;
+
+/**
+ * The root secrets of the configuration: its own, those of its file, or those of the embedded database.
+ *
+ * @throws KeyholdError `INVALID_ARGUMENT` that names the file if it is not there or holds no root secret.
+ */
+export async function loadRootSecrets(source: RootSecretSource): Promise<RootSecrets> {
+  if (source.rootSecrets !== null) return source.rootSecrets;
+  const { rootSecretFile: file, dataDir } = source;
+  return file === null ? loadOfDataDir(dataDir) : parseRootSecretFile(await readGiven(file), file);
+}
+
+/** Where the root secrets stand; null if they came by the environment. */
+export function rootSecretFileOf(source: RootSecretSource): string | null {
+  if (source.rootSecrets !== null) return null;
+  return source.rootSecretFile ?? fileIn(source.dataDir);
+}
+
+/** A file of root secrets: the current one first, retired ones below, one a line. */
+export function parseRootSecretFile(text: string, file: string): RootSecrets {
+  const [current = "", ...retired] = linesOf(text);
+  return { current: parseRootSecret(current, file), retired: retired.map((line) => parseRootSecret(line, file)) };
+}
+
+function linesOf(text: string): string[] {
+  return text.split("\n").filter((line) => line.trim() !== "");
+}
+
+function fileIn(dataDir: string): string {
+  return join(dataDir, "root-secret");
+}
+
+async function readGiven(file: string): Promise<string> {
+  return readFile(file, "utf8").catch((cause: NodeJS.ErrnoException) => {
+    throw invalidArgument("KEYHOLD_ROOT_SECRET_FILE", `${file} cannot be read (${cause.code})`);
+  });
+}
+
 /**
  * The root secret of a server with the embedded database: the file `root-secret` in the data folder, mode 0600, made at first
- * start. Lines after the first are retired root secrets. The file appears whole or not at all, and one of several makers wins.
- * Beside a database that is there already none is made: it would fit nothing in it.
+ * start. The file appears whole or not at all, and one of several makers wins. Beside a database that is there already none is
+ * made: it would fit nothing in it.
  */
-export async function loadRootSecrets(dataDir: string): Promise<RootSecrets> {
-  const file = join(dataDir, "root-secret");
-  const text = (await readIfThere(file)) ?? (await makeFile(dataDir, file));
-  const [current = "", ...retired] = text.split("\n").filter((line) => line.trim() !== "");
-  return { current: parseRootSecret(current, file), retired: retired.map((line) => parseRootSecret(line, file)) };
+async function loadOfDataDir(dataDir: string): Promise<RootSecrets> {
+  const file = fileIn(dataDir);
+  return parseRootSecretFile((await readIfThere(file)) ?? (await makeFile(dataDir, file)), file);
 }
 
 async function readIfThere(file: string): Promise<string | null> {

@@ -4,11 +4,14 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, inject, onTestFinished, test } from "vitest";
+import { toConfig } from "../src/config.ts";
 import { loadRootSecrets } from "../src/root-secret-file.ts";
 import { table } from "./support/conformance.ts";
 
 const SECRET = "a-root-secret-0123456789-abcdefghijklmnop";
 const RETIRED = "the-root-secret-before-9876543210-zyxwvuts";
+
+const load = (dataDir: string) => loadRootSecrets(toConfig({ KEYHOLD_DATA_DIR: dataDir }));
 
 /** A data folder that does not exist yet. */
 async function newDataDir(): Promise<string> {
@@ -26,19 +29,19 @@ async function dataDirWith(text: string): Promise<string> {
 
 test("the root secret is made at first start, for the owner alone, and is the same from then on", async () => {
   const dataDir = await newDataDir();
-  const made = await loadRootSecrets(dataDir);
+  const made = await load(dataDir);
   expect(made.current.length).toBe(43);
   expect(made.retired).toEqual([]);
   expect((await stat(join(dataDir, "root-secret"))).mode & 0o777).toBe(0o600);
   expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
-  expect(await loadRootSecrets(dataDir)).toEqual(made);
+  expect(await load(dataDir)).toEqual(made);
   expect(await readdir(dataDir)).toEqual(["root-secret"]);
-  expect(await loadRootSecrets(await newDataDir())).not.toEqual(made);
+  expect(await load(await newDataDir())).not.toEqual(made);
 });
 
 test("many at once in one process get the same root secret", async () => {
   const dataDir = await newDataDir();
-  const loaded = await Promise.all(Array.from({ length: 20 }, () => loadRootSecrets(dataDir)));
+  const loaded = await Promise.all(Array.from({ length: 20 }, () => load(dataDir)));
   expect(new Set(loaded.map(({ current }) => Buffer.from(current).toString())).size).toBe(1);
   expect(await readdir(dataDir)).toEqual(["root-secret"]);
 });
@@ -53,7 +56,7 @@ test("many processes at once get the same root secret", async () => {
 async function loadInProcess(dataDir: string): Promise<string> {
   const module = JSON.stringify(join(import.meta.dirname, "../src/root-secret-file.ts"));
   const script = `const { loadRootSecrets } = await import(${module});
-    const { current } = await loadRootSecrets(process.argv[1]);
+    const { current } = await loadRootSecrets({ rootSecrets: null, rootSecretFile: null, dataDir: process.argv[1] });
     process.stdout.write(current);`;
   const run = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script, dataDir]);
   return (await run).stdout;
@@ -64,11 +67,11 @@ test("what a first start that was killed left is no obstacle", async () => {
   await mkdir(dataDir);
   await writeFile(join(dataDir, `root-secret.${process.pid}`), "half a sec");
   await writeFile(join(dataDir, `root-secret.${randomUUID()}`), "");
-  expect((await loadRootSecrets(dataDir)).current.length).toBe(43);
+  expect((await load(dataDir)).current.length).toBe(43);
 });
 
 test("lines after the first are retired root secrets; empty lines and space around them do not count", async () => {
-  const { current, retired } = await loadRootSecrets(await dataDirWith(`\n  ${SECRET} \r\n\n${RETIRED}\n\n`));
+  const { current, retired } = await load(await dataDirWith(`\n  ${SECRET} \r\n\n${RETIRED}\n\n`));
   expect([current, ...retired].map((bytes) => Buffer.from(bytes).toString())).toEqual([SECRET, RETIRED]);
 });
 
@@ -82,7 +85,7 @@ const DAMAGED = table([
 
 test.each(DAMAGED)("a file that is %s is refused by its name, and left as it is", async (_, text, message) => {
   const dataDir = await dataDirWith(text);
-  const loading = loadRootSecrets(dataDir);
+  const loading = load(dataDir);
   await expect(loading).rejects.toThrow(message);
   await expect(loading).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
   if (text.trim() !== "") await expect(loading).rejects.not.toThrow(text.slice(0, 8));
@@ -92,12 +95,12 @@ test.each(DAMAGED)("a file that is %s is refused by its name, and left as it is"
 test("a folder in its place is refused by its name", async () => {
   const dataDir = await newDataDir();
   await mkdir(join(dataDir, "root-secret"), { recursive: true });
-  await expect(loadRootSecrets(dataDir)).rejects.toThrow(/EISDIR.*root-secret/);
+  await expect(load(dataDir)).rejects.toThrow(/EISDIR.*root-secret/);
 });
 
 test("none is made beside a database: it would fit no key in it", async () => {
   const dataDir = await newDataDir();
   await mkdir(join(dataDir, "postgres"), { recursive: true });
-  await expect(loadRootSecrets(dataDir)).rejects.toThrow(/root-secret: is missing.*restore it/);
+  await expect(load(dataDir)).rejects.toThrow(/root-secret: is missing.*restore it/);
   expect(await readdir(dataDir)).toEqual(["postgres"]);
 });

@@ -4,7 +4,7 @@ import { readConfig } from "../../src/config.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { connect } from "../../src/postgres/connect.ts";
 import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
-import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { bringUpToDate, prepareEmbedded } from "../../src/postgres/schema.ts";
 import { loadRootSecrets } from "../../src/root-secret-file.ts";
 import { seedKeys } from "./seed.ts";
 
@@ -21,15 +21,16 @@ async function main(): Promise<void> {
     },
   });
   const config = readConfig();
-  const { current: root } = config.rootSecrets ?? (await loadRootSecrets(config.dataDir));
+  const { current: root } = await loadRootSecrets(config);
   const server =
     config.databaseUrl === null
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, ifRunning: "attach", log: () => {} })
       : null;
-  const url = config.databaseUrl ?? server?.url ?? "";
+  // As the owner, who may also analyze the table.
+  const url = config.databaseMigrateUrl ?? config.databaseUrl ?? server?.url ?? "";
   const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
   try {
-    await migrate(sql, await readMigrations());
+    await (server === null ? bringUpToDate(url, null) : prepareEmbedded(server));
     const shape = { count: Number(values.count), credentials: Number(values.credentials) };
     const seeded = await seedKeys(sql, { ...shape, root, now: new Date(systemClock.now()) });
     if (values.out !== undefined) {

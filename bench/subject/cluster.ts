@@ -14,9 +14,9 @@ export interface Cluster {
 /** So many servers on one database, as on machines of their own but for the cores that they share. */
 export async function startCluster(stage: Stage, size: number): Promise<Cluster> {
   const installation = await install(stage);
-  const { dataDir, databaseUrl } = installation;
+  const { dataDir, serverUrl } = installation;
   const environment = {
-    KEYHOLD_DATABASE_URL: databaseUrl,
+    KEYHOLD_DATABASE_URL: serverUrl,
     KEYHOLD_ROOT_SECRET: (await readFile(join(dataDir, "root-secret"), "utf8")).trim(),
   };
   const others: ServerProcess[] = [];

@@ -12,8 +12,10 @@ import type { Stage } from "../harness/stage.ts";
 export interface Installation {
   readonly dataDir: string;
   readonly server: ServerProcess;
-  /** Of its database, as `socketOptions` takes it. */
+  /** Of its database, as its owner, for the harness and the baselines; as `socketOptions` takes it. */
   readonly databaseUrl: string;
+  /** The same for servers, which may not change the schema. */
+  readonly serverUrl: string;
 }
 
 export const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
@@ -30,7 +32,7 @@ export async function install(stage: Stage, options: InstallOptions = {}): Promi
   const server = await startKeyhold(stage, dataDir, environment);
   const database = await startEmbeddedPostgres({ dataDir, log: () => {}, ifRunning: "attach" });
   await moveToLoad(stage, database.pid);
-  return { dataDir, server, databaseUrl: database.url };
+  return { dataDir, server, databaseUrl: database.url, serverUrl: database.serverUrl };
 }
 
 /** Resolves when it is ready. Its PostgreSQL runs where it does. */

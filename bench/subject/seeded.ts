@@ -1,3 +1,4 @@
+import { toConfig } from "../../src/config.ts";
 import { loadRootSecrets } from "../../src/root-secret-file.ts";
 import type { Stage } from "../harness/stage.ts";
 import type { SeededCredential } from "../seed/credentials.ts";
@@ -16,7 +17,7 @@ export async function installSeeded(
   { count, credentials = 0 }: { readonly count: number; readonly credentials?: number },
 ): Promise<Seeded> {
   const installation = await install(stage);
-  const { current: root } = await loadRootSecrets(installation.dataDir);
+  const { current: root } = await loadRootSecrets(toConfig({ KEYHOLD_DATA_DIR: installation.dataDir }));
   const sql = databaseOf(stage, installation);
   const made: SeededCredential[] = await seedKeys(sql, { count, credentials, root, now: new Date() });
   return { installation, credentials: made.map(({ credential }) => credential) };

@@ -21,8 +21,9 @@ program
 
 program
   .command("migrate")
-  .description("bring the schema of the database up to date")
-  .action(async () => (await import("./migrate.ts")).migrate());
+  .description("bring the schema of the database up to date, as its owner, and grant the servers' role what it needs")
+  .option("--grant-to <role>", "the servers' role; by default the user of KEYHOLD_DATABASE_URL")
+  .action(async (options) => (await import("./migrate.ts")).migrate(options));
 
 program
   .command("admin")

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
+import { grantRights } from "./rights.ts";
 
 /** A numbered step of the schema. Once released it is never edited, and it is safe while the version before it still runs. */
 export interface Migration {
@@ -42,14 +43,20 @@ async function readOne(folder: URL, file: string): Promise<Migration> {
 }
 
 /**
- * Brings the schema up to these migrations and answers the names of those applied now. Any number of servers may do this at
- * once: an advisory lock lets one work while the others wait. A schema that is ahead of this version is left as it is. `sql`
- * has one connection, which holds the lock, and no limit to the time of a statement.
+ * Brings the schema up to these migrations and answers the names of those applied now; then gives `serverRole`, if there is one,
+ * its rights. Any number of servers may do this at once: an advisory lock lets one work while the others wait. A schema that is
+ * ahead of this version is left as it is. `sql` has one connection, which holds the lock, and no limit to the time of a statement.
  */
-export async function migrate(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
+export async function migrate(
+  sql: Sql,
+  migrations: readonly Migration[],
+  serverRole: string | null = null,
+): Promise<string[]> {
   await lock(sql);
   try {
-    return await applyPending(sql, migrations);
+    const done = await applyPending(sql, migrations);
+    if (serverRole !== null) await grantRights(sql, serverRole);
+    return done;
   } finally {
     await sql`SELECT pg_advisory_unlock(${LOCK})`.catch(() => undefined);
   }
@@ -72,23 +79,43 @@ async function applyPending(sql: Sql, migrations: readonly Migration[]): Promise
     CREATE TABLE IF NOT EXISTS schema_migrations (
       version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, apply_time timestamptz NOT NULL DEFAULT now()
     )`;
-  const applied = await sql<{ version: number; checksum: string }[]>`SELECT version, checksum FROM schema_migrations`;
-  const checksums = new Map(applied.map((row) => [row.version, row.checksum]));
   const done: string[] = [];
-  for (const migration of migrations) {
-    const checksum = checksums.get(migration.version);
-    if (checksum === undefined) done.push(await applyOne(sql, migration));
-    else if (checksum !== migration.checksum)
-      throw new Error(`migration ${migration.name} was edited after it was applied`);
-  }
+  for (const migration of toApply(await readApplied(sql), migrations)) done.push(await applyOne(sql, migration));
   return done;
 }
 
+/** Names of the migrations that the schema lacks: all of them if there is none. It takes no right but to read. */
+export async function findPending(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
+  const [row] = await sql<{ is_there: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS is_there`;
+  const applied = row?.is_there === true ? await readApplied(sql) : new Map();
+  return [...toApply(applied, migrations)].map(nameOf);
+}
+
+async function readApplied(sql: Sql): Promise<ReadonlyMap<number, string>> {
+  const rows = await sql<{ version: number; checksum: string }[]>`SELECT version, checksum FROM schema_migrations`;
+  return new Map(rows.map((row) => [row.version, row.checksum]));
+}
+
+/** Those that were not applied, each when those before it have been looked at. */
+function* toApply(checksums: ReadonlyMap<number, string>, migrations: readonly Migration[]): Generator<Migration> {
+  for (const migration of migrations) {
+    const checksum = checksums.get(migration.version);
+    if (checksum === undefined) yield migration;
+    else if (checksum !== migration.checksum)
+      throw new Error(`migration ${migration.name} was edited after it was applied`);
+  }
+}
+
 /** The migration and its entry go as one simple query, which is one transaction (PostgreSQL docs, 54.2.2.1): all or nothing. */
-async function applyOne(sql: Sql, { version, name, sql: change, checksum }: Migration): Promise<string> {
+async function applyOne(sql: Sql, migration: Migration): Promise<string> {
+  const { version, name, sql: change, checksum } = migration;
   const entry = `INSERT INTO schema_migrations (version, name, checksum) VALUES (${version}, '${name}', '${checksum}')`;
   const queries = change.startsWith(ONE_BY_ONE) ? [...statements(change), entry] : [`${change}\n;\n${entry}`];
   for (const query of queries) await sql.unsafe(query);
+  return nameOf(migration);
+}
+
+function nameOf({ version, name }: Migration): string {
   return `${String(version).padStart(4, "0")}_${name}`;
 }
 

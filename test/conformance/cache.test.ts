@@ -25,7 +25,7 @@ async function credentialsOfEachType() {
 
 /** Runs `work` while no statement can read or write a key. */
 async function withoutKeys(work: () => Promise<void>): Promise<void> {
-  const sql = postgres(suite.server.databaseUrl, { max: 1 });
+  const sql = postgres(suite.server.ownerUrl, { max: 1 });
   try {
     await sql.begin(async (sql) => {
       await sql`LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE`;

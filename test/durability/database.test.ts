@@ -25,7 +25,8 @@ beforeAll(async () => {
   url.searchParams.set("statement_timeout", "1000");
   server = await startTestServer({ KEYHOLD_DATABASE_URL: url.href });
   rest = restClient(server);
-  sql = postgres(database.url, { max: 2, onnotice: () => {} });
+  // The owner may end the connections of the servers.
+  sql = postgres(database.ownerUrl, { max: 2, onnotice: () => {} });
 });
 
 afterAll(async () => {

@@ -22,7 +22,7 @@ export function feedOf(database: Database): Promise<Backend[]> {
 
 async function find({ admin }: Database, condition: string): Promise<Backend[]> {
   const query = admin.unsafe<Backend[]>(
-    `SELECT pid, client_port AS port FROM pg_stat_activity WHERE usename = 'keyhold' AND client_port > 0 ${condition}`,
+    `SELECT pid, client_port AS port FROM pg_stat_activity WHERE usename = 'keyhold_server' AND client_port > 0 ${condition}`,
   );
   const late = new Promise<Backend[]>((resolve) => setTimeout(resolve, PATIENCE, []).unref());
   return Promise.race([query.catch(() => []), late]);

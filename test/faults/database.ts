@@ -3,7 +3,9 @@ import { createWriteStream } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
+import { database, owner, serverRole } from "../../src/postgres/embedded/cluster.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { bringUpToDate } from "../../src/postgres/schema.ts";
 import { freePort } from "../support/free-port.ts";
 
 /** The PostgreSQL of a run, as durable as a real one, and started again whenever it ends. */
@@ -11,7 +13,7 @@ export interface Database {
   readonly port: number;
   /** Of the postmaster that runs, or ran last. */
   readonly pid: number;
-  /** The URL for whoever comes by this port. */
+  /** The URL for a server that comes by this port: it may not change the schema. */
   url(port: number): string;
   /** A superuser's connection by the Unix socket, which no fault of a road touches. */
   readonly admin: Sql;
@@ -34,13 +36,15 @@ export async function startDatabase(dir: string): Promise<Database> {
   const embedded = await startEmbeddedPostgres({ dataDir: join(folder, "data"), log, settings });
   const admin = adminOf(embedded, port);
   const password = randomBytes(16).toString("hex");
-  await admin.unsafe(`ALTER ROLE keyhold PASSWORD '${password}'`);
+  await admin.unsafe(`ALTER ROLE ${owner} PASSWORD '${password}'; ALTER ROLE ${serverRole} PASSWORD '${password}'`);
+  const urlOf = (role: string, roadPort: number) => `postgres://${role}:${password}@127.0.0.1:${roadPort}/${database}`;
+  await bringUpToDate(urlOf(owner, port), serverRole);
   return {
     port,
     get pid() {
       return embedded.pid;
     },
-    url: (roadPort) => `postgres://keyhold:${password}@127.0.0.1:${roadPort}/keyhold`,
+    url: (roadPort) => urlOf(serverRole, roadPort),
     admin,
     stop: async () => {
       await admin.end({ timeout: 1 });

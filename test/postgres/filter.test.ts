@@ -5,7 +5,6 @@ import type { Filter } from "../../src/keys/filter/filter.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
 import { connect } from "../../src/postgres/connect.ts";
 import { compileFilter } from "../../src/postgres/filter.ts";
-import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
 import { REASONS, someFilter, someKey, someString, someTime, UUIDS } from "../keys/filter/arbitrary.ts";
 import { matches, type Row } from "../keys/filter/oracle.ts";
 import { printFilter } from "../keys/filter/print.ts";
@@ -20,7 +19,6 @@ let sql: Sql;
 beforeAll(async () => {
   database = await createTestDatabase();
   sql = connect({ url: database.url, maxConnections: 1, prepare: false, statementTimeout: 10_000 });
-  await migrate(sql, await readMigrations());
 });
 
 afterAll(async () => {

@@ -9,7 +9,6 @@ import { deriveKeyRing } from "../../src/lib/server-keys.ts";
 import { connect } from "../../src/postgres/connect.ts";
 import { compileFilter } from "../../src/postgres/filter.ts";
 import { listKeys, selectPage } from "../../src/postgres/list-keys.ts";
-import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const NOW = new Date("2026-11-21T00:00:00.000Z");
@@ -18,18 +17,21 @@ const ROOT = Buffer.from("0123456789abcdefghijklmnopqrstuv");
 
 let database: TestDatabase;
 let sql: Sql;
+/** Only the owner may analyze a table. */
+let owner: Sql;
 let seeded: SeededCredential[];
 
 /** The driver as the service uses it for lists. */
 beforeAll(async () => {
   database = await createTestDatabase();
-  sql = connect({ url: database.url, maxConnections: 1, prepare: false, statementTimeout: 60_000 });
-  await migrate(sql, await readMigrations());
-  seeded = await seedKeys(sql, { count: COUNT, now: NOW, credentials: 100, root: ROOT });
+  const options = { maxConnections: 1, prepare: false, statementTimeout: 60_000 };
+  owner = connect({ ...options, url: database.ownerUrl });
+  seeded = await seedKeys(owner, { count: COUNT, now: NOW, credentials: 100, root: ROOT });
+  sql = connect({ ...options, url: database.url });
 });
 
 afterAll(async () => {
-  await sql.end();
+  await Promise.all([sql.end(), owner.end()]);
   await database.drop();
 });
 
@@ -169,7 +171,7 @@ async function setStatus(
     UPDATE api_keys SET expire_time = ${expireTime(old)}, revoke_time = ${revoked},
       revocation_reason = CASE WHEN ${revoked} IS NOT NULL THEN 'REVOCATION_REASON_SUPERSEDED' END
     WHERE kind = 'issued'`;
-  await sql`VACUUM (FULL, ANALYZE) api_keys`;
+  await owner`VACUUM (FULL, ANALYZE) api_keys`;
 }
 
 test("active keys that are all old are found without a look at newer rows, which are revoked", async () => {

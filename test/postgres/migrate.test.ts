@@ -6,18 +6,18 @@ import type { Sql } from "postgres";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { connect } from "../../src/postgres/connect.ts";
 import { type Migration, migrate, readMigrations } from "../../src/postgres/migrate.ts";
-import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { createEmptyDatabase, type TestDatabase } from "../support/postgres.ts";
 import { startTestServer } from "../support/server.ts";
 
 async function newDatabase(): Promise<TestDatabase> {
-  const database = await createTestDatabase();
+  const database = await createEmptyDatabase();
   onTestFinished(() => database.drop());
   return database;
 }
 
 /** A connection of the kind that migrations go over. */
-function connectTo({ url }: TestDatabase): Sql {
-  const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+function connectTo({ ownerUrl }: TestDatabase): Sql {
+  const sql = connect({ url: ownerUrl, maxConnections: 1, statementTimeout: 0, prepare: false });
   onTestFinished(() => sql.end({ timeout: 0 }));
   return sql;
 }
@@ -75,7 +75,7 @@ test("of ten that migrate one empty database at once each migration is applied b
 test("of five servers that start at once on one empty database all serve", async () => {
   const database = await newDatabase();
   const servers = await Promise.all(
-    Array.from({ length: 5 }, () => startTestServer({ KEYHOLD_DATABASE_URL: database.url })),
+    Array.from({ length: 5 }, () => startTestServer({ KEYHOLD_DATABASE_URL: database.ownerUrl })),
   );
   const ready = await Promise.all(servers.map(({ url }) => fetch(`${url}/health/ready`)));
   expect(ready.map(({ status }) => status)).toEqual(servers.map(() => 200));

@@ -1,8 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { onTestFinished } from "vitest";
 import type { NewKey } from "../../src/keys/store.ts";
-import { connect } from "../../src/postgres/connect.ts";
-import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import type { KeyKind } from "../../src/record/key.ts";
 import { createTestDatabase } from "../support/postgres.ts";
@@ -48,16 +46,13 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
 }
 
 /** A database with the schema of this version, until the test has finished. */
-export async function openSchema(): Promise<{ url: string; pool: Pool }> {
+export async function openSchema(): Promise<{ url: string; ownerUrl: string; pool: Pool }> {
   const database = await createTestDatabase();
   const options = { url: database.url, maxConnections: 10, statementTimeout: 10_000, prepare: true };
-  const sql = connect({ ...options, maxConnections: 1 });
-  await migrate(sql, await readMigrations());
-  await sql.end();
   const pool = new Pool(options);
   onTestFinished(async () => {
     await pool.close();
     await database.drop();
   });
-  return { url: database.url, pool };
+  return { url: database.url, ownerUrl: database.ownerUrl, pool };
 }

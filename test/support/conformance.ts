@@ -8,7 +8,7 @@ import { startTestServer, type TestServer } from "./server.ts";
 export interface Suite {
   readonly server: TestServer;
   readonly rest: RestClient;
-  /** The service's own database, to move time by changing what is stored. */
+  /** The service's own database as its owner, who may do more: to move time by changing what is stored, to lock and to rename. */
   readonly sql: Sql;
 }
 
@@ -18,7 +18,7 @@ export function useService(environment: Record<string, string> = {}): Suite {
   let sql: Sql | undefined;
   beforeAll(async () => {
     server = await startTestServer(environment);
-    sql = postgres(server.databaseUrl, { max: 1 });
+    sql = postgres(server.ownerUrl, { max: 1 });
   });
   afterAll(async () => {
     await sql?.end();

@@ -1,14 +1,14 @@
 import postgres from "postgres";
 import { expect, test } from "vitest";
-import { createTestDatabase } from "./postgres.ts";
+import { createEmptyDatabase } from "./postgres.ts";
 
 test("each suite gets an empty database that it owns, without being superuser", async () => {
-  const [one, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);
-  const sql = postgres(one.url, { max: 1, onnotice: () => {} });
+  const [one, other] = await Promise.all([createEmptyDatabase(), createEmptyDatabase()]);
+  const sql = postgres(one.ownerUrl, { max: 1, onnotice: () => {} });
   await sql`CREATE TABLE mine (id int)`;
   const [who] = await sql`SELECT rolsuper FROM pg_roles WHERE rolname = current_user`;
   expect(who).toEqual({ rolsuper: false });
-  const stranger = postgres(other.url, { max: 1 });
+  const stranger = postgres(other.ownerUrl, { max: 1 });
   expect(await stranger`SELECT to_regclass('mine') AS mine`).toEqual([{ mine: null }]);
   await stranger.end();
   await Promise.all([one.drop(), other.drop()]);

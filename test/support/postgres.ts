@@ -3,31 +3,53 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import postgres from "postgres";
 import { inject } from "vitest";
+import { bringUpToDate } from "../../src/postgres/schema.ts";
 
 export interface TestDatabase {
-  /** Of the database, as its owner, who is no superuser. Any client understands it. */
+  /** Of the database, as a server connects: with the rights that `keyhold migrate` grants. Any client understands it. */
   readonly url: string;
-  /** Cuts off whoever is still connected, and removes the database and its owner. */
+  /** As the owner of the database and its schema, who is no superuser and may do all that the server's role may. */
+  readonly ownerUrl: string;
+  /** Cuts off whoever is still connected, and removes the database and its roles. */
   drop(): Promise<void>;
 }
 
-/** A new, empty database of its own for a suite, on the server that all suites of a run share (`global-setup.ts`). */
+/** A new database of its own for a suite, with the schema, on the server that all suites of a run share (`global-setup.ts`). */
 export async function createTestDatabase(): Promise<TestDatabase> {
+  const database = await createEmptyDatabase();
+  await bringUpToDate(database.ownerUrl, userOf(database.url));
+  return database;
+}
+
+/** The same without a schema, so that the server's role may do nothing in it yet. */
+export async function createEmptyDatabase(): Promise<TestDatabase> {
   const admin = await superuserUrl();
   const name = `test_${randomBytes(6).toString("hex")}`;
+  const server = `${name}_server`;
   const password = randomBytes(16).toString("hex");
-  await run(admin, [`CREATE ROLE ${name} LOGIN PASSWORD '${password}'`, `CREATE DATABASE ${name} OWNER ${name}`]);
+  await run(admin, [
+    `CREATE ROLE ${name} LOGIN PASSWORD '${password}'`,
+    // The owner is a member of the server's role, so that tests may end its connections and read its statistics.
+    `CREATE ROLE ${server} LOGIN PASSWORD '${password}' ROLE ${name}`,
+    `CREATE DATABASE ${name} OWNER ${name}`,
+  ]);
   return {
-    url: urlOf(admin, name, password),
-    drop: () => run(admin, [`DROP DATABASE ${name} WITH (FORCE)`, `DROP ROLE ${name}`]),
+    url: urlOf(admin, name, server, password),
+    ownerUrl: urlOf(admin, name, name, password),
+    drop: () => run(admin, [`DROP DATABASE ${name} WITH (FORCE)`, `DROP ROLE ${server}`, `DROP ROLE ${name}`]),
   };
 }
 
-function urlOf(admin: string, name: string, password: string): string {
+/** The role in a URL. */
+export function userOf(url: string): string {
+  return new URL(url).username;
+}
+
+function urlOf(admin: string, database: string, user: string, password: string): string {
   const url = new URL(admin);
-  url.username = name;
+  url.username = user;
   url.password = password;
-  url.pathname = `/${name}`;
+  url.pathname = `/${database}`;
   return url.href;
 }
 

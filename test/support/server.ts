@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { toConfig } from "../../src/config.ts";
 import { startService } from "../../src/start.ts";
-import { createTestDatabase } from "./postgres.ts";
+import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 
 /** Random once for all tests: what is made under it must not be looked for in logs by a fixed text. */
 export const ROOT_SECRET = "test-root-secret-0123456789-abcdefghijklmnop";
@@ -12,8 +12,10 @@ export interface TestServer {
   readonly url: string;
   /** `127.0.0.1:34567`, as gRPC clients take it. */
   readonly address: string;
-  /** The database's own URL, of a role that owns it. */
+  /** Of its database, as it connects itself: it may not change the schema. */
   readonly databaseUrl: string;
+  /** As the owner of the schema. */
+  readonly ownerUrl: string;
   /** Everything the server has logged, one JSON object a line. */
   log(): string;
   /** Stops the server and starts another on the same database, with changes to its environment. */
@@ -24,7 +26,9 @@ export interface TestServer {
 
 /** The real service in this process: a database of its own, a port of its own, nobody needs a credential unless asked for. */
 export async function startTestServer(environment: Record<string, string> = {}): Promise<TestServer> {
-  const database = await createTestDatabase();
+  const database = environment.KEYHOLD_DATABASE_URL
+    ? lent(environment.KEYHOLD_DATABASE_URL)
+    : await createTestDatabase();
   const lines: string[] = [];
   const stream = new Writable({
     write(chunk, _encoding, done) {
@@ -52,6 +56,7 @@ export async function startTestServer(environment: Record<string, string> = {}):
       return new URL(service.url).host;
     },
     databaseUrl: database.url,
+    ownerUrl: database.ownerUrl,
     log: () => lines.join(""),
     restart: async (more = {}) => {
       await service.close();
@@ -62,4 +67,9 @@ export async function startTestServer(environment: Record<string, string> = {}):
       await database.drop();
     },
   };
+}
+
+/** The database of another, who removes it. */
+function lent(url: string): TestDatabase {
+  return { url, ownerUrl: url, drop: async () => {} };
 }

@@ -7,10 +7,11 @@ import type { Binaries } from "./binaries.ts";
 import { describeProcess } from "./process.ts";
 import { runProgram } from "./program.ts";
 
-/** The role that Keyhold connects as, no superuser, and the database that it owns. */
-export const role = "keyhold";
+/** The database, the role that owns it and changes its schema, and the one that serves and may not. */
 export const database = "keyhold";
-const superuser = "postgres";
+export const owner = "keyhold";
+export const serverRole = "keyhold_server";
+export const superuser = "postgres";
 
 /** Where PostgreSQL's own files are in Keyhold's data folder. */
 export function clusterDirOf(dataDir: string): string {
@@ -29,7 +30,14 @@ const initdbArguments: readonly string[] = [
   "--data-checksums",
 ];
 
-const bootstrapSql = `CREATE ROLE ${role} LOGIN;\nCREATE DATABASE ${database} OWNER ${role};\n`;
+/** A cluster that a release before made lacks it. */
+export const createServerRole = `CREATE ROLE ${serverRole} LOGIN`;
+
+const bootstrapSql = `CREATE ROLE ${owner} LOGIN;
+${createServerRole};
+CREATE DATABASE ${database} OWNER ${owner};
+REVOKE ALL ON DATABASE ${database} FROM PUBLIC;
+`;
 
 /**
  * Makes the cluster unless it is there. It is made whole, role and database included, in a folder beside it and then

@@ -5,7 +5,7 @@ import { chooseAccount } from "./account.ts";
 import { findBinaries } from "./binaries.ts";
 import type { Rival } from "./claim.ts";
 import { claim } from "./claim.ts";
-import { clusterDirOf, database, ensureCluster, role } from "./cluster.ts";
+import { clusterDirOf, database, ensureCluster, owner, serverRole, superuser } from "./cluster.ts";
 import type { Log } from "./log.ts";
 import { untilReady } from "./pid-file.ts";
 import type { Postmaster, PostmasterOptions } from "./postmaster.ts";
@@ -33,8 +33,11 @@ export interface EmbeddedOptions {
 }
 
 export interface EmbeddedPostgres {
-  /** Of the role and database `keyhold`. For the `postgres` client it goes with `socketOptions(url)`. Never changes. */
+  /** Of the owner of the database `keyhold`. For the `postgres` client it goes with `socketOptions(url)`. Never changes. */
   readonly url: string;
+  /** Of the role that may read and write, and not change the schema. A cluster of a release before may lack the role. */
+  readonly serverUrl: string;
+  readonly superuserUrl: string;
   /** The server process; another one after a crash. */
   readonly pid: number;
   /** Whether the server is another Keyhold process's. */
@@ -71,7 +74,7 @@ async function own(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedP
   const { clusterDir, socketDir } = postmaster;
   const server = await supervise("PostgreSQL", (signal) => startClaimed(postmaster, dataDir, signal), log);
   return {
-    url: socketUrl(socketDir, role, database),
+    ...urlsOf(socketDir),
     get pid() {
       return server.pid;
     },
@@ -105,7 +108,14 @@ async function yieldTo(rival: Rival, dataDir: string, options: EmbeddedOptions):
   if (options.ifRunning !== "attach" || rival.kind === "stranger") throw inUse(dataDir, rival);
   const socketDir = await socketOf(rival, dataDir, options.startTimeoutMs ?? defaultStartTimeoutMs);
   if (socketDir === undefined) return startEmbeddedPostgres(options);
-  return { url: socketUrl(socketDir, role, database), pid: rival.pid, attached: true, stop: async () => {} };
+  return { ...urlsOf(socketDir), pid: rival.pid, attached: true, stop: async () => {} };
+}
+
+function urlsOf(socketDir: string): Pick<EmbeddedPostgres, "url" | "serverUrl" | "superuserUrl"> {
+  const [url, serverUrl, superuserUrl] = [owner, serverRole, superuser].map((role) =>
+    socketUrl(socketDir, role, database),
+  ) as [string, string, string];
+  return { url, serverUrl, superuserUrl };
 }
 
 /** Where the rival's server accepts connections; undefined if it ends before it does. */

@@ -1,0 +1,80 @@
+import type { Sql } from "postgres";
+import { KeyholdError } from "../errors.ts";
+import { connect } from "./connect.ts";
+import { createServerRole, serverRole } from "./embedded/cluster.ts";
+import type { EmbeddedPostgres } from "./embedded/embedded.ts";
+import { databaseError } from "./errors.ts";
+import { findPending, migrate, readMigrations } from "./migrate.ts";
+import { mayMigrate, readRights } from "./rights.ts";
+
+/** Brings the schema up to date as its owner, and gives the role of the servers its rights. Answers what was applied now. */
+export function bringUpToDate(url: string, role: string | null): Promise<string[]> {
+  return overOne(url, async (sql) => migrate(sql, await readMigrations(), role));
+}
+
+/**
+ * For a server: sees that the schema is there and that the role has the rights that it needs. A role that owns the schema brings
+ * it up to date. Answers what was applied now.
+ *
+ * @throws KeyholdError `DATABASE_UNAVAILABLE`, with what to do, when the owner of the schema must do something first.
+ */
+export function openSchema(url: string): Promise<string[]> {
+  return overOne(url, async (sql) => {
+    const migrations = await readMigrations();
+    const pending = await findPending(sql, migrations).catch((error) => refuseUnreadable(sql, error));
+    if (pending.length === 0) return requireRights(sql);
+    if (await mayMigrate(sql)) return migrate(sql, migrations);
+    throw notReady(`the database lacks ${pending.join(", ")}, which role ${await userOf(sql)} may not apply`);
+  });
+}
+
+async function requireRights(sql: Sql): Promise<string[]> {
+  const { role, missing } = await readRights(sql);
+  if (missing.length > 0) throw notReady(`role ${role} lacks the rights ${missing.join(", ")}`);
+  return [];
+}
+
+/** The same for the embedded database, where one user is owner and server. A role that a release before did not have is made. */
+export function prepareEmbedded(server: EmbeddedPostgres): Promise<string[]> {
+  return overOne(server.url, async (sql) => {
+    const roles = await sql`SELECT FROM pg_roles WHERE rolname = ${serverRole}`;
+    if (roles.length === 0) await overOne(server.superuserUrl, makeServerRole);
+    return migrate(sql, await readMigrations(), serverRole);
+  });
+}
+
+/** Another process may be doing the same. */
+async function makeServerRole(sql: Sql): Promise<void> {
+  await sql.unsafe(createServerRole).catch((error: { code?: string }) => {
+    if (error.code !== "42710" && error.code !== "23505") throw error;
+  });
+}
+
+/** Over a connection of its own: a migration may take longer than a statement of the service. */
+async function overOne<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
+  const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  try {
+    return await work(sql);
+  } catch (error) {
+    throw databaseError(error);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+async function refuseUnreadable(sql: Sql, error: { code?: string }): Promise<never> {
+  if (error.code !== "42501") throw error;
+  throw notReady(`role ${await userOf(sql)} may not read the schema`);
+}
+
+async function userOf(sql: Sql): Promise<string> {
+  const [row] = await sql<{ role: string }[]>`SELECT current_user AS role`;
+  return row?.role ?? "";
+}
+
+function notReady(why: string): KeyholdError {
+  return new KeyholdError(
+    "DATABASE_UNAVAILABLE",
+    `${why}: run \`keyhold migrate\` with the URL of the owner of the schema in KEYHOLD_DATABASE_MIGRATE_URL`,
+  );
+}

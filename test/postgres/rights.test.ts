@@ -1,0 +1,136 @@
+import postgres, { type Sql } from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { FeedSession } from "../../src/cluster/feed.ts";
+import { toConfig } from "../../src/config.ts";
+import { type Foundation, openFoundation } from "../../src/foundation.ts";
+import { fullAuthority } from "../../src/keys/authority.ts";
+import { createOpenFeed } from "../../src/postgres/feed-session.ts";
+import { listNodes } from "../../src/postgres/nodes.ts";
+import { RIGHTS, readRights } from "../../src/postgres/rights.ts";
+import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
+import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";
+import { table } from "../support/conformance.ts";
+import { createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+import { newKey } from "./new-keys.ts";
+
+let database: TestDatabase;
+let server: Sql;
+let owner: Sql;
+let role: string;
+let foundation: Foundation;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  role = userOf(database.url);
+  const options = { max: 1, onnotice: () => {} };
+  [server, owner] = [postgres(database.url, options), postgres(database.ownerUrl, options)];
+  foundation = await open();
+});
+
+afterAll(async () => {
+  await foundation.close();
+  await Promise.all([server.end(), owner.end()]);
+  await database.drop();
+});
+
+function open(): Promise<Foundation> {
+  const environment = { KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  return openFoundation(toConfig(environment), { log: () => {} });
+}
+
+/** What changes the schema, or who may do what; and what takes away all rows at once. */
+const FORBIDDEN = table([
+  "CREATE TABLE mine (id int)",
+  "CREATE SCHEMA mine",
+  "CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+  "CREATE INDEX mine ON api_keys (name)",
+  "CREATE VIEW mine AS SELECT 1",
+  "CREATE TRIGGER mine AFTER INSERT ON api_keys EXECUTE FUNCTION tell('mine')",
+  "CREATE OR REPLACE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+  "CREATE ROLE mine",
+  "CREATE EXTENSION hstore",
+  "ALTER TABLE api_keys ADD mine int",
+  "ALTER TABLE api_keys RENAME TO mine",
+  "ALTER TABLE api_keys OWNER TO CURRENT_USER",
+  "ALTER TABLE api_keys DISABLE TRIGGER key_changed",
+  "ALTER TABLE api_keys ENABLE ROW LEVEL SECURITY",
+  "ALTER FUNCTION tell() OWNER TO CURRENT_USER",
+  "ALTER SCHEMA public RENAME TO mine",
+  "ALTER ROLE CURRENT_USER SUPERUSER",
+  "ALTER ROLE CURRENT_USER CREATEROLE",
+  "COMMENT ON TABLE api_keys IS 'mine'",
+  "DROP TABLE signing_keys",
+  "DROP INDEX api_keys_newest",
+  "DROP TRIGGER key_changed ON api_keys",
+  "DROP FUNCTION tell() CASCADE",
+  "DROP SCHEMA public CASCADE",
+  "TRUNCATE api_keys",
+  "TRUNCATE nodes",
+  "GRANT CREATE ON SCHEMA public TO CURRENT_USER",
+  "GRANT TRUNCATE ON api_keys TO CURRENT_USER",
+  "SET session_replication_role = replica",
+  "INSERT INTO schema_migrations (version, name, checksum) VALUES (9999, 'mine', '')",
+  "UPDATE schema_migrations SET checksum = ''",
+  "DELETE FROM schema_migrations",
+  "DELETE FROM signing_keys",
+  "COPY api_keys TO PROGRAM 'true'",
+]);
+
+test.each(FORBIDDEN)("a server may not: %s", async (statement) => {
+  // A GRANT of what one may not give is a warning in PostgreSQL, and no error: hence the look at what is held.
+  const refusal = await server.unsafe(statement).catch((error) => error.code);
+  if (!statement.startsWith("GRANT")) expect(refusal).toMatch(/^(42501|0LP01|42939)$/);
+  expect(await readRights(server)).toEqual({
+    role,
+    isSuperuser: false,
+    isOwner: false,
+    mayCreate: false,
+    missing: [],
+    needless: [],
+  });
+});
+
+const NOW = new Date();
+const KEY_ID = newKey().key.keyId;
+
+/** A connection for news that is to do one thing. */
+async function feed(work: (session: FeedSession) => Promise<unknown>): Promise<void> {
+  const session = await createOpenFeed(database.url)({ onEvent: () => {}, onLost: () => {} }, 5_000);
+  await work(session).finally(() => session.end());
+}
+
+/** For each right, something that a server does and that needs it. */
+const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
+  "SELECT on api_keys": () => foundation.keys.store.get({ keyId: KEY_ID, kind: null }),
+  "INSERT on api_keys": () => foundation.keys.store.insert(Array.from({ length: 100 }, () => newKey())),
+  "UPDATE on api_keys": () => createTouchKeys(foundation.database)([KEY_ID], NOW),
+  "DELETE on api_keys": () => foundation.keys.store.delete({ keyId: KEY_ID, kind: null }, fullAuthority),
+  "SELECT on signing_keys": () => foundation.signing.store.list(),
+  "INSERT on signing_keys": () => createSigning(foundation.signing),
+  "UPDATE on signing_keys": () => rotateSigningKey(foundation.signing),
+  "SELECT on nodes": () => listNodes(foundation.database),
+  "INSERT on nodes": () => feed((session) => session.join({ name: "n", version: "1", ttl: 1_000 }, null)),
+  "UPDATE on nodes": () => feed((session) => session.renew(null)),
+  "DELETE on nodes": () => feed((session) => session.leave()),
+  "SELECT on schema_migrations": async () => (await open()).close(),
+};
+
+test("what a server may do, it needs to", () => {
+  const granted = Object.entries(RIGHTS).flatMap(([name, rights]) => rights.map((right) => `${right} on ${name}`));
+  expect(Object.keys(NEEDED).sort()).toEqual(granted.sort());
+});
+
+test.each(table(Object.entries(NEEDED)))(
+  "without %s a server is told what to do, and its work fails",
+  async (right, work) => {
+    await owner.unsafe(`REVOKE ${right} FROM ${role}`);
+    try {
+      await expect(open()).rejects.toThrow(/^role \w+ (lacks the rights|may not read).*: run `keyhold migrate`/);
+      await expect(work()).rejects.toThrow(/permission denied|may not read/);
+    } finally {
+      await owner.unsafe(`GRANT ${right} TO ${role}`);
+    }
+    await work();
+  },
+);

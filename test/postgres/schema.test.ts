@@ -1,0 +1,95 @@
+import type { Sql } from "postgres";
+import { expect, onTestFinished, test } from "vitest";
+import { connect } from "../../src/postgres/connect.ts";
+import { serverRole } from "../../src/postgres/embedded/cluster.ts";
+import { readRights } from "../../src/postgres/rights.ts";
+import { bringUpToDate, openSchema, prepareEmbedded } from "../../src/postgres/schema.ts";
+import { runKeyhold } from "../support/keyhold.ts";
+import { createEmptyDatabase, createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
+import { ROOT_SECRET, startTestServer } from "../support/server.ts";
+import { start, usedDataDir } from "./embedded/support.ts";
+
+async function fresh(make: () => Promise<TestDatabase>): Promise<TestDatabase> {
+  const database = await make();
+  onTestFinished(() => database.drop());
+  return database;
+}
+
+function connectTo(url: string): Sql {
+  const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  onTestFinished(() => sql.end({ timeout: 0 }));
+  return sql;
+}
+
+test("a server's role makes no schema where there is none, and is told who has to", async () => {
+  const { url, ownerUrl } = await fresh(createEmptyDatabase);
+  await expect(openSchema(url)).rejects.toMatchObject({
+    code: "DATABASE_UNAVAILABLE",
+    message: expect.stringMatching(/lacks 0001_keys, .*which role \w+_server may not apply: run `keyhold migrate` /),
+  });
+  expect(await connectTo(ownerUrl)`SELECT FROM pg_tables WHERE schemaname = 'public'`).toEqual([]);
+});
+
+test("a server's role does not start on a schema that is behind, and starts when the owner has migrated", async () => {
+  const { url, ownerUrl } = await fresh(createTestDatabase);
+  const owner = connectTo(ownerUrl);
+  await owner`DROP TABLE nodes; `.simple();
+  await owner`DROP FUNCTION tell_key_changed, tell_raw_keys_came, tell CASCADE; `.simple();
+  await owner`DELETE FROM schema_migrations WHERE version = 4`;
+  await expect(openSchema(url)).rejects.toThrow(/^the database lacks 0004_cluster, which role/);
+  expect(await bringUpToDate(ownerUrl, userOf(url))).toEqual(["0004_cluster"]);
+  expect(await openSchema(url)).toEqual([]);
+});
+
+test("a schema that is ahead is left alone", async () => {
+  const { url, ownerUrl } = await fresh(createTestDatabase);
+  await connectTo(ownerUrl)`INSERT INTO schema_migrations (version, name, checksum) VALUES (9999, 'later', '')`;
+  expect([await openSchema(url), await openSchema(ownerUrl)]).toEqual([[], []]);
+});
+
+test("rights that a release before was given stay, for its servers that still run", async () => {
+  const { url, ownerUrl } = await fresh(createTestDatabase);
+  await connectTo(ownerUrl).unsafe(`GRANT DELETE ON signing_keys TO ${userOf(url)}`);
+  await bringUpToDate(ownerUrl, userOf(url));
+  expect(await readRights(connectTo(url))).toMatchObject({ missing: [], needless: ["DELETE on signing_keys"] });
+});
+
+test("keyhold migrate makes the schema as its owner and lets the servers' role in, which serves then", async () => {
+  const { url, ownerUrl } = await fresh(createEmptyDatabase);
+  await connectTo(ownerUrl)`REVOKE CONNECT ON DATABASE ${connectTo(ownerUrl)(userOf(ownerUrl))} FROM PUBLIC`;
+  const environment = { KEYHOLD_DATABASE_URL: url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  expect(await runKeyhold(["migrate"], environment)).toMatchObject({ code: 1 });
+  const asOwner = { ...environment, KEYHOLD_DATABASE_MIGRATE_URL: ownerUrl };
+  expect(await runKeyhold(["migrate"], asOwner)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Applied 0001_keys, .*\.\n$/),
+  });
+  expect(await runKeyhold(["migrate"], asOwner)).toMatchObject({ code: 0, stdout: "The schema is up to date.\n" });
+  const server = await startTestServer({ KEYHOLD_DATABASE_URL: url });
+  expect((await fetch(`${server.url}/health/ready`)).status).toBe(200);
+  await server.close();
+});
+
+test("keyhold migrate --grant-to names the role, which must be there", async () => {
+  const { url, ownerUrl } = await fresh(createEmptyDatabase);
+  const environment = { KEYHOLD_DATABASE_URL: ownerUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const unknown = await runKeyhold(["migrate", "--grant-to", "nobody's"], environment);
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("there is no role nobody's")]);
+  expect(await runKeyhold(["migrate", "--grant-to", userOf(url)], environment)).toMatchObject({ code: 0 });
+  expect(await openSchema(url)).toEqual([]);
+});
+
+test("an embedded database of a release before, which had no role for servers, gets one", async () => {
+  const server = await start(await usedDataDir());
+  const superuser = connectTo(server.superuserUrl);
+  await prepareEmbedded(server);
+  await superuser.unsafe(`DROP OWNED BY ${serverRole}; DROP ROLE ${serverRole}`);
+  await Promise.all([prepareEmbedded(server), prepareEmbedded(server)]);
+  const { role, ...rights } = await readRights(connectTo(server.serverUrl));
+  expect([role, rights]).toEqual([
+    serverRole,
+    { isSuperuser: false, isOwner: false, mayCreate: false, missing: [], needless: [] },
+  ]);
+  await superuser.unsafe("DROP TABLE api_keys, signing_keys, nodes, schema_migrations CASCADE");
+  await superuser.unsafe("DROP FUNCTION tell_key_changed, tell_raw_keys_came, tell");
+});
