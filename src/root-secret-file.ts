@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { link, mkdir, open, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, chown, link, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Config } from "./config.ts";
 import { invalidArgument } from "./errors.ts";
 import { parseRootSecret, type RootSecrets } from "./lib/server-keys.ts";
@@ -30,6 +30,39 @@ export function rootSecretFileOf(source: RootSecretSource): string | null {
 export function parseRootSecretFile(text: string, file: string): RootSecrets {
   const [current = "", ...retired] = linesOf(text);
   return { current: parseRootSecret(current, file), retired: retired.map((line) => parseRootSecret(line, file)) };
+}
+
+/**
+ * Changes a file of root secrets, line by line: the new text appears whole or not at all, with the mode and the owner of the old one.
+ * `change` sees the lines as they are while nobody else changes them.
+ *
+ * @throws KeyholdError `INVALID_ARGUMENT` that names the file if it cannot be written there.
+ */
+export async function changeRootSecretFile(
+  file: string,
+  change: (lines: readonly string[]) => readonly string[],
+): Promise<void> {
+  const path = await realpath(file);
+  const draft = `${path}.new`;
+  const { mode, uid, gid } = await stat(path);
+  await write(draft, "").catch((error: NodeJS.ErrnoException) => refuseToWrite(path, draft, error));
+  try {
+    await writeFile(draft, `${change(linesOf(await readFile(path, "utf8"))).join("\n")}\n`, { flush: true });
+    if (uid !== process.geteuid?.()) await chown(draft, uid, gid);
+    await chmod(draft, mode & 0o777);
+    await rename(draft, path).catch((error: NodeJS.ErrnoException) => refuseToWrite(path, draft, error));
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+  await syncDir(dirname(path));
+}
+
+/** The draft is also the lock: it is left by whoever was killed. A file that was mounted by itself cannot be replaced. */
+function refuseToWrite(file: string, draft: string, { code }: NodeJS.ErrnoException): never {
+  if (code === "EEXIST")
+    throw invalidArgument(file, `is being changed by another command; if none runs, remove ${draft}`);
+  throw invalidArgument(file, `cannot be written (${code}): change the secret where it comes from, as the README says`);
 }
 
 function linesOf(text: string): string[] {
@@ -75,13 +108,17 @@ async function makeFile(dataDir: string, file: string): Promise<string> {
   }
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomUUID()}`;
-  await write(draft, `${randomBytes(32).toString("base64url")}\n`);
+  await write(draft, `${newRootSecret()}\n`);
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
   await rm(draft);
   await syncDir(dataDir);
   return readFile(file, "utf8");
+}
+
+export function newRootSecret(): string {
+  return randomBytes(32).toString("base64url");
 }
 
 function hasDatabase(dataDir: string): Promise<boolean> {

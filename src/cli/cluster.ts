@@ -1,5 +1,6 @@
 import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
 import { withFoundation } from "./command.ts";
+import { table } from "./table.ts";
 
 /** Prints the servers on the database, one a line. */
 export function showCluster(): Promise<void> {
@@ -20,17 +21,4 @@ function columnsOf({ name, version, leaseAge, ttl, feedLag, joinTime }: NodeStat
 
 function seconds(milliseconds: number): string {
   return `${(milliseconds / 1000).toFixed(1)} s`;
-}
-
-/** Columns as wide as their widest text. */
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = HEADER.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map((row) =>
-      row
-        .map((text, column) => text.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
 }

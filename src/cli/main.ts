@@ -49,7 +49,31 @@ signingKeys
 signingKeys
   .command("rotate")
   .description("sign with a new key; tokens of the old one stay good until they expire")
-  .action(async () => (await import("./signing-keys.ts")).rotateSigningKeys());
+  .option(
+    "--force",
+    "although the key in use does not unwrap, since its root secret is lost: its tokens are refused then",
+  )
+  .action(async (options) => (await import("./signing-keys.ts")).rotateSigningKeys(options));
+
+const secrets = program.command("secrets").description("root secrets, which all server keys are derived from");
+secrets
+  .command("list")
+  .description("show what each root secret is still needed for")
+  .option("--json", "for programs")
+  .action(async (options) => (await import("./secrets/list.ts")).listSecrets(options));
+secrets
+  .command("rotate")
+  .description("write a new root secret into the file of root secrets, and wrap the signing keys under it")
+  .option(
+    "--stage",
+    "write it as one that is accepted and not yet used, for servers that run: promote it when they know it",
+  )
+  .action(async (options) => (await import("./secrets/rotate.ts")).rotateSecret(options));
+secrets
+  .command("promote")
+  .description("use a staged root secret, once every server was restarted since it was staged")
+  .argument("<id>", "as `secrets list` shows it")
+  .action(async (id) => (await import("./secrets/promote.ts")).promoteSecret(id));
 
 program
   .command("cluster")

@@ -1,4 +1,4 @@
-import { rotateSigningKey } from "../signing/signing.ts";
+import { type RotateOptions, rotateSigningKey } from "../signing/signing.ts";
 import { newestFirst } from "../token/signing-key.ts";
 import { withFoundation } from "./command.ts";
 
@@ -12,8 +12,8 @@ export function listSigningKeys(): Promise<void> {
   });
 }
 
-export function rotateSigningKeys(): Promise<void> {
+export function rotateSigningKeys(options: RotateOptions): Promise<void> {
   return withFoundation(async ({ signing }) => {
-    console.log(await rotateSigningKey(signing));
+    console.log(await rotateSigningKey(signing, options));
   });
 }

@@ -24,6 +24,13 @@ export function createSigningKeyStore(database: Database, settle: () => Promise<
       await database.run((sql) => replaceActive(sql, key, now));
       await settle();
     },
+    rewrap: async ({ kid, wrapped, wrapKeyId }, before) => {
+      await database.run(
+        (sql) => sql`
+          UPDATE signing_keys SET wrapped = ${wrapped}, wrap_key_id = ${wrapKeyId} WHERE kid = ${kid} AND wrap_key_id = ${before}`,
+      );
+      await settle();
+    },
     extendTokens: async (kid, until) => {
       await database.run(
         (sql) => sql`

@@ -6,7 +6,7 @@ import type { Random } from "../lib/random.ts";
 import type { KeyRing } from "../lib/server-keys.ts";
 import { type Jwks, jwksDocument } from "../token/jwks.ts";
 import { type ActiveSigningKey, loadSigningKeys, type SigningKeys } from "../token/jwt/signing-keys.ts";
-import { generateSigningKey } from "../token/signing-key.ts";
+import { generateSigningKey, rewrapSigningKey } from "../token/signing-key.ts";
 import type { SigningKeyStore } from "./store.ts";
 
 /** The signing keys of this node, kept up with those in the store. */
@@ -99,11 +99,39 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
   };
 }
 
-/** Makes a new key the active one. Tokens of the key before it stay good until they expire. */
-export async function rotateSigningKey({ store, ring, clock, random }: SigningContext): Promise<string> {
+export interface RotateOptions {
+  /** Whether to go on although the active key does not unwrap: its tokens are refused from then on. */
+  readonly force?: boolean;
+}
+
+/**
+ * Makes a new key the active one. Tokens of the key before it stay good until they expire. Rejects, and changes nothing, if that one
+ * does not unwrap: then the root secret is not that of the servers, which could not use the new key either.
+ */
+export async function rotateSigningKey(
+  context: SigningContext,
+  { force = false }: RotateOptions = {},
+): Promise<string> {
+  const { store, ring, clock, random } = context;
+  if (!force) await requireActiveKey(context);
   const key = generateSigningKey({ wrapKey: ring.current, random });
   await store.replaceActive(key, new Date(clock.now()));
   return key.kid;
+}
+
+/** Rejects if the key that signs does not unwrap: the root secrets given are not those of the database. */
+export async function requireActiveKey(context: SigningContext): Promise<void> {
+  await loadKeys(context);
+}
+
+/**
+ * Wraps every key that a retired root secret protects under the current one, and answers how many. All servers must know that one.
+ * What does not unwrap stays as it is.
+ */
+export async function rewrapSigningKeys({ store, ring, random }: SigningContext): Promise<number> {
+  const records = (await store.list()).filter(({ wrapKeyId }) => wrapKeyId !== ring.current.id && ring.find(wrapKeyId));
+  for (const record of records) await store.rewrap(rewrapSigningKey(record, ring, random), record.wrapKeyId);
+  return records.length;
 }
 
 async function loadOrCreate(context: SigningContext): Promise<SigningKeys> {

@@ -7,6 +7,8 @@ export interface SigningKeyStore {
   addFirst(key: NewSigningKey, now: Date): Promise<void>;
   /** Makes this the active key and retires the one before, in one step. */
   replaceActive(key: NewSigningKey, now: Date): Promise<void>;
+  /** Stores how a key is wrapped now, unless it is no longer wrapped under `before`. */
+  rewrap(key: NewSigningKey, before: string): Promise<void>;
   /** Notes that tokens signed with this key may live until then; never moves the time back. */
   extendTokens(kid: string, until: Date): Promise<void>;
 }

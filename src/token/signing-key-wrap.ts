@@ -20,7 +20,7 @@ const WRAPPED_SIZE = TAG_AT + TAG_SIZE;
 
 /** For whoever starts a server that cannot sign. */
 const ADVICE =
-  "Give that root secret as a retired one and run `keyhold signing-keys rotate` before dropping it; if it is lost, the command makes a new signing key all the same, and tokens of the old one are refused";
+  "Give that root secret as a retired one and run `keyhold signing-keys rotate` before dropping it; if it is lost, `keyhold signing-keys rotate --force` makes a new signing key all the same, and tokens of the old one are refused";
 
 export interface WrapInput {
   readonly seed: Uint8Array;

@@ -54,6 +54,14 @@ export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "fin
   throw cannotUnwrap(record.kid, "its public key is not that of its private key");
 }
 
+/** The same key, wrapped under the current key of the ring. Throws as `unwrapSigningKey` does. */
+export function rewrapSigningKey(record: NewSigningKey, ring: KeyRing, random: Random): NewSigningKey {
+  unwrapSigningKey(record, ring);
+  const { kid, publicJwk } = record;
+  const wrapped = wrapSeed({ seed: unwrapSeed(record, ring), kid, wrapKey: ring.current, random });
+  return { kid, publicJwk, wrapped, wrapKeyId: ring.current.id };
+}
+
 /** Whether a key may still verify: it signs, or it has signed a token that has not expired. `now` is in milliseconds. */
 export function isInUse(record: SigningKeyRecord, now: number): boolean {
   return record.retireTime === null || (record.tokensExpireTime?.getTime() ?? 0) > now;

@@ -31,7 +31,8 @@ const WANTED = ["gRPC", "gRPC-Web", "Connect in JSON", "REST"];
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  // The owner takes the tables away.
+  sql = postgres(database.ownerUrl, { max: 1, onnotice: () => {} });
   const environment = {
     KEYHOLD_DATABASE_URL: database.url,
     KEYHOLD_ROOT_SECRET: secrets.add(randomBytes(32).toString("base64"), "the root secret"),
@@ -230,8 +231,9 @@ test.each(table(FAILURES))("every RPC is called while the database %s", async (_
 });
 
 test("an RPC of each kind is called while the database knows another password", async () => {
-  await sql`ALTER ROLE CURRENT_USER PASSWORD 'another'`;
-  await sql`
+  const server = postgres(database.url, { max: 1 });
+  await server`ALTER ROLE CURRENT_USER PASSWORD 'another'`;
+  await server`
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()`;
   const [protocol] = protocolsOf(open);
   const once = new Map(requests(stockOf(0), rawKey()));
@@ -239,7 +241,8 @@ test("an RPC of each kind is called while the database knows another password", 
     if (protocol !== undefined) await call(protocol, rpc(name), once.get(rpc(name)));
   }
   await ask(`${open.url}/health/ready`, "GET", undefined, {});
-  await sql.unsafe(`ALTER ROLE CURRENT_USER PASSWORD '${new URL(database.url).password}'`);
+  await server.unsafe(`ALTER ROLE CURRENT_USER PASSWORD '${new URL(database.url).password}'`);
+  await server.end();
 });
 
 function stockOf(index: number): Stock {

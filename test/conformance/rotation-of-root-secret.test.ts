@@ -113,7 +113,7 @@ describe("the root secret is rotated:", () => {
   });
 
   test("after a rotation of the signing key the old one may be dropped", async () => {
-    newKid = await rotateUnder(suite.sql, { root: NEW });
+    newKid = await rotateUnder(suite.sql, { root: NEW, retired: [OLD] });
     await untilPublished(rest, [newKid, oldKid]);
     ofNew = await makeEverything();
     expect(kidOf(ofNew.credentials["a JWT"] ?? "")).toBe(newKid);
@@ -176,7 +176,7 @@ describe("several servers take a new root secret one after the other, each first
 
   test("what either makes the other takes", async () => {
     const clients: RestClient[] = [restClient(behind), restClient(ahead)];
-    await rotateUnder(suite.sql, { root: newer });
+    await rotateUnder(suite.sql, { root: newer, retired: [NEW] });
     for (const [maker, taker] of [clients, [...clients].reverse()]) {
       if (maker === undefined || taker === undefined) throw new Error("two servers");
       const { secret } = await issue(maker);

@@ -12,8 +12,9 @@ let sql: ReturnType<typeof clientOf>;
 beforeAll(async () => {
   server = await serve({ KEYHOLD_DATA_DIR: dataDir.path });
   rest = restClient(server);
-  const { url } = await startEmbeddedPostgres({ dataDir: dataDir.path, log: () => {}, ifRunning: "attach" });
-  sql = clientOf(url);
+  // What another role does, a superuser sees.
+  const { superuserUrl } = await startEmbeddedPostgres({ dataDir: dataDir.path, log: () => {}, ifRunning: "attach" });
+  sql = clientOf(superuserUrl);
 });
 afterAll(async () => {
   await sql.end({ timeout: 0 });

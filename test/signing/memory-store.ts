@@ -38,6 +38,14 @@ export class MemoryStore implements SigningKeyStore {
     });
   }
 
+  rewrap({ kid, wrapped, wrapKeyId }: NewSigningKey, before: string): Promise<void> {
+    return this.#run("rewrap", () => {
+      this.records = this.records.map((record) =>
+        record.kid === kid && record.wrapKeyId === before ? { ...record, wrapped, wrapKeyId } : record,
+      );
+    });
+  }
+
   extendTokens(kid: string, until: Date): Promise<void> {
     return this.#run("extendTokens", () => {
       this.records = this.records.map((record) =>

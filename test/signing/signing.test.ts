@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { systemRandom } from "../../src/lib/random.ts";
 import { deriveKeyRing, type KeyRing } from "../../src/lib/server-keys.ts";
-import { createSigning, rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
+import { createSigning, rewrapSigningKeys, rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 const MINUTE = 60_000;
@@ -152,7 +152,7 @@ describe("a public key", () => {
     const node = await start();
     const held = store.hold("list");
     const reloading = node.reload();
-    const kid = await rotateSigningKey(context());
+    const kid = await rotateSigningKey(context(), { force: true });
     const found = node.publicKey(kid);
     expect(await isPending(found)).toBe(true);
     held.release();
@@ -165,7 +165,7 @@ describe("a public key", () => {
     const node = await start();
     const held = store.hold("list");
     const reloading = node.reload();
-    const kid = await rotateSigningKey(context());
+    const kid = await rotateSigningKey(context(), { force: true });
     const found = node.publicKey(kid);
     held.fail(new Error("no database"));
     await expect(reloading).rejects.toThrow("no database");
@@ -277,6 +277,23 @@ describe("under another root secret", () => {
     await expect(failure).rejects.toThrow(/no root secret given, current or retired, .* `keyhold signing-keys rotate`/);
   });
 
+  test("the signing key is not rotated, unless that is asked for", async () => {
+    const { store, context, start } = setUp();
+    await start();
+    const before = await store.list();
+    await expect(rotateSigningKey(context({ ring: ringOf(roots[1]) }))).rejects.toThrow(/rotate --force/);
+    expect(await store.list()).toEqual(before);
+  });
+
+  test("keys are wrapped anew, and then the old one may be dropped", async () => {
+    const { context, start } = setUp();
+    const before = (await start()).jwks();
+    expect(await rewrapSigningKeys(context({ ring: ringOf(roots[1]) }))).toBe(0);
+    expect(await rewrapSigningKeys(context({ ring: ringOf(roots[1], roots[0]) }))).toBe(1);
+    expect(await rewrapSigningKeys(context({ ring: ringOf(roots[1], roots[0]) }))).toBe(0);
+    expect((await start({ ring: ringOf(roots[1]) })).jwks()).toEqual(before);
+  });
+
   test("a node starts when the old root secret is a retired one", async () => {
     const { start } = setUp();
     const before = await start();
@@ -288,7 +305,7 @@ describe("under another root secret", () => {
     const { context, start } = setUp();
     const node = await start();
     const { kid } = await node.signer(NOON + HOUR);
-    await rotateSigningKey(context({ ring: ringOf(roots[1]) }));
+    await rotateSigningKey(context({ ring: ringOf(roots[1]) }), { force: true });
     await expect(node.reload()).rejects.toThrow(/cannot be unwrapped/);
     expect((await node.signer(NOON + HOUR)).kid).toBe(kid);
     expect(await node.publicKey(kid)).toBeDefined();
@@ -297,7 +314,7 @@ describe("under another root secret", () => {
   test("a retired key is left out, which is told once", async () => {
     const { context, start } = setUp();
     const { kid } = await (await start()).signer(NOON + HOUR);
-    const current = await rotateSigningKey(context({ ring: ringOf(roots[1]) }));
+    const current = await rotateSigningKey(context({ ring: ringOf(roots[1]) }), { force: true });
     const told: string[] = [];
     const node = await start({ ring: ringOf(roots[1]), onUnusable: (unusable) => told.push(unusable) });
     await node.reload();

@@ -9,8 +9,14 @@ import { type Json, paths, type RestClient } from "./rest.ts";
 import { ROOT_SECRET } from "./server.ts";
 
 /** Rotates the signing key as the command does, and answers the new `kid`. `quietly` tells no server of it. */
-export function rotateUnder(sql: Sql, { root = ROOT_SECRET, quietly = false } = {}): Promise<string> {
-  const ring = deriveKeyRing({ current: parseRootSecret(root), retired: [] }, "signing-key-wrap");
+export function rotateUnder(
+  sql: Sql,
+  { root = ROOT_SECRET, retired = [] as string[], quietly = false } = {},
+): Promise<string> {
+  const ring = deriveKeyRing(
+    { current: parseRootSecret(root), retired: retired.map((one) => parseRootSecret(one)) },
+    "signing-key-wrap",
+  );
   const context = { ring, clock: systemClock, random: systemRandom, version: () => null };
   if (!quietly)
     return rotateSigningKey({
@@ -32,7 +38,7 @@ async function rotateQuietly(sql: Sql, context: Omit<SigningContext, "store">): 
         VALUES (${key.kid}, ${sql.json({ ...key.publicJwk })}, ${key.wrapped}, ${key.wrapKeyId}, ${now})`;
       await transaction`ALTER TABLE signing_keys ENABLE TRIGGER signing_keys_changed`;
     };
-    return rotateSigningKey({ ...context, store: { ...store, replaceActive } });
+    return rotateSigningKey({ ...context, store: { ...store, replaceActive } }, { force: true });
   });
 }
 

@@ -1,0 +1,35 @@
+import { withFoundation } from "../command.ts";
+import { table } from "../table.ts";
+import { isNeeded, type RootSecretUse, takeInventory } from "./inventory.ts";
+
+const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "VERDICT"];
+
+/** Shows what each root secret is still needed for. */
+export function listSecrets({ json = false }: { readonly json?: boolean }): Promise<void> {
+  return withFoundation(async ({ database, rings, signing }) => {
+    const signingKeys = await signing.store.list();
+    const uses = await takeInventory({ database, rings, signingKeys, now: signing.clock.now() });
+    if (json) return console.log(JSON.stringify(uses.map(withVerdict), null, 2));
+    console.log(table([HEADER, ...uses.map(columnsOf)]));
+    if (uses.some(({ state }) => state === "retired")) console.error(MACAROONS);
+  });
+}
+
+/** They are not stored, so nobody can count them. */
+const MACAROONS =
+  "Macaroons and lists under way are not counted: before dropping a retired one, wait as long as the longest macaroon lives.";
+
+function columnsOf(use: RootSecretUse): string[] {
+  const { id, state, issued, imported, inGrace, signingKeys } = use;
+  return [id, state, ...[issued, imported, inGrace, signingKeys].map(String), verdict(use)];
+}
+
+function withVerdict(use: RootSecretUse) {
+  return { ...use, needed: use.state === "current" || isNeeded(use) };
+}
+
+function verdict(use: RootSecretUse): string {
+  if (use.state === "current") return "in use";
+  if (use.state === "missing") return "lost: these keys are refused until it is given as a retired one";
+  return isNeeded(use) ? "keep: what is counted would be refused" : "may be dropped";
+}

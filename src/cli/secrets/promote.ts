@@ -1,0 +1,40 @@
+import { stat } from "node:fs/promises";
+import { invalidArgument, KeyholdError } from "../../errors.ts";
+import type { Foundation } from "../../foundation.ts";
+import { listNodes } from "../../postgres/nodes.ts";
+import { changeRootSecretFile } from "../../root-secret-file.ts";
+import { requireActiveKey } from "../../signing/signing.ts";
+import { withFoundation } from "../command.ts";
+import { idOf, requireSecretFile } from "./file.ts";
+import { rewrapUnderCurrent } from "./rewrap.ts";
+
+/** Makes a root secret that was staged the current one, and wraps the signing keys under it. May be repeated. */
+export async function promoteSecret(id: string): Promise<void> {
+  const isCurrent = await withFoundation((foundation) => promote(foundation, id));
+  if (!isCurrent) console.log(`Root secret ${id} is now the current one. Restart every server, so that it uses it.`);
+  await rewrapUnderCurrent();
+}
+
+async function promote(foundation: Foundation, id: string): Promise<boolean> {
+  const { rings, signing } = foundation;
+  if (rings.digest.find(id) === undefined) throw invalidArgument("id", `${id} is no root secret of this configuration`);
+  await requireActiveKey(signing);
+  if (rings.digest.current.id === id) return true;
+  const file = requireSecretFile();
+  await requireRestarted(foundation, file);
+  await changeRootSecretFile(file, (lines) =>
+    [...lines].sort((a, b) => Number(idOf(b) === id) - Number(idOf(a) === id)),
+  );
+  return false;
+}
+
+/** One that was there before the file was changed has not read it. It may have taken another lease since: that is not seen. */
+async function requireRestarted({ database }: Foundation, file: string): Promise<void> {
+  const { mtime } = await stat(file);
+  const behind = (await listNodes(database)).filter(
+    ({ leaseAge, ttl, joinTime }) => leaseAge <= ttl && joinTime < mtime,
+  );
+  if (behind.length === 0) return;
+  const names = behind.map(({ name }) => name).join(", ");
+  throw new KeyholdError("INVALID_ARGUMENT", `not restarted since the secret was staged: ${names}. Restart them first`);
+}

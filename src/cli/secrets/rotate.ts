@@ -1,0 +1,49 @@
+import { KeyholdError } from "../../errors.ts";
+import type { Foundation } from "../../foundation.ts";
+import { listNodes } from "../../postgres/nodes.ts";
+import { changeRootSecretFile, newRootSecret } from "../../root-secret-file.ts";
+import { requireActiveKey } from "../../signing/signing.ts";
+import { withFoundation } from "../command.ts";
+import { idOf, requireSecretFile } from "./file.ts";
+import { rewrapUnderCurrent } from "./rewrap.ts";
+
+export interface RotateSecretOptions {
+  readonly stage?: boolean;
+}
+
+/** Puts a new root secret above the others, or with `stage` below them. No server may run that would not know it. */
+export async function rotateSecret({ stage = false }: RotateSecretOptions): Promise<void> {
+  const file = requireSecretFile();
+  const secret = newRootSecret();
+  await withFoundation(async (foundation) => {
+    await requireActiveKey(foundation.signing);
+    if (!stage) await requireNoServer(foundation);
+    await changeRootSecretFile(file, (lines) => (stage ? [...lines, secret] : [secret, ...lines]));
+  });
+  if (stage) console.log(staged(idOf(secret), file));
+  else await finish(idOf(secret), file);
+}
+
+async function finish(id: string, file: string): Promise<void> {
+  console.log(`Root secret ${id} is now the current one in ${file}. Back the file up.`);
+  await rewrapUnderCurrent();
+}
+
+/** A server that runs has the old file in mind, and would refuse what is made under the new one. */
+async function requireNoServer({ database }: Foundation): Promise<void> {
+  const live = (await listNodes(database)).filter(({ leaseAge, ttl }) => leaseAge <= ttl);
+  if (live.length === 0) return;
+  throw new KeyholdError(
+    "INVALID_ARGUMENT",
+    `servers run (${live.map(({ name }) => name).join(", ")}): stop them first, or use \`keyhold secrets rotate --stage\``,
+  );
+}
+
+function staged(id: string, file: string): string {
+  return [
+    `Root secret ${id} is staged in ${file}: accepted, and not used yet. Back the file up.`,
+    "1. Give the same file to every server, and restart each.",
+    `2. Run \`keyhold secrets promote ${id}\`.`,
+    "3. Give the file to every server again, and restart each, so that it uses the new one.",
+  ].join("\n");
+}

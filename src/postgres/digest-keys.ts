@@ -1,0 +1,41 @@
+import type { Database } from "./pool.ts";
+
+/** How many secrets that still work were made under a server key of the label `secret-digest`. */
+export interface DigestKeyUse {
+  readonly digestKeyId: string;
+  /** Issued keys whose secret it is. */
+  readonly issued: number;
+  readonly imported: number;
+  /** Older secrets in their grace period. */
+  readonly inGrace: number;
+}
+
+interface Row {
+  digest_key_id: string;
+  issued: number;
+  imported: number;
+  in_grace: number;
+}
+
+/** Counts them over all keys that are neither revoked nor expired at `now`: the whole table is read. */
+export function countDigestKeys(database: Database, now: Date): Promise<DigestKeyUse[]> {
+  return database.run(async (sql) => {
+    const rows = await sql<Row[]>`
+      WITH live AS (
+        SELECT kind, digest_key_id, previous_secrets FROM api_keys
+        WHERE revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now})
+      ), secrets AS (
+        SELECT kind, digest_key_id FROM live
+        UNION ALL
+        SELECT 'grace', secret ->> 'digest_key_id' FROM live, jsonb_array_elements(previous_secrets) AS secret
+        WHERE (secret ->> 'expire_time')::timestamptz > ${now}
+      )
+      SELECT digest_key_id, count(*) FILTER (WHERE kind = 'issued')::int AS issued,
+        count(*) FILTER (WHERE kind = 'imported')::int AS imported, count(*) FILTER (WHERE kind = 'grace')::int AS in_grace
+      FROM secrets GROUP BY digest_key_id ORDER BY digest_key_id`;
+    return rows.map(({ digest_key_id: digestKeyId, issued, imported, in_grace: inGrace }) => ({
+      ...{ digestKeyId, issued, imported },
+      inGrace,
+    }));
+  });
+}

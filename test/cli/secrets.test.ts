@@ -1,0 +1,191 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { derive, importKey, revoke } from "../support/conformance.ts";
+import { type Ended, runKeyhold, type Serving, serve } from "../support/keyhold.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { issue, type Json, paths, restClient, verify } from "../support/rest.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+
+let database: TestDatabase;
+let file: string;
+let server: Serving;
+const rest = (...request: Parameters<ReturnType<typeof restClient>>) => restClient(server)(...request);
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  file = join(await mkdtemp(join(inject("testDir"), "secrets-")), "root-secret");
+  await writeFile(file, `${ROOT_SECRET}\n`, { mode: 0o640 });
+  await chmod(file, 0o640);
+  server = await start();
+});
+
+afterAll(async () => {
+  await stop();
+  await database.drop();
+});
+
+const environment = () => ({ KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET_FILE: file });
+const start = () => serve(environment());
+const keyhold = (...args: string[]) => runKeyhold(args, environment());
+
+async function stop(): Promise<void> {
+  server.kill("SIGKILL");
+  await server.ended;
+}
+
+/** The next server starts when the lease of the one before is over for everyone who looks, which is after 3 s at the most. */
+async function restart(): Promise<void> {
+  server.kill("SIGTERM");
+  await server.ended;
+  server = await start();
+}
+
+async function list(): Promise<Json[]> {
+  const { stdout, code } = await keyhold("secrets", "list", "--json");
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+}
+
+const secretsIn = async () => (await readFile(file, "utf8")).trimEnd().split("\n");
+
+/** No secret is ever shown. */
+async function expectUntold({ stdout, stderr }: Ended): Promise<void> {
+  for (const secret of await secretsIn()) expect(stdout + stderr).not.toContain(secret);
+}
+
+// One story, told in order.
+describe("the root secret of a server that runs is rotated in two steps:", () => {
+  const made: string[] = [];
+  let staged: string;
+  let oldKey: string;
+
+  async function makeOneOfEach(): Promise<string> {
+    const { secret, keyId } = await issue(rest);
+    const { rawKey } = await importKey(rest);
+    made.push(secret, rawKey, (await derive(rest, secret)).token);
+    return keyId;
+  }
+
+  async function expectAllGood(): Promise<void> {
+    for (const credential of made) expect(await verify(rest, credential)).toMatchObject({ is_valid: true });
+  }
+
+  test("at once it is not, since the server would not know it", async () => {
+    oldKey = await makeOneOfEach();
+    const before = await secretsIn();
+    expect(await keyhold("secrets", "rotate")).toMatchObject({ code: 2, stderr: expect.stringContaining("--stage") });
+    expect(await secretsIn()).toEqual(before);
+  });
+
+  test("staged, it is accepted and not used", async () => {
+    const ended = await keyhold("secrets", "rotate", "--stage");
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    await expectUntold(ended);
+    expect((await secretsIn())[0]).toBe(ROOT_SECRET);
+    expect((await stat(file)).mode & 0o777).toBe(0o640);
+    const [current, added] = await list();
+    expect(current).toMatchObject({
+      state: "current",
+      issued: 1,
+      imported: 1,
+      inGrace: 0,
+      signingKeys: 1,
+      needed: true,
+    });
+    expect(added).toMatchObject({ state: "retired", issued: 0, imported: 0, signingKeys: 0, needed: false });
+    staged = added?.id;
+    expect(ended.stdout).toContain(`keyhold secrets promote ${staged}`);
+  });
+
+  test("it is not promoted while a server has not been restarted since", async () => {
+    const refused = await keyhold("secrets", "promote", staged);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("not restarted since") });
+    expect(await keyhold("secrets", "promote", "0123456789abcdef")).toMatchObject({ code: 2 });
+    expect((await secretsIn())[0]).toBe(ROOT_SECRET);
+  });
+
+  test("promoted, it wraps the signing keys, and a server that has it staged goes on", async () => {
+    await restart();
+    const ended = await keyhold("secrets", "promote", staged);
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signing keys wrapped under it: 1.") });
+    await expectUntold(ended);
+    expect((await secretsIn())[1]).toBe(ROOT_SECRET);
+    await makeOneOfEach();
+    await expectAllGood();
+    expect(await keyhold("secrets", "promote", staged)).toMatchObject({ code: 0 });
+  });
+
+  test("when the server has taken it, the list says what hangs on the old one, and what is lost without it", async () => {
+    await restart();
+    await makeOneOfEach();
+    await expectAllGood();
+    const { secret } = (await rest("POST", `${paths.issued}/${oldKey}:rotate`, { grace_period: "1h" })).body;
+    made.push(secret);
+    const [current, retired] = await list();
+    expect(current).toMatchObject({ id: staged, state: "current", issued: 2, imported: 1, signingKeys: 1 });
+    expect(retired).toMatchObject({
+      state: "retired",
+      issued: 1,
+      imported: 2,
+      inGrace: 1,
+      signingKeys: 0,
+      needed: true,
+    });
+    await expectAllGood();
+    const [first = ""] = await secretsIn();
+    const alone = await runKeyhold(["secrets", "list"], {
+      KEYHOLD_DATABASE_URL: database.url,
+      KEYHOLD_ROOT_SECRET: first,
+    });
+    expect(alone.stdout).toMatch(new RegExp(`^${retired?.id} +missing +1 +2 +1 +0 +lost: `, "m"));
+  });
+
+  test("when nothing hangs on it any more, it may be dropped", async () => {
+    const { body } = await rest("GET", paths.issued);
+    const imported = (await rest("GET", paths.imported)).body;
+    for (const { key_id } of [...body.issued_api_keys, ...imported.imported_api_keys]) await revoke(rest, key_id);
+    expect((await list()).map(({ needed }) => needed)).toEqual([true, false]);
+    const { stdout, stderr } = await keyhold("secrets", "list");
+    expect(stdout).toMatch(/ retired +0 +0 +0 +0 +may be dropped$/m);
+    expect(stderr).toContain("Macaroons");
+  });
+});
+
+test("without a server that runs, one step is enough", async () => {
+  server.kill("SIGTERM");
+  await server.ended;
+  const before = await secretsIn();
+  const ended = await keyhold("secrets", "rotate");
+  expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signing keys wrapped under it: 1.") });
+  await expectUntold(ended);
+  expect((await secretsIn()).slice(1)).toEqual(before);
+  await writeFile(file, `${(await secretsIn())[0]}\n`);
+  server = await start();
+});
+
+test("a file that does not fit the database is not changed", async () => {
+  const other = `${file}-other`;
+  const text = `${randomBytes(32).toString("base64")}\n`;
+  await writeFile(other, text);
+  for (const args of [
+    ["secrets", "rotate", "--stage"],
+    ["signing-keys", "rotate"],
+  ]) {
+    const ended = await runKeyhold(args, { ...environment(), KEYHOLD_ROOT_SECRET_FILE: other });
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be unwrapped") });
+  }
+  expect(await readFile(other, "utf8")).toBe(text);
+});
+
+test("a root secret of the environment is left to whoever set it, who is told the steps", async () => {
+  const [secret = ""] = await secretsIn();
+  const given = { KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: secret };
+  const ended = await runKeyhold(["secrets", "rotate"], given);
+  expect(ended).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("KEYHOLD_ROOT_SECRETS_RETIRED of every server"),
+  });
+  expect(ended.stderr).not.toContain(secret);
+});
