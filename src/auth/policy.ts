@@ -1,4 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
@@ -48,6 +50,9 @@ const POLICIES: ReadonlyMap<DescMethod, Policy> = new Map<DescMethod, Policy>([
   [DerivedKeysService.method.getJwks, "public"],
   [Health.method.check, "public"],
   [Health.method.watch, "public"],
+  // What it tells stands in the definitions that we publish.
+  [ServerReflection.method.serverReflectionInfo, "public"],
+  [ServerReflectionAlpha.method.serverReflectionInfo, "public"],
 ]);
 
 export function policyOf(method: DescMethod): Policy | undefined {

@@ -1,4 +1,5 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
+import { Health } from "../../gen/health/v1/health_pb.js";
 import { type Implementation, SERVICES } from "../api/implementations.ts";
 import type { Guard } from "../auth/guard.ts";
 import { clientErrorHandler } from "./client-error.ts";
@@ -11,6 +12,7 @@ import { requireLoopbackName } from "./loopback-names.ts";
 import type { Certificate } from "./port/entry.ts";
 import { defaultLimits } from "./port/limits.ts";
 import { createPort } from "./port/port.ts";
+import { createReflection } from "./reflection/service.ts";
 import { requestIdOf } from "./request-id.ts";
 import { logRequests } from "./request-log.ts";
 import { errorHandler, notFoundHandler } from "./rest/error-response.ts";
@@ -46,6 +48,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   // A load balancer that still asks, over a connection it has, is told to go elsewhere.
   const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
   const health = createHealth(SERVICES, checkReadiness, shutdown.signal);
+  const reflection = createReflection([...SERVICES, Health], shutdown.signal);
   const rpcs = options.implementations.map((implementation) => createRpc(implementation, guard, underWay));
   // Health answers throughout: it waits for none of what the others wait for.
   const all = [...rpcs, createRpc(health.check, guard, new UnderWay())];
@@ -57,7 +60,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   logRequests(fastify);
   if (options.loopbackNamesOnly) requireLoopbackName(fastify);
   await allowOrigins(fastify, options.corsOrigins);
-  await registerConnect(fastify, all, [health.watch]);
+  await registerConnect(fastify, all, [health.watch, ...reflection], guard);
   registerRest(fastify, rest);
   registerHealth(fastify, checkReadiness, options.workers);
   return fastify;

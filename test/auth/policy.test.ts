@@ -3,6 +3,8 @@ import { resolve } from "node:path";
 import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { SERVICES } from "../../src/api/implementations.ts";
@@ -11,11 +13,13 @@ import { ADMIN_SCOPES, policyOf } from "../../src/auth/policy.ts";
 import { createServer } from "../../src/transport/server.ts";
 import { table } from "../support/conformance.ts";
 
-/** Of the standard health service those that are served. */
+/** Of the standard health service those that are served, and both versions of server reflection. */
 const METHODS: readonly DescMethod[] = [
   ...SERVICES.flatMap((service) => service.methods as readonly DescMethod[]),
   Health.method.check,
   Health.method.watch,
+  ServerReflection.method.serverReflectionInfo,
+  ServerReflectionAlpha.method.serverReflectionInfo,
 ];
 
 /** An RPC that somebody added and gave no row in the table of policies. */

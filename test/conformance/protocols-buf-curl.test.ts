@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { SERVICES } from "../../src/api/implementations.ts";
 import { table, useService } from "../support/conformance.ts";
 import { decodeDetails } from "../support/protocols/call.ts";
 import { issue, type Json } from "../support/rest.ts";
@@ -14,10 +15,12 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 async function bufCurl(protocol: string, method: string, body: Json): Promise<Json> {
   const url = `${suite.server.url}/keyhold.v2alpha1.${method}`;
   const options = ["--schema", ".", "--protocol", protocol, "--http2-prior-knowledge", "--data", JSON.stringify(body)];
-  const { stdout } = await promisify(execFile)(`${root}/node_modules/.bin/buf`, ["curl", ...options, url], {
-    cwd: root,
-  });
-  return JSON.parse(stdout);
+  return JSON.parse(await buf("curl", ...options, url));
+}
+
+async function buf(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(`${root}/node_modules/.bin/buf`, args, { cwd: root });
+  return stdout;
 }
 
 const PROTOCOLS = ["grpc", "grpcweb", "connect"];
@@ -42,6 +45,21 @@ test.for(table(PROTOCOLS))("buf curl reads an error over %s with its details", a
       "google.rpc.ErrorInfo": { reason: "INVALID_ARGUMENT", domain: "keyhold", metadata: {} },
       "google.rpc.BadRequest": { field_violations: [expect.objectContaining({ field: "key_id" })] },
     },
+  });
+});
+
+describe("without a schema, by server reflection", () => {
+  test("buf curl lists the methods", async () => {
+    const methods = await buf("curl", "--http2-prior-knowledge", "--list-methods", suite.server.url);
+    const ours = SERVICES.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}/${name}`));
+    expect(methods.trim().split("\n")).toEqual(expect.arrayContaining(ours));
+  });
+
+  test("buf curl calls a method", async () => {
+    const { secret: credential, keyId } = await issue(suite.rest);
+    const options = ["--http2-prior-knowledge", "--data", JSON.stringify({ credential })];
+    const verdict = await buf("curl", ...options, `${suite.server.url}/keyhold.v2alpha1.ApiKeysService/VerifyApiKey`);
+    expect(JSON.parse(verdict)).toMatchObject({ isValid: true, keyId });
   });
 });
 

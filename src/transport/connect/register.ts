@@ -1,4 +1,9 @@
-import type { DescMethodServerStreaming, DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
+import type {
+  DescMethodBiDiStreaming,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  MessageShape,
+} from "@bufbuild/protobuf";
 import {
   type ConnectRouter,
   createContextKey,
@@ -8,7 +13,9 @@ import {
 } from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import type { FastifyInstance } from "fastify";
+import { toConnectError } from "../../api/errors.ts";
 import type { AdmittedCall, Rpc } from "../../api/rpc.ts";
+import type { Guard } from "../../auth/guard.ts";
 import { JSON_OPTIONS } from "../json-options.ts";
 import { callOf, requestKey } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
@@ -16,8 +23,10 @@ import { boundedCompressions, withFieldBound } from "./field-bound.ts";
 import { withCare } from "./handler.ts";
 import { calledKey, strictJson, watchReading, withErrorBody } from "./refusal.ts";
 
-/** A server-streaming RPC beside the unary ones, as Connect takes it. */
-export interface StreamingRpc<M extends DescMethodServerStreaming = DescMethodServerStreaming> {
+type DescMethodStreaming = DescMethodServerStreaming | DescMethodBiDiStreaming;
+
+/** A streaming RPC beside the unary ones, as Connect takes it. */
+export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreaming> {
   readonly method: M;
   /** Largest request message in bytes. */
   readonly maxRequestBytes: number;
@@ -29,10 +38,12 @@ export async function registerConnect(
   fastify: FastifyInstance,
   rpcs: readonly Rpc[],
   streams: readonly StreamingRpc[],
+  guard: Guard,
 ): Promise<void> {
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => {
-      addRpcs(router, rpcs, streams);
+      for (const stream of streams) addStream(router, stream, guard);
+      for (const rpc of rpcs) addRpc(router, rpc);
       const bounded = router.handlers.splice(0).map((handler) => withFieldBound(handler, rpcs));
       router.handlers.push(...bounded.map(withErrorBody).map(withCare));
     },
@@ -41,18 +52,30 @@ export async function registerConnect(
   });
 }
 
-function addRpcs(router: ConnectRouter, rpcs: readonly Rpc[], streams: readonly StreamingRpc[]): void {
-  for (const { method, maxRequestBytes: readMaxBytes, serve } of streams) {
-    router.rpc(method, serve, { readMaxBytes, jsonOptions: strictJson(method.input, JSON_OPTIONS) });
-  }
-  for (const rpc of rpcs) {
-    router.rpc(rpc.method, implementationOf(rpc), {
-      readMaxBytes: rpc.maxRequestBytes,
-      jsonOptions: strictJson(rpc.method.input, JSON_OPTIONS),
-      requestGate: gateOf(rpc),
-      acceptCompression: boundedCompressions(rpc),
-    });
-  }
+function addStream(router: ConnectRouter, { method, maxRequestBytes, serve }: StreamingRpc, guard: Guard): void {
+  const requestGate = async (context: HandlerContext) => {
+    watchReading(context);
+    const call = callOf(context);
+    try {
+      await guard(method, (name) => call.header(name));
+    } catch (error) {
+      throw toConnectError(error);
+    }
+  };
+  router.rpc(method, serve, {
+    readMaxBytes: maxRequestBytes,
+    jsonOptions: strictJson(method.input, JSON_OPTIONS),
+    requestGate,
+  });
+}
+
+function addRpc(router: ConnectRouter, rpc: Rpc): void {
+  router.rpc(rpc.method, implementationOf(rpc), {
+    readMaxBytes: rpc.maxRequestBytes,
+    jsonOptions: strictJson(rpc.method.input, JSON_OPTIONS),
+    requestGate: gateOf(rpc),
+    acceptCompression: boundedCompressions(rpc),
+  });
 }
 
 const admissionKey = createContextKey<AdmittedCall | undefined>(undefined);

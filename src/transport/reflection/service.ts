@@ -1,0 +1,69 @@
+import type { DescFile, DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import type { StreamingRpc } from "../connect/register.ts";
+import { answer, type Question } from "./answer.ts";
+import { Catalog } from "./catalog.ts";
+
+const METHOD = ServerReflection.method.serverReflectionInfo;
+const METHOD_ALPHA = ServerReflectionAlpha.method.serverReflectionInfo;
+
+/** A request is a name. */
+const MAX_REQUEST_BYTES = 4096;
+
+/** Of one stream: all that there is to know takes a tenth of it. Reflection must not be a way to make load. */
+export const MAX_REQUESTS = 1000;
+
+interface Request {
+  readonly host: string;
+  readonly messageRequest: Question;
+}
+
+/**
+ * The standard server reflection (grpc.reflection.v1, and v1alpha for older clients) of these services and of itself.
+ * `stopping` ends the streams, which would else keep their connections open. Nothing is made before the first request.
+ */
+export function createReflection(services: readonly DescService[], stopping: AbortSignal): readonly StreamingRpc[] {
+  const all = [...services, ServerReflection, ServerReflectionAlpha];
+  const names = all.map(({ typeName }) => typeName).sort();
+  let catalog: Catalog | undefined;
+  const reflect = async function* <R extends Request>(requests: AsyncIterable<R>) {
+    catalog ??= new Catalog(all.map(({ file }) => file));
+    const sent = new Set<DescFile>();
+    let count = 0;
+    for await (const originalRequest of until(requests, stopping)) {
+      if (++count > MAX_REQUESTS) throw tooMany();
+      const { host: validHost, messageRequest } = originalRequest;
+      yield { validHost, originalRequest, messageResponse: answer(catalog, names, sent, messageRequest) };
+    }
+  };
+  const common = { maxRequestBytes: MAX_REQUEST_BYTES, serve: reflect };
+  const v1: StreamingRpc<typeof METHOD> = { method: METHOD, ...common };
+  const v1alpha: StreamingRpc<typeof METHOD_ALPHA> = { method: METHOD_ALPHA, ...common };
+  return [v1, v1alpha];
+}
+
+function tooMany(): ConnectError {
+  return new ConnectError(`a stream may ask ${MAX_REQUESTS} times; open another`, Code.ResourceExhausted);
+}
+
+/** The items up to their end, or until the signal aborts. */
+async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const iterator = items[Symbol.asyncIterator]();
+  const { promise: stopped, resolve } = Promise.withResolvers<IteratorResult<T>>();
+  const stop = () => resolve({ done: true, value: undefined });
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), stopped]);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", stop);
+    // Not awaited: it waits for the next item.
+    void iterator.return?.().catch(() => undefined);
+  }
+}
