@@ -35,6 +35,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   postgres: ["postgres"],
   fastify: ["transport", "announce.ts", "service.ts", "start.ts"],
   "@fastify/cors": ["transport"],
+  "@fastify/send": ["transport"],
   "@connectrpc/connect": ["api", "transport"],
   "@connectrpc/connect-fastify": ["transport"],
   "@bufbuild/protobuf": ["api", "auth", "transport", "cli"],

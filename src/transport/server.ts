@@ -9,6 +9,7 @@ import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } 
 import { createLane } from "./lane/lane.ts";
 import { makeTables, type Tables } from "./lane/tables.ts";
 import { requireLoopbackName } from "./loopback-names.ts";
+import { registerOpenApi } from "./openapi/register.ts";
 import type { Certificate } from "./port/entry.ts";
 import { defaultLimits } from "./port/limits.ts";
 import { createPort } from "./port/port.ts";
@@ -63,6 +64,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   await registerConnect(fastify, all, [health.watch, ...reflection], guard);
   registerRest(fastify, rest);
   registerHealth(fastify, checkReadiness, options.workers);
+  registerOpenApi(fastify);
   return fastify;
 }
 

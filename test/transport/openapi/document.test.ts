@@ -1,0 +1,89 @@
+import type { DescMethodUnary } from "@bufbuild/protobuf";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { describe, expect, test } from "vitest";
+import { CODES } from "../../../src/api/errors.ts";
+import { SERVICES } from "../../../src/api/implementations.ts";
+import { policyOf } from "../../../src/auth/policy.ts";
+import { readBindings } from "../../../src/transport/rest/binding.ts";
+import { table } from "../../support/conformance.ts";
+import { contentOf, document, examples, operations, validator } from "./document.ts";
+
+const METHODS = SERVICES.flatMap(({ methods }) => methods as readonly DescMethodUnary[]);
+
+/** A path without the names of its variables, whose fixed texts stand in it. */
+const shapeOf = (path: string) => path.replace(/\{\w+=([^{}*]+)\}/g, "$1").replace(/\{[^}]*\}/g, "{}");
+
+test("the document is valid OpenAPI 3.1", async () => {
+  const { valid, errors } = await new Validator().validate(structuredClone(document));
+  expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
+  expect(document.openapi).toMatch(/^3\.1\./);
+});
+
+test("every route has a path, and every path a route", () => {
+  const routes = METHODS.flatMap(readBindings).map(
+    ({ httpMethod, template }) => `${httpMethod} ${shapeOf(template.text)}`,
+  );
+  const paths = operations.map(({ httpMethod, path }) => `${httpMethod} ${shapeOf(path)}`);
+  expect(paths.sort()).toEqual([...routes, "GET /health/alive", "GET /health/ready"].sort());
+});
+
+test("operations have identifiers of their own, and a service as their tag", () => {
+  const ids = operations.map(({ operation }) => operation.operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  const tags = document.tags.map(({ name }: { name: string }) => name);
+  expect(tags).toEqual([...SERVICES.map(({ name }) => name), "Health"]);
+  for (const { operation } of operations) expect(tags).toContain(operation.tags[0]);
+});
+
+test.for(table(METHODS.map((method) => [`${method.parent.name}_${method.name}`, method] as const)))(
+  "%s asks for the credential, and names the scope, of the table of policies",
+  ([id, method]) => {
+    const found = operations.find(({ operation }) => operation.operationId === id)?.operation;
+    const policy = policyOf(method);
+    expect(found.security).toEqual(policy === "public" ? [] : [{ bearer: [] }]);
+    if (policy !== "public") expect(found.description).toContain(`\`${policy}\``);
+  },
+);
+
+test("every reason of an error stands with an operation", () => {
+  const text = operations.map(({ operation }) => JSON.stringify(operation.responses)).join();
+  expect(Object.keys(CODES).filter((reason) => !text.includes(`\`${reason}\``))).toEqual([]);
+});
+
+describe("an example", () => {
+  test("is there for every operation: a good request and, but for some that nothing can be wrong of, a bad one", () => {
+    const succeed = examples.filter(({ status }) => status === 200).map(({ operation }) => operation.operationId);
+    const fail = examples.filter(({ status }) => status >= 400).map(({ operation }) => operation.operationId);
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(ids.filter((id) => !succeed.includes(id))).toEqual([]);
+    expect(ids.filter((id) => !fail.includes(id))).toEqual([
+      "ApiKeysService_RevokeApiKey2",
+      "ApiKeysService_RevokeApiKey3",
+      "DerivedKeysService_GetJwks",
+      "Health_Alive",
+    ]);
+  });
+
+  test.for(table(examples.map((example) => [`${example.operation.operationId} ${example.name}`, example] as const)))(
+    "%s is of its schemas",
+    ([, { operation, body, status, response }]) => {
+      const isAnswer = validator(contentOf(operation.responses[status]).schema);
+      expect(isAnswer(response) ? [] : isAnswer.errors).toEqual([]);
+      if (body === undefined || status === 400) return;
+      const isRequest = validator(contentOf(operation.requestBody).schema);
+      expect(isRequest(body) ? [] : isRequest.errors).toEqual([]);
+    },
+  );
+});
+
+test.for(
+  table(
+    operations
+      .filter(({ operation }) => operation.requestBody !== undefined)
+      .map((one) => [one.operation.operationId, one.operation]),
+  ),
+)("the body of %s may not have a field that is not known", ([, operation]) => {
+  const isRequest = validator(contentOf(operation.requestBody).schema);
+  const [example] = Object.values<{ value: object }>(contentOf(operation.requestBody).examples);
+  expect(isRequest({ ...example?.value, misspelt: true })).toBe(false);
+});

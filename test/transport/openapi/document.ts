@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { RFC_3339_UTC } from "../../support/conformance.ts";
+import type { Json } from "../../support/rest.ts";
+
+/** docs/openapi.json */
+export const document: Json = JSON.parse(readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8"));
+
+export interface Operation {
+  readonly httpMethod: string;
+  readonly path: string;
+  readonly operation: Json;
+}
+
+export const operations: readonly Operation[] = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+  Object.entries<Json>(methods).map(([httpMethod, operation]) => ({
+    httpMethod: httpMethod.toUpperCase(),
+    path,
+    operation,
+  })),
+);
+
+const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { "date-time": RFC_3339_UTC, int32: true } });
+// Answers may grow, so their schemas are open; what is answered today must all be described.
+ajv.addSchema({ $id: "keyhold", components: { schemas: closed(document.components.schemas) } });
+
+/** Validates by a schema of the document. */
+export function validator(schema: Json): ValidateFunction {
+  return ajv.compile(JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/', '"keyhold#/')));
+}
+
+function closed(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const members = Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, closed(member)]));
+  const isOpen =
+    schema.type === "object" && schema.properties !== undefined && schema.additionalProperties === undefined;
+  return isOpen ? { ...members, unevaluatedProperties: false } : members;
+}
+
+/** An example by its name: what is sent, and what is answered. */
+export interface Example extends Operation {
+  readonly name: string;
+  readonly parameters: Readonly<Record<string, { readonly in: "path" | "query"; readonly value: string | number }>>;
+  readonly body: Json;
+  readonly status: number;
+  readonly response: Json;
+}
+
+export const examples: readonly Example[] = operations.flatMap((one) => {
+  const { operation } = one;
+  return Object.entries<Json>(operation.responses).flatMap(([status, response]) =>
+    Object.entries<Json>(contentOf(response)?.examples ?? {}).map(([name, { value }]) => ({
+      ...one,
+      name,
+      parameters: parametersOf(operation, name),
+      body: contentOf(operation.requestBody)?.examples?.[name]?.value,
+      status: Number(status),
+      response: value,
+    })),
+  );
+});
+
+function parametersOf(operation: Json, name: string): Example["parameters"] {
+  const found = (operation.parameters ?? []).filter(({ examples }: Json) => examples?.[name] !== undefined);
+  return Object.fromEntries(found.map((one: Json) => [one.name, { in: one.in, value: one.examples[name].value }]));
+}
+
+/** The JSON of a request or response. */
+export function contentOf(part: Json): Json {
+  return part?.content?.["application/json"];
+}

@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { SAMPLES } from "../../../tools/openapi/examples/samples.ts";
+import { importKey, newRawKey, revoke, table } from "../../support/conformance.ts";
+import { useGuardedService } from "../../support/guarded.ts";
+import { type Answer, issue, type Json, type RestClient } from "../../support/rest.ts";
+import { contentOf, document, type Example, examples, operations, validator } from "./document.ts";
+
+/** The document against a live server that asks for a credential. */
+const suite = useGuardedService();
+
+/** Another tells nothing of a server that works. */
+const SENT = examples.filter(({ status }) => status !== 503);
+
+test.for(table(SENT.map((example) => [`${example.operation.operationId} ${example.name}`, example] as const)))(
+  "%s is answered as it says",
+  async ([, example]) => {
+    const put = await putInPlaces(suite.rest);
+    const answer = await send(suite.rest, put(example));
+    expectDescribed(example, answer);
+    expect(factsOf(answer.body)).toEqual(factsOf(put(example.response)));
+  },
+);
+
+describe("what every operation with a credential may be refused for", () => {
+  const guarded = SENT.filter(({ status, operation }) => status === 200 && operation.security.length > 0);
+
+  test.for(table(guarded.map((example) => [example.operation.operationId, example] as const)))(
+    "%s without a credential, and without its scope",
+    async ([, example]) => {
+      expectDescribed({ ...example, status: 401 }, await send(suite.as(null), example));
+      const other = example.operation.tags[0] === "ApiKeysService" ? "keyhold:keys.read" : "keyhold:verify";
+      expectDescribed({ ...example, status: 403 }, await send(suite.as(suite.token(other)), example));
+    },
+  );
+});
+
+describe("what every operation with a body may be refused for", () => {
+  const [example] = SENT.filter(({ operation }) => operation.operationId === "ApiKeysService_VerifyApiKey");
+  if (example === undefined) throw new Error("it has no example");
+
+  test("a body of another type", async () => {
+    const answer = await suite.rest("POST", example.path, example.body, { "content-type": "text/plain" });
+    expectDescribed({ ...example, status: 415 }, answer);
+  });
+
+  test("a body that is too large", async () => {
+    const answer = await suite.rest("POST", example.path, { credential: "x".repeat(1_100_000) });
+    expectDescribed({ ...example, status: 413 }, answer);
+  });
+});
+
+test("what is anything else has the form that `default` says", async () => {
+  const answer = await suite.rest("POST", "/v2alpha1/nothing", {});
+  const isError = validator({ $ref: "#/components/schemas/Error" });
+  expect(answer.status).toBe(404);
+  expect(isError(answer.body) ? [] : isError.errors).toEqual([]);
+});
+
+test("the JWKS that is known already is 304", async () => {
+  const path = "/v2alpha1/derivedKeys/jwks.json";
+  const { headers } = await suite.rest("GET", path);
+  const { status } = await suite.rest("GET", path, undefined, { "if-none-match": headers.get("etag") ?? "" });
+  expect(operations.find((one) => one.path === path)?.operation.responses[status]).toBeDefined();
+  expect(status).toBe(304);
+});
+
+/** Makes what the samples stand for, and answers what puts it in their places. */
+async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
+  const issued = await issue(rest, createdBy("IssuedApiKeysService_CreateIssuedApiKey", "issue"));
+  const imported = await importKey(rest, {
+    ...createdBy("ImportedApiKeysService_CreateImportedApiKey", "import"),
+    raw_key: newRawKey(),
+  });
+  const revoked = await issue(rest);
+  await revoke(rest, revoked.keyId);
+  const usedRequestId = randomUUID();
+  await issue(rest, { request_id: usedRequestId });
+  const places: Readonly<Record<keyof typeof SAMPLES, string>> = {
+    issuedKeyId: issued.keyId,
+    importedKeyId: imported.keyId,
+    revokedKeyId: revoked.keyId,
+    unknownKeyId: SAMPLES.unknownKeyId,
+    secret: issued.secret,
+    revokedSecret: revoked.secret,
+    rawKey: imported.rawKey,
+    newRawKey: newRawKey(),
+    requestId: randomUUID(),
+    usedRequestId,
+  };
+  return (value) => {
+    let text = JSON.stringify(value);
+    for (const [name, sample] of Object.entries(SAMPLES)) {
+      text = text.replaceAll(sample, places[name as keyof typeof SAMPLES]);
+    }
+    return JSON.parse(text);
+  };
+}
+
+/** What an example sends to make a key. */
+function createdBy(operationId: string, name: string): Json {
+  const found = examples.find((one) => one.operation.operationId === operationId && one.name === name);
+  const { request_id: _, ...fields }: Json = found?.body ?? {};
+  return fields;
+}
+
+function send(rest: RestClient, { httpMethod, path, parameters, body }: Example): Promise<Answer> {
+  const all = Object.entries(parameters);
+  const inPath = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name]?.value ?? ""));
+  const inQuery = all.filter(([, one]) => one.in === "query").map(([name, { value }]) => [name, String(value)]);
+  const query = inQuery.length === 0 ? "" : `?${new URLSearchParams(inQuery)}`;
+  return rest(httpMethod, inPath + query, body);
+}
+
+/** Status, type, headers and body are as the document says. */
+function expectDescribed({ operation, status }: Example, answer: Answer): void {
+  expect({ status: answer.status, text: answer.status === status ? "" : answer.text }).toEqual({ status, text: "" });
+  const described = operation.responses[status];
+  const isAnswer = validator(contentOf(described).schema);
+  expect(isAnswer(answer.body) ? [] : isAnswer.errors).toEqual([]);
+  for (const name of Object.keys(described.headers ?? {})) {
+    expect(document.components.headers[name], name).toBeDefined();
+    expect(answer.headers.get(name), name).not.toBeNull();
+  }
+}
+
+/** The names in a body and the kinds of its values; of texts and numbers whether they are there, of errors and states what they say. */
+function factsOf(value: Json, name = ""): Json {
+  if (Array.isArray(value)) return value.slice(0, 2).map((item) => factsOf(item, name));
+  if (typeof value !== "object" || value === null) return TOLD.has(name) ? value : typeof value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([key, member]) => [key, factsOf(member, key)] as const)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+}
+
+const TOLD = new Set([
+  ...["code", "status", "reason", "message", "field", "description", "error_code", "error_message", "index"],
+  ...["is_valid", "credential_type", "revocation_reason", "success_count", "failure_count", "scopes", "kty", "alg"],
+  ...["name", "actor_id", "env", "issuer"],
+]);

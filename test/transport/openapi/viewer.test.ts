@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { table } from "../../support/conformance.ts";
+import { useGuardedService } from "../../support/guarded.ts";
+
+/** The page at /docs, by someone who has no credential. */
+const suite = useGuardedService();
+
+const get = (path: string, headers: Record<string, string> = {}) => fetch(suite.server.url + path, { headers });
+
+/** What the page names, as paths. */
+async function namedFiles(): Promise<string[]> {
+  const page = await (await get("/docs")).text();
+  return [...page.matchAll(/\b(?:src|href)="([^"]+)"/g)].map(
+    ([, target = ""]) => new URL(target, `${suite.server.url}/docs`).pathname,
+  );
+}
+
+const TYPES: readonly (readonly [file: string, type: string])[] = [
+  ["/docs/favicon-32x32.png", "image/png"],
+  ["/docs/start.js", "text/javascript; charset=utf-8"],
+  ["/docs/swagger-ui-bundle.js", "application/javascript; charset=utf-8"],
+  ["/docs/swagger-ui.css", "text/css; charset=utf-8"],
+  ["/openapi.json", "application/json; charset=utf-8"],
+];
+
+test("the page names files of this server alone", async () => {
+  expect((await namedFiles()).sort()).toEqual(TYPES.map(([file]) => file));
+  const page = await (await get("/docs")).text();
+  expect(page).not.toMatch(/https?:|"\/\//);
+  expect(await (await get("/docs/start.js")).text()).not.toMatch(/https?:|"\/\//);
+});
+
+test("the page may load nothing from elsewhere, and run no script but of files", async () => {
+  const { status, headers } = await get("/docs");
+  expect(status).toBe(200);
+  expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+  const policy = headers.get("content-security-policy") ?? "";
+  expect(policy).toMatch(/^default-src 'none';/);
+  expect(policy).not.toMatch(/https?:|unsafe|\*/);
+});
+
+describe("a file of the page", () => {
+  test.for(table(TYPES))("%s is served with its type, and as 304 to who has it", async ([file, type]) => {
+    const { status, headers, body } = await get(file);
+    await body?.cancel();
+    expect({ status, type: headers.get("content-type") }).toEqual({ status: 200, type });
+    const etag = headers.get("etag");
+    // Without the second, fetch says no-cache of itself.
+    const known = { "if-none-match": etag ?? "", "cache-control": "max-age=0" };
+    if (etag !== null) expect((await get(file, known)).status).toBe(304);
+  });
+
+  test("is none but those", async () => {
+    for (const path of ["/docs/index.html", "/docs/..%2fpackage.json", "/docs/swagger-ui.js"]) {
+      expect((await get(path)).status, path).toBe(404);
+    }
+  });
+});
+
+test("/openapi.json is the document", async () => {
+  const committed = readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8");
+  expect(await (await get("/openapi.json")).text()).toBe(committed);
+});
+
+test("/docs/ leads to /docs", async () => {
+  const { url, status, body } = await get("/docs/");
+  await body?.cancel();
+  expect({ url, status }).toEqual({ url: `${suite.server.url}/docs`, status: 200 });
+});

@@ -1,0 +1,59 @@
+import type { DescMethodUnary, DescService, JsonObject } from "@bufbuild/protobuf";
+import { SERVICES } from "../../src/api/implementations.ts";
+import type { CommentOf } from "./comments.ts";
+import { operationsOf, type PathEntry } from "./operation.ts";
+import { PLAIN_PATHS, PLAIN_SCHEMAS, PLAIN_TAGS } from "./plain.ts";
+import { HEADER_PARAMETERS } from "./request.ts";
+import { errorSchemas, HEADERS } from "./responses.ts";
+import { Schemas } from "./schema.ts";
+
+const DESCRIPTION = `Issues, imports, verifies, rotates and revokes API keys, and derives tokens from them.
+
+Answers are in snake_case. Requests may also be in lowerCamelCase. An unknown field, an unknown name of an enum, a wrong type and one
+field under both names are refused. A body may have 1 MiB, that of \`:batchCreate\` 16 MiB. Clients must ignore fields that they
+do not know in answers.
+
+The same calls are served over gRPC, gRPC-Web and Connect.`;
+
+const BEARER = `An admin token, or an access token of the configured OIDC issuer, with the scope that the operation names. A server that
+was started without \`KEYHOLD_AUTH\`, which is for its own machine alone, asks for none.`;
+
+/** The OpenAPI 3.1 document of the REST paths. */
+export function openApiDocument(comment: CommentOf): JsonObject {
+  const schemas = new Schemas(comment);
+  const entries = SERVICES.flatMap(unaryMethodsOf).flatMap((method) => operationsOf(method, schemas, comment));
+  const errors = errorSchemas(schemas);
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Keyhold",
+      version: "v2alpha1",
+      description: DESCRIPTION,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [
+      { url: "/", description: "The server that serves this document" },
+      { url: "http://127.0.0.1:4420", description: "A server with the default settings" },
+    ],
+    tags: [...SERVICES.map((service) => ({ name: service.name, description: comment(service) })), ...PLAIN_TAGS],
+    paths: { ...pathsOf(entries), ...PLAIN_PATHS },
+    components: {
+      schemas: { ...schemas.components, ...errors, ...PLAIN_SCHEMAS },
+      parameters: HEADER_PARAMETERS,
+      headers: HEADERS,
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: BEARER } },
+    },
+  };
+}
+
+function unaryMethodsOf({ methods }: DescService): DescMethodUnary[] {
+  return methods.filter((method): method is DescMethodUnary => method.methodKind === "unary");
+}
+
+function pathsOf(entries: readonly PathEntry[]): JsonObject {
+  const paths: Record<string, JsonObject> = {};
+  for (const { path, httpMethod, operation } of entries) {
+    paths[path] = { ...paths[path], [httpMethod]: operation };
+  }
+  return paths;
+}

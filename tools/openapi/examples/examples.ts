@@ -1,0 +1,13 @@
+import type { Examples } from "./example.ts";
+import { importedExamples } from "./imported.ts";
+import { issuedExamples } from "./issued.ts";
+import { keyExamples } from "./keys.ts";
+
+const all: Readonly<Record<string, Examples>> = { ...issuedExamples, ...importedExamples, ...keyExamples };
+
+/** The examples of an operation. Throws `Error` if it has none. */
+export function examplesOf(operationId: string): Examples {
+  const examples = all[operationId];
+  if (examples === undefined) throw new Error(`${operationId} has no examples`);
+  return examples;
+}

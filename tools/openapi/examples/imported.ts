@@ -1,0 +1,108 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Examples } from "./example.ts";
+import { errorBody, importedKey, invalidArgument, keyNotFound, SAMPLES } from "./samples.ts";
+
+const { importedKeyId, unknownKeyId, rawKey, newRawKey } = SAMPLES;
+const UPDATED = "2026-11-22T10:00:00.456Z";
+const NEW: JsonObject = { raw_key: newRawKey, name: "old portal", actor_id: "team_42", scopes: ["read"] };
+const KNOWN: JsonObject = { ...NEW, raw_key: rawKey };
+
+const alreadyExists = (message: string, details: readonly JsonObject[], field?: string) =>
+  errorBody(409, "ALREADY_EXISTS", "RAW_KEY_ALREADY_EXISTS", message, { details, ...(field && { field }) });
+
+const failed = (index: number) => ({
+  index,
+  error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS",
+  error_message: "raw_key: is imported already",
+});
+
+const NONE_IMPORTED: JsonObject = {
+  "@type": "type.googleapis.com/keyhold.v2alpha1.BatchCreateImportedApiKeysResponse",
+  results: [failed(0)],
+  success_count: 0,
+  failure_count: 1,
+};
+
+export const importedExamples: Readonly<Record<string, Examples>> = {
+  ImportedApiKeysService_CreateImportedApiKey: {
+    import: { summary: "A key that was made elsewhere", body: NEW, status: 200, response: importedKey() },
+    known: {
+      summary: "The raw key is imported already",
+      body: KNOWN,
+      status: 409,
+      response: alreadyExists("raw_key: is imported already", [], "raw_key"),
+    },
+  },
+  ImportedApiKeysService_BatchCreateImportedApiKeys: {
+    some: {
+      summary: "Of two keys one is imported already",
+      body: { requests: [NEW, KNOWN] },
+      status: 200,
+      response: {
+        results: [{ index: 0, imported_api_key: importedKey() }, failed(1)],
+        success_count: 1,
+        failure_count: 1,
+      },
+    },
+    none: {
+      summary: "Nothing is imported",
+      body: { requests: [KNOWN] },
+      status: 409,
+      response: alreadyExists("none of the 1 keys was imported; the details say why of each", [NONE_IMPORTED]),
+    },
+    empty: {
+      summary: "A batch of nothing",
+      body: { requests: [] },
+      status: 400,
+      response: invalidArgument("requests", "must contain at least 1 item(s)"),
+    },
+  },
+  ImportedApiKeysService_GetImportedApiKey: {
+    get: { summary: "A key", parameters: { key_id: importedKeyId }, status: 200, response: importedKey() },
+    unknown: {
+      summary: "There is no such key",
+      parameters: { key_id: unknownKeyId },
+      status: 404,
+      response: keyNotFound("imported key"),
+    },
+  },
+  ImportedApiKeysService_ListImportedApiKeys: {
+    list: {
+      summary: "The keys of an actor",
+      parameters: { page_size: 1, filter: 'actor_id="team_42"' },
+      status: 200,
+      response: { imported_api_keys: [importedKey()], next_page_token: "AZkfOw0uepCPE15tfIubAQ" },
+    },
+    negative: {
+      summary: "No size of a page",
+      parameters: { page_size: -1 },
+      status: 400,
+      response: invalidArgument("page_size", "must be greater than or equal to 0"),
+    },
+  },
+  ImportedApiKeysService_UpdateImportedApiKey: {
+    update: {
+      summary: "A new name",
+      parameters: { key_id: importedKeyId },
+      body: { name: "new portal" },
+      status: 200,
+      response: importedKey({ name: "new portal", update_time: UPDATED }),
+    },
+    unknown: {
+      summary: "There is no such key",
+      parameters: { key_id: unknownKeyId },
+      body: { name: "new portal" },
+      status: 404,
+      response: keyNotFound("imported key"),
+    },
+  },
+  ImportedApiKeysService_DeleteImportedApiKey: {
+    delete: { summary: "A key", parameters: { key_id: importedKeyId }, status: 200, response: {} },
+    unknown: {
+      summary: "There is no such key",
+      parameters: { key_id: unknownKeyId },
+      status: 404,
+      response: keyNotFound("imported key"),
+    },
+  },
+};

@@ -1,0 +1,127 @@
+import type { Examples } from "./example.ts";
+import { errorBody, ISSUED, invalidArgument, issuedKey, keyNotFound, SAMPLES, wrongState } from "./samples.ts";
+
+const { issuedKeyId, revokedKeyId, unknownKeyId, secret, requestId, usedRequestId } = SAMPLES;
+const UPDATED = "2026-11-22T10:00:00.456Z";
+
+export const issuedExamples: Readonly<Record<string, Examples>> = {
+  IssuedApiKeysService_CreateIssuedApiKey: {
+    issue: {
+      summary: "A key for 90 days",
+      body: { ...ISSUED, request_id: requestId },
+      status: 200,
+      response: { secret, issued_api_key: issuedKey() },
+    },
+    nameless: {
+      summary: "A required field is missing",
+      body: { actor_id: "team_42" },
+      status: 400,
+      response: invalidArgument("name", "value is required"),
+    },
+    misspelt: {
+      summary: "A field that is not known",
+      body: { ...ISSUED, scope: ["read"] },
+      status: 400,
+      response: invalidArgument("scope", "is no known field"),
+    },
+    reused: {
+      summary: "The request_id of another request",
+      body: { name: "another bot", actor_id: "team_42", request_id: usedRequestId },
+      status: 409,
+      response: errorBody(
+        409,
+        "ALREADY_EXISTS",
+        "REQUEST_ID_REUSED",
+        "request_id: belongs to an earlier request that asked for something else",
+        {
+          field: "request_id",
+        },
+      ),
+    },
+  },
+  IssuedApiKeysService_GetIssuedApiKey: {
+    get: { summary: "A key", parameters: { key_id: issuedKeyId }, status: 200, response: issuedKey() },
+    unknown: {
+      summary: "There is no such key",
+      parameters: { key_id: unknownKeyId },
+      status: 404,
+      response: keyNotFound("issued key"),
+    },
+    malformed: {
+      summary: "No identifier of a key",
+      parameters: { key_id: "key-1" },
+      status: 400,
+      response: invalidArgument("key_id", "is not a UUID such as 0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10"),
+    },
+  },
+  IssuedApiKeysService_ListIssuedApiKeys: {
+    list: {
+      summary: "The active keys of an actor",
+      parameters: { page_size: 1, filter: 'actor_id="team_42" AND status=KEY_STATUS_ACTIVE' },
+      status: 200,
+      response: { issued_api_keys: [issuedKey()], next_page_token: "AZkfOlscfSGcRAobLD1OXw" },
+    },
+    misspelt: {
+      summary: "A filter by a field that is not known",
+      parameters: { filter: 'owner="team_42"' },
+      status: 400,
+      response: invalidArgument(
+        "filter",
+        "unknown field at position 1 (an issued key has key_id, name, actor_id, status, scopes, metadata, create_time, update_time, expire_time, last_used_time, revocation_reason)",
+      ),
+    },
+  },
+  IssuedApiKeysService_UpdateIssuedApiKey: {
+    update: {
+      summary: "New scopes, by the bare record",
+      parameters: { key_id: issuedKeyId, update_mask: "scopes" },
+      body: { scopes: ["read"] },
+      status: 200,
+      response: issuedKey({ scopes: ["read"], update_time: UPDATED }),
+    },
+    wrapped: {
+      summary: "New name and metadata, by the whole request",
+      parameters: { key_id: issuedKeyId },
+      body: { issued_api_key: { name: "release bot", metadata: { env: "test" } }, update_mask: "name,metadata" },
+      status: 200,
+      response: issuedKey({ name: "release bot", metadata: { env: "test" }, update_time: UPDATED }),
+    },
+    immutable: {
+      summary: "A field that cannot be changed",
+      parameters: { key_id: issuedKeyId, update_mask: "actor_id" },
+      body: { name: "release bot" },
+      status: 400,
+      response: invalidArgument("update_mask", "actor_id is not one of name, scopes, metadata"),
+    },
+    revoked: {
+      summary: "The key is revoked",
+      parameters: { key_id: revokedKeyId, update_mask: "name" },
+      body: { name: "release bot" },
+      status: 409,
+      response: wrongState("API_KEY_REVOKED", `key ${revokedKeyId} is revoked`),
+    },
+  },
+  IssuedApiKeysService_RotateIssuedApiKey: {
+    rotate: {
+      summary: "The old secret works for another day",
+      parameters: { key_id: issuedKeyId },
+      body: { grace_period: "24h" },
+      status: 200,
+      response: { secret, issued_api_key: issuedKey({ update_time: UPDATED, rotate_time: UPDATED }) },
+    },
+    unknown: {
+      summary: "There is no such key",
+      parameters: { key_id: unknownKeyId },
+      body: {},
+      status: 404,
+      response: keyNotFound("issued key"),
+    },
+    revoked: {
+      summary: "The key is revoked",
+      parameters: { key_id: revokedKeyId },
+      body: {},
+      status: 409,
+      response: wrongState("API_KEY_REVOKED", `key ${revokedKeyId} is revoked`),
+    },
+  },
+};

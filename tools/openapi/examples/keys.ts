@@ -1,0 +1,174 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Examples } from "./example.ts";
+import {
+  errorBody,
+  invalidArgument,
+  keyNotFound,
+  REVOKED_VERDICT,
+  SAMPLES,
+  validVerdict,
+  wrongState,
+} from "./samples.ts";
+
+const { issuedKeyId, importedKeyId, revokedKeyId, unknownKeyId, secret, revokedSecret, rawKey } = SAMPLES;
+const REASON = "REVOCATION_REASON_KEY_COMPROMISE";
+
+/** Of a JWT whose parts are texts. */
+const TOKEN = ["header", "payload", "signature"].map((part) => Buffer.from(part).toString("base64url")).join(".");
+
+const revocation = (key_id: string): JsonObject => ({
+  key_id,
+  status: "KEY_STATUS_REVOKED",
+  revoke_time: "2026-11-22T10:00:00.456Z",
+  revocation_reason: REASON,
+});
+
+const badCredential = errorBody(401, "UNAUTHENTICATED", "CREDENTIAL_INVALID", "credential: the key is revoked", {
+  field: "credential",
+  metadata: { error_code: "VERIFICATION_ERROR_REVOKED" },
+});
+
+const alreadyRevoked = wrongState("API_KEY_ALREADY_REVOKED", `key ${revokedKeyId} is revoked already`);
+
+export const keyExamples: Readonly<Record<string, Examples>> = {
+  ApiKeysService_DeriveToken: {
+    jwt: {
+      summary: "A JWT for an hour that may only read",
+      body: {
+        credential: secret,
+        algorithm: "TOKEN_ALGORITHM_JWT",
+        ttl: "1h",
+        scopes: ["read"],
+        custom_claims: { job: "nightly" },
+      },
+      status: 200,
+      response: {
+        token: {
+          token: TOKEN,
+          token_id: "01991f3d-7c11-7e02-a5b6-c7d8e9f0a1b2",
+          expire_time: "2026-11-22T11:00:00Z",
+          scopes: ["read"],
+          claims: { job: "nightly" },
+        },
+      },
+    },
+    revoked: {
+      summary: "The credential is not valid",
+      body: { credential: revokedSecret, algorithm: "TOKEN_ALGORITHM_MACAROON" },
+      status: 401,
+      response: badCredential,
+    },
+    wider: {
+      summary: "A scope that the credential does not have",
+      body: { credential: secret, algorithm: "TOKEN_ALGORITHM_JWT", scopes: ["admin"] },
+      status: 403,
+      response: errorBody(403, "PERMISSION_DENIED", "SCOPE_NOT_ALLOWED", "scopes: the credential does not have admin", {
+        metadata: { scope: "admin" },
+        field: "scopes",
+      }),
+    },
+  },
+  ApiKeysService_VerifyApiKey: {
+    valid: { summary: "A valid credential", body: { credential: secret }, status: 200, response: validVerdict() },
+    revoked: {
+      summary: "A credential that is not valid",
+      body: { credential: revokedSecret },
+      status: 200,
+      response: REVOKED_VERDICT,
+    },
+    empty: {
+      summary: "No credential",
+      body: { credential: "" },
+      status: 400,
+      response: invalidArgument("credential", "value is required"),
+    },
+  },
+  ApiKeysService_BatchVerifyApiKeys: {
+    verify: {
+      summary: "Credentials of several keys",
+      body: { requests: [{ credential: secret }, { credential: revokedSecret }] },
+      status: 200,
+      response: { results: [validVerdict(), REVOKED_VERDICT] },
+    },
+    empty: {
+      summary: "A batch of nothing",
+      body: { requests: [] },
+      status: 400,
+      response: invalidArgument("requests", "must contain at least 1 item(s)"),
+    },
+  },
+  ApiKeysService_RevokeApiKey: {
+    revoke: {
+      summary: "A key of either kind",
+      parameters: { key_id: issuedKeyId },
+      body: { reason: REASON },
+      status: 200,
+      response: revocation(issuedKeyId),
+    },
+    unknown: {
+      summary: "There is no such key",
+      parameters: { key_id: unknownKeyId },
+      body: { reason: REASON },
+      status: 404,
+      response: keyNotFound("key"),
+    },
+    again: {
+      summary: "The key is revoked already",
+      parameters: { key_id: revokedKeyId },
+      body: { reason: REASON },
+      status: 409,
+      response: alreadyRevoked,
+    },
+  },
+  ApiKeysService_RevokeApiKey2: {
+    revoke: {
+      summary: "An issued key",
+      parameters: { key_id: issuedKeyId },
+      body: { reason: REASON },
+      status: 200,
+      response: revocation(issuedKeyId),
+    },
+  },
+  ApiKeysService_RevokeApiKey3: {
+    revoke: {
+      summary: "An imported key",
+      parameters: { key_id: importedKeyId },
+      body: { reason: REASON },
+      status: 200,
+      response: revocation(importedKeyId),
+    },
+  },
+  SelfServiceService_SelfRevokeApiKey: {
+    revoke: {
+      summary: "A key by its own secret",
+      body: { credential: rawKey, reason: REASON },
+      status: 200,
+      response: revocation(importedKeyId),
+    },
+    again: {
+      summary: "The key is revoked already",
+      body: { credential: revokedSecret, reason: REASON },
+      status: 409,
+      response: alreadyRevoked,
+    },
+  },
+  DerivedKeysService_GetJwks: {
+    jwks: {
+      summary: "The public keys",
+      status: 200,
+      response: {
+        keys: [
+          {
+            kty: "OKP",
+            crv: "Ed25519",
+            // RFC 8037, appendix A.2
+            x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+            kid: "01991f39-1a2b-7c3d-8e4f-5a6b7c8d9e0f",
+            use: "sig",
+            alg: "EdDSA",
+          },
+        ],
+      },
+    },
+  },
+};

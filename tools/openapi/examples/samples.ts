@@ -1,0 +1,128 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+
+/**
+ * What examples say of keys. The tests put what really exists in their places, so each stands for one thing, whatever example it
+ * is in.
+ */
+export const SAMPLES = {
+  issuedKeyId: "01991f3a-5b1c-7d21-9c44-0a1b2c3d4e5f",
+  importedKeyId: "01991f3b-0d2e-7a90-8f13-5e6d7c8b9a01",
+  /** Of an issued key that is revoked. */
+  revokedKeyId: "01991f3c-44aa-7b1e-b0d7-1122334455aa",
+  unknownKeyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
+  /** Of the issued key. Its checksum is wrong, so that no scanner takes it for a real one. */
+  secret: `kh_v1_${"ExampleOfASecret".padEnd(94, "0")}`,
+  revokedSecret: `kh_v1_${"ExampleOfARevokedSecret".padEnd(94, "0")}`,
+  /** Of the imported key. */
+  rawKey: "legacy-0123456789-abcdefghij",
+  /** Of no key yet. */
+  newRawKey: "legacy-9876543210-jihgfedcba",
+  requestId: "4b1f0f52-6a3e-4a0e-9d0a-2f3c8e1b7a55",
+  /** Of a key that was issued by it. */
+  usedRequestId: "7d0c2f1e-90ab-4c3d-8e5f-6a7b8c9d0e1f",
+} as const;
+
+const CREATED = "2026-11-22T09:30:00.123Z";
+const EXPIRES = "2027-02-20T09:30:00.123Z";
+
+/** What the issued key was made with. */
+export const ISSUED: JsonObject = {
+  name: "deploy bot",
+  actor_id: "team_42",
+  scopes: ["deploy", "read"],
+  ttl: "90d",
+  metadata: { env: "prod" },
+};
+
+/** What the imported key was made with. */
+export const IMPORTED: JsonObject = {
+  raw_key: SAMPLES.rawKey,
+  name: "old portal",
+  actor_id: "team_42",
+  scopes: ["read"],
+};
+
+export function issuedKey(changes: JsonObject = {}): JsonObject {
+  return {
+    key_id: SAMPLES.issuedKeyId,
+    name: "deploy bot",
+    actor_id: "team_42",
+    scopes: ["deploy", "read"],
+    status: "KEY_STATUS_ACTIVE",
+    metadata: { env: "prod" },
+    create_time: CREATED,
+    update_time: CREATED,
+    expire_time: EXPIRES,
+    hint: "kh_v1_…0000",
+    ...changes,
+  };
+}
+
+export function importedKey(changes: JsonObject = {}): JsonObject {
+  return {
+    key_id: SAMPLES.importedKeyId,
+    name: "old portal",
+    actor_id: "team_42",
+    scopes: ["read"],
+    status: "KEY_STATUS_ACTIVE",
+    metadata: {},
+    create_time: CREATED,
+    update_time: CREATED,
+    hint: "…ghij",
+    ...changes,
+  };
+}
+
+/** An error in the form of AIP-193. */
+export function errorBody(
+  code: number,
+  status: string,
+  reason: string,
+  message: string,
+  more: ErrorParts = {},
+): JsonObject {
+  const { metadata = {}, field, details = [] } = more;
+  const [, description = ""] = /^[\w.[\]]+: (.*)$/.exec(message) ?? [];
+  const info = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "keyhold", metadata };
+  const violations = {
+    "@type": "type.googleapis.com/google.rpc.BadRequest",
+    field_violations: [{ field, description, reason: "" }],
+  };
+  const all = [info, ...(field === undefined ? [] : [violations]), ...details];
+  return JSON.parse(JSON.stringify({ error: { code, message, status, details: all } }));
+}
+
+interface ErrorParts {
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** The field at fault, whose description is the message without its name. */
+  readonly field?: string;
+  readonly details?: readonly JsonObject[];
+}
+
+export function invalidArgument(field: string, description: string): JsonObject {
+  return errorBody(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", `${field}: ${description}`, { field });
+}
+
+export function keyNotFound(what: string): JsonObject {
+  const { unknownKeyId: key_id } = SAMPLES;
+  return errorBody(404, "NOT_FOUND", "API_KEY_NOT_FOUND", `there is no ${what} ${key_id}`, { metadata: { key_id } });
+}
+
+export function wrongState(reason: string, message: string): JsonObject {
+  const { revokedKeyId: key_id } = SAMPLES;
+  return errorBody(409, "FAILED_PRECONDITION", reason, message, { metadata: { key_id } });
+}
+
+/** A verdict on a credential of the issued key. */
+export function validVerdict(changes: JsonObject = {}): JsonObject {
+  const { hint: _, create_time: __, update_time: ___, name: ____, ...facts } = issuedKey();
+  return { is_valid: true, ...facts, issuer: "keyhold", credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY", ...changes };
+}
+
+export const REVOKED_VERDICT: JsonObject = {
+  is_valid: false,
+  scopes: [],
+  metadata: {},
+  error_code: "VERIFICATION_ERROR_REVOKED",
+  error_message: "the key is revoked",
+};

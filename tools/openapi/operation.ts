@@ -1,0 +1,63 @@
+import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
+import { ADMIN_SCOPE, policyOf } from "../../src/auth/policy.ts";
+import { type Binding, readBindings } from "../../src/transport/rest/binding.ts";
+import type { CommentOf } from "./comments.ts";
+import { examplesOf } from "./examples/examples.ts";
+import { reasonsOf } from "./reasons.ts";
+import { bodyOf, parametersOf, pathOf } from "./request.ts";
+import { responsesOf } from "./responses.ts";
+import type { Schemas } from "./schema.ts";
+
+/** A path of the document with one HTTP method. */
+export interface PathEntry {
+  readonly path: string;
+  readonly httpMethod: string;
+  readonly operation: JsonObject;
+}
+
+/** The operations of an RPC, one for each of its bindings. */
+export function operationsOf(method: DescMethodUnary, schemas: Schemas, comment: CommentOf): PathEntry[] {
+  return readBindings(method).map((binding, index) => {
+    const id = operationId(method, index);
+    return {
+      path: pathOf(binding),
+      httpMethod: binding.httpMethod.toLowerCase(),
+      operation: operation(method, id, binding, schemas, comment),
+    };
+  });
+}
+
+/** As grpc-gateway names them: the second binding of an RPC has the number 2. */
+function operationId({ parent, name }: DescMethodUnary, index: number): string {
+  return `${parent.name}_${name}${index === 0 ? "" : index + 1}`;
+}
+
+function operation(
+  method: DescMethodUnary,
+  operationId: string,
+  binding: Binding,
+  schemas: Schemas,
+  comment: CommentOf,
+): JsonObject {
+  const examples = examplesOf(operationId);
+  const requestBody = bodyOf(method, binding, schemas, examples);
+  return {
+    operationId,
+    tags: [method.parent.name],
+    ...wording(method, comment),
+    security: policyOf(method) === "public" ? [] : [{ bearer: [] }],
+    parameters: parametersOf(method, binding, schemas, examples),
+    ...(requestBody === undefined ? {} : { requestBody }),
+    responses: responsesOf(method, schemas, reasonsOf(method, requestBody !== undefined), examples),
+  };
+}
+
+/** The first sentence of the comment, and all of it with what a caller needs. */
+function wording(method: DescMethodUnary, comment: CommentOf): JsonObject {
+  const text = comment(method);
+  const [summary = ""] = /^[^.]*/.exec(text) ?? [];
+  const policy = policyOf(method);
+  const needs =
+    policy === "public" ? "Needs no credential of a caller." : `Needs the scope \`${policy}\` or \`${ADMIN_SCOPE}\`.`;
+  return { summary, description: `${text}\n\n${needs}` };
+}

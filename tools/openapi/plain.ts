@@ -1,0 +1,48 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { json, object } from "./responses.ts";
+
+/** What is served beside the RPCs: health (src/transport/health.ts). */
+const TAG = "Health";
+
+export const PLAIN_TAGS = [{ name: TAG, description: "Whether the server lives, and whether it can serve." }];
+
+export const PLAIN_SCHEMAS: JsonObject = {
+  Liveness: object({ status: { type: "string", enum: ["ok"] } }),
+  Readiness: {
+    type: "object",
+    properties: {
+      status: { type: "string", enum: ["ok", "unavailable"] },
+      checks: {
+        type: "object",
+        description: "What the service needs to serve, by name.",
+        additionalProperties: { type: "string", enum: ["ok", "unavailable"] },
+      },
+      workers: {
+        description: "Of a server that is several processes.",
+        ...object({ running: { type: "integer" }, configured: { type: "integer" } }),
+      },
+    },
+    required: ["status", "checks"],
+  },
+};
+
+const READY = { status: "ok", checks: { database: "ok", signing_keys: "ok" } };
+const UNAVAILABLE = { status: "unavailable", checks: { database: "unavailable", signing_keys: "ok" } };
+
+export const PLAIN_PATHS: JsonObject = {
+  "/health/alive": get("Health_Alive", "Answers as long as the process does", {
+    200: response("The process answers.", "Liveness", { alive: { value: { status: "ok" } } }),
+  }),
+  "/health/ready": get("Health_Ready", "Says whether the server can serve", {
+    200: response("It can serve.", "Readiness", { ready: { value: READY } }),
+    503: response("It cannot serve now, or is stopping.", "Readiness", { unavailable: { value: UNAVAILABLE } }),
+  }),
+};
+
+function get(operationId: string, summary: string, responses: JsonObject): JsonObject {
+  return { get: { operationId, tags: [TAG], summary, security: [], responses } };
+}
+
+function response(description: string, schema: string, examples: JsonObject): JsonObject {
+  return { description, content: json({ $ref: `#/components/schemas/${schema}` }, examples) };
+}

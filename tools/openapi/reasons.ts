@@ -1,0 +1,64 @@
+import { readFileSync } from "node:fs";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { policyOf } from "../../src/auth/policy.ts";
+import type { ErrorCode } from "../../src/errors.ts";
+import type { RefusalReason } from "../../src/transport/rest/refusal.ts";
+
+/** What a program looks at in an error. */
+export type Reason = ErrorCode | RefusalReason;
+
+const { method: issued } = IssuedApiKeysService;
+const { method: imported } = ImportedApiKeysService;
+const { method: keys } = ApiKeysService;
+
+const OF_EVERY_CALL: readonly Reason[] = ["INVALID_ARGUMENT", "INTERNAL", "DATABASE_UNAVAILABLE", "OVERLOADED"];
+const OF_GUARDED: readonly Reason[] = ["CALLER_UNAUTHENTICATED", "CALLER_NOT_PERMITTED", "AUTHORITY_UNAVAILABLE"];
+const OF_BODIES: readonly Reason[] = ["BODY_TOO_LARGE", "MEDIA_TYPE_NOT_SUPPORTED", "CONTENT_ENCODING_NOT_SUPPORTED"];
+const OF_UPDATES: readonly Reason[] = ["API_KEY_NOT_FOUND", "API_KEY_REVOKED", "API_KEY_EXPIRED", "CONCURRENT_CHANGE"];
+
+/** The reasons that an RPC has beside those of all. */
+const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, readonly Reason[]>([
+  [issued.createIssuedApiKey, ["REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"]],
+  [issued.getIssuedApiKey, ["API_KEY_NOT_FOUND"]],
+  [issued.updateIssuedApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
+  [issued.rotateIssuedApiKey, [...OF_UPDATES, "TOO_MANY_VALID_SECRETS", "CHANGE_UNCONFIRMED"]],
+  [imported.createImportedApiKey, ["RAW_KEY_ALREADY_EXISTS", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"]],
+  [imported.batchCreateImportedApiKeys, ["RAW_KEY_ALREADY_EXISTS", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"]],
+  [imported.getImportedApiKey, ["API_KEY_NOT_FOUND"]],
+  [imported.updateImportedApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
+  [imported.deleteImportedApiKey, ["API_KEY_NOT_FOUND", "CHANGE_UNCONFIRMED"]],
+  [keys.deriveToken, ["CREDENTIAL_INVALID", "SCOPE_NOT_ALLOWED", "CLAIM_NOT_ALLOWED"]],
+  [keys.revokeApiKey, ["API_KEY_NOT_FOUND", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
+  [SelfServiceService.method.selfRevokeApiKey, ["CREDENTIAL_INVALID", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
+]);
+
+/** Every reason that an RPC may be refused for, but for those of HTTP itself. */
+export function reasonsOf(method: DescMethod, hasBody: boolean): readonly Reason[] {
+  return [
+    ...OF_EVERY_CALL,
+    ...(policyOf(method) === "public" ? [] : OF_GUARDED),
+    ...(hasBody ? OF_BODIES : []),
+    ...(OF_RPCS.get(method) ?? []),
+  ];
+}
+
+/** The row of a reason in docs/api.md, which a test compares with the code. */
+export interface ReasonRow {
+  readonly reason: string;
+  /** Its name in google.rpc.Code. */
+  readonly status: string;
+  readonly http: string;
+  readonly when: string;
+}
+
+export function readReasonRows(): ReadonlyMap<string, ReasonRow> {
+  const text = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
+  const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| ([A-Z_]+) \| (\d{3}) \| (.*) \|$/gm)];
+  return new Map(
+    rows.map(([, reason = "", status = "", http = "", when = ""]) => [reason, { reason, status, http, when }]),
+  );
+}

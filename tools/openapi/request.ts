@@ -1,0 +1,132 @@
+import type { DescField, DescMethodUnary, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import type { Binding, PathBinding } from "../../src/transport/rest/binding.ts";
+import { leafOf } from "../../src/transport/rest/field-path.ts";
+import type { Examples } from "./examples/example.ts";
+import { json } from "./responses.ts";
+import { isRequired } from "./rules.ts";
+import type { Schemas } from "./schema.ts";
+
+const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
+
+/** Header fields that we read beside those of HTTP itself, which parameters refer to. */
+export const HEADER_PARAMETERS: JsonObject = {
+  "X-Request-Id": header("X-Request-Id", "An identifier of the request for the log; one is made where there is none.", {
+    type: "string",
+    pattern: "^[\\w.:-]{1,64}$",
+  }),
+  "Cache-Control": header(
+    "Cache-Control",
+    "`no-cache`: a verdict by a fresh read, which is kept. `no-store`: it is not.",
+    {
+      type: "string",
+    },
+  ),
+  "If-None-Match": header("If-None-Match", "The `ETag` of the answer that the caller has.", { type: "string" }),
+};
+
+function header(name: string, description: string, schema: JsonObject): JsonObject {
+  return { name, in: "header", required: false, description, schema };
+}
+
+/** The path as OpenAPI writes it: a variable by the field it ends in, and one that takes a fixed text as that text. */
+export function pathOf({ template: { segments, verb }, variables }: Binding): string {
+  const parts = segments.map((segment, index) => {
+    if (segment.kind === "literal") return segment.text;
+    const bound = variables.find(({ variable: { start } }) => start === index);
+    if (segment.kind === "rest" || bound === undefined) throw new Error("OpenAPI cannot describe the path");
+    return `{${leafOf(bound.path).name}}`;
+  });
+  return `/${parts.join("/")}${verb === undefined ? "" : `:${verb}`}`;
+}
+
+/** The parameters of a binding in path, query and header, with their examples. */
+export function parametersOf(
+  method: DescMethodUnary,
+  binding: Binding,
+  schemas: Schemas,
+  examples: Examples,
+): JsonValue[] {
+  const inPath = binding.variables.filter((bound) => isFree(binding, bound)).map(({ path }) => leafOf(path));
+  return [
+    ...inPath.map((field) => parameter("path", field, schemas, examples)),
+    ...queryFields(method, binding).map((field) => parameter("query", field, schemas, examples)),
+    ...headersOf(method).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
+}
+
+/** Whether a variable takes more than one fixed text. */
+function isFree({ template: { segments } }: Binding, { variable: { start } }: PathBinding): boolean {
+  return segments[start]?.kind !== "literal";
+}
+
+function queryFields({ input }: DescMethodUnary, { body, variables }: Binding): readonly DescField[] {
+  if (body.kind === "whole") return [];
+  const elsewhere = new Set([
+    ...variables.map(({ path: [first] }) => first),
+    body.kind === "none" ? undefined : body.field,
+  ]);
+  return input.fields.filter((field) => !elsewhere.has(field));
+}
+
+function headersOf(method: DescMethodUnary): readonly string[] {
+  const isVerify = [verifyApiKey, batchVerifyApiKeys].some((other) => other === method);
+  const isJwks = method === DerivedKeysService.method.getJwks;
+  return ["X-Request-Id", ...(isVerify ? ["Cache-Control"] : []), ...(isJwks ? ["If-None-Match"] : [])];
+}
+
+function parameter(place: "path" | "query", field: DescField, schemas: Schemas, all: Examples): JsonObject {
+  const { description = "", ...schema } = schemas.field(field, "input");
+  const examples = Object.entries(all).flatMap(([name, { parameters }]) => {
+    const value = parameters?.[field.name];
+    return value === undefined ? [] : [[name, { value }] as const];
+  });
+  return {
+    name: field.name,
+    in: place,
+    required: place === "path" || isRequired(field),
+    ...(description === "" ? {} : { description }),
+    schema,
+    ...(examples.length > 0 ? { examples: Object.fromEntries(examples) } : {}),
+  };
+}
+
+/** The request body of a binding; undefined where it has none. An empty body is a request without fields. */
+export function bodyOf(
+  method: DescMethodUnary,
+  binding: Binding,
+  schemas: Schemas,
+  examples: Examples,
+): JsonObject | undefined {
+  const schema = bodySchema(method, binding, schemas);
+  if (schema === undefined) return undefined;
+  const shown = Object.entries(examples).flatMap(([name, { summary, body }]) =>
+    body === undefined ? [] : [[name, { summary, value: body }] as const],
+  );
+  return { required: isBodyNeeded(method, binding), content: json(schema, Object.fromEntries(shown)) };
+}
+
+function isBodyNeeded({ input }: DescMethodUnary, { variables }: Binding): boolean {
+  const inPath = new Set(variables.map(({ path: [first, ...inner] }) => (inner.length === 0 ? first : undefined)));
+  return input.fields.some((field) => isRequired(field) && !inPath.has(field));
+}
+
+function bodySchema(
+  { input }: DescMethodUnary,
+  { body, variables }: Binding,
+  schemas: Schemas,
+): JsonObject | undefined {
+  switch (body.kind) {
+    case "none":
+      return undefined;
+    case "whole": {
+      const inPath = new Set(variables.map(({ path }) => leafOf(path)));
+      return inPath.size === 0 ? schemas.ref(input, "input") : schemas.object(input, "input", inPath);
+    }
+    case "field":
+      return schemas.field(body.field, "input");
+    case "either":
+      return { oneOf: [schemas.field(body.field, "input"), schemas.ref(input, "input")] };
+  }
+}

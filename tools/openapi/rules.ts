@@ -1,0 +1,56 @@
+import { type DescField, getOption, hasOption, type JsonObject, ScalarType } from "@bufbuild/protobuf";
+import { type FieldRules, field as fieldRules, type StringRules } from "../../gen/buf/validate/validate_pb.js";
+import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.js";
+
+export function isRequired(field: DescField): boolean {
+  return getOption(field, fieldRules).required === true;
+}
+
+export function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
+  return hasOption(field, field_behavior) && getOption(field, field_behavior).includes(behavior);
+}
+
+/** What a caller may set in a resource: neither what the service sets, nor what never changes. */
+export function isSettable(field: DescField): boolean {
+  return ![FieldBehavior.OUTPUT_ONLY, FieldBehavior.IMMUTABLE].some((behavior) => hasBehavior(field, behavior));
+}
+
+/** The rules of a field (buf.validate) as keywords of JSON Schema. A bound in bytes bounds the characters too. */
+export function constraintsOf(field: DescField): JsonObject {
+  // A string that is required may not be empty.
+  const isText = field.fieldKind === "scalar" && field.scalar === ScalarType.STRING;
+  return { ...(isText && isRequired(field) ? { minLength: 1 } : {}), ...keywordsOf(getOption(field, fieldRules)) };
+}
+
+/** The rules of the items of a list. */
+export function itemConstraintsOf(field: DescField): JsonObject {
+  const { type } = getOption(field, fieldRules);
+  return type.case === "repeated" && type.value.items !== undefined ? keywordsOf(type.value.items) : {};
+}
+
+function keywordsOf({ type }: FieldRules): JsonObject {
+  switch (type.case) {
+    case "string":
+      return ofString(type.value);
+    case "int32":
+      return type.value.greaterThan.case === "gte" ? { minimum: type.value.greaterThan.value } : {};
+    case "repeated":
+      return defined({ minItems: type.value.minItems, maxItems: type.value.maxItems });
+    case "map": {
+      const keys: JsonObject = type.value.keys === undefined ? {} : { propertyNames: keywordsOf(type.value.keys) };
+      return { ...defined({ minProperties: type.value.minPairs, maxProperties: type.value.maxPairs }), ...keys };
+    }
+    default:
+      return {};
+  }
+}
+
+function ofString({ minLen, minBytes, maxLen, maxBytes, pattern, in: values }: StringRules): JsonObject {
+  const lengths = defined({ minLength: minLen ?? minBytes, maxLength: maxLen ?? maxBytes });
+  return { ...lengths, ...(pattern ? { pattern } : {}), ...(values.length > 0 ? { enum: values } : {}) };
+}
+
+/** Only bounds that a proto sets: a field with presence that is unset has its zero value. */
+function defined(bounds: Readonly<Record<string, bigint | undefined>>): JsonObject {
+  return Object.fromEntries(Object.entries(bounds).flatMap(([name, bound]) => (bound ? [[name, Number(bound)]] : [])));
+}

@@ -1,0 +1,146 @@
+import { type DescEnum, type DescField, type DescMessage, type JsonObject, ScalarType } from "@bufbuild/protobuf";
+import type { CommentOf } from "./comments.ts";
+import { constraintsOf, isRequired, isSettable, itemConstraintsOf } from "./rules.ts";
+
+/** Whether a schema is for what callers send, or for what they get. */
+export type Direction = "input" | "output";
+
+/** Messages of Google that have a JSON form of their own. */
+const WELL_KNOWN: Readonly<Record<string, JsonObject>> = {
+  "google.protobuf.Timestamp": { type: "string", format: "date-time" },
+  "google.protobuf.Struct": { type: "object", additionalProperties: true },
+  "google.protobuf.FieldMask": { type: "string" },
+};
+
+const SCALARS: Readonly<Partial<Record<ScalarType, JsonObject>>> = {
+  [ScalarType.STRING]: { type: "string" },
+  [ScalarType.BOOL]: { type: "boolean" },
+  [ScalarType.INT32]: { type: "integer", format: "int32" },
+};
+
+/** Messages and times that every answer of their kind has: Protobuf cannot say so. The tests compare with real answers. */
+const ALWAYS_SET: ReadonlySet<string> = new Set([
+  "CreateIssuedApiKeyResponse.issued_api_key",
+  "RotateIssuedApiKeyResponse.issued_api_key",
+  "DeriveTokenResponse.token",
+  "DerivedToken.expire_time",
+  "IssuedApiKey.create_time",
+  "IssuedApiKey.update_time",
+  "ImportedApiKey.create_time",
+  "ImportedApiKey.update_time",
+  "RevokeApiKeyResponse.revoke_time",
+  "SelfRevokeApiKeyResponse.revoke_time",
+]);
+
+/** The JSON Schemas of messages, gathered as `components.schemas` of the document. */
+export class Schemas {
+  readonly components: JsonObject = {};
+  readonly #comment: CommentOf;
+
+  constructor(comment: CommentOf) {
+    this.#comment = comment;
+  }
+
+  /** A reference to the schema of a message. */
+  ref(message: DescMessage, direction: Direction): JsonObject {
+    const name = componentName(message, direction);
+    if (this.components[name] === undefined) {
+      // There before it is whole, as messages may hold themselves.
+      this.components[name] = {};
+      this.components[name] = this.object(message, direction);
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  /** The schema of a message, without the fields that stand elsewhere in the request. */
+  object(message: DescMessage, direction: Direction, elsewhere: ReadonlySet<DescField> = new Set()): JsonObject {
+    const fields = message.fields.filter(
+      (field) => !elsewhere.has(field) && (direction === "output" || isSettable(field)),
+    );
+    const required = fields.filter((field) => isAlwaysThere(message, field, direction)).map(({ name }) => name);
+    const description = this.#comment(message);
+    return {
+      type: "object",
+      ...(description === "" ? {} : { description }),
+      properties: Object.fromEntries(fields.map((field) => [field.name, this.field(field, direction)])),
+      ...(required.length > 0 ? { required } : {}),
+      ...(direction === "input" ? { additionalProperties: false } : {}),
+    };
+  }
+
+  /** The schema of a field, with what its proto says of it. */
+  field(field: DescField, direction: Direction): JsonObject {
+    const description = this.#comment(field);
+    const constraints = direction === "input" ? constraintsOf(field) : {};
+    return { ...(description === "" ? {} : { description }), ...this.#type(field, direction), ...constraints };
+  }
+
+  #type(field: DescField, direction: Direction): JsonObject {
+    switch (field.fieldKind) {
+      case "list":
+        return {
+          type: "array",
+          items: { ...this.#single(field, direction), ...inputOnly(direction, itemConstraintsOf(field)) },
+        };
+      case "map":
+        return { type: "object", additionalProperties: this.#single(field, direction) };
+      default:
+        return this.#single(field, direction);
+    }
+  }
+
+  /** The schema of one value: of a list or map that of an item. */
+  #single(field: DescField, direction: Direction): JsonObject {
+    if (field.message !== undefined) return WELL_KNOWN[field.message.typeName] ?? this.ref(field.message, direction);
+    if (field.enum !== undefined) return this.#enum(field, field.enum, direction);
+    const scalar = field.scalar === undefined ? undefined : SCALARS[field.scalar];
+    if (scalar === undefined) throw new Error(`${field}: no schema is known for its type`);
+    return scalar;
+  }
+
+  /** A required enum may not have its name for no value. */
+  #enum(field: DescField, desc: DescEnum, direction: Direction): JsonObject {
+    const name = nameOf(desc);
+    this.components[name] ??= this.#enumComponent(desc);
+    const [none] = desc.values;
+    const isNeeded = direction === "input" && isRequired(field) && none !== undefined;
+    return { $ref: `#/components/schemas/${name}`, ...(isNeeded ? { not: { const: none.name } } : {}) };
+  }
+
+  #enumComponent(desc: DescEnum): JsonObject {
+    const meanings = desc.values.flatMap((value) => {
+      const comment = this.#comment(value);
+      return comment === "" ? [] : [`- \`${value.name}\`: ${comment}`];
+    });
+    const description = [this.#comment(desc), meanings.join("\n")].filter((text) => text !== "").join("\n\n");
+    return { type: "string", description, enum: desc.values.map(({ name }) => name) };
+  }
+}
+
+function inputOnly(direction: Direction, constraints: JsonObject): JsonObject {
+  return direction === "input" ? constraints : {};
+}
+
+/** A resource has two schemas, since a caller may not set all of it. */
+function componentName(message: DescMessage, direction: Direction): string {
+  return direction === "input" && !message.fields.every(isSettable) ? `${nameOf(message)}Input` : nameOf(message);
+}
+
+/** The name without its package, such as `Outer_Inner`. */
+function nameOf({ typeName, file }: DescMessage | DescEnum): string {
+  return typeName.slice(file.proto.package.length + 1).replaceAll(".", "_");
+}
+
+/** An update sends any part of a resource; an answer has all that JSON always shows. */
+function isAlwaysThere(message: DescMessage, field: DescField, direction: Direction): boolean {
+  if (direction === "input") return isRequired(field);
+  return isAlwaysShown(field) || ALWAYS_SET.has(`${message.name}.${field.name}`);
+}
+
+/** Lists, maps and values without presence (docs/api.md, "JSON"). */
+function isAlwaysShown({ fieldKind, presence }: DescField): boolean {
+  return fieldKind === "list" || fieldKind === "map" || (fieldKind !== "message" && presence === IMPLICIT);
+}
+
+/** google.protobuf.FeatureSet.FieldPresence */
+const IMPLICIT = 2;
