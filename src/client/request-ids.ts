@@ -1,0 +1,36 @@
+import { clone, create, type DescMessage, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import {
+  BatchCreateImportedApiKeysRequestSchema,
+  CreateImportedApiKeyRequestSchema,
+} from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { CreateIssuedApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { overUnary } from "./transport.ts";
+
+const WITH_REQUEST_ID: ReadonlySet<DescMessage> = new Set<DescMessage>([
+  CreateIssuedApiKeyRequestSchema,
+  CreateImportedApiKeyRequestSchema,
+  BatchCreateImportedApiKeysRequestSchema,
+]);
+
+/** Gives each request that makes a key a `request_id` (AIP-155), if its caller has not: one for the call and all its repeats. */
+export function withRequestIds(transport: Transport): Transport {
+  return overUnary(transport, (method, signal, timeoutMs, header, input, values) =>
+    transport.unary(method, signal, timeoutMs, header, identified(method.input, input), values),
+  );
+}
+
+/** A copy, since what was given is the caller's, who may send it again as another call. */
+function identified<I extends DescMessage>(desc: I, input: MessageInitShape<I>): MessageInitShape<I> {
+  if (!WITH_REQUEST_ID.has(desc)) return input;
+  const message = clone(desc, create(desc, input));
+  for (const request of requestsIn(message)) request.requestId ??= globalThis.crypto.randomUUID();
+  return message as MessageInitShape<I>;
+}
+
+function requestsIn(message: Message): { requestId?: string }[] {
+  if (isMessage(message, BatchCreateImportedApiKeysRequestSchema)) return message.requests;
+  return isMessage(message, CreateIssuedApiKeyRequestSchema) || isMessage(message, CreateImportedApiKeyRequestSchema)
+    ? [message]
+    : [];
+}

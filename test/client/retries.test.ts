@@ -1,0 +1,227 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  BatchCreateImportedApiKeysRequestSchema,
+  Code,
+  type ConnectError,
+  CreateIssuedApiKeyRequestSchema,
+  createKeyholdClient,
+  errorReason,
+  type KeyholdClient,
+  RevocationReason,
+  TokenAlgorithm,
+} from "../../src/client/index.ts";
+import { importKey, newRawKey, table, useService } from "../support/conformance.ts";
+import { issue } from "../support/rest.ts";
+import { type Fate, type FlakyFront, startFlakyFront } from "./flaky-front.ts";
+
+const suite = useService();
+
+let front: FlakyFront;
+let client: KeyholdClient;
+beforeAll(async () => {
+  front = await startFlakyFront(suite.server);
+  client = createKeyholdClient({ baseUrl: front.url, retry: { initialBackoffMs: 1 } });
+});
+afterAll(() => front.close());
+
+const unavailable: Fate = { reason: "DATABASE_UNAVAILABLE" };
+const overloaded: Fate = { reason: "OVERLOADED" };
+
+const aKey = { name: "a", actorId: "b" };
+
+/** Every RPC: a call that is its own, and whether a lost answer is asked for again. */
+const CALLS = table<{ name: string; repeats: boolean; call: () => Promise<() => Promise<unknown>> }>([
+  { name: "verifyApiKey", repeats: true, call: async () => () => client.apiKeys.verifyApiKey({ credential: "x" }) },
+  {
+    name: "batchVerifyApiKeys",
+    repeats: true,
+    call: async () => () => client.apiKeys.batchVerifyApiKeys({ requests: [{ credential: "x" }] }),
+  },
+  { name: "getJwks", repeats: true, call: async () => () => client.derivedKeys.getJwks({}) },
+  { name: "listIssuedApiKeys", repeats: true, call: async () => () => client.issuedApiKeys.listIssuedApiKeys({}) },
+  {
+    name: "listImportedApiKeys",
+    repeats: true,
+    call: async () => () => client.importedApiKeys.listImportedApiKeys({}),
+  },
+  {
+    name: "getIssuedApiKey",
+    repeats: true,
+    call: async () => {
+      const { keyId } = await issue(suite.rest);
+      return () => client.issuedApiKeys.getIssuedApiKey({ keyId });
+    },
+  },
+  {
+    name: "getImportedApiKey",
+    repeats: true,
+    call: async () => {
+      const { keyId } = await importKey(suite.rest);
+      return () => client.importedApiKeys.getImportedApiKey({ keyId });
+    },
+  },
+  { name: "createIssuedApiKey", repeats: true, call: async () => () => client.issuedApiKeys.createIssuedApiKey(aKey) },
+  {
+    name: "createImportedApiKey",
+    repeats: true,
+    call: async () => () => client.importedApiKeys.createImportedApiKey({ ...aKey, rawKey: newRawKey() }),
+  },
+  {
+    name: "batchCreateImportedApiKeys",
+    repeats: true,
+    call: async () => () =>
+      client.importedApiKeys.batchCreateImportedApiKeys({ requests: [{ ...aKey, rawKey: newRawKey() }] }),
+  },
+  {
+    name: "updateIssuedApiKey",
+    repeats: false,
+    call: async () => {
+      const { keyId } = await issue(suite.rest);
+      return () => client.issuedApiKeys.updateIssuedApiKey({ issuedApiKey: { keyId, name: "c" } });
+    },
+  },
+  {
+    name: "updateImportedApiKey",
+    repeats: false,
+    call: async () => {
+      const { keyId } = await importKey(suite.rest);
+      return () => client.importedApiKeys.updateImportedApiKey({ importedApiKey: { keyId, name: "c" } });
+    },
+  },
+  {
+    name: "rotateIssuedApiKey",
+    repeats: false,
+    call: async () => {
+      const { keyId } = await issue(suite.rest);
+      return () => client.issuedApiKeys.rotateIssuedApiKey({ keyId });
+    },
+  },
+  {
+    name: "deriveToken",
+    repeats: false,
+    call: async () => {
+      const { secret } = await issue(suite.rest);
+      return () => client.apiKeys.deriveToken({ credential: secret, algorithm: TokenAlgorithm.JWT });
+    },
+  },
+  {
+    name: "revokeApiKey",
+    repeats: false,
+    call: async () => {
+      const { keyId } = await issue(suite.rest);
+      return () => client.apiKeys.revokeApiKey({ keyId });
+    },
+  },
+  {
+    name: "selfRevokeApiKey",
+    repeats: false,
+    call: async () => {
+      const { secret } = await issue(suite.rest);
+      return () => client.selfService.selfRevokeApiKey({ credential: secret, reason: RevocationReason.SUPERSEDED });
+    },
+  },
+  {
+    name: "deleteImportedApiKey",
+    repeats: false,
+    call: async () => {
+      const { keyId } = await importKey(suite.rest);
+      return () => client.importedApiKeys.deleteImportedApiKey({ keyId });
+    },
+  },
+]);
+
+test("the table has every RPC", () => {
+  const methods = Object.values(client).flatMap((service) => Object.keys(service));
+  expect(CALLS.map(({ name }) => name).sort()).toEqual(methods.sort());
+});
+
+test.for(CALLS)("$name, when its answer is lost, is made again: $repeats", async ({ repeats, call }) => {
+  const run = await call();
+  front.next("lose the answer");
+  if (repeats) await run();
+  else expect((await rejection(run())).code).toBe(Code.Unavailable);
+  expect(front.sent.length).toBe(repeats ? 2 : 1);
+});
+
+test.for(CALLS)("$name is made again when the server had begun nothing", async ({ call }) => {
+  const run = await call();
+  front.next(overloaded, overloaded);
+  await run();
+  expect(front.sent.length).toBe(3);
+});
+
+test("what is made again is the same call: one key, and its secret is not shown twice", async () => {
+  front.next("lose the answer");
+  const answer = await client.issuedApiKeys.createIssuedApiKey({ name: "once", actorId: "one" });
+  const [first, second] = front.sent.map(({ body }) => fromBinary(CreateIssuedApiKeyRequestSchema, body).requestId);
+  expect(first).toMatch(/^[0-9a-f-]{36}$/);
+  expect(second).toBe(first);
+  expect(answer.secret).toBeUndefined();
+  const { issuedApiKeys } = await client.issuedApiKeys.listIssuedApiKeys({ filter: 'actor_id="one"' });
+  expect(issuedApiKeys.map(({ keyId }) => keyId)).toEqual([answer.issuedApiKey?.keyId]);
+});
+
+test("each call has a request_id of its own, each item of a batch too, and the caller's stays", async () => {
+  front.next();
+  const item = { ...aKey, rawKey: newRawKey() };
+  const request = { requests: [item, { ...item, rawKey: newRawKey(), requestId: "mine" }] };
+  await client.importedApiKeys.batchCreateImportedApiKeys(request);
+  await client.importedApiKeys.batchCreateImportedApiKeys(request).catch(() => {});
+  const ids = front.sent.map(({ body }) =>
+    fromBinary(BatchCreateImportedApiKeysRequestSchema, body).requests.map(({ requestId }) => requestId),
+  );
+  expect(ids.map(([, second]) => second)).toEqual(["mine", "mine"]);
+  expect(new Set(ids.map(([first]) => first)).size).toBe(2);
+  expect(item).not.toHaveProperty("requestId");
+});
+
+test("it gives up after so many attempts, with the last error", async () => {
+  front.next(unavailable, unavailable, unavailable, overloaded, "pass");
+  const error = await rejection(client.apiKeys.verifyApiKey({ credential: "x" }));
+  expect([error.code, errorReason(error), front.sent.length]).toEqual([Code.Unavailable, "OVERLOADED", 4]);
+});
+
+test("an answer is not asked for again, whatever it says", async () => {
+  front.next();
+  const error = await rejection(client.apiKeys.verifyApiKey({ credential: "" }));
+  expect([error.code, front.sent.length]).toEqual([Code.InvalidArgument, 1]);
+});
+
+test("no pause that would outlive the call: the error comes at once", async () => {
+  front.next({ reason: "OVERLOADED", retryAfter: "30" });
+  const error = await rejection(client.apiKeys.verifyApiKey({ credential: "x" }));
+  expect([errorReason(error), front.sent.length]).toEqual(["OVERLOADED", 1]);
+});
+
+test("Retry-After is waited for, and what is left of the time is told to the server", async () => {
+  front.next({ reason: "OVERLOADED", retryAfter: "1" });
+  const begin = performance.now();
+  await client.apiKeys.verifyApiKey({ credential: "x" }, { timeoutMs: 5_000 });
+  expect(performance.now() - begin).toBeGreaterThan(990);
+  const [first = 0, second = 0] = front.sent.map(({ headers }) => Number(headers["connect-timeout-ms"]));
+  expect(first).toBe(5_000);
+  expect(second).toBeLessThan(4_010);
+});
+
+test("who gives up during a pause hears so at once", async () => {
+  front.next({ reason: "OVERLOADED", retryAfter: "5" });
+  const controller = new AbortController();
+  const call = client.apiKeys.verifyApiKey({ credential: "x" }, { signal: controller.signal });
+  await expect.poll(() => front.sent.length).toBe(1);
+  controller.abort();
+  expect((await rejection(call)).code).toBe(Code.Canceled);
+});
+
+test("nothing is repeated where the caller says so", async () => {
+  front.next(overloaded);
+  const once = createKeyholdClient({ baseUrl: front.url, retry: false });
+  expect(errorReason(await rejection(once.derivedKeys.getJwks({})))).toBe("OVERLOADED");
+});
+
+function rejection(call: Promise<unknown>): Promise<ConnectError> {
+  return call.then(
+    () => Promise.reject(new Error("expected a rejection")),
+    (error: ConnectError) => error,
+  );
+}
