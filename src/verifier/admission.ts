@@ -1,0 +1,81 @@
+import type { RefusalReason, VerifiedCredential, Verifier } from "./verdict.ts";
+
+export interface AdmissionOptions {
+  /** What the credential must be allowed to do: all of these scopes. */
+  readonly scopes?: readonly string[];
+  /** `realm` of `WWW-Authenticate` (RFC 9110 §11.5); `api` if absent. */
+  readonly realm?: string;
+}
+
+/** The header fields of a request, as Node has them: names in lower case. */
+export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** What to answer to a request that is not let in. */
+export interface Rejection {
+  readonly admitted: false;
+  readonly status: 400 | 401 | 403 | 503;
+  readonly headers: Readonly<Record<string, string>>;
+  /** In the form of Keyhold's own errors (AIP-193). */
+  readonly body: { readonly error: { readonly code: number; readonly status: string; readonly message: string } };
+}
+
+export type Admission<T extends VerifiedCredential> = { readonly admitted: true; readonly credential: T } | Rejection;
+
+const STATUSES = { 400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 503: "UNAVAILABLE" };
+
+/**
+ * Judges a request by its `Authorization: Bearer` or `X-API-Key` (RFC 6750): 401 without a good credential, 403 without the scopes, 503
+ * when no verdict can be reached, 400 when there are two credentials (§2).
+ */
+export async function admit<T extends VerifiedCredential>(
+  headers: RequestHeaders,
+  verifier: Verifier<T>,
+  { scopes = [], realm = "api" }: AdmissionOptions = {},
+): Promise<Admission<T>> {
+  const [credential, ...more] = [bearer(headers.authorization), apiKey(headers["x-api-key"])].filter(Boolean);
+  if (credential === undefined)
+    return reject(401, "send a credential as Authorization: Bearer or X-API-Key", { realm });
+  if (more.length > 0) return reject(400, "send one credential, not two", { realm, error: "invalid_request" });
+  const verdict = await verifier.verify(credential);
+  if (!verdict.ok) return refuse(verdict.reason, realm);
+  const { credential: verified } = verdict;
+  if (scopes.every((scope) => verified.scopes.includes(scope))) return { admitted: true, credential: verified };
+  const scope = scopes.join(" ");
+  return reject(403, `this needs the scope ${scope}`, { realm, error: "insufficient_scope", scope });
+}
+
+/** What a caller is told; whether a key was never there is not for everyone to know. */
+const MESSAGES: Readonly<Record<RefusalReason, string>> = {
+  INVALID_FORMAT: "the credential is malformed",
+  SIGNATURE_INVALID: "the credential is not valid",
+  NOT_FOUND: "the credential is not valid",
+  EXPIRED: "the credential has expired",
+  REVOKED: "the credential is revoked",
+  UNAVAILABLE: "the credential cannot be verified now",
+};
+
+function refuse(reason: RefusalReason, realm: string): Rejection {
+  const message = MESSAGES[reason];
+  if (reason === "UNAVAILABLE") return { ...reject(503, message, { realm }), headers: { "retry-after": "1" } };
+  return reject(401, message, { realm, error: "invalid_token" });
+}
+
+function bearer(authorization: RequestHeaders[string]): string {
+  return /^bearer +(.+)$/i.exec(String(authorization ?? ""))?.[1]?.trim() ?? "";
+}
+
+function apiKey(header: RequestHeaders[string]): string {
+  return String(header ?? "").trim();
+}
+
+/** With a challenge of these parameters. */
+function reject(status: Rejection["status"], message: string, parameters: Record<string, string>): Rejection {
+  const headers = { "www-authenticate": toChallenge(parameters) };
+  return { admitted: false, status, headers, body: { error: { code: status, status: STATUSES[status], message } } };
+}
+
+/** Values as quoted strings (RFC 9110 §5.6.4). */
+function toChallenge(parameters: Record<string, string>): string {
+  const quoted = Object.entries(parameters).map(([name, value]) => `${name}="${value.replace(/["\\]/g, "\\$&")}"`);
+  return `Bearer ${quoted.join(", ")}`;
+}

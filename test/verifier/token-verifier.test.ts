@@ -1,0 +1,224 @@
+import { randomUUID } from "node:crypto";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { CredentialType, createKeyVerifier, createTokenVerifier } from "../../src/verifier/index.ts";
+import { derive, revoke, table, useService } from "../support/conformance.ts";
+import { issue, restClient } from "../support/rest.ts";
+import { startTestServer } from "../support/server.ts";
+import { kidOf, rotateUnder, untilPublished } from "../support/signing-keys.ts";
+import vectors from "../vectors/jwt.json" with { type: "json" };
+import { countedFetch, handClock, hungFetch, withHeaders } from "./counted-fetch.ts";
+
+const suite = useService();
+
+/** Milliseconds that the server lets its keys be kept for. */
+const MAX_AGE = 300_000;
+
+let token: string;
+let keyId: string;
+let secret: string;
+beforeAll(async () => {
+  ({ secret, keyId } = await issue(suite.rest, { scopes: ["read", "write"] }));
+  ({ token } = await derive(suite.rest, secret, { custom_claims: { tenant: "t" }, scopes: ["read"] }));
+});
+
+/** A verifier by a clock of its own, whose requests are counted. */
+function verifier(options: Parameters<typeof createTokenVerifier>[0] = {}) {
+  const clock = handClock();
+  const counted = countedFetch();
+  const { verify } = createTokenVerifier({
+    baseUrl: suite.server.url,
+    fetch: counted.fetch,
+    monotonic: clock.now,
+    ...options,
+  });
+  return { verify, clock, ...counted };
+}
+
+/** A token that names this key, and is signed by none. */
+function forged(kid: string): string {
+  const [, claims] = token.split(".");
+  const header = Buffer.from(JSON.stringify({ alg: "EdDSA", typ: "JWT", kid })).toString("base64url");
+  return `${header}.${claims}.${Buffer.alloc(64).toString("base64url")}`;
+}
+
+test("a token of the server says who it is", async () => {
+  const verdict = await verifier().verify(token);
+  expect(verdict).toEqual({
+    ok: true,
+    credential: {
+      keyId,
+      actorId: "actor_1",
+      scopes: ["read"],
+      issuer: "keyhold",
+      tokenId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      issueTime: expect.any(Date),
+      expireTime: expect.any(Date),
+      claims: { tenant: "t" },
+    },
+  });
+});
+
+test("a revocation is not seen offline, and is seen online", async () => {
+  const { secret, keyId } = await issue(suite.rest);
+  const { token } = await derive(suite.rest, secret);
+  await revoke(suite.rest, keyId);
+  expect(await verifier().verify(token)).toMatchObject({ ok: true });
+  const online = createKeyVerifier({ baseUrl: suite.server.url });
+  expect(await online.verify(token)).toMatchObject({ ok: false, reason: "REVOKED" });
+});
+
+const judged = {
+  issuer: vectors.issuer,
+  clockToleranceMs: 0,
+  fetch: async () => Response.json({ keys: vectors.keys }),
+};
+const at = (now: number | undefined) => ({ clock: { now: () => now ?? vectors.now } });
+
+test.for(table(vectors.valid))("takes the vector $name", async ({ token, expected, ...vector }) => {
+  const verdict = await verifier({ ...judged, ...at("now" in vector ? Number(vector.now) : undefined) }).verify(token);
+  const { secretVersion, ...credential } = {
+    ...expected,
+    issueTime: new Date(expected.issueTime),
+    expireTime: new Date(expected.expireTime),
+  };
+  expect(verdict).toEqual({ ok: true, credential });
+});
+
+/** Refused by the server, which is stricter in form; only who has the signing key could make it. */
+const TAKEN_OFFLINE = "header with a byte order mark";
+const refused = table(vectors.invalid.filter(({ name }) => name !== TAKEN_OFFLINE));
+
+test.for(refused)("refuses the vector $name", async ({ token, ...vector }) => {
+  const verdict = await verifier({ ...judged, ...at("now" in vector ? Number(vector.now) : undefined) }).verify(token);
+  expect(verdict).toMatchObject({ ok: false });
+});
+
+test("a clock that is behind, and one that is ahead", async () => {
+  const { expireTime } = await derive(suite.rest, secret).then(({ expire_time }) => ({
+    expireTime: Date.parse(expire_time),
+  }));
+  const { token: short } = await derive(suite.rest, secret);
+  const judge = (now: number) => verifier({ clock: { now: () => now }, clockToleranceMs: 2_000 }).verify(short);
+  expect(await judge(expireTime + 1_000)).toMatchObject({ ok: true });
+  expect(await judge(expireTime + 10_000)).toMatchObject({ ok: false, reason: "EXPIRED" });
+});
+
+test("a token of another issuer is refused", async () => {
+  expect(await verifier({ issuer: "another" }).verify(token)).toMatchObject({ reason: "SIGNATURE_INVALID" });
+});
+
+test("the keys are read once for all who wait, and kept for as long as the server says, and no longer", async () => {
+  const { verify, clock, statuses } = verifier();
+  await Promise.all(Array.from({ length: 20 }, () => verify(token)));
+  clock.pass(MAX_AGE - 1);
+  expect(await verify(token)).toMatchObject({ ok: true });
+  expect(statuses).toEqual([200]);
+  clock.pass(1);
+  await Promise.all(Array.from({ length: 20 }, () => verify(token)));
+  expect(statuses).toEqual([200, 304]);
+});
+
+test("a new signing key is heard of by its first token", async () => {
+  const { verify, clock, count } = verifier();
+  await verify(token);
+  const kid = await rotateUnder(suite.sql);
+  await untilPublished(suite.rest, [kid, kidOf(token)]);
+  const { token: newer } = await derive(suite.rest, secret);
+  expect(kidOf(newer)).toBe(kid);
+  clock.pass(5_000);
+  expect(await verify(newer)).toMatchObject({ ok: true });
+  expect(await verify(token)).toMatchObject({ ok: true });
+  expect(count()).toBe(2);
+});
+
+test("a flood of unknown keys makes one read in each cool-down", async () => {
+  const { verify, clock, count } = verifier();
+  await verify(token);
+  const flood = () => Promise.all(Array.from({ length: 200 }, () => verify(forged(randomUUID()))));
+  for (const reads of [1, 2, 3]) {
+    for (const verdict of await flood()) expect(verdict).toMatchObject({ ok: false, reason: "SIGNATURE_INVALID" });
+    expect(count()).toBe(reads);
+    clock.pass(5_000);
+  }
+});
+
+test("while the server is away its old keys are used, up to a bound", async () => {
+  const server = await startTestServer();
+  let isOpen = true;
+  onTestFinished(async () => (isOpen ? server.close() : undefined));
+  const rest = restClient(server);
+  const { token: own } = await derive(rest, (await issue(rest)).secret);
+  const { verify, clock, count } = verifier({ baseUrl: server.url, maxStalenessMs: 60_000 });
+  await verify(own);
+  await server.close();
+  isOpen = false;
+  clock.pass(MAX_AGE);
+  expect(await verify(own)).toMatchObject({ ok: true });
+  expect(await verify(forged("unknown"))).toMatchObject({ ok: false, reason: "UNAVAILABLE" });
+  expect(count()).toBe(2);
+  clock.pass(59_999);
+  expect(await verify(own)).toMatchObject({ ok: true });
+  clock.pass(1);
+  expect(await verify(own)).toMatchObject({ ok: false, reason: "UNAVAILABLE", cause: expect.any(Error) });
+});
+
+test("a server that hangs holds nobody up twice", async () => {
+  const { verify, clock, use, count } = verifier({ timeoutMs: 20 });
+  await verify(token);
+  use(hungFetch);
+  clock.pass(MAX_AGE);
+  expect(await verify(token)).toMatchObject({ ok: true });
+  clock.pass(5_000);
+  const hung = Promise.withResolvers<Response>();
+  use(() => hung.promise);
+  expect(await verify(token)).toMatchObject({ ok: true });
+  expect(count()).toBe(3);
+  hung.resolve(await fetch(`${suite.server.url}/v2alpha1/derivedKeys/jwks.json`));
+});
+
+test("a server that was away is found again, and beset by nobody meanwhile", async () => {
+  const { verify, clock, use, count } = verifier();
+  use(async () => new Response("no", { status: 500 }));
+  for (const _ of [1, 2, 3]) expect(await verify(token)).toMatchObject({ ok: false, reason: "UNAVAILABLE" });
+  expect(count()).toBe(1);
+  use(fetch);
+  clock.pass(5_000);
+  expect(await verify(token)).toMatchObject({ ok: true });
+});
+
+test.for(["[]", '{"keys": 1}', "not JSON"])("an answer that is no JWK Set is no answer: %s", async (text) => {
+  const { verify, use } = verifier();
+  use(async () => new Response(text));
+  expect(await verify(token)).toMatchObject({ ok: false, reason: "UNAVAILABLE" });
+});
+
+test("keys that may not be kept are read again, but not more often than the cool-down has it", async () => {
+  const { verify, clock, use, count } = verifier();
+  use(withHeaders({ "cache-control": "no-store" }));
+  for (const reads of [1, 2]) {
+    await Promise.all([verify(token), verify(token)]);
+    expect(await verify(token)).toMatchObject({ ok: true });
+    expect(count()).toBe(reads);
+    clock.pass(5_000);
+  }
+});
+
+test("what cannot be judged offline is asked online, and nothing else", async () => {
+  const asked = countedFetch();
+  const online = createKeyVerifier({ baseUrl: suite.server.url, fetch: asked.fetch });
+  const { verify, use } = verifier({ online });
+  use(async () => new Response("no", { status: 500 }));
+  expect(await verify(token)).toMatchObject({ ok: true, credential: { credentialType: CredentialType.JWT } });
+  const working = verifier({ online });
+  expect(await working.verify(secret)).toMatchObject({ ok: true, credential: { keyId } });
+  expect(await working.verify("nonsense")).toMatchObject({ ok: false, reason: "NOT_FOUND" });
+  expect(asked.count()).toBe(3);
+  expect(await working.verify(token)).toMatchObject({ ok: true, credential: { claims: { tenant: "t" } } });
+  expect(await working.verify(forged(kidOf(token)))).toMatchObject({ ok: false, reason: "SIGNATURE_INVALID" });
+  expect(asked.count()).toBe(3);
+});
+
+test("no verifier without an address of the keys", () => {
+  expect(() => createTokenVerifier({})).toThrow("baseUrl: must be an http or https URL");
+  expect(() => createTokenVerifier({ jwksUrl: "ftp://x" })).toThrow("jwksUrl: must be an http or https URL");
+});
