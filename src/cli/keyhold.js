@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { existsSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { fileURLToPath } from "node:url";
 
@@ -8,4 +9,6 @@ import { fileURLToPath } from "node:url";
 // there is none, and all goes on without.
 enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/keyhold", import.meta.url)));
 
-await import("./main.ts");
+// The published package has the compiled program in place of the source: Node runs no TypeScript below node_modules.
+const source = new URL("./main.ts", import.meta.url);
+await import(existsSync(source) ? source.href : new URL("../../dist/cli/main.js", import.meta.url).href);

@@ -13,7 +13,8 @@ export interface Migration {
   readonly checksum: string;
 }
 
-const FOLDER = new URL("./migrations/", import.meta.url);
+/** Where they are in the source, which the published package has for them: what is compiled has the same depth. */
+const FOLDER = new URL("../../src/postgres/migrations/", import.meta.url);
 const FILE = /^(\d{4})_(\w+)\.sql$/;
 
 /**

@@ -29,14 +29,14 @@ export interface Serving {
   says(message: string): Promise<Json>;
 }
 
-/** Runs the command to its end. */
-export function runKeyhold(args: readonly string[], environment: Record<string, string>): Promise<Ended> {
-  return endOf(start(args, environment));
+/** Runs the command to its end; `main` is another than that of this checkout. */
+export function runKeyhold(args: readonly string[], environment: Record<string, string>, main = MAIN): Promise<Ended> {
+  return endOf(start(args, environment, main));
 }
 
 /** Starts the server on a free port and resolves when it listens. Rejects with what it wrote if it ends before that. */
-export async function serve(environment: Record<string, string>): Promise<Serving> {
-  const child = start(["serve"], { KEYHOLD_PORT: "0", ...environment });
+export async function serve(environment: Record<string, string>, main = MAIN): Promise<Serving> {
+  const child = start(["serve"], { KEYHOLD_PORT: "0", ...environment }, main);
   const ended = endOf(child);
   const log = followLog(child);
   const failed = ended.then(({ code, stdout, stderr }) => {
@@ -52,9 +52,9 @@ export async function serve(environment: Record<string, string>): Promise<Servin
   };
 }
 
-function start(args: readonly string[], environment: Record<string, string>): ChildProcess {
+function start(args: readonly string[], environment: Record<string, string>, main: string): ChildProcess {
   const env = { PATH: process.env.PATH, ...environment };
-  return spawn(process.execPath, [MAIN, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  return spawn(process.execPath, [main, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
 }
 
 async function endOf(child: ChildProcess): Promise<Ended> {

@@ -12,7 +12,7 @@ export interface Crew {
   stop(): Promise<void>;
 }
 
-const LAUNCHER = fileURLToPath(new URL("../keyhold.js", import.meta.url));
+const LAUNCHER = fileURLToPath(new URL("../../../src/cli/keyhold.js", import.meta.url));
 
 /**
  * Starts as many workers as are configured, and keeps them up. The parent listens and hands connections out in turn, so that no
