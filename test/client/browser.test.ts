@@ -1,19 +1,50 @@
 import { resolve } from "node:path";
+import { createContext, runInContext } from "node:vm";
 import { rolldown } from "rolldown";
 import { expect, test } from "vitest";
+import type { KeyholdClient } from "../../src/client/index.ts";
+import { useService } from "../support/conformance.ts";
+import { issue } from "../support/rest.ts";
 
-/** What a browser or an edge runtime would get. */
+const suite = useService();
+
+/** What a browser or an edge runtime would get, as a script that answers its exports. */
 async function bundle(entry: string) {
   const input = resolve(import.meta.dirname, "../../src", entry);
   const build = await rolldown({ input, platform: "browser", treeshake: false, logLevel: "silent" });
-  const { output } = await build.generate({ format: "esm", codeSplitting: false });
+  const { output } = await build.generate({ format: "iife", name: "keyhold", codeSplitting: false });
   await build.close();
   return output[0];
 }
+
+/** Web standards, and nothing that only Node has. */
+const WEB = {
+  URL,
+  Headers,
+  Response,
+  AbortController,
+  AbortSignal,
+  TextEncoder,
+  TextDecoder,
+  crypto,
+  fetch,
+  performance,
+  setTimeout,
+  clearTimeout,
+};
 
 test.for(["client/index.ts", "verifier/index.ts"])("%s needs nothing of Node", async (entry) => {
   const { imports, dynamicImports, code } = await bundle(entry);
   expect([...imports, ...dynamicImports]).toEqual([]);
   expect(code.length).toBeGreaterThan(10_000);
-  expect(code).not.toMatch(/["']node:|\brequire\(|\bBuffer\.(?:from|alloc)/);
+  expect(code).not.toMatch(/["']node:|\bBuffer\.(?:from|alloc)/);
+});
+
+test("the client runs where there are only web standards", async () => {
+  const { secret } = await issue(suite.rest);
+  const context = createContext({ ...WEB, baseUrl: suite.server.url });
+  runInContext((await bundle("client/index.ts")).code, context);
+  const client: KeyholdClient = runInContext("keyhold.createKeyholdClient({ baseUrl })", context);
+  expect(await client.apiKeys.verifyApiKey({ credential: secret })).toMatchObject({ isValid: true });
+  expect((await client.issuedApiKeys.createIssuedApiKey({ name: "a", actorId: "b" })).secret).toMatch(/^kh_v1_/);
 });

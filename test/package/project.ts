@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { cp, mkdir, symlink } from "node:fs/promises";
+import { cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { inject } from "vitest";
@@ -41,6 +41,7 @@ export async function installPackage(): Promise<Project> {
     await symlink(join(ROOT, "node_modules", name), join(modules, name));
   }
   await cp(join(import.meta.dirname, "consumer"), path, { recursive: true });
+  await writeFile(join(path, "package.json"), '{ "private": true, "type": "module" }');
   return {
     path,
     files: packed.files.map((file) => file.path),
