@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from "commander";
 import { exitStatus, explain } from "./failure.ts";
+import { obeySignalsAsInit } from "./signals.ts";
+
+obeySignalsAsInit();
 
 /** Each command loads what it needs when it runs, so that help and mistakes answer at once. */
 const program = new Command("keyhold")

@@ -1,0 +1,37 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { resolve } from "node:path";
+import { expect, test } from "vitest";
+import { childrenOf } from "../support/keyhold.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+
+const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
+
+/** As process 1 of its own namespace, which is what an engine for containers makes of it. */
+function serveAsInit(databaseUrl: string) {
+  const env = {
+    PATH: process.env.PATH,
+    KEYHOLD_PORT: "0",
+    KEYHOLD_DATABASE_URL: databaseUrl,
+    KEYHOLD_ROOT_SECRET: ROOT_SECRET,
+  };
+  const unshare = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
+  return spawn("unshare", [...unshare, process.execPath, MAIN, "serve"], {
+    env,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+}
+
+test("as process 1 a server that waits for its database ends at SIGTERM", async () => {
+  const silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const connected = once(silent, "connection");
+  const outer = serveAsInit(`postgres://a:b@127.0.0.1:${(silent.address() as AddressInfo).port}/c`);
+  const exited = once(outer, "exit");
+  await connected;
+  const [server = 0] = await childrenOf(outer.pid ?? 0, "keyhold.js");
+  process.kill(server, "SIGTERM");
+  expect(await exited).toEqual([143, null]);
+  silent.close();
+});
