@@ -35,8 +35,12 @@ export function runKeyhold(args: readonly string[], environment: Record<string, 
 }
 
 /** Starts the server on a free port and resolves when it listens. Rejects with what it wrote if it ends before that. */
-export async function serve(environment: Record<string, string>, main = MAIN): Promise<Serving> {
-  const child = start(["serve"], { KEYHOLD_PORT: "0", ...environment }, main);
+export function serve(environment: Record<string, string>, main = MAIN): Promise<Serving> {
+  return servingBy(start(["serve"], { KEYHOLD_PORT: "0", ...environment }, main));
+}
+
+/** The server that a process is, once it listens. */
+export async function servingBy(child: ChildProcess): Promise<Serving> {
   const ended = endOf(child);
   const log = followLog(child);
   const failed = ended.then(({ code, stdout, stderr }) => {

@@ -1,0 +1,60 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import type { Json } from "../../support/rest.ts";
+import { parseAll, root } from "../files.ts";
+import { installTools, runTool } from "./tools.ts";
+
+const CHART = join(root, "deploy/helm/keyhold");
+
+/** The oldest that the chart takes, and the newest that the validator knows. */
+const VERSIONS = ["1.30", "1.37"];
+
+beforeAll(installTools);
+
+async function render(args: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await runTool("helm", ["template", "release", CHART, "--kube-version", "1.30.0", ...args]);
+  if (stdout === "") throw new Error(stderr);
+  return stdout;
+}
+
+describe.each([
+  ["as it stands", [], 8],
+  ["with everything on", ["--values", join(CHART, "ci/full-values.yaml")], 11],
+])("the chart %s", (name, args: string[], count) => {
+  test("passes helm lint", async () => {
+    expect(await runTool("helm", ["lint", "--strict", CHART, ...args])).toMatchObject({ code: 0 });
+  });
+
+  test.each(VERSIONS)("is valid for Kubernetes %s", async (version) => {
+    const file = join(inject("testDir"), `${name.replaceAll(" ", "-")}.yaml`);
+    await writeFile(file, await render(args));
+    const said = await runTool("kubernetes-validate", ["--strict", "--kubernetes-version", version, file]);
+    expect(said).toMatchObject({ code: 0 });
+    const lines = `${said.stdout}${said.stderr}`.trim().split("\n");
+    expect(lines).toHaveLength(count);
+    // The operator's own kinds are not part of Kubernetes.
+    const unknown = lines.filter((line) => !line.includes(" passed "));
+    expect(unknown.filter((line) => !line.includes("monitoring.coreos.com/v1"))).toEqual([]);
+  });
+
+  test("gives no pod more rights than the restricted profile", async () => {
+    const pods = parseAll(await render(args)).flatMap(({ spec }: Json) => spec?.template?.spec ?? []);
+    expect(pods).toHaveLength(2);
+    for (const pod of pods) {
+      expect(pod.automountServiceAccountToken).toBe(false);
+      expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+      const [{ securityContext }] = pod.containers;
+      expect(securityContext).toMatchObject({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true });
+      expect(securityContext.capabilities).toEqual({ drop: ["ALL"] });
+    }
+  });
+});
+
+test.each([
+  ["a secret among the configuration", "config.KEYHOLD_ROOT_SECRET=x"],
+  ["a value that is misspelt", "replica=3"],
+  ["a number that is none", "replicas=many"],
+])("the chart refuses %s", async (_, value) => {
+  await expect(render(["--set", value])).rejects.toThrow("don't meet the specifications");
+});
