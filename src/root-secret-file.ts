@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import type { Config } from "./config.ts";
 import { invalidArgument } from "./errors.ts";
 import { parseRootSecret, type RootSecrets } from "./lib/server-keys.ts";
+import { findBinaries } from "./postgres/embedded/binaries.ts";
 import { clusterDirOf } from "./postgres/embedded/cluster.ts";
 
 /** What the configuration says of root secrets. */
@@ -106,6 +107,8 @@ async function makeFile(dataDir: string, file: string): Promise<string> {
       "is missing, and no key in the database works without it: restore it or set KEYHOLD_ROOT_SECRET",
     );
   }
+  // Without the programs there will be no database, nor need there be a place to write to.
+  await findBinaries();
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomUUID()}`;
   await write(draft, `${newRootSecret()}\n`);
