@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+	"os/exec"
+
+	"github.com/lestrrat-go/jwx/v3/jwk"
+	"github.com/lestrrat-go/jwx/v3/jwt"
+
+	pb "keyhold.test/interop/gen/keyhold/v2alpha1"
+)
+
+// jwtOffline verifies derived JWTs by the published keys alone, with github.com/lestrrat-go/jwx.
+func jwtOffline(ctx context.Context, keyhold *client, ok step) {
+	issued := issue(ctx, keyhold)
+	derived := func() []byte {
+		return []byte(derive(ctx, keyhold, issued.GetSecret(), pb.TokenAlgorithm_TOKEN_ALGORITHM_JWT))
+	}
+	first := derived()
+	before := fetchKeys(ctx, keyhold)
+	token, err := jwt.Parse(first, jwt.WithKeySet(before), jwt.WithIssuer("keyhold"))
+	ok("the signature, the times and the issuer hold", err == nil, err)
+	var keyID, scope string
+	subject, _ := token.Subject()
+	found := token.Get("key_id", &keyID) == nil && token.Get("scope", &scope) == nil
+	ok("its claims", found && subject == issued.IssuedApiKey.ActorId && keyID == issued.IssuedApiKey.KeyId && scope == "read deploy", token)
+
+	tampered := []byte(string(first))
+	at := len(tampered) - 40
+	tampered[at] ^= 1
+	_, err = jwt.Parse(tampered, jwt.WithKeySet(before))
+	ok("a tampered one is refused", err != nil)
+	_, err = jwt.Parse(first, jwt.WithKeySet(before), jwt.WithIssuer("another"))
+	ok("another issuer is refused", err != nil)
+
+	must(exec.CommandContext(ctx, os.Getenv("KEYHOLD_ROTATE_SIGNING_KEY")).CombinedOutput())
+	second := derived()
+	_, err = jwt.Parse(second, jwt.WithKeySet(before))
+	ok("after the rotation of signing keys, a new one is of a key that the old set lacks", err != nil)
+	after := fetchKeys(ctx, keyhold)
+	for name, token := range map[string][]byte{"a new one verifies": second, "one from before verifies still": first} {
+		_, err = jwt.Parse(token, jwt.WithKeySet(after))
+		ok("by the new set, "+name, err == nil, err)
+	}
+	over := must(keyhold.jwks.GetJwks(ctx, &pb.GetJwksRequest{}))
+	ok("the set is the same over gRPC", len(over.Keys) >= after.Len() && over.Keys[0].Crv == "Ed25519", over)
+}
+
+func fetchKeys(ctx context.Context, keyhold *client) jwk.Set {
+	path := keyhold.url + "/v2alpha1/derivedKeys/jwks.json"
+	return must(jwk.Fetch(ctx, path, jwk.WithHTTPClient(httpClient())))
+}
+
+func httpClient() *http.Client {
+	path := os.Getenv("KEYHOLD_CA_FILE")
+	if path == "" {
+		return http.DefaultClient
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(must(os.ReadFile(path)))
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+}

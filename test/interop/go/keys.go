@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+
+	pb "keyhold.test/interop/gen/keyhold/v2alpha1"
+)
+
+// issue makes a key of an actor of its own, which may read and deploy.
+func issue(ctx context.Context, keyhold *client) *pb.CreateIssuedApiKeyResponse {
+	return must(keyhold.issued.CreateIssuedApiKey(ctx, &pb.CreateIssuedApiKeyRequest{
+		Name:     "go",
+		ActorId:  "go-" + rand.Text(),
+		Scopes:   []string{"read", "deploy"},
+		Metadata: map[string]string{"env": "prod"},
+	}))
+}
+
+func derive(ctx context.Context, keyhold *client, credential string, algorithm pb.TokenAlgorithm) string {
+	return must(keyhold.keys.DeriveToken(ctx, &pb.DeriveTokenRequest{Credential: credential, Algorithm: algorithm})).Token.Token
+}
+
+func verify(ctx context.Context, keyhold *client, credential string) *pb.VerifyApiKeyResponse {
+	return must(keyhold.keys.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: credential}))
+}
+
+// verdicts says `valid`, or the error code without its prefix, of each credential, as one batch.
+func verdicts(ctx context.Context, keyhold *client, credentials ...string) []string {
+	var requests []*pb.VerifyApiKeyRequest
+	for _, credential := range credentials {
+		requests = append(requests, &pb.VerifyApiKeyRequest{Credential: credential})
+	}
+	answer := must(keyhold.keys.BatchVerifyApiKeys(ctx, &pb.BatchVerifyApiKeysRequest{Requests: requests}))
+	var said []string
+	for _, result := range answer.Results {
+		said = append(said, verdictOn(result))
+	}
+	return said
+}
+
+func verdictOn(answer *pb.VerifyApiKeyResponse) string {
+	if answer.IsValid {
+		return "valid"
+	}
+	return strings.TrimPrefix(answer.GetErrorCode().String(), "VERIFICATION_ERROR_")
+}
+
+func all(said []string, wanted string) bool {
+	return len(said) > 0 && !slices.ContainsFunc(said, func(one string) bool { return one != wanted })
+}
+
+func newRawKey() string { return "legacy-" + rand.Text() }

@@ -1,0 +1,28 @@
+// A client of Keyhold over grpc-go, which does what the clients of the other languages beside it do, and prints TAP.
+//
+// KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE (of an https URL) whom to trust, and
+// KEYHOLD_ROTATE_SIGNING_KEY a program that rotates the signing key of the server.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// timeout of the whole run.
+const timeout = time.Minute
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	keyhold := connect()
+	var tap report
+	tap.topic("life of a key", func(ok step) { lifeOfAKey(ctx, keyhold, ok) })
+	tap.topic("imported keys", func(ok step) { importedKeys(ctx, keyhold, ok) })
+	tap.topic("errors", func(ok step) { errorDetails(ctx, keyhold, ok) })
+	tap.topic("JWT offline", func(ok step) { jwtOffline(ctx, keyhold, ok) })
+	tap.topic("macaroon caveats", func(ok step) { macaroonCaveats(ctx, keyhold, ok) })
+	tap.topic("server reflection", func(ok step) { serverReflection(ctx, keyhold, ok) })
+	os.Exit(tap.end())
+}

@@ -1,0 +1,44 @@
+import { runExamples } from "./examples.ts";
+import { run } from "./run.ts";
+import { type Server, withServers } from "./servers.ts";
+import { SUITES, type Suite } from "./suites.ts";
+import { type Check, readTap } from "./tap.ts";
+import { requireToolchains } from "./toolchains.ts";
+
+/**
+ * `npm run test:interop`: clients in other languages, with the libraries that their programmers use, each do the whole life of a key
+ * against live servers. They are programs of their own, know a server by its URL and token, and say in TAP what they found.
+ */
+
+await requireToolchains();
+const began = performance.now();
+const checks = await withServers(async (servers) => {
+  const results = await Promise.all([...SUITES.map((suite) => play(suite, servers)), runExamples(servers)]);
+  return results.flat();
+});
+print(checks);
+const failed = checks.filter(({ holds }) => !holds).length;
+console.info(`\n${Math.round((performance.now() - began) / 1000)} s`);
+console.info(`${checks.length - failed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+async function play(suite: Suite, servers: readonly Server[]): Promise<readonly Check[]> {
+  try {
+    const command = await suite.prepare();
+    const chosen = servers.filter(({ env }) => suite.knowsTls || env.KEYHOLD_CA_FILE === undefined);
+    const runs = chosen.map(async ({ name, env }) => {
+      const found = readTap(await run({ ...command, env: { ...command.env, ...env } }));
+      return found.map((check) => ({ ...check, name: `${suite.name}, ${name}: ${check.name}` }));
+    });
+    return (await Promise.all(runs)).flat();
+  } catch (error) {
+    return [{ name: `${suite.name}: is built`, holds: false, comment: String(error) }];
+  }
+}
+
+function print(checks: readonly Check[]): void {
+  for (const { name, holds, comment } of checks) {
+    console.info(`${holds ? "ok    " : "FAILED"} ${name}`);
+    if (!holds) console.info(`       ${comment.replaceAll("\n", "\n       ")}`);
+  }
+}

@@ -1,0 +1,37 @@
+from datetime import datetime, timedelta, timezone
+
+from pymacaroons import Macaroon
+
+from keys import MACAROON, derive, issue, verdict_on, verify
+
+
+def macaroon_caveats(keyhold, ok):
+    """Narrows a derived macaroon with pymacaroons, without the server, which then enforces it."""
+    derived = derive(keyhold, issue(keyhold).secret, MACAROON)
+    read = Macaroon.deserialize(derived)
+    ok("it is read", read.location == "keyhold" and read.serialize() == derived, read.inspect())
+
+    narrow = verify(keyhold, narrowed(derived, "scope = read"))
+    ok("a caveat takes a scope away", narrow.is_valid and list(narrow.scopes) == ["read"], narrow)
+    now = datetime.now(timezone.utc)
+    for name, caveat, wanted in [
+        ("a time to come", f"time < {rfc3339(now + timedelta(minutes=1))}", "valid"),
+        ("a time that has passed", f"time < {rfc3339(now - timedelta(minutes=1))}", "EXPIRED"),
+        ("an unknown caveat", "ip = 192.0.2.1", "SIGNATURE_INVALID"),
+    ]:
+        said = verdict_on(verify(keyhold, narrowed(derived, caveat)))
+        ok(f"{name}: {wanted}", said == wanted, said)
+    wide = verify(keyhold, narrowed(derived, "scope = read", "scope = read deploy admin"))
+    ok("no caveat gives a scope", wide.is_valid and list(wide.scopes) == ["read"], wide)
+    ok("the one that was derived is as wide as before", len(verify(keyhold, derived).scopes) == 2)
+
+
+def narrowed(text, *caveats):
+    macaroon = Macaroon.deserialize(text)
+    for caveat in caveats:
+        macaroon.add_first_party_caveat(caveat)
+    return macaroon.serialize()
+
+
+def rfc3339(time):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,24 @@
+"""A client of Keyhold over grpcio, which does what the clients of the other languages beside it do, and prints TAP.
+
+KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE (of an https URL) whom to trust, and
+KEYHOLD_ROTATE_SIGNING_KEY a program that rotates the signing key of the server.
+"""
+
+import sys
+
+from connect import connect
+from error_details import error_details
+from imported import imported_keys
+from jwt_offline import jwt_offline
+from life import life_of_a_key
+from macaroon_caveats import macaroon_caveats
+from tap import Report
+
+with connect() as keyhold:
+    report = Report()
+    report.topic("life of a key", lambda ok: life_of_a_key(keyhold, ok))
+    report.topic("imported keys", lambda ok: imported_keys(keyhold, ok))
+    report.topic("errors", lambda ok: error_details(keyhold, ok))
+    report.topic("JWT offline", lambda ok: jwt_offline(keyhold, ok))
+    report.topic("macaroon caveats", lambda ok: macaroon_caveats(keyhold, ok))
+    sys.exit(report.end())

@@ -1,0 +1,64 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { runKeyhold, type Serving, serve } from "../support/keyhold.ts";
+
+/** A live server that lets in only who has a token, and what its clients are told of it. */
+export interface Server {
+  readonly name: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const root = resolve(import.meta.dirname, "../..");
+const CERTIFICATE = resolve(root, "test/support/tls/localhost.cert.pem");
+const PRIVATE_KEY = resolve(root, "test/support/tls/localhost.key.pem");
+
+/** Gives the body one server without TLS (HTTP/1.1 and h2c) and one with it, each with a database of its own. */
+export async function withServers<T>(body: (servers: readonly Server[]) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), "keyhold-interop-"));
+  await chmod(dir, 0o711);
+  const processes: Serving[] = [];
+  const tls = { KEYHOLD_TLS_CERT_FILE: CERTIFICATE, KEYHOLD_TLS_KEY_FILE: PRIVATE_KEY };
+  try {
+    return await body(
+      await Promise.all([
+        start("h2c", join(dir, "h2c"), {}, processes),
+        start("TLS", join(dir, "tls"), tls, processes),
+      ]),
+    );
+  } finally {
+    for (const one of processes) one.kill("SIGTERM");
+    await Promise.all(processes.map(({ ended }) => ended));
+    await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+async function start(
+  name: string,
+  dir: string,
+  settings: Readonly<Record<string, string>>,
+  processes: Serving[],
+): Promise<Server> {
+  await mkdir(dir);
+  await chmod(dir, 0o711);
+  const environment = { KEYHOLD_DATA_DIR: join(dir, "data"), KEYHOLD_AUTH: "admin-token", ...settings };
+  const serving = await serve(environment);
+  processes.push(serving);
+  const { stdout: token, code, stderr } = await runKeyhold(["admin", "token", "create", "--name", name], environment);
+  if (code !== 0) throw new Error(`no admin token: ${stderr}`);
+  const rotate = join(dir, "rotate-signing-key");
+  await writeFile(rotate, rotateScript(environment), { mode: 0o755 });
+  const env = { KEYHOLD_URL: serving.url, KEYHOLD_TOKEN: token.trim(), KEYHOLD_ROTATE_SIGNING_KEY: rotate };
+  return { name, env: "KEYHOLD_TLS_CERT_FILE" in settings ? { ...env, KEYHOLD_CA_FILE: CERTIFICATE } : env };
+}
+
+/** For clients, which know the server by its URL alone. */
+function rotateScript(environment: Readonly<Record<string, string>>): string {
+  const command = [process.execPath, resolve(root, "src/cli/keyhold.js"), "signing-keys", "rotate"];
+  const settings = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  return `#!/bin/sh\nexec env ${[...settings, ...command].map(quoted).join(" ")}\n`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

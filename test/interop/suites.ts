@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { type Command, succeed } from "./run.ts";
+
+/** A client in another language. */
+export interface Suite {
+  readonly name: string;
+  /** Builds what it runs, with no server. Answers the command, which prints TAP. */
+  prepare(): Promise<Command>;
+  /** Whether it also talks to the server with TLS. */
+  readonly knowsTls: boolean;
+}
+
+const here = import.meta.dirname;
+const root = resolve(here, "../..");
+/** What takes long to make, and can be made again at any time. */
+const cache = join(root, "node_modules/.cache/keyhold-interop");
+
+export const SUITES: readonly Suite[] = [
+  { name: "Go", prepare: prepareGo, knowsTls: true },
+  { name: "Python", prepare: preparePython, knowsTls: true },
+  { name: "curl", prepare: async () => bash("curl/main.sh"), knowsTls: true },
+  { name: "grpcurl", prepare: prepareGrpcurl, knowsTls: false },
+];
+
+function bash(script: string, env: Readonly<Record<string, string>> = {}): Command {
+  return { program: "bash", args: [script], cwd: here, env };
+}
+
+/** Plugins run from the Go module that names their versions. */
+async function prepareGo(): Promise<Command> {
+  const cwd = join(here, "go");
+  await succeed({ program: join(root, "node_modules/.bin/buf"), args: ["generate"], cwd });
+  const program = join(cache, "go-client");
+  await succeed({ program: "go", args: ["build", "-o", program, "."], cwd });
+  return { program, args: [], cwd };
+}
+
+async function prepareGrpcurl(): Promise<Command> {
+  const program = join(cache, "grpcurl");
+  const args = ["build", "-o", program, "github.com/fullstorydev/grpcurl/cmd/grpcurl"];
+  await succeed({ program: "go", args, cwd: join(here, "go") });
+  return bash("grpcurl/main.sh", { GRPCURL: program });
+}
+
+async function preparePython(): Promise<Command> {
+  const cwd = join(here, "python");
+  const program = await virtualEnvironment(join(cwd, "requirements.txt"));
+  const gen = join(cache, "python-gen");
+  await rm(gen, { recursive: true, force: true });
+  await mkdir(gen, { recursive: true });
+  await succeed({ program, args: ["generate.py", gen], cwd });
+  return { program, args: ["main.py"], cwd, env: { PYTHONPATH: gen, PYTHONDONTWRITEBYTECODE: "1" } };
+}
+
+/** Answers the Python of an environment with these requirements, made anew only when they have changed. */
+async function virtualEnvironment(requirements: string): Promise<string> {
+  const files = [requirements, join(root, "examples/python/requirements.txt")];
+  const hash = createHash("sha256");
+  for (const file of files) hash.update(await readFile(file));
+  const dir = join(cache, `python-${hash.digest("hex").slice(0, 12)}`);
+  const [python, whole] = [join(dir, "bin/python"), join(dir, "whole")];
+  if (existsSync(whole)) return python;
+  await succeed({ program: "python3", args: ["-m", "venv", "--clear", dir], cwd: here });
+  await succeed({ program: python, args: ["-m", "pip", "install", "--quiet", "-r", requirements], cwd: here });
+  await writeFile(whole, "");
+  return python;
+}

@@ -1,0 +1,29 @@
+import type { Outcome } from "./run.ts";
+
+/** One thing that a client found to hold, or not. */
+export interface Check {
+  readonly name: string;
+  readonly holds: boolean;
+  /** What was found instead. */
+  readonly comment: string;
+}
+
+/**
+ * Reads TAP version 14 (testanything.org): `ok 1 - name`, `not ok 2 - name`, comments behind a failure, and the plan `1..2` at the
+ * end. A client that ended without its plan, or said little of why it failed, has failed in one more thing.
+ */
+export function readTap({ status, stdout, stderr }: Outcome): readonly Check[] {
+  const lines = stdout.split("\n");
+  const checks = lines.flatMap((line, index) => {
+    const [, not, name] = /^(not )?ok \d+ - (.*)$/.exec(line) ?? [];
+    return name === undefined ? [] : [{ name, holds: not === undefined, comment: commentAt(lines, index + 1) }];
+  });
+  const isWhole = lines.includes(`1..${checks.length}`) && checks.length > 0;
+  const isSaid = status === 0 || (status === 1 && checks.some(({ holds }) => !holds));
+  if (isWhole && isSaid) return checks;
+  return [...checks, { name: "runs to its end", holds: false, comment: `exit status ${status}\n${stderr}` }];
+}
+
+function commentAt(lines: readonly string[], index: number): string {
+  return /^\s*# (.*)$/.exec(lines[index] ?? "")?.[1] ?? "";
+}

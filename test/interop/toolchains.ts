@@ -1,0 +1,45 @@
+import { run } from "./run.ts";
+
+interface Toolchain {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** What it prints, with the version in two groups. */
+  readonly version: RegExp;
+  readonly least: readonly [major: number, minor: number];
+  readonly install: string;
+}
+
+/** What must be installed. Everything else comes from the registries, in the versions that the suites name. */
+const TOOLCHAINS: readonly Toolchain[] = [
+  {
+    program: "go",
+    args: ["version"],
+    version: /go(\d+)\.(\d+)/,
+    least: [1, 26],
+    install: "Go 1.26 or later, from https://go.dev/dl",
+  },
+  {
+    program: "python3",
+    args: ["-c", "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"],
+    version: /(\d+)\.(\d+)/,
+    least: [3, 10],
+    install: "Python 3.10 or later with venv and pip (Debian: python3 and python3-venv)",
+  },
+  { program: "bash", args: ["--version"], version: /(\d+)\.(\d+)/, least: [4, 4], install: "bash 4.4 or later" },
+  { program: "curl", args: ["--version"], version: /curl (\d+)\.(\d+)/, least: [7, 76], install: "curl 7.76 or later" },
+];
+
+/** Throws an error that says of every toolchain that is missing, or too old, what to install. */
+export async function requireToolchains(): Promise<void> {
+  const problems = await Promise.all(TOOLCHAINS.map(problemOf));
+  const found = problems.filter((problem) => problem !== undefined);
+  if (found.length > 0) throw new Error(`the tests of other languages need more:\n${found.join("\n")}`);
+}
+
+async function problemOf({ program, args, version, least, install }: Toolchain): Promise<string | undefined> {
+  const outcome = await run({ program, args, cwd: import.meta.dirname }).catch(() => undefined);
+  if (outcome?.status !== 0) return `  ${program} is missing, or incomplete: install ${install}`;
+  const [, major = 0, minor = 0] = version.exec(outcome.stdout)?.map(Number) ?? [];
+  if (major > least[0] || (major === least[0] && minor >= least[1])) return undefined;
+  return `  ${program} is version ${major}.${minor}: install ${install}`;
+}
