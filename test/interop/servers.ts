@@ -14,18 +14,14 @@ const CERTIFICATE = resolve(root, "test/support/tls/localhost.cert.pem");
 const PRIVATE_KEY = resolve(root, "test/support/tls/localhost.key.pem");
 
 /** Gives the body one server without TLS (HTTP/1.1 and h2c) and one with it, each with a database of its own. */
-export async function withServers<T>(body: (servers: readonly Server[]) => Promise<T>): Promise<T> {
+export async function withServers<T>(body: (plain: Server, tls: Server) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), "keyhold-interop-"));
   await chmod(dir, 0o711);
   const processes: Serving[] = [];
   const tls = { KEYHOLD_TLS_CERT_FILE: CERTIFICATE, KEYHOLD_TLS_KEY_FILE: PRIVATE_KEY };
   try {
-    return await body(
-      await Promise.all([
-        start("h2c", join(dir, "h2c"), {}, processes),
-        start("TLS", join(dir, "tls"), tls, processes),
-      ]),
-    );
+    const plain = start("h2c", join(dir, "h2c"), {}, processes);
+    return await body(...(await Promise.all([plain, start("TLS", join(dir, "tls"), tls, processes)])));
   } finally {
     for (const one of processes) one.kill("SIGTERM");
     await Promise.all(processes.map(({ ended }) => ended));
