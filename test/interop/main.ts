@@ -3,14 +3,18 @@ import { run } from "./run.ts";
 import { type Server, withServers } from "./servers.ts";
 import { SUITES, type Suite } from "./suites.ts";
 import { type Check, readTap } from "./tap.ts";
-import { requireToolchains } from "./toolchains.ts";
+import { missingToolchains } from "./toolchains.ts";
 
 /**
  * `npm run test:interop`: clients in other languages, with the libraries that their programmers use, each do the whole life of a key
  * against live servers. They are programs of their own, know a server by its URL and token, and say in TAP what they found.
  */
 
-await requireToolchains();
+const missing = await missingToolchains();
+if (missing.length > 0) {
+  console.error(`the tests of other languages need more:\n${missing.join("\n")}`);
+  process.exit(1);
+}
 const began = performance.now();
 const checks = await withServers(async (plain, tls) => {
   const suites = SUITES.map((suite) => play(suite, suite.knowsTls ? [plain, tls] : [plain]));

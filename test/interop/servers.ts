@@ -20,8 +20,8 @@ export async function withServers<T>(body: (plain: Server, tls: Server) => Promi
   const processes: Serving[] = [];
   const tls = { KEYHOLD_TLS_CERT_FILE: CERTIFICATE, KEYHOLD_TLS_KEY_FILE: PRIVATE_KEY };
   try {
-    const plain = start("h2c", join(dir, "h2c"), {}, processes);
-    return await body(...(await Promise.all([plain, start("TLS", join(dir, "tls"), tls, processes)])));
+    const plain = await start("h2c", join(dir, "h2c"), {}, processes);
+    return await body(plain, await start("TLS", join(dir, "tls"), tls, processes));
   } finally {
     for (const one of processes) one.kill("SIGTERM");
     await Promise.all(processes.map(({ ended }) => ended));

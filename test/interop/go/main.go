@@ -16,13 +16,14 @@ const timeout = time.Minute
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	keyhold := connect()
+	keyhold := newClient()
 	var tap report
 	tap.topic("life of a key", func(ok step) { lifeOfAKey(ctx, keyhold, ok) })
 	tap.topic("imported keys", func(ok step) { importedKeys(ctx, keyhold, ok) })
 	tap.topic("errors", func(ok step) { errorDetails(ctx, keyhold, ok) })
 	tap.topic("JWT offline", func(ok step) { jwtOffline(ctx, keyhold, ok) })
 	tap.topic("macaroon caveats", func(ok step) { macaroonCaveats(ctx, keyhold, ok) })
+	tap.topic("connect-go", func(ok step) { connectGo(ctx, keyhold, ok) })
 	tap.topic("server reflection", func(ok step) { serverReflection(ctx, keyhold, ok) })
 	os.Exit(tap.end())
 }

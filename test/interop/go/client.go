@@ -26,7 +26,7 @@ type client struct {
 	channel  *grpc.ClientConn
 }
 
-func connect() *client {
+func newClient() *client {
 	address := must(url.Parse(os.Getenv("KEYHOLD_URL")))
 	admin := dial(address, grpc.WithPerRPCCredentials(bearer(os.Getenv("KEYHOLD_TOKEN"))))
 	stranger := dial(address)
