@@ -4,7 +4,8 @@ import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "
 import { Provider } from "oidc-provider";
 
 const ALG = "ES256";
-const CLIENT = { id: "operator", secret: "the secret of the operator, for tests" };
+/** Who may ask for tokens. */
+export const CLIENT = { id: "operator", secret: "the secret of the operator, for tests" };
 
 /** A real OpenID Connect issuer on a loopback port: `oidc-provider` with the client credentials grant. */
 export interface OidcIssuer {

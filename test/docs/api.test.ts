@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { VerificationErrorSchema } from "../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { CODES } from "../src/api/errors.ts";
-import { REFUSALS } from "../src/transport/rest/refusal.ts";
-import { STATUSES } from "../src/transport/rest/status.ts";
+import { VerificationErrorSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { CODES } from "../../src/api/errors.ts";
+import { REFUSALS } from "../../src/transport/rest/refusal.ts";
+import { STATUSES } from "../../src/transport/rest/status.ts";
+import { ROOT } from "./blocks.ts";
 
-const api = readFileSync(resolve(import.meta.dirname, "../docs/api.md"), "utf8");
+const api = readFileSync(resolve(ROOT, "docs/api.md"), "utf8");
 
 /** Rows of the tables whose first cell is a name in code, as cells. */
 function rows(cells: number): string[][] {

@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+
+export const ROOT = resolve(import.meta.dirname, "../..");
+
+/**
+ * What is done with a fenced block, by the words after its fence. There are no other words.
+ *
+ * - `command` is run to its end, in one shell with the other blocks of its page.
+ * - `server` is run in the background, and the blocks after it talk to the server that it starts.
+ * - `program` is run by Node.
+ * - `output` is what the block before it must print (`output.ts`).
+ * - `scanner` holds rules for a secret scanner (`scanners.test.ts`).
+ * - `picture` is not run.
+ */
+const ROLES = {
+  sh: "command",
+  "sh server": "server",
+  ts: "program",
+  "json output": "output",
+  "text output": "output",
+  "text pattern": "scanner",
+  toml: "scanner",
+  yaml: "scanner",
+  text: "picture",
+  mermaid: "picture",
+} as const;
+
+export type Role = (typeof ROLES)[keyof typeof ROLES];
+
+export interface Block {
+  /** Of the fence, from 1, as an editor counts. */
+  readonly line: number;
+  /** What stands after the fence, such as `sh server`. */
+  readonly info: string;
+  readonly role: Role;
+  readonly text: string;
+}
+
+export interface Page {
+  /** Such as `docs/quick-start.md`. */
+  readonly name: string;
+  readonly blocks: readonly Block[];
+}
+
+/** README.md and every page below docs/. */
+export function readPages(): Page[] {
+  const docs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".md"))
+    .map((file) => join(ROOT, "docs", file));
+  return [join(ROOT, "README.md"), ...docs.sort()].map((file) => readPage(relative(ROOT, file)));
+}
+
+/** `name` is the path from the root of the project. */
+export function readPage(name: string): Page {
+  return { name, blocks: parseBlocks(readFileSync(join(ROOT, name), "utf8"), name) };
+}
+
+/** The fenced blocks of a page. Throws at a fence with other words than those above, and at one that is not closed. */
+export function parseBlocks(markdown: string, name: string): Block[] {
+  const blocks: Block[] = [];
+  let open: { line: number; info: string; text: string } | undefined;
+  for (const [index, line] of markdown.split("\n").entries()) {
+    const fence = /^\s*(?:```|~~~)(.*)$/.exec(line);
+    if (fence === null) {
+      if (open !== undefined) open.text += `${line}\n`;
+    } else if (open === undefined) {
+      open = { line: index + 1, info: fence[1]?.trim() ?? "", text: "" };
+    } else {
+      blocks.push({ ...open, role: roleOf(open.info, `${name}:${open.line}`) });
+      open = undefined;
+    }
+  }
+  if (open !== undefined) throw new Error(`${name}:${open.line}: the block is not closed`);
+  return blocks;
+}
+
+function roleOf(info: string, place: string): Role {
+  const role = Object.entries(ROLES).find(([words]) => words === info)?.[1];
+  if (role === undefined) throw new Error(`${place}: a block must be one of ${Object.keys(ROLES).join(", ")}`);
+  return role;
+}

@@ -1,0 +1,54 @@
+import { expect } from "vitest";
+
+/**
+ * Compares what a block printed with what its page shows. JSON is compared as a value, so that a page may break its lines; other
+ * text by lines, without the blanks at their ends. A time stands for any time and a UUID for any UUID; `…` stands for anything.
+ */
+export function expectOutput(actual: string, shown: string, info: string): void {
+  if (info.startsWith("json")) expectJson(actual, shown);
+  else expectLines(actual, shown);
+}
+
+function expectJson(actual: string, shown: string): void {
+  const value: unknown = parse(actual);
+  expect(value).toEqual(likeShown(JSON.parse(shown)));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`the block printed no JSON: ${text}`);
+  }
+}
+
+function likeShown(shown: unknown): unknown {
+  if (typeof shown === "string") return expect.stringMatching(patternOf(shown));
+  if (Array.isArray(shown)) return shown.map(likeShown);
+  if (shown === null || typeof shown !== "object") return shown;
+  return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, likeShown(value)]));
+}
+
+function expectLines(actual: string, shown: string): void {
+  const lines = (text: string) =>
+    text
+      .trim()
+      .split("\n")
+      .map((line) => line.trimEnd());
+  expect(lines(actual)).toEqual(lines(shown).map((line) => expect.stringMatching(patternOf(line))));
+}
+
+const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+const TIME = "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?Z";
+const VARIABLE = new RegExp(`(${UUID}|${TIME}|…)`);
+
+/** A pattern for texts that differ from the one shown only in what cannot be foreseen. */
+function patternOf(shown: string): RegExp {
+  const parts = shown.split(VARIABLE).map((part) => {
+    if (part === "…") return ".+";
+    if (new RegExp(`^${UUID}$`).test(part)) return UUID;
+    if (new RegExp(`^${TIME}$`).test(part)) return TIME;
+    return RegExp.escape(part);
+  });
+  return new RegExp(`^${parts.join("")}$`, "s");
+}

@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { CLIENT, type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
+import { type Block, type Page, readPages } from "./blocks.ts";
+import { expectOutput } from "./output.ts";
+import { type Place, type Ran, runPage } from "./session.ts";
+
+/** Blocks that are not run, and why. */
+const NOT_RUN: Readonly<Record<string, string>> = {
+  "npm ci && npm test": "it is what runs this",
+  "apt-get install wrk nghttp2-client": "it measures for hours",
+};
+
+const isNotRun = ({ text }: Block) => Object.keys(NOT_RUN).some((beginning) => text.startsWith(beginning));
+
+const pages = readPages().map((page) => ({ ...page, blocks: page.blocks.filter((block) => !isNotRun(block)) }));
+
+let server: TestServer;
+let oidc: OidcIssuer;
+let dir: string;
+beforeAll(async () => {
+  dir = mkdtempSync(join(import.meta.dirname, ".blocks-"));
+  [server, oidc] = await Promise.all([startTestServer(), startOidcIssuer()]);
+});
+afterAll(async () => {
+  rmSync(dir, { recursive: true, force: true });
+  await Promise.all([server.close(), oidc.close()]);
+});
+
+/** Runs a page with a database for the servers that it starts, and compares what it prints with what it shows. */
+async function check(page: Page): Promise<void> {
+  const started = page.blocks.filter(({ role }) => role === "server");
+  const database = await createTestDatabase();
+  try {
+    const ports = await Promise.all(started.map(freePort));
+    compare(page, await runPage(page, placeOf(database.url, ports)));
+  } finally {
+    await database.drop();
+  }
+}
+
+function placeOf(databaseUrl: string, ports: readonly number[]): Place {
+  return {
+    dir,
+    url: server.url,
+    ports,
+    replaced: {
+      // What is installed is what runs this test.
+      "npm ci && ": "",
+      "postgres://keyhold:…@db:5432/keyhold": databaseUrl,
+      "KEYHOLD_ROOT_SECRET=…": `KEYHOLD_ROOT_SECRET=${ROOT_SECRET}`,
+      "https://idp.example.com": oidc.issuer,
+      "https://keyhold.example.com": oidc.audience,
+    },
+    environment: {
+      KEYHOLD_DATABASE_URL: databaseUrl,
+      KEYHOLD_ROOT_SECRET: ROOT_SECRET,
+      KEYHOLD_CACHE_SIZE: "16",
+      KEYHOLD_METRICS_PORT: "0",
+      OIDC_CLIENT_ID: CLIENT.id,
+      OIDC_CLIENT_SECRET: CLIENT.secret,
+      TMPDIR: dir,
+    },
+  };
+}
+
+function compare(page: Page, ran: readonly Ran[]): void {
+  for (const [index, { role, info, text, line }] of page.blocks.entries()) {
+    if (role !== "output") continue;
+    const before = ran.find(({ block }) => block === page.blocks[index - 1]);
+    if (before === undefined) throw new Error(`${page.name}:${line}: there is no block before it that prints this`);
+    try {
+      expectOutput(before.output, text, info);
+    } catch (error) {
+      throw new Error(`${page.name}:${line}: what is shown is not what was printed:\n${before.output}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+describe("every block does what its page says", { concurrent: true }, () => {
+  test.for(pages.filter(({ blocks }) => blocks.some(({ role }) => role === "command")))("$name", check);
+});
+
+test("a block is left out by name, and none too many", () => {
+  const leftOut = readPages().flatMap(({ blocks }) => blocks.filter(isNotRun));
+  expect(leftOut).toHaveLength(Object.keys(NOT_RUN).length);
+});

@@ -1,0 +1,123 @@
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { type Block, type Page, ROOT } from "./blocks.ts";
+
+/** Where a page runs. */
+export interface Place {
+  /** A folder in the checkout, so that a program resolves what the package exports, by itself. */
+  readonly dir: string;
+  /** Of a server that takes every call, for the blocks before the page starts one of its own. */
+  readonly url: string;
+  /** What the page has in other words than the test: by text, what is put in its place. */
+  readonly replaced: Readonly<Record<string, string>>;
+  readonly environment: Readonly<Record<string, string>>;
+  /** A port for each server that the page starts. */
+  readonly ports: readonly number[];
+}
+
+export interface Ran {
+  readonly block: Block;
+  /** Standard output. */
+  readonly output: string;
+}
+
+/** The address in all pages: the default one. */
+const SHOWN_URL = "http://127.0.0.1:4420";
+
+/** Runs the blocks of a page in order, in one shell. Throws with what was written to standard error when one of them fails. */
+export async function runPage(page: Page, place: Place): Promise<Ran[]> {
+  const mark = `--- ${randomUUID()} `;
+  const blocks = page.blocks.filter(({ role }) => role === "command" || role === "server" || role === "program");
+  const ended = await runScript(scriptOf(blocks, place, mark), place);
+  const outputs = ended.stdout.split(mark).slice(1);
+  const ran = outputs.map((output, index) => ({ block: blockAt(blocks, index), output: output.replace(/^.*\n/, "") }));
+  if (ended.code === 0 && ran.length === blocks.length) return ran;
+  const last = ran.at(-1);
+  throw new Error(
+    `${page.name}:${last?.block.line ?? 0}: the block failed with ${ended.code}\n${ended.stderr}\n${last?.output ?? ""}`,
+  );
+}
+
+function blockAt(blocks: readonly Block[], index: number): Block {
+  const block = blocks[index];
+  if (block === undefined) throw new Error("more outputs than blocks");
+  return block;
+}
+
+/** One script of all blocks: each begins with a line on standard output that tells its output from that of the one before. */
+function scriptOf(blocks: readonly Block[], place: Place, mark: string): string {
+  let url = place.url;
+  const ports = [...place.ports];
+  const steps = blocks.map((block) => {
+    const port = block.role === "server" ? ports.shift() : undefined;
+    const step = stepOf(block, place, url, port);
+    if (port !== undefined) url = `http://127.0.0.1:${port}`;
+    return `echo '${mark}'\n${step}`;
+  });
+  return ["set -euo pipefail", ...steps].join("\n");
+}
+
+function stepOf(block: Block, place: Place, url: string, port: number | undefined): string {
+  const code = replaceAll(block.text, { ...place.replaced, [SHOWN_URL]: url });
+  if (block.role === "program") return `node '${programFile(block, code, place)}'`;
+  return port === undefined ? code : serverStep(code, port);
+}
+
+function programFile(block: Block, code: string, { dir }: Place): string {
+  const file = join(dir, `line-${block.line}-${randomUUID()}.ts`);
+  writeFileSync(file, code);
+  return file;
+}
+
+/** Starts a server and waits for the line of its log that says it listens; it ends with the page. */
+function serverStep(code: string, port: number): string {
+  return `export KEYHOLD_PORT=${port}
+exec {log}< <(
+${code})
+grep -m 1 -q '"url":"http' <&$log
+cat <&$log >/dev/null &`;
+}
+
+function replaceAll(code: string, replaced: Readonly<Record<string, string>>): string {
+  return Object.entries(replaced).reduce((rest, [shown, real]) => rest.replaceAll(shown, real), code);
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** In a process group of its own, of which nothing is left afterwards. */
+async function runScript(script: string, { environment }: Place): Promise<Ended> {
+  const child = spawn("bash", ["-c", script], {
+    cwd: ROOT,
+    env: { ...inherited(), ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  child.once("exit", () => killGroup(child.pid));
+  const closed = new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { code, stdout, stderr };
+}
+
+/** The servers that the script has left behind hold its output open. */
+function killGroup(group: number | undefined): void {
+  try {
+    if (group !== undefined) process.kill(-group, "SIGKILL");
+  } catch {
+    // Nothing is left.
+  }
+}
+
+/** What is set for whoever runs the tests is not set for a reader. */
+function inherited(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("KEYHOLD_")));
+}
