@@ -10,7 +10,7 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 const run = (...lines: string[]): Promise<Ran[]> => {
   const page: Page = { name: "a page", blocks: parseBlocks(lines.join("\n"), "a page") };
-  return runPage(page, { dir, url: "http://there", replaced: { before: "after" }, environment: { A: "1" }, ports: [] });
+  return runPage(page, { dir, host: "there", replaced: { before: "after" }, environment: { A: "1" }, ports: [] });
 };
 
 test("blocks of a page share a shell, and each has its own output", async () => {

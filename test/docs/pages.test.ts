@@ -46,7 +46,7 @@ async function check(page: Page): Promise<void> {
 function placeOf(databaseUrl: string, ports: readonly number[]): Place {
   return {
     dir,
-    url: server.url,
+    host: server.address,
     ports,
     replaced: {
       // What is installed is what runs this test.

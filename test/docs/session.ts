@@ -9,8 +9,8 @@ import { type Block, type Page, ROOT } from "./blocks.ts";
 export interface Place {
   /** A folder in the checkout, so that a program resolves what the package exports, by itself. */
   readonly dir: string;
-  /** Of a server that takes every call, for the blocks before the page starts one of its own. */
-  readonly url: string;
+  /** Host and port of a server that takes every call, for the blocks before the page starts one of its own. */
+  readonly host: string;
   /** What the page has in other words than the test: by text, what is put in its place. */
   readonly replaced: Readonly<Record<string, string>>;
   readonly environment: Readonly<Record<string, string>>;
@@ -24,8 +24,8 @@ export interface Ran {
   readonly output: string;
 }
 
-/** The address in all pages: the default one. */
-const SHOWN_URL = "http://127.0.0.1:4420";
+/** Host and port in all pages: those of a server that is started without any choice. */
+const SHOWN_HOST = "127.0.0.1:4420";
 
 /** Runs the blocks of a page in order, in one shell. Throws with what was written to standard error when one of them fails. */
 export async function runPage(page: Page, place: Place): Promise<Ran[]> {
@@ -49,19 +49,19 @@ function blockAt(blocks: readonly Block[], index: number): Block {
 
 /** One script of all blocks: each begins with a line on standard output that tells its output from that of the one before. */
 function scriptOf(blocks: readonly Block[], place: Place, mark: string): string {
-  let url = place.url;
+  let host = place.host;
   const ports = [...place.ports];
   const steps = blocks.map((block) => {
     const port = block.role === "server" ? ports.shift() : undefined;
-    const step = stepOf(block, place, url, port);
-    if (port !== undefined) url = `http://127.0.0.1:${port}`;
+    const step = stepOf(block, place, host, port);
+    if (port !== undefined) host = `127.0.0.1:${port}`;
     return `echo '${mark}'\n${step}`;
   });
   return ["set -euo pipefail", ...steps].join("\n");
 }
 
-function stepOf(block: Block, place: Place, url: string, port: number | undefined): string {
-  const code = replaceAll(block.text, { ...place.replaced, [SHOWN_URL]: url });
+function stepOf(block: Block, place: Place, host: string, port: number | undefined): string {
+  const code = replaceAll(block.text, { ...place.replaced, [SHOWN_HOST]: host });
   if (block.role === "program") return `node '${programFile(block, code, place)}'`;
   return port === undefined ? code : serverStep(code, port);
 }

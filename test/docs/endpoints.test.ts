@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import { CODES } from "../../src/api/errors.ts";
+import { SERVICES } from "../../src/api/implementations.ts";
+import { policyOf } from "../../src/auth/policy.ts";
+import { ROOT } from "./blocks.ts";
+
+const page = readFileSync(resolve(ROOT, "docs/endpoints.md"), "utf8");
+
+/** The line below a heading of the page. */
+function lineOf(method: DescMethod): string {
+  const { pattern } = getOption(method, http);
+  const path = String(pattern.value).replace(/\{\w+\.key_id\}/, "{key_id}");
+  const policy = policyOf(method);
+  const needed = policy === "public" ? "no token needed" : `scope \`${policy}\``;
+  return `\`${pattern.case?.toUpperCase()} ${path}\` · RPC \`${method.parent.name}/${method.name}\` · ${needed}`;
+}
+
+test("docs/endpoints.md has every RPC with its path and the scope that it needs, and no other", () => {
+  const methods = SERVICES.flatMap((service): readonly DescMethod[] => service.methods);
+  expect(page.match(/^.* · RPC .*$/gm)?.sort()).toEqual(methods.map(lineOf).sort());
+});
+
+test("docs/endpoints.md names every error, and none that there is not", () => {
+  const paragraphs = page.match(/^Errors.*?\n\n/gms) ?? [];
+  const named = paragraphs.flatMap((text) => [...text.matchAll(/`([A-Z_]+)`/g)].map(([, name = ""]) => name));
+  expect([...new Set(named)].sort()).toEqual(Object.keys(CODES).sort());
+});
