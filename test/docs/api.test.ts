@@ -3,9 +3,10 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { VerificationErrorSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { CODES } from "../../src/api/errors.ts";
+import { parseFilter } from "../../src/keys/filter/parse.ts";
 import { REFUSALS } from "../../src/transport/rest/refusal.ts";
 import { STATUSES } from "../../src/transport/rest/status.ts";
-import { ROOT } from "./blocks.ts";
+import { ROOT, readPage } from "./blocks.ts";
 
 const api = readFileSync(resolve(ROOT, "docs/api.md"), "utf8");
 
@@ -33,4 +34,11 @@ test("docs/api.md documents every verification error, and no other", () => {
     .map(({ name }) => name)
     .filter((name) => !name.endsWith("_UNSPECIFIED"));
   expect(documented.sort()).toEqual(defined.sort());
+});
+
+test("docs/api.md shows filters that are understood", () => {
+  const shown = readPage("docs/api.md").blocks.find(({ text }) => text.startsWith("actor_id="));
+  const filters = shown?.text.trim().split("\n") ?? [];
+  expect(filters.length).toBeGreaterThan(2);
+  for (const filter of filters) expect(() => parseFilter(filter, "issued")).not.toThrow();
 });

@@ -1,0 +1,36 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { expect, test } from "vitest";
+import { ROOT, readPages } from "./blocks.ts";
+
+const pages = new Map(readPages().map(({ name }) => [name, readFileSync(join(ROOT, name), "utf8")]));
+
+/** The anchor of a heading, as GitHub makes it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_ -]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+function anchorsOf(markdown = ""): string[] {
+  return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading));
+}
+
+/** What is wrong with a link from one page to a place of the project; nothing for a link to elsewhere. */
+function broken(name: string, link: string): string[] {
+  if (/^https?:/.test(link)) return [];
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? name : relative(ROOT, join(ROOT, dirname(name), path));
+  if (!existsSync(join(ROOT, target))) return [`${name}: there is no ${target}`];
+  if (anchor === undefined || anchorsOf(pages.get(target)).includes(anchor)) return [];
+  return [`${name}: ${target} has no heading #${anchor}`];
+}
+
+test("links between the pages lead somewhere", () => {
+  const links = [...pages].flatMap(([name, text]) =>
+    [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => [name, link] as const),
+  );
+  expect(links.length).toBeGreaterThan(30);
+  expect(links.flatMap(([name, link]) => broken(name, link))).toEqual([]);
+});
