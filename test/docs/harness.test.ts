@@ -8,9 +8,12 @@ import { type Ran, runPage } from "./session.ts";
 const dir = mkdtempSync(join(import.meta.dirname, ".blocks-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-const run = (...lines: string[]): Promise<Ran[]> => {
+const run = (...lines: string[]): Promise<Ran[]> => runUntil(new AbortController().signal, ...lines);
+
+const runUntil = (signal: AbortSignal, ...lines: string[]): Promise<Ran[]> => {
   const page: Page = { name: "a page", blocks: parseBlocks(lines.join("\n"), "a page") };
-  return runPage(page, { dir, host: "there", replaced: { before: "after" }, environment: { A: "1" }, ports: [] });
+  const environment = { A: "1" };
+  return runPage(page, { dir, host: "there", replaced: { before: "after" }, environment, ports: [1] }, signal);
 };
 
 test("blocks of a page share a shell, and each has its own output", async () => {
@@ -26,6 +29,27 @@ test("a program is run by Node, in the checkout", async () => {
 test("a block that fails is named, with what it wrote", async () => {
   const failing = run("```sh", "true", "```", "```sh", "echo gone wrong >&2; false | true", "echo on", "```");
   await expect(failing).rejects.toThrow(/^a page:4: the block failed with 1\ngone wrong/);
+});
+
+test("a server that does not start is told from one that does", async () => {
+  const page = ["```sh server", `echo '{"msg":"starting"}'`, "```"];
+  await expect(run(...page)).rejects.toThrow('{"msg":"starting"}\nthe server did not start');
+  const started = await run(
+    "```sh server",
+    `echo '{"url":"http://here"}'; sleep 1000`,
+    "```",
+    "```sh",
+    "echo $KEYHOLD_URL",
+    "```",
+  );
+  expect(started.map(({ output }) => output)).toEqual(["", "http://127.0.0.1:1\n"]);
+});
+
+test("a page that takes too long ends with the test", async () => {
+  const controller = new AbortController();
+  const running = runUntil(controller.signal, "```sh", "sleep 1000", "```");
+  controller.abort();
+  await expect(running).rejects.toThrow("a page:");
 });
 
 test("a block of no known kind, or without an end, is refused", () => {

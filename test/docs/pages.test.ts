@@ -32,12 +32,12 @@ afterAll(async () => {
 });
 
 /** Runs a page with a database for the servers that it starts, and compares what it prints with what it shows. */
-async function check(page: Page): Promise<void> {
+async function check(page: Page, { signal }: { signal: AbortSignal }): Promise<void> {
   const started = page.blocks.filter(({ role }) => role === "server");
   const database = await createTestDatabase();
   try {
     const ports = await Promise.all(started.map(freePort));
-    compare(page, await runPage(page, placeOf(database.url, ports)));
+    compare(page, await runPage(page, placeOf(database.url, ports), signal));
   } finally {
     await database.drop();
   }

@@ -27,11 +27,14 @@ export interface Ran {
 /** Host and port in all pages: those of a server that is started without any choice. */
 const SHOWN_HOST = "127.0.0.1:4420";
 
-/** Runs the blocks of a page in order, in one shell. Throws with what was written to standard error when one of them fails. */
-export async function runPage(page: Page, place: Place): Promise<Ran[]> {
+/**
+ * Runs the blocks of a page in order, in one shell. Throws with what was written to standard error when one of them fails. Ends with
+ * the signal, and leaves nothing running.
+ */
+export async function runPage(page: Page, place: Place, signal: AbortSignal): Promise<Ran[]> {
   const mark = `--- ${randomUUID()} `;
   const blocks = page.blocks.filter(({ role }) => role === "command" || role === "server" || role === "program");
-  const ended = await runScript(scriptOf(blocks, place, mark), place);
+  const ended = await runScript(scriptOf(blocks, place, mark), place, signal);
   const outputs = ended.stdout.split(mark).slice(1);
   const ran = outputs.map((output, index) => ({ block: blockAt(blocks, index), output: output.replace(/^.*\n/, "") }));
   if (ended.code === 0 && ran.length === blocks.length) return ran;
@@ -57,7 +60,7 @@ function scriptOf(blocks: readonly Block[], place: Place, mark: string): string 
     if (port !== undefined) host = `127.0.0.1:${port}`;
     return `echo '${mark}'\n${step}`;
   });
-  return ["set -euo pipefail", ...steps].join("\n");
+  return ["set -euo pipefail", addressOf(place.host), ...steps].join("\n");
 }
 
 function stepOf(block: Block, place: Place, host: string, port: number | undefined): string {
@@ -77,8 +80,16 @@ function serverStep(code: string, port: number): string {
   return `export KEYHOLD_PORT=${port}
 exec {log}< <(
 ${code})
-grep -m 1 -q '"url":"http' <&$log
-cat <&$log >/dev/null &`;
+until read -r line <&$log || { echo 'the server did not start' >&2; exit 1; }; [[ $line == *'"url":"http'* ]]; do
+  echo "$line" >&2
+done
+cat <&$log >/dev/null &
+${addressOf(`127.0.0.1:${port}`)}`;
+}
+
+/** Where the command finds the server. */
+function addressOf(host: string): string {
+  return `export KEYHOLD_URL=http://${host}`;
 }
 
 function replaceAll(code: string, replaced: Readonly<Record<string, string>>): string {
@@ -92,14 +103,16 @@ interface Ended {
 }
 
 /** In a process group of its own, of which nothing is left afterwards. */
-async function runScript(script: string, { environment }: Place): Promise<Ended> {
+async function runScript(script: string, { environment }: Place, signal: AbortSignal): Promise<Ended> {
   const child = spawn("bash", ["-c", script], {
     cwd: ROOT,
     env: { ...inherited(), ...environment },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
-  child.once("exit", () => killGroup(child.pid));
+  const kill = () => killGroup(child.pid);
+  child.once("exit", kill);
+  signal.addEventListener("abort", kill);
   const closed = new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", resolve);
