@@ -28,6 +28,11 @@ const ROLES = {
 
 export type Role = (typeof ROLES)[keyof typeof ROLES];
 
+/** Whether a block does something when its page is run. */
+export function isRun({ role }: Pick<Block, "role">): boolean {
+  return role === "command" || role === "server" || role === "program";
+}
+
 export interface Block {
   /** Of the fence, from 1, as an editor counts. */
   readonly line: number;

@@ -5,7 +5,7 @@ import { freePort } from "../support/free-port.ts";
 import { CLIENT, type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
-import { type Block, type Page, readPages } from "./blocks.ts";
+import { type Block, isRun, type Page, readPages } from "./blocks.ts";
 import { expectOutput } from "./output.ts";
 import { type Place, type Ran, runPage } from "./session.ts";
 
@@ -31,7 +31,7 @@ afterAll(async () => {
   await Promise.all([server.close(), oidc.close()]);
 });
 
-/** Runs a page with a database for the servers that it starts, and compares what it prints with what it shows. */
+/** Runs a page with a database for its commands and the servers that it starts, and compares what it prints with what it shows. */
 async function check(page: Page, { signal }: { signal: AbortSignal }): Promise<void> {
   const started = page.blocks.filter(({ role }) => role === "server");
   const database = await createTestDatabase();
@@ -84,7 +84,7 @@ function compare(page: Page, ran: readonly Ran[]): void {
 }
 
 describe("every block does what its page says", { concurrent: true }, () => {
-  test.for(pages.filter(({ blocks }) => blocks.some(({ role }) => role === "command")))("$name", check);
+  test.for(pages.filter(({ blocks }) => blocks.some(isRun)))("$name", check);
 });
 
 test("a block is left out by name, and none too many", () => {

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { type Block, type Page, ROOT } from "./blocks.ts";
+import { type Block, isRun, type Page, ROOT } from "./blocks.ts";
 
 /** Where a page runs. */
 export interface Place {
@@ -33,7 +33,7 @@ const SHOWN_HOST = "127.0.0.1:4420";
  */
 export async function runPage(page: Page, place: Place, signal: AbortSignal): Promise<Ran[]> {
   const mark = `--- ${randomUUID()} `;
-  const blocks = page.blocks.filter(({ role }) => role === "command" || role === "server" || role === "program");
+  const blocks = page.blocks.filter(isRun);
   const ended = await runScript(scriptOf(blocks, place, mark), place, signal);
   const outputs = ended.stdout.split(mark).slice(1);
   const ran = outputs.map((output, index) => ({ block: blockAt(blocks, index), output: output.replace(/^.*\n/, "") }));
