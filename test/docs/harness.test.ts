@@ -13,7 +13,7 @@ const run = (...lines: string[]): Promise<Ran[]> => runUntil(new AbortController
 const runUntil = (signal: AbortSignal, ...lines: string[]): Promise<Ran[]> => {
   const page: Page = { name: "a page", blocks: parseBlocks(lines.join("\n"), "a page") };
   const environment = { A: "1" };
-  return runPage(page, { dir, host: "there", replaced: { before: "after" }, environment, ports: [1] }, signal);
+  return runPage(page, { dir, url: "http://there", replaced: { before: "after" }, environment }, signal);
 };
 
 test("blocks of a page share a shell, and each has its own output", async () => {
@@ -36,13 +36,13 @@ test("a server that does not start is told from one that does", async () => {
   await expect(run(...page)).rejects.toThrow('{"msg":"starting"}\nthe server did not start');
   const started = await run(
     "```sh server",
-    `echo '{"url":"http://here"}'; sleep 1000`,
+    `echo '{"url":"https://here:1"}'; sleep 1000`,
     "```",
     "```sh",
-    "echo $KEYHOLD_URL",
+    "echo $KEYHOLD_URL 127.0.0.1:4420",
     "```",
   );
-  expect(started.map(({ output }) => output)).toEqual(["", "http://127.0.0.1:1\n"]);
+  expect(started.map(({ output }) => output)).toEqual(["", "https://here:1 here:1\n"]);
 });
 
 test("a page that takes too long ends with the test", async () => {

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../support/free-port.ts";
 import { CLIENT, type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
@@ -33,21 +32,18 @@ afterAll(async () => {
 
 /** Runs a page with a database for its commands and the servers that it starts, and compares what it prints with what it shows. */
 async function check(page: Page, { signal }: { signal: AbortSignal }): Promise<void> {
-  const started = page.blocks.filter(({ role }) => role === "server");
   const database = await createTestDatabase();
   try {
-    const ports = await Promise.all(started.map(freePort));
-    compare(page, await runPage(page, placeOf(database.url, ports), signal));
+    compare(page, await runPage(page, placeOf(database.url), signal));
   } finally {
     await database.drop();
   }
 }
 
-function placeOf(databaseUrl: string, ports: readonly number[]): Place {
+function placeOf(databaseUrl: string): Place {
   return {
     dir,
-    host: server.address,
-    ports,
+    url: server.url,
     replaced: {
       // What is installed is what runs this test.
       "npm ci && ": "",
@@ -83,7 +79,7 @@ function compare(page: Page, ran: readonly Ran[]): void {
   }
 }
 
-describe("every block does what its page says", { concurrent: true }, () => {
+describe("every block does what its page says", { concurrent: true, timeout: 120_000 }, () => {
   test.for(pages.filter(({ blocks }) => blocks.some(isRun)))("$name", check);
 });
 

@@ -9,13 +9,11 @@ import { type Block, isRun, type Page, ROOT } from "./blocks.ts";
 export interface Place {
   /** A folder in the checkout, so that a program resolves what the package exports, by itself. */
   readonly dir: string;
-  /** Host and port of a server that takes every call, for the blocks before the page starts one of its own. */
-  readonly host: string;
+  /** Of a server that takes every call, for the blocks before the page starts one of its own. */
+  readonly url: string;
   /** What the page has in other words than the test: by text, what is put in its place. */
   readonly replaced: Readonly<Record<string, string>>;
   readonly environment: Readonly<Record<string, string>>;
-  /** A port for each server that the page starts. */
-  readonly ports: readonly number[];
 }
 
 export interface Ran {
@@ -24,8 +22,10 @@ export interface Ran {
   readonly output: string;
 }
 
-/** Host and port in all pages: those of a server that is started without any choice. */
-const SHOWN_HOST = "127.0.0.1:4420";
+/** Pages show the host and port of a server that is started without any choice; `moved` puts those of the server at hand there. */
+const PRELUDE = `set -euo pipefail
+here=\${KEYHOLD_URL#*//}
+moved() { sed "s|127[.]0[.]0[.]1:4420|$here|g" "$1"; }`;
 
 /**
  * Runs the blocks of a page in order, in one shell. Throws with what was written to standard error when one of them fails. Ends with
@@ -52,44 +52,26 @@ function blockAt(blocks: readonly Block[], index: number): Block {
 
 /** One script of all blocks: each begins with a line on standard output that tells its output from that of the one before. */
 function scriptOf(blocks: readonly Block[], place: Place, mark: string): string {
-  let host = place.host;
-  const ports = [...place.ports];
-  const steps = blocks.map((block) => {
-    const port = block.role === "server" ? ports.shift() : undefined;
-    const step = stepOf(block, place, host, port);
-    if (port !== undefined) host = `127.0.0.1:${port}`;
-    return `echo '${mark}'\n${step}`;
-  });
-  return ["set -euo pipefail", addressOf(place.host), ...steps].join("\n");
+  return [PRELUDE, ...blocks.map((block) => `echo '${mark}'\n${stepOf(block, place)}`)].join("\n");
 }
 
-function stepOf(block: Block, place: Place, host: string, port: number | undefined): string {
-  const code = replaceAll(block.text, { ...place.replaced, [SHOWN_HOST]: host });
-  if (block.role === "program") return `node '${programFile(block, code, place)}'`;
-  return port === undefined ? code : serverStep(code, port);
+/** A block is read when its turn comes: only then is it known where the server is. */
+function stepOf(block: Block, { dir, replaced }: Place): string {
+  const file = join(dir, `line-${block.line}-${randomUUID()}`);
+  writeFileSync(file, replaceAll(block.text, replaced));
+  if (block.role === "program") return `moved '${file}' > '${file}.ts'; node '${file}.ts'`;
+  return block.role === "server" ? serverStep(file) : `. <(moved '${file}')`;
 }
 
-function programFile(block: Block, code: string, { dir }: Place): string {
-  const file = join(dir, `line-${block.line}-${randomUUID()}.ts`);
-  writeFileSync(file, code);
-  return file;
-}
-
-/** Starts a server and waits for the line of its log that says it listens; it ends with the page. */
-function serverStep(code: string, port: number): string {
-  return `export KEYHOLD_PORT=${port}
-exec {log}< <(
-${code})
-until read -r line <&$log || { echo 'the server did not start' >&2; exit 1; }; [[ $line == *'"url":"http'* ]]; do
+/** Starts a server and waits for the line of its log that says where it listens; it ends with the page. */
+function serverStep(file: string): string {
+  return `exec {log}< <(. <(moved '${file}'))
+until read -r line <&$log || { echo 'the server did not start' >&2; exit 1; }; [[ $line =~ \\"url\\":\\"(http[^\\"]*) ]]; do
   echo "$line" >&2
 done
-cat <&$log >/dev/null &
-${addressOf(`127.0.0.1:${port}`)}`;
-}
-
-/** Where the command finds the server. */
-function addressOf(host: string): string {
-  return `export KEYHOLD_URL=http://${host}`;
+export KEYHOLD_URL=\${BASH_REMATCH[1]}
+here=\${KEYHOLD_URL#*//}
+cat <&$log >/dev/null &`;
 }
 
 function replaceAll(code: string, replaced: Readonly<Record<string, string>>): string {
@@ -103,10 +85,11 @@ interface Ended {
 }
 
 /** In a process group of its own, of which nothing is left afterwards. */
-async function runScript(script: string, { environment }: Place, signal: AbortSignal): Promise<Ended> {
+async function runScript(script: string, { environment, url }: Place, signal: AbortSignal): Promise<Ended> {
   const child = spawn("bash", ["-c", script], {
     cwd: ROOT,
-    env: { ...inherited(), ...environment },
+    // Two that pages take for granted: servers take a free port, and the command finds the server at hand.
+    env: { ...inherited(), ...environment, KEYHOLD_PORT: "0", KEYHOLD_URL: url },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
