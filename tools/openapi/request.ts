@@ -12,10 +12,14 @@ const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
 
 /** Header fields that we read beside those of HTTP itself, which parameters refer to. */
 export const HEADER_PARAMETERS: JsonObject = {
-  "X-Request-Id": header("X-Request-Id", "An identifier of the request for the log; one is made where there is none.", {
-    type: "string",
-    pattern: "^[\\w.:-]{1,64}$",
-  }),
+  "X-Request-Id": header(
+    "X-Request-Id",
+    "An identifier of the request for the log. One is made where there is none, or one of another form.",
+    {
+      type: "string",
+      pattern: "^[\\w.:-]{1,64}$",
+    },
+  ),
   "Cache-Control": header(
     "Cache-Control",
     "`no-cache`: a verdict by a fresh read, which is kept. `no-store`: it is not.",

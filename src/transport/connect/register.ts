@@ -56,6 +56,7 @@ function addStream(router: ConnectRouter, { method, maxRequestBytes, serve }: St
   const requestGate = async (context: HandlerContext) => {
     watchReading(context);
     const call = callOf(context);
+    call.log.add({ rpc: `${method.parent.typeName}/${method.name}` });
     try {
       await guard(method, (name) => call.header(name));
     } catch (error) {

@@ -75,15 +75,3 @@ describe("an example", () => {
     },
   );
 });
-
-test.for(
-  table(
-    operations
-      .filter(({ operation }) => operation.requestBody !== undefined)
-      .map((one) => [one.operation.operationId, one.operation]),
-  ),
-)("the body of %s may not have a field that is not known", ([, operation]) => {
-  const isRequest = validator(contentOf(operation.requestBody).schema);
-  const [example] = Object.values<{ value: object }>(contentOf(operation.requestBody).examples);
-  expect(isRequest({ ...example?.value, misspelt: true })).toBe(false);
-});

@@ -36,6 +36,17 @@ describe("what every operation with a credential may be refused for", () => {
 });
 
 describe("what every operation with a body may be refused for", () => {
+  const bodies = SENT.filter(({ status, body }) => status === 200 && body !== undefined);
+
+  test.for(table(bodies.map((one) => [`${one.operation.operationId} ${one.name}`, one] as const)))(
+    "%s with a field that is not known, by the schema too",
+    async ([, one]) => {
+      const body = { ...one.body, misspelt: true };
+      expect(validator(contentOf(one.operation.requestBody).schema)(body)).toBe(false);
+      expectDescribed({ ...one, status: 400 }, await send(suite.rest, { ...one, body }));
+    },
+  );
+
   const [example] = SENT.filter(({ operation }) => operation.operationId === "ApiKeysService_VerifyApiKey");
   if (example === undefined) throw new Error("it has no example");
 
@@ -118,6 +129,8 @@ function expectDescribed({ operation, status }: Example, answer: Answer): void {
   const described = operation.responses[status];
   const isAnswer = validator(contentOf(described).schema);
   expect(isAnswer(answer.body) ? [] : isAnswer.errors).toEqual([]);
+  // Its reason stands in the description.
+  if (status >= 400) expect(described.description).toContain(`\`${answer.body.error.details[0].reason}\``);
   for (const name of Object.keys(described.headers ?? {})) {
     expect(document.components.headers[name], name).toBeDefined();
     expect(answer.headers.get(name), name).not.toBeNull();
