@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
+import { Code, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
@@ -10,6 +12,7 @@ import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { SERVICES } from "../../src/api/implementations.ts";
 import { createGuard } from "../../src/auth/guard.ts";
 import { ADMIN_SCOPES, policyOf } from "../../src/auth/policy.ts";
+import { KeyholdError } from "../../src/errors.ts";
 import { createServer } from "../../src/transport/server.ts";
 import { table } from "../support/conformance.ts";
 
@@ -27,6 +30,15 @@ const forgotten: DescMethodUnary = { ...ApiKeysService.method.verifyApiKey, name
 
 /** A guard that asks nobody for a credential. */
 const openGuard = createGuard({ authenticators: [], allowUnauthenticated: true });
+
+const OPTIONS = {
+  implementations: [],
+  checkReadiness: async () => ({}),
+  logger: pino({ level: "silent" }),
+  certificate: undefined,
+  corsOrigins: [],
+  loopbackNamesOnly: false,
+};
 
 describe("the table of policies", () => {
   test.each(table(METHODS.map((method) => [String(method), method] as const)))("has a row for %s", (_, method) => {
@@ -55,13 +67,9 @@ describe("an RPC without a policy", () => {
       return {};
     };
     const server = await createServer({
+      ...OPTIONS,
       implementations: [{ method: forgotten, handler, maxRequestBytes: 1024 }],
       guard: openGuard,
-      checkReadiness: async () => ({}),
-      logger: pino({ level: "silent" }),
-      certificate: undefined,
-      corsOrigins: [],
-      loopbackNamesOnly: false,
     });
     try {
       const url = await server.listen({ host: "127.0.0.1", port: 0 });
@@ -74,6 +82,24 @@ describe("an RPC without a policy", () => {
       await server.close();
     }
   });
+});
+
+test("a stream passes the guard like every other call", async () => {
+  const guard = () => {
+    throw new KeyholdError("CALLER_NOT_PERMITTED", "not you");
+  };
+  const server = await createServer({ ...OPTIONS, guard });
+  try {
+    const transport = createGrpcTransport({ baseUrl: await server.listen({ host: "127.0.0.1", port: 0 }) });
+    const { serverReflectionInfo } = createClient(ServerReflection, transport);
+    const { watch } = createClient(Health, transport);
+    async function* nothing() {}
+    for (const stream of [serverReflectionInfo(nothing()), watch({})]) {
+      await expect(Array.fromAsync<unknown>(stream)).rejects.toMatchObject({ code: Code.PermissionDenied });
+    }
+  } finally {
+    await server.close();
+  }
 });
 
 test("the README and the command say every scope over Keyhold", () => {

@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { type AnyDesc, createFileRegistry, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
+import {
+  type AnyDesc,
+  createFileRegistry,
+  type DescEnum,
+  type DescExtension,
+  type DescMessage,
+  type DescService,
+  type FileRegistry,
+  fromBinary,
+} from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { getComments } from "@bufbuild/protoplugin";
@@ -27,7 +36,7 @@ function collect(registry: FileRegistry): ReadonlyMap<string, string> {
   return comments;
 }
 
-type Type = ReturnType<typeof nestedTypes> extends Iterable<infer T> ? T : never;
+type Type = DescMessage | DescEnum | DescExtension | DescService;
 type Commented = Parameters<typeof getComments>[0];
 
 function membersOf(type: Type): readonly Commented[] {

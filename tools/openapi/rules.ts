@@ -1,4 +1,4 @@
-import { type DescField, getOption, hasOption, type JsonObject, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, getOption, type JsonObject, ScalarType } from "@bufbuild/protobuf";
 import { type FieldRules, field as fieldRules, type StringRules } from "../../gen/buf/validate/validate_pb.js";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.js";
 
@@ -6,13 +6,10 @@ export function isRequired(field: DescField): boolean {
   return getOption(field, fieldRules).required === true;
 }
 
-export function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
-  return hasOption(field, field_behavior) && getOption(field, field_behavior).includes(behavior);
-}
-
 /** What a caller may set in a resource: neither what the service sets, nor what never changes. */
 export function isSettable(field: DescField): boolean {
-  return ![FieldBehavior.OUTPUT_ONLY, FieldBehavior.IMMUTABLE].some((behavior) => hasBehavior(field, behavior));
+  const behaviors = getOption(field, field_behavior);
+  return !behaviors.includes(FieldBehavior.OUTPUT_ONLY) && !behaviors.includes(FieldBehavior.IMMUTABLE);
 }
 
 /** The rules of a field (buf.validate) as keywords of JSON Schema. A bound in bytes bounds the characters too. */

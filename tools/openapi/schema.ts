@@ -1,4 +1,5 @@
 import { type DescEnum, type DescField, type DescMessage, type JsonObject, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { CommentOf } from "./comments.ts";
 import { constraintsOf, isRequired, isSettable, itemConstraintsOf } from "./rules.ts";
 
@@ -139,8 +140,9 @@ function isAlwaysThere(message: DescMessage, field: DescField, direction: Direct
 
 /** Lists, maps and values without presence (docs/api.md, "JSON"). */
 function isAlwaysShown({ fieldKind, presence }: DescField): boolean {
-  return fieldKind === "list" || fieldKind === "map" || (fieldKind !== "message" && presence === IMPLICIT);
+  return (
+    fieldKind === "list" ||
+    fieldKind === "map" ||
+    (fieldKind !== "message" && presence === FeatureSet_FieldPresence.IMPLICIT)
+  );
 }
-
-/** google.protobuf.FeatureSet.FieldPresence */
-const IMPLICIT = 2;
