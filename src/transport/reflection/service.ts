@@ -12,8 +12,8 @@ const METHOD_ALPHA = ServerReflectionAlpha.method.serverReflectionInfo;
 /** A request is a name. */
 const MAX_REQUEST_BYTES = 4096;
 
-/** Of one stream: all that there is to know takes a tenth of it. Reflection must not be a way to make load. */
-export const MAX_REQUESTS = 1000;
+/** Of one stream: all that there is to know takes some twenty. Reflection must not be a way to make load. */
+export const MAX_REQUESTS = 200;
 
 interface Request {
   readonly host: string;
