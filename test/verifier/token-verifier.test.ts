@@ -93,6 +93,15 @@ test.for(refused)("refuses the vector $name", async ({ token, ...vector }) => {
   expect(verdict).toMatchObject({ ok: false });
 });
 
+test("a token does not choose its algorithm, even where the keys name none", async () => {
+  const keys = vectors.keys.map(({ alg: _, ...key }) => key);
+  const { verify } = verifier({ ...judged, ...at(undefined), fetch: async () => Response.json({ keys }) });
+  for (const { token } of table(vectors.valid.slice(0, 1))) expect(await verify(token)).toMatchObject({ ok: true });
+  for (const { name, token } of table(refused.filter(({ name }) => /^alg |^HS256/.test(name)))) {
+    expect({ name, ...(await verify(token)) }).toMatchObject({ name, ok: false });
+  }
+});
+
 test("a clock that is behind, and one that is ahead", async () => {
   const { expireTime } = await derive(suite.rest, secret).then(({ expire_time }) => ({
     expireTime: Date.parse(expire_time),
