@@ -51,6 +51,7 @@ function placeOf(databaseUrl: string): Place {
       "KEYHOLD_ROOT_SECRET=…": `KEYHOLD_ROOT_SECRET=${ROOT_SECRET}`,
       "https://idp.example.com": oidc.issuer,
       "https://keyhold.example.com": oidc.audience,
+      "await app.listen({ port: 3000 })": "await app.listen({ port: 0 }); await app.close()",
     },
     environment: {
       KEYHOLD_DATABASE_URL: databaseUrl,
@@ -59,6 +60,8 @@ function placeOf(databaseUrl: string): Place {
       KEYHOLD_METRICS_PORT: "0",
       OIDC_CLIENT_ID: CLIENT.id,
       OIDC_CLIENT_SECRET: CLIENT.secret,
+      // Programs import the package of this checkout, which is not built.
+      NODE_OPTIONS: "--conditions=keyhold-source",
       TMPDIR: dir,
     },
   };
