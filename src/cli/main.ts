@@ -86,6 +86,12 @@ program
   .action(async () => (await import("./cluster.ts")).showCluster());
 
 program
+  .command("doctor")
+  .description("examine configuration, database, secrets and clocks, and say what to do; changes nothing")
+  .option("--json", "for programs")
+  .action(async (options) => (await import("./doctor.ts")).doctor(options));
+
+program
   .command("version")
   .description("show the version")
   .action(async () => (await import("./version.ts")).printVersion());

@@ -1,0 +1,28 @@
+import { findConfigErrors, readConfig } from "../config.ts";
+import { systemClock } from "../lib/clock.ts";
+import { examine, type NamedFinding } from "./doctor/examine.ts";
+import { error } from "./doctor/finding.ts";
+
+export interface DoctorOptions {
+  readonly json?: boolean;
+}
+
+/** Examines this installation and says what to do. Exit status 1 if there is an error. */
+export async function doctor({ json = false }: DoctorOptions): Promise<void> {
+  const wrong = findConfigErrors();
+  const findings = wrong.length > 0 ? wrong.map(ofConfiguration) : await examine(readConfig(), systemClock);
+  console.log(json ? JSON.stringify({ findings }, null, 2) : findings.map(lineOf).join("\n"));
+  if (findings.some(({ level }) => level === "error")) process.exitCode = 1;
+}
+
+function ofConfiguration(message: string): NamedFinding {
+  return { check: "configuration", ...error(message, "correct the variable, then run keyhold doctor again") };
+}
+
+const MARKS = { ok: "ok     ", warning: "WARNING", error: "ERROR  " };
+
+/** The remedy stands below, where it is not cut off. */
+function lineOf({ check, level, message, remedy }: NamedFinding): string {
+  const line = `${MARKS[level]}  ${check.padEnd(16)}  ${message}`;
+  return remedy === null ? line : `${line}\n${" ".repeat(27)}-> ${remedy}`;
+}

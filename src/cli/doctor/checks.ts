@@ -1,0 +1,41 @@
+import { checkAccess } from "./checks/access.ts";
+import { checkClock } from "./checks/clock.ts";
+import { checkConnections } from "./checks/connections.ts";
+import { checkDataFolder } from "./checks/data-folder.ts";
+import { checkDurability } from "./checks/durability.ts";
+import { checkNotifications } from "./checks/notifications.ts";
+import { checkOidc } from "./checks/oidc.ts";
+import { checkPort } from "./checks/port.ts";
+import { checkRights } from "./checks/rights.ts";
+import { checkRootSecretFile, checkRootSecretUse } from "./checks/root-secret.ts";
+import { checkSchema } from "./checks/schema.ts";
+import { checkSigningKeys } from "./checks/signing-keys.ts";
+import { checkTls } from "./checks/tls.ts";
+import { checkVersion } from "./checks/version.ts";
+import type { Answering, Check } from "./finding.ts";
+
+/** By the name that a finding has. */
+type Checks<C> = Readonly<Record<string, C>>;
+
+/** What is examined on this machine alone. */
+export const LOCAL_CHECKS: Checks<Check> = {
+  access: checkAccess,
+  port: checkPort,
+  tls: checkTls,
+  oidc: checkOidc,
+  data_folder: checkDataFolder,
+  root_secret: checkRootSecretFile,
+};
+
+/** What is asked of the database. */
+export const DATABASE_CHECKS: Checks<Check<Answering>> = {
+  database_version: checkVersion,
+  schema: checkSchema,
+  rights: checkRights,
+  connections: checkConnections,
+  durability: checkDurability,
+  clock: checkClock,
+  notifications: checkNotifications,
+  root_secret_use: checkRootSecretUse,
+  signing_keys: checkSigningKeys,
+};

@@ -1,0 +1,53 @@
+import { deriveKeyRing } from "../../../lib/server-keys.ts";
+import { createSigningKeyStore } from "../../../postgres/signing-key-store.ts";
+import { isInUse, type SigningKeyRecord, unwrapSigningKey } from "../../../token/signing-key.ts";
+import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
+
+const DAY = 86_400_000;
+const OLD = 365 * DAY;
+
+export const checkSigningKeys: Check<Answering> = async ({ rootSecrets, database, hasSchema, clock }) => {
+  if (rootSecrets === null || !hasSchema) return [];
+  const ring = deriveKeyRing(rootSecrets, "signing-key-wrap");
+  const records = await createSigningKeyStore(database, async () => undefined).list();
+  const inUse = records.filter((record) => isInUse(record, clock.now()));
+  if (inUse.every(({ retireTime }) => retireTime !== null))
+    return [ok("no signing key yet: the first server makes one")];
+  return inUse.map((record) =>
+    judge(
+      record,
+      opens(() => unwrapSigningKey(record, ring)),
+      clock.now(),
+    ),
+  );
+};
+
+function judge(
+  { kid, createTime, retireTime, tokensExpireTime }: SigningKeyRecord,
+  opens: boolean,
+  now: number,
+): Finding {
+  const days = Math.floor((now - createTime.getTime()) / DAY);
+  if (retireTime !== null) {
+    const until = `retired signing key ${kid}, tokens until ${tokensExpireTime?.toISOString()}`;
+    return opens
+      ? ok(until)
+      : warning(`${until}, does not unwrap`, "its tokens are refused: give its root secret as a retired one");
+  }
+  if (!opens)
+    return error(
+      `signing key ${kid} does not unwrap`,
+      "the root secret is not that of this database: give the right one. If it is lost: keyhold signing-keys rotate --force",
+    );
+  const message = `signing key ${kid}, ${days} days old`;
+  return now - createTime.getTime() < OLD ? ok(message) : warning(message, "rotate it: keyhold signing-keys rotate");
+}
+
+function opens(unwrap: () => unknown): boolean {
+  try {
+    unwrap();
+    return true;
+  } catch {
+    return false;
+  }
+}

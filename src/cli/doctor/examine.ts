@@ -1,0 +1,50 @@
+import type { Config } from "../../config.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { explain } from "../failure.ts";
+import { DATABASE_CHECKS, LOCAL_CHECKS } from "./checks.ts";
+import { openDatabase } from "./database.ts";
+import { type Answering, type Check, error, type Finding, ok, type Patient } from "./finding.ts";
+import { readRootSecrets } from "./root-secrets.ts";
+
+/** A finding with the name of the check that made it. */
+export interface NamedFinding extends Finding {
+  readonly check: string;
+}
+
+/** Examines all that the configuration names. Nothing is changed, and what does not answer keeps nothing else from being examined. */
+export async function examine(config: Config, clock: Clock): Promise<NamedFinding[]> {
+  const secrets = await readRootSecrets(config);
+  const patient: Patient = { config, clock, rootSecrets: secrets.rootSecrets };
+  const local = await runAll(LOCAL_CHECKS, patient);
+  return [...local, ...named("root_secret", secrets.findings), ...(await examineDatabase(patient))];
+}
+
+async function examineDatabase(patient: Patient): Promise<NamedFinding[]> {
+  const opened = await openDatabase(patient.config);
+  if ("level" in opened) return named("database", [opened]);
+  try {
+    const answering: Answering = { ...patient, ...opened };
+    return [...named("database", [ok("the database answers")]), ...(await runAll(DATABASE_CHECKS, answering))];
+  } finally {
+    await opened.close();
+  }
+}
+
+/** One after the other: the database is asked over one connection. */
+async function runAll<P extends Patient>(
+  checks: Readonly<Record<string, Check<P>>>,
+  patient: P,
+): Promise<NamedFinding[]> {
+  const found: NamedFinding[] = [];
+  for (const [name, check] of Object.entries(checks))
+    found.push(...named(name, await check(patient).catch((reason) => [couldNot(reason)])));
+  return found;
+}
+
+function couldNot(reason: unknown): Finding {
+  return error(`could not be examined: ${explain(reason)}`, "mend what the message says, and run keyhold doctor again");
+}
+
+function named(check: string, findings: readonly Finding[]): NamedFinding[] {
+  return findings.map((finding) => ({ check, ...finding }));
+}

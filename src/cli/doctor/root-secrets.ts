@@ -1,0 +1,25 @@
+import { readFile } from "node:fs/promises";
+import type { Config } from "../../config.ts";
+import type { RootSecrets } from "../../lib/server-keys.ts";
+import { parseRootSecretFile, rootSecretFileOf } from "../../root-secret-file.ts";
+import { explain } from "../failure.ts";
+import { hasCluster } from "./database.ts";
+import { error, type Finding } from "./finding.ts";
+
+interface Read {
+  readonly rootSecrets: RootSecrets | null;
+  readonly findings: readonly Finding[];
+}
+
+/** The root secrets, or what is wrong with them; none where the first start will make one. */
+export async function readRootSecrets(config: Config): Promise<Read> {
+  const file = rootSecretFileOf(config);
+  if (file === null) return { rootSecrets: config.rootSecrets, findings: [] };
+  try {
+    return { rootSecrets: parseRootSecretFile(await readFile(file, "utf8"), file), findings: [] };
+  } catch (reason) {
+    const isFirstStart = config.rootSecretFile === null && !(await hasCluster(config));
+    if (isFirstStart && (reason as NodeJS.ErrnoException).code === "ENOENT") return { rootSecrets: null, findings: [] };
+    return { rootSecrets: null, findings: [error(explain(reason), `restore ${file} from a backup`)] };
+  }
+}
