@@ -75,7 +75,7 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
   test("at once it is not, since the server would not know it", async () => {
     oldKey = await makeOneOfEach();
     const before = await secretsIn();
-    expect(await keyhold("secrets", "rotate")).toMatchObject({ code: 2, stderr: expect.stringContaining("--stage") });
+    expect(await keyhold("secrets", "rotate")).toMatchObject({ code: 1, stderr: expect.stringContaining("--stage") });
     expect(await secretsIn()).toEqual(before);
   });
 
@@ -101,7 +101,7 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
 
   test("it is not promoted while a server has not been restarted since", async () => {
     const refused = await keyhold("secrets", "promote", staged);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("not restarted since") });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("not restarted since") });
     expect(await keyhold("secrets", "promote", "0123456789abcdef")).toMatchObject({ code: 2 });
     expect((await secretsIn())[0]).toBe(ROOT_SECRET);
   });

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { invalidArgument, KeyholdError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { Foundation } from "../../foundation.ts";
 import { listNodes } from "../../postgres/nodes.ts";
 import { changeRootSecretFile } from "../../root-secret-file.ts";
@@ -36,5 +36,5 @@ async function requireRestarted({ database }: Foundation, file: string): Promise
   );
   if (behind.length === 0) return;
   const names = behind.map(({ name }) => name).join(", ");
-  throw new KeyholdError("INVALID_ARGUMENT", `not restarted since the secret was staged: ${names}. Restart them first`);
+  throw new Error(`not restarted since the secret was staged: ${names}. Restart them first`);
 }

@@ -1,4 +1,3 @@
-import { KeyholdError } from "../../errors.ts";
 import type { Foundation } from "../../foundation.ts";
 import { listNodes } from "../../postgres/nodes.ts";
 import { changeRootSecretFile, newRootSecret } from "../../root-secret-file.ts";
@@ -33,8 +32,7 @@ async function finish(id: string, file: string): Promise<void> {
 async function requireNoServer({ database }: Foundation): Promise<void> {
   const live = (await listNodes(database)).filter(({ leaseAge, ttl }) => leaseAge <= ttl);
   if (live.length === 0) return;
-  throw new KeyholdError(
-    "INVALID_ARGUMENT",
+  throw new Error(
     `servers run (${live.map(({ name }) => name).join(", ")}): stop them first, or use \`keyhold secrets rotate --stage\``,
   );
 }

@@ -1,4 +1,5 @@
 import { createOidcVerifier } from "../../../token/oidc/verifier.ts";
+import { explain } from "../../failure.ts";
 import { type Check, error, ok } from "../finding.ts";
 
 /** Of a form that makes the verifier look for the keys of the issuer, and signed by nobody. */
@@ -12,6 +13,10 @@ export const checkOidc: Check = async ({ config: { oidc }, clock }) => {
   if (oidc === null) return [];
   const verdict = await createOidcVerifier({ ...oidc, clock }).verify(UNSIGNED);
   if (verdict.ok || verdict.reason !== "ISSUER_UNAVAILABLE") return [ok(`the keys of ${oidc.issuer} can be read`)];
-  const why = verdict.cause instanceof Error ? `${verdict.message}: ${verdict.cause.message}` : verdict.message;
-  return [error(why, "KEYHOLD_OIDC_ISSUER must be the issuer as it writes itself, and reachable from this machine")];
+  return [
+    error(
+      explain(verdict.cause),
+      "KEYHOLD_OIDC_ISSUER must be the issuer as it writes itself, and reachable from this machine",
+    ),
+  ];
 };

@@ -1,0 +1,348 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chmod, mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import postgres, { type Sql } from "postgres";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { judgeSpace } from "../../src/cli/doctor/checks/data-folder.ts";
+import { judgeVersion } from "../../src/cli/doctor/checks/version.ts";
+import { examine, type NamedFinding } from "../../src/cli/doctor/examine.ts";
+import { toConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { prepareEmbedded } from "../../src/postgres/schema.ts";
+import { startDeafRoad } from "../cluster/deaf-road.ts";
+import { start, usedDataDir } from "../postgres/embedded/support.ts";
+import { importKey, table } from "../support/conformance.ts";
+import { runKeyhold } from "../support/keyhold.ts";
+import { startOidcIssuer } from "../support/oidc-issuer.ts";
+import { userOf } from "../support/postgres.ts";
+import { issue, restClient } from "../support/rest.ts";
+import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
+import { rotateUnder } from "../support/signing-keys.ts";
+
+const OTHER = randomBytes(32).toString("base64url");
+const DAY = 86_400_000;
+const TLS = join(import.meta.dirname, "../support/tls");
+
+let server: TestServer;
+let owner: Sql;
+let role: string;
+let dir: string;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(inject("testDir"), "doctor-"));
+  server = await startTestServer();
+  owner = postgres(server.ownerUrl, { max: 1, onnotice: () => {} });
+  role = userOf(server.databaseUrl);
+  await issue(restClient(server));
+  await importKey(restClient(server));
+});
+
+afterAll(async () => {
+  await owner.end();
+  await server.close();
+});
+
+/** Of a good installation, but for what is given. */
+const environment = (more: Record<string, string> = {}): Record<string, string> => ({
+  KEYHOLD_DATABASE_URL: server.databaseUrl,
+  KEYHOLD_ROOT_SECRET: ROOT_SECRET,
+  KEYHOLD_PORT: "0",
+  KEYHOLD_AUTH: "admin-token",
+  ...more,
+});
+
+async function examineAs(more: Record<string, string>, ahead = 0): Promise<NamedFinding[]> {
+  const findings = await examine(toConfig(environment(more)), { now: () => systemClock.now() + ahead });
+  for (const { level, message, remedy } of findings) {
+    expect({ message, hasRemedy: remedy !== null }).toEqual({ message, hasRemedy: level !== "ok" });
+    expect(message + remedy).not.toMatch(
+      new RegExp([ROOT_SECRET, OTHER, new URL(server.databaseUrl).password].join("|")),
+    );
+  }
+  return findings;
+}
+
+/** What a check finds, as `level message`. */
+async function found(check: string, more: Record<string, string> = {}, ahead = 0): Promise<string[]> {
+  const findings = (await examineAs(more, ahead)).filter((finding) => finding.check === check);
+  return findings.map(({ level, message }) => `${level} ${message}`);
+}
+
+/** Does something as the owner, and undoes it when the test is over. */
+async function during(change: string, undo: string): Promise<void> {
+  onTestFinished(async () => void (await owner.unsafe(undo)));
+  await owner.unsafe(change);
+}
+
+async function fileWith(name: string, text: string, mode = 0o600): Promise<string> {
+  const file = join(dir, name);
+  await writeFile(file, text);
+  await chmod(file, mode);
+  return file;
+}
+
+test("all is well, but for what the database of the tests does for the sake of speed, and the environment", async () => {
+  const trouble = (await examineAs({})).filter(({ level }) => level !== "ok");
+  expect(trouble.map(({ check, level, message }) => [check, level, message])).toEqual([
+    ["root_secret", "warning", "the root secret comes from the environment"],
+    ...["fsync", "full_page_writes", "synchronous_commit"].map((name) => [
+      "durability",
+      "error",
+      `${name} is off: a crash may undo a revocation`,
+    ]),
+  ]);
+});
+
+describe("on this machine", () => {
+  const CASES = table<readonly [string, Record<string, string>, readonly (string | RegExp)[]]>([
+    ["access", { KEYHOLD_AUTH: "" }, ["warning every program on this machine may do everything"]],
+    ["access", { KEYHOLD_AUTH: "none" }, ["warning everyone who reaches the port may do everything"]],
+    [
+      "access",
+      { KEYHOLD_HOST: "0.0.0.0" },
+      ["ok callers are known by admin-token", "warning 0.0.0.0 is served without TLS"],
+    ],
+    [
+      "port",
+      { KEYHOLD_HOST: "203.0.113.1", KEYHOLD_PORT: "4420" },
+      [/^error 203.* cannot be listened on \(EADDRNOTAVAIL\)/],
+    ],
+    [
+      "oidc",
+      { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: "http://127.0.0.1:1", KEYHOLD_OIDC_AUDIENCE: "a" },
+      [/^error cannot read http:\/\/127.0.0.1:1\/.well-known/],
+    ],
+    [
+      "tls",
+      { KEYHOLD_TLS_CERT_FILE: "/no.pem", KEYHOLD_TLS_KEY_FILE: "/no.pem" },
+      [/^error could not be examined: ENOENT/],
+    ],
+    [
+      "root_secret",
+      { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no" },
+      [/^ok no root secret yet/, /^error ENOENT/],
+    ],
+  ]);
+  test.each(CASES)("%s is examined: %j", async (check, more, expected) => {
+    const matchers = expected.map((one) => (typeof one === "string" ? one : expect.stringMatching(one)));
+    expect(await found(check, more)).toEqual(matchers);
+  });
+
+  test("a port is free, our own server's, or another program's", async () => {
+    const { port } = new URL(server.url);
+    expect(await found("port", { KEYHOLD_PORT: port })).toEqual([`ok a server answers on port ${port}`]);
+    const other = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const taken = String((other.address() as AddressInfo).port);
+    expect(await found("port", { KEYHOLD_PORT: taken })).toEqual([`error another program has port ${taken}`]);
+    other.close();
+    await once(other, "close");
+    expect(await found("port", { KEYHOLD_PORT: taken })).toEqual([`ok port ${taken} is free: no server runs here`]);
+  });
+
+  test("a certificate is good, soon to expire, expired, or not that of the key", async () => {
+    const pair = (key: string) => ({
+      KEYHOLD_TLS_CERT_FILE: join(TLS, "localhost.cert.pem"),
+      KEYHOLD_TLS_KEY_FILE: join(TLS, `${key}.key.pem`),
+    });
+    const [good = ""] = await found("tls", pair("localhost"));
+    expect(good).toMatch(/^ok the certificate is good until 2/);
+    const left = Date.parse(good.split(" until ")[1] ?? "") - systemClock.now();
+    expect(await found("tls", pair("localhost"), left - DAY)).toEqual([good.replace("ok", "warning")]);
+    expect((await found("tls", pair("localhost"), left + DAY))[0]).toMatch(/^error the certificate expired at/);
+    expect((await found("tls", pair("renewed")))[0]).toMatch(/^error .*renewed.key.pem is not the key of/);
+  });
+
+  test("an issuer that answers is well", async () => {
+    const oidc = await startOidcIssuer();
+    onTestFinished(() => oidc.close());
+    const more = { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: oidc.issuer, KEYHOLD_OIDC_AUDIENCE: oidc.audience };
+    expect(await found("oidc", more)).toEqual([`ok the keys of ${oidc.issuer} can be read`]);
+    expect((await found("oidc", { ...more, KEYHOLD_OIDC_ISSUER: `${oidc.issuer}/` }))[0]).toMatch(/another issuer/);
+  });
+
+  test("a file of root secrets is private, open to others, or holds none", async () => {
+    const by = (file: string) => found("root_secret", { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: file });
+    const good = await fileWith("private", `${ROOT_SECRET}\n`, 0o640);
+    expect(await by(good)).toEqual([`ok the root secret is in ${good}`]);
+    const open = await fileWith("open", `${ROOT_SECRET}\n`, 0o644);
+    expect(await by(open)).toEqual([`warning others may read ${open}`]);
+    const short = await fileWith("short", "too short\n");
+    expect((await by(short)).at(-1)).toMatch(/^error .*must have at least 32 random characters/);
+  });
+
+  test("room is judged", () => {
+    const levels = [2, 0.5, 0.05].map((free) => judgeSpace({ bavail: free * 1024 ** 3, bsize: 1 }).level);
+    expect(levels).toEqual(["ok", "warning", "error"]);
+  });
+});
+
+describe("in the database", () => {
+  test("one that cannot be reached is said to be so, and the rest is examined", async () => {
+    const findings = await examineAs({ KEYHOLD_DATABASE_URL: "postgres://me:secret@127.0.0.1:1/none" });
+    expect(findings.find(({ check }) => check === "database")).toMatchObject({
+      level: "error",
+      message: /ECONNREFUSED/,
+    });
+    expect(findings.map(({ check }) => check)).toContain("access");
+    expect(JSON.stringify(findings)).not.toContain("secret@");
+  });
+
+  test("a version is judged", () => {
+    const levels = [140_020, 150_000, 180_004].map(
+      (versionNumber) => judgeVersion({ versionNumber, version: "" }).level,
+    );
+    expect(levels).toEqual(["error", "ok", "ok"]);
+  });
+
+  test("one that takes no writes", async () => {
+    const self = postgres(server.databaseUrl, { max: 1 });
+    onTestFinished(async () => {
+      await self`SET default_transaction_read_only = off`;
+      await self`ALTER ROLE CURRENT_USER RESET default_transaction_read_only`;
+      await self.end();
+    });
+    await self`ALTER ROLE CURRENT_USER SET default_transaction_read_only = on`;
+    expect(await found("database_version")).toEqual(["error the database takes no writes"]);
+  });
+
+  test("a schema that is behind, or that may not be read", async () => {
+    const row = (await owner`DELETE FROM schema_migrations WHERE version = 4 RETURNING *`)[0];
+    expect(await found("schema")).toEqual(["error the schema lacks 0004_cluster"]);
+    await owner`INSERT INTO schema_migrations ${owner(row ?? {})}`;
+    await during(`REVOKE SELECT ON schema_migrations FROM ${role}`, `GRANT SELECT ON schema_migrations TO ${role}`);
+    expect(await found("schema")).toEqual(["error the role of the servers may not read the schema"]);
+  });
+
+  const RIGHTS = table([
+    ["REVOKE DELETE ON nodes FROM $", "GRANT DELETE ON nodes TO $", /^error role \w+ lacks DELETE on nodes$/],
+    [
+      "GRANT TRUNCATE ON nodes TO $",
+      "REVOKE TRUNCATE ON nodes FROM $",
+      /^warning role \w+ has TRUNCATE on nodes without need$/,
+    ],
+    [
+      "GRANT CREATE ON SCHEMA public TO $",
+      "REVOKE CREATE ON SCHEMA public FROM $",
+      /^warning role \w+ may make tables$/,
+    ],
+  ] as const);
+  test.each(RIGHTS)("rights: %s", async (change, undo, expected) => {
+    await during(change.replace("$", role), undo.replace("$", role));
+    expect(await found("rights")).toEqual([expect.stringMatching(expected)]);
+  });
+
+  test("a role that owns the schema", async () => {
+    const more = { KEYHOLD_DATABASE_URL: server.ownerUrl };
+    expect(await found("rights", more)).toEqual([expect.stringMatching(/^warning role \w+ owns the schema/)]);
+  });
+
+  test("connections that do not fit, or would not if all servers took theirs", async () => {
+    expect(await found("connections", { KEYHOLD_DATABASE_POOL_SIZE: "1000" })).toEqual([
+      expect.stringMatching(/^error 1 process\(es\) of 1007 connections each do not fit/),
+    ]);
+    const join = "INSERT INTO nodes (lease_id, name, version, ttl_ms) SELECT gen_random_uuid(), 'many', '1', 600000";
+    await during(`${join} FROM generate_series(1, 20)`, "DELETE FROM nodes WHERE name = 'many'");
+    expect(await found("connections")).toEqual([expect.stringMatching(/^warning 21 process\(es\) run, .* 357 of 1/)]);
+  });
+
+  test("clocks that differ", async () => {
+    expect(await found("clock", {}, 5_000)).toEqual(["warning our clock and the database's differ by 5.0 s"]);
+    expect(await found("clock", {}, -120_000)).toEqual([expect.stringMatching(/^error .* differ by (119|120)\.\d s$/)]);
+  });
+
+  test("a pooler through which no notification comes, and the way past it", async () => {
+    const road = await startDeafRoad(server.databaseUrl);
+    onTestFinished(() => void road.close());
+    const lost = ["error no notification arrives within 3 s"];
+    const past = { KEYHOLD_DATABASE_URL: road.url, KEYHOLD_DATABASE_LISTEN_URL: server.databaseUrl };
+    const [deaf, wrong, good] = await Promise.all([
+      found("notifications", { KEYHOLD_DATABASE_URL: road.url }),
+      found("notifications", { KEYHOLD_DATABASE_LISTEN_URL: road.url }),
+      found("notifications", past),
+    ]);
+    expect([deaf, wrong, good]).toEqual([lost, lost, [expect.stringMatching(/^ok a notification takes/)]]);
+  });
+});
+
+describe("of what is secret", () => {
+  test("a root secret that the database was not filled under", async () => {
+    const more = { KEYHOLD_ROOT_SECRET: OTHER };
+    expect(await found("root_secret_use", more)).toEqual([
+      expect.stringMatching(/^ok root secret \w+ \(current\): 0 issued/),
+      expect.stringMatching(/^error root secret \w+ \(missing\): 1 issued and 1 imported keys/),
+    ]);
+    expect(await found("signing_keys", more)).toEqual([
+      expect.stringMatching(/^error signing key \S+ does not unwrap$/),
+    ]);
+  });
+
+  test("a retired root secret that is needed, and one that is not", async () => {
+    const retired = (secret: string) => ({ KEYHOLD_ROOT_SECRETS_RETIRED: secret });
+    expect((await found("root_secret_use", retired(OTHER)))[1]).toMatch(
+      /^warning root secret \w+ \(retired\): 0 issued/,
+    );
+    const needed = { KEYHOLD_ROOT_SECRET: OTHER, ...retired(ROOT_SECRET) };
+    expect((await found("root_secret_use", needed))[1]).toMatch(
+      /^ok root secret \w+ \(retired\): 1 issued .* 1 signing keys$/,
+    );
+  });
+
+  test("a signing key that is old, and a retired one that does not unwrap", async () => {
+    expect((await found("signing_keys", {}, 400 * DAY))[0]).toMatch(/^warning signing key \S+, (399|400) days old$/);
+    await owner`UPDATE signing_keys SET tokens_expire_time = now() + interval '1 day'`;
+    await rotateUnder(owner, { root: OTHER, retired: [ROOT_SECRET] });
+    expect(await found("signing_keys", { KEYHOLD_ROOT_SECRET: OTHER })).toEqual([
+      expect.stringMatching(/^warning retired signing key \S+, tokens until \S+, does not unwrap$/),
+      expect.stringMatching(/^ok signing key/),
+    ]);
+    await rotateUnder(owner, { root: ROOT_SECRET, retired: [OTHER] });
+  });
+});
+
+describe("with the embedded database", () => {
+  test("all is well beside a server and without one; who is superuser is told so", async () => {
+    const dataDir = await usedDataDir();
+    await writeFile(join(dataDir, "root-secret"), `${ROOT_SECRET}\n`, { mode: 0o600 });
+    const embedded = await start(dataDir);
+    await prepareEmbedded(embedded);
+    const more = { KEYHOLD_DATABASE_URL: "", KEYHOLD_ROOT_SECRET: "", KEYHOLD_DATA_DIR: dataDir };
+    const findings = await examineAs(more);
+    expect(findings.filter(({ check, level }) => level !== "ok" && check !== "data_folder")).toEqual([]);
+    expect(await found("rights", { KEYHOLD_DATABASE_URL: embedded.superuserUrl })).toEqual([
+      "warning role postgres is a superuser",
+    ]);
+    await embedded.stop();
+    await chmod(dataDir, 0o755);
+    const alone = (await examineAs(more)).map(({ level, message }) => `${level} ${message}`);
+    expect(alone).toContain(`warning others may read or write in ${dataDir}`);
+    expect(alone).toContain("ok what is committed survives a crash");
+  });
+
+  test("before the first start nothing is made", async () => {
+    const dataDir = join(dir, "none");
+    const more = { KEYHOLD_DATABASE_URL: "", KEYHOLD_ROOT_SECRET: "", KEYHOLD_DATA_DIR: dataDir };
+    const findings = await examineAs(more);
+    expect(findings.filter(({ level }) => level !== "ok")).toEqual([]);
+    await mkdir(dataDir);
+  });
+});
+
+describe("the command", () => {
+  test("names every variable that is wrong, and ends with 1", async () => {
+    const wrong = { ...environment(), KEYHOLD_PORT: "x", KEYHOLD_WORKERS: "0", KEYHOLD_DATABASE_URL_FILE: "/no" };
+    const { code, stdout } = await runKeyhold(["doctor", "--json"], wrong);
+    const { findings } = JSON.parse(stdout);
+    const names = findings.map(({ message }: NamedFinding) => message.split(":")[0]).sort();
+    expect([code, names]).toEqual([1, ["KEYHOLD_DATABASE_URL_FILE", "KEYHOLD_PORT", "KEYHOLD_WORKERS"]]);
+  });
+
+  test("shows findings and what to do, and ends with 1 for an error", async () => {
+    const { code, stdout } = await runKeyhold(["doctor"], environment());
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^ok {7}database {10}the database answers$/m);
+    expect(stdout).toMatch(/^ERROR {4}durability {8}fsync is off.*\n +-> set fsync = on in PostgreSQL$/m);
+  });
+});
