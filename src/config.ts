@@ -56,7 +56,10 @@ export function readConfig(): Config {
   return toConfig(withFiles(process.env));
 }
 
-/** What is wrong with the environment, all of it: each variable that is refused is put aside to find the next. */
+/**
+ * What is wrong with the environment, as far as it can be told at once: each variable that is refused is put aside to find the next.
+ * What cannot be put aside, such as a root secret that is needed, hides what is looked at after it.
+ */
 export function findConfigErrors(environment: Environment = process.env): string[] {
   const found = new Map<string, string>();
   for (;;) {

@@ -1,6 +1,9 @@
-import { describe, expect, test, vi } from "vitest";
-import { type Config, type Environment, toConfig } from "../src/config.ts";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, inject, test, vi } from "vitest";
+import { type Config, type Environment, findConfigErrors, toConfig, withFiles } from "../src/config.ts";
 import { KeyholdError } from "../src/errors.ts";
+import { loadRootSecrets } from "../src/root-secret-file.ts";
 import { table } from "./support/conformance.ts";
 
 const ROOT = "4f0c1b2a93d8e7f65a4b3c2d1e0f9a8b";
@@ -93,6 +96,16 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
     { ...DATABASE, KEYHOLD_DATABASE_LISTEN_URL: "postgres://keyhold@direct:5432/keyhold" },
     { ...ON_DATABASE, databaseListenUrl: "postgres://keyhold@direct:5432/keyhold" },
   ],
+  [
+    "the owner of the schema, for migrations",
+    { ...DATABASE, KEYHOLD_DATABASE_MIGRATE_URL: "postgres://owner@db:5432/keyhold" },
+    { ...ON_DATABASE, databaseMigrateUrl: "postgres://owner@db:5432/keyhold" },
+  ],
+  [
+    "root secrets in a file",
+    { ...DATABASE, KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/run/secrets/root" },
+    { ...ON_DATABASE, rootSecrets: null, rootSecretFile: "/run/secrets/root" },
+  ],
   ["a data folder", { KEYHOLD_DATA_DIR: "/var/lib/keyhold" }, { dataDir: "/var/lib/keyhold" }],
   [
     "root secrets that were retired",
@@ -143,6 +156,21 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
     "a connection for notifications of the embedded database",
     "KEYHOLD_DATABASE_LISTEN_URL",
     { KEYHOLD_DATABASE_LISTEN_URL: "postgres://keyhold@direct:5432/keyhold" },
+  ],
+  [
+    "an owner of the embedded database",
+    "KEYHOLD_DATABASE_MIGRATE_URL",
+    { KEYHOLD_DATABASE_MIGRATE_URL: "postgres://keyhold@direct:5432/keyhold" },
+  ],
+  [
+    "a root secret beside a file of them",
+    "KEYHOLD_ROOT_SECRET_FILE",
+    { KEYHOLD_ROOT_SECRET: ROOT, KEYHOLD_ROOT_SECRET_FILE: "/run/secrets/root" },
+  ],
+  [
+    "retired root secrets beside a file of them",
+    "KEYHOLD_ROOT_SECRET_FILE",
+    { KEYHOLD_ROOT_SECRETS_RETIRED: ROOT, KEYHOLD_ROOT_SECRET_FILE: "/run/secrets/root" },
   ],
   [
     "an address for notifications that is none",
@@ -217,6 +245,38 @@ describe("an environment is refused, by the name of the variable, for", () => {
     expect(refusalOf({ KEYHOLD_HOST: "0.0.0.0" }).message).toMatch(/0\.0\.0\.0: admin-token, oidc, or none/);
     expect(refusalOf({ ...DATABASE, KEYHOLD_ROOT_SECRET: "" }).message).toContain("openssl rand -base64 32");
   });
+});
+
+describe("files", () => {
+  const VARIABLES = table(["KEYHOLD_DATABASE_URL", "KEYHOLD_DATABASE_LISTEN_URL", "KEYHOLD_DATABASE_MIGRATE_URL"]);
+
+  test.each(VARIABLES)("%s may stand in one", async (name) => {
+    const dir = await mkdtemp(join(inject("testDir"), "config-"));
+    const file = join(dir, "url");
+    await writeFile(file, `${DATABASE.KEYHOLD_DATABASE_URL}\n`);
+    const others: Environment = { ...DATABASE, [name]: "" };
+    const [byFile, byName] = [
+      { ...others, [`${name}_FILE`]: file },
+      { ...others, [name]: DATABASE.KEYHOLD_DATABASE_URL },
+    ];
+    expect(toConfig(withFiles(byFile))).toEqual(toConfig(byName));
+    expect(findConfigErrors(byFile)).toEqual([]);
+    expect(findConfigErrors({ ...byFile, ...byName })).toEqual([`${name}_FILE: must not be set beside ${name}`]);
+    expect(findConfigErrors({ ...byFile, [`${name}_FILE`]: `${dir}/no` })).toContain(
+      `${name}_FILE: ${dir}/no cannot be read (ENOENT)`,
+    );
+  });
+
+  test("of root secrets that are not there are refused", async () => {
+    const config = toConfig({ ...DATABASE, KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no/such" });
+    await expect(loadRootSecrets(config)).rejects.toThrow("KEYHOLD_ROOT_SECRET_FILE: /no/such cannot be read (ENOENT)");
+  });
+});
+
+test("everything that is wrong is found at once", () => {
+  const wrong = { ...DATABASE, KEYHOLD_PORT: "x", KEYHOLD_WORKERS: "0", KEYHOLD_SECRET_PREFIX: "K" };
+  const fields = findConfigErrors(wrong).map((message) => message.split(":")[0]);
+  expect(fields.sort()).toEqual(["KEYHOLD_PORT", "KEYHOLD_SECRET_PREFIX", "KEYHOLD_WORKERS"]);
 });
 
 function refusalOf(environment: Environment): KeyholdError {
