@@ -42,10 +42,10 @@ func jwtOffline(ctx context.Context, keyhold *client, ok step) {
 	_, err = jwt.Parse(second, jwt.WithKeySet(before))
 	ok("after the rotation of signing keys, a new one is of a key that the old set lacks", err != nil)
 	after := fetchKeys(ctx, keyhold)
-	for name, token := range map[string][]byte{"a new one verifies": second, "one from before verifies still": first} {
-		_, err = jwt.Parse(token, jwt.WithKeySet(after))
-		ok("by the new set, "+name, err == nil, err)
-	}
+	_, err = jwt.Parse(second, jwt.WithKeySet(after))
+	ok("by the new set a new one verifies", err == nil, err)
+	_, err = jwt.Parse(first, jwt.WithKeySet(after))
+	ok("and one from before verifies still", err == nil, err)
 	over := must(keyhold.jwks.GetJwks(ctx, &pb.GetJwksRequest{}))
 	ok("the set is the same over gRPC", len(over.Keys) >= after.Len() && over.Keys[0].Crv == "Ed25519", over)
 }
