@@ -16,8 +16,8 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Milliseconds after which a program is killed: a build on a slow machine takes the longest. */
-const LIMIT = 300_000;
+/** Milliseconds after which a program is killed: the first build takes minutes on a machine that has much else to do. */
+const LIMIT = 900_000;
 
 /** Runs a program to its end. Rejects if there is no such program. */
 export async function run({ program, args, cwd, env = {} }: Command): Promise<Outcome> {
