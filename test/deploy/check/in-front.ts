@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { openSync, readFileSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../support/free-port.ts";
+import type { Serving } from "../../support/keyhold.ts";
+import { nginx, read, root } from "../files.ts";
+import { type Program, pathOf } from "./tools.ts";
+
+/** What stands in front of three servers, by its file in deploy/. */
+export interface InFront {
+  /** With TLS, for `localhost`. */
+  readonly url: string;
+  /** Everything it has written to its log. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+interface Kind {
+  readonly program: Program;
+  /** Writes what it needs into a folder. */
+  configure(folder: string, own: Own): Promise<void>;
+  readonly run: (folder: string) => readonly string[];
+}
+
+/** What a file of deploy/ leaves to its user: names of servers, certificates and ports. */
+interface Own {
+  readonly port: number;
+  readonly adminPort: number;
+  /** `host:port` of each server. */
+  readonly addresses: readonly string[];
+}
+
+const TLS = join(root, "test/support/tls");
+
+function withOwn(text: string, { port, adminPort, addresses }: Own): string {
+  const withPorts = text
+    .replace("listen 8443", `listen 127.0.0.1:${port}`)
+    .replace("port_value: 8443", `port_value: ${port}`);
+  const withTls = withPorts
+    .replace("/run/secrets/tls.crt", join(TLS, "localhost.cert.pem"))
+    .replace("/run/secrets/tls.key", join(TLS, "localhost.key.pem"))
+    .replace("port_value: 9901", `port_value: ${adminPort}`);
+  return addresses.reduce((current, address, place) => {
+    const [host = "", number = ""] = address.split(":");
+    const name = `keyhold-${place + 1}`;
+    return current
+      .replace(`${name}:4420`, address)
+      .replace(`address: ${name}, port_value: 4420`, `address: ${host}, port_value: ${number}`);
+  }, withTls);
+}
+
+export const KINDS: Readonly<Record<"nginx" | "Envoy", Kind>> = {
+  nginx: {
+    program: "nginx",
+    configure: async (folder, own) => {
+      await writeFile(join(folder, "keyhold.conf"), withOwn(nginx, own));
+      // Root would give its workers the user `nobody`, who may not write here.
+      const user = process.getuid?.() === 0 ? "user root;" : "";
+      await writeFile(
+        join(folder, "nginx.conf"),
+        `${user} daemon off; error_log stderr; pid nginx.pid; events {} http { include keyhold.conf; }`,
+      );
+    },
+    run: (folder) => ["-p", folder, "-c", "nginx.conf"],
+  },
+  Envoy: {
+    program: "envoy",
+    configure: (folder, own) => writeFile(join(folder, "envoy.yaml"), withOwn(read("deploy/envoy/envoy.yaml"), own)),
+    run: (folder) => ["-c", join(folder, "envoy.yaml"), "--disable-hot-restart", "--concurrency", "2", "-l", "error"],
+  },
+};
+
+/** Starts the program, which checks its file, and resolves when it answers from the servers. */
+export async function startInFront(
+  name: keyof typeof KINDS,
+  folder: string,
+  servers: readonly Serving[],
+): Promise<InFront> {
+  const { program, configure, run } = KINDS[name];
+  await mkdir(folder, { recursive: true });
+  const port = await freePort();
+  const addresses = servers.map(({ url }) => new URL(url).host);
+  await configure(folder, { port, adminPort: await freePort(), addresses });
+  // A file, since nginx opens /dev/stdout, which it cannot when that is one of Node's pipes.
+  const logFile = join(folder, "log");
+  const output = openSync(logFile, "a");
+  const child = spawn(pathOf(program), run(folder), { cwd: folder, stdio: ["ignore", output, output] });
+  const log = () => readFileSync(logFile, "utf8");
+  const url = `https://localhost:${port}`;
+  await untilReady(url, child, log);
+  return { url, log, stop: () => stop(child) };
+}
+
+async function untilReady(url: string, child: ChildProcess, log: () => string): Promise<void> {
+  const isReady = () =>
+    fetch(`${url}/health/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) {
+    if (child.exitCode !== null) throw new Error(log());
+    await sleep(50);
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  child.kill("SIGTERM");
+  await once(child, "exit");
+}
