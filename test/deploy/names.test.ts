@@ -38,7 +38,7 @@ test("nginx, Envoy and Prometheus know the servers of compose", () => {
   const names = Object.keys(compose.services).filter((name) => name.startsWith("keyhold-"));
   const at = (port: number) => names.map((name) => `${name}:${port}`);
   expect(names).toHaveLength(3);
-  expect([...nginx.matchAll(/^ {4}server (\S+)/gm)].map(([, address]) => address)).toEqual(at(PORT));
+  expect([...nginx.matchAll(/^ {4}server (\S+)/gm)].map(([, address]) => address)).toEqual([...at(PORT), ...at(PORT)]);
   const [cluster] = envoy.clusters;
   const endpoints: Json[] = cluster.load_assignment.endpoints[0].lb_endpoints;
   const addresses = endpoints.map(({ endpoint }) => endpoint.address.socket_address);

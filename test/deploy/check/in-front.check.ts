@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { eventually, type Serving, serve } from "../../support/keyhold.ts";
@@ -39,6 +39,7 @@ afterAll(async () => {
 
 function start(port = "0"): Promise<Serving> {
   return serve({
+    KEYHOLD_AUTH: "none",
     KEYHOLD_PORT: port,
     KEYHOLD_METRICS_PORT: "off",
     KEYHOLD_DATABASE_URL: database.url,
@@ -134,6 +135,9 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s in front of thre
     if (first === undefined) throw new Error("no protocol");
     const credential = await makeKey(first);
     const loads = wanted.map((protocol) => loadOf(protocol, credential));
+    onTestFinished(async () => {
+      await Promise.all(loads.map(({ stop }) => stop()));
+    });
     for (let place = 0; place < servers.length; place++) {
       await Promise.all(loads.map(({ more }) => more(100)));
       await restart(place);

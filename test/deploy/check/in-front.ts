@@ -47,7 +47,7 @@ function withOwn(text: string, { port, adminPort, addresses }: Own): string {
     const [host = "", number = ""] = address.split(":");
     const name = `keyhold-${place + 1}`;
     return current
-      .replace(`${name}:4420`, address)
+      .replaceAll(`${name}:4420`, address)
       .replace(`address: ${name}, port_value: 4420`, `address: ${host}, port_value: ${number}`);
   }, withTls);
 }
