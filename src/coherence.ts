@@ -21,9 +21,13 @@ export interface Coherence {
   remembering(memory: Memory): void;
   /** Another number whenever the signing keys may have changed. */
   readonly signingKeysVersion: number;
+  /** Changes that were heard of, by what changed, and how often the connection for them was lost or everything may have changed. */
+  readonly heard: Readonly<Record<Heard, number>>;
   /** Calls the listener when the signing keys have changed. */
   onSigningKeys(listener: () => void): void;
 }
+
+export type Heard = Change["type"] | "forgotten";
 
 export interface Memory {
   invalidate(change: KeyChange): void;
@@ -51,6 +55,7 @@ export async function createCoherence(options: CoherenceOptions): Promise<Cohere
     get signingKeysVersion() {
       return news.signingKeysVersion;
     },
+    heard: news.heard,
     onSigningKeys: (listener) => news.listeners.push(listener),
   };
 }
@@ -74,9 +79,11 @@ async function createMembership({ config, databaseUrl, reads, onAway, log }: Coh
 class News {
   readonly memories: Memory[] = [];
   readonly listeners: (() => void)[] = [];
+  readonly heard: Record<Heard, number> = { key: 0, digests: 0, signing_keys: 0, everything: 0, forgotten: 0 };
   signingKeysVersion = 0;
 
   readonly onChange = (change: Change): void => {
+    this.heard[change.type]++;
     if (change.type === "key") this.#invalidate({ keyIds: [change.keyId], digests: [] });
     else if (change.type === "digests") this.#invalidate({ keyIds: [], digests: change.digests });
     else if (change.type === "signing_keys") this.#signingKeysChanged();
@@ -85,6 +92,7 @@ class News {
 
   /** Anything may have changed unheard. */
   readonly onForget = (): void => {
+    this.heard.forgotten++;
     this.signingKeysVersion++;
     for (const memory of this.memories) memory.clear();
   };

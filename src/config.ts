@@ -46,6 +46,15 @@ export interface Config {
   /** Processes that serve the port; `auto`: as many as the machine has cores. */
   readonly workers: number | "auto";
   readonly logLevel: string;
+  /** Where metrics are served; port 0: a free one; null: nowhere. */
+  readonly metrics: Address | null;
+  /** Whether OpenTelemetry is to be loaded: it reads its own variables. */
+  readonly tracing: boolean;
+}
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
 }
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
@@ -111,9 +120,10 @@ function readVariable(variable: string, file: string): string {
 export function toConfig(environment: Environment): Config {
   const get = (name: string) => environment[name]?.trim() || undefined;
   const databaseUrl = get("KEYHOLD_DATABASE_URL") ?? null;
+  const port = integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535);
   const config: Config = {
     host: get("KEYHOLD_HOST") ?? "127.0.0.1",
-    port: integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535),
+    port,
     tls: toTls(get("KEYHOLD_TLS_CERT_FILE"), get("KEYHOLD_TLS_KEY_FILE")),
     databaseUrl: databaseUrl === null ? null : postgresUrl("KEYHOLD_DATABASE_URL", databaseUrl),
     databaseListenUrl: otherUrl("KEYHOLD_DATABASE_LISTEN_URL", get("KEYHOLD_DATABASE_LISTEN_URL"), databaseUrl),
@@ -130,6 +140,8 @@ export function toConfig(environment: Environment): Config {
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
     workers: toWorkers("KEYHOLD_WORKERS", get("KEYHOLD_WORKERS") ?? "1"),
     logLevel: oneOf("KEYHOLD_LOG_LEVEL", get("KEYHOLD_LOG_LEVEL") ?? "info", LOG_LEVELS),
+    metrics: toMetrics(get("KEYHOLD_METRICS_HOST"), get("KEYHOLD_METRICS_PORT"), port),
+    tracing: toTracing(get),
   };
   requireConsistent(config);
   return config;
@@ -175,6 +187,26 @@ function otherUrl(name: string, url: string | undefined, databaseUrl: string | n
 export function toWorkers(name: string, text: string): Config["workers"] {
   return text === "auto" ? "auto" : integer(name, text, 1, 256, "auto or a whole number");
 }
+
+/** By default the port after that of the service. After one that is not known yet, or the last one, there is none. */
+function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): Address | null {
+  if (text === "off") return null;
+  const next = port === 0 ? "0" : String(port + 1);
+  return { host, port: integer("KEYHOLD_METRICS_PORT", text ?? next, 0, 65535, "off or a whole number") };
+}
+
+/** On when a collector or an exporter is named (OpenTelemetry specification, "Environment Variable Specification"). */
+function toTracing(get: (name: string) => string | undefined): boolean {
+  const exporter = oneOf("OTEL_TRACES_EXPORTER", get("OTEL_TRACES_EXPORTER") ?? "otlp", ["otlp", "none"]);
+  const isNamed = TRACING_VARIABLES.some((name) => get(name) !== undefined);
+  if (!isNamed || exporter === "none" || get("OTEL_SDK_DISABLED")?.toLowerCase() === "true") return false;
+  for (const name of ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"]) {
+    oneOf(name, get(name) ?? "http/protobuf", ["http/protobuf"]);
+  }
+  return true;
+}
+
+const TRACING_VARIABLES = ["OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
 function toTls(certFile: string | undefined, keyFile: string | undefined): Config["tls"] {
   if (certFile === undefined && keyFile === undefined) return null;

@@ -38,6 +38,8 @@ export interface Foundation {
   /** Of the database: that of the configuration, or the embedded one's own. */
   readonly url: string;
   readonly database: Database;
+  /** How busy the connections are, by what they are for. */
+  readonly pools: Readonly<Record<"changes" | "lists" | "reads", Pick<Pool, "usage">>>;
   readonly coherence: Coherence;
   /** Migrations that were applied now. */
   readonly migrated: readonly string[];
@@ -51,7 +53,7 @@ export interface Foundation {
 }
 
 /** The cache, or what stands for it where there is none. */
-export type KeyReader = Omit<VerificationCache, "stats">;
+export type KeyReader = VerificationCache;
 
 export type Rings = ReturnType<typeof deriveRings>;
 
@@ -81,7 +83,8 @@ export async function openFoundation(config: Config, options: FoundationOptions)
       await coherence.membership.close();
       await opened.close();
     };
-    return { ...opened, migrated, ...assemble(config, opened, rings, coherence), close };
+    const pools = { changes: opened.database, lists: opened.lists, reads: opened.reads };
+    return { ...opened, pools, migrated, ...assemble(config, opened, rings, coherence), close };
   } catch (error) {
     await opened.close();
     throw error;

@@ -9,7 +9,11 @@ import type { Config, OidcConfig } from "./config.ts";
 import { classify } from "./credential/kinds.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Clock } from "./lib/clock.ts";
+import type { MaybePromise } from "./lib/maybe-promise.ts";
+import { Meters, metricsOf, type Task } from "./metrics.ts";
+import { createSource, type MetricsSource } from "./observability/metrics/source.ts";
 import { createTouchKeys } from "./postgres/touch-keys.ts";
+import type { Verdict } from "./record/verdict.ts";
 import { createSigning, type Signing } from "./signing/signing.ts";
 import type { Checks } from "./transport/health.ts";
 import { createServer, type ServerOptions } from "./transport/server.ts";
@@ -21,6 +25,8 @@ import { verify, verifyAll } from "./verify/verify.ts";
 export interface Service {
   /** Where it listens, such as `http://127.0.0.1:4420`. */
   readonly url: string;
+  /** What is told in a scrape. */
+  readonly metrics: MetricsSource;
   /** Stops accepting, finishes what is under way, and lets go of the database. */
   close(): Promise<void>;
 }
@@ -30,7 +36,10 @@ const LAST_USED_INTERVAL = 5_000;
 const SIGNING_KEYS_INTERVAL = 30_000;
 
 /** What the configuration does not say. */
-export type ServeOptions = Pick<ServerOptions, "workers" | "lingerTimeout">;
+export interface ServeOptions extends Pick<ServerOptions, "workers" | "lingerTimeout"> {
+  /** On all metrics: which of several processes this is. */
+  readonly metricLabels?: Readonly<Record<string, string>>;
+}
 
 /** Serves what the configuration asks for on an open foundation, which goes with it. Nothing is left open if it throws. */
 export async function serve(
@@ -51,26 +60,32 @@ async function listen(
   config: Config,
   foundation: Foundation,
   logger: FastifyBaseLogger,
-  options: ServeOptions,
+  { metricLabels, ...options }: ServeOptions,
 ): Promise<Service> {
+  const meters = new Meters();
   const onUnusable = (kid: string) =>
     logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
   const onLost = () => foundation.reader.clear();
   await foundation.coherence.membership.join();
   const signing = await createSigning({ ...foundation.signing, onUnusable, onLost });
   const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
-  const api = createApi(config, foundation, signing, lastUsed, logger);
+  const context = createVerifyContext(config, foundation, signing, lastUsed, logger);
+  const api = createApi(config, foundation, signing, { ...context, onVerdict: meters.onVerdict });
+  const checks = () => readinessOf(foundation, signing);
   const fastify = await createServer({
     implementations: implement(api),
-    guard: await configuredGuard(config, foundation, api),
-    checkReadiness: () => checkReadiness(foundation, signing),
+    // What callers present to be let in is not counted as a verdict: nobody asked for one.
+    guard: await configuredGuard(config, foundation, (credential) => verify(context, credential)),
+    checkReadiness: async () => checks(),
+    counters: meters.calls,
+    underWay: meters.underWay,
     logger,
     certificate: config.tls === null ? undefined : await readCertificate(config.tls),
     corsOrigins: config.corsOrigins,
     loopbackNamesOnly: config.auth.length === 0,
     ...options,
   });
-  const stopWork = startBackgroundWork(foundation, signing, lastUsed, logger);
+  const stopWork = startBackgroundWork(foundation, signing, lastUsed, logger, meters.failures);
   const close = async () => {
     const leaving = foundation.coherence.membership.leave();
     await fastify.close();
@@ -83,34 +98,45 @@ async function listen(
     const address = await fastify.listen({ host: config.host, port: config.port, listenTextResolver });
     // Fastify does not know that the port speaks TLS.
     const url = config.tls === null ? address : address.replace(/^http:/, "https:");
-    return { url, close };
+    const isReady = () => Object.values(checks()).every(Boolean);
+    const measured = { foundation, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters };
+    return { url, metrics: createSource(await metricsOf(measured), metricLabels), close };
   } catch (error) {
     await stopWork();
     throw error;
   }
 }
 
-/** What the RPCs work with, made of what is open. */
-export function createApi(
-  config: Config,
+/** What verification works with, made of what is open. Nobody counts its verdicts. */
+export function createVerifyContext(
+  { issuer }: Config,
   { keys, reader, rings, shapes }: Foundation,
   signing: Signing,
   lastUsed: LastUsed,
   logger: Pick<FastifyBaseLogger, "error">,
-): ApiContext {
-  const { clock, random } = keys;
-  const { issuer } = config;
-  const context: VerifyContext = {
+): VerifyContext {
+  return {
     findKey: reader.findKey,
     recognitions: reader.recognitions,
-    clock,
+    clock: keys.clock,
     shapes,
     issuer,
     rings,
     publicKey: signing.publicKey,
     onValid: lastUsed.note,
+    onVerdict: () => {},
     onFault: (error) => logger.error({ err: error }, "a verdict could not be reached"),
   };
+}
+
+/** What the RPCs work with. */
+export function createApi(
+  { issuer }: Config,
+  { keys, rings }: Foundation,
+  signing: Signing,
+  context: VerifyContext,
+): ApiContext {
+  const { clock, random } = keys;
   return {
     keys,
     derive: { clock, random, issuer, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
@@ -121,11 +147,15 @@ export function createApi(
   };
 }
 
-async function configuredGuard({ auth, oidc }: Config, { keys, shapes }: Foundation, api: ApiContext): Promise<Guard> {
+async function configuredGuard(
+  { auth, oidc }: Config,
+  { keys, shapes }: Foundation,
+  verifyToken: (credential: string) => MaybePromise<Verdict>,
+): Promise<Guard> {
   const isAdminToken = (credential: string) => classify(credential, shapes).type === "ISSUED_API_KEY";
   const authenticators: Authenticate[] = [];
   for (const method of auth) {
-    if (method === "admin-token") authenticators.push(adminTokens(isAdminToken, api.verify));
+    if (method === "admin-token") authenticators.push(adminTokens(isAdminToken, verifyToken));
     if (method === "oidc" && oidc !== null) authenticators.push(await oidcAuthenticator(oidc, keys.clock));
   }
   return createGuard({ authenticators, allowUnauthenticated: auth.length === 0 || auth.includes("none") });
@@ -138,7 +168,7 @@ async function oidcAuthenticator(oidc: OidcConfig, clock: Clock): Promise<Authen
 }
 
 /** A lease is as good as an answer of the database, and cannot be kept waiting by a busy one. */
-async function checkReadiness({ coherence }: Foundation, signing: Signing): Promise<Checks> {
+function readinessOf({ coherence }: Foundation, signing: Signing): Checks {
   return { database: coherence.isTold(), signing_keys: signing.hasActive };
 }
 
@@ -153,15 +183,19 @@ function startBackgroundWork(
   signing: Signing,
   lastUsed: LastUsed,
   logger: FastifyBaseLogger,
+  failures: Record<Task, number>,
 ) {
-  const logged = (what: string, work: () => Promise<void>) => () =>
-    void work().catch((err) => logger.warn({ err }, what));
-  const reload = logged("signing keys could not be read again", signing.reload);
-  const flush = logged("last used times could not be written", lastUsed.flush);
+  const logged = (task: Task, what: string, work: () => Promise<void>) => () =>
+    work().catch((err) => {
+      failures[task]++;
+      logger.warn({ err }, what);
+    });
+  const reload = logged("signing_keys", "signing keys could not be read again", signing.reload);
+  const flush = logged("last_used", "last used times could not be written", lastUsed.flush);
   coherence.onSigningKeys(reload);
   const timers = [setInterval(reload, SIGNING_KEYS_INTERVAL), setInterval(flush, LAST_USED_INTERVAL)];
   return async () => {
     for (const timer of timers) clearInterval(timer);
-    await lastUsed.flush().catch((err) => logger.warn({ err }, "last used times could not be written"));
+    await flush();
   };
 }

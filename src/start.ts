@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from "fastify";
 import { announce } from "./announce.ts";
 import type { Config } from "./config.ts";
 import { type EmbeddedStart, type Foundation, openFoundation } from "./foundation.ts";
+import type { MetricsPort } from "./observability/metrics/port.ts";
 import type { ServeOptions, Service } from "./service.ts";
 
 /** Opens everything that the configuration asks for and serves it. */
@@ -10,15 +11,44 @@ export async function startService(
   logger: FastifyBaseLogger,
   options: ServeOptions = {},
 ): Promise<Service> {
+  // Of several processes on a port, their parent tells, and is scraped.
+  if (options.workers !== undefined) return openService(config, logger, options);
+  return withMetricsPort(config, logger, async (port) => {
+    const service = await openService(config, logger, options);
+    port?.serve(service.metrics.text);
+    announce(config, service.url, logger, port?.url);
+    const close = async () => {
+      await service.close();
+      await port?.close();
+    };
+    return { ...service, close };
+  });
+}
+
+/** Work with the port for metrics, if there is to be one. It is opened first, so that one in use is told at once. */
+export async function withMetricsPort<T>(
+  { metrics }: Pick<Config, "metrics">,
+  logger: FastifyBaseLogger,
+  work: (port: MetricsPort | null) => Promise<T>,
+): Promise<T> {
+  if (metrics === null) return work(null);
+  const { openMetricsPort } = await import("./observability/metrics/port.ts");
+  const port = await openMetricsPort(metrics, (err) => logger.warn({ err }, "the metrics could not be read"));
+  try {
+    return await work(port);
+  } catch (error) {
+    await port.close();
+    throw error;
+  }
+}
+
+async function openService(config: Config, logger: FastifyBaseLogger, options: ServeOptions): Promise<Service> {
   const launched = Promise.withResolvers<void>();
   const opening = openForServing(config, logger, { onLaunched: launched.resolve });
   // The protocols and their libraries are two thirds of the program: they are read while PostgreSQL starts.
   await Promise.race([launched.promise, opening]);
   const { serve } = await import("./service.ts");
-  const service = await serve(config, await opening, logger, options);
-  // Of several processes on a port, their parent tells.
-  if (options.workers === undefined) announce(config, service.url, logger);
-  return service;
+  return serve(config, await opening, logger, options);
 }
 
 /** The foundation of a server, whose database no other server may have started. `embedded` is for the embedded one. */

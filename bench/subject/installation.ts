@@ -44,7 +44,7 @@ export function startKeyhold(
 ): Promise<ServerProcess> {
   return startServer(stage, {
     script: [MAIN, "serve"],
-    environment: { KEYHOLD_DATA_DIR: dataDir, ...environment },
+    environment: { KEYHOLD_DATA_DIR: dataDir, KEYHOLD_METRICS_PORT: "0", ...environment },
     portVariable: "KEYHOLD_PORT",
     readyPath: "/health/ready",
     cores,

@@ -2,6 +2,7 @@ import { type ApiKeysService, TokenAlgorithm as WireTokenAlgorithm } from "../..
 import { invalidArgument } from "../errors.ts";
 import { type DerivedToken, deriveToken as derive, type TokenAlgorithm } from "../keys/derive.ts";
 import { andThen } from "../lib/maybe-promise.ts";
+import { factsOf } from "./call-facts.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 import { timestamp } from "./records.ts";
 
@@ -14,11 +15,14 @@ export function deriveToken({
   derive: context,
   verify,
 }: ApiContext): Handler<typeof ApiKeysService.method.deriveToken> {
-  return ({ credential, algorithm: wire, ttl, scopes, customClaims }) => {
+  return ({ credential, algorithm: wire, ttl, scopes, customClaims }, { call }) => {
     const algorithm = ALGORITHMS.get(wire);
     if (algorithm === undefined) throw invalidArgument("algorithm", "is not one that Keyhold knows");
     const derivation = { algorithm, ttl, scopes, claims: customClaims ?? {} };
-    return andThen(verify(credential), (parent) => andThen(derive(context, parent, derivation), toResponse));
+    return andThen(verify(credential), (parent) => {
+      call.log.add(factsOf(parent));
+      return andThen(derive(context, parent, derivation), toResponse);
+    });
   };
 }
 

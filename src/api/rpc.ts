@@ -19,7 +19,12 @@ export interface CallLog {
   add(facts: Readonly<Record<string, string>>): void;
   /** A fault of ours, with its cause. */
   fault(error: unknown): void;
+  /** Calls the listener when the call has been answered, or its caller has gone. At most one listener. */
+  onEnd(listener: EndListener): void;
 }
+
+/** Told how a call ended: the name of its gRPC code, and the protocol that carried it. */
+export type EndListener = (code: string, protocol: string) => void;
 
 /** A call that its caller may make. */
 export interface AdmittedCall {

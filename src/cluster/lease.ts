@@ -14,6 +14,7 @@ export class Lease {
   readonly #clock: Clock;
   #end = Number.NEGATIVE_INFINITY;
   #wallEnd = Number.NEGATIVE_INFINITY;
+  #granted: number | null = null;
 
   constructor(monotonic: Monotonic, clock: Clock) {
     this.#monotonic = monotonic;
@@ -28,6 +29,11 @@ export class Lease {
     return this.#monotonic() < this.#end && this.#clock.now() < this.#wallEnd;
   }
 
+  /** Milliseconds since the last renewal that was granted was sent; null if none was. */
+  get age(): number | null {
+    return this.#granted === null ? null : this.#monotonic() - this.#granted;
+  }
+
   /** When a renewal would be sent now. */
   get moment(): Moment {
     return { monotonic: this.#monotonic(), wall: this.#clock.now() };
@@ -35,6 +41,7 @@ export class Lease {
 
   /** A renewal that was sent at this moment was granted for `ttl` milliseconds. */
   extend(sent: Moment, ttl: number): void {
+    this.#granted = sent.monotonic;
     this.#end = sent.monotonic + ttl * USED_PART;
     this.#wallEnd = sent.wall + ttl * USED_PART;
   }

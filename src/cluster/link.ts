@@ -23,7 +23,6 @@ export class Link {
   #barriers: Barriers | undefined;
   #onEcho: (() => void) | undefined;
   #marks: Mark[] = [];
-  /** How long the last renewal took, in milliseconds. */
   #feedLag: number | null = null;
 
   private constructor(options: LinkOptions) {
@@ -50,6 +49,11 @@ export class Link {
   get barriers(): Barriers {
     if (this.#barriers === undefined) throw new Error("the session is not open yet");
     return this.#barriers;
+  }
+
+  /** How long the last renewal took, in milliseconds: as long as news takes to come. Null before the first. */
+  get feedLag(): number | null {
+    return this.#feedLag;
   }
 
   /** Takes a lease in place of the earlier one. */

@@ -66,6 +66,11 @@ export class Membership {
     return this.#isAway;
   }
 
+  /** How long news takes to come, in milliseconds, by the last renewal; null if there is no session, or was no renewal yet. */
+  get feedLag(): number | null {
+    return this.#link?.feedLag ?? null;
+  }
+
   /** Takes a lease, and keeps one until `leave`. Rejects if the first one is not to be had. */
   async join(): Promise<void> {
     this.#isMember = true;

@@ -24,6 +24,16 @@ export interface PoolOptions extends DatabaseOptions {
   readonly attempts?: Attempts;
 }
 
+/** How busy a pool is. */
+export interface PoolUsage {
+  /** Connections that are open, and how many of them have a user. */
+  readonly open: number;
+  readonly inUse: number;
+  readonly max: number;
+  /** Turns that wait for a connection. */
+  readonly waiting: number;
+}
+
 /** One use of a connection. */
 interface Turn {
   /** When the caller is told that the answer is late, by `performance.now()`. */
@@ -87,6 +97,12 @@ export class Pool implements Database {
       };
       this.#enter(turn);
     });
+  }
+
+  get usage(): PoolUsage {
+    const inUse = this.#connections.filter(({ turn }) => turn !== null).length;
+    const { maxConnections: max } = this.#options;
+    return { open: this.#connections.length, inUse, max, waiting: this.#waiting.length };
   }
 
   /**

@@ -24,6 +24,8 @@ export interface Signing {
   jwks(): MaybePromise<Jwks>;
   /** Whether there is a key to sign with, as far as is known. */
   readonly hasActive: boolean;
+  /** Milliseconds since the key to sign with was made; null if there is none. */
+  readonly activeAge: number | null;
 }
 
 export interface SigningContext {
@@ -95,6 +97,10 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
     jwks: () => andThen(known(), ({ records }) => jwksDocument(records, clock.now())),
     get hasActive() {
       return keys.active !== undefined;
+    },
+    get activeAge() {
+      const record = keys.records.find(({ kid }) => kid === keys.active?.kid);
+      return record === undefined ? null : clock.now() - record.createTime.getTime();
     },
   };
 }

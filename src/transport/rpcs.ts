@@ -1,5 +1,6 @@
 import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { keyFacts } from "../api/call-facts.ts";
 import { toConnectError } from "../api/errors.ts";
 import type { Implementation } from "../api/implementations.ts";
 import type { AdmittedCall, Call, Rpc } from "../api/rpc.ts";
@@ -9,6 +10,7 @@ import type { Guard } from "../auth/guard.ts";
 import { KeyholdError } from "../errors.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { onceFrozen } from "../lib/once-frozen.ts";
+import { codeName, rpcName } from "./calls.ts";
 import type { UnderWay } from "./under-way.ts";
 
 /** Faults of ours or of what we stand on: for the log with their cause. The other codes are the caller's affair. */
@@ -27,7 +29,7 @@ const DEFAULT_PAGE_SIZE = 50;
  */
 export function createRpc(implementation: Implementation, guard: Guard, underWay: UnderWay): Rpc {
   const { method, maxRequestBytes, mayBeAtHand = false } = implementation;
-  const facts = Object.freeze({ rpc: `${method.parent.typeName}/${method.name}` });
+  const facts = Object.freeze({ rpc: rpcName(implementation) });
   const identify = (call: Call) => {
     call.log.add(facts);
     // Before the body is read, which may be large.
@@ -40,24 +42,32 @@ export function createRpc(implementation: Implementation, guard: Guard, underWay
     requireValid(method.input, request);
     if (!mayBeAtHand) underWay.requireRoom();
     const response = implementation.handler(request, admission);
-    return response instanceof Promise ? underWay.wait(response, unitsOf(request)) : response;
+    if (!(response instanceof Promise)) return response;
+    const answered = underWay.wait(response, unitsOf(request));
+    return mayBeAtHand ? answered : answered.then((known) => told(known, request, admission.call));
   };
   return {
     method,
     maxRequestBytes,
-    admit: (call) => reported(call, () => identify(call)),
-    invoke: (request, admission) => reported(admission.call, () => answer(request, admission)),
+    admit: (call) => reported(call, underWay, () => identify(call)),
+    invoke: (request, admission) => reported(admission.call, underWay, () => answer(request, admission)),
   };
 }
 
 function admitted(call: Call, caller: Caller): AdmittedCall {
-  const { facts, authority } = told(caller);
+  const { facts, authority } = knownAs(caller);
   call.log.add(facts);
   return { call, authority };
 }
 
+/** Those that may be at hand tell the log themselves. */
+function told<T extends object>(response: T, request: Message, { log }: Call): T {
+  log.add(keyFacts(request, response));
+  return response;
+}
+
 /** What the log and the implementations are told of a caller. */
-const told = onceFrozen((caller: Caller) => ({
+const knownAs = onceFrozen((caller: Caller) => ({
   facts: Object.freeze({ caller: `${caller.method}:${caller.subject}` }),
   authority: authorityOf(caller),
 }));
@@ -74,23 +84,25 @@ function unitsOf(request: Message): number {
   return 1;
 }
 
-function reported<T>(call: Call, work: () => MaybePromise<T>): MaybePromise<T> {
+function reported<T>(call: Call, underWay: UnderWay, work: () => MaybePromise<T>): MaybePromise<T> {
   try {
     const result = work();
     if (!(result instanceof Promise)) return result;
     return result.catch((error: unknown) => {
-      throw report(error, call);
+      throw report(error, call, underWay);
     });
   } catch (error) {
-    throw report(error, call);
+    throw report(error, call, underWay);
   }
 }
 
-function report(cause: unknown, { log }: Call): Error {
+function report(cause: unknown, { log }: Call, underWay: UnderWay): Error {
   const error = toConnectError(cause);
-  log.add({ code: Code[error.code] });
+  log.add({ code: codeName(error.code) });
   // Its line says it. One more for each, with a stack, would be a load of its own.
-  if (cause instanceof KeyholdError && cause.code === "OVERLOADED") log.add(OVERLOADED);
-  else if (FAULTS.has(error.code)) log.fault(error.cause ?? error);
+  if (cause instanceof KeyholdError && cause.code === "OVERLOADED") {
+    underWay.noteRefusal();
+    log.add(OVERLOADED);
+  } else if (FAULTS.has(error.code)) log.fault(error.cause ?? error);
   return error;
 }

@@ -2,6 +2,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { type Implementation, SERVICES } from "../api/implementations.ts";
 import type { Guard } from "../auth/guard.ts";
+import { type CallCounters, uncounted } from "./calls.ts";
 import { clientErrorHandler } from "./client-error.ts";
 import { registerConnect } from "./connect/register.ts";
 import { allowOrigins } from "./cors.ts";
@@ -40,11 +41,13 @@ export interface ServerOptions {
   readonly lane?: boolean;
   /** What bounds the calls that wait; by default as much as is good for one process. */
   readonly underWay?: UnderWay;
+  /** What counts the calls; by default nobody does. */
+  readonly counters?: CallCounters;
 }
 
 /** The one Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same functions. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { guard, underWay = new UnderWay() } = options;
+  const { guard, underWay = new UnderWay(), counters = uncounted } = options;
   const shutdown = new AbortController();
   // A load balancer that still asks, over a connection it has, is told to go elsewhere.
   const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
@@ -54,11 +57,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   // Health answers throughout: it waits for none of what the others wait for.
   const all = [...rpcs, createRpc(health.check, guard, new UnderWay())];
   const rest = makeRoutes(rpcs);
-  const fastify = createFastify(options, makeTables(all, rest));
+  const fastify = createFastify(options, makeTables(all, rest, counters), counters);
   fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
   fastify.setErrorHandler(errorHandler);
   fastify.setNotFoundHandler(notFoundHandler);
-  logRequests(fastify);
+  logRequests(fastify, counters);
   if (options.loopbackNamesOnly) requireLoopbackName(fastify);
   await allowOrigins(fastify, options.corsOrigins);
   await registerConnect(fastify, all, [health.watch, ...reflection], guard);
@@ -68,12 +71,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   return fastify;
 }
 
-function createFastify(options: ServerOptions, tables: Tables): FastifyInstance {
+function createFastify(options: ServerOptions, tables: Tables, counters: CallCounters): FastifyInstance {
   const { certificate, logger, corsOrigins, loopbackNamesOnly, lane = true, lingerTimeout = 0 } = options;
   const port = createPort({
     limits: { ...defaultLimits, lingerTimeout },
     ...(certificate && { certificate }),
-    ...(lane && { front: createLane(tables, { logger, hasOrigins: corsOrigins.length > 0, loopbackNamesOnly }) }),
+    ...(lane && {
+      front: createLane(tables, { logger, counters, hasOrigins: corsOrigins.length > 0, loopbackNamesOnly }),
+    }),
   });
   return Fastify({
     serverFactory: port.serverFactory,

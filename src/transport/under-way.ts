@@ -23,9 +23,28 @@ const OVERLOADED = Object.freeze(new KeyholdError("OVERLOADED", "too many calls 
 export class UnderWay {
   readonly #max: number;
   #units = 0;
+  #refusals = 0;
 
   constructor(max = MAX_UNITS) {
     this.#max = max;
+  }
+
+  /** What waits now, and what may wait, in units. */
+  get units(): number {
+    return this.#units;
+  }
+
+  get max(): number {
+    return this.#max;
+  }
+
+  /** Calls that were refused as OVERLOADED, here or by what they would have waited for. */
+  get refusals(): number {
+    return this.#refusals;
+  }
+
+  noteRefusal(): void {
+    this.#refusals++;
   }
 
   /** For work that is known to wait: before it begins. Throws `OVERLOADED`. */

@@ -3,6 +3,7 @@ import type { CredentialShapes } from "../credential/kinds.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { KeyRing } from "../lib/server-keys.ts";
+import type { CredentialType, Verdict } from "../record/verdict.ts";
 import type { FindKey } from "./reader.ts";
 import type { Recognitions } from "./recognized.ts";
 
@@ -18,6 +19,8 @@ export interface VerifyContext {
   publicKey(kid: string): MaybePromise<KeyObject | undefined>;
   /** Told of every key whose credential was found valid. */
   onValid(keyId: string): void;
+  /** Told of every verdict on a credential, with what the credential is by its form. */
+  onVerdict(credentialType: CredentialType, verdict: Verdict): void;
   /** Told of a fault of ours that made a verdict INTERNAL. */
   onFault(error: unknown): void;
 }

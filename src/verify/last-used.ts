@@ -6,6 +6,8 @@ export type TouchKeys = (keyIds: readonly string[], minute: Date) => Promise<voi
 /** Remembers which keys were used, so that verification itself writes nothing. */
 export interface LastUsed {
   note(keyId: string): void;
+  /** Keys that wait to be written. */
+  readonly size: number;
   /** Writes what was noted since. What cannot be written is kept for the next time. */
   flush(): Promise<void>;
 }
@@ -26,6 +28,9 @@ export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
       const known = noted.get(keyId) ?? written.get(keyId);
       if ((known !== undefined && known >= minute) || noted.size >= MAX_KEYS) return;
       noted.set(keyId, minute);
+    },
+    get size() {
+      return noted.size;
     },
     flush: async () => {
       const batch = noted;

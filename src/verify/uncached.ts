@@ -1,4 +1,4 @@
-import type { VerificationCache } from "./cache/cache.ts";
+import type { CacheStats, VerificationCache } from "./cache/cache.ts";
 import { GatheredReads } from "./gathered-reads.ts";
 import type { FindKeys } from "./reader.ts";
 import type { Recognitions } from "./recognized.ts";
@@ -10,13 +10,26 @@ const NO_RECOGNITIONS: Recognitions = {
   remember: () => undefined,
 };
 
+const NOTHING: CacheStats = {
+  entries: 0,
+  recognitions: 0,
+  negatives: 0,
+  bytes: 0,
+  allocatedBytes: 0,
+  hits: 0,
+  misses: 0,
+  evictions: 0,
+  invalidations: 0,
+};
+
 /** In place of the cache where nothing may be remembered: every look-up is a read that is sent after it, gathered with others. */
-export function createUncachedReader(findKeys: FindKeys): Omit<VerificationCache, "stats"> {
+export function createUncachedReader(findKeys: FindKeys): VerificationCache {
   const reads = new GatheredReads(findKeys, () => undefined);
   return {
     findKey: (lookup) => reads.read(lookup, "no-store"),
     recognitions: NO_RECOGNITIONS,
     invalidate: () => undefined,
     clear: () => undefined,
+    stats: () => NOTHING,
   };
 }

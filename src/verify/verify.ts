@@ -1,3 +1,4 @@
+import { classify } from "../credential/kinds.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { type Invalid, invalid, type Verdict } from "../record/verdict.ts";
 import type { VerifyContext } from "./context.ts";
@@ -35,7 +36,7 @@ function judgeCredential(
   if (recalled !== undefined) return judgeRecalled(context, recalled, mode);
   const { generation } = recognitions;
   return andThen(prove(context, credential), (proven) => {
-    if ("valid" in proven) return proven;
+    if ("valid" in proven) return refuse(context, credential, proven);
     return andThen(context.findKey(proven.lookup, mode), (stored) => {
       // A raw key that nobody has may be anything that anyone sends: it is not worth the memory.
       if (stored !== null && name !== null) recognitions.remember(name, proven, generation);
@@ -69,7 +70,13 @@ function proveOrFault(context: VerifyContext, credential: string): MaybePromise<
 
 function conclude(context: VerifyContext, recognized: Recognized, stored: VerifiableRecord | null): Verdict {
   const verdict = judge(recognized, stored, context.clock.now());
+  context.onVerdict(recognized.credentialType, verdict);
   if (verdict.valid) context.onValid(verdict.key.keyId);
+  return verdict;
+}
+
+function refuse(context: VerifyContext, credential: string, verdict: Invalid): Invalid {
+  context.onVerdict(classify(credential, context.shapes).type, verdict);
   return verdict;
 }
 

@@ -115,7 +115,12 @@ export class ClusterNode {
   async #launch(): Promise<boolean> {
     const { environment, sabotage } = this.#options;
     const args = [`--clock=${this.clockOffset}`, ...(sabotage === null ? [] : [`--sabotage=${sabotage}`])];
-    const env = { PATH: process.env.PATH, KEYHOLD_PORT: String(this.port), ...environment };
+    const env = {
+      PATH: process.env.PATH,
+      KEYHOLD_PORT: String(this.port),
+      KEYHOLD_METRICS_PORT: "off",
+      ...environment,
+    };
     const child = fork(PROGRAM, args, { env, execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) stream?.pipe(this.#log, { end: false });

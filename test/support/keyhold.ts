@@ -36,7 +36,7 @@ export function runKeyhold(args: readonly string[], environment: Record<string, 
 
 /** Starts the server on a free port and resolves when it listens. Rejects with what it wrote if it ends before that. */
 export function serve(environment: Record<string, string>, main = MAIN): Promise<Serving> {
-  return servingBy(start(["serve"], { KEYHOLD_PORT: "0", ...environment }, main));
+  return servingBy(start(["serve"], { KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off", ...environment }, main));
 }
 
 /** The server that a process is, once it listens. */

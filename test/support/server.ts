@@ -39,6 +39,7 @@ export async function startTestServer(environment: Record<string, string> = {}):
   const start = (more: Record<string, string>) => {
     const config = toConfig({
       KEYHOLD_PORT: "0",
+      KEYHOLD_METRICS_PORT: "off",
       KEYHOLD_DATABASE_URL: database.url,
       KEYHOLD_ROOT_SECRET: ROOT_SECRET,
       KEYHOLD_CACHE_SIZE: "16",

@@ -41,7 +41,7 @@ function heldRpc(
     header: () => undefined,
     setHeader: () => {},
     signal: new AbortController().signal,
-    log: { add: (facts) => lines.push(facts), fault: (error) => faults.push(error) },
+    log: { add: (facts) => lines.push(facts), fault: (error) => faults.push(error), onEnd: () => {} },
   };
   const ask = async (fields: Fields) => rpc.invoke(create(method.input, fields), await rpc.admit(call));
   return {
@@ -126,6 +126,6 @@ test.each([
 test("a refusal is in the line of its call, and is no fault", async () => {
   const revoke = heldRpc(revokeApiKey, new UnderWay(0));
   await expect(revoke.ask(aKey)).rejects.toMatchObject(OVERLOADED);
-  expect(Object.assign({}, ...revoke.lines)).toMatchObject({ code: "Unavailable", reason: "OVERLOADED" });
+  expect(Object.assign({}, ...revoke.lines)).toMatchObject({ code: "UNAVAILABLE", reason: "OVERLOADED" });
   expect(revoke.faults).toEqual([]);
 });

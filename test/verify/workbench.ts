@@ -60,6 +60,7 @@ export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives
     rings,
     publicKey: (kid) => signing.verification.get(kid),
     onValid: (keyId) => used.push(keyId),
+    onVerdict: () => {},
     onFault: (error) => faults.push(error),
   };
 

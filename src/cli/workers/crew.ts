@@ -1,6 +1,7 @@
 import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { type Supervised, supervise } from "../../lib/supervise.ts";
+import type { Snapshot } from "../../observability/metrics/registry.ts";
 import type { Order } from "./messages.ts";
 import { startWorker, type WorkerProcess } from "./worker-process.ts";
 
@@ -8,6 +9,10 @@ import { startWorker, type WorkerProcess } from "./worker-process.ts";
 export interface Crew {
   /** Where they listen. */
   readonly url: string;
+  /** How many run now, how many should, and how many were started in place of one that had ended. */
+  readonly counts: () => { readonly running: number; readonly configured: number; readonly restarts: number };
+  /** The metrics of those that answer. */
+  scrape(): Promise<Snapshot[]>;
   /** Lets them finish what is under way. */
   stop(): Promise<void>;
 }
@@ -26,6 +31,7 @@ export async function startCrew(
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({ exec: LAUNCHER, args: ["worker"] });
   const running = new Set<WorkerProcess>();
+  let started = 0;
   const tellCount = () => {
     const order: Order = { kind: "count", count: { running: running.size, configured } };
     for (const worker of running) worker.say(order);
@@ -33,6 +39,7 @@ export async function startCrew(
   const start = async (number: number, signal: AbortSignal) => {
     const worker = await startWorker({ kind: "start", number, databaseUrl }, signal);
     running.add(worker);
+    started++;
     tellCount();
     void worker.exited.then(() => running.delete(worker) && tellCount());
     return worker;
@@ -41,7 +48,12 @@ export async function startCrew(
   const stop = await allOrNone(
     numbers.map((number) => supervise(`worker ${number}`, (signal) => start(number, signal), log)),
   );
-  return { url: [...running][0]?.url ?? "", stop };
+  const counts = () => ({ running: running.size, configured, restarts: started - configured });
+  const scrape = async () => {
+    const snapshots = await Promise.all([...running].map((worker) => worker.scrape()));
+    return snapshots.filter((snapshot) => snapshot !== null);
+  };
+  return { url: [...running][0]?.url ?? "", counts, scrape, stop };
 }
 
 /** What stops all of them. When one does not start, the others are stopped. */

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../../errors.ts";
+import type { Snapshot } from "../../observability/metrics/registry.ts";
 import type { CountWorkers } from "../../transport/health.ts";
 
 /** What the parent says to a worker, over the channel between them. */
@@ -7,12 +8,15 @@ export type Order =
   | { readonly kind: "start"; readonly number: number; readonly databaseUrl: string | null }
   /** Whenever it has changed. */
   | { readonly kind: "count"; readonly count: WorkerCount }
+  /** Tell your metrics. */
+  | { readonly kind: "scrape"; readonly number: number }
   /** Finish what is under way, and end. */
   | { readonly kind: "stop" };
 
-/** What a worker says to the parent, once. */
+/** What a worker says to the parent: one of the first two, once, and whenever it is asked, its metrics. */
 export type Report =
   | { readonly kind: "serving"; readonly url: string }
-  | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string };
+  | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string }
+  | { readonly kind: "metrics"; readonly number: number; readonly snapshot: Snapshot };
 
 export type WorkerCount = ReturnType<CountWorkers>;

@@ -1,11 +1,16 @@
 import cluster from "node:cluster";
+import type { Logger } from "pino";
 import { announce } from "../../announce.ts";
 import type { Config } from "../../config.ts";
-import { openForServing } from "../../start.ts";
+import { counter, gauge } from "../../metrics.ts";
+import type { Family } from "../../observability/metrics/family.ts";
+import type { MetricsPort, Scrape } from "../../observability/metrics/port.ts";
+import { createSource, mergedText } from "../../observability/metrics/source.ts";
+import { openForServing, withMetricsPort } from "../../start.ts";
 import { releaseYoungGeneration } from "../heap.ts";
 import { createLog } from "../log.ts";
 import { nextSignal } from "../signals.ts";
-import { startCrew } from "./crew.ts";
+import { type Crew, startCrew } from "./crew.ts";
 
 /**
  * Serves the port from `count` processes until the first signal. The database, its schema and the root secret are brought about here,
@@ -13,12 +18,21 @@ import { startCrew } from "./crew.ts";
  */
 export async function serveByWorkers(config: Config, count: number): Promise<void> {
   const logger = createLog(config.logLevel, "shared");
+  await withMetricsPort(config, logger, async (metrics) => {
+    await runCrew(config, count, logger, metrics);
+    await metrics?.close();
+  });
+  logger.info("stopped");
+}
+
+async function runCrew(config: Config, count: number, logger: Logger, metrics: MetricsPort | null): Promise<void> {
   const settings = { max_connections: String(maxConnections(config, count)) };
   const foundation = await openForServing({ ...config, cacheBytes: 0 }, logger, { settings });
   try {
     const databaseUrl = config.databaseUrl === null ? foundation.url : null;
     const crew = await startCrew(count, databaseUrl, (level, message) => logger[level](message));
-    announce(config, crew.url, logger);
+    metrics?.serve(scrapeOf(crew));
+    announce(config, crew.url, logger, metrics?.url);
     releaseYoungGeneration();
     const signal = await nextSignal();
     void nextSignal().then(stopAtOnce);
@@ -27,7 +41,24 @@ export async function serveByWorkers(config: Config, count: number): Promise<voi
   } finally {
     await foundation.close();
   }
-  logger.info("stopped");
+}
+
+/** Each worker has the label of its number: one that is started again begins at zero, which `rate()` sees as what it is. */
+function scrapeOf(crew: Crew): Scrape {
+  const own = createSource(workerMetrics(crew), { worker: "parent" });
+  return async () => mergedText([await own.snapshot(), ...(await crew.scrape())]);
+}
+
+function workerMetrics({ counts }: Crew): Family[] {
+  return [
+    gauge("keyhold_workers", "Processes that serve the port.", () => counts().running),
+    gauge("keyhold_workers_configured", "Processes that should serve the port.", () => counts().configured),
+    counter(
+      "keyhold_worker_restarts_total",
+      "Processes that were started in place of one that had ended.",
+      () => counts().restarts,
+    ),
+  ];
 }
 
 /** Of the embedded database: PostgreSQL's default of 100 is enough for five workers. */

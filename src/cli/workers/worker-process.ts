@@ -3,6 +3,7 @@ import cluster, { type Worker } from "node:cluster";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KeyholdError } from "../../errors.ts";
 import type { Running } from "../../lib/supervise.ts";
+import type { Snapshot } from "../../observability/metrics/registry.ts";
 import { giveBackConnections } from "./give-back.ts";
 import type { Order, Report } from "./messages.ts";
 
@@ -10,10 +11,15 @@ import type { Order, Report } from "./messages.ts";
 export interface WorkerProcess extends Running {
   readonly url: string;
   say(order: Order): void;
+  /** Its metrics; null of a worker that does not answer in time. Never rejects. */
+  scrape(): Promise<Snapshot | null>;
 }
 
 /** Longer than a worker takes to finish what is under way (`closeTimeout`) and to let go of the database; milliseconds. */
 const STOP_TIMEOUT = 25_000;
+
+/** Prometheus waits 10 s for all of them; milliseconds. */
+const SCRAPE_TIMEOUT = 2_000;
 
 /**
  * Starts a worker and resolves when it serves. Rejects with the worker's own error; nothing is left of it then.
@@ -31,7 +37,14 @@ export async function startWorker(
   try {
     say(start);
     const url = await served(worker, exited);
-    return { pid: worker.process.pid ?? 0, url, exited, say, stop: () => stop(worker, exited) };
+    return {
+      pid: worker.process.pid ?? 0,
+      url,
+      exited,
+      say,
+      scrape: () => scrape(worker, exited),
+      stop: () => stop(worker, exited),
+    };
   } catch (error) {
     await exited;
     throw error;
@@ -60,12 +73,31 @@ function served(worker: Worker, exited: Promise<string>): Promise<string> {
   return new Promise((resolve, reject) => {
     worker.on("message", (report: Report) => {
       if (report.kind === "serving") resolve(report.url);
-      else reject(new KeyholdError(report.code, report.message));
+      else if (report.kind === "failed") reject(new KeyholdError(report.code, report.message));
     });
     worker.process.once("close", async () => {
       reject(new KeyholdError("INTERNAL", `a worker ended before it served: ${await exited}`));
     });
   });
+}
+
+let scrapes = 0;
+
+/** One that dies, or hangs, is missing in this scrape. */
+async function scrape(worker: Worker, exited: Promise<string>): Promise<Snapshot | null> {
+  const number = ++scrapes;
+  const timer = new AbortController();
+  const answer = Promise.withResolvers<Snapshot>();
+  const onReport = (report: Report) => {
+    if (report.kind === "metrics" && report.number === number) answer.resolve(report.snapshot);
+  };
+  worker.on("message", onReport);
+  tell(worker, { kind: "scrape", number });
+  const late = sleep(SCRAPE_TIMEOUT, null, { signal: timer.signal }).catch(() => null);
+  const snapshot = await Promise.race([answer.promise, exited.then(() => null), late]);
+  timer.abort();
+  worker.off("message", onReport);
+  return snapshot;
 }
 
 /** The order goes by message: signals come to workers from elsewhere too, and a second one would cut off what is under way. */

@@ -1,4 +1,5 @@
 import cluster, { type Worker } from "node:cluster";
+import type { Logger } from "pino";
 import { type Config, readConfig } from "../../config.ts";
 import { invalidArgument, KeyholdError } from "../../errors.ts";
 import type { Service } from "../../service.ts";
@@ -20,8 +21,9 @@ export async function runWorker(): Promise<void> {
   const { number, databaseUrl } = await parent.started;
   const config = configOf(databaseUrl);
   const logger = createLog(config.logLevel, "shared").child({ worker: number });
-  const options = { workers: parent.count, lingerTimeout: LINGER_TIMEOUT };
+  const options = { workers: parent.count, lingerTimeout: LINGER_TIMEOUT, metricLabels: { worker: String(number) } };
   const service = await startService(config, logger, options).catch((error) => fail(worker, error));
+  parent.onScrape((number) => void tellMetrics(worker, service, number, logger));
   await report(worker, { kind: "serving", url: service.url });
   releaseYoungGeneration();
   const signal = await untilTold(parent);
@@ -40,6 +42,15 @@ async function untilTold(parent: Parent): Promise<string> {
   const signal = nextSignal();
   void signal.then(nextSignal).then(() => process.exit(1));
   return Promise.race([signal, parent.untilStopped()]);
+}
+
+/** A parent that hears nothing does without. */
+async function tellMetrics(worker: Worker, { metrics }: Service, number: number, logger: Logger): Promise<void> {
+  try {
+    await report(worker, { kind: "metrics", number, snapshot: await metrics.snapshot() });
+  } catch (err) {
+    logger.warn({ err }, "the metrics could not be read");
+  }
 }
 
 async function end(service: Service): Promise<never> {

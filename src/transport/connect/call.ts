@@ -1,13 +1,17 @@
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
 import type { Call, CallLog } from "../../api/rpc.ts";
+import type { Protocol } from "../calls.ts";
 import { RequestLog } from "../request-log.ts";
 
 /** Where the Fastify request of a call is found in its context. */
 export const requestKey = createContextKey<FastifyRequest | undefined>(undefined);
 
 /** No request is missing behind Fastify; a call without one has nothing to log to. */
-const silent: CallLog = { add: () => {}, fault: () => {} };
+const silent: CallLog = { add: () => {}, fault: () => {}, onEnd: () => {} };
+
+/** By the names that Connect has for them. */
+const PROTOCOLS: Readonly<Record<string, Protocol>> = { grpc: "grpc", "grpc-web": "grpc_web" };
 
 /** The call as an RPC sees it, over Connect, gRPC and gRPC-Web. */
 export class ConnectCall implements Call {
@@ -17,7 +21,7 @@ export class ConnectCall implements Call {
   constructor(context: HandlerContext) {
     this.#context = context;
     const request = context.values.get(requestKey);
-    this.log = request === undefined ? silent : new RequestLog(request);
+    this.log = request === undefined ? silent : new RequestLog(request, PROTOCOLS[context.protocolName] ?? "connect");
   }
 
   header(name: string): string | undefined {

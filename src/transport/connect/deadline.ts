@@ -1,5 +1,6 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import type { CallLog } from "../../api/rpc.ts";
+import { codeName } from "../calls.ts";
 
 /**
  * The answer, or at the caller's deadline (`grpc-timeout`, `connect-timeout-ms`) the error that says so. What is under way goes on
@@ -15,7 +16,7 @@ export function untilDeadline<T>(
   return new Promise((resolve, reject) => {
     const giveUp = () => {
       if (!isLate(signal)) return;
-      log.add({ code: Code[Code.DeadlineExceeded] });
+      log.add({ code: codeName(Code.DeadlineExceeded) });
       reject(signal.reason);
     };
     if (isLate(signal)) return giveUp();

@@ -5,6 +5,7 @@ import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { ERROR_DOMAIN, toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
+import { codeName, rpcName } from "../calls.ts";
 import { refusalBody } from "../rest/error-response.ts";
 import { BODY, parseJson } from "../rest/json-text.ts";
 import { Refusal, type RefusalReason } from "../rest/refusal.ts";
@@ -29,8 +30,7 @@ export function watchReading(context: HandlerContext): void {
     const { reason } = context.signal;
     if (!(reason instanceof ConnectError) || context.values.get(calledKey)) return;
     if (reason.details.length === 0) rewrite(reason);
-    const { parent, name } = context.method;
-    callOf(context).log.add({ rpc: `${parent.typeName}/${name}`, code: Code[reason.code] });
+    callOf(context).log.add({ rpc: rpcName(context), code: codeName(reason.code) });
   };
   context.signal.addEventListener("abort", onAbort, { once: true });
 }

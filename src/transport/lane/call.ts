@@ -1,14 +1,17 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
-import type { Call, CallLog } from "../../api/rpc.ts";
+import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
+import { type CallCounters, OK } from "../calls.ts";
 import { requestIdOf } from "../request-id.ts";
 import type { WriteLine } from "../request-line.ts";
 import type { Exchange, Fields } from "./exchange.ts";
+import type { Route } from "./route.ts";
 
 /** What all calls share. */
 export interface CallContext {
   readonly logger: FastifyBaseLogger;
   readonly writeLine: WriteLine;
+  readonly counters: CallCounters;
   /** Of every response. */
   readonly headers: Fields;
 }
@@ -18,19 +21,23 @@ export class LaneCall implements Call, CallLog {
   readonly exchange: Exchange;
   readonly method: string;
   readonly #context: CallContext;
+  readonly #route: Route;
   readonly #id: string;
   readonly #begin = performance.now();
   /** Those that are the same for many calls. */
   readonly #shared: Readonly<Record<string, string>>[] = [];
-  readonly #facts: Record<string, string> = {};
+  readonly #facts: Record<string, string> = { code: OK };
+  #onEnd: EndListener | undefined;
   #headers: Map<string, string> | undefined;
   #controller: AbortController | undefined;
 
-  constructor(exchange: Exchange, method: string, context: CallContext) {
+  constructor(exchange: Exchange, route: Route, method: string, context: CallContext) {
     this.exchange = exchange;
     this.method = method;
     this.#context = context;
+    this.#route = route;
     this.#id = requestIdOf(exchange.header("x-request-id"));
+    context.counters.begin();
   }
 
   header(name: string): string | undefined {
@@ -82,15 +89,24 @@ export class LaneCall implements Call, CallLog {
     this.#context.logger.error({ reqId: this.#id, err: error, ...facts }, "fault");
   }
 
+  onEnd(listener: EndListener): void {
+    this.#onEnd = listener;
+  }
+
   /** Milliseconds since the request came. */
   elapsed(): number {
     return performance.now() - this.#begin;
   }
 
-  /** Writes the line. */
+  /** Counts the call and writes its line. */
   finish(status: number): void {
-    const duration = Math.round(this.elapsed() * 10) / 10;
-    const request = { reqId: this.#id, method: this.method, status };
+    const { counter, protocol } = this.#route;
+    const { code = OK } = this.#facts;
+    const elapsed = this.elapsed();
+    counter.end(code, elapsed);
+    this.#onEnd?.(code, protocol);
+    const duration = Math.round(elapsed * 10) / 10;
+    const request = { reqId: this.#id, method: this.method, protocol, status };
     this.#context.writeLine([request, ...this.#shared, this.#facts, { duration_ms: duration }]);
   }
 }

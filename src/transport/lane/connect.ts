@@ -1,8 +1,8 @@
-import { Code } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes, parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
+import { type CallCounters, codeName, rpcName } from "../calls.ts";
 import { refused } from "../connect/refusal.ts";
 import { JSON_OPTIONS } from "../json-options.ts";
 import type { LaneCall } from "./call.ts";
@@ -14,10 +14,12 @@ import type { Route } from "./route.ts";
 import { timeoutOf } from "./timeout.ts";
 
 /** The Connect protocol, unary: https://connectrpc.com/docs/protocol/#unary-rpcs-request-response */
-export function connectRoute(rpc: Rpc, codec: Codec): Route {
+export function connectRoute(rpc: Rpc, codec: Codec, counters: CallCounters): Route {
   const type = `application/${codec.name}`;
   return {
     rpc,
+    protocol: "connect",
+    counter: counters.of(rpcName(rpc), "connect"),
     maxBodyBytes: rpc.maxRequestBytes,
     timeout: (exchange) => timeoutOf(parseTimeout, exchange.header("connect-timeout-ms")),
     decode: codec.read,
@@ -30,7 +32,7 @@ export function connectRoute(rpc: Rpc, codec: Codec): Route {
 
 function refuse(call: LaneCall, cause: unknown) {
   const error = toConnectError(cause);
-  call.add({ code: Code[error.code] });
+  call.add({ code: codeName(error.code) });
   const headers = toHeaders(["content-type", "application/json", ...call.responseHeaders()]);
   mergeNonProtocolHeaders(headers, error.metadata);
   return answer(call, codeToHttpStatus(error.code), fromHeaders(headers), errorToJsonBytes(error, JSON_OPTIONS));

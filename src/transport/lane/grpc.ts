@@ -1,9 +1,9 @@
-import { Code } from "@connectrpc/connect";
 import { compressedFlag } from "@connectrpc/connect/protocol";
 import { parseTimeout, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { onceFrozen } from "../../lib/once-frozen.ts";
+import { type CallCounters, codeName, rpcName } from "../calls.ts";
 import { unescapeMessage } from "../connect/grpc-message.ts";
 import { refused } from "../connect/refusal.ts";
 import type { LaneCall } from "./call.ts";
@@ -18,12 +18,14 @@ const OK = Object.freeze({ "grpc-status": "0" });
 const NO_BODY = new Uint8Array();
 
 /** gRPC over HTTP/2, unary: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
-export function grpcRoute(rpc: Rpc, codec: Codec): Route {
+export function grpcRoute(rpc: Rpc, codec: Codec, counters: CallCounters): Route {
   const type = `application/grpc+${codec.name}`;
   const { maxRequestBytes } = rpc;
   const frame = onceFrozen((response: Response) => framed(response, codec));
   return {
     rpc,
+    protocol: "grpc",
+    counter: counters.of(rpcName(rpc), "grpc"),
     maxBodyBytes: maxRequestBytes + HEAD_BYTES,
     timeout: (exchange) => timeoutOf(parseTimeout, exchange.header("grpc-timeout")),
     decode: (bytes) => codec.read(unframe(bytes, maxRequestBytes)),
@@ -53,7 +55,7 @@ function answer(call: LaneCall, type: string, frame: Uint8Array): Answer | Promi
 
 function refuse(call: LaneCall, type: string, cause: unknown): Answer {
   const error = toConnectError(cause);
-  call.add({ code: Code[error.code] });
+  call.add({ code: codeName(error.code) });
   const headers = ["content-type", type, ...call.responseHeaders()];
   const accepted = acceptedCompression(call.header("grpc-accept-encoding"));
   if (accepted !== null) headers.push("grpc-encoding", accepted.name);

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
+import type { CallCounters } from "../calls.ts";
 import { isLoopbackName } from "../loopback-names.ts";
 import type { Front } from "../port/front.ts";
 import { requestLine } from "../request-line.ts";
@@ -13,6 +14,7 @@ import { Turns } from "./turns.ts";
 
 export interface LaneOptions {
   readonly logger: FastifyBaseLogger;
+  readonly counters: CallCounters;
   /** Whether web pages of some origins may call: their requests are for the CORS of Fastify. */
   readonly hasOrigins: boolean;
   /** Whether to leave requests that call the server by a foreign name to what refuses them. */
@@ -27,12 +29,13 @@ export interface LaneOptions {
 export function createLane(tables: Tables, options: LaneOptions): Front {
   // As the CORS of Fastify does it, for every request.
   const headers = options.hasOrigins ? ["vary", "Origin"] : [];
-  const context = { logger: options.logger, writeLine: requestLine(options.logger), headers };
+  const { logger, counters } = options;
+  const context = { logger, counters, writeLine: requestLine(logger), headers };
   const turns = new Turns<{ route: Route; call: LaneCall }>(({ route, call }) => serve(route, call));
   const take = (find: FindRoute, { method = "", url = "", headers }: Head, exchange: () => Exchange): boolean => {
     const route = isUsual(headers, options) ? find(method, url, headers) : undefined;
     if (route === undefined) return false;
-    turns.enter({ route, call: new LaneCall(exchange(), method, context) });
+    turns.enter({ route, call: new LaneCall(exchange(), route, method, context) });
     return true;
   };
   return {

@@ -3,6 +3,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { onceFrozen } from "../../lib/once-frozen.ts";
+import { type CallCounter, type CallCounters, rpcName } from "../calls.ts";
 import { toErrorBody } from "../rest/error-body.ts";
 import { errorHeaders } from "../rest/error-response.ts";
 import { decodeSegment } from "../rest/path-template.ts";
@@ -23,8 +24,9 @@ const RESPONSE_TYPE = "application/json; charset=utf-8";
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
 
 /** Finds what a REST request leads to. One that leads nowhere, and one that Fastify does not hand on as it is, is not found. */
-export function restFinder({ router, registry }: Routes): FindRoute {
+export function restFinder({ router, registry }: Routes, counters: CallCounters): FindRoute {
   const tell = tellerWith(registry);
+  const counterOf = counterOfRest(counters);
   return (method, url, headers) => {
     if (!METHODS.has(method) || !url.startsWith("/") || url.includes("#")) return undefined;
     const { path, query } = splitTarget(url);
@@ -32,7 +34,7 @@ export function restFinder({ router, registry }: Routes): FindRoute {
     if (decodeSegment(path) === undefined) return undefined;
     const found = router.find(method, path);
     if (found.kind !== "found" || !isTaken(found.value, headers)) return undefined;
-    return new RestRoute(found.value, found.segments, query, tell);
+    return new RestRoute(found.value, found.segments, query, { tell, counter: counterOf(found.value.rpc) });
   };
 }
 
@@ -43,21 +45,42 @@ function isTaken({ body }: Template, headers: RequestHeaders): boolean {
   return encoding === undefined && (length === "0" || (length === undefined && body.kind === "none"));
 }
 
+/** Looked up by the RPC itself: paths with variables come by here in every call. */
+function counterOfRest(counters: CallCounters): (rpc: Rpc) => CallCounter {
+  const known = new Map<Rpc, CallCounter>();
+  return (rpc) => {
+    const counter = known.get(rpc) ?? counters.of(rpcName(rpc), "rest");
+    known.set(rpc, counter);
+    return counter;
+  };
+}
+
+type Tell = ReturnType<typeof tellerWith>;
+
+/** What the routes of an RPC share. */
+interface OfRest {
+  readonly tell: Tell;
+  readonly counter: CallCounter;
+}
+
 /** A REST path with the parts of the request that it holds. */
 class RestRoute implements Route {
   readonly rpc: Rpc;
+  readonly protocol = "rest";
+  readonly counter: CallCounter;
   readonly maxBodyBytes: number;
   readonly #template: Template;
   readonly #segments: readonly string[];
   readonly #query: string;
-  readonly #tell: ReturnType<typeof tellerWith>;
+  readonly #tell: Tell;
 
-  constructor(template: Template, segments: readonly string[], query: string, tell: ReturnType<typeof tellerWith>) {
+  constructor(template: Template, segments: readonly string[], query: string, { tell, counter }: OfRest) {
     this.rpc = template.rpc;
     this.maxBodyBytes = template.rpc.maxRequestBytes;
     this.#template = template;
     this.#segments = segments;
     this.#query = query;
+    this.counter = counter;
     this.#tell = tell;
   }
 
@@ -93,6 +116,7 @@ function answer(call: LaneCall, body: string): Answer {
 /** What an error is on the wire, but for what the call adds. */
 interface Told {
   readonly status: number;
+  readonly code: string;
   readonly body: string;
   /** Names and values by turns. */
   readonly headers: readonly string[];
@@ -109,12 +133,14 @@ function tellerWith(registry: Registry): (error: ConnectError | Refusal) => Told
     const own = [["cache-control", "no-store"], ...errorHeaders(error), ["content-length", length]];
     // What a handler had set for the answer that it did not give.
     const names = new Set(["etag", ...own.map(([name = ""]) => name)]);
-    return { status: content.error.code, body, headers: ["content-type", RESPONSE_TYPE, ...own.flat()], names };
+    const { code: status, status: code } = content.error;
+    return { status, code, body, headers: ["content-type", RESPONSE_TYPE, ...own.flat()], names };
   });
 }
 
-function refuse(call: LaneCall, cause: unknown, tell: ReturnType<typeof tellerWith>): Answer {
-  const { status, body, headers, names } = tell(cause instanceof Refusal ? cause : toConnectError(cause));
+function refuse(call: LaneCall, cause: unknown, tell: Tell): Answer {
+  const { status, code, body, headers, names } = tell(cause instanceof Refusal ? cause : toConnectError(cause));
+  call.add({ code });
   return { status, headers: [...headers, ...without(call.responseHeaders(), names)], body };
 }
 

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import type { AdmittedCall } from "../../api/rpc.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
+import { codeName } from "../calls.ts";
 import type { LaneCall } from "./call.ts";
 import type { Answer, BodyReader } from "./exchange.ts";
 import type { Response, Route } from "./route.ts";
@@ -73,7 +74,7 @@ class Serving implements BodyReader {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#call.abort(new ConnectError("the caller went away", Code.Canceled));
-    this.#call.add({ code: Code[Code.Canceled] });
+    this.#call.add({ code: codeName(Code.Canceled) });
     this.#call.finish(CLIENT_CLOSED_REQUEST);
   }
 

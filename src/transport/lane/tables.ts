@@ -1,4 +1,5 @@
 import type { Rpc } from "../../api/rpc.ts";
+import type { CallCounters } from "../calls.ts";
 import type { Routes } from "../rest/routes.ts";
 import { jsonCodec, protoCodec } from "./codec.ts";
 import { connectRoute } from "./connect.ts";
@@ -16,8 +17,8 @@ export interface Tables {
 type Table = ReadonlyMap<string, ReadonlyMap<string, Route>>;
 
 /** REST and Connect and, over HTTP/2, gRPC for every RPC. */
-export function makeTables(rpcs: readonly Rpc[], rest: Routes): Tables {
-  const findRest = restFinder(rest);
+export function makeTables(rpcs: readonly Rpc[], rest: Routes, counters: CallCounters): Tables {
+  const findRest = restFinder(rest, counters);
   const onRest = restPaths(rest, findRest);
   const onConnect = new Map<string, Map<string, Route>>();
   const onBoth = new Map<string, Map<string, Route>>();
@@ -25,12 +26,12 @@ export function makeTables(rpcs: readonly Rpc[], rest: Routes): Tables {
     const path = `/${rpc.method.parent.typeName}/${rpc.method.name}`;
     const [json, proto] = [jsonCodec(rpc), protoCodec(rpc)];
     const connect = [
-      ...typed(connectRoute(rpc, json), JSON_TYPES),
-      ...typed(connectRoute(rpc, proto), ["application/proto"]),
+      ...typed(connectRoute(rpc, json, counters), JSON_TYPES),
+      ...typed(connectRoute(rpc, proto, counters), ["application/proto"]),
     ];
     const grpc = [
-      ...typed(grpcRoute(rpc, proto), ["application/grpc", "application/grpc+proto"]),
-      ...typed(grpcRoute(rpc, json), ["application/grpc+json"]),
+      ...typed(grpcRoute(rpc, proto, counters), ["application/grpc", "application/grpc+proto"]),
+      ...typed(grpcRoute(rpc, json, counters), ["application/grpc+json"]),
     ];
     onConnect.set(path, new Map(connect));
     onBoth.set(path, new Map([...connect, ...grpc]));

@@ -13,7 +13,7 @@ export class RestCall implements Call {
   constructor(request: FastifyRequest, reply: FastifyReply) {
     this.#request = request;
     this.#reply = reply;
-    this.log = new RequestLog(request);
+    this.log = new RequestLog(request, "rest");
     reply.raw.once("close", () => {
       if (!reply.raw.writableEnded) this.#abandon();
     });

@@ -46,6 +46,8 @@ export interface CacheStats {
   readonly hits: number;
   readonly misses: number;
   readonly evictions: number;
+  /** Times that something was to be forgotten because it changed. */
+  readonly invalidations: number;
 }
 
 /** How `maxBytes` is shared: what a flood of one sort drives out is of that sort. About as a million keys need them. */
@@ -64,6 +66,7 @@ class Cache implements VerificationCache {
   readonly #isTold: () => boolean;
   #hits = 0;
   #misses = 0;
+  #invalidations = 0;
 
   constructor(findKeys: FindKeys, options: CacheOptions) {
     this.recognitions = new CachedRecognitions(options.clock, layerOptions(options, SHARES.recognitions));
@@ -83,12 +86,14 @@ class Cache implements VerificationCache {
   };
 
   invalidate(change: KeyChange): void {
+    this.#invalidations++;
     this.#reads.invalidate(change);
     this.#records.invalidate(change);
     this.#negatives.invalidate(change);
   }
 
   clear(): void {
+    this.#invalidations++;
     this.#reads.invalidateAll();
     this.#records.clear();
     this.#negatives.clear();
@@ -106,6 +111,7 @@ class Cache implements VerificationCache {
       hits: this.#hits,
       misses: this.#misses,
       evictions: sum(layers.map(({ evictions }) => evictions)),
+      invalidations: this.#invalidations,
     };
   }
 

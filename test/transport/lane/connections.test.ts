@@ -37,7 +37,7 @@ function text(way: Way, credential: string, lines: readonly string[] = [], versi
 const HOST = "host: localhost";
 
 /** A line of the log. */
-const CANCELED = { status: 499, code: "Canceled", msg: "request" };
+const CANCELED = { status: 499, code: "CANCELLED", msg: "request" };
 
 describe.for(http1Ways)("$name", (way) => {
   const cases: readonly (readonly [name: string, parts: readonly (string | Buffer)[]])[] = [
