@@ -48,8 +48,14 @@ export interface Config {
   readonly logLevel: string;
   /** Where metrics are served; port 0: a free one; null: nowhere. */
   readonly metrics: Address | null;
-  /** Whether OpenTelemetry is to be loaded: it reads its own variables. */
-  readonly tracing: boolean;
+  /** Null: OpenTelemetry is not loaded. It reads by itself where spans are sent to. */
+  readonly tracing: Tracing | null;
+}
+
+/** Which calls are traced: a share of those that begin a trace, and with `parentBased` those whose caller is. */
+export interface Tracing {
+  readonly ratio: number;
+  readonly parentBased: boolean;
 }
 
 export interface Address {
@@ -196,14 +202,28 @@ function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): 
 }
 
 /** On when a collector or an exporter is named (OpenTelemetry specification, "Environment Variable Specification"). */
-function toTracing(get: (name: string) => string | undefined): boolean {
+function toTracing(get: (name: string) => string | undefined): Tracing | null {
   const exporter = oneOf("OTEL_TRACES_EXPORTER", get("OTEL_TRACES_EXPORTER") ?? "otlp", ["otlp", "none"]);
   const isNamed = TRACING_VARIABLES.some((name) => get(name) !== undefined);
-  if (!isNamed || exporter === "none" || get("OTEL_SDK_DISABLED")?.toLowerCase() === "true") return false;
+  if (!isNamed || exporter === "none" || get("OTEL_SDK_DISABLED")?.toLowerCase() === "true") return null;
   for (const name of ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"]) {
     oneOf(name, get(name) ?? "http/protobuf", ["http/protobuf"]);
   }
-  return true;
+  return toSampling(get("OTEL_TRACES_SAMPLER"), get("OTEL_TRACES_SAMPLER_ARG"));
+}
+
+const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
+
+function toSampling(text = "parentbased_always_on", ratio = "1"): Tracing {
+  const prefix = "parentbased_";
+  const names = SAMPLERS.flatMap((name) => [name, `${prefix}${name}`]);
+  const sampler = oneOf("OTEL_TRACES_SAMPLER", text, names);
+  const parentBased = sampler.startsWith(prefix);
+  if (sampler.endsWith("always_on")) return { parentBased, ratio: 1 };
+  if (sampler.endsWith("always_off")) return { parentBased, ratio: 0 };
+  const value = Number(ratio);
+  if (value >= 0 && value <= 1) return { parentBased, ratio: value };
+  throw invalidArgument("OTEL_TRACES_SAMPLER_ARG", "must be a number from 0 to 1");
 }
 
 const TRACING_VARIABLES = ["OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];

@@ -13,13 +13,16 @@ import { createKeyStore } from "./postgres/key-store.ts";
 import { type Database, Pool } from "./postgres/pool.ts";
 import { openSchema, prepareEmbedded } from "./postgres/schema.ts";
 import { createSigningKeyStore } from "./postgres/signing-key-store.ts";
+import { traced } from "./postgres/traced.ts";
 import { unlessAway } from "./postgres/unless-away.ts";
 import { loadRootSecrets } from "./root-secret-file.ts";
+import type { Tracing } from "./observability/tracing/tracing.ts";
 import type { SigningContext } from "./signing/signing.ts";
 import { looksLikeJwt } from "./token/jwt/compact.ts";
 import { looksLikeMacaroon } from "./token/macaroon/text.ts";
 import { createVerificationCache, type VerificationCache } from "./verify/cache/cache.ts";
 import { createUncachedReader } from "./verify/uncached.ts";
+import { watched } from "./verify/watched-reader.ts";
 
 /** After this the database cancels a statement, in milliseconds. */
 const STATEMENT_TIMEOUT = 10_000;
@@ -62,6 +65,7 @@ export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunc
 export interface FoundationOptions extends EmbeddedStart {
   /** Told of what happens to the connection for news of changes. */
   readonly onMembership?: (message: string, reason?: Error) => void;
+  readonly tracing?: Tracing | undefined;
 }
 
 /** Opens the database, starting the embedded one if none is configured, and brings its schema up to date. */
@@ -84,7 +88,7 @@ export async function openFoundation(config: Config, options: FoundationOptions)
       await opened.close();
     };
     const pools = { changes: opened.database, lists: opened.lists, reads: opened.reads };
-    return { ...opened, pools, migrated, ...assemble(config, opened, rings, coherence), close };
+    return { ...opened, pools, migrated, ...assemble(config, opened, rings, coherence, options.tracing), close };
   } catch (error) {
     await opened.close();
     throw error;
@@ -127,14 +131,22 @@ function deriveRings(roots: RootSecrets) {
 
 type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;
 
-function assemble(config: Config, databases: Databases, rings: Rings, coherence: Coherence) {
+function assemble(
+  config: Config,
+  databases: Databases,
+  rings: Rings,
+  coherence: Coherence,
+  tracing: Tracing | undefined,
+) {
   const { secretPrefix } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
   const { membership, isTold, isAway } = coherence;
-  const database = unlessAway(databases.database, isAway);
-  const lists = unlessAway(databases.lists, isAway);
-  const reads = unlessAway(databases.reads, isAway);
-  const reader = createReader(config, reads, isTold);
+  const open = (database: Database) => traced(unlessAway(database, isAway), tracing?.statement);
+  const database = open(databases.database);
+  const lists = open(databases.lists);
+  const reads = open(databases.reads);
+  const remembered = createReader(config, reads, isTold);
+  const reader = tracing === undefined ? remembered : watched(remembered, tracing.lookup);
   coherence.remembering(reader);
   const settle = () => membership.settle();
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };

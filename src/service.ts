@@ -12,6 +12,7 @@ import type { Clock } from "./lib/clock.ts";
 import type { MaybePromise } from "./lib/maybe-promise.ts";
 import { Meters, metricsOf, type Task } from "./metrics.ts";
 import { createSource, type MetricsSource } from "./observability/metrics/source.ts";
+import type { Tracing } from "./observability/tracing/tracing.ts";
 import { createTouchKeys } from "./postgres/touch-keys.ts";
 import type { Verdict } from "./record/verdict.ts";
 import { createSigning, type Signing } from "./signing/signing.ts";
@@ -39,6 +40,7 @@ const SIGNING_KEYS_INTERVAL = 30_000;
 export interface ServeOptions extends Pick<ServerOptions, "workers" | "lingerTimeout"> {
   /** On all metrics: which of several processes this is. */
   readonly metricLabels?: Readonly<Record<string, string>>;
+  readonly tracing?: Tracing | undefined;
 }
 
 /** Serves what the configuration asks for on an open foundation, which goes with it. Nothing is left open if it throws. */
@@ -60,7 +62,7 @@ async function listen(
   config: Config,
   foundation: Foundation,
   logger: FastifyBaseLogger,
-  { metricLabels, ...options }: ServeOptions,
+  { metricLabels, tracing, ...options }: ServeOptions,
 ): Promise<Service> {
   const meters = new Meters();
   const onUnusable = (kid: string) =>
@@ -79,6 +81,7 @@ async function listen(
     checkReadiness: async () => checks(),
     counters: meters.calls,
     underWay: meters.underWay,
+    ...(tracing && { tracer: tracing }),
     logger,
     certificate: config.tls === null ? undefined : await readCertificate(config.tls),
     corsOrigins: config.corsOrigins,
@@ -92,6 +95,8 @@ async function listen(
     await leaving;
     await stopWork();
     await foundation.close();
+    // A collector that is away is no reason not to stop.
+    await tracing?.close().catch((err) => logger.warn({ err }, "the last spans could not be sent"));
   };
   try {
     const listenTextResolver = () => "the port is open";

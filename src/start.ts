@@ -1,9 +1,11 @@
 import type { FastifyBaseLogger } from "fastify";
 import { announce } from "./announce.ts";
 import type { Config } from "./config.ts";
-import { type EmbeddedStart, type Foundation, openFoundation } from "./foundation.ts";
+import { type Foundation, type FoundationOptions, openFoundation } from "./foundation.ts";
 import type { MetricsPort } from "./observability/metrics/port.ts";
+import type { Tracing } from "./observability/tracing/tracing.ts";
 import type { ServeOptions, Service } from "./service.ts";
+import { readVersion } from "./version.ts";
 
 /** Opens everything that the configuration asks for and serves it. */
 export async function startService(
@@ -43,19 +45,27 @@ export async function withMetricsPort<T>(
 }
 
 async function openService(config: Config, logger: FastifyBaseLogger, options: ServeOptions): Promise<Service> {
+  const tracing = await openTracing(config);
   const launched = Promise.withResolvers<void>();
-  const opening = openForServing(config, logger, { onLaunched: launched.resolve });
+  const opening = openForServing(config, logger, { onLaunched: launched.resolve, tracing });
   // The protocols and their libraries are two thirds of the program: they are read while PostgreSQL starts.
   await Promise.race([launched.promise, opening]);
   const { serve } = await import("./service.ts");
-  return serve(config, await opening, logger, options);
+  return serve(config, await opening, logger, { ...options, tracing });
+}
+
+/** Loaded where it is asked for. */
+async function openTracing({ tracing }: Config): Promise<Tracing | undefined> {
+  if (tracing === null) return undefined;
+  const { startTracing } = await import("./observability/tracing/start.ts");
+  return startTracing(tracing, await readVersion());
 }
 
 /** The foundation of a server, whose database no other server may have started. `embedded` is for the embedded one. */
 export async function openForServing(
   config: Config,
   logger: FastifyBaseLogger,
-  embedded: Pick<EmbeddedStart, "onLaunched" | "settings">,
+  embedded: Pick<FoundationOptions, "onLaunched" | "settings" | "tracing">,
 ): Promise<Foundation> {
   const foundation = await openFoundation(config, {
     ...embedded,

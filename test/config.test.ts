@@ -34,7 +34,7 @@ const DEFAULTS: Config = {
   workers: 1,
   logLevel: "info",
   metrics: { host: "127.0.0.1", port: 4421 },
-  tracing: false,
+  tracing: null,
 };
 
 const bytes = (text: string) => Buffer.from(text);

@@ -9,7 +9,7 @@ export function createFindKeys(database: Database): FindKeys {
   return async (lookups) => {
     const ids = lookups.flatMap((lookup) => lookup.keyId ?? []);
     const digests = lookups.flatMap((lookup) => lookup.digests.map(hex));
-    const rows = await database.run((sql) => findRows(sql, ids, digests));
+    const rows = await database.run((sql) => findRows(sql, ids, digests), "keys.find");
     const byId = new Map(rows.map((row) => [row.key_id, row]));
     const byDigest = new Map(rows.flatMap((row) => (row.kind === "imported" ? [[hex(row.digest), row] as const] : [])));
     return lookups.map(({ keyId, digests }) => {

@@ -16,7 +16,7 @@ const MAX_KEYS = 100;
  * server with many callers is busy, and each use of a connection takes it a turn of the event loop.
  */
 export function gatherGets(database: Database): (name: KeyName) => Promise<StoredKey | null> {
-  const getMany = (names: readonly KeyName[]) => database.run((sql) => getKeys(sql, names));
+  const getMany = (names: readonly KeyName[]) => database.run((sql) => getKeys(sql, names), "keys.get");
   const gets = new Gatherer(getMany, { maxUnderWay: MAX_UNDER_WAY, maxItems: MAX_KEYS, concernsAll: () => true });
   return (name) => gets.do(name);
 }

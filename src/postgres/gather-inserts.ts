@@ -26,7 +26,7 @@ function concernsAll(error: unknown): boolean {
  * the database says nothing of any key, and all of its statement hear it.
  */
 export function gatherInserts(database: Database): (keys: readonly NewKey[]) => Promise<Insertion[]> {
-  const insertMany = (keys: readonly NewKey[]) => database.run((sql) => insertKeys(sql, keys));
+  const insertMany = (keys: readonly NewKey[]) => database.run((sql) => insertKeys(sql, keys), "keys.insert");
   const singles = new Gatherer(insertMany, {
     maxUnderWay: MAX_UNDER_WAY,
     maxItems: MAX_KEYS,

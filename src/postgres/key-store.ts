@@ -23,19 +23,20 @@ export interface KeyDatabases {
  */
 export function createKeyStore({ changes, reads, lists }: KeyDatabases, servers: Servers): KeyStore {
   const told = telling(servers);
-  const changeOf = <T>({ keyId }: KeyName, work: Work<T>) => told(changes.run(work), { keyIds: [keyId], digests: [] });
+  const changeOf = <T>(statement: string, { keyId }: KeyName, work: Work<T>) =>
+    told(changes.run(work, statement), { keyIds: [keyId], digests: [] });
   const insert = gatherInserts(changes);
   return {
     insert: (keys) => told(insert(keys), insertionOf(keys)),
     get: gatherGets(reads),
-    list: (list, now) => lists.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey)),
+    list: (list, now) => lists.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey), "keys.list"),
     update: (name, changes, authority, now) =>
-      changeOf(name, (sql) => first(updateKey(sql, name, changes, authority, now))),
+      changeOf("keys.update", name, (sql) => first(updateKey(sql, name, changes, authority, now))),
     rotate: (name, rotation, authority, now) =>
-      changeOf(name, (sql) => first(rotateKey(sql, name, rotation, authority, now))),
+      changeOf("keys.rotate", name, (sql) => first(rotateKey(sql, name, rotation, authority, now))),
     revoke: (name, revocation, authority, now) =>
-      changeOf(name, (sql) => first(revokeKey(sql, name, revocation, authority, now))),
-    delete: (name, authority) => changeOf(name, (sql) => deleteKey(sql, name, authority)),
+      changeOf("keys.revoke", name, (sql) => first(revokeKey(sql, name, revocation, authority, now))),
+    delete: (name, authority) => changeOf("keys.delete", name, (sql) => deleteKey(sql, name, authority)),
   };
 }
 

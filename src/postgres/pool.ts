@@ -9,8 +9,9 @@ export interface Database {
   /**
    * Runs statements over a connection that nobody else uses meanwhile. A database that cannot be reached, or does not answer
    * in time, is `DATABASE_UNAVAILABLE`; what was begun may then be done or not. `OVERLOADED` if too many wait: nothing is begun.
+   * `statement` is what traces call it.
    */
-  run<T>(work: Work<T>): Promise<T>;
+  run<T>(work: Work<T>, statement?: string): Promise<T>;
 }
 
 export type Work<T> = (sql: Sql) => PromiseLike<T>;

@@ -16,12 +16,12 @@ interface SigningKeyRow {
 /** Signing keys in PostgreSQL. `settle` resolves when no server works by those from before the call. */
 export function createSigningKeyStore(database: Database, settle: () => Promise<void>): SigningKeyStore {
   return {
-    list: () => database.run(async (sql) => (await sql<SigningKeyRow[]>`SELECT * FROM signing_keys`).map(toRecord)),
+    list: () => database.run(async (sql) => (await sql<SigningKeyRow[]>`SELECT * FROM signing_keys`).map(toRecord), "signing_keys.list"),
     addFirst: async (key, now) => {
       await database.run((sql) => sql`INSERT INTO signing_keys ${sql(toRow(sql, key, now))} ON CONFLICT DO NOTHING`);
     },
     replaceActive: async (key, now) => {
-      await database.run((sql) => replaceActive(sql, key, now));
+      await database.run((sql) => replaceActive(sql, key, now), "signing_keys.replace");
       await settle();
     },
     rewrap: async ({ kid, wrapped, wrapKeyId }, before) => {
@@ -35,6 +35,7 @@ export function createSigningKeyStore(database: Database, settle: () => Promise<
       await database.run(
         (sql) => sql`
           UPDATE signing_keys SET tokens_expire_time = greatest(tokens_expire_time, ${until}) WHERE kid = ${kid}`,
+        "signing_keys.extend",
       );
     },
   };

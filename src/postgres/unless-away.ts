@@ -7,6 +7,6 @@ import type { Database } from "./pool.ts";
  */
 export function unlessAway(database: Database, isAway: () => boolean): Database {
   return {
-    run: (work) => (isAway() ? Promise.reject(cutOff()) : database.run(work)),
+    run: (work, statement) => (isAway() ? Promise.reject(cutOff()) : database.run(work, statement)),
   };
 }

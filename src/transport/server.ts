@@ -21,6 +21,7 @@ import { errorHandler, notFoundHandler } from "./rest/error-response.ts";
 import { registerRest } from "./rest/register.ts";
 import { makeRoutes } from "./rest/routes.ts";
 import { createRpc } from "./rpcs.ts";
+import { type CallTracer, traced } from "./traced-rpc.ts";
 import { UnderWay } from "./under-way.ts";
 
 export interface ServerOptions {
@@ -43,6 +44,8 @@ export interface ServerOptions {
   readonly underWay?: UnderWay;
   /** What counts the calls; by default nobody does. */
   readonly counters?: CallCounters;
+  /** What traces the calls; by default nobody does. */
+  readonly tracer?: CallTracer;
 }
 
 /** The one Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same functions. */
@@ -53,7 +56,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
   const health = createHealth(SERVICES, checkReadiness, shutdown.signal);
   const reflection = createReflection([...SERVICES, Health], shutdown.signal);
-  const rpcs = options.implementations.map((implementation) => createRpc(implementation, guard, underWay));
+  const rpcs = options.implementations.map((implementation) => {
+    const rpc = createRpc(implementation, guard, underWay);
+    return options.tracer === undefined ? rpc : traced(rpc, options.tracer);
+  });
   // Health answers throughout: it waits for none of what the others wait for.
   const all = [...rpcs, createRpc(health.check, guard, new UnderWay())];
   const rest = makeRoutes(rpcs);

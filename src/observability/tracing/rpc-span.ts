@@ -1,0 +1,52 @@
+import type { AsyncLocalStorage } from "node:async_hooks";
+import { type Context, type Span, SpanStatusCode } from "@opentelemetry/api";
+
+/** The span of a call of an RPC. */
+export interface RpcSpan {
+  /** 32 hexadecimal digits, for the log. */
+  readonly traceId: string;
+  /** Does work within the span: what is begun there belongs to it. */
+  run<T>(work: () => T): T;
+  /** `code` is the name of a gRPC code. */
+  end(code: string, protocol: string): void;
+}
+
+/** Codes that are a fault of the server (OpenTelemetry semantic conventions, "gRPC", span status). */
+const FAULTS: ReadonlySet<string> = new Set([
+  "UNKNOWN",
+  "DEADLINE_EXCEEDED",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+]);
+
+/** `rpc.system.name`. REST is not among those of the conventions. */
+const SYSTEMS: Readonly<Record<string, string>> = { connect: "connectrpc", grpc: "grpc", grpc_web: "grpc", rest: "rest" };
+
+export class SpanOfRpc implements RpcSpan {
+  readonly #span: Span;
+  readonly #current: AsyncLocalStorage<Context>;
+  readonly #context: Context;
+
+  constructor(span: Span, current: AsyncLocalStorage<Context>, context: Context) {
+    this.#span = span;
+    this.#current = current;
+    this.#context = context;
+  }
+
+  get traceId(): string {
+    return this.#span.spanContext().traceId;
+  }
+
+  run<T>(work: () => T): T {
+    return this.#current.run(this.#context, work);
+  }
+
+  end(code: string, protocol: string): void {
+    const system = SYSTEMS[protocol] ?? protocol;
+    this.#span.setAttributes({ "rpc.system.name": system, "rpc.response.status_code": code });
+    if (FAULTS.has(code)) this.#span.setAttribute("error.type", code).setStatus({ code: SpanStatusCode.ERROR });
+    this.#span.end();
+  }
+}
