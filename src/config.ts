@@ -197,7 +197,7 @@ export function toWorkers(name: string, text: string): Config["workers"] {
 /** By default the port after that of the service. After one that is not known yet, or the last one, there is none. */
 function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): Address | null {
   if (text === "off") return null;
-  const next = port === 0 ? "0" : String(port + 1);
+  const next = port === 0 || port === 65535 ? "0" : String(port + 1);
   return { host, port: integer("KEYHOLD_METRICS_PORT", text ?? next, 0, 65535, "off or a whole number") };
 }
 

@@ -16,7 +16,11 @@ interface SigningKeyRow {
 /** Signing keys in PostgreSQL. `settle` resolves when no server works by those from before the call. */
 export function createSigningKeyStore(database: Database, settle: () => Promise<void>): SigningKeyStore {
   return {
-    list: () => database.run(async (sql) => (await sql<SigningKeyRow[]>`SELECT * FROM signing_keys`).map(toRecord), "signing_keys.list"),
+    list: () =>
+      database.run(
+        async (sql) => (await sql<SigningKeyRow[]>`SELECT * FROM signing_keys`).map(toRecord),
+        "signing_keys.list",
+      ),
     addFirst: async (key, now) => {
       await database.run((sql) => sql`INSERT INTO signing_keys ${sql(toRow(sql, key, now))} ON CONFLICT DO NOTHING`);
     },

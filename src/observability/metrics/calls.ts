@@ -7,8 +7,9 @@ const BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05
 class CallTally {
   readonly rpc: string;
   readonly protocol: string;
-  /** By code. */
-  readonly codes = new Map<string, number>();
+  /** By code, but for OK. */
+  readonly #errors = new Map<string, number>();
+  #ok = 0;
   readonly counts = new Float64Array(BOUNDS.length + 1);
   sum = 0;
 
@@ -19,11 +20,16 @@ class CallTally {
 
   end(code: string, milliseconds: number): void {
     const seconds = milliseconds / 1000;
-    this.codes.set(code, (this.codes.get(code) ?? 0) + 1);
+    if (code === "OK") this.#ok++;
+    else this.#errors.set(code, (this.#errors.get(code) ?? 0) + 1);
     this.sum += seconds;
     let bound = 0;
     while (bound < BOUNDS.length && seconds > (BOUNDS[bound] ?? 0)) bound++;
     this.counts[bound] = (this.counts[bound] ?? 0) + 1;
+  }
+
+  get codes(): ReadonlyMap<string, number> {
+    return this.#ok === 0 ? this.#errors : new Map([["OK", this.#ok], ...this.#errors]);
   }
 }
 

@@ -22,7 +22,12 @@ const FAULTS: ReadonlySet<string> = new Set([
 ]);
 
 /** `rpc.system.name`. REST is not among those of the conventions. */
-const SYSTEMS: Readonly<Record<string, string>> = { connect: "connectrpc", grpc: "grpc", grpc_web: "grpc", rest: "rest" };
+const SYSTEMS: Readonly<Record<string, string>> = {
+  connect: "connectrpc",
+  grpc: "grpc",
+  grpc_web: "grpc",
+  rest: "rest",
+};
 
 export class SpanOfRpc implements RpcSpan {
   readonly #span: Span;

@@ -1,6 +1,11 @@
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
-import { BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from "@opentelemetry/sdk-trace";
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
 import { Tracing } from "./tracing.ts";
 
 /** Which calls are traced: a share of those that begin a trace, and with `parentBased` those whose caller is. */
@@ -18,7 +23,9 @@ export function startTracing({ ratio, parentBased }: Sampling, version: string):
   const named = resourceFromAttributes({ "service.name": "keyhold", "service.version": version });
   const provider = new TracerProvider({
     sampler: parentBased ? new ParentBasedSampler({ root }) : root,
-    resource: defaultResource().merge(named).merge(detectResources({ detectors: [envDetector] })),
+    resource: defaultResource()
+      .merge(named)
+      .merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   });
   return new Tracing(provider.getTracer("keyhold", version), () => provider.shutdown());

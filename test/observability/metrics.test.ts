@@ -1,0 +1,111 @@
+import { createServer } from "node:http";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openMetricsPort } from "../../src/observability/metrics/port.ts";
+import { issue, paths, restClient, verify } from "../support/rest.ts";
+import { metricsUrl, scrape, total } from "../support/scrape.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+const VERIFY = "keyhold.v2alpha1.ApiKeysService/VerifyApiKey";
+
+let server: TestServer;
+let url: string;
+
+beforeAll(async () => {
+  server = await startTestServer({ KEYHOLD_METRICS_PORT: "0" });
+  url = metricsUrl(server.log());
+});
+
+afterAll(() => server.close());
+
+const post = (path: string, headers: Record<string, string>, body: string) =>
+  fetch(`${server.url}${path}`, { method: "POST", headers, body });
+
+test("requests are counted by RPC, protocol and code, whichever way they go", async () => {
+  const rest = restClient(server);
+  const { secret } = await issue(rest);
+  const body = JSON.stringify({ credential: secret });
+  await verify(rest, secret);
+  await verify(rest, secret);
+  const json = { "content-type": "application/json" };
+  await post(`/${VERIFY}`, json, body);
+  // Fastify's way: the lane leaves a body that is compressed, and a type that it does not know.
+  await post(`/${VERIFY}`, { ...json, "content-encoding": "identity" }, body);
+  await post(`${paths.keys}:verify`, { "content-type": "text/plain" }, body);
+  await post(`${paths.keys}:verify`, json, "{");
+  await post("/nowhere", json, body);
+  const samples = await scrape(url);
+  const count = (protocol: string, code: string, rpc = VERIFY) =>
+    total(samples, "keyhold_requests_total", { rpc, protocol, code });
+  expect(count("rest", "OK")).toBe(2);
+  expect(count("connect", "OK")).toBe(2);
+  expect(count("rest", "INVALID_ARGUMENT")).toBe(2);
+  expect(count("rest", "NOT_FOUND", "other")).toBe(1);
+  const of = { rpc: VERIFY, protocol: "rest" };
+  expect(total(samples, "keyhold_request_duration_seconds_count", of)).toBe(4);
+  expect(total(samples, "keyhold_request_duration_seconds_bucket", { ...of, le: "+Inf" })).toBe(4);
+  expect(total(samples, "keyhold_request_duration_seconds_sum", of)).toBeGreaterThan(0);
+  expect(total(samples, "keyhold_requests_in_flight")).toBe(0);
+});
+
+test("verdicts are counted by type and result, and not those on who calls", async () => {
+  const before = await scrape(url);
+  const rest = restClient(server);
+  const { secret, keyId } = await issue(rest);
+  await verify(rest, secret);
+  await rest("POST", `${paths.keys}/${keyId}:revoke`, {});
+  await verify(rest, secret);
+  await verify(rest, "kh_v1_nothing");
+  const samples = await scrape(url);
+  const more = (labels: Record<string, string>) =>
+    total(samples, "keyhold_verdicts_total", labels) - (total(before, "keyhold_verdicts_total", labels) || 0);
+  expect(more({ credential_type: "ISSUED_API_KEY", result: "VALID" })).toBe(1);
+  expect(more({ credential_type: "ISSUED_API_KEY", result: "REVOKED" })).toBe(1);
+  expect(more({ credential_type: "ISSUED_API_KEY", result: "INVALID_FORMAT" })).toBe(1);
+});
+
+test("the state of the server is told", async () => {
+  const samples = await scrape(url);
+  for (const name of ["ready", "lease_fresh", "signing_key_active", "database_reachable", "build_info"])
+    expect([name, total(samples, `keyhold_${name}`)]).toEqual([name, 1]);
+  expect(total(samples, "keyhold_lease_age_seconds")).toBeLessThan(3);
+  expect(total(samples, "keyhold_database_connections_max", { pool: "changes" })).toBe(10);
+  expect(total(samples, "keyhold_cache_hits_total")).toBeGreaterThan(0);
+  expect(total(samples, "keyhold_cache_invalidations_total")).toBeGreaterThan(0);
+  expect(total(samples, "nodejs_eventloop_lag_p99_seconds")).toBeGreaterThanOrEqual(0);
+});
+
+test("no label has a key, an actor, a caller or what a caller sent", async () => {
+  await fetch(`${server.url}/${"a".repeat(30)}`);
+  const names = (await scrape(url)).flatMap(({ labels }) => Object.values(labels)).join("\n");
+  expect(names).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}|aaaa|anonymous/);
+});
+
+test("there is nothing but metrics, and they are only read", async () => {
+  expect((await fetch(new URL("/", url))).status).toBe(404);
+  expect((await fetch(url, { method: "POST" })).status).toBe(405);
+  expect((await fetch(url)).headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+});
+
+test("before the server is up scrapes are told so, and a failure is none of the server's", async () => {
+  const faults: unknown[] = [];
+  const port = await openMetricsPort({ host: "127.0.0.1", port: 0 }, (error) => faults.push(error));
+  expect((await fetch(port.url)).status).toBe(503);
+  const failure = new Error("no");
+  port.serve(() => Promise.reject(failure));
+  expect((await fetch(port.url)).status).toBe(500);
+  expect(faults).toEqual([failure]);
+  await port.close();
+});
+
+test("a port in use is an error that names the variable", async () => {
+  const holder = createServer();
+  await new Promise<void>((resolve) => holder.listen(0, "127.0.0.1", resolve));
+  const address = holder.address();
+  const port = typeof address === "object" ? (address?.port ?? 0) : 0;
+  const opening = openMetricsPort({ host: "127.0.0.1", port }, () => {});
+  await expect(opening).rejects.toMatchObject({
+    code: "INVALID_ARGUMENT",
+    message: expect.stringMatching(/METRICS_PORT.*in use/),
+  });
+  holder.close();
+});
