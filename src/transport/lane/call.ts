@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
 import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
-import { type CallCounters, OK } from "../calls.ts";
+import { type CallCounters, OK, outcome } from "../calls.ts";
 import { requestIdOf } from "../request-id.ts";
 import type { WriteLine } from "../request-line.ts";
 import type { Exchange, Fields } from "./exchange.ts";
@@ -26,7 +26,8 @@ export class LaneCall implements Call, CallLog {
   readonly #begin = performance.now();
   /** Those that are the same for many calls. */
   readonly #shared: Readonly<Record<string, string>>[] = [];
-  readonly #facts: Record<string, string> = { code: OK };
+  readonly #facts: Record<string, string> = {};
+  #code = OK;
   #onEnd: EndListener | undefined;
   #headers: Map<string, string> | undefined;
   #controller: AbortController | undefined;
@@ -81,11 +82,17 @@ export class LaneCall implements Call, CallLog {
 
   add(facts: Readonly<Record<string, string>>): void {
     if (Object.isFrozen(facts)) this.#shared.push(facts);
-    else Object.assign(this.#facts, facts);
+    else this.#addOwn(facts);
+  }
+
+  #addOwn({ code, ...facts }: Readonly<Record<string, string>>): void {
+    if (code !== undefined) this.#code = code;
+    Object.assign(this.#facts, facts);
   }
 
   fault(error: unknown): void {
-    const facts = Object.assign({}, ...this.#shared, this.#facts);
+    const failed = this.#code === OK ? {} : { code: this.#code };
+    const facts = Object.assign({ protocol: this.#route.protocol }, ...this.#shared, this.#facts, failed);
     this.#context.logger.error({ reqId: this.#id, err: error, ...facts }, "fault");
   }
 
@@ -101,12 +108,12 @@ export class LaneCall implements Call, CallLog {
   /** Counts the call and writes its line. */
   finish(status: number): void {
     const { counter, protocol } = this.#route;
-    const { code = OK } = this.#facts;
+    const code = this.#code;
     const elapsed = this.elapsed();
     counter.end(code, elapsed);
     this.#onEnd?.(code, protocol);
     const duration = Math.round(elapsed * 10) / 10;
-    const request = { reqId: this.#id, method: this.method, protocol, status };
-    this.#context.writeLine([request, ...this.#shared, this.#facts, { duration_ms: duration }]);
+    const request = { reqId: this.#id, method: this.method, status };
+    this.#context.writeLine([request, ...this.#shared, this.#facts, outcome(protocol, code), { duration_ms: duration }]);
   }
 }
