@@ -153,6 +153,37 @@ export function toConfig(environment: Environment): Config {
   return config;
 }
 
+/** What the commands that call a running server need. */
+export interface ClientConfig {
+  readonly url: string;
+  /** The admin token, or the file that holds it; both null: none is sent. */
+  readonly token: string | null;
+  readonly tokenFile: string | null;
+}
+
+/** The same for the commands that call a running server. Throws `INVALID_ARGUMENT` naming the variable. */
+export function readClientConfig(): ClientConfig {
+  return toClientConfig(process.env);
+}
+
+/** Pure: what an environment says of the server to call. */
+export function toClientConfig(environment: Environment): ClientConfig {
+  const get = (name: string) => environment[name]?.trim() || undefined;
+  const token = get("KEYHOLD_TOKEN") ?? null;
+  const tokenFile = get("KEYHOLD_TOKEN_FILE") ?? null;
+  if (token !== null && tokenFile !== null) throw invalidArgument("KEYHOLD_TOKEN_FILE", "goes not with KEYHOLD_TOKEN");
+  return { url: serverUrl("KEYHOLD_URL", get("KEYHOLD_URL") ?? "http://127.0.0.1:4420"), token, tokenFile };
+}
+
+/** `name` is that of the variable, or of the option of the command that says the same. */
+export function serverUrl(name: string, text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && !/[?#]/.test(text)) {
+    return text.replace(/\/+$/, "");
+  }
+  throw invalidArgument(name, "must be of the form https://host:port, without user, query and fragment");
+}
+
 function requireConsistent({ auth, oidc, host }: Config): void {
   if (auth.includes("oidc") && oidc === null) {
     throw invalidArgument("KEYHOLD_AUTH", "has oidc, which needs KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE");

@@ -1,13 +1,20 @@
 import { create } from "@bufbuild/protobuf";
-import { CreateIssuedApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import {
+  CreateIssuedApiKeyRequestSchema,
+  CreateIssuedApiKeyResponseSchema,
+  IssuedApiKeySchema,
+} from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { issuedApiKey } from "../api/records.ts";
 import { requireValid } from "../api/validation.ts";
 import { ADMIN_SCOPE, ADMIN_SCOPES } from "../auth/policy.ts";
 import { invalidArgument } from "../errors.ts";
 import { fullAuthority } from "../keys/authority.ts";
 import { issueKey } from "../keys/issue.ts";
 import { withFoundation } from "./command.ts";
+import { restJson } from "./record.ts";
+import { makeSecret, type SecretOptions } from "./secret-output.ts";
 
-export interface AdminTokenOptions {
+export interface AdminTokenOptions extends SecretOptions {
   readonly name: string;
   readonly scope?: readonly string[];
   readonly actor: string;
@@ -15,14 +22,23 @@ export interface AdminTokenOptions {
 }
 
 /** Makes an admin token. The secret alone goes to standard output, so that a script can keep it. */
-export async function createAdminToken({ name, scope = [ADMIN_SCOPE], actor, ttl }: AdminTokenOptions): Promise<void> {
+export async function createAdminToken(options: AdminTokenOptions): Promise<void> {
+  const { name, scope = [ADMIN_SCOPE], actor, ttl } = options;
   const unknown = scope.find((one) => !ADMIN_SCOPES.some((known) => known === one));
   if (unknown !== undefined) throw invalidArgument("--scope", `${unknown} is not one of ${ADMIN_SCOPES.join(", ")}`);
   const request = create(CreateIssuedApiKeyRequestSchema, { name, actorId: actor, scopes: [...scope], ttl });
   requireValid(CreateIssuedApiKeyRequestSchema, request);
-  await withFoundation(async ({ keys }) => {
-    const { key, secret } = await issueKey(keys, request, fullAuthority);
-    console.error(`Admin token ${key.keyId} with ${key.scopes.join(" ")}. It is shown this once:`);
-    console.log(secret);
-  });
+  await withFoundation(({ keys }) =>
+    makeSecret(options, async () => {
+      const { key, secret } = await issueKey(keys, request, fullAuthority);
+      const record = create(IssuedApiKeySchema, issuedApiKey(key, keys.clock.now()));
+      if (secret === null) throw new TypeError("a key was made without a request id and has no secret");
+      const answer = create(CreateIssuedApiKeyResponseSchema, { secret, issuedApiKey: record });
+      return {
+        secret,
+        answer: restJson(CreateIssuedApiKeyResponseSchema, answer),
+        record: restJson(IssuedApiKeySchema, record),
+      };
+    }),
+  );
 }

@@ -1,20 +1,30 @@
 import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
 import { withFoundation } from "./command.ts";
-import { table } from "./table.ts";
+import { type OutputOptions, tableText, write, writeJson } from "./output.ts";
 
-/** Prints the servers on the database, one a line. */
-export function showCluster(): Promise<void> {
+/** Shows the servers on the database, one a line; as JSON in one array, with durations in milliseconds. */
+export function showCluster(options: OutputOptions): Promise<void> {
   return withFoundation(async ({ database }) => {
     const nodes = await listNodes(database);
-    if (nodes.length === 0) console.error("no server is running on this database");
-    else console.log(table([HEADER, ...nodes.map(columnsOf)]));
+    if (options.json === true) await writeJson(nodes.map(toJson));
+    else if (nodes.length === 0) console.error("no server is running on this database");
+    else await write(tableText([HEADER, ...nodes.map(columnsOf)]));
   });
 }
 
 const HEADER = ["NAME", "VERSION", "STATE", "LEASE AGE", "LEASE", "FEED LAG", "SINCE"];
 
+function toJson({ name, version, leaseAge, ttl, feedLag, joinTime }: NodeStatus) {
+  const times = { lease_age_ms: leaseAge, lease_ms: ttl, feed_lag_ms: feedLag, join_time: joinTime.toISOString() };
+  return { name, version, state: stateOf({ leaseAge, ttl }), ...times };
+}
+
+function stateOf({ leaseAge, ttl }: Pick<NodeStatus, "leaseAge" | "ttl">): string {
+  return leaseAge <= ttl ? "live" : "gone";
+}
+
 function columnsOf({ name, version, leaseAge, ttl, feedLag, joinTime }: NodeStatus): string[] {
-  const state = leaseAge <= ttl ? "live" : "gone";
+  const state = stateOf({ leaseAge, ttl });
   const lag = feedLag === null ? "-" : `${feedLag.toFixed(1)} ms`;
   return [name, version, state, seconds(leaseAge), seconds(ttl), lag, joinTime.toISOString()];
 }

@@ -2,16 +2,14 @@ import { findConfigErrors, readConfig } from "../config.ts";
 import { systemClock } from "../lib/clock.ts";
 import { examine, type NamedFinding } from "./doctor/examine.ts";
 import { error } from "./doctor/finding.ts";
-
-export interface DoctorOptions {
-  readonly json?: boolean;
-}
+import { type OutputOptions, write, writeJson } from "./output.ts";
 
 /** Examines this installation and says what to do. Exit status 1 if there is an error. */
-export async function doctor({ json = false }: DoctorOptions): Promise<void> {
+export async function doctor({ json = false }: OutputOptions): Promise<void> {
   const wrong = findConfigErrors();
   const findings = wrong.length > 0 ? wrong.map(ofConfiguration) : await examine(readConfig(), systemClock);
-  console.log(json ? JSON.stringify({ findings }, null, 2) : findings.map(lineOf).join("\n"));
+  if (json) await writeJson({ findings: findings.map((finding) => ({ ...finding })) });
+  else await write(findings.map((finding) => `${lineOf(finding)}\n`).join(""));
   if (findings.some(({ level }) => level === "error")) process.exitCode = 1;
 }
 

@@ -1,15 +1,59 @@
-import { CommanderError } from "commander";
+import { createRegistry } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema, file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.js";
+import { toConnectError } from "../api/errors.ts";
 import { KeyholdError } from "../errors.ts";
+import { toErrorBody } from "../transport/rest/error-body.ts";
+import { EXIT_STATUS } from "./exit-status.ts";
 
-/** Exit status: 0 done, 1 failed, 2 wrong usage or configuration. */
+/** By the code of the wire; what stands in none of the rows has failed. */
+const BY_CODE: ReadonlyMap<Code, number> = new Map([
+  [Code.InvalidArgument, EXIT_STATUS.usage],
+  [Code.OutOfRange, EXIT_STATUS.usage],
+  [Code.NotFound, EXIT_STATUS.notFound],
+  [Code.Unauthenticated, EXIT_STATUS.denied],
+  [Code.PermissionDenied, EXIT_STATUS.denied],
+  [Code.AlreadyExists, EXIT_STATUS.conflict],
+  [Code.FailedPrecondition, EXIT_STATUS.conflict],
+  [Code.Aborted, EXIT_STATUS.conflict],
+  [Code.Unavailable, EXIT_STATUS.unavailable],
+  [Code.DeadlineExceeded, EXIT_STATUS.unavailable],
+]);
+
 export function exitStatus(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  return error instanceof KeyholdError && error.code === "INVALID_ARGUMENT" ? 2 : 1;
+  const wire = onTheWire(error);
+  if (reasonOf(wire) === "CREDENTIAL_INVALID") return EXIT_STATUS.invalidCredential;
+  return BY_CODE.get(wire.code) ?? EXIT_STATUS.failed;
 }
 
 /** What went wrong, and what that comes from. An error of several attempts to connect has a code and no message. */
 export function explain(error: unknown): string {
+  if (error instanceof ConnectError) return error.rawMessage;
   if (!(error instanceof Error)) return String(error);
   const message = error.message || ("code" in error ? String(error.code) : error.name);
   return error.cause instanceof Error ? `${message}: ${explain(error.cause)}` : message;
+}
+
+/** One line of JSON, in the form that the REST paths give errors (AIP-193). */
+export function explainInJson(error: unknown): string {
+  return JSON.stringify(toErrorBody(onTheWire(error), createRegistry(file_google_rpc_error_details)));
+}
+
+/** An error of a call as it came; any other as the server would tell it, but with its cause: it is told to who runs the command. */
+function onTheWire(error: unknown): ConnectError {
+  if (error instanceof ConnectError) {
+    return isLostConnection(error) ? new ConnectError(error.rawMessage, Code.Unavailable) : error;
+  }
+  if (!(error instanceof KeyholdError)) return new ConnectError(explain(error), Code.Unknown);
+  const { code, metadata, violations } = error;
+  return toConnectError(new KeyholdError(code, explain(error), { metadata, violations }));
+}
+
+/** What Keyhold answers has a reason; a connection that broke has none. */
+export function isLostConnection(error: ConnectError): boolean {
+  return error.code === Code.Aborted && reasonOf(error) === undefined;
+}
+
+export function reasonOf(error: ConnectError): string | undefined {
+  return error.findDetails(ErrorInfoSchema)[0]?.reason;
 }

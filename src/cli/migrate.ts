@@ -1,17 +1,22 @@
 import { type Config, readConfig } from "../config.ts";
 import { bringUpToDate } from "../postgres/schema.ts";
 import { withFoundation } from "./command.ts";
+import { type OutputOptions, writeJson } from "./output.ts";
 
-export interface MigrateOptions {
+export interface MigrateOptions extends OutputOptions {
   /** The role of the servers. */
   readonly grantTo?: string;
 }
 
 /** Brings the schema up to date as its owner, and gives the role of the servers what it needs. Any number may at once. */
-export async function migrate({ grantTo }: MigrateOptions): Promise<void> {
+export async function migrate({ grantTo, json = false }: MigrateOptions): Promise<void> {
   const config = readConfig();
-  if (config.databaseUrl === null) await withFoundation(async ({ migrated }) => tell(migrated));
-  else tell(await migrateAsOwner(config, config.databaseUrl, grantTo));
+  const applied =
+    config.databaseUrl === null
+      ? await withFoundation(async ({ migrated }) => migrated)
+      : await migrateAsOwner(config, config.databaseUrl, grantTo);
+  if (json) await writeJson({ applied: [...applied] });
+  else console.log(applied.length === 0 ? "The schema is up to date." : `Applied ${applied.join(", ")}.`);
 }
 
 function migrateAsOwner(config: Config, databaseUrl: string, grantTo: string | undefined): Promise<string[]> {
@@ -22,8 +27,4 @@ function migrateAsOwner(config: Config, databaseUrl: string, grantTo: string | u
 
 function userOf(url: string): string {
   return decodeURIComponent(new URL(url).username);
-}
-
-function tell(migrated: readonly string[]): void {
-  console.log(migrated.length === 0 ? "The schema is up to date." : `Applied ${migrated.join(", ")}.`);
 }

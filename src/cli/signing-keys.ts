@@ -1,10 +1,13 @@
 import { type RotateOptions, rotateSigningKey } from "../signing/signing.ts";
-import { newestFirst } from "../token/signing-key.ts";
+import { newestFirst, type SigningKeyRecord } from "../token/signing-key.ts";
 import { withFoundation } from "./command.ts";
+import { type OutputOptions, writeJson } from "./output.ts";
 
-export function listSigningKeys(): Promise<void> {
+export function listSigningKeys(options: OutputOptions): Promise<void> {
   return withFoundation(async ({ signing }) => {
-    for (const { kid, createTime, retireTime, tokensExpireTime } of newestFirst(await signing.store.list())) {
+    const keys = newestFirst(await signing.store.list());
+    if (options.json === true) return writeJson(keys.map(toJson));
+    for (const { kid, createTime, retireTime, tokensExpireTime } of keys) {
       const state = retireTime === null ? "active" : `retired ${retireTime.toISOString()}`;
       const tokens = tokensExpireTime === null ? "no tokens" : `tokens until ${tokensExpireTime.toISOString()}`;
       console.log(`${kid}  created ${createTime.toISOString()}  ${state}  ${tokens}`);
@@ -12,8 +15,20 @@ export function listSigningKeys(): Promise<void> {
   });
 }
 
-export function rotateSigningKeys(options: RotateOptions): Promise<void> {
+function toJson({ kid, createTime, retireTime, tokensExpireTime }: SigningKeyRecord) {
+  return {
+    kid,
+    state: retireTime === null ? "active" : "retired",
+    create_time: createTime.toISOString(),
+    ...(retireTime === null ? {} : { retire_time: retireTime.toISOString() }),
+    ...(tokensExpireTime === null ? {} : { tokens_expire_time: tokensExpireTime.toISOString() }),
+  };
+}
+
+export function rotateSigningKeys(options: RotateOptions & OutputOptions): Promise<void> {
   return withFoundation(async ({ signing }) => {
-    console.log(await rotateSigningKey(signing, options));
+    const kid = await rotateSigningKey(signing, options);
+    if (options.json === true) await writeJson({ kid });
+    else console.log(kid);
   });
 }

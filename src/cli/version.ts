@@ -1,5 +1,8 @@
 import { readVersion } from "../version.ts";
+import { type OutputOptions, writeJson } from "./output.ts";
 
-export async function printVersion(): Promise<void> {
-  console.log(await readVersion());
+export async function printVersion(options: OutputOptions): Promise<void> {
+  const version = await readVersion();
+  if (options.json === true) await writeJson({ version });
+  else console.log(version);
 }

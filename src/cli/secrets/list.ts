@@ -1,16 +1,16 @@
 import { withFoundation } from "../command.ts";
-import { table } from "../table.ts";
+import { type OutputOptions, tableText, write, writeJson } from "../output.ts";
 import { isNeeded, type RootSecretUse, takeInventory } from "./inventory.ts";
 
 const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "VERDICT"];
 
 /** Shows what each root secret is still needed for. */
-export function listSecrets({ json = false }: { readonly json?: boolean }): Promise<void> {
+export function listSecrets({ json = false }: OutputOptions): Promise<void> {
   return withFoundation(async ({ database, rings, signing }) => {
     const signingKeys = await signing.store.list();
     const uses = await takeInventory({ database, rings, signingKeys, now: signing.clock.now() });
-    if (json) return console.log(JSON.stringify(uses.map(withVerdict), null, 2));
-    console.log(table([HEADER, ...uses.map(columnsOf)]));
+    if (json) return writeJson(uses.map(toJson));
+    await write(tableText([HEADER, ...uses.map(columnsOf)]));
     if (uses.some(({ state }) => state === "retired")) console.error(MACAROONS);
   });
 }
@@ -24,8 +24,10 @@ function columnsOf(use: RootSecretUse): string[] {
   return [id, state, ...[issued, imported, inGrace, signingKeys].map(String), verdict(use)];
 }
 
-function withVerdict(use: RootSecretUse) {
-  return { ...use, needed: use.state === "current" || isNeeded(use) };
+function toJson(use: RootSecretUse) {
+  const { id, state, issued, imported, inGrace, signingKeys } = use;
+  const needed = state === "current" || isNeeded(use);
+  return { id, state, issued, imported, in_grace: inGrace, signing_keys: signingKeys, needed };
 }
 
 function verdict(use: RootSecretUse): string {

@@ -5,14 +5,17 @@ import { listNodes } from "../../postgres/nodes.ts";
 import { changeRootSecretFile } from "../../root-secret-file.ts";
 import { requireActiveKey } from "../../signing/signing.ts";
 import { withFoundation } from "../command.ts";
+import { type OutputOptions, writeJson } from "../output.ts";
 import { idOf, requireSecretFile } from "./file.ts";
-import { rewrapUnderCurrent } from "./rewrap.ts";
+import { rewrapped, rewrapUnderCurrent } from "./rewrap.ts";
 
 /** Makes a root secret that was staged the current one, and wraps the signing keys under it. May be repeated. */
-export async function promoteSecret(id: string): Promise<void> {
-  const isCurrent = await withFoundation((foundation) => promote(foundation, id));
-  if (!isCurrent) console.log(`Root secret ${id} is now the current one. Restart every server, so that it uses it.`);
-  await rewrapUnderCurrent();
+export async function promoteSecret(id: string, { json = false }: OutputOptions): Promise<void> {
+  const wasCurrent = await withFoundation((foundation) => promote(foundation, id));
+  const count = await rewrapUnderCurrent();
+  if (json) return writeJson({ id, state: "current", signing_keys: count, restart_needed: !wasCurrent });
+  if (!wasCurrent) console.log(`Root secret ${id} is now the current one. Restart every server, so that it uses it.`);
+  console.log(rewrapped(count));
 }
 
 async function promote(foundation: Foundation, id: string): Promise<boolean> {

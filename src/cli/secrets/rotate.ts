@@ -3,15 +3,16 @@ import { listNodes } from "../../postgres/nodes.ts";
 import { changeRootSecretFile, newRootSecret } from "../../root-secret-file.ts";
 import { requireActiveKey } from "../../signing/signing.ts";
 import { withFoundation } from "../command.ts";
+import { type OutputOptions, writeJson } from "../output.ts";
 import { idOf, requireSecretFile } from "./file.ts";
-import { rewrapUnderCurrent } from "./rewrap.ts";
+import { rewrapped, rewrapUnderCurrent } from "./rewrap.ts";
 
-export interface RotateSecretOptions {
+export interface RotateSecretOptions extends OutputOptions {
   readonly stage?: boolean;
 }
 
 /** Puts a new root secret above the others, or with `stage` below them. No server may run that would not know it. */
-export async function rotateSecret({ stage = false }: RotateSecretOptions): Promise<void> {
+export async function rotateSecret({ stage = false, json = false }: RotateSecretOptions): Promise<void> {
   const file = requireSecretFile();
   const secret = newRootSecret();
   await withFoundation(async (foundation) => {
@@ -19,13 +20,14 @@ export async function rotateSecret({ stage = false }: RotateSecretOptions): Prom
     if (!stage) await requireNoServer(foundation);
     await changeRootSecretFile(file, (lines) => (stage ? [...lines, secret] : [secret, ...lines]));
   });
-  if (stage) console.log(staged(idOf(secret), file));
-  else await finish(idOf(secret), file);
+  const id = idOf(secret);
+  const count = stage ? 0 : await rewrapUnderCurrent();
+  if (json) await writeJson({ id, state: stage ? "staged" : "current", file, signing_keys: count });
+  else console.log(stage ? staged(id, file) : rotated(id, file, count));
 }
 
-async function finish(id: string, file: string): Promise<void> {
-  console.log(`Root secret ${id} is now the current one in ${file}. Back the file up.`);
-  await rewrapUnderCurrent();
+function rotated(id: string, file: string, count: number): string {
+  return `Root secret ${id} is now the current one in ${file}. Back the file up.\n${rewrapped(count)}`;
 }
 
 /** A server that runs has the old file in mind, and would refuse what is made under the new one. */

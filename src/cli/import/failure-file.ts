@@ -1,0 +1,54 @@
+import { type FileHandle, open, rm } from "node:fs/promises";
+import { ERROR_FIELD } from "./request.ts";
+import type { Row } from "./row.ts";
+
+/** Why a row was not imported. */
+export interface RowFailure {
+  readonly row: Row;
+  /** `INVALID_ARGUMENT`, `ALREADY_EXISTS` or `INTERNAL`. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** JSON Lines, one a failure. The file is made when there is one. */
+export interface FailureFile {
+  /** Resolves, when they are on disk, with the bytes of the file. */
+  append(failures: readonly RowFailure[]): Promise<number>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the file behind what it told of before. `withKeys`: each line is the row itself, raw key and all, and can be imported
+ * when it is corrected; else raw keys stay where they are, and the line has the name alone.
+ */
+export async function openFailureFile(path: string, bytes: number, withKeys: boolean): Promise<FailureFile> {
+  if (bytes === 0) await rm(path, { force: true });
+  let file: FileHandle | undefined;
+  let size = bytes;
+  return {
+    append: async (failures) => {
+      if (failures.length === 0) return size;
+      file ??= await openAt(path, size);
+      const text = failures.map((failure) => `${JSON.stringify(lineOf(failure, withKeys))}\n`).join("");
+      await file.write(text, size);
+      await file.datasync();
+      size += Buffer.byteLength(text);
+      return size;
+    },
+    close: async () => file?.close(),
+  };
+}
+
+/** What stands behind `size` tells of rows that will come again. */
+async function openAt(path: string, size: number): Promise<FileHandle> {
+  const file = await open(path, size === 0 ? "w" : "r+", 0o600);
+  await file.truncate(size);
+  return file;
+}
+
+function lineOf({ row: { row, line, content }, reason, message }: RowFailure, withKeys: boolean) {
+  const error = { [ERROR_FIELD]: { row, line, reason, message } };
+  if (typeof content === "string") return error;
+  if (withKeys) return { ...error, ...content };
+  return typeof content.name === "string" ? { ...error, name: content.name } : error;
+}

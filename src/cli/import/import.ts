@@ -1,0 +1,158 @@
+import { randomUUID } from "node:crypto";
+import type { ConnectError } from "@connectrpc/connect";
+import { invalidArgument } from "../../errors.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import { EXIT_STATUS } from "../exit-status.ts";
+import { explain } from "../failure.ts";
+import { writeObject } from "../record.ts";
+import { openRemote, type RemoteOptions } from "../remote.ts";
+import { nextSignal } from "../signals.ts";
+import type { Batch } from "./batches.ts";
+import { openFailureFile } from "./failure-file.ts";
+import { createMeter, type Meter, silentMeter } from "./meter.ts";
+import { loadProgress, type Progress, removeProgress, saveProgress } from "./progress-file.ts";
+import { BEGINNING } from "./row.ts";
+import { run } from "./run.ts";
+import { type Outcome, send } from "./send.ts";
+import { type FormatName, openSource, type Source } from "./source.ts";
+
+export interface ImportOptions extends RemoteOptions {
+  readonly format?: FormatName;
+  readonly failures?: string;
+  readonly failuresWithKeys?: boolean;
+  readonly progress?: string;
+  readonly skipExisting?: boolean;
+  readonly dryRun?: boolean;
+  readonly concurrency: number;
+  /** Milliseconds. */
+  readonly retryFor: number;
+}
+
+/** Milliseconds between two writings of the progress: what came after the last one is sent again after a SIGKILL. */
+const SAVE_INTERVAL = 1_000;
+
+/** Imports the rows of a file, or of standard input (`-`), and goes on with what an earlier run left. */
+export async function importFile(path: string, options: ImportOptions): Promise<void> {
+  const source = await openSource(path, options.format);
+  const files = filesOf(source, options);
+  const earlier = files.progress === null ? undefined : await loadProgress(files.progress);
+  requireSame(source, earlier, files.progress ?? "");
+  const start = earlier ?? newProgress(source);
+  const meter = options.json === true ? silentMeter : createMeter(process.stderr, start.end, start.row);
+  if (start.row > 0) meter.say(`going on behind row ${start.row}`);
+  const signal = interruption();
+  const begin = performance.now();
+  const end = await importRows(source, start, { options, files, meter, signal }).finally(() => meter.end());
+  if (!signal.aborted && files.progress !== null) await removeProgress(files.progress);
+  await tell(end, files, options, { seconds: (performance.now() - begin) / 1000, isComplete: !signal.aborted });
+}
+
+interface Files {
+  /** Null: none is kept. */
+  readonly progress: string | null;
+  readonly failures: string;
+}
+
+function filesOf({ path }: Source, { failures, progress, dryRun }: ImportOptions): Files {
+  const files = {
+    progress: path === null || dryRun === true ? null : (progress ?? `${path}.progress`),
+    failures: failures ?? `${path ?? "import"}.failures.jsonl`,
+  };
+  if (files.failures === path)
+    throw invalidArgument("--failures", "must be another file than the one that is imported");
+  return files;
+}
+
+function requireSame({ size, modifyTime }: Source, earlier: Progress | undefined, path: string): void {
+  if (earlier === undefined || (earlier.size === size && earlier.modifyTime === modifyTime)) return;
+  throw invalidArgument(
+    path,
+    "is of the file as it was before it changed; remove it to begin anew, with --skip-existing",
+  );
+}
+
+function newProgress({ size, modifyTime }: Source): Progress {
+  const none = { imported: 0, existing: 0, failed: 0, failureBytes: 0 };
+  return { importId: randomUUID(), size, modifyTime, ...BEGINNING, ...none };
+}
+
+/** Aborted by the first signal; the second ends the process at once. */
+function interruption(): AbortSignal {
+  const controller = new AbortController();
+  const second = nextSignal().then(() => {
+    controller.abort();
+    return nextSignal();
+  });
+  void second.then(() => process.exit(EXIT_STATUS.interrupted));
+  return controller.signal;
+}
+
+interface Running {
+  readonly options: ImportOptions;
+  readonly files: Files;
+  readonly meter: Meter;
+  readonly signal: AbortSignal;
+}
+
+/** Answers how far it came. The progress is on disk before the first row is sent, and when it ends in any way but SIGKILL. */
+async function importRows(
+  source: Source,
+  start: Progress,
+  { options, files, meter, signal }: Running,
+): Promise<Progress> {
+  const { concurrency, skipExisting = false, failuresWithKeys = false } = options;
+  const save = async (progress: Progress) => files.progress !== null && saveProgress(files.progress, progress);
+  const failureFile = await openFailureFile(files.failures, start.failureBytes, failuresWithKeys);
+  let [latest, saved] = [start, performance.now()];
+  const onProgress = async (progress: Progress) => {
+    latest = progress;
+    meter.show(progress.row, progress.failed, progress.end, source.size);
+    if (performance.now() - saved < SAVE_INTERVAL) return;
+    await save(progress);
+    saved = performance.now();
+  };
+  await save(start);
+  try {
+    const send = await sender({ options, files, meter, signal });
+    await run(source, start, { send, failureFile, onProgress, concurrency, skipExisting, signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    await failureFile.close();
+    await save(latest);
+  }
+  return latest;
+}
+
+async function sender({ options, meter, signal }: Running): Promise<(batch: Batch) => Promise<Outcome>> {
+  if (options.dryRun === true) return async ({ items }) => ({ imported: items.length, failures: [] });
+  const { imported } = await openRemote(options);
+  let isAway = false;
+  const onAway = (error: ConnectError) => {
+    if (!isAway) meter.say(`${explain(error)}: trying again`);
+    isAway = true;
+  };
+  return async ({ items }) => {
+    const outcome = await send(items, { imported, patience: options.retryFor, onAway, signal });
+    isAway = false;
+    return outcome;
+  };
+}
+
+interface End {
+  readonly seconds: number;
+  readonly isComplete: boolean;
+}
+
+async function tell(progress: Progress, { failures }: Files, options: ImportOptions, end: End): Promise<void> {
+  const { row: rows, imported, existing, failed } = progress;
+  const numbers: JsonObject =
+    options.dryRun === true ? { rows, valid: imported, failed } : { rows, imported, existing, failed };
+  const file: JsonObject = failed > 0 ? { failures_file: failures } : {};
+  const seconds = Number(end.seconds.toFixed(1));
+  await writeObject({ ...numbers, ...file, seconds, complete: end.isComplete }, options);
+  if (!end.isComplete) {
+    if (options.json !== true) console.error("interrupted; the same command goes on");
+    process.exitCode = EXIT_STATUS.interrupted;
+  } else if (failed > 0) process.exitCode = EXIT_STATUS.partial;
+}

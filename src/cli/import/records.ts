@@ -1,0 +1,97 @@
+import { decodeUtf8 } from "../../lib/utf8.ts";
+import { MAX_ROW_BYTES, type Position, type Row } from "./row.ts";
+
+/** How a format divides its bytes. */
+export interface Format {
+  /** The place of the line feed that ends the record which begins at `start`, or -1 if it is not there yet. */
+  endOf(bytes: Buffer, start: number): number;
+  /** What a record says, without its line feed; undefined: it is blank, and no row. */
+  contentOf(text: string): Row["content"] | undefined;
+}
+
+export const LINE_FEED = 10;
+
+const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
+
+/** The rows of a file from a position on, those of a chunk at a time. What is bad is a row without content. */
+export async function* readRows(chunks: AsyncIterable<Buffer>, format: Format, from: Position): AsyncGenerator<Row[]> {
+  const records = new Records(format, from);
+  for await (const chunk of chunks) yield records.take(chunk);
+  yield records.finish();
+}
+
+class Records {
+  readonly #format: Format;
+  #rest: Buffer = Buffer.alloc(0);
+  /** Within a record that is too long: nothing of it is kept, and it ends with its line. */
+  #isSkipping = false;
+  #row: number;
+  #line: number;
+  #end: number;
+
+  constructor(format: Format, { row, line, end }: Position) {
+    this.#format = format;
+    this.#row = row;
+    this.#line = line;
+    this.#end = end;
+  }
+
+  take(chunk: Buffer): Row[] {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    const rows: Row[] = [];
+    let start = 0;
+    for (let end = this.#endOf(bytes, 0); end !== -1; end = this.#endOf(bytes, start)) {
+      this.#add(rows, bytes.subarray(start, end + 1));
+      start = end + 1;
+    }
+    this.#rest = bytes.subarray(start);
+    if (this.#rest.length > MAX_ROW_BYTES) this.#skip();
+    return rows;
+  }
+
+  /** The last record may have no line feed. */
+  finish(): Row[] {
+    const rows: Row[] = [];
+    if (this.#rest.length > 0 || this.#isSkipping) this.#add(rows, this.#rest);
+    return rows;
+  }
+
+  #endOf(bytes: Buffer, start: number): number {
+    return this.#isSkipping ? bytes.indexOf(LINE_FEED, start) : this.#format.endOf(bytes, start);
+  }
+
+  #skip(): void {
+    this.#isSkipping = true;
+    this.#end += this.#rest.length;
+    this.#line += countLines(this.#rest);
+    this.#rest = Buffer.alloc(0);
+  }
+
+  #add(rows: Row[], record: Buffer): void {
+    const content = this.#contentOf(this.#end === 0 ? withoutMark(record) : record);
+    this.#isSkipping = false;
+    this.#end += record.length;
+    const nextLine = this.#line + countLines(record);
+    if (content !== undefined) rows.push({ row: ++this.#row, line: this.#line, end: this.#end, nextLine, content });
+    this.#line = nextLine;
+  }
+
+  #contentOf(record: Buffer): Row["content"] | undefined {
+    if (this.#isSkipping || record.length > MAX_ROW_BYTES) return TOO_LONG;
+    const text = decodeUtf8(record);
+    return text === undefined ? "is not UTF-8" : this.#format.contentOf(text.replace(/\r?\n$/, ""));
+  }
+}
+
+const TOO_LONG = `has more than ${MAX_ROW_BYTES} bytes`;
+
+function withoutMark(record: Buffer): Buffer {
+  const { length } = BYTE_ORDER_MARK;
+  return record.subarray(0, length).equals(BYTE_ORDER_MARK) ? record.subarray(length) : record;
+}
+
+function countLines(record: Buffer): number {
+  let count = 0;
+  for (let at = record.indexOf(LINE_FEED); at !== -1; at = record.indexOf(LINE_FEED, at + 1)) count++;
+  return count;
+}

@@ -1,0 +1,108 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type CreateImportedApiKeyRequest,
+  CreateImportedApiKeyRequestSchema,
+} from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { violationsOf } from "../../api/validation.ts";
+import { KeyholdError } from "../../errors.ts";
+import { parseDuration } from "../../lib/duration.ts";
+import { parseJson } from "../../lib/json.ts";
+import { shownName } from "../../lib/shown-name.ts";
+import { checkMetadata } from "../../record/limits.ts";
+import type { Row } from "./row.ts";
+
+/** What a row may have: the fields of CreateImportedApiKeyRequest but `request_id`, which the import makes. */
+export const FIELDS: ReadonlySet<string> = new Set(["raw_key", "name", "actor_id", "scopes", "ttl", "metadata"]);
+
+export const REQUIRED_FIELDS = ["raw_key", "name", "actor_id"] as const;
+
+/** A column of CSV for one entry of the metadata; an empty cell is no entry. */
+export const METADATA_COLUMN = /^metadata\.(.+)$/s;
+
+/** In a file of failures, what was wrong: a row that was corrected may keep it. */
+export const ERROR_FIELD = "import_error";
+
+/** A row as the server takes it, but for its `request_id`; or what is wrong with it, in words that quote no value. */
+export function requestOf({ content }: Row): CreateImportedApiKeyRequest | string {
+  if (typeof content === "string") return content;
+  try {
+    return checked(toRequest(content));
+  } catch (error) {
+    if (error instanceof KeyholdError) return error.message;
+    throw error;
+  }
+}
+
+type Init = MessageInitShape<typeof CreateImportedApiKeyRequestSchema>;
+
+function toRequest(content: Readonly<Record<string, unknown>>): Init {
+  const metadata: Record<string, string> = {};
+  const fields: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(content)) {
+    const [, entry] = METADATA_COLUMN.exec(name) ?? [];
+    if (FIELDS.has(name)) fields[name] = value;
+    else if (entry !== undefined) Object.assign(metadata, value === "" ? {} : { [entry]: text(name, value) });
+    else if (name !== ERROR_FIELD) throw bad(shownName(name), "is no field of a key to import");
+  }
+  return {
+    rawKey: text("raw_key", fields.raw_key),
+    name: text("name", fields.name),
+    actorId: text("actor_id", fields.actor_id),
+    scopes: scopesOf(fields.scopes),
+    ttl: isAbsent(fields.ttl) ? undefined : text("ttl", fields.ttl),
+    metadata: { ...metadataOf(fields.metadata), ...metadata },
+  };
+}
+
+/** The rules of the server, here: a row that breaks them costs no call, and `--dry-run` needs no server. */
+function checked(init: Init): CreateImportedApiKeyRequest {
+  const request = create(CreateImportedApiKeyRequestSchema, init);
+  const [violation] = violationsOf(CreateImportedApiKeyRequestSchema, request);
+  if (violation !== undefined) throw bad(violation.field, violation.description);
+  if (request.ttl !== undefined) parseDuration(request.ttl, "ttl");
+  checkMetadata(request.metadata, "metadata");
+  return request;
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === "";
+}
+
+function text(field: string, value: unknown): string {
+  if (isAbsent(value)) throw bad(field, "is missing");
+  if (typeof value !== "string") throw bad(field, "must be a text");
+  return value;
+}
+
+/** A list; or in one text, as a cell of CSV has it, words between spaces or a JSON array. */
+function scopesOf(value: unknown): string[] {
+  if (isAbsent(value)) return [];
+  if (typeof value !== "string") return scopeList(value);
+  return value.trimStart().startsWith("[") ? scopeList(parseJson(value)) : value.split(/\s+/).filter(Boolean);
+}
+
+function scopeList(value: unknown): string[] {
+  if (!Array.isArray(value)) throw bad("scopes", "must be a list of texts, or a text with spaces between them");
+  return value.map((scope, place) => text(`scopes[${place}]`, scope));
+}
+
+/** An object; in a cell of CSV as JSON. */
+function metadataOf(value: unknown): Record<string, string> {
+  if (isAbsent(value)) return {};
+  const entries = typeof value === "string" ? parseJson(value) : value;
+  if (!isObject(entries)) throw bad("metadata", "must be an object of texts");
+  return Object.fromEntries(
+    Object.entries(entries).map(([name, entry]) => {
+      if (typeof entry !== "string") throw bad("metadata", "must have texts as its values");
+      return [name, entry];
+    }),
+  );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function bad(field: string, description: string): KeyholdError {
+  return new KeyholdError("INVALID_ARGUMENT", `${field}: ${description}`);
+}

@@ -1,0 +1,14 @@
+import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { restJson, writeObject } from "../record.ts";
+import { openRemote, type RemoteOptions } from "../remote.ts";
+import { ofEitherKind } from "./either-kind.ts";
+
+export async function get(keyId: string, options: RemoteOptions): Promise<void> {
+  const { issued, imported } = await openRemote(options);
+  const key = await ofEitherKind(
+    async () => restJson(IssuedApiKeySchema, await issued.getIssuedApiKey({ keyId })),
+    async () => restJson(ImportedApiKeySchema, await imported.getImportedApiKey({ keyId })),
+  );
+  await writeObject(key, options);
+}

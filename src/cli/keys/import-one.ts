@@ -1,0 +1,18 @@
+import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { type CredentialOptions, readCredential } from "../credential-input.ts";
+import { restJson, writeObject } from "../record.ts";
+import { openRemote } from "../remote.ts";
+import type { IssueOptions } from "./issue.ts";
+import { pairs } from "./pairs.ts";
+
+export type ImportOneOptions = Omit<IssueOptions, "out"> & CredentialOptions;
+
+/** Imports one key, whose raw key is a secret and therefore never an argument. */
+export async function importOne(options: ImportOneOptions): Promise<void> {
+  const { name, actor: actorId, scope: scopes = [], ttl, requestId } = options;
+  const metadata = pairs("--metadata", options.metadata);
+  const { imported } = await openRemote(options);
+  const rawKey = await readCredential(options, "Raw key");
+  const key = await imported.createImportedApiKey({ name, actorId, scopes, ttl, requestId, metadata, rawKey });
+  await writeObject(restJson(ImportedApiKeySchema, key), options);
+}

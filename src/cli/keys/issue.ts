@@ -1,0 +1,40 @@
+import {
+  CreateIssuedApiKeyResponseSchema,
+  IssuedApiKeySchema,
+} from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { KeyholdError } from "../../errors.ts";
+import { restJson } from "../record.ts";
+import { openRemote, type RemoteOptions } from "../remote.ts";
+import { makeSecret, type SecretOptions } from "../secret-output.ts";
+import { pairs } from "./pairs.ts";
+
+export interface IssueOptions extends RemoteOptions, SecretOptions {
+  readonly name: string;
+  readonly actor: string;
+  readonly scope?: string[];
+  readonly ttl?: string;
+  readonly metadata?: readonly string[];
+  readonly requestId?: string;
+}
+
+export async function issue(options: IssueOptions): Promise<void> {
+  const { name, actor: actorId, scope: scopes = [], ttl, requestId } = options;
+  const request = { name, actorId, scopes, ttl, requestId, metadata: pairs("--metadata", options.metadata) };
+  const { issued } = await openRemote(options);
+  await makeSecret(options, async () => {
+    const answer = await issued.createIssuedApiKey(request);
+    const { secret, issuedApiKey } = answer;
+    if (secret === undefined || issuedApiKey === undefined) throw repeated(issuedApiKey?.keyId);
+    return {
+      secret,
+      answer: restJson(CreateIssuedApiKeyResponseSchema, answer),
+      record: restJson(IssuedApiKeySchema, issuedApiKey),
+    };
+  });
+}
+
+/** AIP-155: a repeat answers the record alone. */
+function repeated(keyId = ""): KeyholdError {
+  const description = `made key ${keyId} before; its secret cannot be shown twice: rotate it for another`;
+  return new KeyholdError("REQUEST_ID_REUSED", `--request-id: ${description}`, { metadata: { key_id: keyId } });
+}

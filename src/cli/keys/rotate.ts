@@ -1,0 +1,24 @@
+import {
+  IssuedApiKeySchema,
+  RotateIssuedApiKeyResponseSchema,
+} from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { restJson } from "../record.ts";
+import { openRemote, type RemoteOptions } from "../remote.ts";
+import { makeSecret, type SecretOptions } from "../secret-output.ts";
+
+export interface RotateOptions extends RemoteOptions, SecretOptions {
+  readonly gracePeriod?: string;
+}
+
+export async function rotate(keyId: string, options: RotateOptions): Promise<void> {
+  const { issued } = await openRemote(options);
+  await makeSecret(options, async () => {
+    const answer = await issued.rotateIssuedApiKey({ keyId, gracePeriod: options.gracePeriod });
+    const { secret, issuedApiKey } = answer;
+    return {
+      secret,
+      answer: restJson(RotateIssuedApiKeyResponseSchema, answer),
+      record: issuedApiKey === undefined ? {} : restJson(IssuedApiKeySchema, issuedApiKey),
+    };
+  });
+}

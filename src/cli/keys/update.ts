@@ -1,0 +1,41 @@
+import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { invalidArgument } from "../../errors.ts";
+import { restJson, writeObject } from "../record.ts";
+import { openRemote, type RemoteOptions } from "../remote.ts";
+import { ofEitherKind } from "./either-kind.ts";
+import { pairs } from "./pairs.ts";
+
+export interface UpdateOptions extends RemoteOptions {
+  readonly name?: string;
+  readonly scope?: string[];
+  readonly clearScopes?: boolean;
+  readonly metadata?: readonly string[];
+  readonly clearMetadata?: boolean;
+}
+
+/** What is given takes the place of what was: scopes and metadata are replaced as a whole. */
+export async function update(keyId: string, options: UpdateOptions): Promise<void> {
+  const { name, scope: scopes = [] } = options;
+  const paths = pathsOf(options);
+  if (paths.length === 0)
+    throw invalidArgument("options", "name nothing to change: --name, --scope, --metadata or one of --clear-…");
+  const key = { keyId, name: name ?? "", scopes, metadata: pairs("--metadata", options.metadata) };
+  const { issued, imported } = await openRemote(options);
+  const updated = await ofEitherKind(
+    async () => {
+      const request = { issuedApiKey: key, updateMask: { paths } };
+      return restJson(IssuedApiKeySchema, await issued.updateIssuedApiKey(request));
+    },
+    async () => {
+      const request = { importedApiKey: key, updateMask: { paths } };
+      return restJson(ImportedApiKeySchema, await imported.updateImportedApiKey(request));
+    },
+  );
+  await writeObject(updated, options);
+}
+
+function pathsOf({ name, scope, clearScopes, metadata, clearMetadata }: UpdateOptions): string[] {
+  const changes = { name: name !== undefined, scopes: scope ?? clearScopes, metadata: metadata ?? clearMetadata };
+  return Object.entries(changes).flatMap(([path, isChanged]) => (isChanged ? path : []));
+}

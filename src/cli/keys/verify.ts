@@ -1,0 +1,20 @@
+import { VerifyApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { type CredentialOptions, readCredential } from "../credential-input.ts";
+import { EXIT_STATUS } from "../exit-status.ts";
+import { restJson, writeObject } from "../record.ts";
+import { openRemote, type RemoteOptions } from "../remote.ts";
+
+export interface VerifyOptions extends RemoteOptions, CredentialOptions {
+  /** False: by a fresh read of the database. */
+  readonly cache: boolean;
+}
+
+/** A verdict is an answer: it goes to standard output whatever it says, and the exit status says it too. */
+export async function verify(options: VerifyOptions): Promise<void> {
+  const remote = await openRemote(options);
+  const credential = await readCredential(options);
+  const headers = new Headers(options.cache ? {} : { "cache-control": "no-cache" });
+  const verdict = await remote.keys.verifyApiKey({ credential }, { headers });
+  await writeObject(restJson(VerifyApiKeyResponseSchema, verdict), options);
+  if (!verdict.isValid) process.exitCode = EXIT_STATUS.invalidCredential;
+}
