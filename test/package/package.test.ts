@@ -35,7 +35,7 @@ test("a program compiles against its types and runs with its client, verifiers a
 });
 
 test("its command runs", async () => {
-  const { stdout, stderr } = await runKeyhold(["version"], {}, project.bin("keyhold"));
+  const { stdout, stderr } = await runKeyhold(["version"], {}, { main: project.bin("keyhold") });
   expect({ stdout, stderr }).toEqual({ stdout: `${description.version}\n`, stderr: "" });
 });
 

@@ -29,14 +29,41 @@ export interface Serving {
   says(message: string): Promise<Json>;
 }
 
-/** Runs the command to its end; `main` is another than that of this checkout. */
-export function runKeyhold(args: readonly string[], environment: Record<string, string>, main = MAIN): Promise<Ended> {
-  return endOf(start(args, environment, main));
+/** What a run of the command may have besides its arguments. */
+export interface RunOptions {
+  /** A text on its standard input. */
+  readonly input?: string;
+  /** Another launcher than that of this checkout. */
+  readonly main?: string;
+}
+
+/** Runs the command to its end. */
+export function runKeyhold(
+  args: readonly string[],
+  environment: Record<string, string>,
+  options: RunOptions = {},
+): Promise<Ended> {
+  return startKeyhold(args, environment, options).ended;
+}
+
+/** A command that runs. */
+export interface Running {
+  readonly ended: Promise<Ended>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+export function startKeyhold(
+  args: readonly string[],
+  environment: Record<string, string>,
+  options: RunOptions = {},
+): Running {
+  const child = start(args, environment, options);
+  return { ended: endOf(child), kill: (signal) => child.kill(signal) };
 }
 
 /** Starts the server on a free port and resolves when it listens. Rejects with what it wrote if it ends before that. */
 export function serve(environment: Record<string, string>, main = MAIN): Promise<Serving> {
-  return servingBy(start(["serve"], { KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off", ...environment }, main));
+  return servingBy(start(["serve"], { KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off", ...environment }, { main }));
 }
 
 /** The server that a process is, once it listens. */
@@ -56,9 +83,16 @@ export async function servingBy(child: ChildProcess): Promise<Serving> {
   };
 }
 
-function start(args: readonly string[], environment: Record<string, string>, main: string): ChildProcess {
+function start(
+  args: readonly string[],
+  environment: Record<string, string>,
+  { input, main = MAIN }: RunOptions,
+): ChildProcess {
   const env = { PATH: process.env.PATH, ...environment };
-  return spawn(process.execPath, [main, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const stdin = input === undefined ? "ignore" : "pipe";
+  const child = spawn(process.execPath, [main, ...args], { env, stdio: [stdin, "pipe", "pipe"] });
+  child.stdin?.end(input);
+  return child;
 }
 
 async function endOf(child: ChildProcess): Promise<Ended> {

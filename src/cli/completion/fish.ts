@@ -6,7 +6,7 @@ export function fishScript(nodes: readonly Node[]): string {
 function __keyhold_at
     set -l route
     for word in (commandline -opc)[2..]
-        if contains -- (string join ' ' $route $word) ${pathsOf(nodes).map(quoted).join(" ")}
+        if contains -- (string join -- ' ' $route $word) ${pathsOf(nodes).map(quoted).join(" ")}
             set -a route $word
         end
     end

@@ -4,6 +4,7 @@ import type { Command, Option } from "commander";
 export interface Node {
   /** Its words behind the name of the program, such as `keys issue`; empty: the program. */
   readonly path: string;
+  /** Those below it, and what its arguments may be. */
   readonly commands: readonly Choice[];
   readonly options: readonly OptionNode[];
 }
@@ -25,12 +26,16 @@ export function nodesOf(command: Command, path = ""): Node[] {
   const help = command.createHelp();
   const commands = help.visibleCommands(command).filter((one) => one.name() !== "help");
   const options = help.visibleOptions(command).map(optionNode);
-  const node = {
-    path,
-    commands: commands.map((one) => ({ word: one.name(), description: one.description() })),
-    options,
-  };
-  return [node, ...commands.flatMap((one) => nodesOf(one, `${path} ${one.name()}`.trim()))];
+  const words = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+  const choices = [...commands.map(choice), ...words.map((word) => ({ word, description: word }))];
+  return [
+    { path, commands: choices, options },
+    ...commands.flatMap((one) => nodesOf(one, `${path} ${one.name()}`.trim())),
+  ];
+}
+
+function choice(command: Command): Choice {
+  return { word: command.name(), description: command.description() };
 }
 
 function optionNode({ long, short, description, required, optional, argChoices }: Option): OptionNode {

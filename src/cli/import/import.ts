@@ -4,6 +4,7 @@ import { invalidArgument } from "../../errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
+import { boundHeapGrowth } from "../heap.ts";
 import { writeObject } from "../record.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { nextSignal } from "../signals.ts";
@@ -33,6 +34,7 @@ const SAVE_INTERVAL = 1_000;
 
 /** Imports the rows of a file, or of standard input (`-`), and goes on with what an earlier run left. */
 export async function importFile(path: string, options: ImportOptions): Promise<void> {
+  boundHeapGrowth();
   const source = await openSource(path, options.format);
   const files = filesOf(source, options);
   const earlier = files.progress === null ? undefined : await loadProgress(files.progress);

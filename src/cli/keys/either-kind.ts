@@ -1,11 +1,18 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { KeyholdError } from "../../errors.ts";
 
 /** What of two answers is there: that for an issued key, or else that for an imported one. */
-export async function ofEitherKind<T>(issued: () => Promise<T>, imported: () => Promise<T>): Promise<T> {
+export async function ofEitherKind<T>(keyId: string, issued: () => Promise<T>, imported: () => Promise<T>): Promise<T> {
   try {
-    return await issued();
+    return await issued().catch(async (error: unknown) =>
+      isNotFound(error) ? await imported() : Promise.reject(error),
+    );
   } catch (error) {
-    if (!(error instanceof ConnectError) || error.code !== Code.NotFound) throw error;
+    if (!isNotFound(error)) throw error;
+    throw new KeyholdError("API_KEY_NOT_FOUND", `there is no key ${keyId}`, { metadata: { key_id: keyId } });
   }
-  return imported();
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof ConnectError && error.code === Code.NotFound;
 }

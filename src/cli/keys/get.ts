@@ -7,6 +7,7 @@ import { ofEitherKind } from "./either-kind.ts";
 export async function get(keyId: string, options: RemoteOptions): Promise<void> {
   const { issued, imported } = await openRemote(options);
   const key = await ofEitherKind(
+    keyId,
     async () => restJson(IssuedApiKeySchema, await issued.getIssuedApiKey({ keyId })),
     async () => restJson(ImportedApiKeySchema, await imported.getImportedApiKey({ keyId })),
   );

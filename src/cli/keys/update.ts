@@ -23,6 +23,7 @@ export async function update(keyId: string, options: UpdateOptions): Promise<voi
   const key = { keyId, name: name ?? "", scopes, metadata: pairs("--metadata", options.metadata) };
   const { issued, imported } = await openRemote(options);
   const updated = await ofEitherKind(
+    keyId,
     async () => {
       const request = { issuedApiKey: key, updateMask: { paths } };
       return restJson(IssuedApiKeySchema, await issued.updateIssuedApiKey(request));

@@ -114,6 +114,12 @@ export class LaneCall implements Call, CallLog {
     this.#onEnd?.(code, protocol);
     const duration = Math.round(elapsed * 10) / 10;
     const request = { reqId: this.#id, method: this.method, status };
-    this.#context.writeLine([request, ...this.#shared, this.#facts, outcome(protocol, code), { duration_ms: duration }]);
+    this.#context.writeLine([
+      request,
+      ...this.#shared,
+      this.#facts,
+      outcome(protocol, code),
+      { duration_ms: duration },
+    ]);
   }
 }

@@ -1,0 +1,141 @@
+import { parse } from "csv-parse/sync";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Csv } from "../../../src/cli/import/csv.ts";
+import { jsonLines } from "../../../src/cli/import/json-lines.ts";
+import { type Format, readRows } from "../../../src/cli/import/records.ts";
+import { requestOf } from "../../../src/cli/import/request.ts";
+import { BEGINNING, MAX_ROW_BYTES, type Position, type Row } from "../../../src/cli/import/row.ts";
+import { table } from "../../support/conformance.ts";
+
+async function rowsOf(
+  format: Format,
+  bytes: Buffer,
+  { chunk = bytes.length || 1, from = BEGINNING } = {},
+): Promise<Row[]> {
+  async function* chunks() {
+    for (let at = from.end; at < bytes.length; at += chunk) yield bytes.subarray(at, at + chunk);
+  }
+  return (await Array.fromAsync(readRows(chunks(), format, from))).flat();
+}
+
+const HEADER = ["raw_key", "name", "actor_id", "scopes"];
+
+const cell = fc.string({ unit: fc.constantFrom("a", "é", "😀", '"', ",", "\n", "\r\n", " ", ";"), maxLength: 8 });
+const quote = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const csvFile = fc
+  .tuple(
+    fc.array(fc.tuple(cell, cell, cell, cell), { maxLength: 8 }),
+    fc.constantFrom("\n", "\r\n"),
+    fc.constantFrom("", "\uFEFF"),
+  )
+  .map(([rows, end, mark]) => mark + [HEADER, ...rows].map((row) => row.map(quote).join(",") + end).join(""));
+
+const contents = (rows: readonly Row[]) => rows.map(({ content }) => content);
+
+test("CSV is read as another reader reads it, however its bytes are cut", async () => {
+  await fc.assert(
+    fc.asyncProperty(csvFile, fc.integer({ min: 1, max: 40 }), async (text, chunk) => {
+      const rows = await rowsOf(new Csv(), Buffer.from(text), { chunk });
+      expect(contents(rows)).toEqual(parse(text, { bom: true, columns: true }));
+    }),
+  );
+});
+
+const jsonFile = fc
+  .array(fc.constantFrom('{"name":"é"}', "{}", "", "  ", "nonsense", '{"name":"\\n"}', "[1]"), {
+    minLength: 1,
+    maxLength: 8,
+  })
+  .map((lines) => lines.join("\n"));
+
+test("reading goes on behind any row as if it had never stopped", async () => {
+  const files = fc.oneof(
+    csvFile.map((text) => [text, "csv"] as const),
+    jsonFile.map((text) => [text, "jsonl"] as const),
+  );
+  await fc.assert(
+    fc.asyncProperty(files, async ([text, format]) => {
+      const bytes = Buffer.from(text);
+      const formatAt = () => (format === "csv" ? new Csv(HEADER) : jsonLines);
+      const rows = await rowsOf(format === "csv" ? new Csv() : jsonLines, bytes);
+      for (const [index, { row, nextLine, end }] of rows.entries()) {
+        const from: Position = { row, line: nextLine, end };
+        expect(await rowsOf(formatAt(), bytes, { from })).toEqual(rows.slice(index + 1));
+      }
+    }),
+  );
+});
+
+test("a row knows the line that it begins in", async () => {
+  const csv = 'raw_key,name,actor_id\r\n\r\n"a\r\nb",x,y\r\nc,x,y';
+  expect((await rowsOf(new Csv(), Buffer.from(csv))).map(({ row, line }) => [row, line])).toEqual([
+    [1, 3],
+    [2, 5],
+  ]);
+  const lines = "\uFEFF{}\n\n{}";
+  expect((await rowsOf(jsonLines, Buffer.from(lines))).map(({ row, line }) => [row, line])).toEqual([
+    [1, 1],
+    [2, 3],
+  ]);
+});
+
+test("a row that is too long is a failure, and takes no memory", async () => {
+  const bytes = Buffer.from(`{}\n${"x".repeat(3 * MAX_ROW_BYTES)}\n{}\n`);
+  const rows = await rowsOf(jsonLines, bytes, { chunk: 65_536 });
+  expect(contents(rows)).toEqual([{}, expect.stringMatching(/has more than \d+ bytes/), {}]);
+  expect(rows.map(({ line }) => line)).toEqual([1, 2, 3]);
+});
+
+const KEY = "sk_live_0123456789abcdef";
+
+const BAD_ROWS: readonly (readonly [string, string | Buffer])[] = [
+  ["is not JSON", `{"raw_key":"${KEY}",}`],
+  ["is no JSON object", `["${KEY}"]`],
+  ["is not UTF-8", Buffer.from(`{"raw_key":"${KEY}\xff"}`, "latin1")],
+  ["raw_key: is missing", '{"name":"a","actor_id":"b"}'],
+  ["raw_key: must be a text", '{"raw_key":5,"name":"a","actor_id":"b"}'],
+  ["actor_id: is missing", `{"raw_key":"${KEY}","name":"a"}`],
+  ["colour: is no field", `{"raw_key":"${KEY}","name":"a","actor_id":"b","colour":"${KEY}"}`],
+  ["sk_liv…: is no field", `{"raw_key":"${KEY}","name":"a","actor_id":"b","${KEY}":""}`],
+  ["scopes[0]: must be a text", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":[1]}`],
+  ["scopes[0]: does not match", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":["a b"]}`],
+  ["ttl: must be a duration", `{"raw_key":"${KEY}","name":"a","actor_id":"b","ttl":"${KEY}"}`],
+  ["metadata: must have texts", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":1}}`],
+  ["raw_key: must not contain the character NUL", `{"raw_key":"${KEY}\\u0000","name":"a","actor_id":"b"}`],
+];
+
+test.each(table(BAD_ROWS))("a row that is bad: %s", async (problem, line) => {
+  const [row] = await rowsOf(jsonLines, Buffer.from(line));
+  const said = row === undefined ? "no row" : requestOf(row);
+  expect(said).toEqual(expect.stringContaining(problem));
+  expect(said).not.toContain(KEY);
+});
+
+test("the cells of CSV are the fields of a key", async () => {
+  const csv = `raw_key,name,actor_id,scopes,ttl,metadata.env,metadata.a b\n${KEY},"a, b",c,read write,,prod,\n${KEY},n,c,"[""x""]",1h,,z`;
+  const [first, second] = (await rowsOf(new Csv(), Buffer.from(csv))).map(requestOf);
+  expect(first).toMatchObject({ name: "a, b", scopes: ["read", "write"], metadata: { env: "prod" } });
+  expect(first).not.toHaveProperty("ttl");
+  expect(second).toMatchObject({ scopes: ["x"], ttl: "1h", metadata: { "a b": "z" } });
+});
+
+const BAD_CSV: readonly (readonly [string, string])[] = [
+  ["has a quote", `${KEY}"x,a,b`],
+  ["has a quote", `"${KEY},a,b`],
+  ["has 2 cells for 3 columns", `${KEY},a`],
+];
+
+test.each(table(BAD_CSV))("a row of CSV that is bad %s, and those before it are read", async (problem, line) => {
+  const rows = await rowsOf(new Csv(["raw_key", "name", "actor_id"]), Buffer.from(`1,2,3\n${line}\n`));
+  expect(contents(rows)).toEqual([expect.anything(), expect.stringContaining(problem)]);
+  expect(contents(rows)[1]).not.toContain(KEY);
+});
+
+test.each([`${KEY},a,b`, "raw_key,name", "raw_key,name,actor_id,name", '"raw_key,name'])(
+  "a header that is none is refused without quoting it: %s",
+  async (header) => {
+    const read = rowsOf(new Csv(), Buffer.from(`${header}\n`));
+    await expect(read).rejects.toMatchObject({ code: "INVALID_ARGUMENT", message: expect.not.stringContaining(KEY) });
+  },
+);

@@ -1,0 +1,155 @@
+import { randomUUID } from "node:crypto";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, expect, inject, test } from "vitest";
+import { newRawKey, table, UNKNOWN_KEY_ID, useService } from "../../support/conformance.ts";
+import { type Ended, runKeyhold } from "../../support/keyhold.ts";
+import { issue, type Json, paths, restClient } from "../../support/rest.ts";
+import { ROOT_SECRET } from "../../support/server.ts";
+
+const suite = useService({ KEYHOLD_AUTH: "admin-token" });
+
+let token: string;
+beforeAll(async () => {
+  const args = ["admin", "token", "create", "--name", "for tests", "--json"];
+  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const { stdout } = await runKeyhold(args, environment);
+  const { secret, issued_api_key } = JSON.parse(stdout);
+  expect(issued_api_key.scopes).toEqual(["keyhold:admin"]);
+  token = secret;
+});
+
+const keys = (args: readonly string[], input?: string, environment: Record<string, string> = {}): Promise<Ended> =>
+  runKeyhold(
+    ["keys", ...args],
+    { KEYHOLD_URL: suite.server.url, KEYHOLD_TOKEN: token, ...environment },
+    input === undefined ? {} : { input },
+  );
+
+const rest = () => restClient(suite.server, { authorization: `Bearer ${token}` });
+
+/** What a command that must succeed says in JSON. */
+async function answerOf(args: readonly string[], input?: string): Promise<Json> {
+  const { code, stdout, stderr } = await keys([...args, "--json"], input);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return JSON.parse(stdout);
+}
+
+const newPath = () => join(inject("testDir"), `cli-${randomUUID()}`);
+
+test("a key is issued, shown, changed, verified, rotated, derived from and revoked", async () => {
+  const draft = ["--name", "a bot", "--actor", "team_1", "--scope", "read", "write", "--ttl", "90d"];
+  const { secret, issued_api_key: key } = await answerOf(["issue", ...draft, "--metadata", "env=prod", "note=a=b"]);
+  expect(key).toMatchObject({ name: "a bot", scopes: ["read", "write"], metadata: { env: "prod", note: "a=b" } });
+
+  const changed = await answerOf(["update", key.key_id, "--scope", "read", "--clear-metadata"]);
+  expect(changed).toMatchObject({ name: "a bot", scopes: ["read"], metadata: {} });
+  expect(await answerOf(["get", key.key_id])).toEqual(changed);
+
+  const token = await answerOf(["derive", "--ttl", "5m", "--claim", "level=5", "team=red"], secret);
+  expect(token.token.claims).toEqual({ level: 5, team: "red" });
+  const verdict = { is_valid: true, key_id: key.key_id, scopes: ["read"] };
+  expect(await answerOf(["verify"], token.token.token)).toMatchObject(verdict);
+
+  const rotated = await answerOf(["rotate", key.key_id, "--grace-period", "1h"]);
+  for (const credential of [secret, `${rotated.secret}\n`]) {
+    expect(await answerOf(["verify", "-", "--no-cache"], credential)).toMatchObject(verdict);
+  }
+  const revoked = await answerOf(["revoke", key.key_id, "--reason", "privilege-withdrawn", "--description", "gone"]);
+  expect(revoked.revocation_reason).toBe("REVOCATION_REASON_PRIVILEGE_WITHDRAWN");
+  expect(await answerOf(["get", key.key_id])).toMatchObject({ revocation_description: "gone" });
+});
+
+test("for people, a secret stands alone on standard output, or in a file for its owner alone", async () => {
+  const draft = ["--name", "a bot", "--actor", "team_2"];
+  const shown = await keys(["issue", ...draft]);
+  expect(shown.stdout).toMatch(/^kh_v1_[0-9A-Za-z]{94}\n$/);
+  expect(shown.stderr).toMatch(/^name +a bot$/m);
+  expect(shown.stderr).not.toContain(shown.stdout.trim());
+
+  const file = newPath();
+  const kept = await keys(["issue", ...draft, "--out", file]);
+  const secret = await readFile(file, "utf8");
+  expect(secret).toMatch(/^kh_v1_[0-9A-Za-z]{94}\n$/);
+  expect(kept.stdout + kept.stderr).not.toContain(secret.trim());
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await answerOf(["verify", "--credential-file", file])).toMatchObject({ is_valid: true });
+
+  const again = await keys(["issue", "--name", "never", "--actor", "team_2", "--out", file]);
+  expect([again.code, await readFile(file, "utf8")]).toEqual([1, secret]);
+  expect(await answerOf(["list", "--filter", 'name="never"'])).toEqual([]);
+});
+
+test("a raw key is imported from standard input, found among the imported ones, and deleted", async () => {
+  const rawKey = newRawKey();
+  const { key_id } = await answerOf(["import", "--name", "old portal", "--actor", "team_3"], `${rawKey}\r\n`);
+  expect(await answerOf(["verify"], rawKey)).toMatchObject({ is_valid: true, key_id });
+  expect(await answerOf(["get", key_id])).toMatchObject({ name: "old portal" });
+  expect(await answerOf(["update", key_id, "--name", "older portal"])).toMatchObject({ name: "older portal" });
+  const { stdout } = await keys(["list", "--imported", "--filter", 'actor_id="team_3"']);
+  expect(stdout).toMatch(new RegExp(`^KEY ID +NAME .*\\n${key_id} +older portal +team_3 +ACTIVE +- +20[^ ]+Z +-\\n$`));
+  await answerOf(["delete", key_id]);
+  expect((await keys(["get", key_id])).code).toBe(3);
+});
+
+test("a list of many pages is one array, and has as many as were asked for", async () => {
+  const names = Array.from({ length: 7 }, (_, index) => `page ${index}`);
+  for (const name of names) await issue(rest(), { name, actor_id: "team_pages" });
+  const filter = ["--filter", 'actor_id="team_pages"', "--page-size", "3"];
+  const nameOf = (key: Json) => key.name;
+  expect((await answerOf(["list", ...filter])).map(nameOf)).toEqual(names.toReversed());
+  expect((await answerOf(["list", ...filter, "--limit", "4"])).map(nameOf)).toEqual(names.toReversed().slice(0, 4));
+  const { stdout } = await keys(["list", ...filter]);
+  expect(stdout.split("\n").filter((line) => line.startsWith("KEY ID"))).toHaveLength(1);
+});
+
+test("what others wrote cannot move the cursor of a terminal", async () => {
+  await issue(rest(), { name: "red \u001b[31m\u202e end", actor_id: "team_4" });
+  const { stdout } = await keys(["list", "--filter", 'actor_id="team_4"']);
+  expect(stdout).toContain("red \\u{1b}[31m\\u{202e} end");
+});
+
+test("a key is revoked by its own secret, without an admin token", async () => {
+  const { secret } = await issue(rest());
+  const alone = { KEYHOLD_TOKEN: "" };
+  const { code, stdout } = await keys(["revoke", "--self", "--reason", "key-compromise"], secret, alone);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^status +REVOKED$/m)]);
+  const verdict = await keys(["verify", "--json"], secret);
+  expect([verdict.code, JSON.parse(verdict.stdout).error_code]).toEqual([7, "VERIFICATION_ERROR_REVOKED"]);
+});
+
+test("the token comes from a file as well, and the server from an option", async () => {
+  const file = newPath();
+  await writeFile(file, `${token}\n`, { mode: 0o600 });
+  const none = { KEYHOLD_TOKEN: "", KEYHOLD_URL: "http://127.0.0.1:1" };
+  const list = ["list", "--limit", "1", "--url", `${suite.server.url}/`];
+  expect((await keys([...list, "--token-file", file], undefined, none)).code).toBe(0);
+  expect((await keys(list, undefined, { ...none, KEYHOLD_TOKEN_FILE: file })).code).toBe(0);
+});
+
+const SECRET = `kh_v1_${"a1".repeat(47)}`;
+const NOWHERE = { KEYHOLD_URL: "http://127.0.0.1:1" };
+
+const FAILURES: readonly (readonly [string, number, string, readonly string[], Record<string, string>])[] = [
+  ["a secret as an argument", 2, "INVALID_ARGUMENT", ["verify", SECRET], {}],
+  ["bad input", 2, "INVALID_ARGUMENT", ["issue", "--name", "a", "--actor", "b", "--ttl", "soon"], {}],
+  ["a token that is none", 2, "INVALID_ARGUMENT", ["list"], { KEYHOLD_TOKEN: `${SECRET} x` }],
+  ["an unknown key", 3, "NOT_FOUND", ["get", UNKNOWN_KEY_ID], {}],
+  ["no token", 4, "UNAUTHENTICATED", ["list"], { KEYHOLD_TOKEN: "" }],
+  ["a server that is away", 6, "UNAVAILABLE", ["list"], NOWHERE],
+  ["a credential to derive from that is not valid", 7, "UNAUTHENTICATED", ["derive"], {}],
+];
+
+test.each(table(FAILURES))("%s has exit status %i and an error in JSON", async (_, code, status, args, environment) => {
+  const ended = await keys([...args, "--json"], SECRET, environment);
+  expect({ ...ended, stderr: "" }).toMatchObject({ code, stdout: "" });
+  expect(JSON.parse(ended.stderr).error).toMatchObject({ status, message: expect.stringMatching(/./) });
+  expect(ended.stderr).not.toContain(SECRET);
+});
+
+test("a key in a state that does not allow it has exit status 5, and an error for people", async () => {
+  const { keyId } = await issue(rest());
+  await rest()("POST", `${paths.keys}/${keyId}:revoke`, {});
+  const { code, stderr } = await keys(["rotate", keyId]);
+  expect([code, stderr]).toEqual([5, expect.stringMatching(/^keyhold: .*revoked.*\n$/)]);
+});
