@@ -1,5 +1,6 @@
 import type { DescFile, DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { StreamingRpc } from "../connect/register.ts";
@@ -29,7 +30,8 @@ export function createReflection(services: readonly DescService[], stopping: Abo
   const names = all.map(({ typeName }) => typeName).sort();
   let catalog: Catalog | undefined;
   const reflect = async function* <R extends Request>(requests: AsyncIterable<R>) {
-    catalog ??= new Catalog(all.map(({ file }) => file));
+    // No message names what errors hold in their details, and clients show it by its definition.
+    catalog ??= new Catalog([...all.map(({ file }) => file), file_google_rpc_error_details]);
     const sent = new Set<DescFile>();
     let count = 0;
     for await (const originalRequest of until(requests, stopping)) {
