@@ -3,6 +3,7 @@ import { type DescMethodUnary, fromJson } from "@bufbuild/protobuf";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
+import { type Collector, startCollector } from "../support/collector.ts";
 import { table } from "../support/conformance.ts";
 import { runKeyhold, type Serving, serve } from "../support/keyhold.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -26,11 +27,12 @@ let guarded: Serving;
 let open: Serving;
 const clients = new Map<Serving, Protocol[]>();
 let adminToken: string;
+let collector: Collector;
 
 const WANTED = ["gRPC", "gRPC-Web", "Connect in JSON", "REST"];
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  [database, collector] = await Promise.all([createTestDatabase(), startCollector()]);
   // The owner takes the tables away.
   sql = postgres(database.ownerUrl, { max: 1, onnotice: () => {} });
   const environment = {
@@ -38,6 +40,8 @@ beforeAll(async () => {
     KEYHOLD_ROOT_SECRET: secrets.add(randomBytes(32).toString("base64"), "the root secret"),
     KEYHOLD_ROOT_SECRETS_RETIRED: secrets.add(randomBytes(32).toString("base64"), "a retired root secret"),
     KEYHOLD_LOG_LEVEL: "trace",
+    KEYHOLD_METRICS_PORT: "0",
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
   };
   secrets.add(new URL(database.url).password, "the password of the database");
   const { stdout } = await runKeyhold(["admin", "token", "create", "--name", "test"], environment);
@@ -56,6 +60,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const protocol of [...clients.values()].flat()) protocol.close();
+  collector.close();
   await sql.end();
   await database.drop();
 });
@@ -266,6 +271,16 @@ test("no answer has a secret but the one that is there to show it", () => {
   expect(secrets.foundIn(answers.join("\n"))).toEqual([]);
 });
 
+test("no metric has a secret, nor what a caller has stored or sent", async () => {
+  for (const server of [guarded, open]) {
+    const { metrics } = await server.says(`Keyhold is listening on ${server.url}`);
+    const text = await (await fetch(metrics)).text();
+    expect(text.match(/^keyhold_/gm)?.length).toBeGreaterThan(100);
+    expect(secrets.foundIn(text)).toEqual([]);
+    expect(storedByWill.foundIn(text)).toEqual([]);
+  }
+});
+
 test("no log has a secret", async () => {
   for (const server of [guarded, open]) server.kill("SIGTERM");
   const ended = await Promise.all([guarded.ended, open.ended]);
@@ -275,7 +290,25 @@ test("no log has a secret", async () => {
   expect(secrets.size).toBeGreaterThan(50);
   expect(secrets.foundIn(log)).toEqual([]);
   expect(storedByWill.foundIn(log)).toEqual([]);
+  const lines: Json[] = log.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line)] : []));
+  const ofKeys = lines.filter(({ key_id }) => key_id !== undefined);
+  expect(new Set(ofKeys.map(({ rpc }) => rpc.split("/")[1]))).toEqual(
+    new Set(RPCS.map(({ name }) => name).filter(isAboutOne)),
+  );
+  expect(new Set(lines.flatMap(({ verdict }) => verdict ?? []))).toEqual(new Set(VERDICTS));
 });
+
+test("no span has a secret", () => {
+  expect(collector.spans().length).toBeGreaterThan(500);
+  const text = collector.requests.map((request) => request.toString("latin1")).join("\n");
+  expect(secrets.foundIn(text)).toEqual([]);
+  expect(storedByWill.foundIn(text)).toEqual([]);
+});
+
+/** Whether the calls of an RPC are about one key. */
+const isAboutOne = (name: string) => !/^(List|Batch|GetJwks)/.test(name);
+
+const VERDICTS = ["VALID", "INVALID_FORMAT", "SIGNATURE_INVALID", "NOT_FOUND", "REVOKED"];
 
 const CODINGS: readonly (readonly [coding: string, write: (secret: string) => string])[] = [
   ["text", (secret) => `a ${secret} b`],
