@@ -5,7 +5,7 @@ import { type CallCounters, codeOfStatus, type Protocol } from "./calls.ts";
 declare module "fastify" {
   interface FastifyRequest {
     /** Facts of the call for its line in the log. */
-    facts: Facts;
+    facts: Facts | undefined;
     /** Told how the call ended. */
     onEnd: EndListener | undefined;
   }
@@ -17,18 +17,21 @@ type Facts = { rpc?: string; protocol?: Protocol; code?: string } & Record<strin
 /** The log of the call that a Fastify request carries. */
 export class RequestLog implements CallLog {
   readonly #request: FastifyRequest;
+  readonly #facts: Facts;
 
   constructor(request: FastifyRequest, protocol: Protocol) {
     this.#request = request;
-    request.facts.protocol = protocol;
+    request.facts ??= {};
+    this.#facts = request.facts;
+    this.#facts.protocol = protocol;
   }
 
   add(facts: Readonly<Record<string, string>>): void {
-    Object.assign(this.#request.facts, facts);
+    Object.assign(this.#facts, facts);
   }
 
   fault(error: unknown): void {
-    this.#request.log.error({ err: error, ...this.#request.facts }, "fault");
+    this.#request.log.error({ err: error, ...this.#facts }, "fault");
   }
 
   onEnd(listener: EndListener): void {
@@ -48,7 +51,7 @@ export function logRequests(fastify: FastifyInstance, counters: CallCounters): v
     reply.raw.once("close", () => end(request, reply, counters));
   });
   fastify.addHook("onResponse", async (request, reply) => {
-    const { method, facts, log } = request;
+    const { method, facts = {}, log } = request;
     const duration = Math.round(reply.elapsedTime * 10) / 10;
     const line = { method, ...outcomeOf(facts, reply), status: reply.statusCode, ...facts, duration_ms: duration };
     if (facts.rpc === undefined && reply.statusCode < 400) log.debug(line, "request");
@@ -56,7 +59,7 @@ export function logRequests(fastify: FastifyInstance, counters: CallCounters): v
   });
 }
 
-function end({ facts, onEnd }: FastifyRequest, reply: FastifyReply, counters: CallCounters): void {
+function end({ facts = {}, onEnd }: FastifyRequest, reply: FastifyReply, counters: CallCounters): void {
   const { protocol, code } = { ...outcomeOf(facts, reply), ...facts };
   counters.of(facts.rpc ?? "other", protocol).end(code, reply.elapsedTime);
   onEnd?.(code, protocol);

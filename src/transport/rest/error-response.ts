@@ -33,7 +33,8 @@ export function writeError(
   registry: Registry = errorDetails,
 ): FastifyReply {
   const body = toErrorBody(error, registry);
-  reply.request.facts.code = body.error.status;
+  // A URL that Fastify refuses by itself is refused before the hook that gives a request its facts.
+  if (reply.request.facts !== undefined) reply.request.facts.code = body.error.status;
   // What a handler had set for the answer that it did not give.
   reply.removeHeader("etag").header("cache-control", "no-store");
   for (const [name, value] of errorHeaders(error)) reply.header(name, value);
