@@ -43,7 +43,7 @@ export const DIFFERENCES: readonly Difference[] = [
     title: /json .*: credential "no message"$/,
     reason: "an answer that cannot be written is a fault: the lane logs it and says nothing of its cause",
     expected: {
-      ours: { log: [expect.objectContaining({ msg: "fault" }), expect.objectContaining({ code: "Internal" })] },
+      ours: { log: [expect.objectContaining({ msg: "fault" }), expect.objectContaining({ code: "INTERNAL" })] },
       theirs: { log: [expect.objectContaining({ msg: "request" })] },
     },
   },
