@@ -63,12 +63,17 @@ export interface Address {
   readonly port: number;
 }
 
+/** What is not asked of an environment: `migrate` has no use for a root secret, so its environment need not hold it. */
+export interface ConfigUse {
+  readonly withoutRootSecret?: boolean;
+}
+
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 const AUTH_METHODS: readonly AuthMethod[] = ["admin-token", "oidc", "none"];
 
 /** The only reader of the environment, and of the files that it names for URLs. Throws `INVALID_ARGUMENT` naming the variable. */
-export function readConfig(): Config {
-  return toConfig(withFiles(process.env));
+export function readConfig(use?: ConfigUse): Config {
+  return toConfig(withFiles(process.env), use);
 }
 
 /**
@@ -123,7 +128,7 @@ function readVariable(variable: string, file: string): string {
 }
 
 /** Pure: the configuration that an environment asks for. An empty variable counts as one that is not there. */
-export function toConfig(environment: Environment): Config {
+export function toConfig(environment: Environment, { withoutRootSecret = false }: ConfigUse = {}): Config {
   const get = (name: string) => environment[name]?.trim() || undefined;
   const databaseUrl = get("KEYHOLD_DATABASE_URL") ?? null;
   const port = integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535);
@@ -138,7 +143,7 @@ export function toConfig(environment: Environment): Config {
     cacheBytes: integer("KEYHOLD_CACHE_SIZE", get("KEYHOLD_CACHE_SIZE") ?? DEFAULT_CACHE_SIZE, 0, 65_536) * MIB,
     databasePoolSize: integer("KEYHOLD_DATABASE_POOL_SIZE", get("KEYHOLD_DATABASE_POOL_SIZE") ?? "10", 1, 1000),
     dataDir: get("KEYHOLD_DATA_DIR") ?? "./data",
-    ...toRootSecrets(get, databaseUrl !== null),
+    ...toRootSecrets(get, databaseUrl !== null && !withoutRootSecret),
     secretPrefix: parseSecretPrefix(get("KEYHOLD_SECRET_PREFIX") ?? "kh", "KEYHOLD_SECRET_PREFIX"),
     issuer: get("KEYHOLD_ISSUER") ?? "keyhold",
     auth: toAuth(get("KEYHOLD_AUTH")),

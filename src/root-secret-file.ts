@@ -49,7 +49,7 @@ export async function changeRootSecretFile(
   await write(draft, "").catch((error: NodeJS.ErrnoException) => refuseToWrite(path, draft, error));
   try {
     await writeFile(draft, `${change(linesOf(await readFile(path, "utf8"))).join("\n")}\n`, { flush: true });
-    if (uid !== process.geteuid?.()) await chown(draft, uid, gid);
+    await chown(draft, uid, gid);
     await chmod(draft, mode & 0o777);
     await rename(draft, path).catch((error: NodeJS.ErrnoException) => refuseToWrite(path, draft, error));
   } catch (error) {

@@ -10,7 +10,7 @@ export interface MigrateOptions extends OutputOptions {
 
 /** Brings the schema up to date as its owner, and gives the role of the servers what it needs. Any number may at once. */
 export async function migrate({ grantTo, json = false }: MigrateOptions): Promise<void> {
-  const config = readConfig();
+  const config = readConfig({ withoutRootSecret: true });
   const applied =
     config.databaseUrl === null
       ? await withFoundation(async ({ migrated }) => migrated)

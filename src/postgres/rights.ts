@@ -27,7 +27,7 @@ export interface RoleRights {
   readonly needless: readonly string[];
 }
 
-/** Beyond those of `RIGHTS`, all rights that a table has (PostgreSQL docs, 5.8; MAINTAIN came with 17). */
+/** All rights that a table has (PostgreSQL docs, 5.8), but for MAINTAIN, which came with 17. */
 const ALL_RIGHTS = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
 
 /** Gives the role of the servers its rights. To be called under the lock of the migrations, when the tables are there. */

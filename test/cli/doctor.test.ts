@@ -119,11 +119,7 @@ describe("on this machine", () => {
       { KEYHOLD_TLS_CERT_FILE: "/no.pem", KEYHOLD_TLS_KEY_FILE: "/no.pem" },
       [/^error could not be examined: ENOENT/],
     ],
-    [
-      "root_secret",
-      { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no" },
-      [/^ok no root secret yet/, /^error ENOENT/],
-    ],
+    ["root_secret", { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no" }, [/^error ENOENT/]],
   ]);
   test.each(CASES)("%s is examined: %j", async (check, more, expected) => {
     const matchers = expected.map((one) => (typeof one === "string" ? one : expect.stringMatching(one)));
@@ -133,6 +129,16 @@ describe("on this machine", () => {
   test("a port is free, our own server's, or another program's", async () => {
     const { port } = new URL(server.url);
     expect(await found("port", { KEYHOLD_PORT: port })).toEqual([`ok a server answers on port ${port}`]);
+    const tls = {
+      KEYHOLD_TLS_CERT_FILE: join(TLS, "localhost.cert.pem"),
+      KEYHOLD_TLS_KEY_FILE: join(TLS, "localhost.key.pem"),
+    };
+    const secure = await startTestServer({ KEYHOLD_DATABASE_URL: server.databaseUrl, ...tls });
+    const securePort = new URL(secure.url).port;
+    expect(await found("port", { KEYHOLD_PORT: securePort, ...tls })).toEqual([
+      `ok a server answers on port ${securePort}`,
+    ]);
+    await secure.close();
     const other = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
     await once(other, "listening");
     const taken = String((other.address() as AddressInfo).port);

@@ -6,7 +6,7 @@ import { readRights } from "../../src/postgres/rights.ts";
 import { bringUpToDate, openSchema, prepareEmbedded } from "../../src/postgres/schema.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
-import { ROOT_SECRET, startTestServer } from "../support/server.ts";
+import { startTestServer } from "../support/server.ts";
 import { start, usedDataDir } from "./embedded/support.ts";
 
 async function fresh(make: () => Promise<TestDatabase>): Promise<TestDatabase> {
@@ -57,7 +57,7 @@ test("rights that a release before was given stay, for its servers that still ru
 test("keyhold migrate makes the schema as its owner and lets the servers' role in, which serves then", async () => {
   const { url, ownerUrl } = await fresh(createEmptyDatabase);
   await connectTo(ownerUrl)`REVOKE CONNECT ON DATABASE ${connectTo(ownerUrl)(userOf(ownerUrl))} FROM PUBLIC`;
-  const environment = { KEYHOLD_DATABASE_URL: url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const environment = { KEYHOLD_DATABASE_URL: url };
   expect(await runKeyhold(["migrate"], environment)).toMatchObject({ code: 1 });
   const asOwner = { ...environment, KEYHOLD_DATABASE_MIGRATE_URL: ownerUrl };
   expect(await runKeyhold(["migrate"], asOwner)).toMatchObject({
@@ -72,7 +72,7 @@ test("keyhold migrate makes the schema as its owner and lets the servers' role i
 
 test("keyhold migrate --grant-to names the role, which must be there", async () => {
   const { url, ownerUrl } = await fresh(createEmptyDatabase);
-  const environment = { KEYHOLD_DATABASE_URL: ownerUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const environment = { KEYHOLD_DATABASE_URL: ownerUrl };
   const unknown = await runKeyhold(["migrate", "--grant-to", "nobody's"], environment);
   expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("there is no role nobody's")]);
   expect(await runKeyhold(["migrate", "--grant-to", userOf(url)], environment)).toMatchObject({ code: 0 });

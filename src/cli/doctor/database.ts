@@ -33,7 +33,7 @@ export async function openDatabase(config: Config): Promise<Opened | Finding> {
     return { database, url, hasSchema: await hasSchema(database), close };
   } catch (reason) {
     await close();
-    return unreachable(explain(reason));
+    return unreachable(explain(reason), server === null ? undefined : EMBEDDED_REMEDY);
   }
 }
 
@@ -57,7 +57,11 @@ async function hasSchema(database: Pool): Promise<boolean> {
   return pending !== null && pending.length === 0;
 }
 
-function unreachable(why: string): Finding {
-  const remedy = "see that it runs, that KEYHOLD_DATABASE_URL names it, and that the role and its password are right";
+const REMEDY = "see that it runs, that KEYHOLD_DATABASE_URL names it, and that the role and its password are right";
+
+/** Its files are there, and the role of the servers came with a later release. */
+const EMBEDDED_REMEDY = "start the server once with this release, which makes the role that servers have";
+
+function unreachable(why: string, remedy = REMEDY): Finding {
   return error(why, remedy);
 }

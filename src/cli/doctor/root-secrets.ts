@@ -4,7 +4,7 @@ import type { RootSecrets } from "../../lib/server-keys.ts";
 import { parseRootSecretFile, rootSecretFileOf } from "../../root-secret-file.ts";
 import { explain } from "../failure.ts";
 import { hasCluster } from "./database.ts";
-import { error, type Finding } from "./finding.ts";
+import { error, type Finding, ok } from "./finding.ts";
 
 interface Read {
   readonly rootSecrets: RootSecrets | null;
@@ -19,7 +19,9 @@ export async function readRootSecrets(config: Config): Promise<Read> {
     return { rootSecrets: parseRootSecretFile(await readFile(file, "utf8"), file), findings: [] };
   } catch (reason) {
     const isFirstStart = config.rootSecretFile === null && !(await hasCluster(config));
-    if (isFirstStart && (reason as NodeJS.ErrnoException).code === "ENOENT") return { rootSecrets: null, findings: [] };
+    const isAbsent = (reason as NodeJS.ErrnoException).code === "ENOENT";
+    const toCome = ok(`no root secret yet: the server makes one at first start, in ${file}`);
+    if (isFirstStart && isAbsent) return { rootSecrets: null, findings: [toCome] };
     return { rootSecrets: null, findings: [error(explain(reason), `restore ${file} from a backup`)] };
   }
 }

@@ -17,7 +17,7 @@ function judgeMode(dataDir: string, mode: number): Finding {
   return warning(`others may read or write in ${dataDir}`, `chmod go-rw ${dataDir}`);
 }
 
-/** When it is full PostgreSQL stops; a million keys take about one GiB. */
+/** When it is full PostgreSQL stops. */
 export function judgeSpace({ bavail, bsize }: { readonly bavail: number; readonly bsize: number }): Finding {
   const free = (bavail * bsize) / GIB;
   const message = `${free.toFixed(1)} GiB are free in the data folder`;

@@ -5,10 +5,10 @@ import { rootSecretFileOf } from "../../../root-secret-file.ts";
 import { isNeeded, type RootSecretUse, takeInventory } from "../../secrets/inventory.ts";
 import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
 
-/** That it is random enough is seen when it is read. */
+/** That it is there, and random enough, is seen when it is read (`root-secrets.ts`). */
 export const checkRootSecretFile: Check = async ({ config, rootSecrets }) => {
+  if (rootSecrets === null) return [];
   const file = rootSecretFileOf(config);
-  if (rootSecrets === null) return [ok(`no root secret yet: the server makes one at first start, in ${file}`)];
   if (file === null) {
     const remedy = "put it into a file that KEYHOLD_ROOT_SECRET_FILE names: an environment is seen by more";
     return [warning("the root secret comes from the environment", remedy)];
