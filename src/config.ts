@@ -176,7 +176,8 @@ export function toClientConfig(environment: Environment): ClientConfig {
   const get = (name: string) => environment[name]?.trim() || undefined;
   const token = get("KEYHOLD_TOKEN") ?? null;
   const tokenFile = get("KEYHOLD_TOKEN_FILE") ?? null;
-  if (token !== null && tokenFile !== null) throw invalidArgument("KEYHOLD_TOKEN_FILE", "goes not with KEYHOLD_TOKEN");
+  if (token !== null && tokenFile !== null)
+    throw invalidArgument("KEYHOLD_TOKEN_FILE", "cannot be set together with KEYHOLD_TOKEN");
   return { url: serverUrl("KEYHOLD_URL", get("KEYHOLD_URL") ?? "http://127.0.0.1:4420"), token, tokenFile };
 }
 

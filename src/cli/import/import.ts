@@ -1,6 +1,4 @@
-import { randomUUID } from "node:crypto";
 import type { ConnectError } from "@connectrpc/connect";
-import { invalidArgument } from "../../errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
@@ -9,21 +7,18 @@ import { writeObject } from "../record.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { nextSignal } from "../signals.ts";
 import type { Batch } from "./batches.ts";
+import { type FileOptions, type Files, filesOf, newProgress, requireSame } from "./begin.ts";
 import { openFailureFile } from "./failure-file.ts";
 import { createMeter, type Meter, silentMeter } from "./meter.ts";
 import { loadProgress, type Progress, removeProgress, saveProgress } from "./progress-file.ts";
-import { BEGINNING } from "./row.ts";
 import { run } from "./run.ts";
 import { type Outcome, send } from "./send.ts";
 import { type FormatName, openSource, type Source } from "./source.ts";
 
-export interface ImportOptions extends RemoteOptions {
+export interface ImportOptions extends RemoteOptions, FileOptions {
   readonly format?: FormatName;
-  readonly failures?: string;
   readonly failuresWithKeys?: boolean;
-  readonly progress?: string;
   readonly skipExisting?: boolean;
-  readonly dryRun?: boolean;
   readonly concurrency: number;
   /** Milliseconds. */
   readonly retryFor: number;
@@ -49,35 +44,6 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   await tell(end, files, options, { seconds: (performance.now() - begin) / 1000, isComplete: !signal.aborted });
 }
 
-interface Files {
-  /** Null: none is kept. */
-  readonly progress: string | null;
-  readonly failures: string;
-}
-
-function filesOf({ path }: Source, { failures, progress, dryRun }: ImportOptions): Files {
-  const files = {
-    progress: path === null || dryRun === true ? null : (progress ?? `${path}.progress`),
-    failures: failures ?? `${path ?? "import"}.failures.jsonl`,
-  };
-  if (files.failures === path)
-    throw invalidArgument("--failures", "must be another file than the one that is imported");
-  return files;
-}
-
-function requireSame({ size, modifyTime }: Source, earlier: Progress | undefined, path: string): void {
-  if (earlier === undefined || (earlier.size === size && earlier.modifyTime === modifyTime)) return;
-  throw invalidArgument(
-    path,
-    "is of the file as it was before it changed; remove it to begin anew, with --skip-existing",
-  );
-}
-
-function newProgress({ size, modifyTime }: Source): Progress {
-  const none = { imported: 0, existing: 0, failed: 0, failureBytes: 0 };
-  return { importId: randomUUID(), size, modifyTime, ...BEGINNING, ...none };
-}
-
 /** Aborted by the first signal; the second ends the process at once. */
 function interruption(): AbortSignal {
   const controller = new AbortController();
@@ -96,7 +62,7 @@ interface Running {
   readonly signal: AbortSignal;
 }
 
-/** Answers how far it came. The progress is on disk before the first row is sent, and when it ends in any way but SIGKILL. */
+/** Answers how far it came. The progress is on disk before the first row is sent: a header that is bad leaves none. */
 async function importRows(
   source: Source,
   start: Progress,
@@ -113,15 +79,20 @@ async function importRows(
     await save(progress);
     saved = performance.now();
   };
-  await save(start);
+  let begun: Promise<unknown> | undefined;
   try {
-    const send = await sender({ options, files, meter, signal });
+    const call = await sender({ options, files, meter, signal });
+    const send = async (batch: Batch) => {
+      begun ??= save(start);
+      await begun;
+      return call(batch);
+    };
     await run(source, start, { send, failureFile, onProgress, concurrency, skipExisting, signal });
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
     await failureFile.close();
-    await save(latest);
+    if (begun !== undefined) await save(latest);
   }
   return latest;
 }

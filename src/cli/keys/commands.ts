@@ -1,6 +1,15 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { invalidArgument } from "../../errors.ts";
-import { withJson } from "../options.ts";
+import { addImport } from "../import/command.ts";
+import {
+  examples,
+  positiveInteger,
+  requireDraft,
+  withCredential,
+  withDraft,
+  withRemote,
+  withSecret,
+} from "./options.ts";
 
 /** `keyhold keys`: each verb loads what it needs when it runs. */
 export function addKeysCommands(program: Command): void {
@@ -157,91 +166,7 @@ function addDerive(keys: Command): Command {
     );
 }
 
-function addImport(keys: Command): Command {
-  return withCredential(withDraft(keys.command("import")), "for one key: ")
-    .description(
-      "import keys that were made elsewhere: those of a file, or one (--name, --actor) whose raw key is read from standard input",
-    )
-    .argument("[file]", "JSON Lines or CSV; - is standard input")
-    .option("--request-id <id>", "for one key: makes a repeat safe")
-    .addOption(
-      new Option("--format <format>", "without it, what the name of the file ends with").choices(["jsonl", "csv"]),
-    )
-    .option("--dry-run", "only look for bad rows; nothing is sent")
-    .option("--skip-existing", "a raw key that is imported already is no failure")
-    .option("--failures <file>", "where failures go; without it <file>.failures.jsonl")
-    .option("--failures-with-keys", "write rows that failed as a whole, raw keys too, to be corrected and imported")
-    .option("--progress <file>", "where the progress is kept while it runs; without it <file>.progress")
-    .option("--concurrency <count>", "calls at once", positiveInteger, 4)
-    .option("--retry-for <duration>", "how long to try again while the server is away", "10m")
-    .action(async (file, options) => {
-      if (file === undefined && options.name === undefined)
-        throw invalidArgument("file", "is required, or --name for one key");
-      if (file === undefined) return (await import("./import-one.ts")).importOne(requireDraft(options));
-      refuseDraft(options);
-      const { parseDuration } = await import("../../lib/duration.ts");
-      const retryFor = parseDuration(options.retryFor, "--retry-for");
-      return (await import("../import/import.ts")).importFile(file, { ...options, retryFor });
-    })
-    .addHelpText("after", IMPORT_HELP);
-}
-
 const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
-
-const IMPORT_HELP = `
-The file has a row for each key: an object a line, or CSV with a header. Its fields are raw_key, name and actor_id, and optionally
-scopes (in CSV between spaces), ttl and metadata (in CSV a column metadata.<name> each). Interrupted in any way, the same command
-goes on where it was; no key is imported twice.
-${examples(
-  "keyhold keys import keys.csv",
-  "keyhold keys import keys.jsonl --dry-run",
-  "zcat keys.jsonl.gz | keyhold keys import - --format jsonl --failures bad.jsonl",
-  "keyhold keys import --name 'old portal' --actor team_42 --credential-file portal.key",
-)}`;
-
-function examples(...lines: readonly string[]): string {
-  return ["", "Examples:", ...lines.map((line) => `  ${line}`)].join("\n");
-}
-
-function withRemote(command: Command): Command {
-  return withJson(command)
-    .option("--url <url>", "the server; without it KEYHOLD_URL, or http://127.0.0.1:4420")
-    .option("--token-file <file>", "file with the admin token; without it KEYHOLD_TOKEN_FILE, or KEYHOLD_TOKEN");
-}
-
-function withSecret(command: Command): Command {
-  return command.option("--out <file>", "write the secret to this new file (mode 0600) instead of showing it");
-}
-
-function withCredential(command: Command, when = ""): Command {
-  return command.option(
-    "--credential-file <file>",
-    `${when}file with the credential; without it, or with -, standard input`,
-  );
-}
-
-function withDraft(command: Command): Command {
-  return command
-    .option("--name <name>", "label for people")
-    .option("--actor <actor_id>", "owner of the key")
-    .option("--scope <scope...>", "what the key may do")
-    .option("--ttl <duration>", "lifetime such as 90d; without it the key does not expire")
-    .option("--metadata <name=value...>", "free-form texts");
-}
-
-const DRAFT = ["name", "actor", "scope", "ttl", "metadata", "requestId", "credentialFile"];
-
-function requireDraft<T extends { readonly name?: string; readonly actor?: string }>(options: T) {
-  const { name, actor } = options;
-  if (name === undefined) throw invalidArgument("--name", "is required");
-  if (actor === undefined) throw invalidArgument("--actor", "is required");
-  return { ...options, name, actor };
-}
-
-function refuseDraft(options: Readonly<Record<string, unknown>>): void {
-  const given = DRAFT.find((name) => options[name] !== undefined);
-  if (given !== undefined) throw invalidArgument(`--${given}`, "is for one key, without a file");
-}
 
 /** What stands there may be a credential, and is not repeated. */
 function requireDash(text: string | undefined): void {
@@ -250,9 +175,4 @@ function requireDash(text: string | undefined): void {
     "CREDENTIAL",
     "is never an argument, which others could read: give it on standard input or in a file",
   );
-}
-
-function positiveInteger(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number from 1.");
 }

@@ -168,4 +168,8 @@ test("a file that changed under its progress, a file that is none and a server t
   await writeFile(file, "{}\n");
   expect(await importKeys(file)).toMatchObject({ code: 2, stderr: expect.stringContaining("changed") });
   expect((await importKeys(newFile("jsonl"))).code).toBe(1);
+  const headless = newFile("csv");
+  await writeFile(headless, `${newRawKey()},a,b\n`);
+  expect((await importKeys(headless)).code).toBe(2);
+  expect(await exists(`${headless}.progress`)).toBe(false);
 });
