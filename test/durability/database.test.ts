@@ -181,7 +181,7 @@ test.each(GONE)("a server whose database %s stops when it is told to", async (_,
   expect(await serving.ended).toMatchObject({ code: 0, signal: null });
 });
 
-test("a server whose database is down at start says so and ends with exit code 1", async () => {
+test("a server whose database is down at start says so and ends with exit code 6", async () => {
   const listener = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => listener.once("listening", resolve));
   const { port } = listener.address() as AddressInfo;
@@ -191,7 +191,7 @@ test("a server whose database is down at start says so and ends with exit code 1
     KEYHOLD_ROOT_SECRET: ROOT_SECRET,
   };
   expect(await runKeyhold(["serve"], environment)).toEqual({
-    code: 1,
+    code: 6,
     signal: null,
     stdout: "",
     stderr: `keyhold: the database cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,

@@ -103,7 +103,7 @@ test("a second signal stops a server that waits for a request, and its database"
 test("a second server on the same folder is refused and told of the first, which goes on", async () => {
   const first = await start();
   const second = await runKeyhold(["serve"], { ...environment, KEYHOLD_PORT: "0" });
-  expect(second).toMatchObject({ code: 1, stdout: "" });
+  expect(second).toMatchObject({ code: 6, stdout: "" });
   expect(second.stderr).toBe(`keyhold: data folder ${dataDir.path} is in use by process ${first.pid}\n`);
   expect((await restClient(first)("GET", "/health/ready")).status).toBe(200);
 });
