@@ -50,10 +50,10 @@ function onTheWire(error: unknown): ConnectError {
 }
 
 /** What Keyhold answers has a reason; a connection that broke has none. */
-export function isLostConnection(error: ConnectError): boolean {
+function isLostConnection(error: ConnectError): boolean {
   return error.code === Code.Aborted && reasonOf(error) === undefined;
 }
 
-export function reasonOf(error: ConnectError): string | undefined {
+function reasonOf(error: ConnectError): string | undefined {
   return error.findDetails(ErrorInfoSchema)[0]?.reason;
 }

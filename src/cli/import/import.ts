@@ -89,12 +89,17 @@ async function importRows(
     };
     await run(source, start, { send, failureFile, onProgress, concurrency, skipExisting, signal });
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!isInterruption(error)) throw error;
   } finally {
     await failureFile.close();
     if (begun !== undefined) await save(latest);
   }
   return latest;
+}
+
+/** Of the wait for a server that was away; calls under way come to their end. */
+function isInterruption(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
 }
 
 async function sender({ options, meter, signal }: Running): Promise<(batch: Batch) => Promise<Outcome>> {
@@ -117,7 +122,12 @@ interface End {
   readonly isComplete: boolean;
 }
 
-async function tell(progress: Progress, { failures }: Files, options: ImportOptions, end: End): Promise<void> {
+async function tell(
+  progress: Progress,
+  { failures, progress: kept }: Files,
+  options: ImportOptions,
+  end: End,
+): Promise<void> {
   const { row: rows, imported, existing, failed } = progress;
   const numbers: JsonObject =
     options.dryRun === true ? { rows, valid: imported, failed } : { rows, imported, existing, failed };
@@ -125,7 +135,7 @@ async function tell(progress: Progress, { failures }: Files, options: ImportOpti
   const seconds = Number(end.seconds.toFixed(1));
   await writeObject({ ...numbers, ...file, seconds, complete: end.isComplete }, options);
   if (!end.isComplete) {
-    if (options.json !== true) console.error("interrupted; the same command goes on");
+    if (options.json !== true) console.error(`interrupted${kept === null ? "" : "; the same command goes on"}`);
     process.exitCode = EXIT_STATUS.interrupted;
   } else if (failed > 0) process.exitCode = EXIT_STATUS.partial;
 }
