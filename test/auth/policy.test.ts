@@ -107,5 +107,5 @@ test("the README and the command say every scope over Keyhold", () => {
   const named = (file: string) =>
     [...new Set(read(file).match(/keyhold:(?:admin|[a-z]+(?:\.[a-z]+)?)\b(?!\/)/g))].sort();
   expect(named("README.md")).toEqual([...ADMIN_SCOPES].sort());
-  expect(named("src/cli/main.ts")).toEqual([...ADMIN_SCOPES].sort());
+  expect(named("src/cli/program.ts")).toEqual([...ADMIN_SCOPES].sort());
 });

@@ -90,11 +90,11 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
       state: "current",
       issued: 1,
       imported: 1,
-      inGrace: 0,
-      signingKeys: 1,
+      in_grace: 0,
+      signing_keys: 1,
       needed: true,
     });
-    expect(added).toMatchObject({ state: "retired", issued: 0, imported: 0, signingKeys: 0, needed: false });
+    expect(added).toMatchObject({ state: "retired", issued: 0, imported: 0, signing_keys: 0, needed: false });
     staged = added?.id;
     expect(ended.stdout).toContain(`keyhold secrets promote ${staged}`);
   });
@@ -124,13 +124,13 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
     const { secret } = (await rest("POST", `${paths.issued}/${oldKey}:rotate`, { grace_period: "1h" })).body;
     made.push(secret);
     const [current, retired] = await list();
-    expect(current).toMatchObject({ id: staged, state: "current", issued: 2, imported: 1, signingKeys: 1 });
+    expect(current).toMatchObject({ id: staged, state: "current", issued: 2, imported: 1, signing_keys: 1 });
     expect(retired).toMatchObject({
       state: "retired",
       issued: 1,
       imported: 2,
-      inGrace: 1,
-      signingKeys: 0,
+      in_grace: 1,
+      signing_keys: 0,
       needed: true,
     });
     await expectAllGood();
