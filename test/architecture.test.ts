@@ -41,7 +41,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   "@fastify/cors": ["transport"],
   "@fastify/send": ["transport"],
   "@connectrpc/connect": ["api", "transport", "client", "verifier", "cli"],
-  "@connectrpc/connect-node": ["transport", "cli"],
+  "@connectrpc/connect-node": ["transport"],
   "@connectrpc/connect-fastify": ["transport"],
   "@connectrpc/connect-web": ["client"],
   "@bufbuild/protobuf": ["api", "auth", "transport", "cli", "client", "verifier"],

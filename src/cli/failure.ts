@@ -41,17 +41,10 @@ export function explainInJson(error: unknown): string {
 
 /** An error of a call as it came; any other as the server would tell it, but with its cause: it is told to who runs the command. */
 function onTheWire(error: unknown): ConnectError {
-  if (error instanceof ConnectError) {
-    return isLostConnection(error) ? new ConnectError(error.rawMessage, Code.Unavailable) : error;
-  }
+  if (error instanceof ConnectError) return error;
   if (!(error instanceof KeyholdError)) return new ConnectError(explain(error), Code.Unknown);
   const { code, metadata, violations } = error;
   return toConnectError(new KeyholdError(code, explain(error), { metadata, violations }));
-}
-
-/** What Keyhold answers has a reason; a connection that broke has none. */
-function isLostConnection(error: ConnectError): boolean {
-  return error.code === Code.Aborted && reasonOf(error) === undefined;
 }
 
 function reasonOf(error: ConnectError): string | undefined {

@@ -104,14 +104,14 @@ function isInterruption(error: unknown): boolean {
 
 async function sender({ options, meter, signal }: Running): Promise<(batch: Batch) => Promise<Outcome>> {
   if (options.dryRun === true) return async ({ items }) => ({ imported: items.length, failures: [] });
-  const { imported } = await openRemote(options);
+  const { importedApiKeys } = await openRemote(options);
   let isAway = false;
   const onAway = (error: ConnectError) => {
     if (!isAway) meter.say(`${explain(error)}: trying again`);
     isAway = true;
   };
   return async ({ items }) => {
-    const outcome = await send(items, { imported, patience: options.retryFor, onAway, signal });
+    const outcome = await send(items, { importedApiKeys, patience: options.retryFor, onAway, signal });
     isAway = false;
     return outcome;
   };

@@ -17,7 +17,7 @@ export interface Outcome {
 }
 
 export interface SendOptions {
-  readonly imported: Pick<Remote["imported"], "batchCreateImportedApiKeys">;
+  readonly importedApiKeys: Pick<Remote["importedApiKeys"], "batchCreateImportedApiKeys">;
   /** Milliseconds for which a server that is away is called again. */
   readonly patience: number;
   /** Told before each wait. */
@@ -95,9 +95,12 @@ async function callPatiently(
 }
 
 /** When all rows fail the call does, and its error holds their results. */
-async function call(items: readonly Item[], { imported }: SendOptions): Promise<BatchCreateImportedApiKeysResponse> {
+async function call(
+  items: readonly Item[],
+  { importedApiKeys }: SendOptions,
+): Promise<BatchCreateImportedApiKeysResponse> {
   try {
-    return await imported.batchCreateImportedApiKeys({ requests: items.map(({ request }) => request) });
+    return await importedApiKeys.batchCreateImportedApiKeys({ requests: items.map(({ request }) => request) });
   } catch (error) {
     const [results] = error instanceof ConnectError ? error.findDetails(BatchCreateImportedApiKeysResponseSchema) : [];
     if (results === undefined) throw error;

@@ -22,10 +22,10 @@ export async function derive(options: DeriveOptions): Promise<void> {
   const { ttl, scope: scopes = [] } = options;
   const algorithm = enumOf(TokenAlgorithmSchema, "TOKEN_ALGORITHM_", options.algorithm);
   const customClaims = options.claim === undefined ? undefined : claims(options.claim);
-  const { keys } = await openRemote(options);
+  const { apiKeys } = await openRemote(options);
   const credential = await readCredential(options);
   await makeSecret(options, async () => {
-    const answer = await keys.deriveToken({ credential, algorithm, ttl, scopes, customClaims });
+    const answer = await apiKeys.deriveToken({ credential, algorithm, ttl, scopes, customClaims });
     const { token = "", ...record } = answer.token === undefined ? {} : restJson(DerivedTokenSchema, answer.token);
     return { secret: String(token), answer: restJson(DeriveTokenResponseSchema, answer), record };
   });

@@ -5,11 +5,11 @@ import { openRemote, type RemoteOptions } from "../remote.ts";
 import { ofEitherKind } from "./either-kind.ts";
 
 export async function get(keyId: string, options: RemoteOptions): Promise<void> {
-  const { issued, imported } = await openRemote(options);
+  const { issuedApiKeys, importedApiKeys } = await openRemote(options);
   const key = await ofEitherKind(
     keyId,
-    async () => restJson(IssuedApiKeySchema, await issued.getIssuedApiKey({ keyId })),
-    async () => restJson(ImportedApiKeySchema, await imported.getImportedApiKey({ keyId })),
+    async () => restJson(IssuedApiKeySchema, await issuedApiKeys.getIssuedApiKey({ keyId })),
+    async () => restJson(ImportedApiKeySchema, await importedApiKeys.getImportedApiKey({ keyId })),
   );
   await writeObject(key, options);
 }

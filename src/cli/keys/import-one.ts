@@ -11,8 +11,8 @@ export type ImportOneOptions = Omit<IssueOptions, "out"> & CredentialOptions;
 export async function importOne(options: ImportOneOptions): Promise<void> {
   const { name, actor: actorId, scope: scopes = [], ttl, requestId } = options;
   const metadata = pairs("--metadata", options.metadata);
-  const { imported } = await openRemote(options);
+  const { importedApiKeys } = await openRemote(options);
   const rawKey = await readCredential(options, "Raw key");
-  const key = await imported.createImportedApiKey({ name, actorId, scopes, ttl, requestId, metadata, rawKey });
+  const key = await importedApiKeys.createImportedApiKey({ name, actorId, scopes, ttl, requestId, metadata, rawKey });
   await writeObject(restJson(ImportedApiKeySchema, key), options);
 }

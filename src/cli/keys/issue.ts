@@ -20,9 +20,9 @@ export interface IssueOptions extends RemoteOptions, SecretOptions {
 export async function issue(options: IssueOptions): Promise<void> {
   const { name, actor: actorId, scope: scopes = [], ttl, requestId } = options;
   const request = { name, actorId, scopes, ttl, requestId, metadata: pairs("--metadata", options.metadata) };
-  const { issued } = await openRemote(options);
+  const { issuedApiKeys } = await openRemote(options);
   await makeSecret(options, async () => {
-    const answer = await issued.createIssuedApiKey(request);
+    const answer = await issuedApiKeys.createIssuedApiKey(request);
     const { secret, issuedApiKey } = answer;
     if (secret === undefined || issuedApiKey === undefined) throw repeated(issuedApiKey?.keyId);
     return {

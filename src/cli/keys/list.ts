@@ -26,14 +26,14 @@ export async function list(options: ListOptions): Promise<void> {
 
 type ReadPage = (pageSize: number, pageToken: string) => Promise<Page>;
 
-function pageReader({ issued, imported }: Remote, options: ListOptions): ReadPage {
+function pageReader({ issuedApiKeys, importedApiKeys }: Remote, options: ListOptions): ReadPage {
   const { filter = "" } = options;
   return async (pageSize, pageToken) => {
     if (options.imported === true) {
-      const page = await imported.listImportedApiKeys({ filter, pageSize, pageToken });
+      const page = await importedApiKeys.listImportedApiKeys({ filter, pageSize, pageToken });
       return { ...page, keys: page.importedApiKeys.map((key) => restJson(ImportedApiKeySchema, key)) };
     }
-    const page = await issued.listIssuedApiKeys({ filter, pageSize, pageToken });
+    const page = await issuedApiKeys.listIssuedApiKeys({ filter, pageSize, pageToken });
     return { ...page, keys: page.issuedApiKeys.map((key) => restJson(IssuedApiKeySchema, key)) };
   };
 }

@@ -22,10 +22,10 @@ export async function revoke(keyId: string | undefined, options: RevokeOptions):
   const remote = await openRemote(options);
   if (keyId === undefined) {
     const credential = await readCredential(options);
-    const answer = await remote.self.selfRevokeApiKey({ credential, reason });
+    const answer = await remote.selfService.selfRevokeApiKey({ credential, reason });
     return writeObject(restJson(SelfRevokeApiKeyResponseSchema, answer), options);
   }
-  const answer = await remote.keys.revokeApiKey({ keyId, reason, revocationDescription: options.description });
+  const answer = await remote.apiKeys.revokeApiKey({ keyId, reason, revocationDescription: options.description });
   return writeObject(restJson(RevokeApiKeyResponseSchema, answer), options);
 }
 

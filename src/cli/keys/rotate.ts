@@ -11,9 +11,9 @@ export interface RotateOptions extends RemoteOptions, SecretOptions {
 }
 
 export async function rotate(keyId: string, options: RotateOptions): Promise<void> {
-  const { issued } = await openRemote(options);
+  const { issuedApiKeys } = await openRemote(options);
   await makeSecret(options, async () => {
-    const answer = await issued.rotateIssuedApiKey({ keyId, gracePeriod: options.gracePeriod });
+    const answer = await issuedApiKeys.rotateIssuedApiKey({ keyId, gracePeriod: options.gracePeriod });
     const { secret, issuedApiKey } = answer;
     return {
       secret,

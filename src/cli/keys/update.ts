@@ -21,16 +21,16 @@ export async function update(keyId: string, options: UpdateOptions): Promise<voi
   if (paths.length === 0)
     throw invalidArgument("options", "name nothing to change: --name, --scope, --metadata or one of --clear-…");
   const key = { keyId, name: name ?? "", scopes, metadata: pairs("--metadata", options.metadata) };
-  const { issued, imported } = await openRemote(options);
+  const { issuedApiKeys, importedApiKeys } = await openRemote(options);
   const updated = await ofEitherKind(
     keyId,
     async () => {
       const request = { issuedApiKey: key, updateMask: { paths } };
-      return restJson(IssuedApiKeySchema, await issued.updateIssuedApiKey(request));
+      return restJson(IssuedApiKeySchema, await issuedApiKeys.updateIssuedApiKey(request));
     },
     async () => {
       const request = { importedApiKey: key, updateMask: { paths } };
-      return restJson(ImportedApiKeySchema, await imported.updateImportedApiKey(request));
+      return restJson(ImportedApiKeySchema, await importedApiKeys.updateImportedApiKey(request));
     },
   );
   await writeObject(updated, options);

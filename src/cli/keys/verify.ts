@@ -14,7 +14,7 @@ export async function verify(options: VerifyOptions): Promise<void> {
   const remote = await openRemote(options);
   const credential = await readCredential(options);
   const headers = new Headers(options.cache ? {} : { "cache-control": "no-cache" });
-  const verdict = await remote.keys.verifyApiKey({ credential }, { headers });
+  const verdict = await remote.apiKeys.verifyApiKey({ credential }, { headers });
   await writeObject(restJson(VerifyApiKeyResponseSchema, verdict), options);
   if (!verdict.isValid) process.exitCode = EXIT_STATUS.invalidCredential;
 }
