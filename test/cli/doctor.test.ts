@@ -18,6 +18,7 @@ import { runKeyhold } from "../support/keyhold.ts";
 import { startOidcIssuer } from "../support/oidc-issuer.ts";
 import { userOf } from "../support/postgres.ts";
 import { issue, restClient } from "../support/rest.ts";
+import { metricsUrl } from "../support/scrape.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
 import { rotateUnder } from "../support/signing-keys.ts";
 
@@ -70,6 +71,8 @@ async function found(check: string, more: Record<string, string> = {}, ahead = 0
   return findings.map(({ level, message }) => `${level} ${message}`);
 }
 
+const ours = (url: string) => `ok a server answers on port ${new URL(url).port}`;
+
 /** Does something as the owner, and undoes it when the test is over. */
 async function during(change: string, undo: string): Promise<void> {
   onTestFinished(async () => void (await owner.unsafe(undo)));
@@ -106,7 +109,7 @@ describe("on this machine", () => {
     ],
     [
       "port",
-      { KEYHOLD_HOST: "203.0.113.1", KEYHOLD_PORT: "4420" },
+      { KEYHOLD_HOST: "203.0.113.1", KEYHOLD_PORT: "4420", KEYHOLD_METRICS_PORT: "off" },
       [/^error 203.* cannot be listened on \(EADDRNOTAVAIL\)/],
     ],
     [
@@ -127,25 +130,34 @@ describe("on this machine", () => {
   });
 
   test("a port is free, our own server's, or another program's", async () => {
-    const { port } = new URL(server.url);
-    expect(await found("port", { KEYHOLD_PORT: port })).toEqual([`ok a server answers on port ${port}`]);
+    const port = (url: string, variable = "KEYHOLD_PORT", more: Record<string, string> = {}) =>
+      found("port", { KEYHOLD_METRICS_PORT: "off", ...more, [variable]: new URL(url).port });
+    expect(await port(server.url)).toEqual([ours(server.url)]);
     const tls = {
       KEYHOLD_TLS_CERT_FILE: join(TLS, "localhost.cert.pem"),
       KEYHOLD_TLS_KEY_FILE: join(TLS, "localhost.key.pem"),
     };
     const secure = await startTestServer({ KEYHOLD_DATABASE_URL: server.databaseUrl, ...tls });
-    const securePort = new URL(secure.url).port;
-    expect(await found("port", { KEYHOLD_PORT: securePort, ...tls })).toEqual([
-      `ok a server answers on port ${securePort}`,
-    ]);
+    expect(await port(secure.url, "KEYHOLD_PORT", tls)).toEqual([ours(secure.url)]);
     await secure.close();
     const other = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
     await once(other, "listening");
-    const taken = String((other.address() as AddressInfo).port);
-    expect(await found("port", { KEYHOLD_PORT: taken })).toEqual([`error another program has port ${taken}`]);
+    const taken = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const refused = `error another program has port ${new URL(taken).port}`;
+    expect(await port(taken)).toEqual([refused]);
+    const some = { KEYHOLD_PORT: "0" };
+    expect(await port(taken, "KEYHOLD_METRICS_PORT", some)).toEqual([expect.stringMatching(/^ok/), refused]);
     other.close();
     await once(other, "close");
-    expect(await found("port", { KEYHOLD_PORT: taken })).toEqual([`ok port ${taken} is free: no server runs here`]);
+    expect(await port(taken)).toEqual([`ok port ${new URL(taken).port} is free: no server runs here`]);
+  });
+
+  test("the port of metrics is that of our own server", async () => {
+    const other = await startTestServer({ KEYHOLD_DATABASE_URL: server.databaseUrl, KEYHOLD_METRICS_PORT: "0" });
+    const url = metricsUrl(other.log());
+    const some = { KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: new URL(url).port };
+    expect(await found("port", some)).toContain(ours(url));
+    await other.close();
   });
 
   test("a certificate is good, soon to expire, expired, or not that of the key", async () => {

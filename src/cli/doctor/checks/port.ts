@@ -1,24 +1,50 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { json } from "node:stream/consumers";
+import { text } from "node:stream/consumers";
 import { type Check, error, type Finding, ok } from "../finding.ts";
 
 /** Milliseconds. */
 const TIMEOUT = 2_000;
 
-export const checkPort: Check = async ({ config: { host, port, tls } }) => {
-  if (port === 0) return [ok("the server takes any free port")];
-  const code = await bindFailure(host, port);
-  if (code === null) return [ok(`port ${port} is free: no server runs here`)];
-  if (code !== "EADDRINUSE") return [cannotListen(host, port, code)];
-  const url = `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}/health/alive`;
-  if (await isKeyhold(url)) return [ok(`a server answers on port ${port}`)];
-  return [error(`another program has port ${port}`, "stop it, or set KEYHOLD_PORT")];
+/** An address that the server listens on, and the variable that says so. */
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly variable: string;
+  /** Whether what has the port is a server of ours. */
+  readonly isOurs: () => Promise<boolean>;
+}
+
+export const checkPort: Check = async ({ config: { host, port, tls, metrics } }) => {
+  const scheme = tls === null ? "http" : "https";
+  const places: Place[] = [
+    { host, port, variable: "KEYHOLD_PORT", isOurs: () => isKeyhold(`${scheme}://${authority(host, port)}`) },
+    ...(metrics === null ? [] : [placeOfMetrics(metrics)]),
+  ];
+  return Promise.all(places.map(examine));
 };
 
-function cannotListen(host: string, port: number, code: string): Finding {
-  const remedy =
-    code === "EADDRNOTAVAIL" ? "set KEYHOLD_HOST to an address of this machine" : "set another KEYHOLD_PORT";
+function placeOfMetrics({ host, port }: Pick<Place, "host" | "port">): Place {
+  return { host, port, variable: "KEYHOLD_METRICS_PORT", isOurs: () => hasMetrics(`http://${authority(host, port)}`) };
+}
+
+/** RFC 3986 §3.2. */
+function authority(host: string, port: number): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+async function examine({ host, port, variable, isOurs }: Place): Promise<Finding> {
+  if (port === 0) return ok(`${variable}: the server takes any free port`);
+  const code = await bindFailure(host, port);
+  if (code === null) return ok(`port ${port} is free: no server runs here`);
+  if (code !== "EADDRINUSE") return cannotListen(host, port, variable, code);
+  if (await isOurs()) return ok(`a server answers on port ${port}`);
+  return error(`another program has port ${port}`, `stop it, or set ${variable}`);
+}
+
+function cannotListen(host: string, port: number, variable: string, code: string): Finding {
+  const address = variable.replace("PORT", "HOST");
+  const remedy = code === "EADDRNOTAVAIL" ? `set ${address} to an address of this machine` : `set another ${variable}`;
   return error(`${host}:${port} cannot be listened on (${code})`, remedy);
 }
 
@@ -35,14 +61,22 @@ async function bindFailure(host: string, port: number): Promise<string | null> {
   }
 }
 
-/** Nothing is told to whoever answers, so any certificate will do: it is for another name than this address. */
-async function isKeyhold(url: string): Promise<boolean> {
-  const get = url.startsWith("https:") ? (await import("node:https")).get : (await import("node:http")).get;
-  const request = get(url, { rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(TIMEOUT) });
+async function isKeyhold(origin: string): Promise<boolean> {
   try {
-    const [response] = await once(request, "response");
-    return Object(await json(response)).status === "ok";
+    return Object(JSON.parse(await get(`${origin}/health/alive`))).status === "ok";
   } catch {
     return false;
   }
+}
+
+async function hasMetrics(origin: string): Promise<boolean> {
+  return (await get(`${origin}/metrics`).catch(() => "")).includes("keyhold_build_info");
+}
+
+/** Nothing is told to whoever answers, so any certificate will do: it is for another name than this address. */
+async function get(url: string): Promise<string> {
+  const client = url.startsWith("https:") ? await import("node:https") : await import("node:http");
+  const request = client.get(url, { rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(TIMEOUT) });
+  const [response] = await once(request, "response");
+  return text(response);
 }
