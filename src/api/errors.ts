@@ -1,6 +1,6 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { type ErrorCode, KeyholdError } from "../errors.ts";
 import { onceFrozen } from "../lib/once-frozen.ts";
 
@@ -49,6 +49,7 @@ function tell(error: KeyholdError, details: readonly ErrorDetail[]): ConnectErro
   const connect = new ConnectError(error.message, CODES[error.code], headersOf(error.code), [
     { desc: ErrorInfoSchema, value: { reason: error.code, domain: ERROR_DOMAIN, metadata: { ...error.metadata } } },
     ...badRequest(error),
+    ...(CODES[error.code] === Code.Unavailable ? [RETRY_INFO] : []),
     ...details,
   ]);
   connect.cause = error.cause;
@@ -68,9 +69,15 @@ function badRequest({ violations }: KeyholdError): ErrorDetail[] {
   return violations.length === 0 ? [] : [{ desc: BadRequestSchema, value: { fieldViolations: [...violations] } }];
 }
 
+/** Seconds after which a call that found something away may come again. */
+const RETRY_DELAY = 1;
+
+/** The same as `Retry-After`, where clients of gRPC look for it. */
+const RETRY_INFO: ErrorDetail = { desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(RETRY_DELAY) } } };
+
 /** RFC 9110 §11.6.1, of every 401 whoever's credential it is (§15.5.2), and §10.2.3. */
 function headersOf(code: ErrorCode): Record<string, string> | undefined {
   if (CODES[code] === Code.Unauthenticated) return { "www-authenticate": 'Bearer realm="keyhold"' };
-  if (CODES[code] === Code.Unavailable) return { "retry-after": "1" };
+  if (CODES[code] === Code.Unavailable) return { "retry-after": String(RETRY_DELAY) };
   return undefined;
 }

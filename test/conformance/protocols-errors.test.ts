@@ -98,6 +98,7 @@ function fails<O extends DescMessage>(
     const badRequest = { field_violations: fields.map((violation) => expect.objectContaining(violation)) };
     const details = {
       "google.rpc.ErrorInfo": { reason, domain: "keyhold", metadata },
+      ...(code === "UNAVAILABLE" ? { "google.rpc.RetryInfo": { retry_delay: "1s" } } : {}),
       ...(violations === undefined ? {} : { "google.rpc.BadRequest": badRequest }),
     };
     return scenario(method, reason, run, { code, message, details, headers });

@@ -166,7 +166,12 @@ export function expectRefused(answer: Answer, { code, status, reason, metadata =
     "@type": "type.googleapis.com/google.rpc.BadRequest",
     field_violations: fields.map((field) => expect.objectContaining({ field, description: text })),
   };
-  const details = fields.length === 0 ? [errorInfo] : [errorInfo, badRequest];
+  const retryInfo = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_delay: "1s" };
+  const details = [
+    errorInfo,
+    ...(fields.length === 0 ? [] : [badRequest]),
+    ...(status === "UNAVAILABLE" ? [retryInfo] : []),
+  ];
   expect(answer.body).toEqual({ error: { code, message: text, status, details } });
   expect(answer.status).toBe(code);
   expect(answer.headers.get("content-type")).toMatch(/^application\/json(?:;|$)/);

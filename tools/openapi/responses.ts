@@ -117,6 +117,13 @@ export function errorSchemas(schemas: Schemas): JsonObject {
         },
       },
     }),
+    RetryInfo: {
+      ...object({
+        "@type": { const: "type.googleapis.com/google.rpc.RetryInfo" },
+        retry_delay: { type: "string", examples: ["1s"] },
+      }),
+      description: "After which time to come again, as `Retry-After` says it too.",
+    },
     BatchResults: {
       ...object({ "@type": { const: `type.googleapis.com/${Batch.typeName}` }, ...fieldsOf(Batch, schemas) }),
       description: "The results of a batch of which nothing was imported.",
@@ -128,7 +135,7 @@ function fieldsOf({ fields }: DescMessage, schemas: Schemas): JsonObject {
   return Object.fromEntries(fields.map((field) => [field.name, schemas.field(field, "output")]));
 }
 
-const DETAILS = ["ErrorInfo", "BadRequest", "BatchResults"];
+const DETAILS = ["ErrorInfo", "BadRequest", "RetryInfo", "BatchResults"];
 
 /** An object that always has all of these, and `reason` first. */
 export function object(properties: JsonObject): JsonObject {
