@@ -63,7 +63,10 @@ export async function changeRootSecretFile(
 function refuseToWrite(file: string, draft: string, { code }: NodeJS.ErrnoException): never {
   if (code === "EEXIST")
     throw invalidArgument(file, `is being changed by another command; if none runs, remove ${draft}`);
-  throw invalidArgument(file, `cannot be written (${code}): change the secret where it comes from, as the README says`);
+  throw invalidArgument(
+    file,
+    `cannot be written (${code}): change the secret where it comes from, as docs/operating.md says`,
+  );
 }
 
 function linesOf(text: string): string[] {

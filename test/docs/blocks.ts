@@ -10,6 +10,7 @@ export const ROOT = resolve(import.meta.dirname, "../..");
  * - `server` is run in the background, and the blocks after it talk to the server that it starts.
  * - `program` is run by Node.
  * - `output` is what the block before it must print (`output.ts`).
+ * - `statements` are run by a superuser of PostgreSQL (`statements.test.ts`).
  * - `scanner` holds rules for a secret scanner (`scanners.test.ts`).
  * - `picture` is not run.
  */
@@ -19,6 +20,7 @@ const ROLES = {
   ts: "program",
   "json output": "output",
   "text output": "output",
+  sql: "statements",
   "text pattern": "scanner",
   toml: "scanner",
   yaml: "scanner",

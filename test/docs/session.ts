@@ -50,9 +50,12 @@ function blockAt(blocks: readonly Block[], index: number): Block {
   return block;
 }
 
+/** Servers that are told to stop leave nothing behind, where those that are killed leave a database to recover. */
+const END = "trap '' TERM; kill -TERM 0; wait";
+
 /** One script of all blocks: each begins with a line on standard output that tells its output from that of the one before. */
 function scriptOf(blocks: readonly Block[], place: Place, mark: string): string {
-  return [PRELUDE, ...blocks.map((block) => `echo '${mark}'\n${stepOf(block, place)}`)].join("\n");
+  return [PRELUDE, ...blocks.map((block) => `echo '${mark}'\n${stepOf(block, place)}`), END].join("\n");
 }
 
 /** A block is read when its turn comes: only then is it known where the server is. */

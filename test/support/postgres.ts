@@ -53,6 +53,13 @@ function urlOf(admin: string, database: string, user: string, password: string):
   return url.href;
 }
 
+/** Runs statements on the server that all suites share, as one who may do everything. Answers its URL. */
+export async function runAsSuperuser(statements: readonly string[]): Promise<string> {
+  const url = await superuserUrl();
+  await run(url, statements);
+  return url;
+}
+
 async function run(url: string, statements: readonly string[]): Promise<void> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {

@@ -1,0 +1,28 @@
+import { randomBytes } from "node:crypto";
+import { expect, onTestFinished, test } from "vitest";
+import { runKeyhold } from "../support/keyhold.ts";
+import { runAsSuperuser } from "../support/postgres.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+import { readPages } from "./blocks.ts";
+
+const shown = readPages().flatMap(({ blocks }) => blocks.filter(({ role }) => role === "statements"));
+
+test("the statements that make two roles are enough for a server that may not change the schema", async () => {
+  expect(shown).toHaveLength(1);
+  const [name, password] = [`keyhold_${randomBytes(6).toString("hex")}`, randomBytes(16).toString("hex")];
+  const own = (text: string) => text.replaceAll("keyhold", name).replaceAll("…", password);
+  const statements = own(shown[0]?.text ?? "")
+    .trim()
+    .split("\n");
+  const url = new URL(await runAsSuperuser(statements));
+  onTestFinished(async () => {
+    await runAsSuperuser([`DROP DATABASE ${name} WITH (FORCE)`, `DROP ROLE ${name}_server`, `DROP ROLE ${name}_owner`]);
+  });
+  const urlAs = (role: string) => Object.assign(new URL(url), { username: role, password, pathname: name }).href;
+  const environment = { KEYHOLD_DATABASE_URL: urlAs(`${name}_server`), KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const owner = { KEYHOLD_DATABASE_MIGRATE_URL: urlAs(`${name}_owner`) };
+  expect(await runKeyhold(["migrate"], { ...environment, ...owner })).toMatchObject({ code: 0, stderr: "" });
+  const { stdout } = await runKeyhold(["doctor", "--json"], environment);
+  const rights = JSON.parse(stdout).findings.filter(({ check }: { check: string }) => check === "rights");
+  expect(rights).toMatchObject([{ level: "ok" }]);
+});

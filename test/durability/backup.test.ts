@@ -1,0 +1,132 @@
+import { execFile } from "node:child_process";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import postgres from "postgres";
+import { afterAll, expect, test } from "vitest";
+import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { readPage } from "../docs/blocks.ts";
+import { type DataDir, eventually, newDataDir, type Serving, serve } from "../support/keyhold.ts";
+import { type Ledger, newLedger } from "../support/ledger.ts";
+import { issue, type Json, paths, type RestClient, restClient } from "../support/rest.ts";
+import { seededBy } from "../support/seeded.ts";
+import { startWriters } from "../support/writers.ts";
+
+const [original, backup] = [newDataDir(), newDataDir()];
+const servers: Serving[] = [];
+
+afterAll(async () => {
+  for (const server of servers) server.kill("SIGKILL");
+  await Promise.all(servers.map(({ ended }) => ended));
+  for (const dataDir of [original, backup]) {
+    await eventually(async () => (await dataDir.inhabitants()).length === 0);
+    await dataDir.remove();
+  }
+});
+
+async function startServer({ path }: DataDir): Promise<Serving> {
+  const server = await serve({ KEYHOLD_DATA_DIR: path });
+  servers.push(server);
+  return server;
+}
+
+/** Answers its log. */
+async function stopServer(server: Serving): Promise<string> {
+  server.kill("SIGTERM");
+  const ended = await server.ended;
+  expect(ended).toMatchObject({ code: 0 });
+  return ended.stdout;
+}
+
+/**
+ * Copies the files of a server that runs, as backup tools do (PostgreSQL docs, "Making a Base Backup Using the Low-Level API"). What
+ * was committed when `whileCopying` was over is in the copy.
+ */
+async function backUp(from: DataDir, to: DataDir, whileCopying: () => Promise<void>): Promise<void> {
+  const { superuserUrl } = await startEmbeddedPostgres({ dataDir: from.path, ifRunning: "attach", log: () => {} });
+  const { hostname, username } = new URL(superuserUrl);
+  const sql = postgres({ path: join(decodeURIComponent(hostname), ".s.PGSQL.5432"), user: username, max: 1 });
+  const [cluster, copy] = [from, to].map(({ path }) => join(path, "postgres")) as [string, string];
+  try {
+    await sql`SELECT pg_backup_start('test', true)`;
+    await copyFolder(from.path, to.path);
+    await whileCopying();
+    const [stop] = await sql<{ labelfile: string }[]>`SELECT labelfile FROM pg_backup_stop(false)`;
+    await rm(join(copy, "pg_wal"), { recursive: true });
+    await copyFolder(join(cluster, "pg_wal"), join(copy, "pg_wal"));
+    await writeFile(join(copy, "backup_label"), stop?.labelfile ?? "");
+  } finally {
+    await sql.end();
+  }
+}
+
+/** With owners and modes. Files may change and go meanwhile, of which tar says so with status 1. */
+async function copyFolder(from: string, to: string): Promise<void> {
+  const script = `mkdir -p "$2" && { tar -C "$1" --exclude=postmaster.* --exclude=.s.PGSQL.* -cf - . || [ $? = 1 ]; } | tar -C "$2" -xpf -`;
+  await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script, "copy", from, to]);
+}
+
+async function verdictOf(rest: RestClient, credential: string): Promise<Json> {
+  const { body } = await rest("POST", `${paths.keys}:verify`, { credential });
+  return body.error_code ?? body.is_valid;
+}
+
+async function revoke(rest: RestClient, keyId: string): Promise<void> {
+  const { status } = await rest("POST", `${paths.keys}/${keyId}:revoke`, {
+    reason: "REVOCATION_REASON_KEY_COMPROMISE",
+  });
+  expect(status).toBe(200);
+}
+
+/** Revokes what was changed since, by the log and as docs/operating.md has it. Answers the RPCs. */
+async function repair(url: string, log: string, since: Date): Promise<string[]> {
+  const block = readPage("docs/operating.md").blocks.find(({ text }) => text.includes("changed_since()"));
+  const functions = block?.text.replaceAll("http://127.0.0.1:4420", url);
+  const script = `${functions}\nlines=$(changed_since "$1" "$2"); echo "$lines"; echo "$lines" | revoke_again >/dev/null`;
+  const file = join(backup.path, "log");
+  await writeFile(file, log);
+  const args = ["-euo", "pipefail", "-c", script, "repair", since.toISOString(), file];
+  const { stdout } = await promisify(execFile)("bash", args);
+  return stdout.split("\n").flatMap((line) => line.split(" ")[0] || []);
+}
+
+/** A key that the ledger knows, and the clients that change keys do not. */
+async function keep(rest: RestClient, ledger: Ledger) {
+  const { keyId, secret, record } = await issue(rest);
+  const { name, scopes, metadata } = record;
+  const condition = { fields: { name, scopes, metadata }, revoked: false, good: [secret], bad: [] };
+  ledger.entries.push({ kind: "issued", keyId, possible: [condition] });
+  return { keyId, secret };
+}
+
+test("a backup of a server at work has all that was acknowledged before it, and undoes what came after", {
+  timeout: 120_000,
+}, async () => {
+  const first = await startServer(original);
+  const before = restClient(first);
+  const ledger = newLedger();
+  const writers = startWriters(before, ledger, seededBy("KEYHOLD_BACKUP_SEED"), 8);
+  const [revoked, rotated] = [await keep(before, ledger), await keep(before, ledger)];
+  await writers.acknowledged(80);
+  await backUp(original, backup, async () => {
+    await writers.acknowledged(40);
+    await writers.stop();
+  });
+  expect(writers).toMatchObject({ unexpected: [], broken: 0 });
+  const since = new Date();
+  await revoke(before, revoked.keyId);
+  const rotation = await before("POST", `${paths.issued}/${rotated.keyId}:rotate`, {});
+  const later = await issue(before);
+  const log = await stopServer(first);
+
+  const second = await startServer(backup);
+  const after = restClient(second);
+  expect(await ledger.disagreements(after)).toEqual([]);
+  const credentials = [revoked.secret, rotated.secret, rotation.body.secret, later.secret];
+  const verdicts = () => Promise.all(credentials.map((credential) => verdictOf(after, credential)));
+  const [gone, unknown] = ["VERIFICATION_ERROR_REVOKED", "VERIFICATION_ERROR_NOT_FOUND"];
+  // The danger of every restore: what was revoked or rotated away since the backup is good again.
+  expect(await verdicts()).toEqual([true, true, gone, unknown]);
+  expect(await repair(second.url, log, since)).toEqual(["RevokeApiKey", "RotateIssuedApiKey"]);
+  expect(await verdicts()).toEqual([gone, gone, gone, unknown]);
+});
