@@ -14,12 +14,12 @@ test("the files are there that are looked at", () => {
   expect(files.length).toBeGreaterThan(25);
 });
 
-test("the README names every variable that is set", () => {
+test("docs/configuration.md names every variable that is set", () => {
   const variables = /\bKEYHOLD_[A-Z][A-Z_]*[A-Z]\b/g;
   const set = files
     .filter((file) => !file.endsWith(".schema.json"))
     .flatMap((file) => read(file).match(variables) ?? []);
-  const known = new Set(read("README.md").match(variables));
+  const known = new Set(read("docs/configuration.md").match(variables));
   expect(new Set(set).size).toBeGreaterThan(6);
   expect([...new Set(set)].filter((name) => !known.has(name))).toEqual([]);
 });
