@@ -9,7 +9,7 @@ import { allowOrigins } from "./cors.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
 import { createLane } from "./lane/lane.ts";
 import { makeTables, type Tables } from "./lane/tables.ts";
-import { requireLoopbackName } from "./loopback-names.ts";
+import { requireLoopbackNames } from "./loopback-names.ts";
 import { registerOpenApi } from "./openapi/register.ts";
 import type { Certificate } from "./port/entry.ts";
 import { defaultLimits } from "./port/limits.ts";
@@ -68,7 +68,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   fastify.setErrorHandler(errorHandler);
   fastify.setNotFoundHandler(notFoundHandler);
   logRequests(fastify, counters);
-  if (options.loopbackNamesOnly) requireLoopbackName(fastify);
+  if (options.loopbackNamesOnly) requireLoopbackNames(fastify, options.corsOrigins);
   await allowOrigins(fastify, options.corsOrigins);
   await registerConnect(fastify, all, [health.watch, ...reflection], guard);
   registerRest(fastify, rest);

@@ -75,16 +75,37 @@ describe("without KEYHOLD_AUTH", () => {
     test.each(table(FOREIGN_NAMES))("it refuses a request that calls it %s: a web page may be behind", async (name) => {
       for (const host of [name, `${name}:${port()}`]) {
         const { status, body } = await send(suite.server.url, { path: paths.issued, host });
-        expect({ status, body }).toEqual({ status: 403, body: refusal });
+        expect({ status, body }).toEqual({ status: 403, body: refusedBy("HOST_NOT_ALLOWED") });
       }
     });
 
     test("and so for every path", async () => {
       for (const path of table(PATHS)) {
         const { status, body } = await send(suite.server.url, { path, host: "attacker.example" });
-        expect({ path, status, body }).toEqual({ path, status: 403, body: refusal });
+        expect({ path, status, body }).toEqual({ path, status: 403, body: refusedBy("HOST_NOT_ALLOWED") });
       }
     });
+  });
+
+  test.each(table(HTTP))("over %s pages of this machine may call, and no others", async (_, send) => {
+    const from = (origin: string) =>
+      send(suite.server.url, { path: paths.issued, host: "localhost", headers: [["origin", origin]] });
+    for (const origin of table(["http://localhost:3000", "http://127.0.0.1", "http://[::1]:8080", suite.server.url]))
+      expect((await from(origin)).status).toBe(200);
+    for (const origin of table(["https://attacker.example", "http://localhost.attacker.example", "null", ""])) {
+      const { status, body } = await from(origin);
+      expect({ origin, status, body }).toEqual({ origin, status: 403, body: refusedBy("ORIGIN_NOT_ALLOWED") });
+    }
+  });
+
+  test("no page of another place can rotate a key blindly, though that needs no body", async () => {
+    const { keyId } = await issue(suite.rest);
+    const rotate = `${paths.issued}/${keyId}:rotate`;
+    expect((await suite.rest("POST", rotate, undefined, { origin: "https://attacker.example" })).status).toBe(403);
+    await suite.server.restart({ KEYHOLD_CORS_ORIGINS: "https://app.example" });
+    expect((await suite.rest("POST", rotate, undefined, { origin: "https://attacker.example" })).status).toBe(403);
+    expect((await suite.rest("POST", rotate, undefined, { origin: "https://app.example" })).status).toBe(200);
+    await suite.server.restart();
   });
 
   test("over HTTP/1.1 it refuses two names, and none", async () => {
@@ -129,18 +150,20 @@ describe("with KEYHOLD_AUTH", () => {
   });
 });
 
-const refusal = {
-  error: {
-    code: 403,
-    message: expect.stringContaining("KEYHOLD_AUTH"),
-    status: "PERMISSION_DENIED",
-    details: [
-      {
-        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-        reason: "HOST_NOT_ALLOWED",
-        domain: "keyhold",
-        metadata: {},
-      },
-    ],
-  },
-};
+function refusedBy(reason: string) {
+  return {
+    error: {
+      code: 403,
+      message: expect.stringContaining("KEYHOLD_AUTH"),
+      status: "PERMISSION_DENIED",
+      details: [
+        {
+          "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+          reason,
+          domain: "keyhold",
+          metadata: {},
+        },
+      ],
+    },
+  };
+}

@@ -39,7 +39,7 @@ test("a change that a node cannot be brought to confirm is made, and is not said
   ]);
   expect(answer).toMatchObject({
     status: 503,
-    body: { error: { status: "UNAVAILABLE", details: [{ reason: "CHANGE_UNCONFIRMED" }] } },
+    body: { error: { status: "UNAVAILABLE", details: [{ reason: "CHANGE_UNCONFIRMED" }, {}] } },
   });
   expect(answer.headers.get("retry-after")).toBe("1");
   expect(failure).toMatchObject({ rawMessage: expect.stringContaining("repeat the call") });

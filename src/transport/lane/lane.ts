@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { CallCounters } from "../calls.ts";
-import { isLoopbackName } from "../loopback-names.ts";
+import { isAmongLoopbackNames } from "../loopback-names.ts";
 import type { Front } from "../port/front.ts";
 import { requestLine } from "../request-line.ts";
 import { LaneCall } from "./call.ts";
@@ -62,5 +62,5 @@ function isUsual(headers: RequestHeaders, { hasOrigins, loopbackNamesOnly }: Lan
   if (headers["content-encoding"] !== undefined || headers.expect !== undefined) return false;
   if (headers["grpc-encoding"] !== undefined && headers["grpc-encoding"] !== "identity") return false;
   if (hasOrigins && headers.origin !== undefined) return false;
-  return !loopbackNamesOnly || isLoopbackName(headers);
+  return !loopbackNamesOnly || isAmongLoopbackNames(headers);
 }

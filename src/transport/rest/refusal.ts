@@ -15,6 +15,11 @@ export const REFUSALS = {
     http: 403,
     message: "while KEYHOLD_AUTH is not set, the service answers to no name but localhost and loopback addresses",
   },
+  ORIGIN_NOT_ALLOWED: {
+    code: Code.PermissionDenied,
+    http: 403,
+    message: "while KEYHOLD_AUTH is not set, pages of other places may not call, but for those in KEYHOLD_CORS_ORIGINS",
+  },
   METHOD_NOT_ALLOWED: { code: Code.Unimplemented, http: 405, message: "this path does not take this method" },
   // The code is that of gRPC and Connect for a message that is too large.
   BODY_TOO_LARGE: { code: Code.ResourceExhausted, http: 413, message: "the request body is too large" },
