@@ -1,4 +1,4 @@
-import type { JsonObject } from "../lib/json.ts";
+import { isJsonObject, type JsonObject } from "../lib/json.ts";
 import { createSecretFile } from "./credential-input.ts";
 import { type OutputOptions, write, writeFields, writeJson } from "./output.ts";
 
@@ -11,13 +11,13 @@ export interface SecretOptions extends OutputOptions {
 export interface Made {
   readonly secret: string;
   readonly answer: JsonObject;
-  /** The answer without the secret, or what of it people want to see. */
+  /** What of it people want to see. */
   readonly record: JsonObject;
 }
 
 /**
  * Makes a secret and shows it once: alone on standard output, so that a script can keep it, with the record on standard error;
- * as the answer of the server with `--json`; or in a file, and then nowhere else.
+ * in the answer of the server with `--json`; or in a file, and then nowhere else.
  */
 export async function makeSecret(options: SecretOptions, make: () => Promise<Made>): Promise<void> {
   if (options.out !== undefined) return toFile(options.out, options, make);
@@ -29,10 +29,18 @@ export async function makeSecret(options: SecretOptions, make: () => Promise<Mad
 
 async function toFile(path: string, options: OutputOptions, make: () => Promise<Made>): Promise<void> {
   const file = await createSecretFile(path);
-  const { secret, record } = await make().catch(async (error: unknown) => {
+  const { secret, answer, record } = await make().catch(async (error: unknown) => {
     await file.abandon();
     throw error;
   });
   await file.write(secret);
-  await (options.json === true ? writeJson(record) : writeFields(record));
+  await (options.json === true ? writeJson(without(secret, answer)) : writeFields(record));
+}
+
+/** The same answer but for its secret, so that a script reads both alike. */
+function without(secret: string, answer: JsonObject): JsonObject {
+  const members = Object.entries(answer).filter(([, value]) => value !== secret);
+  return Object.fromEntries(
+    members.map(([name, value]) => [name, isJsonObject(value) ? without(secret, value) : value]),
+  );
 }

@@ -7,9 +7,13 @@ import { databaseError } from "./errors.ts";
 import { findPending, migrate, readMigrations } from "./migrate.ts";
 import { mayMigrate, readRights } from "./rights.ts";
 
-/** Brings the schema up to date as its owner, and gives the role of the servers its rights. Answers what was applied now. */
+/**
+ * Brings the schema up to date as its owner, and gives the role of the servers its rights. Answers what was applied now.
+ *
+ * @throws KeyholdError `DATABASE_UNAVAILABLE`, with what to do, when the user of the URL may not.
+ */
 export function bringUpToDate(url: string, role: string | null): Promise<string[]> {
-  return overOne(url, async (sql) => migrate(sql, await readMigrations(), role));
+  return overOne(url, async (sql) => migrate(sql, await readMigrations(), role).catch((error) => refuse(url, error)));
 }
 
 /**
@@ -21,7 +25,7 @@ export function bringUpToDate(url: string, role: string | null): Promise<string[
 export function openSchema(url: string): Promise<string[]> {
   return overOne(url, async (sql) => {
     const migrations = await readMigrations();
-    const pending = await findPending(sql, migrations).catch((error) => refuseUnreadable(sql, error));
+    const pending = await findPending(sql, migrations).catch((error) => refuse(url, error));
     if (pending.length === 0) return requireRights(sql);
     if (await mayMigrate(sql)) return migrate(sql, migrations);
     throw notReady(`the database lacks ${pending.join(", ")}, which role ${await userOf(sql)} may not apply`);
@@ -62,9 +66,10 @@ async function overOne<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Prom
   }
 }
 
-async function refuseUnreadable(sql: Sql, error: { code?: string }): Promise<never> {
+/** SQLSTATE insufficient_privilege, of the connection itself too. */
+function refuse(url: string, error: { code?: string; message?: string }): never {
   if (error.code !== "42501") throw error;
-  throw notReady(`role ${await userOf(sql)} may not read the schema`);
+  throw notReady(`role ${decodeURIComponent(new URL(url).username)} lacks a right (${error.message})`);
 }
 
 async function userOf(sql: Sql): Promise<string> {

@@ -58,7 +58,10 @@ test("keyhold migrate makes the schema as its owner and lets the servers' role i
   const { url, ownerUrl } = await fresh(createEmptyDatabase);
   await connectTo(ownerUrl)`REVOKE CONNECT ON DATABASE ${connectTo(ownerUrl)(userOf(ownerUrl))} FROM PUBLIC`;
   const environment = { KEYHOLD_DATABASE_URL: url };
-  expect(await runKeyhold(["migrate"], environment)).toMatchObject({ code: 1 });
+  expect(await runKeyhold(["migrate"], environment)).toMatchObject({
+    code: 6,
+    stderr: expect.stringContaining("KEYHOLD_DATABASE_MIGRATE_URL"),
+  });
   const asOwner = { ...environment, KEYHOLD_DATABASE_MIGRATE_URL: ownerUrl };
   expect(await runKeyhold(["migrate"], asOwner)).toMatchObject({
     code: 0,

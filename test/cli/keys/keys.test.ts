@@ -68,9 +68,10 @@ test("for people, a secret stands alone on standard output, or in a file for its
   expect(shown.stderr).not.toContain(shown.stdout.trim());
 
   const file = newPath();
-  const kept = await keys(["issue", ...draft, "--out", file]);
+  const kept = await keys(["issue", ...draft, "--out", file, "--json"]);
   const secret = await readFile(file, "utf8");
   expect(secret).toMatch(/^kh_v1_[0-9A-Za-z]{94}\n$/);
+  expect(JSON.parse(kept.stdout)).toEqual({ issued_api_key: expect.objectContaining({ name: "a bot" }) });
   expect(kept.stdout + kept.stderr).not.toContain(secret.trim());
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(await answerOf(["verify", "--credential-file", file])).toMatchObject({ is_valid: true });
