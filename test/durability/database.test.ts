@@ -38,7 +38,11 @@ afterAll(async () => {
 
 function expectUnavailable({ status, headers, body }: Answer): void {
   expect(body).toMatchObject({
-    error: { code: 503, status: "UNAVAILABLE", details: [{ reason: "DATABASE_UNAVAILABLE", domain: "keyhold" }, { retry_delay: "1s" }] },
+    error: {
+      code: 503,
+      status: "UNAVAILABLE",
+      details: [{ reason: "DATABASE_UNAVAILABLE", domain: "keyhold" }, { retry_delay: "1s" }],
+    },
   });
   expect(status).toBe(503);
   expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);

@@ -60,7 +60,10 @@ test("backends that hang cost their calls 503 within the statement deadline, and
       expect(took).toBeLessThan(1_000);
     }
     for (const { answer, took } of await calls) {
-      expect(answer).toMatchObject({ status: 503, body: { error: { details: [{ reason: "DATABASE_UNAVAILABLE" }, {}] } } });
+      expect(answer).toMatchObject({
+        status: 503,
+        body: { error: { details: [{ reason: "DATABASE_UNAVAILABLE" }, {}] } },
+      });
       expect(answer.headers.get("retry-after")).toBe("1");
       expect(took).toBeGreaterThan(DEADLINE.least);
       expect(took).toBeLessThan(DEADLINE.most);
