@@ -16,6 +16,11 @@ export interface Http2 {
   /** Serves a socket whose client speaks HTTP/2; the preface is still to be read from it. */
   serve(socket: Socket): void;
   /**
+   * From now on every session, a new one too, gets its GOAWAY with its next stream, which is served. Not every client sends again what
+   * crosses a GOAWAY; nginx does not.
+   */
+  windDown(): void;
+  /**
    * Sends GOAWAY on every session and closes it when its streams are done. A request that crosses the GOAWAY is above the last
    * stream it names: the client knows that it was not served and may send it again (RFC 9113 §6.8).
    */
@@ -33,9 +38,11 @@ export function createHttp2(
 ): Http2 {
   const server = createServer({ settings: settingsOf(limits) }, onRequest);
   const sessions = new Set<ServerHttp2Session>();
+  let isWindingDown = false;
   const makeRequest = takeStreamListener(server);
   const limitRequest = requestLimit(limits.requestTimeout);
   server.on("stream", (stream, headers, ...rest) => {
+    if (isWindingDown) stream.session?.close();
     limitRequest(stream);
     if (!isOfServer(stream) || !front?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
   });
@@ -47,7 +54,11 @@ export function createHttp2(
   });
   return {
     serve: (socket) => serve(server, socket, limits.sniffTimeout),
+    windDown() {
+      isWindingDown = true;
+    },
     drain() {
+      isWindingDown = false;
       // RFC 9113 also has a longer way: a first GOAWAY that refuses nothing, the real one a round trip later. Node cannot go
       // it: once GOAWAY is sent and no stream is open, it reads no more of the session.
       for (const session of sessions) session.close();

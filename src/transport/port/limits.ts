@@ -21,9 +21,9 @@ export interface PortLimits {
   /** From `close()` until what is still under way is cut off. */
   readonly closeTimeout: number;
   /**
-   * HTTP/1.1: from `close()` until connections that rest are ended, less than `closeTimeout`. A request that crosses the end of its
-   * connection is lost, for its client cannot tell whether it was served; so clients get time to send one more, whose response says
-   * `Connection: close`. 0: ended at once.
+   * From `close()` until connections that rest are ended, less than `closeTimeout`. A request that crosses the end of its connection
+   * is lost in HTTP/1.1, for its client cannot tell whether it was served; so clients get time to send one more, whose response says
+   * `Connection: close`. In HTTP/2 it may be sent again, which not every client does: the same, with GOAWAY. 0: ended at once.
    */
   readonly lingerTimeout: number;
   /** Header of a request: all of it in HTTP/1.1, its fields as RFC 9113 §6.5.2 counts them in HTTP/2. */

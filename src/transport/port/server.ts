@@ -20,7 +20,7 @@ export class PortServer extends Server {
   readonly #http2: Http2;
   readonly #entry: Entry;
   #closing = false;
-  /** Whether connections of HTTP/1.1 that rest may send one more request when we close. */
+  /** Whether connections that rest may send one more request when we close. */
   #lingering: boolean;
   #accepted = 0;
 
@@ -52,9 +52,9 @@ export class PortServer extends Server {
   }
 
   /**
-   * Closes without loss: takes no new connection, sends GOAWAY to HTTP/2 clients and lets what is under way finish. After
-   * `lingerTimeout` it ends the connections that rest or have not said a word, after `closeTimeout` what is left. `callback` is
-   * called at the end.
+   * Closes without loss: takes no new connection, tells clients to go with their next answer and lets what is under way finish.
+   * After `lingerTimeout` it ends the connections that rest or have not said a word, after `closeTimeout` what is left. `callback`
+   * is called at the end.
    */
   override close(callback?: (error?: Error) => void): this {
     if (this.#lingering) this.#whenNoneWaits(() => this.#close(callback));
@@ -103,7 +103,7 @@ export class PortServer extends Server {
     this.#closing = true;
     this.#responses.makeLast();
     this.#http1?.windDown();
-    this.#http2.drain();
+    this.#http2.windDown();
     const linger = this.#lingering ? setTimeout(() => this.#endResting(), lingerTimeout) : undefined;
     if (!this.#lingering) this.#endResting();
     const deadline = setTimeout(() => this.closeAllConnections(), closeTimeout);
@@ -131,7 +131,6 @@ export class PortServer extends Server {
     this.#lingering = false;
     this.#entry.drop();
     this.#http1?.endResting();
-    // For the sessions that began meanwhile.
     this.#http2.drain();
     this.closeIdleConnections();
   }

@@ -70,8 +70,21 @@ test.each(WAYS)("what rests longer than the port lingers is ended, with %s", asy
   await Promise.all([...[resting, silent, half].map(({ socket }) => closed(socket)), over]);
 });
 
-test("an HTTP/2 session that begins while the port lingers is served, and told to go away at the end", async () => {
-  const { server, port } = await startEcho({ front: false, limits: { lingerTimeout: 1_000, closeTimeout: LONG } });
+test("an HTTP/2 session that rests may bring one more request when the port closes, and gets its GOAWAY with it", async () => {
+  const { server, port } = await startEcho({ limits: { lingerTimeout: LONG } });
+  const session = http2Client(port);
+  expect(await http2Request(session, { ":path": "/" })).toMatchObject({ status: 200 });
+  const over = once(server, "close");
+  server.close();
+  await until(() => !server.listening);
+  const goaway = once(session, "goaway");
+  expect(await http2Request(session, { ":path": "/" })).toMatchObject({ status: 200 });
+  expect((await goaway).slice(0, 2)).toEqual([0, 3]);
+  await over;
+});
+
+test("an HTTP/2 session that begins while the port lingers is served, and told to go away with it", async () => {
+  const { server, port } = await startEcho({ front: false, limits: { lingerTimeout: LONG } });
   const session = http2Client(port);
 
   await once(server, "connection");
