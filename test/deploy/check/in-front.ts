@@ -101,13 +101,17 @@ async function untilReady(url: string, child: ChildProcess, log: () => string): 
       () => false,
     );
   while (!(await isReady())) {
-    if (child.exitCode !== null) throw new Error(log());
+    if (hasEnded(child)) throw new Error(log());
     await sleep(50);
   }
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+  if (hasEnded(child)) return;
   child.kill("SIGTERM");
   await once(child, "exit");
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
 }
