@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { run } from "./run.ts";
+import { run } from "../support/programs/run.ts";
 import type { Server } from "./servers.ts";
 import type { Check } from "./tap.ts";
 

@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type Command, succeed } from "./run.ts";
+import { type Command, succeed } from "../support/programs/run.ts";
+import { virtualEnvironment } from "../support/programs/virtual-environment.ts";
 
 /** A client in another language. */
 export interface Suite {
@@ -47,24 +46,13 @@ async function prepareGrpcurl(): Promise<Command> {
 
 async function preparePython(): Promise<Command> {
   const cwd = join(here, "python");
-  const program = await virtualEnvironment(join(cwd, "requirements.txt"));
+  const program = await virtualEnvironment(cache, [
+    join(cwd, "requirements.txt"),
+    join(root, "examples/python/requirements.txt"),
+  ]);
   const gen = join(cache, "python-gen");
   await rm(gen, { recursive: true, force: true });
   await mkdir(gen, { recursive: true });
   await succeed({ program, args: ["generate.py", gen], cwd });
   return { program, args: ["main.py"], cwd, env: { PYTHONPATH: gen, PYTHONDONTWRITEBYTECODE: "1" } };
-}
-
-/** Answers the Python of an environment with these requirements, made anew only when they have changed. */
-async function virtualEnvironment(requirements: string): Promise<string> {
-  const files = [requirements, join(root, "examples/python/requirements.txt")];
-  const hash = createHash("sha256");
-  for (const file of files) hash.update(await readFile(file));
-  const dir = join(cache, `python-${hash.digest("hex").slice(0, 12)}`);
-  const [python, whole] = [join(dir, "bin/python"), join(dir, "whole")];
-  if (existsSync(whole)) return python;
-  await succeed({ program: "python3", args: ["-m", "venv", "--clear", dir], cwd: here });
-  await succeed({ program: python, args: ["-m", "pip", "install", "--quiet", "-r", requirements], cwd: here });
-  await writeFile(whole, "");
-  return python;
 }

