@@ -1,8 +1,8 @@
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import type { Json } from "../../support/rest.ts";
-import { parseAll, root } from "../files.ts";
+import { parse, parseAll, root } from "../files.ts";
 import { installTools, runTool } from "./tools.ts";
 
 const CHART = join(root, "deploy/helm/keyhold");
@@ -12,8 +12,8 @@ const VERSIONS = ["1.30", "1.37"];
 
 beforeAll(installTools);
 
-async function render(args: readonly string[]): Promise<string> {
-  const { stdout, stderr } = await runTool("helm", ["template", "release", CHART, "--kube-version", "1.30.0", ...args]);
+async function render(args: readonly string[], chart = CHART): Promise<string> {
+  const { stdout, stderr } = await runTool("helm", ["template", "release", chart, "--kube-version", "1.30.0", ...args]);
   if (stdout === "") throw new Error(stderr);
   return stdout;
 }
@@ -57,4 +57,13 @@ test.each([
   ["a number that is none", "replicas=many"],
 ])("the chart refuses %s", async (_, value) => {
   await expect(render(["--set", value])).rejects.toThrow("don't meet the specifications");
+});
+
+test("a package of the chart has the alerts, which are a link in the project", async () => {
+  const dir = join(inject("testDir"), "package");
+  expect(await runTool("helm", ["package", CHART, "--destination", dir])).toMatchObject({ status: 0 });
+  const [file = ""] = await readdir(dir);
+  const rules = parseAll(await render(["--set", "prometheusRule.enabled=true"], join(dir, file)));
+  const { spec } = rules.find(({ kind }: Json) => kind === "PrometheusRule");
+  expect(spec).toEqual(parse("deploy/prometheus/alerts.yml"));
 });

@@ -1,14 +1,17 @@
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
 import { freePort } from "../../support/free-port.ts";
 import { childrenOf, servingBy } from "../../support/keyhold.ts";
-import { createTestDatabase, type TestDatabase } from "../../support/postgres.ts";
-import { issue, restClient, verify } from "../../support/rest.ts";
+import { createTestDatabase, runAsSuperuser, type TestDatabase } from "../../support/postgres.ts";
+import { issue, type Json, restClient, verify } from "../../support/rest.ts";
 import { ROOT_SECRET } from "../../support/server.ts";
+import { compose, read } from "../files.ts";
 import { buildImage, type Image } from "./image.ts";
 
 let image: Image;
@@ -58,6 +61,9 @@ test("it serves without rights, on a read-only file system, and stops at SIGTERM
   expect(status).toMatch(/^CapBnd:\t0+$/m);
   expect(await image.health(environment)).toBe(0);
   const rest = restClient({ url: `http://127.0.0.1:${environment.KEYHOLD_PORT}` });
+  for (const path of ["/openapi.json", "/docs", "/docs/swagger-ui-bundle.js"]) {
+    expect(await fetch(new URL(path, server.url))).toMatchObject({ status: 200 });
+  }
   const { secret } = await issue(rest);
   expect(await verify(rest, secret)).toMatchObject({ is_valid: true });
   server.kill("SIGTERM");
@@ -73,3 +79,59 @@ test("its workers serve and stop as well", async () => {
   server.kill("SIGTERM");
   expect(await server.ended).toMatchObject({ code: 0, stderr: "" });
 });
+
+test("it migrates as compose does, with the roles that compose makes, and its doctor finds no fault", async () => {
+  const { servers, owner } = await rolesOfCompose();
+  const migrate = compose.services.migrate.command.map(renamed);
+  const migrated = await endOf(image.start(migrate, { ...servers, ...owner }));
+  expect(migrated).toMatchObject({ code: 0, stderr: "" });
+  const examined = await endOf(
+    image.start(["doctor", "--json"], { ...servers, KEYHOLD_PORT: String(await freePort()) }),
+  );
+  const { findings }: { findings: Json[] } = JSON.parse(examined.stdout);
+  const wrong = findings.filter(({ level }) => level !== "ok").map(({ level, check }) => `${level} ${check}`);
+  // nginx speaks TLS; everybody may read the file, but not its folder; and the server of the tests does not sync.
+  expect([...new Set(wrong)]).toEqual(["warning access", "warning root_secret", "error durability"]);
+});
+
+async function endOf(child: ChildProcess) {
+  const { stdout, stderr } = child;
+  if (stdout === null || stderr === null) throw new Error("its output goes elsewhere");
+  const [out, err, [code]] = await Promise.all([text(stdout), text(stderr), once(child, "close")]);
+  return { code, stdout: out, stderr: err };
+}
+
+/** The embedded server that tests share has roles of these names already. */
+function renamed(text: string): string {
+  return text.replace(/\bkeyhold/g, "compose");
+}
+
+/** What roles.sql makes, and the variables with which compose hands its secrets over. */
+async function rolesOfCompose() {
+  const server = await runAsSuperuser(statementsOf(renamed(read("deploy/compose/init/roles.sql"))));
+  onTestFinished(async () => {
+    await runAsSuperuser(["DROP DATABASE compose WITH (FORCE)", "DROP ROLE compose", "DROP ROLE compose_owner"]);
+  });
+  const folder = join(inject("testDir"), "secrets");
+  await mkdir(folder);
+  const file = async (name: string, content: string) => {
+    await writeFile(join(folder, name), `${content}\n`);
+    return join(folder, name);
+  };
+  const { host } = new URL(server);
+  const urlAs = (user: string) => `postgres://${user}:test@${host}/compose`;
+  return {
+    servers: {
+      KEYHOLD_AUTH: "admin-token",
+      KEYHOLD_DATABASE_URL_FILE: await file("database_url", urlAs("compose")),
+      KEYHOLD_ROOT_SECRET_FILE: await file("root_secret", ROOT_SECRET),
+    },
+    owner: { KEYHOLD_DATABASE_MIGRATE_URL_FILE: await file("migrate_url", urlAs("compose_owner")) },
+  };
+}
+
+/** The statements of a script for psql, with one password for all its variables. */
+function statementsOf(script: string): string[] {
+  const text = script.replace(/^(?:--|\\set).*$/gm, "").replace(/:'\w+'/g, "'test'");
+  return text.split(";").filter((statement) => statement.trim() !== "");
+}
