@@ -96,6 +96,7 @@ async function clearHalfMade(dataDir: string): Promise<void> {
     const pid = Number(/^postgres\.init-(\d+)$/.exec(name)?.[1] ?? Number.NaN);
     if (Number.isNaN(pid)) continue;
     if (pid === process.pid || (await describeProcess(pid)) === undefined)
-      await rm(join(dataDir, name), { recursive: true, force: true });
+      // What that process had started may still write there, until it finds the folder gone.
+      await rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 }
