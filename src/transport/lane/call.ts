@@ -1,11 +1,17 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
 import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
-import { type CallCounters, OK, outcome } from "../calls.ts";
+import { type CallCounter, type CallCounters, OK, outcome, type Protocol } from "../calls.ts";
 import { requestIdOf } from "../request-id.ts";
 import type { WriteLine } from "../request-line.ts";
 import type { Exchange, Fields } from "./exchange.ts";
-import type { Route } from "./route.ts";
+
+/** What calls of one RPC over one protocol share. */
+export interface CallKind {
+  readonly protocol: Protocol;
+  /** Counts them. */
+  readonly counter: CallCounter;
+}
 
 /** What all calls share. */
 export interface CallContext {
@@ -21,7 +27,7 @@ export class LaneCall implements Call, CallLog {
   readonly exchange: Exchange;
   readonly method: string;
   readonly #context: CallContext;
-  readonly #route: Route;
+  readonly #kind: CallKind;
   readonly #id: string;
   readonly #begin = performance.now();
   /** Those that are the same for many calls. */
@@ -32,11 +38,11 @@ export class LaneCall implements Call, CallLog {
   #headers: Map<string, string> | undefined;
   #controller: AbortController | undefined;
 
-  constructor(exchange: Exchange, route: Route, method: string, context: CallContext) {
+  constructor(exchange: Exchange, kind: CallKind, method: string, context: CallContext) {
     this.exchange = exchange;
     this.method = method;
     this.#context = context;
-    this.#route = route;
+    this.#kind = kind;
     this.#id = requestIdOf(exchange.header("x-request-id"));
     context.counters.begin();
   }
@@ -92,7 +98,7 @@ export class LaneCall implements Call, CallLog {
 
   fault(error: unknown): void {
     const failed = this.#code === OK ? {} : { code: this.#code };
-    const facts = Object.assign({ protocol: this.#route.protocol }, ...this.#shared, this.#facts, failed);
+    const facts = Object.assign({ protocol: this.#kind.protocol }, ...this.#shared, this.#facts, failed);
     this.#context.logger.error({ reqId: this.#id, err: error, ...facts }, "fault");
   }
 
@@ -107,7 +113,7 @@ export class LaneCall implements Call, CallLog {
 
   /** Counts the call and writes its line. */
   finish(status: number): void {
-    const { counter, protocol } = this.#route;
+    const { counter, protocol } = this.#kind;
     const code = this.#code;
     const elapsed = this.elapsed();
     counter.end(code, elapsed);

@@ -3,8 +3,7 @@ import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import type { Implementation } from "../../api/implementations.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
-import type { CallCounter, Protocol } from "../calls.ts";
-import type { LaneCall } from "./call.ts";
+import type { CallKind, LaneCall } from "./call.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 
 /** What an RPC answers; it need not be a message yet. */
@@ -16,11 +15,8 @@ export type RequestHeaders = Readonly<IncomingHttpHeaders & Record<string, strin
 export type FindRoute = (method: string, url: string, headers: RequestHeaders) => Route | undefined;
 
 /** An RPC in one protocol and codec: what the bytes of a call mean. */
-export interface Route {
+export interface Route extends CallKind {
   readonly rpc: Rpc;
-  readonly protocol: Protocol;
-  /** Counts its calls. */
-  readonly counter: CallCounter;
   /** Largest request body in bytes. */
   readonly maxBodyBytes: number;
   /** Milliseconds that the caller will wait; undefined for as long as it takes. Throws if the header is malformed. */
