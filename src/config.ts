@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { type RootSecretConfig, toRootSecrets } from "./config/root-secrets.ts";
+import { type Tracing, toTracing } from "./config/tracing.ts";
+import { integer, list, oneOf, origin, postgresUrl, serverUrl } from "./config/values.ts";
 import { parseSecretPrefix, type SecretPrefix } from "./credential/format.ts";
 import { invalidArgument, KeyholdError } from "./errors.ts";
 import { type DurationBounds, parseDuration } from "./lib/duration.ts";
-import { parseRootSecret, type RootSecrets } from "./lib/server-keys.ts";
 
 /** The environment, as text by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -17,7 +19,7 @@ export interface OidcConfig {
   readonly scopeClaim: string;
 }
 
-export interface Config {
+export interface Config extends RootSecretConfig {
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
@@ -33,10 +35,6 @@ export interface Config {
   /** Memory of the verification cache in bytes; 0: none. */
   readonly cacheBytes: number;
   readonly dataDir: string;
-  /** Null: in `rootSecretFile`. */
-  readonly rootSecrets: RootSecrets | null;
-  /** Null beside `rootSecrets`; and with the embedded database, whose file is made at first start, in `dataDir`. */
-  readonly rootSecretFile: string | null;
   readonly secretPrefix: SecretPrefix;
   readonly issuer: string;
   /** Empty: nobody chose, so the server listens on loopback alone. */
@@ -50,12 +48,6 @@ export interface Config {
   readonly metrics: Address | null;
   /** Null: OpenTelemetry is not loaded. It reads by itself where spans are sent to. */
   readonly tracing: Tracing | null;
-}
-
-/** Which calls are traced: a share of those that begin a trace, and with `parentBased` those whose caller is. */
-export interface Tracing {
-  readonly ratio: number;
-  readonly parentBased: boolean;
 }
 
 export interface Address {
@@ -181,15 +173,6 @@ export function toClientConfig(environment: Environment): ClientConfig {
   return { url: serverUrl("KEYHOLD_URL", get("KEYHOLD_URL") ?? "http://127.0.0.1:4420"), token, tokenFile };
 }
 
-/** `name` is that of the variable, or of the option of the command that says the same. */
-export function serverUrl(name: string, text: string): string {
-  const url = URL.parse(text);
-  if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && !/[?#]/.test(text)) {
-    return text.replace(/\/+$/, "");
-  }
-  throw invalidArgument(name, "must be of the form https://host:port, without user, query and fragment");
-}
-
 function requireConsistent({ auth, oidc, host }: Config): void {
   if (auth.includes("oidc") && oidc === null) {
     throw invalidArgument("KEYHOLD_AUTH", "has oidc, which needs KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE");
@@ -238,70 +221,11 @@ function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): 
   return { host, port: integer("KEYHOLD_METRICS_PORT", text ?? next, 0, 65535, "off or a whole number") };
 }
 
-/** On when a collector or an exporter is named (OpenTelemetry specification, "Environment Variable Specification"). */
-function toTracing(get: (name: string) => string | undefined): Tracing | null {
-  const exporter = oneOf("OTEL_TRACES_EXPORTER", get("OTEL_TRACES_EXPORTER") ?? "otlp", ["otlp", "none"]);
-  const isNamed = TRACING_VARIABLES.some((name) => get(name) !== undefined);
-  if (!isNamed || exporter === "none" || get("OTEL_SDK_DISABLED")?.toLowerCase() === "true") return null;
-  for (const name of ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"]) {
-    oneOf(name, get(name) ?? "http/protobuf", ["http/protobuf"]);
-  }
-  return toSampling(get("OTEL_TRACES_SAMPLER"), get("OTEL_TRACES_SAMPLER_ARG"));
-}
-
-const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
-
-function toSampling(text = "parentbased_always_on", ratio = "1"): Tracing {
-  const prefix = "parentbased_";
-  const names = SAMPLERS.flatMap((name) => [name, `${prefix}${name}`]);
-  const sampler = oneOf("OTEL_TRACES_SAMPLER", text, names);
-  const parentBased = sampler.startsWith(prefix);
-  if (sampler.endsWith("always_on")) return { parentBased, ratio: 1 };
-  if (sampler.endsWith("always_off")) return { parentBased, ratio: 0 };
-  const value = Number(ratio);
-  if (value >= 0 && value <= 1) return { parentBased, ratio: value };
-  throw invalidArgument("OTEL_TRACES_SAMPLER_ARG", "must be a number from 0 to 1");
-}
-
-const TRACING_VARIABLES = ["OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
-
 function toTls(certFile: string | undefined, keyFile: string | undefined): Config["tls"] {
   if (certFile === undefined && keyFile === undefined) return null;
   if (certFile === undefined) throw invalidArgument("KEYHOLD_TLS_CERT_FILE", "goes with KEYHOLD_TLS_KEY_FILE");
   if (keyFile === undefined) throw invalidArgument("KEYHOLD_TLS_KEY_FILE", "goes with KEYHOLD_TLS_CERT_FILE");
   return { certFile, keyFile };
-}
-
-function toRootSecrets(
-  get: (name: string) => string | undefined,
-  isRequired: boolean,
-): Pick<Config, "rootSecrets" | "rootSecretFile"> {
-  const file = get("KEYHOLD_ROOT_SECRET_FILE") ?? null;
-  const current = get("KEYHOLD_ROOT_SECRET");
-  const retired = get("KEYHOLD_ROOT_SECRETS_RETIRED");
-  if (file !== null && (current ?? retired) !== undefined) {
-    const other = current === undefined ? "KEYHOLD_ROOT_SECRETS_RETIRED" : "KEYHOLD_ROOT_SECRET";
-    throw invalidArgument("KEYHOLD_ROOT_SECRET_FILE", `must not be set beside ${other}: retired ones stand in it too`);
-  }
-  if (current !== undefined) return { rootSecrets: parseRootSecrets(current, retired), rootSecretFile: null };
-  if (retired !== undefined) throw invalidArgument("KEYHOLD_ROOT_SECRETS_RETIRED", "goes with KEYHOLD_ROOT_SECRET");
-  if (file === null && isRequired) {
-    throw invalidArgument(
-      "KEYHOLD_ROOT_SECRET",
-      "or KEYHOLD_ROOT_SECRET_FILE is needed with KEYHOLD_DATABASE_URL, the same on every server: openssl rand -base64 32",
-    );
-  }
-  return { rootSecrets: null, rootSecretFile: file };
-}
-
-function parseRootSecrets(current: string, retired: string | undefined): RootSecrets {
-  if (current.includes(",")) {
-    throw invalidArgument("KEYHOLD_ROOT_SECRET", "must not have a comma: it could not be one of those retired later");
-  }
-  return {
-    current: parseRootSecret(current, "KEYHOLD_ROOT_SECRET"),
-    retired: list(retired).map((secret) => parseRootSecret(secret, "KEYHOLD_ROOT_SECRETS_RETIRED")),
-  };
 }
 
 function toAuth(text: string | undefined): AuthMethod[] {
@@ -318,34 +242,4 @@ function toOidc(issuer: string | undefined, audience: string | undefined, scopeC
 function issuerUrl(text: string): string {
   if (/^https?:$/.test(URL.parse(text)?.protocol ?? "") && !/[?#]/.test(text)) return text;
   throw invalidArgument("KEYHOLD_OIDC_ISSUER", "must be an http or https URL without query and fragment");
-}
-
-/** As browsers write it (RFC 6454 §6.2); another text would never be equal to what they send. */
-function origin(text: string): string {
-  const url = URL.parse(text);
-  if (url !== null && text === `${url.protocol}//${url.host}`) return text;
-  throw invalidArgument("KEYHOLD_CORS_ORIGINS", "must be origins such as https://app.example.com, separated by commas");
-}
-
-/** The text is not in the message: there may be a password in it. */
-function postgresUrl(name: string, text: string): string {
-  const protocol = URL.canParse(text) ? new URL(text).protocol : "";
-  if (protocol === "postgres:" || protocol === "postgresql:") return text;
-  throw invalidArgument(name, "must be of the form postgres://user:password@host:5432/database");
-}
-
-function list(text: string | undefined): string[] {
-  return (text ?? "").split(",").flatMap((item) => item.trim() || []);
-}
-
-function integer(name: string, text: string, min: number, max: number, form = "a whole number"): number {
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  throw invalidArgument(name, `must be ${form} from ${min} to ${max}`);
-}
-
-function oneOf<T extends string>(name: string, text: string, allowed: readonly T[]): T {
-  const value = allowed.find((one) => one === text);
-  if (value === undefined) throw invalidArgument(name, `must be one of ${allowed.join(", ")}`);
-  return value;
 }

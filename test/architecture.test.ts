@@ -20,6 +20,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   verifier: 4,
   observability: 3,
   transport: 4,
+  config: 5,
   "config.ts": 5,
   "version.ts": 5,
   "coherence.ts": 5,

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createKeyholdClient, type KeyholdClient } from "../client/client.ts";
-import { readClientConfig, serverUrl } from "../config.ts";
+import { serverUrl } from "../config/values.ts";
+import { readClientConfig } from "../config.ts";
 import { invalidArgument } from "../errors.ts";
 import type { OutputOptions } from "./output.ts";
 

@@ -1,13 +1,13 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "./blocks.ts";
 
 test("docs/configuration.md names every variable, and no other", () => {
-  const [page, config] = ["docs/configuration.md", "src/config.ts"].map((file) =>
-    readFileSync(resolve(ROOT, file), "utf8"),
-  );
-  const names = (text = "") => new Set(text.match(/KEYHOLD_[A-Z_]+/g));
+  const read = (...files: string[]) => files.map((file) => readFileSync(resolve(ROOT, file), "utf8")).join("");
+  const page = read("docs/configuration.md");
+  const config = read("src/config.ts", ...readdirSync(resolve(ROOT, "src/config")).map((file) => `src/config/${file}`));
+  const names = (text: string) => new Set(text.match(/KEYHOLD_[A-Z_]+/g));
   expect(names(config).size).toBeGreaterThan(10);
   expect([...names(page)].sort()).toEqual([...names(config)].sort());
 });
