@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { type RootSecretConfig, toRootSecrets } from "./config/root-secrets.ts";
-import { type Tracing, toTracing } from "./config/tracing.ts";
+import { toTracing } from "./config/tracing.ts";
 import { integer, list, oneOf, origin, postgresUrl, serverUrl } from "./config/values.ts";
 import { parseSecretPrefix, type SecretPrefix } from "./credential/format.ts";
 import { invalidArgument, KeyholdError } from "./errors.ts";
 import { type DurationBounds, parseDuration } from "./lib/duration.ts";
+import type { Sampling } from "./observability/tracing/start.ts";
 
 /** The environment, as text by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -47,7 +48,7 @@ export interface Config extends RootSecretConfig {
   /** Where metrics are served; port 0: a free one; null: nowhere. */
   readonly metrics: Address | null;
   /** Null: OpenTelemetry is not loaded. It reads by itself where spans are sent to. */
-  readonly tracing: Tracing | null;
+  readonly tracing: Sampling | null;
 }
 
 export interface Address {

@@ -5,7 +5,7 @@ import type { Config } from "./config.ts";
 import { invalidArgument } from "./errors.ts";
 import { parseRootSecret, type RootSecrets } from "./lib/server-keys.ts";
 import { findBinaries } from "./postgres/embedded/binaries.ts";
-import { clusterDirOf } from "./postgres/embedded/cluster.ts";
+import { clusterDirOf, syncDir } from "./postgres/embedded/cluster.ts";
 
 /** What the configuration says of root secrets. */
 export type RootSecretSource = Pick<Config, "rootSecrets" | "rootSecretFile" | "databaseUrl" | "dataDir">;
@@ -142,10 +142,4 @@ async function write(file: string, text: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-/** A new name in a folder is durable only after the folder itself is (fsync(2)). */
-async function syncDir(dir: string): Promise<void> {
-  const handle = await open(dir, "r");
-  await handle.sync().finally(() => handle.close());
 }

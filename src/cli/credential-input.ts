@@ -3,6 +3,7 @@ import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { invalidArgument } from "../errors.ts";
 import { decodeUtf8 } from "../lib/utf8.ts";
+import { EXIT_STATUS } from "./exit-status.ts";
 
 export interface CredentialOptions {
   /** `-` is standard input. */
@@ -40,7 +41,7 @@ async function prompt(question: string): Promise<string> {
   try {
     return await lines.question("", { signal: given.signal });
   } catch {
-    process.exit(130);
+    process.exit(EXIT_STATUS.interrupted);
   } finally {
     lines.close();
     process.stderr.write("\n");

@@ -1,7 +1,8 @@
 import { createRegistry } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorInfoSchema, file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.js";
+import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.js";
 import { toConnectError } from "../api/errors.ts";
+import { errorReason } from "../client/errors.ts";
 import { KeyholdError } from "../errors.ts";
 import { toErrorBody } from "../transport/rest/error-body.ts";
 import { EXIT_STATUS } from "./exit-status.ts";
@@ -22,7 +23,7 @@ const BY_CODE: ReadonlyMap<Code, number> = new Map([
 
 export function exitStatus(error: unknown): number {
   const wire = onTheWire(error);
-  if (reasonOf(wire) === "CREDENTIAL_INVALID") return EXIT_STATUS.invalidCredential;
+  if (errorReason(wire) === "CREDENTIAL_INVALID") return EXIT_STATUS.invalidCredential;
   return BY_CODE.get(wire.code) ?? EXIT_STATUS.failed;
 }
 
@@ -45,8 +46,4 @@ function onTheWire(error: unknown): ConnectError {
   if (!(error instanceof KeyholdError)) return new ConnectError(explain(error), Code.Unknown);
   const { code, metadata, violations } = error;
   return toConnectError(new KeyholdError(code, explain(error), { metadata, violations }));
-}
-
-function reasonOf(error: ConnectError): string | undefined {
-  return error.findDetails(ErrorInfoSchema)[0]?.reason;
 }

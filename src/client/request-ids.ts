@@ -20,10 +20,12 @@ export function withRequestIds(transport: Transport): Transport {
   );
 }
 
-/** A copy, since what was given is the caller's, who may send it again as another call. */
+/** A copy if one is missing, since what was given is the caller's, who may send it again as another call. */
 function identified<I extends DescMessage>(desc: I, input: MessageInitShape<I>): MessageInitShape<I> {
   if (!WITH_REQUEST_ID.has(desc)) return input;
-  const message = clone(desc, create(desc, input));
+  const given = create(desc, input);
+  if (requestsIn(given).every(({ requestId }) => requestId !== undefined)) return given as MessageInitShape<I>;
+  const message = clone(desc, given);
   for (const request of requestsIn(message)) request.requestId ??= globalThis.crypto.randomUUID();
   return message as MessageInitShape<I>;
 }

@@ -1,14 +1,9 @@
 import { invalidArgument } from "../errors.ts";
+import type { Sampling } from "../observability/tracing/start.ts";
 import { type Get, oneOf } from "./values.ts";
 
-/** Which calls are traced: a share of those that begin a trace, and with `parentBased` those whose caller is. */
-export interface Tracing {
-  readonly ratio: number;
-  readonly parentBased: boolean;
-}
-
 /** On when a collector or an exporter is named (OpenTelemetry specification, "Environment Variable Specification"). */
-export function toTracing(get: Get): Tracing | null {
+export function toTracing(get: Get): Sampling | null {
   const exporter = oneOf("OTEL_TRACES_EXPORTER", get("OTEL_TRACES_EXPORTER") ?? "otlp", ["otlp", "none"]);
   const isNamed = TRACING_VARIABLES.some((name) => get(name) !== undefined);
   if (!isNamed || exporter === "none" || get("OTEL_SDK_DISABLED")?.toLowerCase() === "true") return null;
@@ -20,7 +15,7 @@ export function toTracing(get: Get): Tracing | null {
 
 const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
 
-function toSampling(text = "parentbased_always_on", ratio = "1"): Tracing {
+function toSampling(text = "parentbased_always_on", ratio = "1"): Sampling {
   const prefix = "parentbased_";
   const names = SAMPLERS.flatMap((name) => [name, `${prefix}${name}`]);
   const sampler = oneOf("OTEL_TRACES_SAMPLER", text, names);

@@ -1,6 +1,6 @@
 import { type Batch, gather } from "./batches.ts";
 import { Csv } from "./csv.ts";
-import type { FailureFile } from "./failure-file.ts";
+import type { FailureFile, RowFailure } from "./failure-file.ts";
 import { jsonLines } from "./json-lines.ts";
 import type { Progress } from "./progress-file.ts";
 import { readRows } from "./records.ts";
@@ -65,8 +65,9 @@ function begin(batch: Batch, { send }: RunOptions): Sent {
 
 async function conclude(before: Progress, batch: Batch, outcome: Outcome, options: RunOptions): Promise<Progress> {
   const { failureFile, skipExisting } = options;
-  const existing = skipExisting ? outcome.failures.filter(exists) : [];
-  const others = skipExisting ? outcome.failures.filter((failure) => !exists(failure)) : outcome.failures;
+  const isSkipped = (failure: RowFailure) => skipExisting && exists(failure);
+  const existing = outcome.failures.filter(isSkipped);
+  const others = outcome.failures.filter((failure) => !isSkipped(failure));
   const failures = [...batch.failures, ...others].sort((a, b) => a.row.row - b.row.row);
   const { row, nextLine: line, end } = batch.last;
   return {

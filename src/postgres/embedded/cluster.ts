@@ -85,7 +85,7 @@ async function publish(draft: string, dataDir: string): Promise<void> {
 }
 
 /** A new name in a folder is durable only after the folder itself is (fsync(2)). */
-async function syncDir(dir: string): Promise<void> {
+export async function syncDir(dir: string): Promise<void> {
   const handle = await open(dir, "r");
   await handle.sync().finally(() => handle.close());
 }
