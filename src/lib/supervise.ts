@@ -5,6 +5,8 @@ export interface Running {
   readonly pid: number;
   /** How it ended, in words, as soon as it has ended. Never rejects. */
   readonly exited: Promise<string>;
+  /** Why it is to be replaced, in words, as soon as it has failed; it may take its time to end. Never rejects. */
+  readonly failed?: Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -31,16 +33,26 @@ const backoffMs: readonly number[] = [0, 100, 200, 500, 1_000, 2_000, 5_000];
 export async function supervise(name: string, start: Start, log: Log): Promise<Supervised> {
   const stopping = new AbortController();
   let current = await start(stopping.signal);
+  let predecessor: Promise<unknown> | undefined;
 
   async function keepUp(): Promise<void> {
     for (;;) {
-      const how = await current.exited;
+      const why = await endOrFailure(current);
       if (stopping.signal.aborted) return;
-      log("error", `${name} ended by itself: ${how}. Starting it again`);
+      log("error", why);
+      // One at the most ends beside its successor: failures that follow each other must not make more and more processes.
+      await predecessor;
+      predecessor = current.exited;
       current = await startAgain(start, log, stopping.signal);
       if (stopping.signal.aborted) return current.stop();
       log("info", `${name} accepts connections again: process ${current.pid}`);
     }
+  }
+
+  function endOrFailure({ exited, failed }: Running): Promise<string> {
+    const ended = exited.then((how) => `${name} ended by itself: ${how}. Starting it again`);
+    const replaced = failed?.then((why) => `${name} failed: ${why}. Starting another in its place`);
+    return replaced === undefined ? ended : Promise.race([ended, replaced]);
   }
 
   const kept = keepUp().catch((error: unknown) => {

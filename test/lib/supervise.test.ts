@@ -1,13 +1,16 @@
 import { expect, test } from "vitest";
 import { type Running, supervise } from "../../src/lib/supervise.ts";
 
-/** A server that ends when it is told to, by `stop` or by `crash`. */
-function fakeServer(pid: number): Running & { crash(): void; stopped: boolean } {
+/** A server that ends when it is told to, by `stop` or by `crash`, and fails when it is told to. */
+function fakeServer(pid: number): Running & { fail(): void; crash(): void; stopped: boolean } {
   const { promise, resolve } = Promise.withResolvers<string>();
+  const failure = Promise.withResolvers<string>();
   return {
     pid,
     exited: promise,
+    failed: failure.promise,
     stopped: false,
+    fail: () => failure.resolve("uncaught exception"),
     crash: () => resolve("signal SIGKILL"),
     async stop() {
       this.stopped = true;
@@ -66,6 +69,39 @@ test("it is started again until that succeeds, and every failure is logged", asy
   ]);
   await server.stop();
   expect(last.stopped).toBe(true);
+});
+
+test("a server that failed is replaced while it still runs, and at most one runs beside its successor", async () => {
+  const servers = [fakeServer(1), fakeServer(2), fakeServer(3)] as const;
+  const starts = [...servers];
+  const lines: string[] = [];
+  const serving = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  const replaced = serving.values();
+  const server = await supervise(
+    "worker",
+    async () => starts.shift() ?? Promise.reject(new Error("one start too many")),
+    (level, line) => {
+      lines.push(line);
+      if (level === "info") replaced.next().value?.resolve();
+    },
+  );
+  servers[0].fail();
+  await serving[0].promise;
+  expect(server.pid).toBe(2);
+  servers[1].fail();
+  await servers[1].failed;
+  await new Promise(setImmediate);
+  expect(starts).toEqual([servers[2]]);
+  servers[0].crash();
+  await serving[1].promise;
+  expect(server.pid).toBe(3);
+  expect(lines).toEqual([
+    "worker failed: uncaught exception. Starting another in its place",
+    "worker accepts connections again: process 2",
+    "worker failed: uncaught exception. Starting another in its place",
+    "worker accepts connections again: process 3",
+  ]);
+  await server.stop();
 });
 
 test("a stop between two attempts ends them", async () => {

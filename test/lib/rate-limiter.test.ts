@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { RateLimiter } from "../../src/lib/rate-limiter.ts";
+
+function limiter(options: { rate: number; burst: number; maxBuckets?: number }) {
+  let now = 5_000;
+  const { take } = ((one) => ({ take: (bucket: string) => one.take(bucket) }))(
+    new RateLimiter({ maxBuckets: 100, ...options, monotonic: () => now }),
+  );
+  const takeMany = (bucket: string, count: number) =>
+    Array.from({ length: count }, () => take(bucket)).filter(Boolean).length;
+  return {
+    take,
+    takeMany,
+    pass: (milliseconds: number) => {
+      now += milliseconds;
+    },
+  };
+}
+
+test("a bucket gives its burst at once, and then as many tokens as its rate", () => {
+  const { take, takeMany, pass } = limiter({ rate: 10, burst: 5 });
+  expect(takeMany("a", 20)).toBe(5);
+  pass(99);
+  expect(take("a")).toBe(false);
+  pass(1);
+  expect(takeMany("a", 2)).toBe(1);
+  pass(350);
+  expect(takeMany("a", 20)).toBe(3);
+  pass(3_600_000);
+  expect(takeMany("a", 20)).toBe(5);
+});
+
+test("attempts without a token do not put off the next one", () => {
+  const { take, takeMany, pass } = limiter({ rate: 1, burst: 1 });
+  expect(take("a")).toBe(true);
+  for (let tenth = 0; tenth < 9; tenth++) {
+    pass(100);
+    expect(takeMany("a", 10)).toBe(0);
+  }
+  pass(100);
+  expect(take("a")).toBe(true);
+});
+
+test("buckets are apart", () => {
+  const { take } = limiter({ rate: 1, burst: 1 });
+  expect(["a", "b", "a", "b"].map(take)).toEqual([true, true, false, false]);
+});
+
+test("of more buckets than are remembered, one that is used again and again stays", () => {
+  const { take, takeMany } = limiter({ rate: 0.001, burst: 2, maxBuckets: 10 });
+  expect(takeMany("busy", 3)).toBe(2);
+  for (let index = 0; index < 1_000; index++) {
+    expect(take(`other ${index}`)).toBe(true);
+    expect(take("busy")).toBe(false);
+  }
+});
