@@ -21,6 +21,7 @@ export type ErrorCode =
   | "DATABASE_UNAVAILABLE"
   | "CHANGE_UNCONFIRMED"
   | "OVERLOADED"
+  | "RATE_LIMITED"
   | "INTERNAL";
 
 /** What is wrong with one field of a request; `field` is its path in snake_case, such as `requests[3].raw_key`. */
@@ -35,6 +36,8 @@ export interface ErrorOptions {
   readonly metadata?: Readonly<Record<string, string>>;
   /** For the log alone; no caller sees it. */
   readonly cause?: unknown;
+  /** Of keys that were changed in spite of the error: for the log alone. */
+  readonly changedKeyIds?: readonly string[];
 }
 
 export class KeyholdError extends Error {
@@ -42,12 +45,14 @@ export class KeyholdError extends Error {
   readonly code: ErrorCode;
   readonly violations: readonly FieldViolation[];
   readonly metadata: Readonly<Record<string, string>>;
+  readonly changedKeyIds: readonly string[];
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.violations = options.violations ?? [];
     this.metadata = options.metadata ?? {};
+    this.changedKeyIds = options.changedKeyIds ?? [];
   }
 }
 

@@ -1,22 +1,30 @@
 import { readFile } from "node:fs/promises";
+import { totalmem } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
 import type { ApiContext } from "./api/handler.ts";
 import { implement } from "./api/implementations.ts";
 import { adminTokens } from "./auth/admin-token.ts";
+import type { CallLimits, Limiters } from "./auth/call-limits.ts";
 import { type Authenticate, createGuard, type Guard } from "./auth/guard.ts";
 import { oidcTokens } from "./auth/oidc.ts";
 import type { Config, OidcConfig } from "./config.ts";
 import { classify } from "./credential/kinds.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Clock } from "./lib/clock.ts";
+import { cannotListen } from "./lib/listening.ts";
 import type { MaybePromise } from "./lib/maybe-promise.ts";
+import { systemMonotonic } from "./lib/monotonic.ts";
+import { RateLimiter } from "./lib/rate-limiter.ts";
 import { Meters, metricsOf, type Task } from "./metrics.ts";
 import { createSource, type MetricsSource } from "./observability/metrics/source.ts";
 import type { Tracing } from "./observability/tracing/tracing.ts";
 import { createTouchKeys } from "./postgres/touch-keys.ts";
+import { recordRootSecretUse } from "./postgres/used-root-secrets.ts";
 import type { Verdict } from "./record/verdict.ts";
 import { createSigning, type Signing } from "./signing/signing.ts";
+import { BodyBudget } from "./transport/body-budget.ts";
 import type { Checks } from "./transport/health.ts";
+import { requestPolicy } from "./transport/loopback-names.ts";
 import { createServer, type ServerOptions } from "./transport/server.ts";
 import type { VerifyContext } from "./verify/context.ts";
 import { createLastUsed, type LastUsed } from "./verify/last-used.ts";
@@ -41,6 +49,8 @@ export interface ServeOptions extends Pick<ServerOptions, "workers" | "lingerTim
   /** On all metrics: which of several processes this is. */
   readonly metricLabels?: Readonly<Record<string, string>>;
   readonly tracing?: Tracing | undefined;
+  /** How many exceptions nobody caught, for the metrics; without it another process tells. */
+  readonly uncaught?: () => number;
 }
 
 /** Serves what the configuration asks for on an open foundation, which goes with it. Nothing is left open if it throws. */
@@ -62,14 +72,15 @@ async function listen(
   config: Config,
   foundation: Foundation,
   logger: FastifyBaseLogger,
-  { metricLabels, tracing, ...options }: ServeOptions,
+  { metricLabels, tracing, uncaught, ...options }: ServeOptions,
 ): Promise<Service> {
-  const meters = new Meters();
+  const meters = new Meters(createLimiters(config));
   const onUnusable = (kid: string) =>
     logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
   const onLost = () => foundation.reader.clear();
   await foundation.coherence.membership.join();
   const signing = await createSigning({ ...foundation.signing, onUnusable, onLost });
+  await recordRootSecretUse(foundation.database, foundation.rings.digest.current.id);
   const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
   const context = createVerifyContext(config, foundation, signing, lastUsed, logger);
   const api = createApi(config, foundation, signing, { ...context, onVerdict: meters.onVerdict });
@@ -77,7 +88,7 @@ async function listen(
   const fastify = await createServer({
     implementations: implement(api),
     // What callers present to be let in is not counted as a verdict: nobody asked for one.
-    guard: await configuredGuard(config, foundation, (credential) => verify(context, credential)),
+    guard: await configuredGuard(config, foundation, (credential) => verify(context, credential), meters.limits),
     checkReadiness: async () => checks(),
     counters: meters.calls,
     underWay: meters.underWay,
@@ -85,7 +96,9 @@ async function listen(
     logger,
     certificate: config.tls === null ? undefined : await readCertificate(config.tls),
     corsOrigins: config.corsOrigins,
-    loopbackNamesOnly: config.auth.length === 0,
+    requestPolicy: requestPolicy(config),
+    fastPath: config.fastPath,
+    bodyBudget: new BodyBudget(config.requestBufferBytes ?? defaultRequestBuffer(options.workers?.().configured)),
     ...options,
   });
   const stopWork = startBackgroundWork(foundation, signing, lastUsed, logger, meters.failures);
@@ -100,16 +113,27 @@ async function listen(
   };
   try {
     const listenTextResolver = () => "the port is open";
-    const address = await fastify.listen({ host: config.host, port: config.port, listenTextResolver });
+    const { host, port } = config;
+    const address = await fastify.listen({ host, port, listenTextResolver }).catch((error) => {
+      throw error.syscall === undefined ? error : cannotListen("KEYHOLD", config, error);
+    });
     // Fastify does not know that the port speaks TLS.
     const url = config.tls === null ? address : address.replace(/^http:/, "https:");
     const isReady = () => Object.values(checks()).every(Boolean);
-    const measured = { foundation, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters };
+    const measured = { foundation, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, uncaught };
     return { url, metrics: createSource(await metricsOf(measured), metricLabels), close };
   } catch (error) {
     await stopWork();
     throw error;
   }
+}
+
+const MIB = 2 ** 20;
+
+/** Returns an eighth of the memory that all processes of the server may use, for each its part: from 32 to 256 MiB. */
+function defaultRequestBuffer(processes = 1): number {
+  const available = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem());
+  return Math.min(Math.max(available / 8 / processes, 32 * MIB), 256 * MIB);
 }
 
 /** What verification works with, made of what is open. Nobody counts its verdicts. */
@@ -156,6 +180,7 @@ async function configuredGuard(
   { auth, oidc }: Config,
   { keys, shapes }: Foundation,
   verifyToken: (credential: string) => MaybePromise<Verdict>,
+  limits: CallLimits,
 ): Promise<Guard> {
   const isAdminToken = (credential: string) => classify(credential, shapes).type === "ISSUED_API_KEY";
   const authenticators: Authenticate[] = [];
@@ -163,7 +188,21 @@ async function configuredGuard(
     if (method === "admin-token") authenticators.push(adminTokens(isAdminToken, verifyToken));
     if (method === "oidc" && oidc !== null) authenticators.push(await oidcAuthenticator(oidc, keys.clock));
   }
-  return createGuard({ authenticators, allowUnauthenticated: auth.length === 0 || auth.includes("none") });
+  return createGuard({ authenticators, allowUnauthenticated: auth.length === 0 || auth.includes("none"), limits });
+}
+
+/** Seconds for which a bucket may be emptied faster than it fills. */
+const BURST_TIME = 10;
+
+/** Addresses and callers that each limiter remembers: 10 MB. */
+const MAX_BUCKETS = 50_000;
+
+function createLimiters({ publicRate, failureRate }: Config): Limiters {
+  const limiter = (rate: number | null) =>
+    rate === null
+      ? null
+      : new RateLimiter({ rate, burst: rate * BURST_TIME, maxBuckets: MAX_BUCKETS, monotonic: systemMonotonic });
+  return { public: limiter(publicRate), failures: limiter(failureRate) };
 }
 
 /** Loaded where it is asked for: it is a tenth of what the server else has in memory. */

@@ -10,7 +10,9 @@ import {
 import { type ErrorCode, KeyholdError } from "../errors.ts";
 import type { Authority } from "../keys/authority.ts";
 import { importKeys } from "../keys/import.ts";
+import { mapInSlices } from "../lib/time-slices.ts";
 import type { ApiKey } from "../record/key.ts";
+import { logKeys } from "./call-facts.ts";
 import { CODES, toConnectError } from "./errors.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 import { importedApiKey } from "./records.ts";
@@ -31,13 +33,17 @@ export function batchCreateImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
   const importValid = async (requests: readonly CreateImportedApiKeyRequest[], authority: Authority) => {
-    const outcomes = requests.map(judgeItem);
+    const outcomes = await mapInSlices(requests, judgeItem);
     const valid = requests.filter((_, index) => outcomes[index] === null);
     const imported = (await importKeys(keys, valid, authority)).values();
     return outcomes.map((outcome): Outcome => outcome ?? imported.next().value ?? internal());
   };
-  return async ({ requests }, { authority }) => {
+  return async ({ requests }, { authority, call }) => {
     const outcomes = await importValid(requests, authority);
+    logKeys(
+      call.log,
+      outcomes.flatMap((outcome) => (outcome instanceof KeyholdError ? [] : [outcome.keyId])),
+    );
     const now = keys.clock.now();
     const failures = outcomes.filter((outcome) => outcome instanceof KeyholdError);
     const response = {

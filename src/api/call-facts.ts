@@ -1,5 +1,6 @@
 import { onceFrozen } from "../lib/once-frozen.ts";
 import { type Verdict, verificationErrorOf } from "../record/verdict.ts";
+import type { CallLog } from "./rpc.ts";
 
 type Facts = Readonly<Record<string, string>>;
 
@@ -21,6 +22,21 @@ export const factsOf = onceFrozen((verdict: Verdict): Facts => {
 export function keyFacts(request: object, response: object): Facts {
   const keyId = keyIdIn(response) ?? keyIdIn(request);
   return keyId === undefined ? {} : { key_id: keyId };
+}
+
+/** So that a line is written in one piece: pipe(7), PIPE_BUF. */
+const MAX_KEY_IDS = 80;
+
+/** Names the keys that a call has changed: one in the line of the call, several in lines of their own. */
+export function logKeys(log: CallLog, keyIds: readonly string[]): void {
+  const [only, ...others] = keyIds;
+  if (only !== undefined && others.length === 0) {
+    log.add({ key_id: only });
+    return;
+  }
+  for (let start = 0; start < keyIds.length; start += MAX_KEY_IDS) {
+    log.note("keys changed", { key_ids: keyIds.slice(start, start + MAX_KEY_IDS) });
+  }
 }
 
 function keyIdIn(message: object): string | undefined {

@@ -27,6 +27,7 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
   DATABASE_UNAVAILABLE: Code.Unavailable,
   CHANGE_UNCONFIRMED: Code.Unavailable,
   OVERLOADED: Code.Unavailable,
+  RATE_LIMITED: Code.ResourceExhausted,
   INTERNAL: Code.Internal,
 };
 
@@ -49,7 +50,7 @@ function tell(error: KeyholdError, details: readonly ErrorDetail[]): ConnectErro
   const connect = new ConnectError(error.message, CODES[error.code], headersOf(error.code), [
     { desc: ErrorInfoSchema, value: { reason: error.code, domain: ERROR_DOMAIN, metadata: { ...error.metadata } } },
     ...badRequest(error),
-    ...(CODES[error.code] === Code.Unavailable ? [RETRY_INFO] : []),
+    ...(isTemporary(error.code) ? [RETRY_INFO] : []),
     ...details,
   ]);
   connect.cause = error.cause;
@@ -69,6 +70,11 @@ function badRequest({ violations }: KeyholdError): ErrorDetail[] {
   return violations.length === 0 ? [] : [{ desc: BadRequestSchema, value: { fieldViolations: [...violations] } }];
 }
 
+/** Whether the same call may succeed after `RETRY_DELAY`. */
+function isTemporary(code: ErrorCode): boolean {
+  return CODES[code] === Code.Unavailable || code === "RATE_LIMITED";
+}
+
 /** Seconds after which a call that found something away may come again. */
 const RETRY_DELAY = 1;
 
@@ -78,6 +84,6 @@ const RETRY_INFO: ErrorDetail = { desc: RetryInfoSchema, value: { retryDelay: { 
 /** RFC 9110 §11.6.1, of every 401 whoever's credential it is (§15.5.2), and §10.2.3. */
 function headersOf(code: ErrorCode): Record<string, string> | undefined {
   if (CODES[code] === Code.Unauthenticated) return { "www-authenticate": 'Bearer realm="keyhold"' };
-  if (CODES[code] === Code.Unavailable) return { "retry-after": String(RETRY_DELAY) };
+  if (isTemporary(code)) return { "retry-after": String(RETRY_DELAY) };
   return undefined;
 }

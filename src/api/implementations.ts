@@ -38,10 +38,15 @@ const MIB = 1024 * 1024;
 const MAX_REQUEST_BYTES = MIB;
 const MAX_BATCH_REQUEST_BYTES = 16 * MIB;
 
+/** Of calls that need no credential: what they can need, and no compression. */
+const MAX_SELF_REVOKE_BYTES = 64 * 1024;
+const MAX_EMPTY_BYTES = 4 * 1024;
+
 export interface Implementation<M extends DescMethodUnary = DescMethodUnary> {
   readonly method: M;
   readonly handler: Handler<M>;
   readonly maxRequestBytes: number;
+  readonly acceptsCompression?: boolean;
   /**
    * Whether it may have its answer in memory, and changes nothing: it is begun even when too many calls wait, and refused only if
    * it would have to wait too. By default it is taken for one that waits.
@@ -72,15 +77,22 @@ export function implement(context: ApiContext): Implementation[] {
     rpc(keys.verifyApiKey, verifyApiKey(context), { mayBeAtHand: true }),
     rpc(keys.batchVerifyApiKeys, batchVerifyApiKeys(context), { mayBeAtHand: true }),
     rpc(keys.revokeApiKey, revokeApiKey(context)),
-    rpc(SelfServiceService.method.selfRevokeApiKey, selfRevokeApiKey(context)),
-    rpc(DerivedKeysService.method.getJwks, getJwks(context), { mayBeAtHand: true }),
+    rpc(SelfServiceService.method.selfRevokeApiKey, selfRevokeApiKey(context), {
+      maxRequestBytes: MAX_SELF_REVOKE_BYTES,
+      acceptsCompression: false,
+    }),
+    rpc(DerivedKeysService.method.getJwks, getJwks(context), {
+      maxRequestBytes: MAX_EMPTY_BYTES,
+      acceptsCompression: false,
+      mayBeAtHand: true,
+    }),
   ];
 }
 
 function rpc<M extends DescMethodUnary>(
   method: M,
   handler: Handler<M>,
-  options: Pick<Partial<Implementation>, "maxRequestBytes" | "mayBeAtHand"> = {},
+  options: Partial<Omit<Implementation, "method" | "handler">> = {},
 ): Implementation {
   return { method, handler, maxRequestBytes: MAX_REQUEST_BYTES, ...options };
 }

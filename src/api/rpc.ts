@@ -6,10 +6,16 @@ import type { MaybePromise } from "../lib/maybe-promise.ts";
 export interface Call {
   /** A request header or piece of gRPC metadata by its lower-case name; several values come joined by ", ". */
   header(name: string): string | undefined;
+  /** All request headers (gRPC metadata), with lower-case names; several values of a name come joined by ", ". */
+  headers(): Iterable<readonly [name: string, value: string]>;
   /** Sets a response header (leading metadata in gRPC). */
   setHeader(name: string, value: string): void;
+  /** Sets trailing metadata: a trailer in gRPC, a header with the prefix `trailer-` in Connect; REST has none. */
+  setTrailer(name: string, value: string): void;
   /** Aborted when the caller has gone or its deadline has passed. */
   readonly signal: AbortSignal;
+  /** The IP address that the connection comes from: of a proxy, where one is in between. Empty if it is closed. */
+  readonly peerAddress: string;
   readonly log: CallLog;
 }
 
@@ -17,6 +23,8 @@ export interface Call {
 export interface CallLog {
   /** Facts for the line that every call has. */
   add(facts: Readonly<Record<string, string>>): void;
+  /** A line of its own, with the facts of the call so far and these. */
+  note(message: string, facts: Readonly<Record<string, unknown>>): void;
   /** A fault of ours, with its cause. */
   fault(error: unknown): void;
   /** Calls the listener when the call has been answered, or its caller has gone. At most one listener. */
@@ -42,9 +50,11 @@ export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage 
   readonly method: DescMethodUnary<I, O>;
   /** Largest request body in bytes. */
   readonly maxRequestBytes: number;
+  /** Whether request bodies may be compressed; by default they may. */
+  readonly acceptsCompression?: boolean;
   /**
-   * Says whether the caller may make this call. To be asked before the request is read: reading one may take 16 MiB, which is
-   * not for everyone to ask for.
+   * Returns whether the caller may make this call. Asked before the body is read, which may take 16 MiB; and once more when it is
+   * complete, unless that is in the same turn of the event loop: a credential may be revoked while the body is on the wire.
    */
   admit(call: Call): MaybePromise<AdmittedCall>;
   /** Answers the request of a call that was admitted. */

@@ -28,9 +28,13 @@ function inMessage(schema: DescMessage, name: string, value: unknown): FieldViol
   return textViolations(schema, value).map((violation) => ({ ...violation, field: `${name}.${violation.field}` }));
 }
 
-/** The same of text, or of JSON that has text in it; of an object the names too. */
+/**
+ * The same of text, or of JSON that has text in it; of an object the names too. Its numbers are finite: JSON has no others, though
+ * its text may have one that becomes infinite when it is read, and `google.protobuf.Value` may hold one.
+ */
 export function textViolationsIn(path: string, value: unknown): FieldViolation[] {
   if (typeof value === "string") return inText(path, value);
+  if (typeof value === "number" && !Number.isFinite(value)) return [{ field: path, description: NOT_FINITE }];
   if (typeof value !== "object" || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item, index) => textViolationsIn(`${path}[${index}]`, item));
   return Object.entries(value).flatMap(([name, item]) => {
@@ -38,6 +42,8 @@ export function textViolationsIn(path: string, value: unknown): FieldViolation[]
     return bad.length > 0 ? bad : textViolationsIn(`${path}[${JSON.stringify(shownName(name))}]`, item);
   });
 }
+
+const NOT_FINITE = "must be a number that JSON can write: finite, and at most 1.8e308";
 
 function inText(field: string, text: string): FieldViolation[] {
   if (text.includes("\0")) return [{ field, description: "must not contain the character NUL" }];

@@ -19,9 +19,9 @@ export function digestCurrent(text: string, digestKeys: KeyRing): CredentialDige
   return digestUnder(digestKeys.current, text);
 }
 
-/** The digests by retired keys under which a credential of well-formed Unicode may be stored. */
-export function digestRetired(text: string, digestKeys: KeyRing): readonly Uint8Array[] {
-  return digestKeys.retired.map((key) => digestUnder(key, text).digest);
+/** The digests of well-formed Unicode by the keys of the ring that are not current: retired ones, and those that are to be current later. */
+export function digestOthers(text: string, digestKeys: KeyRing): readonly CredentialDigest[] {
+  return digestKeys.retired.map((key) => digestUnder(key, text));
 }
 
 /** Every digest under which a credential may be stored, the current key's first; none if its text cannot have been stored. */

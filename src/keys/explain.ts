@@ -1,5 +1,5 @@
 import { KeyholdError } from "../errors.ts";
-import { type ApiKey, statusAt } from "../record/key.ts";
+import { type ApiKey, type StoredKey, statusAt } from "../record/key.ts";
 import { type Authority, requireAuthority } from "./authority.ts";
 import type { KeyName, KeyStore } from "./store.ts";
 
@@ -37,10 +37,10 @@ export async function explainRefusal(
   authority: Authority,
   now: number,
   refuse: Refuse,
-  otherwise: (key: ApiKey) => KeyholdError,
+  otherwise: (stored: StoredKey) => KeyholdError,
 ): Promise<KeyholdError> {
   const stored = await store.get(name);
   if (stored === null) return keyNotFound(name);
   requireAuthority(stored.key.scopes, authority);
-  return refuse(stored.key, now) ?? otherwise(stored.key);
+  return refuse(stored.key, now) ?? otherwise(stored);
 }

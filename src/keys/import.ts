@@ -1,7 +1,8 @@
-import { digestCurrent, digestRetired } from "../credential/digest.ts";
+import { digestCurrent, digestOthers } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
 import { invalidArgument, KeyholdError } from "../errors.ts";
 import { encodeBase64url } from "../lib/base64url.ts";
+import { mapInSlices } from "../lib/time-slices.ts";
 import type { ApiKey } from "../record/key.ts";
 import { newId } from "../record/key-id.ts";
 import { type Authority, requireAuthority } from "./authority.ts";
@@ -29,7 +30,7 @@ export async function importKeys(
   drafts: readonly ImportDraft[],
   authority: Authority,
 ): Promise<(ApiKey | KeyholdError)[]> {
-  const results = drafts.map((draft) => attempt(() => prepare(context, draft, authority)));
+  const results = await mapInSlices(drafts, (draft) => attempt(() => prepare(context, draft, authority)));
   const winners = firstOfEach(results);
   const insertions = await context.store.insert([...winners.values()]);
   const stored = new Map([...winners.keys()].map((index, place) => [index, insertions[place]]));
@@ -58,8 +59,8 @@ function prepare(context: KeysContext, draft: ImportDraft, authority: Authority)
   const key = newRecord("imported", newId(now, context.random), draft, rawKeyHint(rawKey), now);
   const { digest: digestKeys, fingerprint } = context.rings;
   const digest = digestCurrent(rawKey, digestKeys);
-  const retiredDigests = digestRetired(rawKey, digestKeys);
-  return { key, digest, retiredDigests, request: identify(draft, rawKey, fingerprint) };
+  const otherDigests = digestOthers(rawKey, digestKeys);
+  return { key, digest, otherDigests, request: identify(draft, rawKey, fingerprint) };
 }
 
 /** The keys to store by their place: the first of those that share a raw key, and every repeat of its request. */

@@ -27,7 +27,7 @@ export async function listKeys(context: KeysContext, kind: KeyKind, request: Pag
   const filter = parseFilter(request.filter, kind);
   const scope = { list: kind, filter: request.filter };
   const before = request.pageToken === "" ? null : openPageToken(request.pageToken, scope, rings.pageToken);
-  const size = pageSize(request.pageSize);
+  const size = pageSizeOf(request.pageSize);
   const found = await store.list({ kind, filter, before, limit: size + 1 }, new Date(clock.now()));
   const keys = found.slice(0, size);
   const last = keys.at(-1);
@@ -35,7 +35,8 @@ export async function listKeys(context: KeysContext, kind: KeyKind, request: Pag
   return { keys, nextPageToken: sealPageToken({ ...scope, lastKeyId: last.keyId }, rings.pageToken) };
 }
 
-function pageSize(wanted: number): number {
+/** Returns how many keys a page has at the most when a request wants so many. */
+export function pageSizeOf(wanted: number): number {
   if (wanted < 0) throw invalidArgument("page_size", "must not be negative");
   return Math.min(wanted === 0 ? DEFAULT_PAGE_SIZE : wanted, MAX_PAGE_SIZE);
 }

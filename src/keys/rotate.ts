@@ -1,11 +1,12 @@
 import { KeyholdError } from "../errors.ts";
 import { GRACE_PERIOD_BOUNDS, parseDuration } from "../lib/duration.ts";
-import type { ApiKey } from "../record/key.ts";
+import type { ApiKey, StoredKey } from "../record/key.ts";
 import type { Authority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
 import { explainRefusal, refuseUnlessActive } from "./explain.ts";
 import { newSecret } from "./issue.ts";
-import type { KeyName } from "./store.ts";
+import { type KeyName, liveSecrets } from "./store.ts";
+import { changedMeanwhile } from "./update.ts";
 
 /** Older secrets of one key that may be in their grace at once: a bound on the row, and on the work of a verification. */
 const MAX_GRACE_SECRETS = 16;
@@ -31,7 +32,16 @@ export async function rotateKey(
   const rotation = { digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };
   const key = await store.rotate(name, rotation, authority, new Date(now));
   if (key !== null) return { key, secret };
-  throw await explainRefusal(store, name, authority, now, refuseUnlessActive, tooManySecrets);
+  throw await explainRefusal(store, name, authority, now, refuseUnlessActive, (stored) =>
+    graceEnd !== null && graceSecrets(stored, now) >= MAX_GRACE_SECRETS
+      ? tooManySecrets(stored.key)
+      : changedMeanwhile(stored),
+  );
+}
+
+/** Counts the older secrets that are in their grace period. */
+function graceSecrets(stored: StoredKey, now: number): number {
+  return liveSecrets(stored, now).filter(({ expireTime }) => expireTime !== null).length;
 }
 
 function tooManySecrets({ keyId }: ApiKey): KeyholdError {

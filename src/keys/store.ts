@@ -6,8 +6,8 @@ import type { Filter } from "./filter/filter.ts";
 export interface NewKey {
   readonly key: ApiKey;
   readonly digest: SecretDigest;
-  /** Digests of the same raw key under retired server keys: a key that has one of them is the same key. */
-  readonly retiredDigests: readonly Uint8Array[];
+  /** Digests of the same raw key under the other server keys of the ring: a key that has one of them is the same key. */
+  readonly otherDigests: readonly SecretDigest[];
   readonly request: RequestIdentity | null;
 }
 

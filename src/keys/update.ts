@@ -1,5 +1,5 @@
 import { invalidArgument, KeyholdError } from "../errors.ts";
-import type { ApiKey } from "../record/key.ts";
+import type { ApiKey, StoredKey } from "../record/key.ts";
 import { checkMetadata, uniqueScopes } from "../record/limits.ts";
 import { type Authority, requireAuthority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
@@ -28,8 +28,8 @@ function checkChanges(changes: KeyChanges, authority: Authority): KeyChanges {
   return { ...changes, scopes: uniqueScopes(changes.scopes) };
 }
 
-/** The key was not as it had to be, and now it is: only a repeat can tell. */
-export function changedMeanwhile(key: ApiKey): KeyholdError {
+/** The error of a change whose condition did not hold, and holds now. */
+export function changedMeanwhile({ key }: StoredKey): KeyholdError {
   return new KeyholdError("CONCURRENT_CHANGE", `key ${key.keyId} was changed at the same time; repeat the call`, {
     metadata: { key_id: key.keyId },
   });

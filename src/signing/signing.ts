@@ -8,12 +8,13 @@ import { type Jwks, jwksDocument } from "../token/jwks.ts";
 import { type ActiveSigningKey, loadSigningKeys, type SigningKeys } from "../token/jwt/signing-keys.ts";
 import { generateSigningKey, rewrapSigningKey } from "../token/signing-key.ts";
 import type { SigningKeyStore } from "./store.ts";
+import { UnknownKids } from "./unknown-kids.ts";
 
 /** The signing keys of this node, kept up with those in the store. */
 export interface Signing {
   /** Reads the keys again. Rejects if the active one does not unwrap: the root secret is not the one it was made under. */
   reload(): Promise<void>;
-  /** The public key with this `kid`; one that is not known here is looked for in the store first. */
+  /** The public key with this `kid`. One that is not known here is looked up in the store first, within bounds (`unknown-kids.ts`). */
   publicKey(kid: string): MaybePromise<KeyObject | undefined>;
   /**
    * The key to sign with, once the store knows that its tokens may live until then (milliseconds). Throws `INTERNAL` if there
@@ -52,11 +53,13 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
   let version = context.version();
   let keys: SigningKeys = await loadOrCreate(context);
   let loading: Promise<void> | null = null;
+  const unknown = new UnknownKids();
 
   const load = async () => {
     const before = keys.verification;
     const versionBefore = context.version();
     keys = await loadKeys(context);
+    if (version !== versionBefore) unknown.clear();
     version = versionBefore;
     if (before.keys().some((kid) => !keys.verification.has(kid))) context.onLost?.();
   };
@@ -71,13 +74,20 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
     await loading?.catch(() => undefined);
     await reload();
   };
+  const isCurrent = () => version !== null && version === context.version();
   /** The keys as they are now: at hand, unless they may have changed. */
-  const current = (): MaybePromise<SigningKeys> =>
-    version !== null && version === context.version() ? keys : reloadAfresh().then(() => keys);
+  const current = (): MaybePromise<SigningKeys> => (isCurrent() ? keys : reloadAfresh().then(() => keys));
   /** The same, or what was known last: a verifier that does not find a key yet refuses its tokens, which does no harm. */
   const known = (): MaybePromise<SigningKeys> => {
     const now = current();
     return now instanceof Promise ? now.catch(() => keys) : now;
+  };
+  const mayLookUp = (kid: string) => UnknownKids.mayExist(kid) && (!isCurrent() || unknown.mayLookUp(kid));
+  const lookUp = async (kid: string) => {
+    await reloadAfresh();
+    const key = keys.verification.get(kid);
+    if (key === undefined && isCurrent()) unknown.add(kid);
+    return key;
   };
   const extend = async (active: ActiveSigningKey, expireTime: number) => {
     await store.extendTokens(active.kid, nextStep(expireTime));
@@ -87,7 +97,7 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
 
   return {
     reload: reloadAfresh,
-    publicKey: (kid) => keys.verification.get(kid) ?? reloadAfresh().then(() => keys.verification.get(kid)),
+    publicKey: (kid) => keys.verification.get(kid) ?? (mayLookUp(kid) ? lookUp(kid) : undefined),
     signer: (expireTime) =>
       andThen(current(), (keys) => {
         const { active } = keys;

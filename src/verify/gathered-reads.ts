@@ -1,9 +1,10 @@
 import { KeyholdError } from "../errors.ts";
 import { digestName, nameOf, namesOf } from "./lookup-names.ts";
 import type { CacheMode, FindKeys, KeyChange, KeyLookup, VerifiableRecord } from "./reader.ts";
+import { strictest } from "./strictest.ts";
 
 /** Told of what a read found that is worth keeping: nothing of it changed since the read was sent. */
-export type OnFound = (lookup: KeyLookup, stored: VerifiableRecord | null) => void;
+export type OnFound = (lookup: KeyLookup, found: readonly VerifiableRecord[]) => void;
 
 /** One look-up on its way to the store, and everyone who waits for it. */
 interface Read {
@@ -111,7 +112,7 @@ export class GatheredReads {
     this.#statements++;
     try {
       const found = await this.#findKeys(reads.map(({ lookup }) => lookup));
-      for (const [place, read] of reads.entries()) this.#answer(read, found[place] ?? null);
+      for (const [place, read] of reads.entries()) this.#answer(read, found[place] ?? []);
     } catch (error) {
       for (const read of reads) this.#fail(read, error);
     } finally {
@@ -120,10 +121,10 @@ export class GatheredReads {
     }
   }
 
-  #answer(read: Read, stored: VerifiableRecord | null): void {
+  #answer(read: Read, found: readonly VerifiableRecord[]): void {
     this.#close(read);
-    if (read.isWanted && !isOutdated(read, stored)) this.#onFound(read.lookup, stored);
-    read.answer.resolve(stored);
+    if (read.isWanted && !isOutdated(read, found)) this.#onFound(read.lookup, found);
+    read.answer.resolve(strictest(found));
   }
 
   #fail(read: Read, error: unknown): void {
@@ -151,6 +152,6 @@ function tooMany(): KeyholdError {
   return new KeyholdError("OVERLOADED", "too many keys wait to be read");
 }
 
-function isOutdated({ isStale, changed }: Read, stored: VerifiableRecord | null): boolean {
-  return isStale || (stored !== null && changed.some((keyIds) => keyIds.includes(stored.key.keyId)));
+function isOutdated({ isStale, changed }: Read, found: readonly VerifiableRecord[]): boolean {
+  return isStale || found.some(({ key }) => changed.some((keyIds) => keyIds.includes(key.keyId)));
 }

@@ -11,8 +11,11 @@ export interface KeyLookup {
 /** What verification knows of a key. */
 export type VerifiableRecord = StoredKey<VerifiableKey>;
 
-/** Where verification finds keys. Answers in the order of the look-ups; null for one that is not there. */
-export type FindKeys = (lookups: readonly KeyLookup[]) => Promise<(VerifiableRecord | null)[]>;
+/**
+ * Where verification finds keys. Returns what each look-up found, in order: nothing, one key, or, for a raw key that was stored under
+ * several root secrets before releases prevented that, several.
+ */
+export type FindKeys = (lookups: readonly KeyLookup[]) => Promise<(readonly VerifiableRecord[])[]>;
 
 /** What a caller asks of the cache (contract §5): the default; `no-cache`: a fresh read, written back; `no-store`: neither read nor written. */
 export type CacheMode = "default" | "no-cache" | "no-store";

@@ -41,6 +41,9 @@ async function isPending(promise: unknown): Promise<boolean> {
   return isOpen;
 }
 
+/** In the form of a `kid`. */
+const kidOfNobody = () => Buffer.from(systemRandom.bytes(32)).toString("base64url");
+
 describe("keys that may have changed", () => {
   test("are read again before the next token is signed and before they are published, once", async () => {
     const { store, context } = setUp();
@@ -131,8 +134,52 @@ describe("a public key", () => {
     const { store, start } = setUp();
     const node = await start();
     const before = store.count("list");
-    expect(await node.publicKey("of nobody")).toBeUndefined();
+    expect(await node.publicKey(kidOfNobody())).toBeUndefined();
     expect(store.count("list")).toBe(before + 1);
+  });
+
+  test("that is nowhere is looked up once, and again when the keys may have changed", async () => {
+    const { store, start } = setUp();
+    let version = 1;
+    const node = await start({ version: () => version });
+    const before = store.count("list");
+    const kid = kidOfNobody();
+    for (let i = 0; i < 200; i++) expect(await node.publicKey(kid)).toBeUndefined();
+    expect(store.count("list")).toBe(before + 1);
+    version = 2;
+    for (let i = 0; i < 200; i++) expect(await node.publicKey(kid)).toBeUndefined();
+    expect(store.count("list")).toBe(before + 2);
+  });
+
+  test("of each of many that are nowhere costs few looks together, and one that was made is found at once all the same", async () => {
+    const { store, context, start } = setUp();
+    let version = 1;
+    const node = await start({ version: () => version });
+    const before = store.count("list");
+    for (let i = 0; i < 200; i++) expect(await node.publicKey(kidOfNobody())).toBeUndefined();
+    expect(store.count("list") - before).toBeLessThanOrEqual(10);
+    const kid = await rotateSigningKey(context());
+    version = 2;
+    expect(await node.publicKey(kid)).toBeDefined();
+  });
+
+  test("that cannot be one of ours by its kid costs no look", async () => {
+    const { store, start } = setUp();
+    const node = await start();
+    const before = store.count("list");
+    for (const kid of ["", "of nobody", "k".repeat(42), "k".repeat(44), "+".repeat(43), "k".repeat(8_000)])
+      expect(await node.publicKey(kid)).toBeUndefined();
+    expect(store.count("list")).toBe(before);
+  });
+
+  test("is looked up each time while nobody would tell of a change", async () => {
+    const { store, context, start } = setUp();
+    const node = await start({ version: () => null });
+    const before = store.count("list");
+    const kid = kidOfNobody();
+    for (let i = 0; i < 20; i++) expect(await node.publicKey(kid)).toBeUndefined();
+    expect(store.count("list")).toBe(before + 20);
+    expect(await node.publicKey(await rotateSigningKey(context()))).toBeDefined();
   });
 
   test("asked for by many at once costs two looks at the most", async () => {
@@ -140,7 +187,7 @@ describe("a public key", () => {
     const node = await start();
     const before = store.count("list");
     const held = store.hold("list");
-    const answers = Promise.all(Array.from({ length: 100 }, (_, index) => node.publicKey(`of nobody ${index}`)));
+    const answers = Promise.all(Array.from({ length: 100 }, () => node.publicKey(kidOfNobody())));
     await new Promise(setImmediate);
     held.release();
     expect(new Set(await answers)).toEqual(new Set([undefined]));

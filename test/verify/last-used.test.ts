@@ -142,6 +142,18 @@ test("many keys go in several writes, each of which holds few of them", async ()
   expect(writes.flatMap(([, written]) => written)).toEqual(keyIds);
 });
 
+test("keys that were written in an earlier minute leave room for those of this one", async () => {
+  const { lastUsed, writes, at } = newBench();
+  for (let key = 0; key < 30_000; key++) lastUsed.note(`key ${key}`);
+  await lastUsed.flush();
+  at(1);
+  for (let use = 0; use < 3; use++) {
+    lastUsed.note("a");
+    await lastUsed.flush();
+  }
+  expect(writes.filter(([minute]) => minute === 1)).toEqual([[1, ["a"]]]);
+});
+
 test("the keys remembered as written are bounded: those beyond are written again", async () => {
   const { lastUsed, writes } = newBench();
   const note = (from: number) => {

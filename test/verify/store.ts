@@ -25,8 +25,8 @@ export class TestStore {
     this.records.set(record.key.keyId, record);
   }
 
-  #hold(lookups: readonly KeyLookup[]): Promise<(VerifiableRecord | null)[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<(VerifiableRecord | null)[]>();
+  #hold(lookups: readonly KeyLookup[]): Promise<VerifiableRecord[][]> {
+    const { promise, resolve, reject } = Promise.withResolvers<VerifiableRecord[][]>();
     const then = this.#find(lookups);
     const end = (settle: () => void) => {
       this.held.splice(this.held.indexOf(statement), 1);
@@ -41,14 +41,16 @@ export class TestStore {
     return promise;
   }
 
-  #find(lookups: readonly KeyLookup[]): (VerifiableRecord | null)[] {
-    return lookups.map(
-      ({ keyId, digests }) => (keyId === null ? this.#byDigest(digests) : this.records.get(keyId)) ?? null,
-    );
+  #find(lookups: readonly KeyLookup[]): VerifiableRecord[][] {
+    return lookups.map(({ keyId, digests }) => {
+      if (keyId === null) return this.#byDigest(digests);
+      const record = this.records.get(keyId);
+      return record === undefined ? [] : [record];
+    });
   }
 
-  #byDigest(digests: readonly Uint8Array[]): VerifiableRecord | undefined {
-    return [...this.records.values()].find(
+  #byDigest(digests: readonly Uint8Array[]): VerifiableRecord[] {
+    return [...this.records.values()].filter(
       ({ key, secrets }) =>
         key.kind === "imported" && secrets.some((secret) => digests.some((one) => equals(one, secret.digest.digest))),
     );

@@ -276,7 +276,7 @@ export declare type RevokeApiKeyRequest = Message<"keyhold.v2alpha1.RevokeApiKey
   reason: RevocationReason;
 
   /**
-   * More about the reason, at most 1000 characters. Only with REVOCATION_REASON_PRIVILEGE_WITHDRAWN.
+   * More about the reason, whichever it is, at most 1000 characters.
    *
    * @generated from field: optional string revocation_description = 3;
    */
@@ -474,8 +474,9 @@ export declare const ApiKeysService: GenService<{
     output: typeof DeriveTokenResponseSchema;
   },
   /**
-   * Judges a credential. A verdict is an answer, not an error: the call succeeds whatever it says. With `Cache-Control: no-cache`
-   * (header or metadata) the verdict is by a fresh read of the database.
+   * Judges a credential. A verdict is an answer, not an error: the call succeeds whatever it says, so a gateway that looks at the
+   * status alone lets everyone in. Read `is_valid`. With `Cache-Control: no-cache` (header or metadata) the verdict is
+   * by a fresh read of the database.
    *
    * @generated from rpc keyhold.v2alpha1.ApiKeysService.VerifyApiKey
    */

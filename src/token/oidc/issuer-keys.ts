@@ -1,4 +1,5 @@
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from "jose";
+import { isLoopbackHost } from "../../lib/host-names.ts";
 import { createReader, type DocumentReader, type ReaderOptions } from "./reader.ts";
 
 export interface IssuerOptions extends ReaderOptions {
@@ -27,11 +28,12 @@ function discoverKeysUrl({ issuer, timeout }: IssuerOptions, read: DocumentReade
   return read(url, AbortSignal.timeout(timeout), (metadata) => keysUrl(metadata, issuer));
 }
 
-/** The metadata must be those of this very issuer (§4.3), and lead from no encrypted place to an open one. */
+/** The metadata must be those of this very issuer (§4.3). Over http, only an issuer on this machine may publish its keys there. */
 function keysUrl(metadata: unknown, issuer: string): URL {
   if (member(metadata, "issuer") !== issuer) throw new Error("the metadata are of another issuer");
   const url = new URL(String(member(metadata, "jwks_uri")));
-  if (url.protocol === "https:" || new URL(issuer).protocol === "http:") return url;
+  const isLocal = new URL(issuer).protocol === "http:" && url.protocol === "http:" && isLoopbackHost(url.host);
+  if (url.protocol === "https:" || isLocal) return url;
   throw new Error("jwks_uri is not https");
 }
 

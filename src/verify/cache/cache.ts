@@ -73,7 +73,7 @@ class Cache implements VerificationCache {
     this.#records = new CachedRecords(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
     this.#negatives = new Negatives(options.maxNegatives);
     this.#isTold = options.isTold;
-    this.#reads = new GatheredReads(findKeys, (lookup, stored) => this.#keep(lookup, stored));
+    this.#reads = new GatheredReads(findKeys, (lookup, found) => this.#keep(lookup, found));
   }
 
   readonly findKey = (lookup: KeyLookup, mode: CacheMode) => {
@@ -123,8 +123,10 @@ class Cache implements VerificationCache {
     return name === undefined || this.#negatives.has(name) ? null : undefined;
   }
 
-  #keep(lookup: KeyLookup, stored: VerifiableRecord | null): void {
-    this.#records.set(lookup, stored);
+  /** Of several records none is kept: a change of any of them must be seen, and only that of a kept one would be. */
+  #keep(lookup: KeyLookup, found: readonly VerifiableRecord[]): void {
+    const [stored = null] = found;
+    this.#records.set(lookup, found.length > 1 ? null : stored);
     if (stored === null) this.#negatives.add(namesOf(lookup));
     else for (const name of namesOf(lookup)) this.#negatives.delete(name);
   }

@@ -243,16 +243,18 @@ describe("an issuer that cannot be asked", () => {
     expect(await verify(await oidc.token(["keyhold:verify"]))).toEqual(invalid("the access token is not valid"));
   });
 
-  test("lies if it leads from https to http", async () => {
-    const issuer = "https://issuer.test";
-    const paths: string[] = [];
-    const fetch: Fetch = async (url) => {
-      paths.push(String(url));
-      return Response.json({ issuer, jwks_uri: "http://issuer.test/jwks" });
-    };
-    expect(await verifier({ issuer, fetch }).verify(await oidc.token(["a"]))).toMatchObject(unavailable);
-    expect(paths).toEqual([`${issuer}${METADATA}`]);
-  });
+  test.each(["https://issuer.test", "http://127.0.0.1"])(
+    "lies if it leads from %s to http elsewhere",
+    async (issuer) => {
+      const paths: string[] = [];
+      const fetch: Fetch = async (url) => {
+        paths.push(String(url));
+        return Response.json({ issuer, jwks_uri: "http://issuer.test/jwks" });
+      };
+      expect(await verifier({ issuer, fetch }).verify(await oidc.token(["a"]))).toMatchObject(unavailable);
+      expect(paths).toEqual([`${issuer}${METADATA}`]);
+    },
+  );
 });
 
 test("the metadata of an issuer with a path or a slash are where Discovery says", async () => {
