@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import type { Change } from "./cluster/link.ts";
-import { Membership } from "./cluster/membership.ts";
+import { Membership, type MembershipOptions } from "./cluster/membership.ts";
 import type { Config } from "./config.ts";
 import { systemClock } from "./lib/clock.ts";
 import { systemMonotonic } from "./lib/monotonic.ts";
@@ -15,8 +15,8 @@ export interface Coherence {
   readonly membership: Membership;
   /** Whether what is remembered may be used: every change is heard of, or waits for us. */
   readonly isTold: () => boolean;
-  /** Whether the database seems to be out of reach. */
-  readonly isAway: () => boolean;
+  /** Why the database is unreachable; null: it is reachable. */
+  readonly awayReason: () => Error | null;
   /** Who is told of keys that changed. */
   remembering(memory: Memory): void;
   /** Another number whenever the signing keys may have changed. */
@@ -39,8 +39,7 @@ export interface CoherenceOptions {
   readonly databaseUrl: string;
   /** Over which it is tried whether news arrives. */
   readonly reads: Database;
-  /** Told when the database is thought to be away, and when it is back. */
-  readonly onAway: (isAway: boolean) => void;
+  readonly onAway: MembershipOptions["onAway"];
   readonly log: (message: string, reason?: Error) => void;
 }
 
@@ -50,7 +49,7 @@ export async function createCoherence(options: CoherenceOptions): Promise<Cohere
   return {
     membership,
     isTold: () => membership.lease.isFresh,
-    isAway: () => membership.isAway,
+    awayReason: () => membership.awayReason,
     remembering: (memory) => news.memories.push(memory),
     get signingKeysVersion() {
       return news.signingKeysVersion;
@@ -64,7 +63,7 @@ async function createMembership({ config, databaseUrl, reads, onAway, log }: Coh
   const { databaseListenUrl, leaseTtl } = config;
   return new Membership({
     open: createOpenFeed(databaseListenUrl ?? databaseUrl),
-    node: { name: `${hostname()}:${process.pid}`, version: await readVersion(), ttl: leaseTtl },
+    node: { name: `${hostname()}:${process.pid}`, version: readVersion(), ttl: leaseTtl },
     sendEcho: createSendEcho(reads),
     clock: systemClock,
     monotonic: systemMonotonic,

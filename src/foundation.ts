@@ -21,6 +21,8 @@ import type { SigningContext } from "./signing/signing.ts";
 import { looksLikeJwt } from "./token/jwt/compact.ts";
 import { looksLikeMacaroon } from "./token/macaroon/text.ts";
 import { createVerificationCache, type VerificationCache } from "./verify/cache/cache.ts";
+import { type OnDuplicates, reportingDuplicates } from "./verify/duplicates.ts";
+import type { FindKeys } from "./verify/reader.ts";
 import { createUncachedReader } from "./verify/uncached.ts";
 import { watched } from "./verify/watched-reader.ts";
 
@@ -41,6 +43,8 @@ export interface Foundation {
   /** Of the database: that of the configuration, or the embedded one's own. */
   readonly url: string;
   readonly database: Database;
+  /** For lists, and for statements that read a whole table: without kept plans (`connect.ts`). */
+  readonly lists: Database;
   /** How busy the connections are, by what they are for. */
   readonly pools: Readonly<Record<"changes" | "lists" | "reads", Pick<Pool, "usage">>>;
   readonly coherence: Coherence;
@@ -65,6 +69,8 @@ export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunc
 export interface FoundationOptions extends EmbeddedStart {
   /** Told of what happens to the connection for news of changes. */
   readonly onMembership?: (message: string, reason?: Error) => void;
+  /** Told of keys that are one raw key. */
+  readonly onDuplicates?: OnDuplicates;
   readonly tracing?: Tracing | undefined;
 }
 
@@ -78,8 +84,8 @@ export async function openFoundation(config: Config, options: FoundationOptions)
       config,
       databaseUrl: opened.url,
       reads: opened.reads,
-      onAway: (isAway) => {
-        if (isAway) opened.giveUp();
+      onAway: (reason) => {
+        if (reason !== null) opened.giveUp(reason);
       },
       log: options.onMembership ?? (() => undefined),
     });
@@ -88,7 +94,7 @@ export async function openFoundation(config: Config, options: FoundationOptions)
       await opened.close();
     };
     const pools = { changes: opened.database, lists: opened.lists, reads: opened.reads };
-    return { ...opened, pools, migrated, ...assemble(config, opened, rings, coherence, options.tracing), close };
+    return { ...opened, pools, migrated, ...assemble(config, opened, rings, coherence, options), close };
   } catch (error) {
     await opened.close();
     throw error;
@@ -110,8 +116,8 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
     await Promise.all(pools.map((pool) => pool.close()));
     await server?.stop();
   };
-  const giveUp = () => {
-    for (const pool of pools) pool.giveUp();
+  const giveUp = (reason: Error) => {
+    for (const pool of pools) pool.giveUp(reason);
   };
   // A pooler of transactions would give the lock of the migrations to others.
   const prepareSchema = () => (server === null ? openSchema(config.databaseListenUrl ?? url) : prepareEmbedded(server));
@@ -136,16 +142,16 @@ function assemble(
   databases: Databases,
   rings: Rings,
   coherence: Coherence,
-  tracing: Tracing | undefined,
+  { tracing, onDuplicates = () => undefined }: FoundationOptions,
 ) {
   const { secretPrefix } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
-  const { membership, isTold, isAway } = coherence;
-  const open = (database: Database) => traced(unlessAway(database, isAway), tracing?.statement);
+  const { membership, isTold, awayReason } = coherence;
+  const open = (database: Database) => traced(unlessAway(database, awayReason), tracing?.statement);
   const database = open(databases.database);
   const lists = open(databases.lists);
   const reads = open(databases.reads);
-  const remembered = createReader(config, reads, isTold);
+  const remembered = createReader(config, reportingDuplicates(createFindKeys(reads), onDuplicates), isTold);
   const reader = tracing === undefined ? remembered : watched(remembered, tracing.lookup);
   coherence.remembering(reader);
   const settle = () => membership.settle();
@@ -168,7 +174,7 @@ function assemble(
     random,
     version: () => (isTold() ? coherence.signingKeysVersion : null),
   };
-  return { database, rings, shapes, keys, reader, signing, coherence };
+  return { database, lists, rings, shapes, keys, reader, signing, coherence };
 }
 
 /** Bytes of the cache for each of the keys that it may have: a usual one takes 264, and its places in the indexes. */
@@ -177,8 +183,7 @@ const CACHE_ENTRY_BYTES = 400;
 /** Credentials of nobody that are remembered as such. */
 const MAX_NEGATIVES = 100_000;
 
-function createReader({ cacheBytes }: Config, database: Database, isTold: () => boolean): KeyReader {
-  const findKeys = createFindKeys(database);
+function createReader({ cacheBytes }: Config, findKeys: FindKeys, isTold: () => boolean): KeyReader {
   if (cacheBytes === 0) return createUncachedReader(findKeys);
   return createVerificationCache(findKeys, {
     maxBytes: cacheBytes,

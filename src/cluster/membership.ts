@@ -18,8 +18,8 @@ export interface MembershipOptions {
   readonly onChange: (change: Change) => void;
   /** Told when anything may have changed unheard: all that was read before is to be forgotten, reads under way included. */
   readonly onForget: () => void;
-  /** Told when the database is thought to be away, and when it is back. */
-  readonly onAway: (isAway: boolean) => void;
+  /** Called when the database becomes unreachable, with the reason, and with null when it is reachable again. */
+  readonly onAway: (reason: Error | null) => void;
   readonly log: (message: string, reason?: Error) => void;
 }
 
@@ -53,7 +53,7 @@ export class Membership {
   /** The last lease that this node asked for. */
   #leaseId: string | null = null;
   #isMember = false;
-  #isAway = false;
+  #awayReason: Error | null = null;
   #running: Promise<void> | undefined;
 
   constructor(options: MembershipOptions) {
@@ -61,9 +61,9 @@ export class Membership {
     this.lease = new Lease(options.monotonic, options.clock);
   }
 
-  /** Whether the database seems to be out of reach. */
-  get isAway(): boolean {
-    return this.#isAway;
+  /** Why the database is unreachable, by the last attempt; null: it is reachable. */
+  get awayReason(): Error | null {
+    return this.#awayReason;
   }
 
   /** How long news takes to come, in milliseconds, by the last renewal; null if there is no session, or was no renewal yet. */
@@ -119,7 +119,7 @@ export class Membership {
     const late = sleep(SESSION_PATIENCE, undefined, { signal: AbortSignal.any([timer.signal, this.#over.signal]) });
     const link = await Promise.race([this.#linked.promise, late.catch(() => undefined)]);
     timer.abort();
-    if (link === undefined) throw unconfirmed();
+    if (link === undefined) throw unconfirmed(this.#awayReason ?? undefined);
     return link;
   }
 
@@ -143,8 +143,9 @@ export class Membership {
         return await this.#connect(this.#options.node.ttl / 2);
       } catch (error) {
         if (this.#over.signal.aborted) return undefined;
-        if (attempt === 0) this.#options.log("the database is out of reach", toError(error));
-        this.#setAway(true);
+        const reason = toError(error);
+        if (attempt === 0) this.#options.log("the database is out of reach", reason);
+        this.#setAway(reason);
       }
     }
   }
@@ -160,7 +161,7 @@ export class Membership {
       link.session.end();
       throw error;
     }
-    this.#setAway(false);
+    this.#setAway(null);
     this.#link = link;
     this.#linked.resolve(link);
     link.ending.onEnd((reason) => this.#lose(reason));
@@ -211,7 +212,7 @@ export class Membership {
     const late = sleep(limit, new Late(), { signal: timer.signal, ref: false }).catch(() => new Late());
     const result = await link.ending.race(Promise.race([work, late])).finally(() => timer.abort());
     if (!(result instanceof Late)) return result;
-    this.#setAway(true);
+    this.#setAway(result);
     throw result;
   }
 
@@ -224,14 +225,18 @@ export class Membership {
     this.#options.onForget();
   }
 
-  #setAway(isAway: boolean): void {
-    if (isAway === this.#isAway) return;
-    this.#isAway = isAway;
-    this.#options.onAway(isAway);
+  #setAway(reason: Error | null): void {
+    const isChange = (reason === null) !== (this.#awayReason === null);
+    this.#awayReason = reason;
+    if (isChange) this.#options.onAway(reason);
   }
 }
 
-class Late extends Error {}
+class Late extends Error {
+  constructor() {
+    super("the connection for notifications did not answer in time");
+  }
+}
 
 function unheard(): KeyholdError {
   return new KeyholdError(

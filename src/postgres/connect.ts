@@ -10,7 +10,10 @@ export interface DatabaseOptions {
   readonly maxConnections: number;
   /** After this the database cancels a statement, in milliseconds. */
   readonly statementTimeout: number;
-  /** Whether connections keep the plan of each statement that they have run: not for statements of endlessly many shapes. */
+  /**
+   * Whether connections prepare each statement and keep its plan: for statements that find rows by an index. Not for lists, whose
+   * filters make endlessly many statements, nor for statements that read a whole table.
+   */
   readonly prepare: boolean;
   /** What the connections call themselves in `pg_stat_activity`; by default `keyhold`. */
   readonly applicationName?: string;
@@ -63,6 +66,13 @@ export function connect(options: DatabaseOptions): Sql {
   return sql;
 }
 
+/**
+ * A plan that was made while a table was small is kept when it has grown, until the table is analyzed. The planner takes a
+ * sequential scan for a small table, so it must not consider one. Without JIT, which a scan that cannot be avoided would start
+ * before PostgreSQL 18, by its pretended cost.
+ */
+const KEPT_PLANS = { enable_seqscan: "off", jit: "off" };
+
 function createClient(options: DatabaseOptions, socket: (server: Server) => Socket): Sql {
   const { url, maxConnections, statementTimeout, prepare, applicationName = "keyhold" } = options;
   return postgres(url, {
@@ -82,6 +92,7 @@ function createClient(options: DatabaseOptions, socket: (server: Server) => Sock
       statement_timeout: statementTimeout,
       idle_in_transaction_session_timeout: statementTimeout,
       TimeZone: "UTC",
+      ...(prepare ? KEPT_PLANS : {}),
     },
   });
 }

@@ -41,8 +41,9 @@ export function databaseError(error: unknown): unknown {
   return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database cannot be reached", error) : error;
 }
 
-export function cutOff(): KeyholdError {
-  return unavailable("the database cannot be reached", undefined);
+/** Without a connection, for this reason where it is known. */
+export function cutOff(cause?: Error): KeyholdError {
+  return unavailable("the database cannot be reached", cause);
 }
 
 export function tooLate(cause?: unknown): KeyholdError {

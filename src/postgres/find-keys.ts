@@ -17,18 +17,15 @@ export function createFindKeys(database: Database): FindKeys {
         keyId === null ? undefined : byId.get(keyId),
         ...digests.map((digest) => byDigest.get(hex(digest))),
       ];
-      const row = candidates.find((candidate) => candidate !== undefined);
-      return row === undefined ? null : toVerifiable(row);
+      return candidates.filter((row) => row !== undefined).map(toVerifiable);
     });
   };
 }
 
-/** Two plain conditions where one would do would keep the planner from the index of either. */
+/** Each condition has one index that it can use (migration 0006). */
 function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]): PromiseLike<VerifiableRow[]> {
-  const byId = sql`SELECT ${sql(VERIFIABLE_COLUMNS)} FROM api_keys WHERE key_id = ANY (${[...ids]}::uuid[])`;
-  const byDigest = sql`
-    SELECT ${sql(VERIFIABLE_COLUMNS)} FROM api_keys WHERE kind = 'imported' AND digest = ANY ${byteArray(sql, digests)}`;
-  if (digests.length === 0) return sql<VerifiableRow[]>`${byId}`;
-  if (ids.length === 0) return sql<VerifiableRow[]>`${byDigest}`;
-  return sql<VerifiableRow[]>`${byId} UNION ALL ${byDigest}`;
+  const byDigest = sql`ARRAY (SELECT key_id FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)})`;
+  return sql<VerifiableRow[]>`
+    SELECT ${sql(VERIFIABLE_COLUMNS)} FROM api_keys
+    WHERE key_id = ANY (${[...ids]}::uuid[] ${digests.length === 0 ? sql`` : sql`|| ${byDigest}`})`;
 }

@@ -2,9 +2,10 @@ import type { Sql } from "postgres";
 import type { Insertion, NewKey } from "../keys/store.ts";
 import { findConflicts, findKnown, type Pending } from "./conflicts.ts";
 import { copyRows } from "./copy-rows.ts";
+import { wasRolledBack } from "./errors.ts";
 import { NEW_ROW_COLUMNS, NEW_ROW_DEFINITION, type NewRow, toNewRows } from "./new-rows.ts";
 
-/** A key that was deleted between our conflict with it and our look at it frees its place: how often to try again. */
+/** How many attempts in a row may settle no key. A key that was deleted between our conflict with it and our look at it frees its place. */
 const ATTEMPTS = 3;
 
 /**
@@ -20,10 +21,21 @@ export const COPY_ROWS = 100;
  */
 export async function insertKeys(sql: Sql, keys: readonly NewKey[]): Promise<Insertion[]> {
   const found = await findKnown(sql, keys);
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < ATTEMPTS && found.size < keys.length; attempt++) {
     const pending = keys.flatMap((key, index) => (found.has(index) ? [] : [{ key, index }]));
-    if (pending.length === 0) break;
-    for (const [index, insertion] of await insertPending(sql, pending)) found.set(index, insertion);
+    const settled = await insertPending(sql, pending);
+    for (const [index, insertion] of settled) found.set(index, insertion);
+    if (settled.size > 0) attempt = -1;
+  }
+  return conclude(sql, keys, found);
+}
+
+/** A conflict that was gone whenever it was looked for may be of one key alone: the others are stored without that one. */
+async function conclude(sql: Sql, keys: readonly NewKey[], found: Map<number, Insertion>): Promise<Insertion[]> {
+  const rest = keys.flatMap((key, index) => (found.has(index) ? [] : [{ key, index }]));
+  for (const { key, index } of rest) {
+    const [insertion] = rest.length > 1 ? await insertKeys(sql, [key]) : [];
+    found.set(index, insertion ?? { outcome: "raw_key_exists" });
   }
   return keys.map((_, index) => found.get(index) ?? { outcome: "raw_key_exists" });
 }
@@ -43,14 +55,24 @@ async function insertPending(sql: Sql, pending: readonly Pending[]): Promise<Map
   return conflicts;
 }
 
-/** Identifiers of the keys that were stored. */
+/** Identifiers of the keys that were stored: none of them if the statement is to be tried again. */
 async function storeRows(sql: Sql, keys: readonly NewKey[]): Promise<Set<string>> {
   const rows = toNewRows(keys);
-  if (rows.length >= COPY_ROWS && (await copyRows(sql, rows))) return new Set(keys.map(({ key }) => key.keyId));
-  return insertRows(sql, rows);
+  try {
+    if (rows.length >= COPY_ROWS && (await copyRows(sql, rows))) return new Set(keys.map(({ key }) => key.keyId));
+    return await insertRows(sql, rows);
+  } catch (error) {
+    // Batches with the same requests go in the order of their raw keys, and may deadlock.
+    if (wasRolledBack(error) || isRawKeyConflict(error)) return new Set();
+    throw error;
+  }
 }
 
-/** Identifiers of the keys that were stored. A duplicate within the statement conflicts with the first like any other. */
+/**
+ * Identifiers of the keys that were stored. A duplicate within the statement conflicts with the first like any other. The statement
+ * fails as a whole if a raw key is stored under a digest that is not the first of both keys: the trigger of migration 0006 inserts
+ * it, and `ON CONFLICT` says nothing of that.
+ */
 async function insertRows(sql: Sql, rows: readonly NewRow[]): Promise<Set<string>> {
   const columns = sql(NEW_ROW_COLUMNS);
   const stored = await sql<{ key_id: string }[]>`
@@ -59,4 +81,8 @@ async function insertRows(sql: Sql, rows: readonly NewRow[]): Promise<Set<string
     ON CONFLICT DO NOTHING
     RETURNING key_id`;
   return new Set(stored.map((row) => row.key_id));
+}
+
+function isRawKeyConflict(error: unknown): boolean {
+  return error instanceof Error && "constraint_name" in error && error.constraint_name === "raw_key_digests_pkey";
 }

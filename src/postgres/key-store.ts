@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from "postgres";
+import { KeyholdError } from "../errors.ts";
 import { type Authority, RESERVED_SCOPE_PREFIX } from "../keys/authority.ts";
-import type { KeyChanges, KeyName, KeyStore, NewKey, Revocation, Rotation } from "../keys/store.ts";
+import type { Insertion, KeyChanges, KeyName, KeyStore, NewKey, Revocation, Rotation } from "../keys/store.ts";
 import type { KeyChange } from "../verify/reader.ts";
 import { gatherGets } from "./gather-gets.ts";
 import { gatherInserts } from "./gather-inserts.ts";
@@ -23,11 +24,13 @@ export interface KeyDatabases {
  */
 export function createKeyStore({ changes, reads, lists }: KeyDatabases, servers: Servers): KeyStore {
   const told = telling(servers);
-  const changeOf = <T>(statement: string, { keyId }: KeyName, work: Work<T>) =>
-    told(changes.run(work, statement), { keyIds: [keyId], digests: [] });
+  const changeOf = <T>(statement: string, { keyId }: KeyName, work: Work<T>) => {
+    const changed = (result: T) => (result === null || result === false ? [] : [keyId]);
+    return told(changes.run(work, statement), { keyIds: [keyId], digests: [] }, changed);
+  };
   const insert = gatherInserts(changes);
   return {
-    insert: (keys) => told(insert(keys), insertionOf(keys)),
+    insert: (keys) => told(insert(keys), insertionOf(keys), insertedKeyIds),
     get: gatherGets(reads),
     list: (list, now) => lists.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey), "keys.list"),
     update: (name, changes, authority, now) =>
@@ -49,11 +52,29 @@ export interface Servers {
 }
 
 function telling({ changed, settle }: Servers) {
-  return async <T>(work: Promise<T>, change: KeyChange): Promise<T> => {
+  return async <T>(
+    work: Promise<T>,
+    change: KeyChange,
+    changedKeyIds: (result: T) => readonly string[],
+  ): Promise<T> => {
     const result = await work.finally(() => changed(change));
-    if (change.keyIds.length + change.digests.length > 0) await settle();
+    if (change.keyIds.length + change.digests.length > 0) {
+      await settle().catch((error: unknown) => {
+        throw withKeyIds(error, changedKeyIds(result));
+      });
+    }
     return result;
   };
+}
+
+/** Those who wait for one barrier share its error. */
+function withKeyIds(error: unknown, changedKeyIds: readonly string[]): unknown {
+  if (!(error instanceof KeyholdError)) return error;
+  return new KeyholdError(error.code, error.message, { cause: error.cause, changedKeyIds });
+}
+
+function insertedKeyIds(insertions: readonly Insertion[]): string[] {
+  return insertions.flatMap((insertion) => (insertion.outcome === "inserted" ? [insertion.key.keyId] : []));
 }
 
 /**
@@ -62,7 +83,10 @@ function telling({ changed, settle }: Servers) {
  */
 function insertionOf(keys: readonly NewKey[]): KeyChange {
   const imported = keys.filter(({ key }) => key.kind === "imported");
-  return { keyIds: [], digests: imported.flatMap(({ digest, retiredDigests }) => [digest.digest, ...retiredDigests]) };
+  return {
+    keyIds: [],
+    digests: imported.flatMap(({ digest, otherDigests }) => [digest, ...otherDigests].map((one) => one.digest)),
+  };
 }
 
 async function first(rows: PromiseLike<KeyRow[]>) {
@@ -76,7 +100,7 @@ function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, authority: Auth
       ${changes.name === undefined ? sql`` : sql`, name = ${changes.name}`}
       ${changes.scopes === undefined ? sql`` : sql`, scopes = ${[...changes.scopes]}::text[]`}
       ${changes.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...changes.metadata })}`}
-    WHERE ${named(sql, name)} AND ${active(sql, now)} AND ${handledBy(sql, authority)}
+    WHERE ${keyWhere(sql, name, [active(sql, now), handledBy(sql, authority)])}
     RETURNING ${sql(KEY_COLUMNS)}`;
 }
 
@@ -87,15 +111,14 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, authority: Autho
   const replaced = sql`jsonb_build_array(jsonb_build_object(
     'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id,
     'expire_time', ${rotation.graceEnd}::timestamptz))`;
-  const room = sql`jsonb_array_length(${inGrace}) < ${rotation.maxGraceSecrets}`;
+  const room = rotation.graceEnd === null ? [] : [sql`jsonb_array_length(${inGrace}) < ${rotation.maxGraceSecrets}`];
   return sql<KeyRow[]>`
     UPDATE api_keys SET
       secret_version = secret_version + 1,
       digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
       previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${inGrace}`},
       rotate_time = ${now}, update_time = ${forward(sql, now)}
-    WHERE ${named(sql, name)} AND ${active(sql, now)} AND ${handledBy(sql, authority)}
-      ${rotation.graceEnd === null ? sql`` : sql`AND ${room}`}
+    WHERE ${keyWhere(sql, name, [active(sql, now), handledBy(sql, authority), ...room])}
     RETURNING ${sql(KEY_COLUMNS)}`;
 }
 
@@ -103,17 +126,24 @@ function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation,
   return sql<KeyRow[]>`
     UPDATE api_keys SET
       revoke_time = ${now}, update_time = ${forward(sql, now)}, revocation_reason = ${reason}, revocation_description = ${description}
-    WHERE ${named(sql, name)} AND revoke_time IS NULL AND ${handledBy(sql, authority)}
+    WHERE ${keyWhere(sql, name, [sql`revoke_time IS NULL`, handledBy(sql, authority)])}
     RETURNING ${sql(KEY_COLUMNS)}`;
 }
 
 async function deleteKey(sql: Sql, name: KeyName, authority: Authority): Promise<boolean> {
-  const { count } = await sql`DELETE FROM api_keys WHERE ${named(sql, name)} AND ${handledBy(sql, authority)}`;
+  const { count } = await sql`DELETE FROM api_keys WHERE ${keyWhere(sql, name, [handledBy(sql, authority)])}`;
   return count === 1;
 }
 
-function named(sql: Sql, { keyId, kind }: KeyName): Fragment {
-  return kind === null ? sql`key_id = ${keyId}` : sql`key_id = ${keyId} AND kind = ${kind}`;
+/**
+ * The row of this key, if all conditions hold for it. They stand in a CASE, so that the planner can use no index for them
+ * (PostgreSQL docs, 4.2.14): beside `kind = …` it may prefer an index that begins with `kind` to the primary key, while a table is
+ * small or has no statistics of that kind, and then reads every key of the kind.
+ */
+function keyWhere(sql: Sql, { keyId, kind }: KeyName, conditions: readonly Fragment[]): Fragment {
+  const all = kind === null ? conditions : [sql`kind = ${kind}`, ...conditions];
+  const joined = all.map((condition, index) => (index === 0 ? condition : sql`AND ${condition}`));
+  return sql`key_id = ${keyId} AND CASE WHEN ${joined} THEN true ELSE false END`;
 }
 
 /** Of two changes the later one may have begun first, or on a server whose clock is behind. */
@@ -122,7 +152,7 @@ function forward(sql: Sql, now: Date): Fragment {
 }
 
 function active(sql: Sql, now: Date): Fragment {
-  return sql`revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now})`;
+  return sql`(revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now}))`;
 }
 
 /** `mayHandle` of the authority, over the scopes that the row has when it is changed. */

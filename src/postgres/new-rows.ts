@@ -1,4 +1,5 @@
 import type { NewKey } from "../keys/store.ts";
+import type { SecretDigest } from "../record/key.ts";
 import { writeArray } from "./array-types.ts";
 import { hex } from "./bytes.ts";
 
@@ -8,7 +9,14 @@ export type NewRow = { readonly [C in keyof typeof NEW_ROW_TYPES]: NewValue } & 
   readonly digest: string;
   readonly request_id: string | null;
 };
-type NewValue = string | null | readonly string[] | Readonly<Record<string, string>>;
+type NewValue = string | null | readonly string[] | Readonly<Record<string, string>> | readonly OtherDigest[];
+
+/** A digest under another root secret (migration 0006). */
+interface OtherDigest {
+  /** Hexadecimal. */
+  readonly digest: string;
+  readonly digest_key_id: string;
+}
 
 /** The columns that a new row sets, with their types. The order is that of the columns in statements. */
 export const NEW_ROW_TYPES = {
@@ -24,6 +32,7 @@ export const NEW_ROW_TYPES = {
   expire_time: "timestamptz",
   digest: "bytea",
   digest_key_id: "text",
+  other_digests: "jsonb",
   request_id: "text",
   request_fingerprint: "bytea",
 } as const;
@@ -51,7 +60,7 @@ export function toNewRows(keys: readonly NewKey[]): NewRow[] {
   return placed.sort((a, b) => (a.place < b.place ? -1 : a.place > b.place ? 1 : 0)).map(({ row }) => row);
 }
 
-function toNewRow({ key, digest, request }: NewKey): NewRow {
+function toNewRow({ key, digest, otherDigests, request }: NewKey): NewRow {
   const created = timeText(key.createTime);
   return {
     key_id: key.keyId,
@@ -66,9 +75,14 @@ function toNewRow({ key, digest, request }: NewKey): NewRow {
     expire_time: key.expireTime?.toISOString() ?? null,
     digest: bytea(digest.digest),
     digest_key_id: digest.keyId,
+    other_digests: otherDigests.length === 0 ? null : otherDigests.map(toOtherDigest),
     request_id: request?.requestId ?? null,
     request_fingerprint: request === null ? null : bytea(request.fingerprint),
   };
+}
+
+function toOtherDigest({ keyId, digest }: SecretDigest): OtherDigest {
+  return { digest: hex(digest), digest_key_id: keyId };
 }
 
 /** The time that was written last: most keys of a statement are made in the same few milliseconds. */
@@ -102,11 +116,12 @@ export function toCopyText(rows: readonly NewRow[]): string {
 function copyValue(value: NewValue): string {
   if (value === null) return "\\N";
   if (typeof value === "string") return escapeCopy(value);
-  return escapeCopy(isList(value) ? writeArray(value) : JSON.stringify(value));
+  return escapeCopy(isTextList(value) ? writeArray(value) : JSON.stringify(value));
 }
 
-function isList(value: NewValue): value is readonly string[] {
-  return Array.isArray(value);
+/** Scopes: the other list of a row is JSON. */
+function isTextList(value: NewValue): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
 const SPECIAL = /[\\\t\n\r]/;

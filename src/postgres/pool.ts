@@ -110,11 +110,11 @@ export class Pool implements Database {
    * Tells everyone who waits or is served that the database cannot be reached, and throws all connections away: for whoever knows
    * that it cannot, and would else wait for each connection to show it by itself. The next turn begins with a new one.
    */
-  giveUp(): void {
+  giveUp(reason: Error): void {
     const connections = this.#connections.splice(0);
-    for (const { reject } of this.#waiting.splice(0)) reject(cutOff());
+    for (const { reject } of this.#waiting.splice(0)) reject(cutOff(reason));
     for (const connection of connections) {
-      connection.turn?.reject(cutOff());
+      connection.turn?.reject(cutOff(reason));
       connection.turn = null;
       end(connection);
     }

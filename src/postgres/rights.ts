@@ -10,7 +10,10 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   api_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   signing_keys: ["SELECT", "INSERT", "UPDATE"],
   nodes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  used_root_secrets: ["SELECT", "INSERT"],
   schema_migrations: ["SELECT"],
+  // Written by triggers, which run as the owner.
+  raw_key_digests: ["SELECT"],
 };
 
 /** What a role has in the database, and should have or not. */

@@ -1,12 +1,12 @@
 import { cutOff } from "./errors.ts";
 import type { Database } from "./pool.ts";
 
-/**
- * A database that is not asked while it is thought to be away: whoever asks hears so at once, instead of waiting for an answer that
- * will hardly come.
- */
-export function unlessAway(database: Database, isAway: () => boolean): Database {
+/** Rejects at once while the database is unreachable, with the reason as the cause, instead of waiting for an answer. */
+export function unlessAway(database: Database, awayReason: () => Error | null): Database {
   return {
-    run: (work, statement) => (isAway() ? Promise.reject(cutOff()) : database.run(work, statement)),
+    run: (work, statement) => {
+      const reason = awayReason();
+      return reason === null ? database.run(work, statement) : Promise.reject(cutOff(reason));
+    },
   };
 }

@@ -3,8 +3,9 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, onTestFinished, test } from "vitest";
 import { RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { useService } from "../support/conformance.ts";
-import { issue, paths, verify } from "../support/rest.ts";
+import { newRawKey, useService, withQuery } from "../support/conformance.ts";
+import { linesOf } from "../support/log-lines.ts";
+import { issue, type Json, paths, verify } from "../support/rest.ts";
 
 const suite = useService();
 
@@ -27,6 +28,9 @@ async function haunt(): Promise<void> {
   });
 }
 
+const linesWith = (name: string, value: string): Json[] =>
+  linesOf(suite.server.log()).filter((line) => line[name] === value && line.msg !== "fault");
+
 test("a change that a node cannot be brought to confirm is made, and is not said to be", async () => {
   const { keyId, secret } = await issue(suite.rest);
   const other = await issue(suite.rest);
@@ -44,4 +48,19 @@ test("a change that a node cannot be brought to confirm is made, and is not said
   expect(answer.headers.get("retry-after")).toBe("1");
   expect(failure).toMatchObject({ rawMessage: expect.stringContaining("repeat the call") });
   expect((await verify(suite.rest, secret)).is_valid).toBe(false);
+  expect(
+    linesWith("code", "UNAVAILABLE")
+      .map(({ key_id }) => key_id)
+      .sort(),
+  ).toEqual([keyId, other.keyId].sort());
+});
+
+test("the log names the keys of imports that are not confirmed", async () => {
+  await haunt();
+  const requests = Array.from({ length: 3 }, () => ({ raw_key: newRawKey(), name: "a key", actor_id: "unconfirmed" }));
+  expect((await suite.rest("POST", `${paths.imported}:batchCreate`, { requests })).status).toBe(503);
+  const list = withQuery(paths.imported, { filter: "actor_id=unconfirmed" });
+  const { imported_api_keys: made } = (await suite.rest("GET", list)).body;
+  const [line] = linesWith("msg", "keys changed");
+  expect(line.key_ids.sort()).toEqual(made.map(({ key_id }: Json) => key_id).sort());
 });

@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import { randomBytes } from "node:crypto";
+import type { Sql } from "postgres";
+import { describe, expect, test } from "vitest";
 import type { Insertion, NewKey } from "../../src/keys/store.ts";
 import { copyRows } from "../../src/postgres/copy-rows.ts";
 import { COPY_ROWS, insertKeys } from "../../src/postgres/insert.ts";
@@ -108,6 +110,79 @@ test.each([10, 500])(
   },
 );
 
+interface Interruptions {
+  /** Before each INSERT. */
+  readonly insert: () => Promise<unknown>;
+  /** Before each look at what keys conflicted with. */
+  readonly look: () => Promise<unknown>;
+}
+
+/** A connection that others overtake. */
+function overtaken(sql: Sql, { insert, look }: Interruptions): Sql {
+  const first = async (interrupt: () => Promise<unknown>, query: PromiseLike<unknown>) => {
+    await interrupt();
+    return query;
+  };
+  return new Proxy(sql, {
+    apply: (target, self, parts) => {
+      const query = Reflect.apply(target, self, parts);
+      const text = Array.isArray(parts[0]) ? parts[0].join("") : "";
+      if (text.includes("INSERT INTO api_keys")) return first(insert, query);
+      return text.includes("request_fingerprint FROM api_keys") ? first(look, query) : query;
+    },
+  });
+}
+
+const nothing = async () => undefined;
+const insertOne = (pool: Pool, key: NewKey) => insert(pool, [key]).then(([insertion]) => insertion?.outcome);
+const remove = (pool: Pool, { key }: NewKey) =>
+  pool.run((sql) => sql`DELETE FROM api_keys WHERE key_id = ${key.keyId}`);
+
+/** What the new key conflicts with, and the conflicting key. */
+const CONFLICTS: readonly (readonly [what: string, make: () => readonly [stored: NewKey, again: NewKey]])[] = [
+  [
+    "an equal raw key",
+    () => {
+      const stored = newKey();
+      return [stored, newKey({ digest: stored.digest.digest })];
+    },
+  ],
+  [
+    "an equal raw key of another root secret",
+    () => {
+      const stored = newKey({ otherDigests: [randomBytes(32)] });
+      return [stored, newKey({ digest: stored.otherDigests[0]?.digest ?? Buffer.of() })];
+    },
+  ],
+  ["a request", () => [newKey({ kind: "issued", requestId: "r" }), newKey({ kind: "issued", requestId: "r" })]],
+];
+
+describe.each(CONFLICTS)("a key that conflicts with %s", (_what, make) => {
+  test.each([0, 2])(
+    "is stored when that one is deleted before it is looked at, and %i others with it",
+    async (count) => {
+      const { pool } = await openSchema();
+      const [conflicting, again] = make();
+      expect(await insertOne(pool, conflicting)).toBe("inserted");
+      const keys = [...Array.from({ length: count }, () => newKey()), again];
+      const look = () => remove(pool, conflicting);
+      const results = await pool.run((sql) => insertKeys(overtaken(sql, { insert: nothing, look }), keys));
+      expect(outcomes(results)).toEqual({ inserted: count + 1 });
+      expect((await stored(pool)).map(({ keyId }) => keyId)).toEqual(keys.map(({ key }) => key.keyId).sort());
+    },
+  );
+
+  test("is refused when that one is always there again, and all others are stored", async () => {
+    const { pool } = await openSchema();
+    const [conflicting, again] = make();
+    const keys = [newKey(), newKey(), again];
+    const [insert, look] = [() => insertOne(pool, conflicting), () => remove(pool, conflicting)];
+    const results = await pool.run((sql) => insertKeys(overtaken(sql, { insert, look }), keys));
+    expect(results.map(({ outcome }) => outcome)).toEqual(["inserted", "inserted", "raw_key_exists"]);
+    expect(await stored(pool)).toHaveLength(2);
+  });
+});
+
 test("batches of the same keys in opposite orders never wait for each other in a circle", async () => {
   const { pool } = await openSchema();
   for (let round = 0; round < 10; round++) {
@@ -119,3 +194,18 @@ test("batches of the same keys in opposite orders never wait for each other in a
     expect(await stored(pool)).toHaveLength(300 * (round + 1));
   }
 });
+
+test.each([50, 300])(
+  "batches of %i of the same requests in different orders are all answered, though they deadlock",
+  async (count) => {
+    const { pool } = await openSchema();
+    for (let round = 0; round < 2; round++) {
+      const requestIds = Array.from({ length: count }, () => randomBytes(8).toString("hex"));
+      // In the order of their digests, which are random.
+      const batches = [1, 2, 3].map(() => requestIds.map((requestId) => newKey({ requestId })));
+      const results = await Promise.all(batches.map((keys) => insert(pool, keys)));
+      expect(outcomes(results.flat())).toEqual({ inserted: count, repeated: 2 * count });
+      expect(await stored(pool)).toHaveLength(count * (round + 1));
+    }
+  },
+);

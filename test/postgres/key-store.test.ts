@@ -31,7 +31,7 @@ test("of new keys the digests of raw keys are told of, all under which they may 
   const { pool } = await openSchema();
   const { told, servers } = listening();
   const store = createKeyStore({ changes: pool, reads: pool, lists: pool }, servers);
-  const [issued, imported] = [newKey({ kind: "issued" }), newKey({ retiredDigests: [Buffer.alloc(32, 7)] })];
+  const [issued, imported] = [newKey({ kind: "issued" }), newKey({ otherDigests: [Buffer.alloc(32, 7)] })];
   await store.insert([issued]);
   await store.insert([issued, imported]);
   expect(told).toEqual([

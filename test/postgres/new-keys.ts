@@ -12,7 +12,7 @@ export interface NewKeyFields {
   readonly metadata?: Readonly<Record<string, string>>;
   readonly expireTime?: Date | null;
   readonly digest?: Uint8Array;
-  readonly retiredDigests?: readonly Uint8Array[];
+  readonly otherDigests?: readonly Uint8Array[];
   readonly requestId?: string | null | undefined;
 }
 
@@ -22,7 +22,7 @@ let made = 0;
 
 /** A key that nobody else makes, but for what the fields say. */
 export function newKey(fields: NewKeyFields = {}): NewKey {
-  const { kind = "imported", digest = randomBytes(32), retiredDigests = [], requestId = null } = fields;
+  const { kind = "imported", digest = randomBytes(32), otherDigests = [], requestId = null } = fields;
   const number = (++made).toString(16).padStart(12, "0");
   const key = {
     keyId: `0198b2a4-7d3e-7c52-a1f0-${number}`,
@@ -42,7 +42,8 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
     revocationDescription: null,
   };
   const request = requestId === null ? null : { requestId, fingerprint: randomBytes(32) };
-  return { key, digest: { keyId: "k1", digest }, retiredDigests, request };
+  const others = otherDigests.map((other, place) => ({ keyId: `other${place}`, digest: other }));
+  return { key, digest: { keyId: "k1", digest }, otherDigests: others, request };
 }
 
 /** A database with the schema of this version, until the test has finished. */

@@ -163,8 +163,9 @@ test("who gives the database up tells all at once, and begins anew", async () =>
   proxy.freeze();
   const asked = Promise.allSettled(Array.from({ length: 10 }, () => pool.run(one)));
   const began = performance.now();
-  pool.giveUp();
-  for (const result of await asked) expect(result).toMatchObject({ status: "rejected", reason: UNAVAILABLE });
+  pool.giveUp(new Error("no lease"));
+  for (const result of await asked)
+    expect(result).toMatchObject({ status: "rejected", reason: { ...UNAVAILABLE, cause: { message: "no lease" } } });
   expect(performance.now() - began).toBeLessThan(1_000);
   proxy.thaw();
   const after = await Promise.all([pool.run(backend), pool.run(backend), pool.run(backend)]);

@@ -5,9 +5,11 @@ import { toConfig } from "../../src/config.ts";
 import { type Foundation, openFoundation } from "../../src/foundation.ts";
 import { fullAuthority } from "../../src/keys/authority.ts";
 import { createOpenFeed } from "../../src/postgres/feed-session.ts";
+import { createFindKeys } from "../../src/postgres/find-keys.ts";
 import { listNodes } from "../../src/postgres/nodes.ts";
 import { RIGHTS, readRights } from "../../src/postgres/rights.ts";
 import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
+import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/used-root-secrets.ts";
 import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";
 import { table } from "../support/conformance.ts";
 import { createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
@@ -74,6 +76,9 @@ const FORBIDDEN = table([
   "UPDATE schema_migrations SET checksum = ''",
   "DELETE FROM schema_migrations",
   "DELETE FROM signing_keys",
+  "INSERT INTO raw_key_digests (digest, key_id) VALUES ('', gen_random_uuid())",
+  "DELETE FROM raw_key_digests",
+  "TRUNCATE raw_key_digests",
   "COPY api_keys TO PROGRAM 'true'",
 ]);
 
@@ -113,6 +118,10 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "INSERT on nodes": () => feed((session) => session.join({ name: "n", version: "1", ttl: 1_000 }, null)),
   "UPDATE on nodes": () => feed((session) => session.renew(null)),
   "DELETE on nodes": () => feed((session) => session.leave()),
+  "SELECT on used_root_secrets": () => listUsedRootSecrets(foundation.database),
+  "INSERT on used_root_secrets": () => recordRootSecretUse(foundation.database, "an id"),
+  "SELECT on raw_key_digests": () =>
+    createFindKeys(foundation.database)([{ keyId: null, digests: [Buffer.alloc(32)] }]),
   "SELECT on schema_migrations": async () => (await open()).close(),
 };
 

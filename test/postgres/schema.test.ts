@@ -33,12 +33,25 @@ test("a server's role makes no schema where there is none, and is told who has t
 test("a server's role does not start on a schema that is behind, and starts when the owner has migrated", async () => {
   const { url, ownerUrl } = await fresh(createTestDatabase);
   const owner = connectTo(ownerUrl);
-  await owner`DROP TABLE nodes; `.simple();
-  await owner`DROP FUNCTION tell_key_changed, tell_raw_keys_came, tell CASCADE; `.simple();
-  await owner`DELETE FROM schema_migrations WHERE version = 4`;
-  await expect(openSchema(url)).rejects.toThrow(/^the database lacks 0004_cluster, which role/);
-  expect(await bringUpToDate(ownerUrl, userOf(url))).toEqual(["0004_cluster"]);
+  await owner`DROP TABLE used_root_secrets; `.simple();
+  await owner`DELETE FROM schema_migrations WHERE version = 5`;
+  await expect(openSchema(url)).rejects.toThrow(/^the database lacks 0005_used_root_secrets, which role/);
+  expect(await bringUpToDate(ownerUrl, userOf(url))).toEqual(["0005_used_root_secrets"]);
   expect(await openSchema(url)).toEqual([]);
+});
+
+test("the root secrets that keys were made under before they were recorded count as used", async () => {
+  const { url, ownerUrl } = await fresh(createTestDatabase);
+  const owner = connectTo(ownerUrl);
+  await owner`DROP TABLE used_root_secrets; `.simple();
+  await owner`DELETE FROM schema_migrations WHERE version = 5`;
+  const previous = [{ version: 1, digest: "00", digest_key_id: "older", expire_time: "2020-01-01T00:00:00Z" }];
+  await owner`INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest,
+      digest_key_id, previous_secrets)
+    VALUES (gen_random_uuid(), 'issued', 'n', 'a', '{}', '{}', '', now(), now(), '', 'old', ${owner.json(previous)})`;
+  await bringUpToDate(ownerUrl, userOf(url));
+  const found = await connectTo(url)`SELECT digest_key_id FROM used_root_secrets ORDER BY digest_key_id`;
+  expect(found.map(({ digest_key_id }) => digest_key_id)).toEqual(["old", "older"]);
 });
 
 test("a schema that is ahead is left alone", async () => {

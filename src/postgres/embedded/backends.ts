@@ -24,5 +24,5 @@ export async function endOrphanedBackends(clusterDir: string): Promise<void> {
 async function isOrphanedBackend(pid: number, clusterDir: string): Promise<boolean> {
   const found = await describeProcess(pid);
   if (found === undefined || !found.command.startsWith("postgres: ")) return false;
-  return (await worksIn(pid, clusterDir)) && !(await worksIn(found.parent, clusterDir));
+  return (await worksIn(pid, clusterDir)) === true && (await worksIn(found.parent, clusterDir)) !== true;
 }

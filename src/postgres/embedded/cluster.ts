@@ -2,8 +2,8 @@ import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { KeyholdError } from "../../errors.ts";
 import type { Account } from "./account.ts";
-import { give } from "./account.ts";
 import type { Binaries } from "./binaries.ts";
+import { give, giveTree } from "./ownership.ts";
 import { describeProcess } from "./process.ts";
 import { runProgram } from "./program.ts";
 
@@ -43,17 +43,22 @@ REVOKE ALL ON DATABASE ${database} FROM PUBLIC;
  * Makes the cluster unless it is there. It is made whole, role and database included, in a folder beside it and then
  * renamed, so that a crash leaves nothing half done under the real name.
  */
-export async function ensureCluster(dataDir: string, account: Account, binaries: Binaries): Promise<void> {
+export async function ensureCluster(
+  dataDir: string,
+  { server, initializer }: Account,
+  binaries: Binaries,
+): Promise<void> {
   await clearHalfMade(dataDir);
   if (await isMade(dataDir)) return;
   await assertFree(clusterDirOf(dataDir));
   const draft = `${clusterDirOf(dataDir)}.init-${process.pid}`;
   try {
     await mkdir(draft, { mode: 0o700 });
-    await give(draft, account);
-    await runProgram(account, [binaries.initdb, ...initdbArguments, `--pgdata=${draft}`], "");
+    await give(draft, initializer);
+    await runProgram(initializer, [binaries.initdb, ...initdbArguments, `--pgdata=${draft}`], "");
     const single = [binaries.postgres, "--single", "-D", draft, "-c", "exit_on_error=on", "postgres"];
-    await runProgram(account, single, bootstrapSql);
+    await runProgram(initializer, single, bootstrapSql);
+    await giveTree(draft, server);
     await publish(draft, dataDir);
   } finally {
     await rm(draft, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import type { Rival } from "./claim.ts";
 import { claim } from "./claim.ts";
 import { clusterDirOf, database, ensureCluster, owner, serverRole, superuser } from "./cluster.ts";
 import type { Log } from "./log.ts";
+import { giveTree } from "./ownership.ts";
 import { untilReady } from "./pid-file.ts";
 import type { Postmaster, PostmasterOptions } from "./postmaster.ts";
 import { startPostmaster } from "./postmaster.ts";
@@ -92,8 +93,20 @@ async function prepare(dataDir: string, options: EmbeddedOptions): Promise<Postm
   const binaries = await findBinaries();
   const account = await chooseAccount({ uid: process.geteuid?.() ?? 0, dataDir, clusterDir, binaries });
   await ensureCluster(dataDir, account, binaries);
-  const socketDir = await makeSocketDir(clusterDir, account);
-  return { account, program: binaries.postgres, clusterDir, socketDir, settings, startTimeoutMs, log, onLaunched };
+  // Root may have restored or edited files, and earlier releases let PostgreSQL run with the user id of root.
+  const changed = await giveTree(clusterDir, account.server);
+  if (changed > 0) log("info", `made user ${account.server.owner?.uid} the owner of ${changed} files in ${clusterDir}`);
+  const socketDir = await makeSocketDir(clusterDir, account.server);
+  return {
+    runAs: account.server,
+    program: binaries.postgres,
+    clusterDir,
+    socketDir,
+    settings,
+    startTimeoutMs,
+    log,
+    onLaunched,
+  };
 }
 
 /** A command may have taken the folder while our server was down; then its turn ends first. */

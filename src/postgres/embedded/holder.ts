@@ -44,14 +44,21 @@ function classify(pid: number, { parent, command }: ProcessInfo): Holder {
   return Number.parseInt(owner, 10) === parent ? { kind: "keyhold", pid, owner: parent } : { kind: "orphan", pid };
 }
 
-/** A server works in its data folder, whatever path that goes by. Without /proc its command line must do. */
-function serves(pid: number, { command }: ProcessInfo, clusterDir: string): Promise<boolean> {
-  if (process.platform !== "linux") return Promise.resolve(command.includes(`-D ${clusterDir} `));
-  return worksIn(pid, clusterDir);
+/** A server works in its data folder, whatever path that goes by. Where that cannot be read, its command line must do. */
+async function serves(pid: number, { command }: ProcessInfo, clusterDir: string): Promise<boolean> {
+  return (await worksIn(pid, clusterDir)) ?? command.includes(`-D ${clusterDir} `);
 }
 
-/** Whether the folder is the working directory of the process; no, if we may not know (proc(5)). */
-export async function worksIn(pid: number, dir: string): Promise<boolean> {
-  const [theirs, ours] = await Promise.all([stat(`/proc/${pid}/cwd`), stat(dir)]).catch(() => []);
-  return theirs !== undefined && theirs.dev === ours?.dev && theirs.ino === ours.ino;
+/**
+ * Whether the folder is the working directory of the process. Undefined if it cannot be read: without /proc, and of another
+ * user's process without CAP_SYS_PTRACE, which root lacks in most containers (proc(5)).
+ */
+export async function worksIn(pid: number, dir: string): Promise<boolean | undefined> {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const [theirs, ours] = await Promise.all([stat(`/proc/${pid}/cwd`), stat(dir)]);
+    return theirs.dev === ours.dev && theirs.ino === ours.ino;
+  } catch (error) {
+    return ["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "") ? undefined : false;
+  }
 }

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { KeyholdError } from "../../errors.ts";
 import type { Running } from "../../lib/supervise.ts";
-import type { Account } from "./account.ts";
+import type { RunAs } from "./account.ts";
 import type { Log } from "./log.ts";
 import { levelOf } from "./log.ts";
 import { untilReady } from "./pid-file.ts";
@@ -16,7 +16,7 @@ export interface Postmaster extends Running {
 }
 
 export interface PostmasterOptions {
-  readonly account: Account;
+  readonly runAs: RunAs;
   /** The program `postgres`. */
   readonly program: string;
   readonly clusterDir: string;
@@ -63,7 +63,7 @@ export async function startPostmaster(options: PostmasterOptions, signal: AbortS
   const settings = Object.entries(settingsOf(options)).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const owner = ["-c", `${ownerMark}${process.pid}`];
   const command = [options.program, "-D", options.clusterDir, ...owner, ...settings];
-  const child = startProgram(options.account, command, ["ignore", "ignore", "pipe"]);
+  const child = startProgram(options.runAs, command, ["ignore", "ignore", "pipe"]);
   const exited = exitOf(child);
   const lastLines = followLog(child, options.log);
   if (child.pid === undefined) throw notStarted(await exited, lastLines);

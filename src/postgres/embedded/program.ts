@@ -3,13 +3,13 @@ import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { KeyholdError } from "../../errors.ts";
-import type { Account } from "./account.ts";
+import type { RunAs } from "./account.ts";
 import { childEnvironment } from "./process.ts";
 
-/** Starts a program under the account, in a session of its own: a terminal's Ctrl-C is not for it. */
-export function startProgram(account: Account, command: readonly string[], stdio: StdioOptions): ChildProcess {
-  const [file = "", ...args] = [...account.prefix, ...command];
-  const options: SpawnOptions = { ...account.ids, cwd: "/", env: childEnvironment, detached: true, stdio };
+/** Starts a program as the user, in a session of its own: a terminal's Ctrl-C is not for it. */
+export function startProgram(runAs: RunAs, command: readonly string[], stdio: StdioOptions): ChildProcess {
+  const [file = "", ...args] = [...runAs.prefix, ...command];
+  const options: SpawnOptions = { ...runAs.ids, cwd: "/", env: childEnvironment, detached: true, stdio };
   return spawn(file, args, options);
 }
 
@@ -18,8 +18,8 @@ export function startProgram(account: Account, command: readonly string[], stdio
  *
  * @throws KeyholdError `DATABASE_UNAVAILABLE` with all that it wrote when it does not end well.
  */
-export async function runProgram(account: Account, command: readonly string[], input: string): Promise<void> {
-  const child = startProgram(account, command, ["pipe", "pipe", "pipe"]);
+export async function runProgram(runAs: RunAs, command: readonly string[], input: string): Promise<void> {
+  const child = startProgram(runAs, command, ["pipe", "pipe", "pipe"]);
   child.stdin?.on("error", () => {}).end(input);
   const [code, out, err] = await Promise.all([exitOf(child), textOf(child.stdout), textOf(child.stderr)]);
   if (code === "exit code 0") return;

@@ -42,7 +42,7 @@ async function endsWithin(exited: Promise<unknown>, ms: number): Promise<boolean
  */
 export function startWatchdog(pid: number): ChildProcess {
   const command = ["sh", "-c", 'read -r _; kill -INT "$1"', "keyhold-watchdog", String(pid)];
-  const child = startProgram(ownAccount, command, ["pipe", "ignore", "ignore"]);
+  const child = startProgram(ownAccount.server, command, ["pipe", "ignore", "ignore"]);
   child.on("error", () => {});
   child.stdin?.on("error", () => {});
   return child;

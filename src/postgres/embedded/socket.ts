@@ -5,9 +5,9 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KeyholdError } from "../../errors.ts";
-import type { Account } from "./account.ts";
-import { give } from "./account.ts";
+import type { RunAs } from "./account.ts";
 import { openClientSocket } from "./client-socket.ts";
+import { give } from "./ownership.ts";
 
 /** sun_path with its closing zero takes 108 bytes on Linux, 104 on macOS (unix(7), sys/un.h). */
 const maxSocketPathBytes = 103;
@@ -21,7 +21,7 @@ export function socketPath(socketDir: string): string {
  * The private folder for the server's socket: the cluster itself, which PostgreSQL keeps at mode 0700, or one in the
  * system's folder for temporary files where that path would be too long for a socket.
  */
-export async function makeSocketDir(clusterDir: string, account: Account): Promise<string> {
+export async function makeSocketDir(clusterDir: string, server: RunAs): Promise<string> {
   if (Buffer.byteLength(socketPath(clusterDir)) <= maxSocketPathBytes) return clusterDir;
   const name = createHash("sha256").update(clusterDir).digest("hex").slice(0, 16);
   const dir = join(tmpdir(), `keyhold-${name}`);
@@ -29,16 +29,16 @@ export async function makeSocketDir(clusterDir: string, account: Account): Promi
     () => true,
     () => false,
   );
-  if (made) await give(dir, account);
-  else await assertPrivate(dir, account);
+  if (!made) await assertPrivate(dir, server);
+  await give(dir, server);
   return dir;
 }
 
 /** The name is predictable and the parent shared, so another user may have been there first. */
-async function assertPrivate(dir: string, account: Account): Promise<void> {
+async function assertPrivate(dir: string, { owner }: RunAs): Promise<void> {
   const found = await lstat(dir);
-  const uid = account.ids.uid ?? process.geteuid?.();
-  if (found.isDirectory() && found.uid === uid && (found.mode & 0o077) === 0) return;
+  const isOurs = found.uid === owner?.uid || found.uid === process.geteuid?.();
+  if (found.isDirectory() && isOurs && (found.mode & 0o077) === 0) return;
   throw new KeyholdError("DATABASE_UNAVAILABLE", `${dir} is not a private folder of ours: remove it`);
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { chown, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import {
@@ -123,7 +123,13 @@ async function goneProcess(): Promise<ReturnType<typeof spawn>> {
 async function writePidFiles(dataDir: string, pid = 0): Promise<void> {
   const dir = join(dataDir, "postgres");
   const lines = [pid, dir, 1700000000, 5432, "."];
-  await writeFile(join(dir, ".s.PGSQL.5432.lock"), `${lines.join("\n")}\n`, { mode: 0o600 });
   const more = ["", "  1234567     65536", "ready   ", ""];
-  await writeFile(join(dir, "postmaster.pid"), [...lines, ...more].join("\n"), { mode: 0o600 });
+  const { uid, gid } = await stat(dir);
+  for (const [name, text] of [
+    [".s.PGSQL.5432.lock", `${lines.join("\n")}\n`],
+    ["postmaster.pid", [...lines, ...more].join("\n")],
+  ] as const) {
+    await writeFile(join(dir, name), text, { mode: 0o600 });
+    await chown(join(dir, name), uid, gid);
+  }
 }

@@ -1,11 +1,22 @@
 import { execFile } from "node:child_process";
-import { mkdir, readdir, readFile, readlink, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { socketOptions } from "../../../src/postgres/embedded/socket.ts";
-import { clientOf, isRoot, isRunning, keptIn, makeDir, move, nobody, start, usedDataDir } from "./support.ts";
+import {
+  childrenOf,
+  clientOf,
+  isRoot,
+  isRunning,
+  keptIn,
+  makeDir,
+  move,
+  nobody,
+  start,
+  usedDataDir,
+} from "./support.ts";
 
 const paths = [
   ["with spaces, unicode and signs", "a b/ü 漢字 %41,'\"$x"],
@@ -80,7 +91,22 @@ test("says why the server does not start", async () => {
   const dataDir = await usedDataDir();
   const settings = { max_connections: "many" };
   await expect(start(dataDir, { settings })).rejects.toThrow(/exit code 1\n.*invalid value.*"many"/);
-  await expect(start(dataDir, { startTimeoutMs: 1 })).rejects.toThrow(/did not start/);
+  expect(await keptIn((await start(dataDir)).url)).toContain(1);
+});
+
+test("gives up a server that does not accept connections in time, and leaves none running", async () => {
+  const dataDir = await usedDataDir();
+  // A standby without hot_standby is never ready, however fast or slow the machine is.
+  const standby = join(dataDir, "postgres", "standby.signal");
+  await writeFile(standby, "");
+  onTestFinished(() => rm(standby, { force: true }));
+  const settings = { restore_command: "false", hot_standby: "off" };
+  const launched = Promise.withResolvers<void>();
+  const starting = start(dataDir, { settings, startTimeoutMs: 200, onLaunched: launched.resolve });
+  await expect(starting).rejects.toThrow(/did not start: TimeoutError/);
+  await launched.promise;
+  expect(await childrenOf(process.pid, "postgres")).toEqual([]);
+  await rm(standby);
   expect(await keptIn((await start(dataDir)).url)).toContain(1);
 });
 

@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import type { Sql } from "postgres";
+import { expect, onTestFinished, test } from "vitest";
+import { connect } from "../../src/postgres/connect.ts";
+import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { createEmptyDatabase, createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
+import { newKey } from "./new-keys.ts";
+
+async function fresh(create: () => Promise<TestDatabase>): Promise<TestDatabase> {
+  const database = await create();
+  onTestFinished(() => database.drop());
+  return database;
+}
+
+function connectTo(url: string): Sql {
+  const sql = connect({ url, maxConnections: 1, statementTimeout: 10_000, prepare: false });
+  onTestFinished(() => sql.end());
+  return sql;
+}
+
+/** Inserts keys as release 0.1 did, and answers the identifiers of those that were stored. */
+async function insertAsBefore(sql: Sql, kind: string, digests: readonly Uint8Array[]): Promise<string[]> {
+  const rows = digests.map((digest) => {
+    const { key } = newKey();
+    return { key_id: key.keyId, digest: `\\x${Buffer.from(digest).toString("hex")}` };
+  });
+  const stored = await sql<{ key_id: string }[]>`
+    INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
+    SELECT key_id, ${kind}, 'n', 'a', '{}', '{}', '', now(), now(), digest, 'k1'
+    FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS row (key_id uuid, digest bytea)
+    ON CONFLICT DO NOTHING RETURNING key_id`;
+  return stored.map(({ key_id }) => key_id);
+}
+
+async function registered(sql: Sql): Promise<Record<string, string>> {
+  const rows = await sql<{ digest: Buffer; key_id: string }[]>`SELECT digest, key_id FROM raw_key_digests`;
+  return Object.fromEntries(rows.map(({ digest, key_id }) => [digest.toString("hex"), key_id]));
+}
+
+const random = (count: number) => Array.from({ length: count }, () => randomBytes(32));
+const hex = (digest: Uint8Array) => Buffer.from(digest).toString("hex");
+
+test("the digests of imported keys that a release before stored are there after the migration, which may be repeated", async () => {
+  const { ownerUrl } = await fresh(createEmptyDatabase);
+  const owner = connectTo(ownerUrl);
+  const migrations = await readMigrations();
+  await migrate(owner, migrations.slice(0, 5));
+  const digests = random(3);
+  const ids = await insertAsBefore(owner, "imported", digests);
+  await insertAsBefore(owner, "issued", random(2));
+  const expected = Object.fromEntries(ids.map((id, place) => [hex(digests[place] ?? Buffer.of()), id]));
+
+  await migrate(owner, migrations);
+  expect(await registered(owner)).toEqual(expected);
+  await owner`INSERT INTO raw_key_digests (digest, key_id) VALUES ('\\x00', gen_random_uuid())`;
+  await owner`DELETE FROM schema_migrations WHERE name = 'point_lookups'`;
+  await migrate(owner, migrations);
+  expect(await registered(owner)).toEqual(expected);
+});
+
+test("what the release before stores and deletes is registered, though its role has no right to the table", async () => {
+  const { url, ownerUrl } = await fresh(createTestDatabase);
+  const [server, owner] = [connectTo(url), connectTo(ownerUrl)];
+  await owner.unsafe(`REVOKE ALL ON raw_key_digests FROM ${userOf(url)}`);
+  const digests = random(3);
+  const [first = "", second, third] = await insertAsBefore(server, "imported", digests);
+  await insertAsBefore(server, "issued", random(2));
+  const of = (place: number) => hex(digests[place] ?? Buffer.of());
+  expect(await registered(owner)).toEqual({ [of(0)]: first, [of(1)]: second, [of(2)]: third });
+
+  expect(await insertAsBefore(server, "imported", digests)).toEqual([]);
+  await server`DELETE FROM api_keys WHERE key_id = ${first}`;
+  expect(await registered(owner)).toEqual({ [of(1)]: second, [of(2)]: third });
+});
+
+test("changes by hand are registered too", async () => {
+  const { ownerUrl } = await fresh(createTestDatabase);
+  const owner = connectTo(ownerUrl);
+  const [before, after, other] = [randomBytes(32), randomBytes(32), randomBytes(32)];
+  const [id = ""] = await insertAsBefore(owner, "imported", [before]);
+  const others = owner.json([{ digest: hex(other), digest_key_id: "k2" }]);
+  await owner`UPDATE api_keys SET digest = ${after}, other_digests = ${others} WHERE key_id = ${id}`;
+  expect(await registered(owner)).toEqual({ [hex(after)]: id, [hex(other)]: id });
+  await owner`UPDATE api_keys SET kind = 'issued' WHERE key_id = ${id}`;
+  expect(await registered(owner)).toEqual({});
+  await owner`UPDATE api_keys SET kind = 'imported' WHERE key_id = ${id}`;
+  await owner`TRUNCATE api_keys`;
+  expect(await registered(owner)).toEqual({});
+});
+
+test("a caller with tables of the same names in another schema changes nothing there", async () => {
+  const { url, ownerUrl } = await fresh(createTestDatabase);
+  const [server, owner] = [connectTo(url), connectTo(ownerUrl)];
+  await server`CREATE TEMP TABLE raw_key_digests (digest bytea, key_id uuid)`;
+  const digest = randomBytes(32);
+  const [id] = await insertAsBefore(server, "imported", [digest]);
+  expect(await server`SELECT FROM pg_temp.raw_key_digests`).toEqual([]);
+  expect(await registered(owner)).toEqual({ [hex(digest)]: id });
+});
