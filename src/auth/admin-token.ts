@@ -3,7 +3,7 @@ import { onceFrozen } from "../lib/once-frozen.ts";
 import type { Verdict } from "../record/verdict.ts";
 import type { Caller } from "./caller.ts";
 import type { Authenticate } from "./guard.ts";
-import { unauthenticated } from "./guard.ts";
+import { unauthenticated } from "./refused-credential.ts";
 
 /** Whether a bearer credential has the form of an issued secret. */
 export type IsAdminToken = (credential: string) => boolean;
@@ -21,6 +21,9 @@ export function adminTokens(
 
 /** Of a verdict that is given again the caller is the same. */
 const toCaller = onceFrozen((verdict: Verdict): Caller => {
-  if (!verdict.valid) throw unauthenticated(`the admin token is not valid: ${verdict.message}`);
+  if (!verdict.valid) {
+    const { refusal, message, keyId } = verdict;
+    throw unauthenticated(`the admin token is not valid: ${message}`, { reason: refusal, keyId });
+  }
   return Object.freeze({ method: "admin-token", subject: verdict.key.keyId, scopes: verdict.scopes });
 });

@@ -1,14 +1,17 @@
 import { KeyholdError } from "../errors.ts";
 import type { OidcVerifier } from "../token/oidc/verifier.ts";
-import { type Authenticate, unauthenticated } from "./guard.ts";
+import type { Authenticate } from "./guard.ts";
+import { unauthenticated } from "./refused-credential.ts";
 
 /** OIDC access tokens (contract §7), for every credential that no other way of authentication has claimed. */
 export function oidcTokens(verifier: OidcVerifier): Authenticate {
   return async (credential) => {
     const verdict = await verifier.verify(credential);
     if (verdict.ok) return { method: "oidc", subject: verdict.subject, scopes: verdict.scopes };
-    if (verdict.reason !== "ISSUER_UNAVAILABLE")
-      throw unauthenticated(`the access token is not valid: ${verdict.message}`);
+    if (verdict.reason !== "ISSUER_UNAVAILABLE") {
+      const reason = verdict.reason === "EXPIRED" ? "EXPIRED" : "INVALID_TOKEN";
+      throw unauthenticated(`the access token is not valid: ${verdict.message}`, { reason });
+    }
     throw new KeyholdError("AUTHORITY_UNAVAILABLE", "the issuer of access tokens cannot be reached", {
       cause: verdict.cause,
     });

@@ -22,8 +22,8 @@ export const ADMIN_SCOPES = [
 
 export type AdminScope = (typeof ADMIN_SCOPES)[number];
 
-/** What a call needs: nothing, or a caller with this scope (or `keyhold:admin`). */
-export type Policy = "public" | AdminScope;
+/** What a call needs: nothing, or a caller with this scope (or `keyhold:admin`). A `probe` is not even limited in its rate. */
+export type Policy = "public" | "probe" | AdminScope;
 
 const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;
@@ -48,8 +48,8 @@ const POLICIES: ReadonlyMap<DescMethod, Policy> = new Map<DescMethod, Policy>([
   [keys.revokeApiKey, "keyhold:keys.write"],
   [SelfServiceService.method.selfRevokeApiKey, "public"],
   [DerivedKeysService.method.getJwks, "public"],
-  [Health.method.check, "public"],
-  [Health.method.watch, "public"],
+  [Health.method.check, "probe"],
+  [Health.method.watch, "probe"],
   // What it tells stands in the definitions that we publish.
   [ServerReflection.method.serverReflectionInfo, "public"],
   [ServerReflectionAlpha.method.serverReflectionInfo, "public"],

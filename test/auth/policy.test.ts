@@ -37,12 +37,12 @@ const OPTIONS = {
   logger: pino({ level: "silent" }),
   certificate: undefined,
   corsOrigins: [],
-  loopbackNamesOnly: false,
+  requestPolicy: null,
 };
 
 describe("the table of policies", () => {
   test.each(table(METHODS.map((method) => [String(method), method] as const)))("has a row for %s", (_, method) => {
-    expect(["public", ...ADMIN_SCOPES]).toContain(policyOf(method));
+    expect(["public", "probe", ...ADMIN_SCOPES]).toContain(policyOf(method));
   });
 
   test("lets nobody but an administrator need keyhold:admin, so that least privilege is possible", () => {
@@ -57,7 +57,9 @@ describe("the table of policies", () => {
 describe("an RPC without a policy", () => {
   test("is refused by the guard, even where everyone may do everything", async () => {
     const refusal = { code: "CALLER_NOT_PERMITTED", message: "ForgottenRpc has no policy" };
-    expect(() => openGuard(forgotten, () => undefined)).toThrow(expect.objectContaining(refusal));
+    expect(() =>
+      openGuard(forgotten, { header: () => undefined, peerAddress: "127.0.0.1", log: { add: () => {} } }),
+    ).toThrow(expect.objectContaining(refusal));
   });
 
   test("is refused on the wire, and its implementation never runs", async () => {

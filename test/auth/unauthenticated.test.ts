@@ -1,13 +1,18 @@
+import { once } from "node:events";
+import { connect, constants } from "node:http2";
+import { Code } from "@connectrpc/connect";
 import { credentials } from "@grpc/grpc-js";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { table, useService } from "../support/conformance.ts";
 import { bearer } from "../support/guarded.ts";
 import { grpcProtocol } from "../support/protocols/grpc.ts";
-import { http1, http2, type SendRaw } from "../support/raw-http.ts";
+import { http1, http2, type RawRequest, type SendRaw } from "../support/raw-http.ts";
 import { issue, paths } from "../support/rest.ts";
+import { callGrpc, frame } from "../support/wire.ts";
 
 const suite = useService();
+const verifyPath = "/keyhold.v2alpha1.ApiKeysService/VerifyApiKey";
 const port = () => new URL(suite.server.url).port;
 
 const HTTP: readonly (readonly [string, SendRaw])[] = [
@@ -31,7 +36,6 @@ const FOREIGN_NAMES = [
   "localhost.attacker.example",
   "notlocalhost",
   "127.0.0.1.attacker.example",
-  "1127.0.0.1",
   "128.0.0.1",
   "0.0.0.0",
   "10.0.0.1",
@@ -108,13 +112,66 @@ describe("without KEYHOLD_AUTH", () => {
     await suite.server.restart();
   });
 
-  test("over HTTP/1.1 it refuses two names, and none", async () => {
+  test("over HTTP/1.1 it refuses two names, none, and what is no name as malformed", async () => {
     const twice = [["Host", "attacker.example"]] as const;
     const answers = [
       await http1(suite.server.url, { path: paths.issued, host: "localhost", headers: twice }),
       await http1(suite.server.url, { path: paths.issued, host: "" }),
+      await http1(suite.server.url, { path: paths.issued, host: "1127.0.0.1" }),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([403, 403]);
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400]);
+  });
+
+  test.each(["application/grpc", "application/grpc-web+proto"])(
+    "a refused name or page is PERMISSION_DENIED with its reason for %s",
+    async (type) => {
+      const refused = [
+        [{ ":authority": "attacker.example" }, "HOST_NOT_ALLOWED"],
+        [{ origin: "https://attacker.example" }, "ORIGIN_NOT_ALLOWED"],
+      ] as const;
+      for (const path of ["/keyhold.v2alpha1.ApiKeysService/VerifyApiKey", "/nothing/here"]) {
+        for (const [headers, reason] of refused) {
+          const answer = await callGrpc(suite.server.url, path, frame(Buffer.alloc(0)), {
+            "content-type": type,
+            ...headers,
+          });
+          expect(answer, path).toMatchObject({ http: 200, status: Code.PermissionDenied, reason });
+          expect(answer.message).toContain("KEYHOLD_AUTH");
+        }
+      }
+    },
+  );
+
+  test.each(table(["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded", "Via"]))(
+    "it refuses a request that came through a proxy, by %s: everyone could be behind it",
+    async (name) => {
+      for (const [, send] of table(HTTP)) {
+        const headers = [[name.toLowerCase(), "203.0.113.7"]] as const;
+        const { status, body } = await send(suite.server.url, { path: paths.issued, host: "localhost", headers });
+        expect({ status, body }).toEqual({ status: 403, body: refusedBy("PROXY_NOT_ALLOWED") });
+      }
+    },
+  );
+
+  test("it answers to other names that are configured", async () => {
+    await suite.server.restart({ KEYHOLD_ALLOWED_HOSTS: "Keyhold.test,*.dev.test" });
+    const statusOf = async (host: string) => (await http1(suite.server.url, { path: paths.issued, host })).status;
+    for (const host of table(["keyhold.test", "KEYHOLD.test:80", "a.dev.test", "a.b.dev.test:1", "localhost"]))
+      expect([host, await statusOf(host)]).toEqual([host, 200]);
+    for (const host of table(["a.keyhold.test", "dev.test", ".dev.test", "xdev.test", "keyhold.test.example"]))
+      expect([host, await statusOf(host)]).toEqual([host, 403]);
+    await suite.server.restart();
+  });
+
+  test("it ends a gRPC call that it refuses, though the client goes on to send", async () => {
+    const session = connect(suite.server.url);
+    onTestFinished(() => session.destroy());
+    const head = { ":method": "POST", ":path": verifyPath, ":authority": "attacker.example" };
+    const stream = session.request({ ...head, "content-type": "application/grpc" }, { endStream: false });
+    const [[headers, flags]] = await Promise.all([once(stream, "response"), once(stream.resume(), "close")]);
+    expect(headers).toMatchObject({ "grpc-status": "7" });
+    expect(flags & constants.NGHTTP2_FLAG_END_STREAM).toBeTruthy();
+    expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
   test("a gRPC client that calls it otherwise is told PERMISSION_DENIED", async () => {
@@ -130,14 +187,62 @@ describe("without KEYHOLD_AUTH", () => {
   });
 });
 
-describe("with KEYHOLD_AUTH", () => {
-  test.each(table(["none", "none,admin-token"]))("%s the server answers to every name, and warns", async (auth) => {
-    await suite.server.restart({ KEYHOLD_AUTH: auth });
-    for (const [, send] of table(HTTP))
-      expect((await send(suite.server.url, { path: paths.issued, host: "keyhold.internal" })).status).toBe(200);
+describe.each(table(["none", "none,admin-token"]))("with KEYHOLD_AUTH=%s", (auth) => {
+  const KEYHOLD_ALLOWED_HOSTS = "keyhold.internal,*.cluster.local";
+  beforeAll(() => suite.server.restart({ KEYHOLD_AUTH: auth, KEYHOLD_ALLOWED_HOSTS }));
+  afterAll(() => suite.server.restart());
+
+  test("the server says in its log what that means", () => {
     expect(suite.server.log()).toContain("KEYHOLD_AUTH has none: everyone who reaches this address may do everything");
   });
 
+  describe.each(table(HTTP))("over %s", (_, send) => {
+    const answered = ["10.0.0.1", "[fd00::1]", "keyhold.internal", "a.b.cluster.local", "localhost", "127.0.0.1"];
+    test.each(table(answered))("the server answers to %s, and to its pages", async (name) => {
+      for (const host of [name, `${name}:4420`]) {
+        const from = (headers: RawRequest["headers"] = []) =>
+          send(suite.server.url, { path: paths.issued, host, headers });
+        expect((await from()).status).toBe(200);
+        expect((await from([["origin", `http://${host}`]])).status).toBe(200);
+        expect((await from([["x-forwarded-for", "203.0.113.7"]])).status).toBe(200);
+      }
+    });
+
+    const foreign = ["attacker.example", "keyhold.internal.attacker.example", "cluster.local", "0x7f.1", "2130706433"];
+    test.each(table(foreign))("it refuses a request that calls it %s: a web page may be behind", async (host) => {
+      const { status, body } = await send(suite.server.url, { path: paths.issued, host });
+      expect({ status, body }).toEqual({ status: 403, body: refusedBy("HOST_NOT_ALLOWED") });
+    });
+
+    const pages = [
+      ["keyhold.internal", "https://attacker.example"],
+      ["keyhold.internal", "http://localhost:3000"],
+      ["keyhold.internal:4420", "http://keyhold.internal"],
+      ["10.0.0.1:4420", "http://10.0.0.2:4420"],
+      ["10.0.0.1", "null"],
+      ["localhost", "http://10.0.0.1"],
+    ] as const;
+    test.each(table(pages))("to the name %s it refuses a page of %s", async (host, origin) => {
+      const headers = [["origin", origin]] as const;
+      const { status, body } = await send(suite.server.url, { path: paths.issued, host, headers });
+      expect({ status, body }).toEqual({ status: 403, body: refusedBy("ORIGIN_NOT_ALLOWED") });
+    });
+  });
+
+  test("no page makes an admin key by DNS rebinding, or rotates one by a POST without a body", async () => {
+    const { keyId } = await issue(suite.rest);
+    const before = (await suite.rest("GET", paths.issued)).body;
+    const rebound = { host: "attacker.example:4420", headers: [["origin", "http://attacker.example:4420"]] } as const;
+    const foreign = { host: "10.0.0.1:4420", headers: [["origin", "https://attacker.example"]] } as const;
+    for (const from of [rebound, foreign]) {
+      for (const path of [paths.issued, `${paths.issued}/${keyId}:rotate`])
+        expect((await http1(suite.server.url, { path, method: "POST", ...from })).status).toBe(403);
+    }
+    expect((await suite.rest("GET", paths.issued)).body).toEqual(before);
+  });
+});
+
+describe("with KEYHOLD_AUTH", () => {
   test("admin-token the server answers to every name, and asks for a token", async () => {
     await suite.server.restart({ KEYHOLD_AUTH: "admin-token" });
     for (const [, send] of table(HTTP)) {

@@ -1,0 +1,70 @@
+import { KeyholdError } from "../errors.ts";
+import { networkOf } from "../lib/network.ts";
+import type { RateLimiter } from "../lib/rate-limiter.ts";
+import type { GuardedCall } from "./guard.ts";
+import { REFUSED_REASONS, RefusedCredential, type RefusedReason } from "./refused-credential.ts";
+
+/** What is limited. */
+const LIMITS = ["public", "failures"] as const;
+
+export type LimitName = (typeof LIMITS)[number];
+
+/** The limiter of each; null: not limited. */
+export type Limiters = Readonly<Record<LimitName, RateLimiter | null>>;
+
+/** One for all: it is thrown when there are too many, and what is made of it is made once. A token comes within a second. */
+const RATE_LIMITED = Object.freeze(
+  new KeyholdError("RATE_LIMITED", "too many calls of this kind from this address or caller; retry after 1 s"),
+);
+
+const REASON = Object.freeze({ reason: "RATE_LIMITED" });
+
+/**
+ * Limits calls that need no credential, by the address of the peer, and calls with a refused one, by the address, or by the caller if
+ * that is known. A good credential is never refused: others at the same address, behind the same proxy, must not be able to lock it out.
+ */
+export class CallLimits {
+  readonly #limiters: Limiters;
+  /** Calls that were refused with RATE_LIMITED. */
+  readonly limited: Record<LimitName, number> = { public: 0, failures: 0 };
+  readonly refused: Record<RefusedReason, number> = zeroes(REFUSED_REASONS);
+  /** A call is admitted again when its body is complete. */
+  readonly #counted = new WeakSet<GuardedCall>();
+
+  constructor(limiters: Limiters = { public: null, failures: null }) {
+    this.#limiters = limiters;
+  }
+
+  /** Throws `RATE_LIMITED`. */
+  admitPublic(call: GuardedCall): void {
+    const { public: limiter } = this.#limiters;
+    if (limiter === null || this.#counted.has(call)) return;
+    this.#counted.add(call);
+    if (limiter.take(networkOf(call.peerAddress))) return;
+    this.limited.public++;
+    call.log.add(REASON);
+    throw RATE_LIMITED;
+  }
+
+  /** Counts and logs a refused credential. Returns the error for the caller. */
+  refuse(error: unknown, call: GuardedCall): unknown {
+    if (!(error instanceof RefusedCredential)) return error;
+    const { reason, keyId, caller } = error.refused;
+    const name = caller && `${caller.method}:${caller.subject}`;
+    this.refused[reason]++;
+    call.log.add({
+      reason,
+      peer: call.peerAddress,
+      ...(name !== undefined && { caller: name }),
+      ...(typeof keyId === "string" && { refused_key_id: keyId }),
+    });
+    const { failures: limiter } = this.#limiters;
+    if (limiter === null || limiter.take(name ?? networkOf(call.peerAddress))) return error;
+    this.limited.failures++;
+    return RATE_LIMITED;
+  }
+}
+
+function zeroes<K extends string>(names: readonly K[]): Record<K, number> {
+  return Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
+}

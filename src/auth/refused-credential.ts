@@ -1,0 +1,55 @@
+import { KeyholdError } from "../errors.ts";
+import type { Refusal } from "../record/verdict.ts";
+import type { Caller } from "./caller.ts";
+
+/** Why a caller was refused, for metrics and the log. */
+export const REFUSED_REASONS = [
+  // No credential, no bearer credential, one of no kind that is accepted.
+  "MISSING",
+  "MALFORMED",
+  "UNKNOWN_KIND",
+  // The verdict on an admin token.
+  ...([
+    "INVALID_FORMAT",
+    "SIGNATURE_INVALID",
+    "NOT_FOUND",
+    "KEY_REVOKED",
+    "SECRET_ROTATED",
+    "EXPIRED",
+    "INTERNAL",
+  ] as const),
+  // An access token of the issuer, which may also be EXPIRED.
+  "INVALID_TOKEN",
+  // The credential is good, and has not the scope.
+  "NOT_PERMITTED",
+] as const satisfies readonly (Refusal | string)[];
+
+export type RefusedReason = (typeof REFUSED_REASONS)[number];
+
+/** Of whom the refused credential is; not for the caller. */
+export interface Refused {
+  readonly reason: RefusedReason;
+  /** The key that was recognised. */
+  readonly keyId?: string | null;
+  /** Who lacks the scope. */
+  readonly caller?: Caller;
+}
+
+/** The error of a caller whose credential was refused. */
+export class RefusedCredential extends KeyholdError {
+  readonly refused: Refused;
+
+  constructor(
+    code: "CALLER_UNAUTHENTICATED" | "CALLER_NOT_PERMITTED",
+    message: string,
+    refused: Refused,
+    scope?: string,
+  ) {
+    super(code, message, scope === undefined ? {} : { metadata: { scope } });
+    this.refused = refused;
+  }
+}
+
+export function unauthenticated(message: string, refused: Refused): RefusedCredential {
+  return new RefusedCredential("CALLER_UNAUTHENTICATED", message, refused);
+}
