@@ -23,6 +23,9 @@ export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () =
 /** The code of a call that ended well. */
 export const OK = "OK";
 
+/** The status that nginx logs where the client has disconnected, for the log alone: nobody receives it. */
+export const CLIENT_CLOSED_REQUEST = STATUSES[Code.Canceled].http;
+
 /** What the log is told of most calls: made once. */
 const WELL = {
   rest: Object.freeze({ protocol: "rest", code: OK }),

@@ -1,7 +1,7 @@
-import { STATUS_CODES } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyBaseLogger } from "fastify";
-import { refusalBody } from "./rest/error-response.ts";
+import { toErrorBody } from "./rest/error-body.ts";
 import { Refusal, type RefusalReason } from "./rest/refusal.ts";
 
 /** Errors of Node's HTTP/1.1 parser that have a status of their own, by their code; the others are malformed requests. */
@@ -13,26 +13,52 @@ const REASONS: ReadonlyMap<string | undefined, RefusalReason> = new Map([
 /** For Fastify's option `clientErrorHandler`, which Node calls where the bytes of a connection do not become a request. */
 export type ClientErrorHandler = (error: Error & { readonly code?: string }, socket: Socket) => void;
 
-/** Answers in the form of all our errors and ends the connection. Of the error only its code is logged: it holds the bytes. */
-export function clientErrorHandler(logger: FastifyBaseLogger): ClientErrorHandler {
+/** Calls `then` when the requests that the connection has sent so far have been answered. */
+export type AfterAnswers = (socket: Socket, then: () => void) => void;
+
+/**
+ * Refuses in the form of all our errors and ends the connection, after the answers to the requests before: responses keep the order of
+ * requests (RFC 9112 §9.3.2). Only the error's code is logged: the error contains the bytes.
+ */
+export function clientErrorHandler(logger: FastifyBaseLogger, afterAnswers: AfterAnswers): ClientErrorHandler {
+  // Each further read of the connection fails again.
+  const refused = new WeakSet<Socket>();
   return ({ code }, socket) => {
-    if (code === "ECONNRESET" || socket.destroyed) return;
+    // Bytes behind a request with `Connection: close` are not looked at (RFC 9112 §9.6).
+    if (code === "ECONNRESET" || code === "HPE_CLOSED_CONNECTION" || socket.destroyed || refused.has(socket)) return;
+    refused.add(socket);
     logger.debug({ code }, "a connection did not speak HTTP");
-    if (socket.writable) socket.write(toHttp1(new Refusal(REASONS.get(code) ?? "HTTP_MALFORMED")));
-    socket.destroy();
+    afterAnswers(socket, () => refuseRest(socket, new Refusal(REASONS.get(code) ?? "HTTP_MALFORMED")));
   };
+}
+
+/** For Node's event `connect`. Without a listener Node drops the connection, and the answers in flight with it. */
+export function connectHandler(afterAnswers: AfterAnswers): (request: IncomingMessage) => void {
+  return ({ socket }) => {
+    // Node has taken its own listeners off.
+    socket.on("error", () => {});
+    const refusal = new Refusal("METHOD_NOT_ALLOWED", { Allow: "GET, HEAD, POST, PATCH, DELETE" });
+    afterAnswers(socket, () => refuseRest(socket, refusal));
+  };
+}
+
+function refuseRest(socket: Socket, refusal: Refusal): void {
+  if (socket.writable) socket.write(toHttp1(refusal));
+  socket.destroySoon();
 }
 
 /** A whole response (RFC 9112 §6), since there is no request that Node would let us answer. */
 function toHttp1(refusal: Refusal): string {
-  const { http } = refusal.row;
-  const body = refusalBody(refusal);
+  const content = toErrorBody(refusal);
+  const { code } = content.error;
+  const body = JSON.stringify(content);
   const head = [
-    `HTTP/1.1 ${http} ${STATUS_CODES[http]}`,
+    `HTTP/1.1 ${code} ${STATUS_CODES[code]}`,
     "Content-Type: application/json; charset=utf-8",
     `Content-Length: ${Buffer.byteLength(body)}`,
     "Cache-Control: no-store",
     "Connection: close",
+    ...[...refusal.metadata].map(([name, value]) => `${name}: ${value}`),
   ];
   return `${head.join("\r\n")}\r\n\r\n${body}`;
 }

@@ -56,6 +56,7 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
   const check: Implementation<typeof Health.method.check> = {
     method: Health.method.check,
     maxRequestBytes: MAX_REQUEST_BYTES,
+    acceptsCompression: false,
     handler: async ({ service }) => {
       if (!known.has(service)) throw new ConnectError("there is no such service here", Code.NotFound);
       return { status: await statusNow() };

@@ -1,35 +1,60 @@
-import type { FastifyInstance } from "fastify";
-import { Refusal } from "./rest/refusal.ts";
+import { isAddressHost, isListedHost, isLoopbackHost } from "../lib/host-names.ts";
+import type { Headers } from "./headers.ts";
+import type { RefusalReason } from "./rest/refusal.ts";
 
-/** Names that mean the machine itself (RFC 6761 §6.3, RFC 1122 §3.2.1.3, RFC 4291 §2.5.3), with or without a port. */
-const LOOPBACK_NAME = /^(?:(?:[a-z\d-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
+/** Which requests a server accepts that serves callers without a credential. */
+export interface RequestPolicy {
+  /** Names, besides those of the loopback, by which it may be called. */
+  readonly hosts: readonly string[];
+  /** Whether it may be called by any IP address. */
+  readonly addresses: boolean;
+  /** Whether requests that came through a proxy are accepted. */
+  readonly proxies: boolean;
+  /** Origins of web pages that may call, besides those of its own pages. */
+  readonly origins: readonly string[];
+}
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
+export interface RequestPolicyConfig {
+  readonly auth: readonly string[];
+  readonly allowedHosts: readonly string[];
+  readonly corsOrigins: readonly string[];
+}
+
+/** Fields that proxies add (RFC 7239, RFC 9110 §7.6.3, and what nginx, Envoy and others do). */
+const PROXY_FIELDS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
 
 /**
- * Refuses what calls the server by any other name, or from a web page of another place. A server without authentication relies on being
- * reached from its own machine alone, and so is a browser there. A web page whose host name is made to resolve to 127.0.0.1 (DNS
- * rebinding) may call the server as its own origin: the browser then says that name. Any page may send a POST without a body
- * (CSRF), though it sees no answer: the browser then says its origin. `origins` are those whose pages may call.
+ * Returns what the configuration asks for, or null where every call needs a credential, which no web page has. Without
+ * KEYHOLD_AUTH the server relies on being reached from its own machine alone, so a proxy there would open it to everyone.
  */
-export function requireLoopbackNames(fastify: FastifyInstance, origins: readonly string[]): void {
-  fastify.addHook("onRequest", async ({ headers }) => {
-    if (!isLoopbackName(headers)) throw new Refusal("HOST_NOT_ALLOWED");
-    if (!isFromLoopback(headers) && !origins.includes(headers.origin ?? "")) throw new Refusal("ORIGIN_NOT_ALLOWED");
-  });
+export function requestPolicy({ auth, allowedHosts, corsOrigins }: RequestPolicyConfig): RequestPolicy | null {
+  const isChosen = auth.length > 0;
+  if (isChosen && !auth.includes("none")) return null;
+  return { hosts: allowedHosts, addresses: isChosen, proxies: isChosen, origins: corsOrigins };
 }
 
-/** Whether a request calls the server by a name of its own machine, and is of no web page from elsewhere. */
-export function isAmongLoopbackNames(headers: Headers): boolean {
-  return isLoopbackName(headers) && isFromLoopback(headers);
+/**
+ * Returns why a request must be refused, or undefined. A web page whose host name is made to resolve to the server (DNS
+ * rebinding) calls it as its own origin: the browser then sends that name as Host. Any page may send a POST without a body
+ * (CSRF), though it sees no answer: the browser then sends its Origin. Pure, for every transport.
+ */
+export function findRefusal(headers: Headers, policy: RequestPolicy): RefusalReason | undefined {
+  const host = String(headers[":authority"] ?? headers.host ?? "");
+  if (!isAllowedHost(host, policy)) return "HOST_NOT_ALLOWED";
+  if (!policy.proxies && PROXY_FIELDS.some((name) => headers[name] !== undefined)) return "PROXY_NOT_ALLOWED";
+  const { origin } = headers;
+  return origin === undefined || isAllowedOrigin(String(origin), host, policy) ? undefined : "ORIGIN_NOT_ALLOWED";
 }
 
-function isLoopbackName(headers: Headers): boolean {
-  const name = headers[":authority"] ?? headers.host;
-  return typeof name === "string" && LOOPBACK_NAME.test(name);
+function isAllowedHost(host: string, { hosts, addresses }: RequestPolicy): boolean {
+  return isLoopbackHost(host) || (addresses && isAddressHost(host)) || isListedHost(host, hosts);
 }
 
-/** RFC 6454 §7: `null`, of a page whose origin is a secret, is from elsewhere too. */
-function isFromLoopback({ origin }: Headers): boolean {
-  return origin === undefined || LOOPBACK_NAME.test(URL.parse(String(origin))?.host ?? "");
+/** RFC 6454 §7: `null`, of a page whose origin is a secret, is foreign too. */
+function isAllowedOrigin(origin: string, host: string, { origins }: RequestPolicy): boolean {
+  if (origins.includes(origin)) return true;
+  const page = URL.parse(origin);
+  if (page === null) return false;
+  if (isLoopbackHost(host)) return isLoopbackHost(page.host);
+  return URL.parse(`${page.protocol}//${host}`)?.host === page.host;
 }

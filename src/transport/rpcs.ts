@@ -1,6 +1,6 @@
 import type { Message, MessageInitShape } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
-import { keyFacts } from "../api/call-facts.ts";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { keyFacts, logKeys } from "../api/call-facts.ts";
 import { toConnectError } from "../api/errors.ts";
 import type { Implementation } from "../api/implementations.ts";
 import type { AdmittedCall, Call, Rpc } from "../api/rpc.ts";
@@ -8,6 +8,7 @@ import { requireValid } from "../api/validation.ts";
 import { authorityOf, type Caller } from "../auth/caller.ts";
 import type { Guard } from "../auth/guard.ts";
 import { KeyholdError } from "../errors.ts";
+import { pageSizeOf } from "../keys/list.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { onceFrozen } from "../lib/once-frozen.ts";
 import { codeName, rpcName } from "./calls.ts";
@@ -19,22 +20,21 @@ const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Una
 /** For the line in the log. */
 const OVERLOADED = Object.freeze({ reason: "OVERLOADED" });
 
-/** Of a call that waits, and how many a list has by default. */
+/** Of a call that waits. */
 const ITEMS_OF_A_UNIT = 10;
-const DEFAULT_PAGE_SIZE = 50;
 
 /**
  * Puts the guard, the rules of the protos and the bound of what waits in front of an implementation, and the table of errors behind
  * it. Every transport comes by here, so here is where calls are counted.
  */
 export function createRpc(implementation: Implementation, guard: Guard, underWay: UnderWay): Rpc {
-  const { method, maxRequestBytes, mayBeAtHand = false } = implementation;
+  const { method, maxRequestBytes, acceptsCompression = true, mayBeAtHand = false } = implementation;
   const facts = Object.freeze({ rpc: rpcName(implementation) });
   const identify = (call: Call) => {
     call.log.add(facts);
     // Before the body is read, which may be large.
     if (!mayBeAtHand) underWay.requireRoom();
-    const caller = guard(method, (name) => call.header(name));
+    const caller = guard(method, call);
     if (!(caller instanceof Promise)) return admitted(call, caller);
     return underWay.wait(caller).then((known) => admitted(call, known));
   };
@@ -49,6 +49,7 @@ export function createRpc(implementation: Implementation, guard: Guard, underWay
   return {
     method,
     maxRequestBytes,
+    acceptsCompression,
     admit: (call) => reported(call, underWay, () => identify(call)),
     invoke: (request, admission) => reported(admission.call, underWay, () => answer(request, admission)),
   };
@@ -74,12 +75,12 @@ const knownAs = onceFrozen((caller: Caller) => ({
 
 type Answer = MaybePromise<MessageInitShape<Implementation["method"]["output"]>>;
 
-/** What a call weighs while it waits: one for each ten of the items that it brings, or of those that a list is to have. */
+/** What a call weighs while it waits: one for each ten of the items that it brings, or of those that its page may have. */
 function unitsOf(request: Message): number {
   if ("requests" in request && Array.isArray(request.requests))
     return Math.ceil(request.requests.length / ITEMS_OF_A_UNIT);
   if ("pageSize" in request && typeof request.pageSize === "number") {
-    return Math.ceil((request.pageSize || DEFAULT_PAGE_SIZE) / ITEMS_OF_A_UNIT);
+    return Math.ceil(pageSizeOf(request.pageSize) / ITEMS_OF_A_UNIT);
   }
   return 1;
 }
@@ -96,13 +97,21 @@ function reported<T>(call: Call, underWay: UnderWay, work: () => MaybePromise<T>
   }
 }
 
+/** The details of an error of the wire hold descriptors of protobuf, which are kilobytes and no news. */
+function withoutDetails(error: unknown): unknown {
+  if (!(error instanceof ConnectError)) return error;
+  const { code, message, stack } = error;
+  return Object.assign(new Error(message), { name: error.name, code, stack });
+}
+
 function report(cause: unknown, { log }: Call, underWay: UnderWay): Error {
   const error = toConnectError(cause);
   log.add({ code: codeName(error.code) });
+  if (cause instanceof KeyholdError) logKeys(log, cause.changedKeyIds);
   // Its line says it. One more for each, with a stack, would be a load of its own.
   if (cause instanceof KeyholdError && cause.code === "OVERLOADED") {
     underWay.noteRefusal();
     log.add(OVERLOADED);
-  } else if (FAULTS.has(error.code)) log.fault(error.cause ?? error);
+  } else if (FAULTS.has(error.code)) log.fault(error.cause ?? withoutDetails(cause));
   return error;
 }

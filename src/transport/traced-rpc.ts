@@ -20,9 +20,11 @@ export function traced(rpc: Rpc, tracer: CallTracer): Rpc {
   const name = rpcName(rpc);
   const spans = new WeakMap<Call, CallSpan>();
   return {
-    method: rpc.method,
-    maxRequestBytes: rpc.maxRequestBytes,
+    ...rpc,
     admit(call) {
+      // A call whose body took its time is judged twice.
+      const known = spans.get(call);
+      if (known !== undefined) return known.run(() => rpc.admit(call));
       const span = tracer.begin(name, (header) => call.header(header));
       spans.set(call, span);
       call.log.add({ trace_id: span.traceId });

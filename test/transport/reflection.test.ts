@@ -153,24 +153,25 @@ describe("a stream is bounded", () => {
   const failure = (questions: Iterable<{ messageRequest?: Question }>) =>
     Array.fromAsync(createClient(ServerReflection, grpc()).serverReflectionInfo(iterate(questions))).then(
       () => expect.fail("it must fail"),
-      (reason) => ConnectError.from(reason).code,
+      (reason) => ConnectError.from(reason),
     );
 
   test("in how often it asks", async () => {
     const messageRequest: Question = { case: "fileByFilename", value: "no.proto" };
-    expect(await failure(Array.from({ length: MAX_REQUESTS + 1 }, () => ({ messageRequest })))).toBe(
+    const { code, rawMessage } = await failure(Array.from({ length: MAX_REQUESTS + 1 }, () => ({ messageRequest })));
+    expect([code, rawMessage]).toEqual([
       Code.ResourceExhausted,
-    );
+      `a stream may ask ${MAX_REQUESTS} times; open another`,
+    ]);
   });
 
   test("in the size of a question", async () => {
-    expect(await failure([{ messageRequest: { case: "fileByFilename", value: "x".repeat(5000) } }])).toBe(
-      Code.ResourceExhausted,
-    );
+    const { code } = await failure([{ messageRequest: { case: "fileByFilename", value: "x".repeat(5000) } }]);
+    expect(code).toBe(Code.ResourceExhausted);
   });
 
   test("in what a question may be", async () => {
-    expect(await failure([{}])).toBe(Code.InvalidArgument);
+    expect((await failure([{}])).code).toBe(Code.InvalidArgument);
   });
 });
 

@@ -39,9 +39,12 @@ function heldRpc(
   const rpc = createRpc({ method, handler, maxRequestBytes: 1000, mayBeAtHand }, guard, underWay);
   const call: Call = {
     header: () => undefined,
+    headers: () => [],
     setHeader: () => {},
+    setTrailer: () => {},
     signal: new AbortController().signal,
-    log: { add: (facts) => lines.push(facts), fault: (error) => faults.push(error), onEnd: () => {} },
+    peerAddress: "127.0.0.1",
+    log: { add: (facts) => lines.push(facts), note: () => {}, fault: (error) => faults.push(error), onEnd: () => {} },
   };
   const ask = async (fields: Fields) => rpc.invoke(create(method.input, fields), await rpc.admit(call));
   return {
@@ -112,6 +115,8 @@ test.each([
     10,
   ],
   ["a list by its page", listIssuedApiKeys, { pageSize: 1000 }, 100],
+  ["a list of more than the largest page", listIssuedApiKeys, { pageSize: 10_000 }, 100],
+  ["a list of the largest number", listIssuedApiKeys, { pageSize: 2 ** 31 - 1 }, 100],
   ["a list of the usual page", listIssuedApiKeys, {}, 5],
 ] as const)("%s weighs", async (_, method, fields, units) => {
   const underWay = new UnderWay(2 * units);

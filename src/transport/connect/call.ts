@@ -2,13 +2,10 @@ import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
 import type { Call, CallLog } from "../../api/rpc.ts";
 import type { Protocol } from "../calls.ts";
-import { RequestLog } from "../request-log.ts";
+import { awaitWork, RequestLog } from "../request-log.ts";
 
 /** Where the Fastify request of a call is found in its context. */
 export const requestKey = createContextKey<FastifyRequest | undefined>(undefined);
-
-/** No request is missing behind Fastify; a call without one has nothing to log to. */
-const silent: CallLog = { add: () => {}, fault: () => {}, onEnd: () => {} };
 
 /** By the names that Connect has for them. */
 const PROTOCOLS: Readonly<Record<string, Protocol>> = { grpc: "grpc", "grpc-web": "grpc_web" };
@@ -16,20 +13,40 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = { grpc: "grpc", "grpc-web"
 /** The call as an RPC sees it, over Connect, gRPC and gRPC-Web. */
 export class ConnectCall implements Call {
   readonly #context: HandlerContext;
+  readonly #request: FastifyRequest;
   readonly log: CallLog;
 
   constructor(context: HandlerContext) {
-    this.#context = context;
     const request = context.values.get(requestKey);
-    this.log = request === undefined ? silent : new RequestLog(request, PROTOCOLS[context.protocolName] ?? "connect");
+    if (request === undefined) throw new Error("a call without a Fastify request");
+    this.#context = context;
+    this.#request = request;
+    this.log = new RequestLog(request, PROTOCOLS[context.protocolName] ?? "connect");
+  }
+
+  /** Returns the work; the line in the log waits for it. */
+  logged<T>(work: Promise<T>): Promise<T> {
+    return awaitWork(this.#request, work);
   }
 
   header(name: string): string | undefined {
     return this.#context.requestHeader.get(name) ?? undefined;
   }
 
+  headers(): Iterable<[name: string, value: string]> {
+    return this.#context.requestHeader;
+  }
+
   setHeader(name: string, value: string): void {
     this.#context.responseHeader.set(name, value);
+  }
+
+  setTrailer(name: string, value: string): void {
+    this.#context.responseTrailer.set(name, value);
+  }
+
+  get peerAddress(): string {
+    return this.#request?.socket.remoteAddress ?? "";
   }
 
   get signal(): AbortSignal {

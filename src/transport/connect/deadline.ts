@@ -21,7 +21,8 @@ export function untilDeadline<T>(
     };
     if (isLate(signal)) return giveUp();
     signal.addEventListener("abort", giveUp, { once: true });
-    work().then(resolve, reject);
+    const settled = () => signal.removeEventListener("abort", giveUp);
+    work().finally(settled).then(resolve, reject);
   });
 }
 

@@ -1,59 +1,195 @@
+import type { IncomingMessage } from "node:http";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { isStream } from "./field-bound.ts";
-import { unescapeMessage } from "./grpc-message.ts";
+import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
+import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
+import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import { toConnectError } from "../../api/errors.ts";
+import type { Rpc } from "../../api/rpc.ts";
+import { HEAD_BYTES } from "../fast-path/grpc-frame.ts";
+import { fieldBound } from "../field-count.ts";
+import type { ReadBody } from "../request-body.ts";
+import { toErrorBody } from "../rest/error-body.ts";
+import { Refusal, type RefusalReason } from "../rest/refusal.ts";
+import { requestKey } from "./call.ts";
+import { unescapeMessage } from "./grpc-error.ts";
 
+/** Connect's handler of an RPC, for every protocol and every HTTP server. */
 type Handler = ConnectRouter["handlers"][number];
-type Serve = (...request: Parameters<Handler>) => ReturnType<Handler>;
-type ResponseOf = Awaited<ReturnType<Handler>>;
+
 type Bytes = AsyncIterable<Uint8Array>;
 
-/** A handler of Connect that leaves its connection fit for the next request, and messages of gRPC fit to be read. */
-export function withCare(handler: Handler): Handler {
-  const serve: Serve = async (request) => {
+const END = { done: true, value: undefined } as const;
+
+/**
+ * Returns Connect's handler with what it lacks: a unary RPC's body is read as a whole or not at all, what a handler leaves unread is
+ * dropped, so that the connection can take the next request, deadlines may be of any length, and every error has our form.
+ * `rpc` is undefined for a stream.
+ */
+export function completeHandler(handler: Handler, rpc: Rpc | undefined, readBody: ReadBody): Handler {
+  const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = handler;
+  const wholeBody = rpc && wholeBodyReader(rpc, readBody);
+  const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
+    boundDeadlines(request.header);
     const { body } = request;
-    const response = await handler(isStream(body) ? { ...request, body: readToTheEnd(body) } : request);
+    const raw = request.contextValues?.get(requestKey)?.raw;
+    if (raw === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
+    const type = request.header.get("content-type") ?? "";
+    const received = wholeBody?.(raw, type) ?? drained(body);
+    const response = withErrorBody(await handler({ ...request, body: received }), allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
       response.header.set("cache-control", "no-store");
     }
-    return withPlainMessage(response);
+    const finish = () => {
+      if (rpc !== undefined) raw.resume();
+      if (response.trailer !== undefined) unescapeMessage(response.trailer);
+    };
+    // Where messages are framed, the request is read when the response is, and the trailers are complete when the body is.
+    if (response.body !== undefined && isFramed(type)) return { ...response, body: followedBy(response.body, finish) };
+    finish();
+    return response;
   };
-  const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = handler;
   return Object.assign(serve, { service, method, requestPath, supportedContentType, protocolNames, allowedMethods });
 }
 
+/** The longest that Node's timers wait: a longer one fires after 1 ms. Connect gives a deadline to a timer as it is. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The headers of deadlines with the longest that each may say within that. */
+const DEADLINES = [
+  { name: "grpc-timeout", parse: parseGrpcTimeout, longest: `${Math.floor(MAX_TIMER_MS / 1000)}S` },
+  { name: "connect-timeout-ms", parse: parseConnectTimeout, longest: `${MAX_TIMER_MS}` },
+] as const;
+
+function boundDeadlines(header: Headers): void {
+  for (const { name, parse, longest } of DEADLINES) {
+    const { timeoutMs = 0 } = parse(header.get(name), MAX_TIMER_MS);
+    if (timeoutMs > MAX_TIMER_MS) header.set(name, longest);
+  }
+}
+
+/** The reasons of the answers that Connect gives without a body. */
+const BODILESS: ReadonlyMap<number, RefusalReason> = new Map([
+  [405, "METHOD_NOT_ALLOWED"],
+  [415, "MEDIA_TYPE_NOT_SUPPORTED"],
+  [505, "HTTP_VERSION_NOT_SUPPORTED"],
+]);
+
+type Response = Awaited<ReturnType<Handler>>;
+
+function withErrorBody(response: Response, allowedMethods: readonly string[]): Response {
+  const reason = response.body === undefined ? BODILESS.get(response.status) : undefined;
+  if (reason === undefined) return response;
+  const header = new Headers({ "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
+  if (reason === "METHOD_NOT_ALLOWED") header.set("allow", allowedMethods.join(", "));
+  return { ...response, header, body: once(Buffer.from(JSON.stringify(toErrorBody(new Refusal(reason))))) };
+}
+
+async function* once(bytes: Uint8Array<ArrayBuffer>) {
+  yield bytes;
+}
+
+/** The items, and then `finish`, however they end. */
+async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): AsyncGenerator<T> {
+  try {
+    yield* items;
+  } finally {
+    finish();
+  }
+}
+
+type Check = (message: Uint8Array) => void;
+
+function wholeBodyReader(rpc: Rpc, readBody: ReadBody): (raw: IncomingMessage, type: string) => Bytes {
+  const check = checkOf(rpc);
+  return (raw, type) => {
+    const look: Check = type.includes("json") ? () => {} : isFramed(type) ? (frame) => check(messageOf(frame)) : check;
+    return whole(raw, rpc.maxRequestBytes + (isFramed(type) ? HEAD_BYTES : 0), readBody, look);
+  };
+}
+
+/** By the content type of a unary RPC: Connect frames messages in streams alone. */
+function isFramed(type: string): boolean {
+  return type.includes("grpc");
+}
+
+/** The whole body as one item, or none if it is empty. Nothing is read before the first item is asked for. */
+function whole(raw: IncomingMessage, limit: number, readBody: ReadBody, look: Check): Bytes {
+  let isRead = false;
+  const next = async (): Promise<IteratorResult<Uint8Array>> => {
+    if (isRead) return END;
+    isRead = true;
+    try {
+      const value = await readBody(raw, limit);
+      look(value);
+      return value.length > 0 ? { done: false, value } : END;
+    } catch (error) {
+      throw toConnectError(error);
+    }
+  };
+  return { [Symbol.asyncIterator]: () => ({ next }) };
+}
+
+/** Returns no bytes for a compressed message. */
+function messageOf(frame: Uint8Array): Uint8Array {
+  return ((frame[0] ?? 0) & compressedFlag) === 0 ? frame.subarray(HEAD_BYTES) : new Uint8Array();
+}
+
+function checkOf({ method, maxRequestBytes }: Rpc): Check {
+  const requireFewFields = fieldBound(method.input, maxRequestBytes);
+  return (message) => {
+    try {
+      requireFewFields(message);
+    } catch (error) {
+      throw toConnectError(error);
+    }
+  };
+}
+
+/** The compressed bodies that we accept expand at most so many times, from 256 KiB on. JSON of a thousand similar keys expands 30 times. */
+const MAX_RATIO = 100;
+const MIN_BOUND = 262_144;
+
+/** The compressions that an RPC accepts. What comes out of them is bounded, and looked at before it is decoded. */
+export function boundedCompressions(rpc: Rpc): Compression[] {
+  const check = checkOf(rpc);
+  return [compressionGzip, compressionBrotli].map((compression) => ({
+    ...compression,
+    decompress: async (bytes, maxBytes) => {
+      const bound = Math.max(MIN_BOUND, bytes.length * MAX_RATIO);
+      const message = await compression.decompress(bytes, Math.min(maxBytes, bound));
+      // JSON is no Protobuf, and passes: it has a bound of its own.
+      check(message);
+      return message;
+    },
+  }));
+}
+
+export function isAsyncIterable<T>(value: unknown): value is AsyncIterable<T> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
 /**
- * A handler that refuses a request leaves off in the middle of its body, and Node then destroys the request but not the
- * connection: what is left would stand in the way of the next request for good. It is read, and dropped.
+ * Returns a body that is read to its end when the handler of a stream stops reading: Node would destroy the request, but not the
+ * connection, where the rest would stand in the way of the next request.
  */
-function readToTheEnd(body: Bytes): Bytes {
+function drained(body: Bytes): Bytes {
   return {
     [Symbol.asyncIterator]: () => {
       const iterator = body[Symbol.asyncIterator]();
-      const leaveOff = async () => {
-        void drop(iterator);
-        return { done: true, value: undefined } as const;
+      const stop = async () => {
+        void drain(iterator);
+        return END;
       };
-      return { next: () => iterator.next(), return: leaveOff };
+      return { next: () => iterator.next(), return: stop };
     },
   };
 }
 
-async function drop(iterator: AsyncIterator<Uint8Array>): Promise<void> {
+async function drain(iterator: AsyncIterator<Uint8Array>): Promise<void> {
   try {
     while (!(await iterator.next()).done);
   } catch {
-    // The caller went away.
+    // The client disconnected.
   }
-}
-
-/** The trailers of gRPC are complete when the body is. */
-function withPlainMessage(response: ResponseOf): ResponseOf {
-  const { body, trailer } = response;
-  if (body === undefined || trailer === undefined) return response;
-  return { ...response, body: followedBy(body, () => unescapeMessage(trailer)) };
-}
-
-async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): AsyncGenerator<T> {
-  yield* items;
-  finish();
 }

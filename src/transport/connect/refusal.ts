@@ -1,15 +1,12 @@
 import type { DescMessage, JsonReadOptions } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { Code, ConnectError, type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
-import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import { ERROR_DOMAIN, toConnectError } from "../../api/errors.ts";
+import { Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import { toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../errors.ts";
-import { isJsonObject } from "../../lib/json.ts";
 import { codeName, rpcName } from "../calls.ts";
-import { refusalBody } from "../rest/error-response.ts";
-import { BODY, parseJson } from "../rest/json-text.ts";
-import { Refusal, type RefusalReason } from "../rest/refusal.ts";
-import { readJson } from "../rest/request-decoder.ts";
+import { readJsonMessage } from "../rest/json-message.ts";
+import { BODY, valueLimits } from "../rest/json-text.ts";
+import { Refusal } from "../rest/refusal.ts";
 import { callOf } from "./call.ts";
 
 /**
@@ -29,27 +26,42 @@ export function watchReading(context: HandlerContext): void {
   const onAbort = () => {
     const { reason } = context.signal;
     if (!(reason instanceof ConnectError) || context.values.get(calledKey)) return;
-    if (reason.details.length === 0) rewrite(reason);
+    if (reason.details.length === 0) rewrite(reason, context);
     callOf(context).log.add({ rpc: rpcName(context), code: codeName(reason.code) });
   };
   context.signal.addEventListener("abort", onAbort, { once: true });
 }
 
-function rewrite(error: ConnectError): void {
-  const told = tell(error);
-  if (told === undefined) return;
-  const { code, message, rawMessage, details } = told;
+/** After its deadline a call is aborted already, and an error of its reading would be told as it is. */
+export function requireTime(context: HandlerContext): void {
+  if ((context.timeoutMs() ?? 1) > 0) return;
+  callOf(context).log.add({ code: codeName(Code.DeadlineExceeded) });
+  throw new ConnectError("the operation timed out", Code.DeadlineExceeded);
+}
+
+function rewrite(error: ConnectError, context: HandlerContext): void {
+  const { code, message, rawMessage, details } = describeUnreadable(error, context);
   Object.assign(error, { code, message, rawMessage, details });
 }
 
-function tell({ code, rawMessage }: ConnectError): ConnectError | undefined {
+/**
+ * Returns Connect's error of a request that it cannot read in words of our own. Details are part of our own API, which is unary: the
+ * streams are of services that others define.
+ */
+export function describeUnreadable(error: ConnectError, { method }: Pick<HandlerContext, "method">): ConnectError {
+  const described = describe(error) ?? error;
+  return method.methodKind === "unary" ? described : new ConnectError(described.rawMessage, described.code);
+}
+
+function describe({ code, rawMessage }: ConnectError): ConnectError | undefined {
+  if (rawMessage.includes("compressed envelope")) return unexpectedCompression();
   if (rawMessage.includes("timeout value")) return toConnectError(invalidArgument("timeout", "is not well-formed"));
   switch (code) {
     case Code.Internal:
     case Code.InvalidArgument:
       return toConnectError(invalidArgument(BODY, "is not a well-formed request of this RPC"));
     case Code.ResourceExhausted:
-      return refused("BODY_TOO_LARGE");
+      return new Refusal("BODY_TOO_LARGE");
     case Code.Unimplemented:
       return rawMessage.includes("compression")
         ? new ConnectError("compressed otherwise than by gzip or br", code)
@@ -59,17 +71,15 @@ function tell({ code, rawMessage }: ConnectError): ConnectError | undefined {
   }
 }
 
-/** A refusal as Connect and gRPC tell it. */
-export function refused(reason: RefusalReason): ConnectError {
-  const { code, message } = new Refusal(reason).row;
-  return new ConnectError(message, code, undefined, [
-    { desc: ErrorInfoSchema, value: { reason, domain: ERROR_DOMAIN } },
-  ]);
+/** INTERNAL is the code of gRPC for it (doc/compression.md). */
+export function unexpectedCompression(): ConnectError {
+  return new ConnectError("a message is marked as compressed in a call that names no compression", Code.Internal);
 }
 
 /** The message of a Connect GET. */
 function requireReadableQuery({ requestMethod, url }: HandlerContext): void {
-  const query = requestMethod === "GET" ? new URL(url).searchParams : new URLSearchParams();
+  if (requestMethod !== "GET") return;
+  const query = new URL(url).searchParams;
   if (query.get("base64") !== "1") return;
   try {
     base64Decode(query.get("message") ?? "");
@@ -82,14 +92,13 @@ function requireReadableQuery({ requestMethod, url }: HandlerContext): void {
  * For Connect's option `jsonOptions`, of which `textDecoder` is the first to see a message: it is read here as on the REST
  * paths, by the same rules and with the same errors. Connect then reads what is known to be good.
  */
-export function strictJson<O extends JsonReadOptions>(desc: DescMessage, options: O) {
+export function strictJson<O extends JsonReadOptions>(desc: DescMessage, maxBytes: number, options: O) {
+  const limits = valueLimits(maxBytes);
   const text = new TextDecoder();
   const textDecoder = {
     decode(bytes: Uint8Array): string {
       try {
-        const json = parseJson(bytes);
-        if (!isJsonObject(json)) throw invalidArgument(BODY, "must be a JSON object");
-        readJson(desc, json, options);
+        readJsonMessage(desc, bytes, limits, options.registry);
       } catch (error) {
         throw toConnectError(error);
       }
@@ -97,30 +106,4 @@ export function strictJson<O extends JsonReadOptions>(desc: DescMessage, options
     },
   };
   return { ...options, textDecoder };
-}
-
-type Handler = ConnectRouter["handlers"][number];
-
-/** The reasons of the answers that Connect gives without a body. */
-const BODILESS: ReadonlyMap<number, RefusalReason> = new Map([
-  [405, "METHOD_NOT_ALLOWED"],
-  [415, "MEDIA_TYPE_NOT_SUPPORTED"],
-]);
-
-/** The handler with our form of error where Connect answers without a body. */
-export function withErrorBody(handler: Handler): Handler {
-  const serve: (...request: Parameters<Handler>) => ReturnType<Handler> = async (request) => {
-    const response = await handler(request);
-    const reason = response.body === undefined ? BODILESS.get(response.status) : undefined;
-    if (reason === undefined) return response;
-    const header = new Headers({ "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
-    if (reason === "METHOD_NOT_ALLOWED") header.set("allow", handler.allowedMethods.join(", "));
-    return { ...response, header, body: once(Buffer.from(refusalBody(new Refusal(reason)))) };
-  };
-  const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = handler;
-  return Object.assign(serve, { service, method, requestPath, supportedContentType, protocolNames, allowedMethods });
-}
-
-async function* once(bytes: Uint8Array<ArrayBuffer>) {
-  yield bytes;
 }

@@ -1,29 +1,20 @@
-import type {
-  DescMethodBiDiStreaming,
-  DescMethodServerStreaming,
-  DescMethodUnary,
-  MessageShape,
-} from "@bufbuild/protobuf";
-import {
-  type ConnectRouter,
-  createContextKey,
-  createContextValues,
-  type HandlerContext,
-  type MethodImpl,
-} from "@connectrpc/connect";
+import type { DescMethod, DescMethodUnary, MessageShape, Registry } from "@bufbuild/protobuf";
+import { type ConnectRouter, createContextValues, type HandlerContext, type MethodImpl } from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import type { FastifyInstance } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
-import type { AdmittedCall, Rpc } from "../../api/rpc.ts";
+import type { Rpc } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
-import { JSON_OPTIONS } from "../json-options.ts";
+import { rpcName } from "../calls.ts";
+import type { ReadBody } from "../request-body.ts";
+import { JSON_OPTIONS } from "../rest/json-message.ts";
 import { callOf, requestKey } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
-import { boundedCompressions, withFieldBound } from "./field-bound.ts";
-import { withCare } from "./handler.ts";
-import { calledKey, strictJson, watchReading, withErrorBody } from "./refusal.ts";
+import { boundedCompressions, completeHandler } from "./handler.ts";
+import { calledKey, requireTime, strictJson, watchReading } from "./refusal.ts";
+import { guarded, type ServeStream } from "./stream.ts";
 
-type DescMethodStreaming = DescMethodServerStreaming | DescMethodBiDiStreaming;
+type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
 
 /** A streaming RPC beside the unary ones, as Connect takes it. */
 export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreaming> {
@@ -33,66 +24,73 @@ export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreamin
   readonly serve: MethodImpl<M>;
 }
 
-/** Serves RPCs over Connect, gRPC and gRPC-Web. */
+/** Serves RPCs over Connect, gRPC and gRPC-Web. `registry` has the types that `google.protobuf.Any` and error details may hold. */
 export async function registerConnect(
   fastify: FastifyInstance,
   rpcs: readonly Rpc[],
   streams: readonly StreamingRpc[],
   guard: Guard,
+  registry: Registry,
+  readBody: ReadBody,
 ): Promise<void> {
+  const jsonOptions = { ...JSON_OPTIONS, registry };
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => {
-      for (const stream of streams) addStream(router, stream, guard);
-      for (const rpc of rpcs) addRpc(router, rpc);
-      const bounded = router.handlers.splice(0).map((handler) => withFieldBound(handler, rpcs));
-      router.handlers.push(...bounded.map(withErrorBody).map(withCare));
+      for (const stream of streams) addStream(router, stream, guard, jsonOptions);
+      for (const rpc of rpcs) addRpc(router, rpc, jsonOptions);
+      const unary = new Map(rpcs.map((rpc) => [rpc.method as DescMethod, rpc]));
+      const handlers = router.handlers.splice(0);
+      router.handlers.push(...handlers.map((one) => completeHandler(one, unary.get(one.method), readBody)));
     },
     contextValues: (request) => createContextValues().set(requestKey, request),
     requestGate: watchReading,
   });
 }
 
-function addStream(router: ConnectRouter, { method, maxRequestBytes, serve }: StreamingRpc, guard: Guard): void {
+type JsonOptions = typeof JSON_OPTIONS & { readonly registry: Registry };
+
+function addStream(
+  router: ConnectRouter,
+  { method, maxRequestBytes, serve }: StreamingRpc,
+  guard: Guard,
+  jsonOptions: JsonOptions,
+): void {
   const requestGate = async (context: HandlerContext) => {
     watchReading(context);
     const call = callOf(context);
-    call.log.add({ rpc: `${method.parent.typeName}/${method.name}` });
+    call.log.add({ rpc: rpcName({ method }) });
     try {
-      await guard(method, (name) => call.header(name));
+      await guard(method, call);
     } catch (error) {
       throw toConnectError(error);
     }
   };
-  router.rpc(method, serve, {
+  router.rpc(method, guarded(serve as ServeStream) as typeof serve, {
     readMaxBytes: maxRequestBytes,
-    jsonOptions: strictJson(method.input, JSON_OPTIONS),
+    jsonOptions: strictJson(method.input, maxRequestBytes, jsonOptions),
     requestGate,
   });
 }
 
-function addRpc(router: ConnectRouter, rpc: Rpc): void {
+function addRpc(router: ConnectRouter, rpc: Rpc, jsonOptions: JsonOptions): void {
   router.rpc(rpc.method, implementationOf(rpc), {
     readMaxBytes: rpc.maxRequestBytes,
-    jsonOptions: strictJson(rpc.method.input, JSON_OPTIONS),
-    requestGate: gateOf(rpc),
-    acceptCompression: boundedCompressions(rpc),
+    jsonOptions: strictJson(rpc.method.input, rpc.maxRequestBytes, jsonOptions),
+    requestGate: async (context) => {
+      watchReading(context);
+      await rpc.admit(callOf(context));
+      requireTime(context);
+    },
+    acceptCompression: rpc.acceptsCompression === false ? [] : boundedCompressions(rpc),
   });
-}
-
-const admissionKey = createContextKey<AdmittedCall | undefined>(undefined);
-
-function gateOf(rpc: Rpc) {
-  return async (context: HandlerContext): Promise<void> => {
-    watchReading(context);
-    context.values.set(admissionKey, await rpc.admit(callOf(context)));
-  };
 }
 
 function implementationOf(rpc: Rpc): MethodImpl<DescMethodUnary> {
   return async (request: MessageShape<typeof rpc.method.input>, context) => {
     context.values.set(calledKey, true);
     const call = callOf(context);
-    const admission = context.values.get(admissionKey) ?? (await rpc.admit(call));
-    return untilDeadline(async () => rpc.invoke(request, admission), context, call.log);
+    // Judged again: while the body was on the wire, the caller may have been revoked.
+    const serve = async () => rpc.invoke(request, await rpc.admit(call));
+    return untilDeadline(() => call.logged(serve()), context, call.log);
   };
 }

@@ -1,6 +1,7 @@
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
+import { Files } from "./files.ts";
 import { CONTENT_SECURITY_POLICY, PAGE, START_SCRIPT } from "./page.ts";
 
 /** Where `npm run generate` puts the document. */
@@ -9,15 +10,16 @@ const DOCUMENT = fileURLToPath(new URL("../../../docs/openapi.json", import.meta
 /** What the page loads of the viewer. */
 const ASSETS = ["swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"];
 
-/** For how long a browser may keep them. It asks each time whether the document is still the same. */
-const ASSET_MAX_AGE = "1h";
+/** Seconds for which a browser may keep them. It asks each time whether the document is still the same. */
+const ASSET_MAX_AGE = 3_600;
 
 /**
  * Serves the OpenAPI document at /openapi.json and a viewer of it at /docs, to everyone: they describe a public interface. Files are
- * read when they are asked for, and not kept: the viewer has 1.7 MB.
+ * read when they are first asked for.
  */
 export function registerOpenApi(fastify: FastifyInstance): void {
-  fastify.get("/openapi.json", (request, reply) => sendFile(request, reply, dirname(DOCUMENT), "openapi.json", 0));
+  const files = new Files();
+  fastify.get("/openapi.json", (request, reply) => files.send(request, reply, DOCUMENT, 0));
   fastify.get("/docs", async (_request, reply) =>
     reply
       .headers({ "content-security-policy": CONTENT_SECURITY_POLICY, "cache-control": "no-cache" })
@@ -29,29 +31,13 @@ export function registerOpenApi(fastify: FastifyInstance): void {
     reply.type("text/javascript; charset=utf-8").send(START_SCRIPT),
   );
   for (const name of ASSETS) {
-    fastify.get(`/docs/${name}`, (request, reply) => sendFile(request, reply, assetsFolder(), name, ASSET_MAX_AGE));
+    fastify.get(`/docs/${name}`, (request, reply) =>
+      files.send(request, reply, join(assetsFolder(), name), ASSET_MAX_AGE),
+    );
   }
 }
 
 /** The files of Swagger UI, as the package has them that Fastify keeps for its own plugin. */
 function assetsFolder(): string {
   return dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui/static/swagger-ui.css")));
-}
-
-/** A file with its type and its ETag, or 304 where the caller has it. */
-async function sendFile(
-  { raw }: FastifyRequest,
-  reply: FastifyReply,
-  root: string,
-  name: string,
-  maxAge: number | string,
-): Promise<FastifyReply> {
-  const { default: send } = await import("@fastify/send");
-  const file = await send(raw, name, { root, maxAge, acceptRanges: false });
-  if (file.type !== "file") throw new Error(`${name} is missing from this installation`);
-  return reply
-    .code(file.statusCode)
-    .headers(file.headers)
-    .header("x-content-type-options", "nosniff")
-    .send(file.stream);
 }

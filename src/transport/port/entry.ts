@@ -7,8 +7,6 @@ export interface Entry {
   accept(socket: Socket): void;
   /** Destroys the connections whose protocol is not known yet. */
   drop(): void;
-  /** With TLS alone: takes a certificate for the handshakes from now on; connections that exist keep theirs. */
-  setCertificate?(certificate: Certificate): void;
 }
 
 /** A certificate, with those between it and the root, and its private key: both in PEM. */

@@ -9,8 +9,8 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
-import type { Front } from "./front.ts";
 import type { PortLimits } from "./limits.ts";
+import type { RequestInterceptor } from "./request-interceptor.ts";
 
 export interface Http2 {
   /** Serves a socket whose client speaks HTTP/2; the preface is still to be read from it. */
@@ -33,10 +33,16 @@ export interface Http2 {
  */
 export function createHttp2(
   limits: PortLimits,
-  front: Front | undefined,
+  interceptor: RequestInterceptor | undefined,
   onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void,
 ): Http2 {
   const server = createServer({ settings: settingsOf(limits) }, onRequest);
+  server.on("checkContinue", (request, response) => {
+    // Node's own listener throws for a stream that the client has reset by now.
+    if (request.stream.destroyed || request.stream.closed) return;
+    response.writeContinue();
+    onRequest(request, response);
+  });
   const sessions = new Set<ServerHttp2Session>();
   let isWindingDown = false;
   const makeRequest = takeStreamListener(server);
@@ -44,7 +50,7 @@ export function createHttp2(
   server.on("stream", (stream, headers, ...rest) => {
     if (isWindingDown) stream.session?.close();
     limitRequest(stream);
-    if (!isOfServer(stream) || !front?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
+    if (!isOfServer(stream) || !interceptor?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
   });
   server.on("session", (session) => {
     sessions.add(session);

@@ -1,7 +1,8 @@
 import type { RequestListener } from "node:http";
+import type { Socket } from "node:net";
 import type { Certificate } from "./entry.ts";
-import type { Front } from "./front.ts";
 import { defaultLimits, type PortLimits } from "./limits.ts";
+import type { RequestInterceptor } from "./request-interceptor.ts";
 import { PortServer } from "./server.ts";
 
 export interface PortOptions {
@@ -9,7 +10,7 @@ export interface PortOptions {
   readonly certificate?: Certificate;
   /** By default `defaultLimits`. */
   readonly limits?: PortLimits;
-  readonly front?: Front;
+  readonly interceptor?: RequestInterceptor;
 }
 
 export interface Port {
@@ -19,25 +20,25 @@ export interface Port {
    * compatibility API, with `httpVersion` "2.0". Throws Node's error if the certificate or a limit cannot be used.
    */
   readonly serverFactory: (listener: RequestListener) => PortServer;
-  /** Takes a new certificate without a restart; connections that exist keep theirs. Throws if the port was made without one. */
-  setCertificate(certificate: Certificate): void;
+  /** Calls `then` when the complete HTTP/1.1 requests of a connection have been answered; at once if there are none. */
+  afterAnswers(socket: Socket, then: () => void): void;
 }
 
 /** One port for HTTP/1.1 and HTTP/2: by the client's first bytes without TLS, by ALPN with it. */
 export function createPort(options: PortOptions = {}): Port {
-  const { limits = defaultLimits, front } = options;
-  let { certificate } = options;
+  const { limits = defaultLimits, interceptor, certificate } = options;
   const servers = new Set<PortServer>();
   return {
     serverFactory(listener) {
-      const server = new PortServer(limits, certificate, front, listener);
+      const server = new PortServer(limits, certificate, interceptor, listener);
       servers.add(server);
       return server;
     },
-    setCertificate(next) {
-      if (certificate === undefined) throw new Error("the port was made without TLS");
-      for (const server of servers) server.setCertificate(next);
-      certificate = next;
+    afterAnswers(socket, then) {
+      const last = [...servers].map((server) => server.lastResponse(socket)).find((response) => response !== undefined);
+      if (last === undefined || last.writableFinished) then();
+      // Before Node's own listener, which ends the socket of a client that has closed its sending side.
+      else last.prependOnceListener("finish", then);
     },
   };
 }

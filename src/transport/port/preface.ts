@@ -14,9 +14,17 @@ export function protocolOf(head: Uint8Array): Protocol | undefined {
   return length === PREFACE.length ? "http2" : undefined;
 }
 
+const LINE_WITHOUT_HTTP = /^(?!.*HTTP\/)[ -~]+\r?\n/;
+
+/** Returns whether the first line is text without a version of HTTP, such as an invalid preface (RFC 9113 §3.4) or another protocol. */
+export function namesNoHttp(head: Buffer): boolean {
+  const end = head.indexOf("\n") + 1;
+  return end > 0 && LINE_WITHOUT_HTTP.test(head.toString("latin1", 0, end));
+}
+
 /**
  * Reads the first bytes of `socket` until they tell the protocol, puts them back and calls `decided`. A socket that ends
- * before is destroyed. Nothing is put back earlier: a socket is readable again at once, and a half preface would spin.
+ * before, or names no HTTP, is destroyed. Nothing is put back earlier: a socket is readable again at once, and a half preface would spin.
  */
 export function sniff(socket: Socket, decided: (protocol: Protocol) => void): void {
   let head: Buffer = Buffer.alloc(0);
@@ -26,6 +34,10 @@ export function sniff(socket: Socket, decided: (protocol: Protocol) => void): vo
     head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
     const protocol = protocolOf(head);
     if (protocol === undefined) return;
+    if (protocol === "http1" && namesNoHttp(head)) {
+      abandon();
+      return;
+    }
     socket.off("readable", read).off("end", abandon).off("error", abandon);
     socket.unshift(head);
     decided(protocol);

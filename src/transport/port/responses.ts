@@ -1,28 +1,49 @@
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Linked, LinkedList } from "../../lib/linked-list.ts";
 
-/** The HTTP/1.1 responses under way. Node keeps no list of them, and closing without loss needs one. */
+class OpenResponse implements Linked<OpenResponse> {
+  readonly response: ServerResponse;
+  older: OpenResponse | undefined;
+  newer: OpenResponse | undefined;
+
+  constructor(response: ServerResponse) {
+    this.response = response;
+  }
+}
+
+/** The HTTP/1.1 responses in flight. Node keeps no list of them, and closing without loss needs one. */
 export class OpenResponses {
-  readonly #open = new Set<ServerResponse>();
-  readonly #onClose: (this: ServerResponse) => void;
+  readonly #open = new LinkedList<OpenResponse>();
+  readonly #closed: () => void;
 
   /** `closed` is called after each response that has come to its end. */
   constructor(closed: () => void) {
-    const open = this.#open;
-    // One function for all responses, as this is done for every request.
-    this.#onClose = function onClose() {
-      open.delete(this);
-      closed();
-    };
+    this.#closed = closed;
   }
 
   add(response: ServerResponse): void {
-    this.#open.add(response);
-    response.on("close", this.#onClose);
+    const open = new OpenResponse(response);
+    this.#open.add(open);
+    response.on("close", () => {
+      this.#open.remove(open);
+      this.#closed();
+    });
+  }
+
+  /** The response in flight to the last complete request of this connection. */
+  lastOf(socket: Socket): ServerResponse | undefined {
+    return [...this.#all()].findLast(({ req }) => req.socket === socket && req.complete);
+  }
+
+  /** Whether a request of this connection is still to be received in part. */
+  hasIncomplete(socket: Socket): boolean {
+    return this.#all().some(({ req }) => req.socket === socket && !req.complete);
   }
 
   /** Whether bytes of a finished response still wait to be sent. */
   flushing(): boolean {
-    return this.#open.values().some((response) => response.writableEnded && !response.writableFinished);
+    return this.#all().some((response) => response.writableEnded && !response.writableFinished);
   }
 
   /**
@@ -30,7 +51,11 @@ export class OpenResponses {
    * (RFC 9112 §9.6) if its header is not sent yet.
    */
   makeLast(): void {
-    const last = new Map([...this.#open].map((response) => [response.req.socket, response]));
+    const last = new Map([...this.#all()].map((response) => [response.req.socket, response]));
     for (const response of last.values()) response.shouldKeepAlive = false;
+  }
+
+  *#all(): Generator<ServerResponse> {
+    for (const { response } of this.#open) yield response;
   }
 }

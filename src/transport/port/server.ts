@@ -1,10 +1,10 @@
 import { type RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { type Certificate, createPlainEntry, type Decided, destroy, type Entry } from "./entry.ts";
-import type { Front } from "./front.ts";
-import { createHttp1, type Http1 } from "./http1.ts";
 import { createHttp2, type Http2 } from "./http2.ts";
 import type { PortLimits } from "./limits.ts";
+import type { Http1Connections, RequestInterceptor } from "./request-interceptor.ts";
 import { OpenResponses } from "./responses.ts";
 import { createTlsEntry } from "./tls.ts";
 
@@ -16,7 +16,7 @@ export class PortServer extends Server {
   readonly #limits: PortLimits;
   readonly #sockets = new Set<Socket>();
   readonly #responses = new OpenResponses(() => this.#responseClosed());
-  readonly #http1: Http1 | undefined;
+  readonly #http1: Http1Connections | undefined;
   readonly #http2: Http2;
   readonly #entry: Entry;
   #closing = false;
@@ -28,27 +28,37 @@ export class PortServer extends Server {
   constructor(
     limits: PortLimits,
     certificate: Certificate | undefined,
-    front: Front | undefined,
+    interceptor: RequestInterceptor | undefined,
     listener: RequestListener,
   ) {
     super(http1Options(limits));
     this.timeout = limits.inactivityTimeout;
+    // A client may close its sending side and still read its response. Node has the switch, and no option for it.
+    Reflect.set(this, "httpAllowHalfOpen", true);
     this.#limits = limits;
     this.#lingering = limits.lingerTimeout > 0;
-    const handOver = takeConnectionListener(this);
+    const serveByNode = takeConnectionListener(this);
     const cutShort = (socket: Socket) => {
       if (!this.emit("clientError", new CutShort(), socket)) socket.destroy();
     };
-    this.#http1 = front && createHttp1(limits, front, { handOver, cutShort });
-    this.#http2 = createHttp2(limits, front, (request, response) => this.emit("request", request, response));
+    const handOver = (socket: Socket) => {
+      serveByNode(socket);
+      readInJavaScript(socket);
+      // Node sees the missing end of most requests, but not of one that asks for an upgrade.
+      socket.once("end", () => this.#responses.hasIncomplete(socket) && cutShort(socket));
+    };
+    this.#http1 = interceptor?.http1({ handOver, cutShort });
+    this.#http2 = createHttp2(limits, interceptor, (request, response) => this.emit("request", request, response));
     const serve = { http1: this.#http1?.serve ?? handOver, http2: this.#http2.serve };
     this.#entry = createEntry(limits, certificate, (socket, protocol) => serve[protocol](socket));
     this.on("connection", (socket) => this.#accept(socket));
-    this.on("request", (_, response) => this.#track(response));
     this.on("request", (request, response) => {
-      // An HTTP/2 request that comes by here was left by the front.
-      if (request.httpVersionMajor !== 1 || !front?.takeRequest(request, response)) listener(request, response);
+      // When a connection ends, Node emits "error" on queued messages whose handlers have left them: unheard, it would end the process.
+      request.on("error", ignore);
+      response.on("error", ignore);
+      this.#track(response);
     });
+    this.on("request", listener);
   }
 
   /**
@@ -79,9 +89,9 @@ export class PortServer extends Server {
     this.#sockets.forEach(destroy);
   }
 
-  /** Of use with TLS alone: takes a certificate for the handshakes from now on. */
-  setCertificate(certificate: Certificate): void {
-    this.#entry.setCertificate?.(certificate);
+  /** The response in flight to the last complete HTTP/1.1 request of this connection. */
+  lastResponse(socket: Socket): ServerResponse | undefined {
+    return this.#responses.lastOf(socket);
   }
 
   #accept(socket: Socket): void {
@@ -102,7 +112,7 @@ export class PortServer extends Server {
     const { lingerTimeout, closeTimeout } = this.#limits;
     this.#closing = true;
     this.#responses.makeLast();
-    this.#http1?.windDown();
+    this.#http1?.startDraining();
     this.#http2.windDown();
     const linger = this.#lingering ? setTimeout(() => this.#endResting(), lingerTimeout) : undefined;
     if (!this.#lingering) this.#endResting();
@@ -130,7 +140,7 @@ export class PortServer extends Server {
   #endResting(): void {
     this.#lingering = false;
     this.#entry.drop();
-    this.#http1?.endResting();
+    this.#http1?.closeIdle();
     this.#http2.drain();
     this.closeIdleConnections();
   }
@@ -171,6 +181,17 @@ function takeConnectionListener(server: Server): (socket: Socket) => void {
   server.removeAllListeners("connection");
   return (socket) => listener.call(server, socket);
 }
+
+/**
+ * With any listener for "data" Node's parser no longer reads a TLS socket natively. There, a request whose body comes in a TLS record of
+ * its own, just behind its head, is refused as malformed while a large response is still being written: the record is delivered to a
+ * parser that was paused for that (`HPE_PAUSED`).
+ */
+function readInJavaScript(socket: Socket): void {
+  if (socket instanceof TLSSocket) socket.on("data", ignore);
+}
+
+function ignore(): void {}
 
 function createEntry(limits: PortLimits, certificate: Certificate | undefined, decided: Decided): Entry {
   if (certificate === undefined) return createPlainEntry(limits.sniffTimeout, decided);

@@ -25,7 +25,6 @@ export function createTlsEntry(certificate: Certificate, timeout: number, decide
       const done = new Set([...secured].map(peerOf));
       [...accepted].filter((socket) => !done.has(peerOf(socket))).forEach(destroy);
     },
-    setCertificate: ({ cert, key }) => server.setSecureContext({ cert, key }),
   };
 }
 

@@ -16,13 +16,17 @@ export class Catalog {
   readonly #files = new Map<string, DescFile>();
   /** The file of every symbol by its full name, without a dot in front. */
   readonly #symbols = new Map<string, DescFile>();
-  /** Extensions by the message that they extend, then by number. */
-  readonly #extensions = new Map<string, Map<number, DescExtension>>();
+  readonly #extensions: DescExtension[] = [];
   readonly #bytes = new Map<DescFile, Uint8Array>();
 
   /** Of these files and all that they import. */
   constructor(files: Iterable<DescFile>) {
-    for (const file of files) this.#add(file);
+    const all = new Set(files);
+    for (const file of all) {
+      this.#add(file);
+      // A set is walked with what is added meanwhile.
+      for (const dependency of file.dependencies) all.add(dependency);
+    }
   }
 
   file(name: string): DescFile | undefined {
@@ -35,14 +39,13 @@ export class Catalog {
   }
 
   fileOfExtension(message: string, number: number): DescFile | undefined {
-    return this.#extensions.get(message)?.get(number)?.file;
+    return this.#extensionsOf(message).find((extension) => extension.number === number)?.file;
   }
 
   /** Undefined where neither the message nor an extension of it is known. */
   extensionNumbers(message: string): number[] | undefined {
-    const numbers = this.#extensions.get(message);
-    if (numbers === undefined) return this.#symbols.has(message) ? [] : undefined;
-    return [...numbers.keys()].sort((a, b) => a - b);
+    const numbers = this.#extensionsOf(message).map(({ number }) => number);
+    return numbers.length > 0 || this.#symbols.has(message) ? numbers.sort((a, b) => a - b) : undefined;
   }
 
   /** A `google.protobuf.FileDescriptorProto`, with its options. */
@@ -52,21 +55,16 @@ export class Catalog {
     return bytes;
   }
 
-  #add(file: DescFile): void {
-    const { name } = file.proto;
-    if (this.#files.has(name)) return;
-    this.#files.set(name, file);
-    for (const type of nestedTypes(file)) {
-      for (const symbol of [type.typeName, ...memberNames(type)]) this.#symbols.set(symbol, file);
-      if (type.kind === "extension") this.#addExtension(type);
-    }
-    for (const dependency of file.dependencies) this.#add(dependency);
+  #extensionsOf(message: string): DescExtension[] {
+    return this.#extensions.filter(({ extendee }) => extendee.typeName === message);
   }
 
-  #addExtension(extension: DescExtension): void {
-    const { typeName } = extension.extendee;
-    const numbers = this.#extensions.get(typeName) ?? new Map<number, DescExtension>();
-    this.#extensions.set(typeName, numbers.set(extension.number, extension));
+  #add(file: DescFile): void {
+    this.#files.set(file.proto.name, file);
+    for (const type of nestedTypes(file)) {
+      for (const symbol of [type.typeName, ...memberNames(type)]) this.#symbols.set(symbol, file);
+      if (type.kind === "extension") this.#extensions.push(type);
+    }
   }
 }
 

@@ -1,9 +1,9 @@
-import { create, createRegistry, type JsonValue, type Registry, toJson } from "@bufbuild/protobuf";
-import { type Any, AnySchema, anyPack } from "@bufbuild/protobuf/wkt";
+import { create, createRegistry, fromBinary, type JsonValue, type Registry, toJson } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import { ERROR_DOMAIN } from "../../api/errors.ts";
-import { Refusal } from "./refusal.ts";
+import type { FastifyReply } from "fastify";
+import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
+import { JSON_OPTIONS } from "./json-message.ts";
+import { REFUSALS, Refusal } from "./refusal.ts";
 import { STATUSES } from "./status.ts";
 
 /** The body of an error (AIP-193). */
@@ -18,44 +18,50 @@ export interface ErrorBody {
   };
 }
 
+/** The details that errors have everywhere. */
+const errorDetails = createRegistry(file_google_rpc_error_details);
+
 /** An error as REST tells it. A detail whose type `registry` does not know is left out: an error must not fail. */
-export function toErrorBody(error: ConnectError | Refusal, registry: Registry): ErrorBody {
-  if (error instanceof Refusal) {
-    const { code, http, message } = error.row;
-    const detail = { desc: ErrorInfoSchema, value: { reason: error.reason, domain: ERROR_DOMAIN } };
-    return { error: { code: http, message, status: STATUSES[code].name, details: detailsToJson([detail], registry) } };
-  }
-  const { http, name } = STATUSES[error.code];
-  return {
-    error: { code: http, message: error.rawMessage, status: name, details: detailsToJson(error.details, registry) },
-  };
+export function toErrorBody(error: ConnectError, registry: Registry = errorDetails): ErrorBody {
+  const { http, name: status } = STATUSES[error.code];
+  const code = error instanceof Refusal ? REFUSALS[error.reason].http : http;
+  return { error: { code, message: error.rawMessage, status, details: detailsToJson(error.details, registry) } };
 }
 
-type Detail = ConnectError["details"][number];
+/** Those of a message's framing, which are the response's own. */
+const FRAMING = new Set(["connection", "content-length", "content-type", "keep-alive", "transfer-encoding", "upgrade"]);
 
-function detailsToJson(details: readonly Detail[], registry: Registry): readonly JsonValue[] {
+/** The response headers that an error brings. */
+export function errorHeaders({ metadata }: ConnectError): readonly (readonly [name: string, value: string])[] {
+  return [...metadata].filter(([name]) => !FRAMING.has(name));
+}
+
+/**
+ * Sends an error in the form of AIP-193 (contract §6), with the HTTP status of its code. The `metadata` of a ConnectError become
+ * response headers. `registry` knows the types of the details.
+ */
+export function writeError(reply: FastifyReply, error: ConnectError, registry: Registry): void {
+  const body = toErrorBody(error, registry);
+  // A URL that Fastify refuses by itself is refused before the hook that gives a request its facts.
+  if (reply.request.facts !== undefined) reply.request.facts.code = body.error.status;
+  // What a handler had set for the answer that it did not give.
+  reply.removeHeader("etag").header("cache-control", "no-store");
+  for (const [name, value] of errorHeaders(error)) reply.header(name, value);
+  reply.code(body.error.code).type("application/json").send(JSON.stringify(body));
+}
+
+/** A detail is a message on its way out, or bytes where it came in from elsewhere. */
+function detailsToJson(details: ConnectError["details"], registry: Registry): readonly JsonValue[] {
   return details.flatMap((detail) => {
     try {
-      return [detailToJson(detail, registry)];
+      const desc = "desc" in detail ? detail.desc : registry.getMessage(detail.type);
+      if (desc === undefined) return [];
+      const message = "desc" in detail ? create(desc, detail.value) : fromBinary(desc, detail.value);
+      const json = toJson(desc, message, { ...JSON_OPTIONS, registry });
+      // Type first, as people read it.
+      return [{ "@type": `type.googleapis.com/${desc.typeName}`, ...Object(json) }];
     } catch {
       return [];
     }
   });
-}
-
-function detailToJson(detail: Detail, registry: Registry): JsonValue {
-  const isForeign = "desc" in detail && registry.getMessage(detail.desc.typeName) === undefined;
-  const json = toJson(AnySchema, packDetail(detail), {
-    registry: isForeign ? createRegistry(detail.desc) : registry,
-    useProtoFieldName: true,
-    alwaysEmitImplicit: true,
-  });
-  // Type first, as people read it.
-  return { "@type": null, ...Object(json) };
-}
-
-/** A detail is a message on its way out, or bytes where it came in from elsewhere. */
-function packDetail(detail: Detail): Any {
-  if ("desc" in detail) return anyPack(detail.desc, create(detail.desc, detail.value));
-  return create(AnySchema, { typeUrl: `type.googleapis.com/${detail.type}`, value: detail.value });
 }

@@ -1,29 +1,60 @@
-import type { JsonValue } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { shownName } from "../../lib/shown-name.ts";
+import { findField } from "./fields.ts";
 
 /** Objects and arrays within each other. */
 export const MAX_JSON_DEPTH = 100;
 
-/**
- * Members of all objects and arrays together: half as much again as the largest batch needs. 16 MiB of `{}` would be millions
- * of messages, and who calls is known only when they are made.
- */
-export const MAX_JSON_VALUES = 250_000;
+/** How much a request may hold, however small its parts are: each costs memory and time of its own. */
+export interface ValueLimits {
+  /** Members of all objects and arrays together. */
+  readonly values: number;
+  /** Members of all objects, which cost ten times as much. */
+  readonly members: number;
+}
+
+/** For batches of 16 MiB: half as much again as the largest valid one needs. */
+const BATCH_LIMITS: ValueLimits = { values: 250_000, members: 100_000 };
+const DEFAULT_LIMITS: ValueLimits = { values: 16_384, members: 16_384 };
+
+const MIB = 2 ** 20;
+
+/** Returns the limits of requests of so many bytes at most. */
+export function valueLimits(maxRequestBytes: number): ValueLimits {
+  return maxRequestBytes > MIB ? BATCH_LIMITS : DEFAULT_LIMITS;
+}
 
 /** Names the request body as a whole in an error. */
 export const BODY = "body";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
+/** What is known of a JSON text before it is read. */
+export interface JsonShape {
+  readonly limits: ValueLimits;
+  /** The message that it is to be, if it is one as a whole: an unknown field is then refused where it stands. */
+  readonly desc?: DescMessage | undefined;
+}
+
 /**
- * JSON (RFC 8259) from UTF-8, stricter than `JSON.parse`: a name that stands twice in an object, of which one would be
- * ignored, is refused, and so is what exceeds `MAX_JSON_DEPTH` or `MAX_JSON_VALUES`. Throws `INVALID_ARGUMENT` that quotes no
+ * JSON (RFC 8259) from UTF-8, stricter than `JSON.parse`: a name that is given twice in an object, of which one would be
+ * ignored, is refused, and so is what exceeds `MAX_JSON_DEPTH` or the limits. Throws `INVALID_ARGUMENT` that quotes no
  * value: it may be a secret.
  */
-export function parseJson(bytes: Uint8Array): JsonValue {
+export function parseJson(bytes: Uint8Array, shape: JsonShape): JsonValue {
+  return parseText(checkedText(bytes, shape));
+}
+
+/** The first half of `parseJson`: the text, whose shape is as it must be, if it is JSON at all. */
+export function checkedText(bytes: Uint8Array, { limits, desc }: JsonShape): string {
   const text = decodeUtf8(bytes);
-  requireShape(text);
+  requireShape(text, limits, desc);
+  return text;
+}
+
+/** The other half. */
+export function parseText(text: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch {
@@ -42,13 +73,23 @@ function decodeUtf8(bytes: Uint8Array): string {
 /** An object or array that is open at a place in the text. */
 interface Frame {
   readonly isObject: boolean;
+  /** The message whose fields the names are, if that is known. */
+  readonly message: DescMessage | undefined;
+  /** The field whose items the values are, if that is known. */
+  readonly items: DescField | undefined;
   /** The name or index of the member at that place. */
   at: string | number;
+  /** The field of that name. */
+  field: DescField | undefined;
   /** Of an object that has more than one member. */
   names: Set<string> | undefined;
 }
 
 /** The characters that matter. */
+const TAB = 0x09;
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
@@ -58,34 +99,68 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /** Looks at brackets, commas and strings alone; whether the text is JSON at all is left to `JSON.parse`. */
-function requireShape(text: string): void {
+function requireShape(text: string, limits: ValueLimits, desc: DescMessage | undefined): void {
   const frames: Frame[] = [];
-  let values = 1;
+  let [values, members] = [1, 0];
   let isNameNext = false;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === QUOTE) {
       const end = endOfString(text, i);
-      if (isNameNext) noteName(frames, text.slice(i, end + 1));
+      if (isNameNext) {
+        noteName(frames, text.slice(i, end + 1));
+        if (++members > limits.members) throw invalidArgument(BODY, `has more than ${limits.members} members`);
+      }
       isNameNext = false;
       i = end;
     } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       isNameNext = code === OPEN_OBJECT;
-      pushFrame(frames, isNameNext);
+      pushFrame(frames, isNameNext, desc);
       values++;
     } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
       frames.pop();
     } else if (code === COMMA) {
       isNameNext = nextMember(frames.at(-1));
       values++;
+    } else if (isNameNext && !isSpace(code)) {
+      // No JSON: what is quoted next is perhaps a value, and must not be taken for a name.
+      isNameNext = false;
     }
-    if (values > MAX_JSON_VALUES) throw invalidArgument(BODY, `has more than ${MAX_JSON_VALUES} values`);
+    if (values > limits.values) throw invalidArgument(BODY, `has more than ${limits.values} values`);
   }
 }
 
-function pushFrame(frames: Frame[], isObject: boolean): void {
+/** RFC 8259 §2. */
+function isSpace(code: number): boolean {
+  return code === SPACE || code === TAB || code === LINE_FEED || code === CARRIAGE_RETURN;
+}
+
+/** `desc` is that of the outermost object. */
+function pushFrame(frames: Frame[], isObject: boolean, desc: DescMessage | undefined): void {
   if (frames.length === MAX_JSON_DEPTH) throw invalidArgument(BODY, `is nested deeper than ${MAX_JSON_DEPTH}`);
-  frames.push({ isObject, at: isObject ? "" : 0, names: undefined });
+  const parent = frames.at(-1);
+  const field = parent === undefined ? undefined : (parent.items ?? parent.field);
+  const isOfItems = parent?.items !== undefined;
+  frames.push({
+    isObject,
+    message: isObject ? (parent === undefined ? desc : messageAt(field, isOfItems)) : undefined,
+    items: itemsAt(field, isObject, isOfItems),
+    at: isObject ? "" : 0,
+    field: undefined,
+    names: undefined,
+  });
+}
+
+/** The message that an object is which stands for a field, or for one of its items. */
+function messageAt(field: DescField | undefined, isItem: boolean): DescMessage | undefined {
+  if (field?.message === undefined || isItem !== (field.fieldKind !== "message")) return undefined;
+  // Some of Google's own have a JSON form of their own.
+  return field.message.typeName.startsWith("google.protobuf.") ? undefined : field.message;
+}
+
+/** The field whose items an array holds, or an object as the entries of a map. */
+function itemsAt(field: DescField | undefined, isObject: boolean, isItem: boolean): DescField | undefined {
+  return field?.fieldKind === (isObject ? "map" : "list") && !isItem ? field : undefined;
 }
 
 /** Goes on to the next member and tells whether that begins with a name. */
@@ -99,12 +174,19 @@ function nextMember(frame: Frame | undefined): boolean {
 function noteName(frames: readonly Frame[], quoted: string): void {
   const frame = frames.at(-1);
   if (frame === undefined) return;
-  frame.at = unquote(quoted);
-  if (frame.names?.has(frame.at)) {
-    const path = frames.reduce((parent, { at }) => joinJsonPath(parent, at), "");
-    throw invalidArgument(path, "is given twice");
+  const name = unquote(quoted);
+  frame.at = name;
+  frame.field = frame.message && findField(frame.message, name);
+  if (frame.message !== undefined && frame.field === undefined) {
+    throw invalidArgument(pathOf(frames), "is no known field");
   }
-  frame.names?.add(frame.at);
+  if (frame.names?.has(name)) throw invalidArgument(pathOf(frames), "is given twice");
+  frame.names?.add(name);
+}
+
+/** To the member that is being read, with fields by their names in the proto. */
+function pathOf(frames: readonly Frame[]): string {
+  return frames.reduce((parent, { at, field }) => joinJsonPath(parent, field?.name ?? at), "");
 }
 
 function unquote(quoted: string): string {
@@ -116,14 +198,15 @@ function unquote(quoted: string): string {
   }
 }
 
-/** The index of the quote that ends the string, or of the end of the text. */
-export function endOfString(text: string, start: number): number {
-  for (let i = start + 1; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === QUOTE) return i;
-    if (code === BACKSLASH) i++;
+/** The index of the quote that ends the string, or of the end of the text. Jumps from quote to quote, since strings may be long. */
+function endOfString(text: string, start: number): number {
+  for (let end = start; ; ) {
+    end = text.indexOf('"', end + 1);
+    if (end === -1) return text.length;
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return end;
   }
-  return text.length;
 }
 
 /** A step of a path as in `requests[3].metadata.team`; a name that is no identifier goes in brackets. */

@@ -1,70 +1,51 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import type { ReflectMessage } from "@bufbuild/protobuf/reflect";
+import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { shownName } from "../../lib/shown-name.ts";
-import {
-  type FieldPath,
-  findFieldPath,
-  findOwner,
-  formatFieldPath,
-  isWithin,
-  leafOf,
-  notOfForm,
-  setFromJson,
-} from "./field-path.ts";
+import type { Binding } from "./binding.ts";
+import { findField, nameIn, notOfForm } from "./fields.ts";
 import { valueForm } from "./value-form.ts";
 
-/** Sets fields of the request from a raw query string, such as `page_size=10&filter=a%3Db`. */
-export type ReadQuery = (request: ReflectMessage, query: string) => void;
-
-/** One query field, under whichever of its names it was given. */
-interface QueryField {
-  readonly path: FieldPath;
-  readonly texts: string[];
-}
+/** Adds the fields of a raw query string, such as `page_size=10&filter=a%3Db`, to the JSON of the request. */
+export type ReadQuery = (json: JsonObject, query: string) => JsonObject;
 
 /**
- * The reader of a binding's query. `taken` are the fields that the path or body holds; `takesNone` says that the body holds all.
- * The reader throws `INVALID_ARGUMENT` naming the field if it is unknown, taken, has no text form, stands twice without
- * being repeated, or has a bad value: a restriction that was misspelt must not be ignored.
+ * The reader of a binding's query. It throws `INVALID_ARGUMENT` naming the field if it is unknown, or that of the path or body, has no text
+ * form, stands twice without being repeated, or has a bad value: a restriction that was misspelt must not be ignored.
  */
-export function queryReader(desc: DescMessage, taken: readonly FieldPath[], takesNone: boolean): ReadQuery {
-  return (request, query) => {
-    const fields = new Map<string, QueryField>();
+export function queryReader(desc: DescMessage, { body, variables }: Binding): ReadQuery {
+  const taken = new Set(variables.map(({ path: [first] }) => first));
+  if (body.kind === "field" || body.kind === "either") taken.add(body.field);
+  return (json, query) => {
+    const texts = new Map<DescField, string[]>();
     for (const [name, text] of splitQuery(query)) {
-      const path = takesNone ? undefined : findFieldPath(desc, name);
-      if (path === undefined || taken.some((other) => isWithin(path, other))) throw notAllowed(name, path, takesNone);
-      const key = formatFieldPath(path);
-      const field = fields.get(key) ?? { path, texts: [] };
-      field.texts.push(text);
-      fields.set(key, field);
+      if (body.kind === "whole") {
+        throw invalidArgument(shownName(name), "is not taken from the query: the body holds the whole request");
+      }
+      const field = findField(desc, name);
+      if (field === undefined) throw invalidArgument(shownName(name), "is no known query field");
+      if (taken.has(field)) throw invalidArgument(field.name, "is not taken from the query");
+      texts.set(field, [...(texts.get(field) ?? []), text]);
     }
-    for (const field of fields.values()) setField(request, field);
+    const members = [...texts].map(([field, given]) => [field.name, toJson(json, field, given)] as const);
+    return { ...json, ...Object.fromEntries(members) };
   };
 }
 
-function notAllowed(name: string, path: FieldPath | undefined, takesNone: boolean): Error {
-  if (takesNone)
-    return invalidArgument(shownName(name), "is not taken from the query: the body holds the whole request");
-  if (path === undefined) return invalidArgument(shownName(name), "is no known query field");
-  return invalidArgument(formatFieldPath(path), "is not taken from the query");
+function toJson(json: JsonObject, field: DescField, texts: readonly string[]): JsonValue {
+  const isList = field.fieldKind === "list";
+  if (Object.hasOwn(json, nameIn(json, field)) || (texts.length > 1 && !isList)) {
+    throw invalidArgument(field.name, "is given twice");
+  }
+  const values = texts.map((text) => textToJson(field, text));
+  return isList ? values : (values[0] ?? null);
 }
 
-function setField(request: ReflectMessage, { path, texts }: QueryField): void {
-  const leaf = leafOf(path);
-  const isList = leaf.fieldKind === "list";
-  const isTwice = texts.length > 1 && !isList;
-  if (isTwice || findOwner(request, path)?.isSet(leaf)) throw invalidArgument(formatFieldPath(path), "is given twice");
-  const values = texts.map((text) => toJson(leaf, path, text));
-  for (const value of isList ? [values] : values) setFromJson(request, path, value);
-}
-
-function toJson(leaf: DescField, path: FieldPath, text: string) {
-  const form = leaf.fieldKind === "map" ? undefined : valueForm(leaf);
-  if (form === undefined) throw invalidArgument(formatFieldPath(path), "cannot be written in the query");
-  const json = form.fromText(text);
-  if (json === undefined) throw notOfForm(path);
-  return json;
+function textToJson(field: DescField, text: string): JsonValue {
+  const form = field.fieldKind === "map" ? undefined : valueForm(field);
+  if (form === undefined) throw invalidArgument(field.name, "cannot be written in the query");
+  const value = form.fromText(text);
+  if (value === undefined) throw notOfForm(field);
+  return value;
 }
 
 /** The names and values of application/x-www-form-urlencoded, where `+` is a space. */

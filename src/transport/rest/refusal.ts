@@ -1,4 +1,6 @@
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { ERROR_DOMAIN } from "../../api/errors.ts";
 
 interface RefusalRow {
   readonly code: Code;
@@ -13,12 +15,19 @@ export const REFUSALS = {
   HOST_NOT_ALLOWED: {
     code: Code.PermissionDenied,
     http: 403,
-    message: "while KEYHOLD_AUTH is not set, the service answers to no name but localhost and loopback addresses",
+    message:
+      "without authentication (KEYHOLD_AUTH unset or none) the Host must be a loopback name, with none also an IP address, or in KEYHOLD_ALLOWED_HOSTS",
   },
   ORIGIN_NOT_ALLOWED: {
     code: Code.PermissionDenied,
     http: 403,
-    message: "while KEYHOLD_AUTH is not set, pages of other places may not call, but for those in KEYHOLD_CORS_ORIGINS",
+    message:
+      "without authentication (KEYHOLD_AUTH unset or none) the Origin must be that of the server itself or in KEYHOLD_CORS_ORIGINS",
+  },
+  PROXY_NOT_ALLOWED: {
+    code: Code.PermissionDenied,
+    http: 403,
+    message: "while KEYHOLD_AUTH is not set, requests that come through a proxy are refused: set KEYHOLD_AUTH",
   },
   METHOD_NOT_ALLOWED: { code: Code.Unimplemented, http: 405, message: "this path does not take this method" },
   // The code is that of gRPC and Connect for a message that is too large.
@@ -28,6 +37,7 @@ export const REFUSALS = {
   REQUEST_TIMED_OUT: { code: Code.DeadlineExceeded, http: 408, message: "the request was not complete in time" },
   URL_MALFORMED: { code: Code.InvalidArgument, http: 400, message: "the URL has a malformed percent-encoding" },
   URL_TOO_LONG: { code: Code.InvalidArgument, http: 414, message: "a part of the URL is too long" },
+  HTTP_VERSION_NOT_SUPPORTED: { code: Code.Unimplemented, http: 505, message: "bidirectional streams need HTTP/2" },
   MEDIA_TYPE_NOT_SUPPORTED: {
     code: Code.InvalidArgument,
     http: 415,
@@ -45,17 +55,18 @@ export const REFUSALS = {
 export type RefusalReason = keyof typeof REFUSALS;
 
 /** A request that the transport turns away. */
-export class Refusal extends Error {
-  override readonly name = "Refusal";
+export class Refusal extends ConnectError {
   readonly reason: RefusalReason;
-  readonly row: RefusalRow;
-  /** For the response. */
-  readonly headers: Readonly<Record<string, string>>;
 
+  /** `headers` are for the response. */
   constructor(reason: RefusalReason, headers: Readonly<Record<string, string>> = {}) {
-    super(REFUSALS[reason].message);
+    const { code, message } = REFUSALS[reason];
+    super(message, code, headers, [{ desc: ErrorInfoSchema, value: { reason, domain: ERROR_DOMAIN } }]);
     this.reason = reason;
-    this.row = REFUSALS[reason];
-    this.headers = headers;
+  }
+
+  /** That of ConnectError goes by the name, and takes every ConnectError for a Refusal. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return Object.prototype.isPrototypeOf.call(Refusal.prototype, Object(value));
   }
 }

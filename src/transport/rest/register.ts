@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AdmittedCall, Rpc } from "../../api/rpc.ts";
-import { errorHandlerWith } from "./error-response.ts";
+import { NO_BODY, type ReadBody } from "../request-body.ts";
+import { awaitWork } from "../request-log.ts";
+import { readJsonBody } from "./json-body.ts";
 import type { PathRouter } from "./path-router.ts";
-import type { PathTemplate } from "./path-template.ts";
 import { Refusal } from "./refusal.ts";
-import { readJsonBody } from "./request-body.ts";
-import { sendJson } from "./response.ts";
+import { encodeResponse, sendJson } from "./response.ts";
 import { RestCall } from "./rest-call.ts";
 import type { Route, Routes } from "./routes.ts";
 import { splitTarget } from "./target.ts";
@@ -14,40 +14,32 @@ import { splitTarget } from "./target.ts";
  * Serves RPCs as REST: a request is decoded, given to `Rpc.invoke` and its answer encoded, with no other protocol between. An RPC
  * without an annotation has no REST path.
  *
- * The instance must have no prefix: annotations hold whole paths.
+ * The instance must have no prefix: annotations hold whole paths. Bodies are left to the routes (`answerErrors`).
  */
-export function registerRest(fastify: FastifyInstance, { router, templates, registry }: Routes): void {
-  const mounts = new Set(templates.map(({ template }) => mountOf(template)));
-  const httpMethods = new Set(templates.map(({ httpMethod }) => httpMethod).filter((method) => method !== "*"));
-  for (const method of httpMethods) {
-    if (!fastify.supportedMethods.includes(method)) fastify.addHttpMethod(method, { hasBody: true });
-  }
-  // CORS answers OPTIONS, unless a binding is for it.
-  const methods = fastify.supportedMethods.filter((method) => method !== "OPTIONS" || httpMethods.has(method));
-  fastify.register(async (instance) => {
-    instance.removeAllContentTypeParsers();
-    instance.addContentTypeParser("*", (_request, _payload, done) => done(null));
-    instance.setErrorHandler(errorHandlerWith(registry));
-    const handler = serve(router);
-    for (const url of mounts) instance.route({ method: methods, url, exposeHeadRoute: false, handler });
-  });
+export function registerRest(fastify: FastifyInstance, routes: Routes, readBody: ReadBody): void {
+  // Where Fastify hands over to the router: all below the first segment, which is literal.
+  const mounts = new Set(routes.templates.map(({ segments: [first] }) => `/${first}/*`));
+  // CORS answers OPTIONS.
+  const method = fastify.supportedMethods.filter((one) => one !== "OPTIONS");
+  const handler = serve(routes, readBody);
+  for (const url of mounts) fastify.route({ method, url, exposeHeadRoute: false, handler });
 }
 
-/** Where Fastify hands over to the router: all below the first segment, where that is a plain word and not the only one. */
-function mountOf({ segments: [first, second] }: PathTemplate): string {
-  const isPrefix = first?.kind === "literal" && second !== undefined && /^[\w.-]+$/.test(first.text);
-  return isPrefix ? `/${first.text}/*` : "/*";
-}
-
-function serve(router: PathRouter<Route>) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const call = new RestCall(request, reply);
+function serve({ router, registry }: Routes, readBody: ReadBody) {
+  const answer = async (call: RestCall, request: FastifyRequest): Promise<string> => {
     const { path, query } = splitTarget(request.raw.url ?? "");
     const { route, segments } = findRoute(router, request.method, path);
-    const admission = await admit(route.rpc, call, request);
-    const body = await readJsonBody(request.raw, route.body, route.rpc.maxRequestBytes);
-    const response = await route.rpc.invoke(route.decode({ segments, query, body }), admission);
-    return sendJson(request, reply, route.encode(response));
+    const { rpc } = route;
+    const admitted = await admit(rpc, call, request);
+    const body = await readJsonBody(readBody, request.raw, route.body, rpc.maxRequestBytes);
+    // While the body was on the wire, the caller may have been revoked.
+    const admission = body === NO_BODY ? admitted : await rpc.admit(call);
+    const response = await rpc.invoke(await route.decode({ segments, query, body }), admission);
+    return encodeResponse(rpc.method.output, response, registry);
+  };
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const json = await awaitWork(request, answer(new RestCall(request, reply), request));
+    return sendJson(request, reply, json);
   };
 }
 

@@ -1,83 +1,106 @@
-import { type DescMessage, fromJson, type JsonObject, type JsonReadOptions, type Message } from "@bufbuild/protobuf";
-import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type Registry,
+} from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
-import type { Binding, PathBinding } from "./binding.ts";
-import { type FieldPath, findOwner, formatFieldPath, leafOf, notOfForm, setFromJson } from "./field-path.ts";
-import { BODY, MAX_JSON_DEPTH } from "./json-text.ts";
-import { findViolation } from "./json-violation.ts";
-import { readVariable } from "./path-template.ts";
+import { isJsonObject } from "../../lib/json.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
+import type { Binding, BodyRule, PathBinding } from "./binding.ts";
+import { findField, nameIn, valueIn } from "./fields.ts";
+import { readJson, readJsonMessage, readLongJsonMessage, requireObject } from "./json-message.ts";
+import { BODY, parseJson, type ValueLimits } from "./json-text.ts";
 import { queryReader } from "./query.ts";
-import { updateMaskFiller } from "./update-mask.ts";
-import { valueForm } from "./value-form.ts";
+import { isFieldMask, updateMaskAdder, withFieldMasks } from "./update-mask.ts";
 
 /** An HTTP request in the parts that google/api/http.proto makes a message of. */
 export interface RequestParts {
-  /** The raw segments of the path, without the verb. */
+  /** The segments of the path, percent-decoded and without the verb. */
   readonly segments: readonly string[];
   /** The raw query string, without the question mark. */
   readonly query: string;
+  /** If it is empty, the request is without the fields of the body. */
   readonly body: Uint8Array;
 }
 
 /** Throws `INVALID_ARGUMENT` naming the field by its path in the request message, such as `issued_api_key.scopes[2]`. */
-export type DecodeRequest = (parts: RequestParts) => Message;
+export type DecodeRequest = (parts: RequestParts) => MaybePromise<Message>;
 
-/** What a body makes of the request; `json` is that of the request, for its update mask. Throws as `DecodeRequest` does. */
-export type ReadBody = (bytes: Uint8Array) => { readonly request: Message; readonly json: JsonObject };
-
-/** A message decoder may count a level of JSON twice, so its limit lies above that of the JSON. */
-export const RECURSION_LIMIT = 2 * MAX_JSON_DEPTH;
+/** From so many bytes on a body that is a whole request is read in several turns of the event loop. */
+const LONG = 2 ** 17;
 
 /** All that can be known of a binding before a request comes is worked out here, once. */
-export function requestDecoder(desc: DescMessage, binding: Binding, readBody: ReadBody): DecodeRequest {
-  const { body: bodyRule, variables } = binding;
-  const readQuery = queryReader(desc, takenFields(binding), bodyRule.kind === "whole");
-  const fillUpdateMask = updateMaskFiller(desc, binding);
-  const isOfBody = variables.length === 0 && fillUpdateMask === undefined;
+export function requestDecoder(
+  desc: DescMessage,
+  binding: Binding,
+  limits: ValueLimits,
+  registry: Registry,
+): DecodeRequest {
+  const { body: rule, variables } = binding;
+  const readQuery = queryReader(desc, binding);
+  const addUpdateMask = updateMaskAdder(desc, binding);
+  const masks = desc.fields.filter(isFieldMask);
+  const isOfBody = rule.kind === "whole" && variables.length === 0 && masks.length === 0;
   return ({ segments, query, body }) => {
-    const { request, json } = readBody(body);
-    if (isOfBody && query === "") return request;
-    const reflected = reflect(desc, request);
-    if (query !== "") readQuery(reflected, query);
-    for (const variable of variables) bindPath(reflected, variable, segments);
-    fillUpdateMask?.(reflected, json);
-    return request;
+    if (isOfBody && query === "") {
+      if (body.length === 0) return create(desc);
+      return (body.length < LONG ? readJsonMessage : readLongJsonMessage)(desc, body, limits, registry);
+    }
+    let json = body.length === 0 ? {} : bodyToRequestJson(desc, rule, body, limits);
+    if (query !== "") json = readQuery(json, query);
+    json = withFieldMasks(masks, json);
+    for (const variable of variables) json = withVariable(json, variable, segments);
+    return readJson(desc, addUpdateMask?.(json) ?? json, registry);
   };
 }
 
-function takenFields({ body, variables }: Binding): readonly FieldPath[] {
-  const ofPath = variables.map(({ path }) => path);
-  return body.kind === "field" || body.kind === "either" ? [...ofPath, [body.field]] : ofPath;
+/** The JSON of the request message that a body makes by its rule. Throws `INVALID_ARGUMENT` if the body does not fit the rule. */
+function bodyToRequestJson(desc: DescMessage, rule: BodyRule, bytes: Uint8Array, limits: ValueLimits): JsonObject {
+  if (rule.kind === "none") throw invalidArgument(BODY, "must be empty");
+  const body = parseJson(bytes, { limits, desc: rule.kind === "whole" ? desc : undefined });
+  if (rule.kind === "whole" || (rule.kind === "either" && isWrapped(desc, rule.field, body)))
+    return requireObject(body);
+  return { [rule.field.name]: body };
 }
 
-/** The message of a JSON object. Throws `INVALID_ARGUMENT` naming the field where it is none. */
-export function readJson(desc: DescMessage, json: JsonObject, options: JsonReadOptions): Message {
-  try {
-    return fromJson(desc, json, options);
-  } catch {
-    const { field, description } = findViolation(desc, json, options) ?? { field: BODY, description: "is not valid" };
-    throw invalidArgument(field, description);
+/**
+ * Whether the body is the whole request rather than its one field. `{}` is that field, without values. A name that only the
+ * request knows tells, so that a misspelt one beside it is found where it stands.
+ */
+function isWrapped(desc: DescMessage, { message: resource }: DescField, body: JsonValue): boolean {
+  if (!isJsonObject(body)) return false;
+  const names = Object.keys(body);
+  const ofRequest = names.filter((name) => findField(desc, name) !== undefined);
+  const isOfResource = (name: string) => resource !== undefined && findField(resource, name) !== undefined;
+  return ofRequest.length > 0 && (ofRequest.length === names.length || !ofRequest.every(isOfResource));
+}
+
+/** The JSON of the request with a field that the path binds. */
+function withVariable(json: JsonObject, { path, segment }: PathBinding, segments: readonly string[]): JsonObject {
+  return withText(json, path, segments[segment] ?? "", path);
+}
+
+/** The field may stand in the body as well, but only with the same value. What is of another type is left for `readJson` to refuse. */
+function withText(
+  json: JsonObject,
+  [field, ...inner]: PathBinding["path"],
+  text: string,
+  path: PathBinding["path"],
+): JsonObject {
+  if (field === undefined) throw new Error("an empty field path");
+  const given = valueIn(json, field);
+  const name = nameIn(json, field);
+  if (inner.length > 0) {
+    if (given !== null && !isJsonObject(given)) return json;
+    return { ...json, [name]: withText(given ?? {}, inner, text, path) };
   }
-}
-
-/** A field that the path binds may stand in the body as well, but only with the same value. */
-function bindPath(request: ReflectMessage, { variable, path }: PathBinding, segments: readonly string[]): void {
-  const text = readVariable(variable, segments);
-  const json = text === undefined ? undefined : valueForm(leafOf(path))?.fromText(text);
-  if (json === undefined) throw notOfForm(path);
-  const inBody = setValue(request, path);
-  setFromJson(request, path, json);
-  if (inBody !== undefined && !isSameValue(inBody, setValue(request, path))) {
-    throw invalidArgument(formatFieldPath(path), "is not the same in the body as in the path");
+  if (given !== null && typeof given !== "string") return json;
+  if (given !== null && given !== "" && given !== text) {
+    throw invalidArgument(path.map((one) => one.name).join("."), "is not the same in the body as in the path");
   }
-}
-
-function setValue(request: ReflectMessage, path: FieldPath): unknown {
-  const leaf = leafOf(path);
-  const owner = findOwner(request, path);
-  return owner?.isSet(leaf) ? owner.get(leaf) : undefined;
-}
-
-function isSameValue(a: unknown, b: unknown): boolean {
-  return a instanceof Uint8Array && b instanceof Uint8Array ? Buffer.compare(a, b) === 0 : a === b;
+  return { ...json, [name]: text };
 }

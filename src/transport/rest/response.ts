@@ -1,22 +1,10 @@
-import {
-  type DescField,
-  type DescMessage,
-  type JsonWriteOptions,
-  type Message,
-  type Registry,
-  toJson,
-} from "@bufbuild/protobuf";
+import { create, type DescMessage, type MessageInitShape, type Registry, toJson } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { JSON_OPTIONS } from "./json-message.ts";
 
-export type EncodeResponse = (response: Message) => string;
-
-/** Writes the field that a `response_body` names, as it stands in the JSON of the whole response; `null` where it has no value. */
-export function responseEncoder(desc: DescMessage, responseBody: DescField, registry: Registry): EncodeResponse {
-  const options: Partial<JsonWriteOptions> = { registry, useProtoFieldName: true, alwaysEmitImplicit: true };
-  return (response) => {
-    const json = toJson(desc, response, options);
-    return JSON.stringify(Object(json)[responseBody.name] ?? null);
-  };
+/** The JSON of a response, which need not be a message yet: in snake_case with every field that cannot be absent (contract §2). */
+export function encodeResponse(desc: DescMessage, response: MessageInitShape<DescMessage>, registry: Registry): string {
+  return JSON.stringify(toJson(desc, create(desc, response), { ...JSON_OPTIONS, registry }));
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Call, CallLog } from "../../api/rpc.ts";
+import { headerOf, headersOf } from "../headers.ts";
 import { RequestLog } from "../request-log.ts";
 
 /** The call as an RPC sees it, over the request and reply of Fastify. To be made before the first await. */
@@ -20,12 +21,21 @@ export class RestCall implements Call {
   }
 
   header(name: string): string | undefined {
-    const value = this.#request.headers[name];
-    return Array.isArray(value) ? value.join(", ") : value;
+    return headerOf(this.#request.headers, name);
+  }
+
+  headers(): [name: string, value: string][] {
+    return headersOf(this.#request.headers);
   }
 
   setHeader(name: string, value: string): void {
     this.#reply.header(name, value);
+  }
+
+  setTrailer(): void {}
+
+  get peerAddress(): string {
+    return this.#request.socket.remoteAddress ?? "";
   }
 
   /** Aborts when the caller goes away before the answer; REST has no deadline. Made when first asked for, since few RPCs do. */

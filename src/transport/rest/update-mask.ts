@@ -1,37 +1,60 @@
-import { create, type DescField, type DescMessage, isMessage, type JsonObject } from "@bufbuild/protobuf";
-import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import type { DescField, DescMessage, JsonObject } from "@bufbuild/protobuf";
+import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { isJsonObject } from "../../lib/json.ts";
 import type { Binding } from "./binding.ts";
-import { findField } from "./field-path.ts";
+import { findField, nameIn, notOfForm, valueIn } from "./fields.ts";
 
-/** Fills the request's `update_mask` from the JSON of the request. */
-export type FillUpdateMask = (request: ReflectMessage, json: JsonObject) => void;
+export function isFieldMask({ message }: DescField): boolean {
+  return message?.typeName === FieldMaskSchema.typeName;
+}
+
+/**
+ * The JSON of a request with its own field masks as ProtoJSON has them, which takes lowerCamelCase alone. Throws `INVALID_ARGUMENT` if a
+ * text is no field mask.
+ */
+export function withFieldMasks(masks: readonly DescField[], json: JsonObject): JsonObject {
+  const converted = masks.flatMap((field) => {
+    const text = valueIn(json, field);
+    return typeof text === "string" ? [[nameIn(json, field), toProtoJson(field, text)] as const] : [];
+  });
+  return converted.length === 0 ? json : { ...json, ...Object.fromEntries(converted) };
+}
+
+function toProtoJson(field: DescField, text: string): string {
+  const paths = text === "" ? [] : text.split(",");
+  if (!paths.every(isMaskPath)) throw notOfForm(field);
+  return paths.map(protoCamelCase).join(",");
+}
+
+/** Not so if a name is empty, or would be another after ProtoJSON's way into lowerCamelCase and back. */
+function isMaskPath(path: string): boolean {
+  if (path === "*") return true;
+  return /^[\w.]+$/.test(path) && (!path.includes("_") || protoSnakeCase(protoCamelCase(path)) === path);
+}
+
+/** Adds the `update_mask` to the JSON of a request. */
+export type AddUpdateMask = (json: JsonObject) => JsonObject;
 
 /**
  * AIP-134: a PATCH without `update_mask` changes the fields that the resource in the body has. Protobuf cannot tell an empty
  * list from an absent one, the JSON can: `{"scopes": []}` clears the scopes. Fields that the path binds name the resource and are
  * left out. Undefined where the binding is none of an update.
  */
-export function updateMaskFiller(desc: DescMessage, binding: Binding): FillUpdateMask | undefined {
-  const mask = desc.fields.filter(isFieldMask).find(({ name }) => name === "update_mask");
+export function updateMaskAdder(desc: DescMessage, binding: Binding): AddUpdateMask | undefined {
+  const mask = desc.fields.find((field) => field.name === "update_mask" && isFieldMask(field));
   const resource = resourceField(desc, binding);
   if (binding.httpMethod !== "PATCH" || mask === undefined || resource?.message === undefined) return undefined;
-  const bound = new Set(boundFields(binding, resource));
-  const resourceDesc = resource.message;
-  return (request, json) => {
-    if (maskPaths(request, mask).length > 0) return;
-    const value = json[resource.name] ?? json[resource.jsonName];
-    const fields = isJsonObject(value) ? Object.keys(value).map((name) => findField(resourceDesc, name)) : [];
-    const paths = fields.flatMap((field) => (field === undefined || bound.has(field) ? [] : [field.name]));
-    if (paths.length > 0) request.set(mask, reflect(FieldMaskSchema, create(FieldMaskSchema, { paths })));
+  const bound = new Set(binding.variables.map(({ path }) => path.at(-1)));
+  const { message } = resource;
+  return (json) => {
+    const given = valueIn(json, mask);
+    const value = valueIn(json, resource);
+    if ((given !== null && given !== "") || !isJsonObject(value)) return json;
+    const fields = Object.keys(value).map((name) => findField(message, name));
+    const names = fields.flatMap((field) => (field === undefined || bound.has(field) ? [] : [field.jsonName]));
+    return names.length === 0 ? json : { ...json, [nameIn(json, mask)]: names.join(",") };
   };
-}
-
-type MessageField = DescField & { fieldKind: "message" };
-
-export function isFieldMask(field: DescField): field is MessageField {
-  return field.fieldKind === "message" && field.message.typeName === FieldMaskSchema.typeName;
 }
 
 /** The field of the body, or where the body is the whole request its only message but for the masks. */
@@ -39,15 +62,4 @@ function resourceField(desc: DescMessage, { body }: Binding): DescField | undefi
   if (body.kind === "field" || body.kind === "either") return body.field;
   const messages = desc.fields.filter((field) => field.fieldKind === "message" && !isFieldMask(field));
   return messages.length === 1 ? messages[0] : undefined;
-}
-
-function boundFields({ variables }: Binding, resource: DescField): readonly DescField[] {
-  return variables.flatMap(({ path: [first, second, ...more] }) =>
-    first === resource && second !== undefined && more.length === 0 ? [second] : [],
-  );
-}
-
-function maskPaths(request: ReflectMessage, mask: MessageField): readonly string[] {
-  const { message } = request.get(mask);
-  return isMessage(message, FieldMaskSchema) ? message.paths : [];
 }

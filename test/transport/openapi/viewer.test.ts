@@ -1,5 +1,8 @@
 import { readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { converse, toHttp1 } from "../../hostile/http1.ts";
+import { HELLO, toHttp2 } from "../../hostile/http2.ts";
 import { table } from "../../support/conformance.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 
@@ -67,4 +70,18 @@ test("/docs/ leads to /docs", async () => {
   const { url, status, body } = await get("/docs/");
   await body?.cancel();
   expect({ url, status }).toEqual({ url: `${suite.server.url}/docs`, status: 200 });
+});
+
+test("files that nobody reads hold no file descriptors", async () => {
+  const openFiles = async () => (await readdir("/proc/self/fd")).length;
+  await (await get("/openapi.json")).text();
+  const before = await openFiles();
+  const port = Number(new URL(suite.server.url).port);
+  const request = { kind: "", method: "GET", path: "/openapi.json", fields: [], body: Buffer.alloc(0) };
+  const streams = Array.from({ length: 200 }, (_, place) => toHttp2(2 * place + 1, request));
+  for (const ending of ["reset", "half-close"] as const) {
+    await converse(port, [Buffer.concat([HELLO, ...streams])], { ending });
+    await converse(port, [Buffer.concat(streams.map(() => toHttp1(request)))], { ending });
+  }
+  expect(await openFiles()).toBeLessThan(before + 20);
 });

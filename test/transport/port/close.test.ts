@@ -5,20 +5,8 @@ import { buffer, text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { PortServer } from "../../../src/transport/port/server.ts";
-import {
-  closed,
-  Frame,
-  frame,
-  frames,
-  getFrame,
-  greet,
-  http2Client,
-  http2Request,
-  listen,
-  PREFACE,
-  rawClient,
-  until,
-} from "./support.ts";
+import { Frame, frame, frames, getFrame, PREFACE } from "../../support/http2-wire.ts";
+import { closed, greet, http2Client, http2Request, listen, rawClient, until } from "./support.ts";
 
 const HELLO = Buffer.concat([PREFACE, frame(Frame.SETTINGS, 0, 0)]);
 

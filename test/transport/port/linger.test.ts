@@ -3,8 +3,9 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { table } from "../../support/conformance.ts";
-import { type EchoOptions, startEcho } from "../http1/support.ts";
-import { closed, http2Client, http2Request, PREFACE, rawClient, until } from "./support.ts";
+import { PREFACE } from "../../support/http2-wire.ts";
+import { type EchoOptions, startEcho } from "../fast-path/http1/support.ts";
+import { closed, http2Client, http2Request, rawClient, until } from "./support.ts";
 
 /** Longer than any of these tests: what ends before has not ended by it. */
 const LONG = 9_000;

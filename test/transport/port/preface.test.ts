@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { protocolOf } from "../../../src/transport/port/preface.ts";
-import { PREFACE } from "./support.ts";
+import { namesNoHttp, protocolOf } from "../../../src/transport/port/preface.ts";
+import { PREFACE } from "../../support/http2-wire.ts";
 
 describe("the protocol of a connection's first bytes", () => {
   it("is open at every beginning of the preface, and HTTP/2 at its end", () => {
@@ -26,5 +26,20 @@ describe("the protocol of a connection's first bytes", () => {
         expect(protocolOf(head)).toBe("http1");
       }),
     );
+  });
+});
+
+describe("a connection that names no version of HTTP", () => {
+  it("is known by its first line, when it is there and is text", () => {
+    expect(["hello\r\n", "hello\n", "GET /\r\nHTTP/1.1\r\n"].map(Buffer.from).map(namesNoHttp)).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  it("is none that says HTTP, TLS, nothing yet, or an empty line, which RFC 9112 §2.2 allows before a request", () => {
+    const others = ["GET / HTTP/9.9\r\n", "\x16\x03\x01\x02\n", "hello", "\r\nhello\r\n", "", "\n"];
+    for (const text of others) expect(namesNoHttp(Buffer.from(text)), text).toBe(false);
   });
 });

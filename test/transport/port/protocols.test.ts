@@ -3,18 +3,15 @@ import { Agent, get, request, type ServerResponse } from "node:http";
 import { buffer, text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { Frame, frame, getFrame, PREFACE } from "../../support/http2-wire.ts";
 import {
   closed,
   connections,
   echo,
-  Frame,
-  frame,
-  getFrame,
   greet,
   http2Client,
   http2Request,
   listen,
-  PREFACE,
   type RawClient,
   rawClient,
   until,

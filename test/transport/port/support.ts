@@ -138,39 +138,3 @@ export async function http2Request(
   const [response] = await Promise.all([answered, content]).then(([args]) => args);
   return { status: response[":status"], body: await content };
 }
-
-export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
-
-/** Frame types of RFC 9113 §6. */
-export const Frame = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, GOAWAY: 7 } as const;
-
-export function frame(type: number, flags: number, stream: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
-  const header = Buffer.alloc(9);
-  header.writeUIntBE(payload.length, 0, 3);
-  header[3] = type;
-  header[4] = flags;
-  header.writeUInt32BE(stream, 5);
-  return Buffer.concat([header, payload]);
-}
-
-/** `GET /` with authority "x" as a whole request; static HPACK indexes of RFC 7541, appendix A. */
-export function getFrame(stream: number): Buffer {
-  return frame(Frame.HEADERS, 0x5, stream, Buffer.from([0x82, 0x86, 0x84, 0x41, 0x01, 0x78]));
-}
-
-export interface ReceivedFrame {
-  readonly type: number;
-  readonly stream: number;
-  readonly payload: Buffer;
-}
-
-export function frames(bytes: Buffer): ReceivedFrame[] {
-  const found: ReceivedFrame[] = [];
-  for (let rest = bytes; rest.length >= 9; ) {
-    const end = 9 + rest.readUIntBE(0, 3);
-    if (rest.length < end) break;
-    found.push({ type: rest.readUInt8(3), stream: rest.readUInt32BE(5), payload: rest.subarray(9, end) });
-    rest = rest.subarray(end);
-  }
-  return found;
-}

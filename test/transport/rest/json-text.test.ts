@@ -1,9 +1,14 @@
+import type { DescMessage } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { DeriveTokenRequestSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { BatchCreateImportedApiKeysRequestSchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { KeyholdError } from "../../../src/errors.ts";
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parseJson } from "../../../src/transport/rest/json-text.ts";
+import { MAX_JSON_DEPTH, parseJson as parseShaped, valueLimits } from "../../../src/transport/rest/json-text.ts";
 import { character } from "./characters.ts";
 
+const limits = valueLimits(2 ** 24);
+const parseJson = (text: Uint8Array, desc?: DescMessage) => parseShaped(text, { limits, desc });
 const bytes = (text: string) => new TextEncoder().encode(text);
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 
@@ -41,6 +46,9 @@ const invalid: readonly (readonly [text: string | Uint8Array, field: string, des
     "\\",
     "]",
     "}{",
+    "{},{}",
+    "[],1",
+    ",",
   ].map((text) => [text, "body", "is not JSON"] as const),
   [new Uint8Array([0x22, 0xff, 0x22]), "body", "is not UTF-8"],
   [new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]), "body", "is not UTF-8"],
@@ -58,6 +66,34 @@ const invalid: readonly (readonly [text: string | Uint8Array, field: string, des
 /** With that many values: the array itself and its items. */
 const long = (values: number) => `[${"0,".repeat(values - 2)}0]`;
 
+const wide = (members: number) => `{${Array.from({ length: members }, (_, i) => `"k${i}":0`).join(",")}}`;
+
+describe("an unknown field is refused where it stands, whatever follows", () => {
+  const BATCH = BatchCreateImportedApiKeysRequestSchema;
+  const DERIVE = DeriveTokenRequestSchema;
+  const unknown: readonly (readonly [DescMessage, string, string])[] = [
+    [BATCH, '{"nothing":', "nothing"],
+    [BATCH, '{"requests":[{"rawKey":"a"},{"raw_key":"a","a b":', 'requests[1]["a b"]'],
+    [BATCH, '{"requests":[{"metadata":{"nothing":"a"},"nothing":', "requests[0].nothing"],
+    [DERIVE, '{"custom_claims":{"nothing":{"a":[{"b":1}]}},"customClaim":', "customClaim"],
+  ];
+  test.each(unknown)("%s %s", (desc, text, field) => {
+    expect(() => parseJson(bytes(text), desc)).toThrow(`${field}: is no known field`);
+  });
+
+  test.each(['{credential: "a-secret"}', '{\0"a-secret"}', '{1,"credential":"a"} "a-secret"'])(
+    "%j is not JSON",
+    (text) => {
+      expect(() => parseJson(bytes(text), DERIVE)).toThrow("body: is not JSON");
+    },
+  );
+
+  test("names of what is no message are free", () => {
+    const text = '{"requests":[{"metadata":{"nothing":"a"},"raw_key":{"b":1},"scopes":[{"c":1}]}]}';
+    expect(parseJson(bytes(text), BATCH)).toEqual(JSON.parse(text));
+  });
+});
+
 describe("JSON", () => {
   test.each(valid)("%s", (text) => {
     expect(parseJson(bytes(text))).toEqual(JSON.parse(text));
@@ -70,8 +106,20 @@ describe("JSON", () => {
   });
 
   test("has so many values at the most", () => {
-    expect(parseJson(bytes(long(MAX_JSON_VALUES)))).toHaveLength(MAX_JSON_VALUES - 1);
-    expect(() => parseJson(bytes(long(MAX_JSON_VALUES + 1)))).toThrow("body: has more than 250000 values");
+    expect(parseJson(bytes(long(limits.values)))).toHaveLength(limits.values - 1);
+    expect(() => parseJson(bytes(long(limits.values + 1)))).toThrow("body: has more than 250000 values");
+  });
+
+  test("has so many members at the most", () => {
+    expect(Object.keys(Object(parseJson(bytes(wide(limits.members)))))).toHaveLength(limits.members);
+    expect(() => parseJson(bytes(wide(limits.members + 1)))).toThrow("body: has more than 100000 members");
+  });
+
+  test("of a request that is no batch it is less", () => {
+    const { values, members } = valueLimits(2 ** 20);
+    expect(() => parseShaped(bytes(long(values + 1)), { limits: { values, members } })).toThrow(
+      "more than 16384 values",
+    );
   });
 
   test("__proto__ is a name like any other", () => {

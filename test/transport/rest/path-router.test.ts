@@ -13,12 +13,7 @@ const bindings = [
   "GET /v1/items/featured",
   "PATCH /v1/items/{id}/parts/{part}",
   "GET /v1/{collection=items}/{id}/parts",
-  "GET /v1/{name=trees/**}",
-  "POST /v1/{name=trees/**}:prune",
-  "GET /v1/trees/root",
-  "GET /v1/*/leaves",
-  "* /v1/any/{id}",
-  "GET /v1/any/{id}",
+  "GET /v1/{tree}/leaves",
   "HEAD /v1/heads",
 ] as const;
 
@@ -37,15 +32,15 @@ const found: readonly (readonly [request: string, binding: (typeof bindings)[num
     ["HEAD /v1/items", "GET /v1/items", ["v1", "items"]],
     ["POST /v1/items:batch", "POST /v1/items:batch", ["v1", "items"]],
     ["GET /v1/items/a", "GET /v1/items/{id}", ["v1", "items", "a"]],
-    ["GET /v1/%69tems/a", "GET /v1/items/{id}", ["v1", "%69tems", "a"]],
-    ["GET /v1/items/a%2Fb", "GET /v1/items/{id}", ["v1", "items", "a%2Fb"]],
+    ["GET /v1/%69tems/a", "GET /v1/items/{id}", ["v1", "items", "a"]],
+    ["GET /v1/items/a%2Fb", "GET /v1/items/{id}", ["v1", "items", "a/b"]],
     ["GET /v1/items/featured", "GET /v1/items/featured", ["v1", "items", "featured"]],
     ["POST /v1/items/featured", "POST /v1/items/{id}", ["v1", "items", "featured"]],
     ["POST /v1/items/a:rotate", "POST /v1/items/{id}:rotate", ["v1", "items", "a"]],
     ["POST /v1/items/a:revoke", "POST /v1/items/{id}:revoke", ["v1", "items", "a"]],
-    ["POST /v1/items/a%3Ab:rotate", "POST /v1/items/{id}:rotate", ["v1", "items", "a%3Ab"]],
+    ["POST /v1/items/a%3Ab:rotate", "POST /v1/items/{id}:rotate", ["v1", "items", "a:b"]],
     ["POST /v1/items/a:b:rotate", "POST /v1/items/{id}:rotate", ["v1", "items", "a:b"]],
-    ["POST /v1/items/a%3Arotate", "POST /v1/items/{id}", ["v1", "items", "a%3Arotate"]],
+    ["POST /v1/items/a%3Arotate", "POST /v1/items/{id}", ["v1", "items", "a:rotate"]],
     ["POST /v1/items/a:unknown", "POST /v1/items/{id}", ["v1", "items", "a:unknown"]],
     ["GET /v1/items/:", "GET /v1/items/{id}", ["v1", "items", ":"]],
     ["GET /v1/items/:unknown", "GET /v1/items/{id}", ["v1", "items", ":unknown"]],
@@ -53,17 +48,9 @@ const found: readonly (readonly [request: string, binding: (typeof bindings)[num
     ["GET /v1/items/..", "GET /v1/items/{id}", ["v1", "items", ".."]],
     ["PATCH /v1/items/a/parts/b", "PATCH /v1/items/{id}/parts/{part}", ["v1", "items", "a", "parts", "b"]],
     ["GET /v1/items/a/parts", "GET /v1/{collection=items}/{id}/parts", ["v1", "items", "a", "parts"]],
-    ["GET /v1/trees", "GET /v1/{name=trees/**}", ["v1", "trees"]],
-    ["GET /v1/trees/a/b", "GET /v1/{name=trees/**}", ["v1", "trees", "a", "b"]],
-    ["GET /v1/trees/root", "GET /v1/trees/root", ["v1", "trees", "root"]],
-    ["GET /v1/trees/root/a", "GET /v1/{name=trees/**}", ["v1", "trees", "root", "a"]],
-    ["POST /v1/trees/a/b:prune", "POST /v1/{name=trees/**}:prune", ["v1", "trees", "a", "b"]],
-    ["POST /v1/trees:prune", "POST /v1/{name=trees/**}:prune", ["v1", "trees"]],
-    ["GET /v1/beeches/leaves", "GET /v1/*/leaves", ["v1", "beeches", "leaves"]],
-    ["GET /v1/trees/leaves", "GET /v1/{name=trees/**}", ["v1", "trees", "leaves"]],
-    ["GET /v1/any/a", "GET /v1/any/{id}", ["v1", "any", "a"]],
-    ["HEAD /v1/any/a", "GET /v1/any/{id}", ["v1", "any", "a"]],
-    ["PUT /v1/any/a", "* /v1/any/{id}", ["v1", "any", "a"]],
+    ["GET /v1/beeches/leaves", "GET /v1/{tree}/leaves", ["v1", "beeches", "leaves"]],
+    ["GET /v1/items/leaves", "GET /v1/items/{id}", ["v1", "items", "leaves"]],
+    ["GET /v1/items/a%2Fb%20%C3%A4%00%252F+", "GET /v1/items/{id}", ["v1", "items", "a/b ä\0%2F+"]],
     ["HEAD /v1/heads", "HEAD /v1/heads", ["v1", "heads"]],
   ];
 
@@ -72,15 +59,13 @@ const wrongMethod = [
   ["GET /v1/items:batch", ["POST"]],
   ["GET /v1/items/a:rotate", ["POST"]],
   ["DELETE /v1/items/featured", ["GET", "HEAD", "POST"]],
-  ["POST /v1/trees/a", ["GET", "HEAD"]],
+  ["POST /v1/oaks/leaves", ["GET", "HEAD"]],
   ["GET /v1/heads", ["HEAD"]],
 ] as const;
 
 const unknown = [
   ..."/ /v1 /v1/ /v1/items/ /v1//items /v1/items/a/ /v1/items//parts /v1/item /v1/itemsx /V1/items".split(" "),
-  ..."/v1/items%2Fa /v1/items%3Abatch /v1/items:other /v1/trees/ /v1/trees/a/ /v1/trees//a /v1//leaves /v1/%/x /v1/%ff".split(
-    " ",
-  ),
+  ..."/v1/items%2Fa /v1/items%3Abatch /v1/items:other /v1//leaves /v1/%/x /v1/%ff /v1/items/% /v1/items/%ff".split(" "),
 ];
 
 describe("the path router", () => {
@@ -109,12 +94,12 @@ describe("the path router", () => {
   });
 
   test("two bindings of one shape are refused", () => {
-    expect(() => router("GET /v1/{a}", "GET /v1/{b=*}")).toThrow("two bindings of GET /v1/{b=*}");
-    expect(() => router("GET /v1/{a}:x", "GET /v1/{a}", "POST /v1/{a}", "GET /v1/{a=**}")).not.toThrow();
+    expect(() => router("GET /v1/{a}", "GET /v1/{b}")).toThrow("two bindings of GET /v1/{b}");
+    expect(() => router("GET /v1/{a}:x", "GET /v1/{a}", "POST /v1/{a}", "GET /v1/{a=b}")).not.toThrow();
   });
 
   test("the samples are there", () => {
-    expect(found.length).toBeGreaterThan(25);
+    expect(found.length).toBeGreaterThan(20);
     expect(wrongMethod.length).toBeGreaterThan(5);
     expect(unknown.length).toBeGreaterThan(15);
   });

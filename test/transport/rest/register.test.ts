@@ -7,8 +7,10 @@ import Fastify from "fastify";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { DerivedKeysService, JwksSchema } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import type { Rpc } from "../../../src/api/rpc.ts";
+import { BodyBudget } from "../../../src/transport/body-budget.ts";
+import { answerErrors, errorHandler } from "../../../src/transport/errors.ts";
 import { createPort } from "../../../src/transport/port/port.ts";
-import { notFoundHandler } from "../../../src/transport/rest/error-response.ts";
+import { bodyReader } from "../../../src/transport/request-body.ts";
 import { registerRest } from "../../../src/transport/rest/register.ts";
 import { makeRoutes } from "../../../src/transport/rest/routes.ts";
 import { send } from "./client.ts";
@@ -28,19 +30,24 @@ const rpcOf = (method: DescMethodUnary): Rpc => ({
 });
 
 const broken = [
-  ["WithoutPattern", "an HTTP rule without a pattern"],
-  ["MalformedTemplate", 'malformed path template "/v1/{name"'],
-  ["UnknownVariable", "the path variable title is no single primitive field of the request"],
-  ["VariableThroughScalar", "the path variable name.title is no single primitive field of the request"],
-  ["RepeatedVariable", "the path variable tags is no single primitive field of the request"],
-  ["MessageVariable", "the path variable part is no single primitive field of the request"],
-  ["TimeVariable", "the path variable create_time is no single primitive field of the request"],
+  ["WithoutPattern", "an HTTP rule without a method, with one of its own, or with response_body"],
+  ["MalformedTemplate", 'malformed or unsupported path template "/v1/{name"'],
+  ["UnknownVariable", "the path variable title is no string of the request"],
+  ["VariableThroughScalar", "the path variable name.title is no string of the request"],
+  ["RepeatedVariable", "the path variable tags is no string of the request"],
+  ["MessageVariable", "the path variable part is no string of the request"],
+  ["TimeVariable", "the path variable create_time is no string of the request"],
   ["UnknownBody", "keyhold.test.library.Thing has no field title"],
   ["NestedBody", "keyhold.test.library.Thing has no field part.name"],
-  ["UnknownResponseBody", "keyhold.test.library.Thing has no field title"],
+  ["ResponseBody", "an HTTP rule without a method, with one of its own, or with response_body"],
+  ["Custom", "an HTTP rule without a method, with one of its own, or with response_body"],
+  ["Wildcard", 'malformed or unsupported path template "/v1/{name=things/**}"'],
+  ["NumberVariable", "the path variable size is no string of the request"],
   ["DeepBindings", "additional_bindings within additional_bindings"],
   ["SameTwice", "two bindings of POST /v1/things"],
 ] as const;
+
+const readBody = bodyReader(new BodyBudget(2 ** 26));
 
 describe("annotations", () => {
   test.each(broken)("%s is refused", (name, message) => {
@@ -61,7 +68,7 @@ describe("annotations", () => {
 
   test("no RPCs are no routes", async () => {
     const fastify = Fastify();
-    registerRest(fastify, makeRoutes([]));
+    registerRest(fastify, makeRoutes([]), readBody);
     await fastify.ready();
     expect(fastify.hasRoute({ method: "GET", url: "/*" })).toBe(false);
   });
@@ -74,7 +81,6 @@ test("REST lives beside Connect, gRPC, CORS and plain routes", async () => {
   const jwks = create(JwksSchema, { keys: [{ kid: "k1" }] });
   await fastify.register(cors, { origin: "https://example.com" });
   fastify.get("/health/alive", async () => ({ status: "ok" }));
-  fastify.setNotFoundHandler(notFoundHandler);
   const rpcs: Rpc[] = [
     {
       method: getJwks,
@@ -84,7 +90,9 @@ test("REST lives beside Connect, gRPC, CORS and plain routes", async () => {
     },
     ...methodsOf(registry).map(rpcOf),
   ];
-  registerRest(fastify, makeRoutes(rpcs));
+  const routes = makeRoutes(rpcs);
+  answerErrors(fastify, errorHandler(routes.registry));
+  registerRest(fastify, routes, readBody);
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => router.rpc(getJwks, async () => jwks),
   });

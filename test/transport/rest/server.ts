@@ -9,8 +9,10 @@ import {
 } from "@bufbuild/protobuf";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Call, Rpc } from "../../../src/api/rpc.ts";
+import { BodyBudget } from "../../../src/transport/body-budget.ts";
+import { answerErrors, errorHandler } from "../../../src/transport/errors.ts";
 import { createPort } from "../../../src/transport/port/port.ts";
-import { errorHandler, notFoundHandler } from "../../../src/transport/rest/error-response.ts";
+import { bodyReader } from "../../../src/transport/request-body.ts";
 import { registerRest } from "../../../src/transport/rest/register.ts";
 import { makeRoutes } from "../../../src/transport/rest/routes.ts";
 
@@ -39,11 +41,6 @@ export const MAX_REQUEST_BYTES = 2_097_152;
 /** A real server on a real port, for HTTP/1.1 and HTTP/2. */
 export async function serve(methods: readonly DescMethodUnary[], registry?: Registry): Promise<TestServer> {
   const log: string[] = [];
-  const fastify = Fastify({
-    logger: { level: "error", stream: { write: (line: string) => void log.push(line) } },
-    frameworkErrors: errorHandler,
-    serverFactory: createPort().serverFactory,
-  });
   const behaviours: TestServer["behaviours"] = new Map();
   const invoked: TestServer["invoked"] = [];
   const rpcs = methods.map((method): Rpc => {
@@ -60,8 +57,15 @@ export async function serve(methods: readonly DescMethodUnary[], registry?: Regi
       },
     };
   });
-  fastify.setNotFoundHandler(notFoundHandler);
-  registerRest(fastify, makeRoutes(rpcs, registry));
+  const routes = makeRoutes(rpcs, registry);
+  const onError = errorHandler(routes.registry);
+  const fastify = Fastify({
+    logger: { level: "error", stream: { write: (line: string) => void log.push(line) } },
+    frameworkErrors: onError,
+    serverFactory: createPort().serverFactory,
+  });
+  answerErrors(fastify, onError);
+  registerRest(fastify, routes, bodyReader(new BodyBudget(2 ** 26)));
   const base = await fastify.listen({ host: "127.0.0.1", port: 0 });
   return { fastify, base, port: Number(new URL(base).port), behaviours, invoked, log };
 }

@@ -1,0 +1,72 @@
+import { ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { toConnectError } from "../../api/errors.ts";
+import type { CallLog } from "../../api/rpc.ts";
+import { codeName } from "../calls.ts";
+import { Refusal } from "../rest/refusal.ts";
+import { callOf } from "./call.ts";
+import { untilDeadline } from "./deadline.ts";
+import { isAsyncIterable } from "./handler.ts";
+import { calledKey, describeUnreadable } from "./refusal.ts";
+
+/** The implementation of a streaming RPC of any kind. */
+export type ServeStream = (input: unknown, context: HandlerContext) => AsyncIterable<unknown> | Promise<unknown>;
+
+/**
+ * Returns the implementation with the caller's deadline, the table of errors and the call's line in the log around it. At the
+ * deadline the stream fails with DEADLINE_EXCEEDED, whatever the implementation does.
+ */
+export function guarded(serve: ServeStream): ServeStream {
+  return (input, context) => {
+    context.values.set(calledKey, true);
+    const { log } = callOf(context);
+    const output = serve(isAsyncIterable(input) ? described(input, context) : input, context);
+    return isAsyncIterable(output) ? guardItems(output, context, log) : guardOne(output, context, log);
+  };
+}
+
+/**
+ * Returns the requests of a stream. The error of one that cannot be read does not quote what the caller sent, and a body that ends before
+ * its end is the caller's doing, not a fault.
+ */
+async function* described(requests: AsyncIterable<unknown>, context: HandlerContext): AsyncGenerator<unknown> {
+  try {
+    yield* requests;
+  } catch (error) {
+    throw error instanceof ConnectError ? describeUnreadable(error, context) : new Refusal("REQUEST_CANCELLED");
+  }
+}
+
+async function guardOne(output: Promise<unknown>, context: HandlerContext, log: CallLog): Promise<unknown> {
+  try {
+    return await untilDeadline(() => output, context, log);
+  } catch (error) {
+    throw report(error, log);
+  }
+}
+
+async function* guardItems(
+  output: AsyncIterable<unknown>,
+  context: HandlerContext,
+  log: CallLog,
+): AsyncGenerator<unknown> {
+  const items = output[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await untilDeadline(() => items.next(), context, log);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } catch (error) {
+    throw report(error, log);
+  } finally {
+    // Not awaited: at the deadline the implementation may still wait for something.
+    void items.return?.().catch(() => undefined);
+  }
+}
+
+function report(cause: unknown, log: CallLog): ConnectError {
+  const error = toConnectError(cause);
+  log.add({ code: codeName(error.code) });
+  if (error.cause !== undefined) log.fault(error.cause);
+  return error;
+}

@@ -1,0 +1,238 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { FastifyBaseLogger } from "fastify";
+import { toConnectError } from "../../api/errors.ts";
+import type { AdmittedCall, Call, CallLog, EndListener } from "../../api/rpc.ts";
+import type { BodyBudget } from "../body-budget.ts";
+import { type CallCounters, CLIENT_CLOSED_REQUEST, codeName, OK, outcome } from "../calls.ts";
+import { type Headers, headerOf, headersOf } from "../headers.ts";
+import { requestIdOf } from "../request-id.ts";
+import type { WriteLine } from "../request-line.ts";
+import { Refusal } from "../rest/refusal.ts";
+import type { Answer, FastRoute, HeaderList, Response } from "./route.ts";
+
+/** What all calls share. */
+export interface CallContext {
+  readonly logger: FastifyBaseLogger;
+  readonly writeLine: WriteLine;
+  readonly counters: CallCounters;
+  readonly budget: BodyBudget;
+}
+
+/** The longest delay of a Node timer, in milliseconds. */
+const MAX_TIMER = 2 ** 31 - 1;
+
+const EMPTY = new Uint8Array();
+
+/**
+ * One call on the fast path: the `Call` that the RPC sees, its log line, and its steps from the complete body to the response. A call that
+ * has its result in memory is answered in the same turn of the event loop. Steps are methods: closures would cost more than the steps.
+ */
+export abstract class FastCall implements Call, CallLog {
+  readonly route: FastRoute;
+  /** Trailing metadata that the RPC has set. */
+  trailers: Record<string, string> | undefined;
+  readonly #requestHeaders: Headers;
+  readonly #context: CallContext;
+  readonly #id: string;
+  readonly #begin = performance.now();
+  /** The complete request body. */
+  protected body: Uint8Array = EMPTY;
+  /** Whether the body exceeded the limit. The caller still learns first whether it may call at all. */
+  protected isTooLarge = false;
+  protected isOver = false;
+  #code = OK;
+  /** Facts shared by many calls; frozen, so that their text is made once. */
+  readonly #shared: Readonly<Record<string, string>>[] = [];
+  readonly #facts: Record<string, string> = {};
+  #onEnd: EndListener | undefined;
+  #headers: Map<string, string> | undefined;
+  #controller: AbortController | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(route: FastRoute, context: CallContext, headers: Headers) {
+    this.route = route;
+    this.#context = context;
+    this.#requestHeaders = headers;
+    this.#id = requestIdOf(headers["x-request-id"]);
+    context.counters.begin();
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.#requestHeaders, name);
+  }
+
+  headers(): [name: string, value: string][] {
+    return headersOf(this.#requestHeaders);
+  }
+
+  abstract get peerAddress(): string;
+
+  /** Sends the response; a no-op if the client has disconnected. If it throws, it has closed the stream or connection. */
+  protected abstract respond(answer: Answer): void;
+
+  /** Serves the call, whose body is complete. The caller is authorized here, in the same turn that the call is served in. */
+  run(): void {
+    if (this.isOver) return;
+    try {
+      const admission = this.route.rpc.admit(this);
+      if (admission instanceof Promise) this.#awaitAdmission(admission);
+      else this.#invoke(admission);
+    } catch (error) {
+      this.refuse(error);
+    }
+  }
+
+  #awaitAdmission(admission: Promise<AdmittedCall>): void {
+    admission.then((known) => this.#invoke(known)).catch((error: unknown) => this.refuse(error));
+  }
+
+  #invoke(admission: AdmittedCall): void {
+    if (this.isOver) return;
+    if (this.isTooLarge) throw new Refusal("BODY_TOO_LARGE");
+    const request = this.route.decode(this.body);
+    this.body = EMPTY;
+    const deadline = this.#deadline();
+    if (deadline !== undefined && this.#elapsed() >= deadline) throw timedOut();
+    const response = this.route.rpc.invoke(request, admission);
+    if (response instanceof Promise) this.#await(response, deadline);
+    else this.#answer(response);
+  }
+
+  /** Milliseconds from the start of the call. */
+  #deadline(): number | undefined {
+    const { deadline } = this.route;
+    const value = deadline && this.header(deadline.header);
+    return value === undefined ? undefined : deadline?.parse(value);
+  }
+
+  #await(response: Promise<Response>, deadline: number | undefined): void {
+    if (deadline !== undefined && deadline <= MAX_TIMER) {
+      this.#timer = setTimeout(() => this.refuse(timedOut()), deadline - this.#elapsed());
+    }
+    response.then((known) => this.#answer(known)).catch((error: unknown) => this.refuse(error));
+  }
+
+  #answer(response: Response): void {
+    if (!this.isOver) this.#finish(this.#written(() => this.route.answer(this, response)));
+  }
+
+  /** Answers with an error. */
+  refuse(error: unknown): void {
+    if (this.isOver) return;
+    this.#controller?.abort(error);
+    this.#finish(this.#written(() => this.#refusal(error)));
+  }
+
+  #refusal(cause: unknown): Answer {
+    const error = toConnectError(cause);
+    this.add({ code: codeName(error.code) });
+    return this.route.refuse(this, error);
+  }
+
+  #written(write: () => Answer): Answer {
+    try {
+      return write();
+    } catch (cause) {
+      this.fault(cause);
+      return this.#refusal(new Error("the response could not be encoded", { cause }));
+    }
+  }
+
+  /** The client has disconnected, or has reset the stream. */
+  cancel(): void {
+    if (this.isOver) return;
+    // With a reason: without one, creating the default error costs more than the rest of the call.
+    this.#controller?.abort(new ConnectError("the client disconnected", Code.Canceled));
+    this.add({ code: codeName(Code.Canceled) });
+    this.#end(CLIENT_CLOSED_REQUEST);
+  }
+
+  #finish(answer: Answer): void {
+    try {
+      this.respond(answer);
+    } catch (error) {
+      this.fault(error);
+    }
+    this.#end(answer.status);
+  }
+
+  /** Counts the call and writes its log line. */
+  #end(status: number): void {
+    this.isOver = true;
+    this.body = EMPTY;
+    clearTimeout(this.#timer);
+    const { counter, protocol } = this.route;
+    const elapsed = this.#elapsed();
+    counter.end(this.#code, elapsed);
+    this.#onEnd?.(this.#code, protocol);
+    const request = { reqId: this.#id, method: "POST", status };
+    const duration = { duration_ms: Math.round(elapsed * 10) / 10 };
+    this.#context.writeLine([request, ...this.#shared, this.#facts, outcome(protocol, this.#code), duration]);
+  }
+
+  #elapsed(): number {
+    return performance.now() - this.#begin;
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#headers ??= new Map();
+    this.#headers.set(name.toLowerCase(), value);
+  }
+
+  setTrailer(name: string, value: string): void {
+    this.trailers = { ...this.trailers, [name.toLowerCase()]: value };
+  }
+
+  removeHeader(name: string): void {
+    this.#headers?.delete(name);
+  }
+
+  /** The response headers: those that were set, and of `defaults` the others. */
+  responseHeaders(defaults: Readonly<Record<string, string>> = {}): HeaderList {
+    const fields = ["x-request-id", this.#id];
+    for (const name in defaults) if (!this.#headers?.has(name)) fields.push(name, defaults[name] ?? "");
+    if (this.#headers !== undefined) for (const [name, value] of this.#headers) fields.push(name, value);
+    return fields;
+  }
+
+  /** Created on first use: few RPCs need it. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
+  }
+
+  get log(): CallLog {
+    return this;
+  }
+
+  add(facts: Readonly<Record<string, string>>): void {
+    if (Object.isFrozen(facts)) this.#shared.push(facts);
+    else this.#addOwn(facts);
+  }
+
+  #addOwn({ code, ...facts }: Readonly<Record<string, string>>): void {
+    if (code !== undefined) this.#code = code;
+    Object.assign(this.#facts, facts);
+  }
+
+  note(message: string, facts: Readonly<Record<string, unknown>>): void {
+    this.#context.logger.info({ ...this.#factsSoFar(), ...facts }, message);
+  }
+
+  fault(error: unknown): void {
+    this.#context.logger.error({ err: error, ...this.#factsSoFar() }, "fault");
+  }
+
+  #factsSoFar(): object {
+    const failed = this.#code === OK ? {} : { code: this.#code };
+    return Object.assign({ reqId: this.#id, protocol: this.route.protocol }, ...this.#shared, this.#facts, failed);
+  }
+
+  onEnd(listener: EndListener): void {
+    this.#onEnd = listener;
+  }
+}
+
+function timedOut(): ConnectError {
+  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
+}

@@ -1,0 +1,27 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+
+/** Serves some requests ahead of Node's servers. A request that it declines reaches them with no byte of its body consumed. */
+export interface RequestInterceptor {
+  /** Serves HTTP/1.1 connections, until one sends a request that the interceptor declines. */
+  http1(node: NodeHttp1): Http1Connections;
+  /** Returns whether it serves the request of an HTTP/2 stream. */
+  takeStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
+}
+
+/** Node's own HTTP/1.1 server, for the connections that the interceptor gives up. */
+export interface NodeHttp1 {
+  /** Takes over a connection for good, with all unserved bytes still to be read. */
+  readonly handOver: (socket: Socket) => void;
+  /** Takes over a connection that ended in the middle of a message. */
+  readonly cutShort: (socket: Socket) => void;
+}
+
+export interface Http1Connections {
+  /** Serves a socket whose client speaks HTTP/1.1; nothing has been read from it. */
+  serve(socket: Socket): void;
+  /** From now on every connection, new ones included, closes with its next response, or with that of its last request in flight. */
+  startDraining(): void;
+  /** Closes idle connections. */
+  closeIdle(): void;
+}

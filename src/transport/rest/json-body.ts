@@ -1,0 +1,31 @@
+import type { IncomingMessage } from "node:http";
+import type { ReadBody } from "../request-body.ts";
+import type { BodyRule } from "./binding.ts";
+import { Refusal } from "./refusal.ts";
+
+const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
+
+/** Reads a request's body, which must be JSON. `limit` is in bytes. Rejects with a `Refusal`. */
+export async function readJsonBody(
+  readBody: ReadBody,
+  raw: IncomingMessage,
+  rule: BodyRule,
+  limit: number,
+): Promise<Uint8Array> {
+  if (rule.kind === "none") return readBody(raw, limit);
+  requireKnownType(raw);
+  const bytes = await readBody(raw, limit);
+  if (bytes.length > 0 && raw.headers["content-type"] === undefined) throw new Refusal("MEDIA_TYPE_NOT_SUPPORTED");
+  return bytes;
+}
+
+/**
+ * A type other than JSON is refused even where the body is empty: a form on a foreign web page can send such a request
+ * without asking (CSRF). No type at all is fine then.
+ */
+function requireKnownType({ headers }: IncomingMessage): void {
+  const type = headers["content-type"];
+  if (type !== undefined && !JSON_MEDIA_TYPE.test(type)) throw new Refusal("MEDIA_TYPE_NOT_SUPPORTED");
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (encoding.toLowerCase() !== "identity") throw new Refusal("CONTENT_ENCODING_NOT_SUPPORTED");
+}

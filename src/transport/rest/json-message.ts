@@ -1,0 +1,65 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import {
+  type DescMessage,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type MessageShape,
+  type Registry,
+} from "@bufbuild/protobuf";
+import { invalidArgument } from "../../errors.ts";
+import { isJsonObject } from "../../lib/json.ts";
+import { BODY, checkedText, MAX_JSON_DEPTH, parseJson, parseText, type ValueLimits } from "./json-text.ts";
+import { findViolation } from "./json-violation.ts";
+
+/** The form of JSON over every protocol (contract §2). */
+export const JSON_OPTIONS = {
+  useProtoFieldName: true,
+  alwaysEmitImplicit: true,
+  ignoreUnknownFields: false,
+  // A message decoder may count a level of JSON twice.
+  recursionLimit: 2 * MAX_JSON_DEPTH,
+};
+
+/** Reads a message from its JSON in UTF-8. Throws `INVALID_ARGUMENT`, naming the field at fault if there is one. */
+export function readJsonMessage<D extends DescMessage>(
+  desc: D,
+  bytes: Uint8Array,
+  limits: ValueLimits,
+  registry?: Registry,
+): MessageShape<D> {
+  return readJson(desc, requireObject(parseJson(bytes, { limits, desc })), registry);
+}
+
+/** Rejects what `readJsonMessage` throws. Long texts are read in several turns of the event loop, so that other calls are served. */
+export async function readLongJsonMessage<D extends DescMessage>(
+  desc: D,
+  bytes: Uint8Array,
+  limits: ValueLimits,
+  registry?: Registry,
+): Promise<MessageShape<D>> {
+  const text = checkedText(bytes, { limits, desc });
+  await nextTurn();
+  const json = requireObject(parseText(text));
+  await nextTurn();
+  const message = readJson(desc, json, registry);
+  await nextTurn();
+  return message;
+}
+
+/** Throws `INVALID_ARGUMENT` for any other JSON. */
+export function requireObject(json: JsonValue): JsonObject {
+  if (!isJsonObject(json)) throw invalidArgument(BODY, "must be a JSON object");
+  return json;
+}
+
+/** The message of a JSON object. Throws `INVALID_ARGUMENT` naming the field where it is none. */
+export function readJson<D extends DescMessage>(desc: D, json: JsonObject, registry?: Registry): MessageShape<D> {
+  const options = { ...JSON_OPTIONS, registry };
+  try {
+    return fromJson(desc, json, options);
+  } catch {
+    const { field, description } = findViolation(desc, json, options) ?? { field: BODY, description: "is not valid" };
+    throw invalidArgument(field, description);
+  }
+}

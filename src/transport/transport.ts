@@ -1,0 +1,83 @@
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
+import type { Rpc } from "../api/rpc.ts";
+import type { Guard } from "../auth/guard.ts";
+import { BodyBudget } from "./body-budget.ts";
+import type { CallCounters } from "./calls.ts";
+import { clientErrorHandler, connectHandler } from "./client-error.ts";
+import { registerConnect, type StreamingRpc } from "./connect/register.ts";
+import { allowOrigins } from "./cors.ts";
+import { answerErrors, errorHandler } from "./errors.ts";
+import { createFastPath } from "./fast-path/dispatch.ts";
+import { type FastRpc, makeFastRoutes } from "./fast-path/routes.ts";
+import type { Headers } from "./headers.ts";
+import { findRefusal, type RequestPolicy } from "./loopback-names.ts";
+import type { Certificate } from "./port/entry.ts";
+import { defaultLimits } from "./port/limits.ts";
+import { createPort } from "./port/port.ts";
+import { bodyReader } from "./request-body.ts";
+import { checkRequests } from "./request-checks.ts";
+import { requestIdOf } from "./request-id.ts";
+import { logRequests } from "./request-log.ts";
+import { registerRest } from "./rest/register.ts";
+import { makeRoutes } from "./rest/routes.ts";
+
+export interface TransportOptions {
+  /** Unary RPCs, over Connect, gRPC and gRPC-Web, and over REST where they have `google.api.http` annotations. */
+  readonly rpcs: readonly Rpc[];
+  readonly streams: readonly StreamingRpc[];
+  /** Those of the RPCs that the fast path serves. */
+  readonly fastRpcs: readonly FastRpc[];
+  /** Authorizes streams; an `Rpc` authorizes its own calls. */
+  readonly guard: Guard;
+  readonly logger: FastifyBaseLogger;
+  readonly counters: CallCounters;
+  readonly certificate: Certificate | undefined;
+  /** Origins of web pages whose scripts may call (CORS); empty: none. */
+  readonly corsOrigins: readonly string[];
+  /** Which requests are accepted by their Host, Origin and proxies; null: all, since each needs a credential. */
+  readonly requestPolicy: RequestPolicy | null;
+  /** How long idle connections may still send a request while the server closes, in milliseconds; 0 by default. */
+  readonly lingerTimeout?: number;
+  /** Bounds the memory of request bodies that are being received; by default to `DEFAULT_BODY_BYTES`. */
+  readonly bodyBudget?: BodyBudget;
+}
+
+/** 64 MiB. */
+const DEFAULT_BODY_BYTES = 2 ** 26;
+
+/** Creates the one Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same RPCs. */
+export async function createTransport(options: TransportOptions): Promise<FastifyInstance> {
+  const { certificate, logger, counters, rpcs, fastRpcs, corsOrigins, requestPolicy, lingerTimeout = 0 } = options;
+  const { bodyBudget: budget = new BodyBudget(DEFAULT_BODY_BYTES) } = options;
+  const routes = makeRoutes(rpcs);
+  const onError = errorHandler(routes.registry);
+  const limits = { ...defaultLimits, lingerTimeout };
+  const isAllowed = (headers: Headers) => requestPolicy === null || findRefusal(headers, requestPolicy) === undefined;
+  const fastRoutes = makeFastRoutes(fastRpcs, counters, routes.registry);
+  const port = createPort({
+    limits,
+    ...(certificate && { certificate }),
+    ...(fastRpcs.length > 0 && {
+      interceptor: createFastPath(fastRoutes, { logger, counters, limits, budget, isAllowed }),
+    }),
+  });
+  const fastify = Fastify({
+    serverFactory: port.serverFactory,
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
+    frameworkErrors: onError,
+    // A request that arrives while the server closes is served like any other, not refused in Fastify's own form.
+    return503OnClosing: false,
+    clientErrorHandler: clientErrorHandler(logger, port.afterAnswers),
+  });
+  fastify.server.on("connect", connectHandler(port.afterAnswers));
+  answerErrors(fastify, onError);
+  logRequests(fastify, counters);
+  checkRequests(fastify, routes.router, requestPolicy);
+  await allowOrigins(fastify, corsOrigins);
+  const readBody = bodyReader(budget);
+  await registerConnect(fastify, rpcs, options.streams, options.guard, routes.registry, readBody);
+  registerRest(fastify, routes, readBody);
+  return fastify;
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from "node:crypto";
+import { request } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import { createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import postgres, { type Sql } from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { table } from "../support/conformance.ts";
+import { bearer, useGuardedService } from "../support/guarded.ts";
+import { type HeldRow, holdRow, isWaitedFor } from "../support/held-row.ts";
+import { eventually } from "../support/keyhold.ts";
+import { linesOf } from "../support/log-lines.ts";
+import { issue, type Json, paths } from "../support/rest.ts";
+
+const suite = useGuardedService(() => ({ KEYHOLD_CACHE_SIZE: "0" }));
+
+let sql: Sql;
+
+beforeAll(() => {
+  sql = postgres(suite.server.ownerUrl, { max: 2 });
+});
+
+afterAll(() => sql.end());
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Renames a key. At the signal it disconnects and rejects. */
+type Rename = (keyId: string, signal: AbortSignal, headers: Headers) => Promise<unknown>;
+
+const JSON_TYPE = { "content-type": "application/json" };
+const BODY = JSON.stringify({ name: "changed" });
+
+const overFetch: Rename = (keyId, signal, headers) =>
+  fetch(`${suite.server.url}${paths.issued}/${keyId}`, {
+    method: "PATCH",
+    headers: { ...JSON_TYPE, ...headers },
+    body: BODY,
+    signal,
+  });
+
+const overReset: Rename = (keyId, signal, headers) =>
+  new Promise((_, reject) => {
+    const url = `${suite.server.url}${paths.issued}/${keyId}`;
+    const sent = request(url, { method: "PATCH", headers: { ...JSON_TYPE, ...headers } });
+    sent.on("error", reject).end(BODY);
+    signal.addEventListener("abort", () => sent.socket?.resetAndDestroy());
+  });
+
+const overHttp2: Rename = (keyId, signal, headers) =>
+  new Promise((_, reject) => {
+    const session = connectHttp2(suite.server.url).on("error", () => {});
+    const head = { ":method": "PATCH", ":path": `${paths.issued}/${keyId}`, ...JSON_TYPE };
+    const stream = session.request({ ...head, ...headers }, { signal });
+    stream.on("error", reject).on("close", () => session.close());
+    stream.end(BODY);
+  });
+
+const over = (open: () => Transport): Rename => {
+  return (keyId, signal, headers) =>
+    createClient(IssuedApiKeysService, open()).updateIssuedApiKey(
+      { issuedApiKey: { keyId, name: "changed" } },
+      { signal, headers },
+    );
+};
+
+const connect = (httpVersion: "1.1" | "2") =>
+  over(() => createConnectTransport({ baseUrl: suite.server.url, httpVersion, useBinaryFormat: false }));
+const grpc = over(() => createGrpcTransport({ baseUrl: suite.server.url }));
+const grpcWeb = over(() => createGrpcWebTransport({ baseUrl: suite.server.url, httpVersion: "1.1" }));
+
+const authorization = () => bearer(suite.token("keyhold:admin"));
+
+/** The lines of the request with this id. */
+const requestLines = (requestId: string): Json[] =>
+  linesOf(suite.server.log()).filter(({ reqId, msg }) => reqId === requestId && msg === "request");
+
+/** With the codes that the change ends with. A client may close its side of HTTP/1.1 alone, so its response is written all the same. */
+const WAYS = table([
+  ["REST over HTTP/1.1", "rest", overFetch, "OK", "NOT_FOUND"],
+  ["REST over HTTP/1.1, which is reset", "rest", overReset, "CANCELLED", "CANCELLED"],
+  ["REST over HTTP/2", "rest", overHttp2, "CANCELLED", "CANCELLED"],
+  ["Connect over HTTP/1.1", "connect", connect("1.1"), "OK", "NOT_FOUND"],
+  ["Connect over HTTP/2", "connect", connect("2"), "CANCELLED", "CANCELLED"],
+  ["gRPC", "grpc", grpc, "CANCELLED", "CANCELLED"],
+  ["gRPC-Web", "grpc_web", grpcWeb, "OK", "NOT_FOUND"],
+] as const);
+
+const RPC = "keyhold.v2alpha1.IssuedApiKeysService/UpdateIssuedApiKey";
+
+/** Renames a key and disconnects while the change waits; then it is made, or fails since the key is gone. Answers its lines. */
+async function abandon(rename: Rename, keyId: string, how: keyof HeldRow): Promise<Json[]> {
+  const row = await holdRow(sql, keyId);
+  const requestId = randomUUID();
+  const client = new AbortController();
+  const outcome = rename(keyId, client.signal, { "x-request-id": requestId, ...authorization() }).catch(
+    (error: unknown) => error,
+  );
+  await eventually(() => isWaitedFor(sql));
+  client.abort();
+  expect(await outcome).toBeInstanceOf(Error);
+  await row[how]();
+  await eventually(async () => requestLines(requestId).length > 0);
+  return requestLines(requestId);
+}
+
+test.each(WAYS)(
+  "a change over %s whose client disconnects has one line, with its key",
+  async (_, protocol, rename, code) => {
+    const { keyId } = await issue(suite.rest);
+    const lines = await abandon(rename, keyId, "release");
+    expect((await suite.rest("GET", `${paths.issued}/${keyId}`)).body.name).toBe("changed");
+    const status = code === "OK" ? 200 : 499;
+    expect(lines).toMatchObject([
+      { rpc: RPC, protocol, code, status, key_id: keyId, caller: expect.stringMatching(/^admin-token:/) },
+    ]);
+  },
+);
+
+test.each(WAYS)("one over %s that then fails has one line, without a key", async (_, protocol, rename, _ok, code) => {
+  const { keyId } = await issue(suite.rest);
+  const lines = await abandon(rename, keyId, "releaseDeleted");
+  expect(lines).toMatchObject([{ rpc: RPC, protocol, code, caller: expect.stringMatching(/^admin-token:/) }]);
+  expect(lines[0]).not.toHaveProperty("key_id");
+});
+
+const DEADLINES: Readonly<Record<string, Headers>> = {
+  connect: { "connect-timeout-ms": "300" },
+  grpc: { "grpc-timeout": "300m" },
+  grpc_web: { "grpc-timeout": "300m" },
+};
+
+const WITH_DEADLINE = table(WAYS.filter(([, protocol]) => protocol in DEADLINES));
+
+test.each(WITH_DEADLINE)(
+  "a change over %s that outlasts its deadline has one line, with its key",
+  async (_, protocol, rename) => {
+    const { keyId } = await issue(suite.rest);
+    const { release } = await holdRow(sql, keyId);
+    const requestId = randomUUID();
+    const headers = { "x-request-id": requestId, ...authorization(), ...DEADLINES[protocol] };
+    await expect(rename(keyId, new AbortController().signal, headers)).rejects.toThrow();
+    expect(await isWaitedFor(sql)).toBe(true);
+    await release();
+    await eventually(async () => requestLines(requestId).length > 0);
+    expect(requestLines(requestId)).toMatchObject([{ rpc: RPC, protocol, code: "DEADLINE_EXCEEDED", key_id: keyId }]);
+  },
+);
+
+const NOTICED = table(WAYS.filter(([, , , code]) => code === "CANCELLED"));
+
+test.each(NOTICED)(
+  "a change over %s whose client disconnects while it is authenticated has its key only if it is made",
+  async (_, _protocol, rename) => {
+    const { keyId } = await issue(suite.rest);
+    const table = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const locking = sql.begin(async (tx) => {
+      await tx`LOCK TABLE api_keys`;
+      locked.resolve();
+      await table.promise;
+    });
+    await locked.promise;
+    const requestId = randomUUID();
+    const client = new AbortController();
+    const outcome = rename(keyId, client.signal, { "x-request-id": requestId, ...authorization() }).catch(() => null);
+    await eventually(() => isWaitedFor(sql));
+    client.abort();
+    await outcome;
+    await (await fetch(`${suite.server.url}/health/alive`)).text();
+    table.resolve();
+    await locking;
+    await eventually(async () => requestLines(requestId).length > 0);
+    const { body } = await suite.rest("GET", `${paths.issued}/${keyId}`);
+    expect(requestLines(requestId)).toHaveLength(1);
+    expect(requestLines(requestId)[0].key_id).toBe(body.name === "changed" ? keyId : undefined);
+  },
+);

@@ -1,0 +1,239 @@
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { bodyOf, framed, pathOf, type Request, type Way } from "./protocols.ts";
+import { MAX_REQUEST_BYTES } from "./subjects.ts";
+
+/** A request in one way or another, and whether the fast path serves it. */
+export interface Case {
+  readonly name: string;
+  readonly request: (way: Way) => Omit<Request, "id">;
+  /** By default always. */
+  readonly isTaken?: (way: Way) => boolean;
+  /** By default all. */
+  readonly ways?: (way: Way) => boolean;
+}
+
+const { batchVerifyApiKeys } = ApiKeysService.method;
+
+type Headers = NonNullable<Request["headers"]>;
+
+const isGrpc = ({ protocol }: Way) => protocol === "grpc";
+const isJson = ({ codec }: Way) => codec === "json";
+const isProto = ({ codec }: Way) => codec === "proto";
+const isHttp1 = ({ http }: Way) => http === 1;
+const isHttp2 = ({ http }: Way) => http === 2;
+const never = () => false;
+
+function calling(credential: string, headers: Headers = {}): Case["request"] {
+  return (way) => ({ headers, parts: [bodyOf(way, { credential })] });
+}
+
+function sending(bytes: string | Uint8Array): Case["request"] {
+  return (way) => ({ parts: [framed(way, Buffer.from(bytes))] });
+}
+
+/** The frames of gRPC, right or wrong. */
+function sendingRaw(...parts: readonly (string | Uint8Array)[]): Case["request"] {
+  return () => ({ parts: parts.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : part)) });
+}
+
+/** What the implementation does is chosen by the credential. */
+const behaviours = [
+  ...["ok", "later", "headers", "headers, then error", "large", "fault", "fault, later", "unavailable"],
+  ...["precondition, later", "error with metadata", "error of no words", "error of many words", "no message", ""],
+].map((credential): Case => ({ name: `credential "${credential}"`, request: calling(credential) }));
+
+const admission = ["no", "no, later", "later"].map(
+  (authorization): Case => ({ name: `authorization "${authorization}"`, request: calling("ok", { authorization }) }),
+);
+
+const MALFORMED_TIMEOUTS = ["soon", "", "-1", "123456789012"];
+
+const timeouts = ["connect-timeout-ms", "grpc-timeout"].flatMap((name) => {
+  const unit = name === "grpc-timeout" ? "m" : "";
+  const of = (text: string, credential: string): Case => ({
+    name: `${name} ${text}, credential "${credential}"`,
+    request: calling(credential, { [name]: text }),
+    ways: ({ protocol }) => protocol === (unit === "" ? "connect" : "grpc"),
+    // A malformed one is for the complete path to refuse.
+    isTaken: () => MALFORMED_TIMEOUTS.every((malformed) => text !== `${malformed}${unit}`),
+  });
+  return [
+    ...["0", "5000", ...MALFORMED_TIMEOUTS].map((text) => of(text + unit, "ok")),
+    of(`5000${unit}`, "later"),
+    of(`99999999${unit}`, "later"),
+    of(`40${unit}`, "wait"),
+    of(`0${unit}`, "wait"),
+  ];
+});
+
+const headers: Case[] = [
+  { name: "a header of the caller", request: calling("headers", { "x-sent": "1" }) },
+  { name: "a header twice", request: calling("headers", { "x-sent": ["1", "2"] }), isTaken: isHttp2 },
+  { name: "an unsober request id", request: calling("ok", { "x-request-id": "a b" }) },
+  {
+    name: "an empty message of many fields",
+    request: calling("ok", { "user-agent": "a", accept: "*/*", te: "trailers" }),
+  },
+  { name: "an origin", request: calling("ok", { origin: "https://example.com" }), isTaken: never },
+  { name: "encoding identity", request: calling("ok", { "content-encoding": "identity" }), isTaken: never },
+  { name: "gRPC encoding identity", request: calling("ok", { "grpc-encoding": "identity" }) },
+  { name: "gRPC encoding snappy", request: calling("ok", { "grpc-encoding": "snappy" }), isTaken: never },
+  { name: "encoding snappy", request: calling("ok", { "content-encoding": "snappy" }), isTaken: never },
+  { name: "expect", request: calling("ok", { expect: "100-continue" }), isTaken: never, ways: isHttp1 },
+  ...["gzip", "br", "identity", "deflate, gzip;q=0.1, br", ""].flatMap((accepted) =>
+    ["ok", "large", "error of many words"].map((credential): Case => {
+      const names = { "accept-encoding": accepted, "grpc-accept-encoding": accepted };
+      return { name: `accepting "${accepted}", credential "${credential}"`, request: calling(credential, names) };
+    }),
+  ),
+];
+
+const types = [
+  ...["application/json;charset=utf-8", "application/json; charset=latin1", "APPLICATION/JSON", "text/plain", "*/*"],
+  ...["application/grpc-web", "application/grpc-web+json", "application/connect+json", "application/x-protobuf"],
+].map((type): Case => ({ name: `type ${type}`, request: calling("ok", { "content-type": type }), isTaken: never }));
+
+const otherTypes: Case[] = [
+  { name: "no type", request: calling("ok", { "content-type": null }), isTaken: never },
+  { name: "the type twice", request: calling("ok", { "content-type": ["a", "b"] }), isTaken: never, ways: isHttp1 },
+  {
+    name: "type of JSON with its character set",
+    request: calling("ok", { "content-type": "application/json; charset=utf-8" }),
+    ways: (way) => isJson(way) && !isGrpc(way),
+  },
+  {
+    name: "type application/grpc+proto",
+    request: calling("ok", { "content-type": "application/grpc+proto" }),
+    ways: (way) => isProto(way) && isGrpc(way),
+  },
+];
+
+const bodies: Case[] = [
+  { name: "an empty body", request: () => ({ parts: [] }) },
+  { name: "an empty message", request: sending("") },
+  ...["{", "[]", '"a"', "null", '{"credential":1}', '{"credential":"a","credential":"b"}', '{"nothing":1}'].map(
+    (text): Case => ({ name: `JSON ${text}`, request: sending(text), ways: isJson }),
+  ),
+  { name: "JSON that is no UTF-8", request: sending(Buffer.from('{"credential":"\xff"}', "latin1")), ways: isJson },
+  { name: "JSON with a surrogate alone", request: sending('{"credential":"\\ud800"}'), ways: isJson },
+  { name: "JSON of a hundred levels", request: sending("[".repeat(200)), ways: isJson },
+  ...["0a", "0a05ab", "07", "0a01ff", "1801", "120161", "0a0161" + "0a0162", "0800", "ffffffffffffffffffff01"].map(
+    (hex): Case => ({ name: `bytes ${hex}`, request: sending(Buffer.from(hex, "hex")), ways: isProto }),
+  ),
+  { name: "a body at the limit", request: atLimit(0) },
+  { name: "a body above the limit", request: atLimit(1), isTaken: isHttp2 },
+  { name: "a body far above the limit", request: atLimit(300_000), isTaken: isHttp2 },
+  { name: "chunks above the limit", request: (way) => ({ ...atLimit(1)(way), isChunked: true }), isTaken: isHttp2 },
+  {
+    name: "chunks far above the limit",
+    request: (way) => ({ ...atLimit(300_000)(way), isChunked: true }),
+    isTaken: isHttp2,
+  },
+  { name: "chunks", request: (way) => ({ ...calling("ok")(way), isChunked: true }), isTaken: isHttp2 },
+  { name: "slow pieces", request: (way) => ({ parts: pieces(bodyOf(way, { credential: "ok" }), 7) }) },
+  {
+    name: "slow chunks",
+    request: (way) => ({ parts: pieces(bodyOf(way, { credential: "ok" }), 7), isChunked: true }),
+    isTaken: isHttp2,
+  },
+  { name: "a body that is refused", request: (way) => ({ ...atLimit(-9)(way), headers: { authorization: "no" } }) },
+  {
+    name: "a large body that is refused",
+    request: (way) => ({ ...atLimit(300_000)(way), headers: { authorization: "no" } }),
+    isTaken: isHttp2,
+  },
+  {
+    name: "a body of gzip",
+    request: (way) => ({
+      headers: { "content-encoding": "gzip" },
+      parts: [gzipSync(bodyOf(way, { credential: "ok" }))],
+    }),
+    isTaken: never,
+  },
+  {
+    name: "a body of brotli",
+    request: (way) => ({
+      headers: { "content-encoding": "br" },
+      parts: [brotliCompressSync(bodyOf(way, { credential: "ok" }))],
+    }),
+    isTaken: never,
+  },
+];
+
+/** A body that is as much above the limit of its RPC. */
+function atLimit(above: number): Case["request"] {
+  return (way) => {
+    const empty = bodyOf(way, { credential: "" }).length - (isGrpc(way) ? 5 : 0);
+    const length = MAX_REQUEST_BYTES + above - empty - (isProto(way) ? 3 : 0);
+    return { parts: [bodyOf(way, { credential: "a".repeat(length) })] };
+  };
+}
+
+function pieces(bytes: Buffer, length: number): Buffer[] {
+  const count = Math.ceil(bytes.length / length);
+  return Array.from({ length: count }, (_, i) => bytes.subarray(i * length, (i + 1) * length));
+}
+
+const ABC = "\x00\x00\x00\x00\x05\x0a\x03abc";
+
+const frames: Case[] = [
+  ...[
+    ["a head alone", ABC.slice(0, 5)],
+    ["a part of a head", "\x00\x00"],
+    ["a short message", ABC.slice(0, -1)],
+    ["two messages", ABC + ABC],
+    ["a message and a part of a head", `${ABC}\x00\x00`],
+    ["a message and a short one", ABC + ABC.slice(0, -1)],
+    ["a message and one that is too large", `${ABC}\x00\x7f\x00\x00\x00`],
+    ["a message and a head alone", `${ABC}\x00\x00\x00\x00\x05`],
+    ["a compressed message", `\x01${ABC.slice(1)}`],
+    ["another flag", `\x02${ABC.slice(1)}`],
+    ["a message that is too large", "\x00\x7f\x00\x00\x00abc"],
+    ["a message with a byte too many", "\x00\x00\x00\x00\x06\x0a\x03abc\x07"],
+    ["a malformed message and another", `\x00\x00\x00\x00\x02\x0a\x03${ABC}`],
+  ].map(
+    ([name = "", bytes = ""]): Case => ({
+      name: `frames: ${name}`,
+      request: sendingRaw(bytes),
+      ways: (way) => isGrpc(way) && isProto(way),
+    }),
+  ),
+];
+
+const urls: Case[] = [
+  {
+    name: "a query",
+    request: (way) => ({ ...calling("ok")(way), path: pathWith(way, "?a=1") }),
+    isTaken: never,
+  },
+  {
+    name: "a slash at the end",
+    request: (way) => ({ ...calling("ok")(way), path: pathWith(way, "/") }),
+    isTaken: never,
+  },
+  ...["PUT", "GET", "DELETE"].map(
+    (method): Case => ({ name: method, request: () => ({ method, parts: [] }), isTaken: never }),
+  ),
+  { name: "a batch", request: (way) => ({ path: pathWith(way, "", true), parts: [batchOf(way)] }) },
+];
+
+function batchOf(way: Way): Buffer {
+  return bodyOf(way, { requests: [{ credential: "a" }, { credential: "b" }] }, batchVerifyApiKeys);
+}
+
+function pathWith(way: Way, suffix: string, isBatch = false): string {
+  return pathOf(way, isBatch ? batchVerifyApiKeys : undefined) + suffix;
+}
+
+export const CASES: readonly Case[] = [
+  ...behaviours,
+  ...admission,
+  ...timeouts,
+  ...headers,
+  ...types,
+  ...otherTypes,
+  ...bodies,
+  ...frames,
+  ...urls,
+];

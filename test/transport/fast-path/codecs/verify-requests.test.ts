@@ -1,0 +1,94 @@
+import { inspect, isDeepStrictEqual } from "node:util";
+import type { DescMessage, Message } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  BatchVerifyApiKeysRequestSchema,
+  VerifyApiKeyRequestSchema,
+} from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { readBatchVerifyJson, readVerifyJson } from "../../../../src/transport/fast-path/codecs/verify-requests.ts";
+import { readJsonMessage } from "../../../../src/transport/rest/json-message.ts";
+import { valueLimits } from "../../../../src/transport/rest/json-text.ts";
+import { anyJson, damaged } from "./arbitrary-json.ts";
+import { outcomeOf } from "./messages.ts";
+
+const LIMITS = valueLimits(2 ** 20);
+
+const encode = (text: string) => new TextEncoder().encode(text);
+
+type Read = (bytes: Uint8Array) => Message;
+type Row = readonly [name: string, desc: DescMessage, read: Read];
+
+const READERS: readonly Row[] = [
+  ["VerifyApiKeyRequest", VerifyApiKeyRequestSchema, readVerifyJson],
+  ["BatchVerifyApiKeysRequest", BatchVerifyApiKeysRequestSchema, readBatchVerifyJson],
+];
+
+function compare(desc: DescMessage, read: Read, bytes: Uint8Array): boolean {
+  const outcome = outcomeOf(() => read(bytes));
+  const expected = outcomeOf(() => readJsonMessage(desc, bytes, LIMITS));
+  // Not toStrictEqual, which takes a member named "constructor" for more than that.
+  if (!isDeepStrictEqual(outcome, expected)) expect.fail(`${inspect(outcome)} is not ${inspect(expected)}`);
+  return "value" in outcome;
+}
+
+test.each(READERS)("random texts of %s are read as the complete path reads them", (_, desc, read) => {
+  let [good, bad] = [0, 0];
+  const json = anyJson(desc);
+  fc.assert(
+    fc.property(json, damaged(json), (text, damagedText) => {
+      for (const one of [text, damagedText]) {
+        if (compare(desc, read, encode(one))) good++;
+        else bad++;
+      }
+    }),
+    { numRuns: 2000 },
+  );
+  expect(Math.min(good, bad)).toBeGreaterThan(100);
+});
+
+const TEXTS = [
+  '{"credential":"a"}',
+  ' { "credential" : "é \u{1f511} \u{7f}" } ',
+  '\ufeff{"credential":"a"}',
+  '{"credential":""}',
+  '{"credential":"a\\u0062"}',
+  '{"credential":"\\ud800"}',
+  '{"credential":"a","credential":"b"}',
+  '{"credential":"a"}{',
+  '{"credential":"a\n"}',
+  '{"requests":[]}',
+  '{"requests":[{"credential":"a"}]}',
+  '{ "requests" : [ { "credential" : "a" } , { "credential" : "b" } ] } ',
+  '{"requests":[{"credential":"a"},]}',
+  '{"requests":[{"credential":"a"}{"credential":"b"}]}',
+  '{"requests":[{"credential":"a"}]},',
+  '{"requests":[{"credential":"a"},{}]}',
+  '{"requests":[{"credential":"a"}],"requests":[]}',
+  '{"requests":[{"credential":"a","credential":1}]}',
+  '{"requests":[{"credential":"a"}',
+  '{"requests":[null]}',
+  '{"__proto__":{}}',
+  "{},{}",
+  "[]",
+  "",
+];
+
+describe.each(READERS)("%s", (_, desc, read) => {
+  test.each(TEXTS)("%j", (text) => {
+    compare(desc, read, encode(text));
+  });
+
+  test("what is not UTF-8 is refused", () => {
+    const bytes = Buffer.from('{"credential":"\xff"}', "latin1");
+    expect(compare(desc, read, bytes)).toBe(false);
+  });
+});
+
+test.each([
+  [LIMITS.values / 2 - 1, true],
+  [LIMITS.values / 2, false],
+])("%d items without a credential", (count, isRead) => {
+  const bytes = encode(`{"requests":[${Array(count).fill("{}").join(",")}]}`);
+  expect(compare(BatchVerifyApiKeysRequestSchema, readBatchVerifyJson, bytes)).toBe(isRead);
+});

@@ -1,0 +1,68 @@
+import { expect } from "vitest";
+import type { Json } from "../../support/rest.ts";
+import type { Seen } from "./observe.ts";
+
+/** What a request led to: what its client saw, and what the log says. */
+export interface Outcome {
+  readonly seen: readonly Seen[];
+  readonly log: readonly Json[];
+}
+
+export interface Difference {
+  readonly title: RegExp;
+  readonly reason: string;
+  /** What each must be at the least. */
+  readonly expected: Readonly<Record<"ours" | "theirs", object>>;
+}
+
+const REFUSED_AS = (status: string) => ({
+  seen: [expect.objectContaining({ trailers: expect.objectContaining({ "grpc-status": status }) })],
+});
+
+const HAS = (name: string) => expect.objectContaining({ [name]: expect.any(String) });
+
+/** All that may differ, and why. */
+export const DIFFERENCES: readonly Difference[] = [
+  {
+    title: /^connect .*: accepting ".*(gzip|br).*", credential "(large|error of many words)"$/,
+    reason: "the fast path does not compress its responses",
+    expected: {
+      ours: { seen: expect.not.arrayContaining([expect.objectContaining({ headers: HAS("content-encoding") })]) },
+      theirs: { seen: expect.arrayContaining([expect.objectContaining({ headers: HAS("content-encoding") })]) },
+    },
+  },
+  {
+    title: /^grpc .*: accepting ".*(gzip|br).*"/,
+    reason: "the fast path does not compress its responses",
+    expected: {
+      ours: { seen: [expect.not.objectContaining({ headers: HAS("grpc-encoding") })] },
+      theirs: { seen: [expect.objectContaining({ headers: HAS("grpc-encoding") })] },
+    },
+  },
+  {
+    title: /^grpc proto .*: frames: a message and a head alone$/,
+    reason: "Connect's handler forgets a head that nothing follows, and answers",
+    expected: { ours: REFUSED_AS("3"), theirs: REFUSED_AS("0") },
+  },
+  {
+    title: /^grpc proto .*: frames: a malformed message and another$/,
+    reason: "the fast path counts the frames before it reads the first",
+    expected: { ours: REFUSED_AS("12"), theirs: REFUSED_AS("3") },
+  },
+  {
+    title: /^rest json .*: credential "no message"$/,
+    reason: "an answer that cannot be written is a fault: the fast path's log says of which call",
+    expected: {
+      ours: { log: [expect.objectContaining({ msg: "fault", rpc: expect.any(String) }), expect.anything()] },
+      theirs: { log: [expect.objectContaining({ msg: "a request failed" }), expect.anything()] },
+    },
+  },
+  {
+    title: /json .*: credential "no message"$/,
+    reason: "an answer that cannot be written is a fault: the fast path logs it and says nothing of its cause",
+    expected: {
+      ours: { log: [expect.objectContaining({ msg: "fault" }), expect.objectContaining({ code: "INTERNAL" })] },
+      theirs: { log: [expect.objectContaining({ msg: "request" })] },
+    },
+  },
+];

@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { readHead } from "../../../../src/transport/fast-path/http1/head.ts";
+
+const MAX = 200;
+
+function read(lines: readonly string[], first = "POST /a?b HTTP/1.1") {
+  return readHead(Buffer.from(`${[first, ...lines].join("\r\n")}\r\n\r\n`, "latin1"), MAX);
+}
+
+const HOST = "host: a";
+
+test("a usual head is read", () => {
+  const head = read(["Host: a:1", "Content-LENGTH:12 ", "x-a:  b c  ", "x-empty:"]);
+  expect(head).toMatchObject({ target: "/a?b", contentLength: 12, size: 76 });
+  expect(head).toHaveProperty("headers", { host: "a:1", "content-length": "12", "x-a": "b c", "x-empty": "" });
+});
+
+test("names that objects have by themselves are names like others", () => {
+  const head = read([HOST, "constructor: a", "__proto__: b"]);
+  const { headers } = typeof head === "string" ? { headers: {} } : head;
+  expect(Object.keys(headers)).toEqual(["host", "constructor", "__proto__"]);
+});
+
+test("without a length there is no body, and keep-alive says what is so anyway", () => {
+  expect(read([HOST, "Connection: Keep-Alive"])).toMatchObject({ contentLength: 0 });
+});
+
+test.each([
+  ["two of a name", [HOST, "x-a: 1", "X-A: 1"]],
+  ["two lengths", [HOST, "content-length: 1", "content-length: 1"]],
+  ["two hosts", [HOST, HOST]],
+  ["no host", ["x-a: 1"]],
+  ["no field", []],
+  ["chunks", [HOST, "transfer-encoding: chunked"]],
+  ["chunks and a length", [HOST, "content-length: 1", "Transfer-Encoding: chunked"]],
+  ["an expectation", [HOST, "expect: 100-continue"]],
+  ["an upgrade", [HOST, "upgrade: websocket"]],
+  ["the last request", [HOST, "connection: close"]],
+  ["connection options", [HOST, "connection: keep-alive, upgrade"]],
+  ["a length with a sign", [HOST, "content-length: +1"]],
+  ["a length of two", [HOST, "content-length: 1, 1"]],
+  ["an empty length", [HOST, "content-length:"]],
+  ["a length in hexadecimal", [HOST, "content-length: 0x1"]],
+  ["a length with a zero in front", [HOST, "content-length: 01"]],
+  ["a length above a gigabyte", [HOST, "content-length: 1000000000"]],
+  ["a folded line", [HOST, "x-a: 1", " 2"]],
+  ["a space before the colon", [HOST, "x-a : 1"]],
+  ["a line without a colon", [HOST, "x-a"]],
+  ["no name", [HOST, ": 1"]],
+  ["a byte above ASCII", [HOST, "x-a: \u00e9"]],
+  ["a control character", [HOST, "x-a: \u0001"]],
+  ["a tab", [HOST, "x-a: 1\t2"]],
+  ["a line feed alone", [HOST, "x-a: 1\nx-b: 2"]],
+  ["a carriage return alone", [HOST, "x-a: 1\rx-b: 2"]],
+  ["more than is allowed", [HOST, `x-a: ${"a".repeat(MAX)}`]],
+])("%s is for Node", (_, lines) => {
+  expect(read(lines)).toBe("unusual");
+});
+
+test.each([
+  "HEAD / HTTP/1.1",
+  "GET / HTTP/1.1",
+  "PATCH / HTTP/1.1",
+  "OPTIONS * HTTP/1.1",
+  "CONNECT a:1 HTTP/1.1",
+  "post / HTTP/1.1",
+  "POST http://a/ HTTP/1.1",
+  "POST  / HTTP/1.1",
+  "POST /a b HTTP/1.1",
+  "POST /\u00e9 HTTP/1.1",
+  "POST / HTTP/1.0",
+  "POST / HTTP/2.0",
+  "POST /",
+  "",
+])("%j is for Node", (first) => {
+  expect(read([HOST], first)).toBe("unusual");
+});
+
+test("what may become a head is waited for, but not for ever", () => {
+  const whole = Buffer.from(`POST / HTTP/1.1\r\n${HOST}\r\n\r\n`);
+  for (let size = 1; size < whole.length; size++) expect(readHead(whole.subarray(0, size), MAX)).toBe("partial");
+  expect(readHead(Buffer.from("POST /".padEnd(MAX - 1, "A")), MAX)).toBe("partial");
+  expect(readHead(Buffer.from("POST /".padEnd(MAX, "A")), MAX)).toBe("unusual");
+  for (const start of ["\r\n", "\u0016\u0003\u0001", " POST", "GET", "P*", "POST  "])
+    expect(readHead(Buffer.from(start), MAX)).toBe("unusual");
+});

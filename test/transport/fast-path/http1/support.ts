@@ -1,0 +1,174 @@
+import { EventEmitter, once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { setImmediate } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { onTestFinished } from "vitest";
+import { ApiKeysService } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { BodyBudget } from "../../../../src/transport/body-budget.ts";
+import { uncounted } from "../../../../src/transport/calls.ts";
+import { Http1Call } from "../../../../src/transport/fast-path/http1/call.ts";
+import { createHttp1Connections } from "../../../../src/transport/fast-path/http1/connections.ts";
+import type { Answer, FastRoute } from "../../../../src/transport/fast-path/route.ts";
+import type { Certificate } from "../../../../src/transport/port/entry.ts";
+import { defaultLimits, type PortLimits } from "../../../../src/transport/port/limits.ts";
+import { createPort } from "../../../../src/transport/port/port.ts";
+import type { RequestInterceptor } from "../../../../src/transport/port/request-interceptor.ts";
+import { requestLine } from "../../../../src/transport/request-line.ts";
+import { stop } from "../../port/support.ts";
+
+/** What was understood of a request, as JSON: the same text of the same understanding. */
+function understood(method: string, target: string, headers: object, body: Uint8Array): string {
+  const fields = Object.entries(headers).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify({ method, target, fields, body: Buffer.from(body).toString("latin1") });
+}
+
+function fieldsOf(body: string): string[] {
+  return ["content-type", "application/json", "content-length", String(Buffer.byteLength(body))];
+}
+
+/** Through the objects of `node:http`. */
+const echoByNode = async (request: IncomingMessage, response: ServerResponse) => {
+  const { method = "", url = "", headers } = request;
+  const body = understood(method, url, headers, await buffer(request));
+  response.writeHead(200, fieldsOf(body));
+  response.end(body);
+};
+
+/** To what is not HTTP. */
+export const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+
+/** A request that the interceptor has accepted. */
+export interface Accepted {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: object;
+  readonly body: Uint8Array;
+  /** Resolves when the client has disconnected. */
+  readonly cancelled: Promise<void>;
+  respond(answer: Answer): void;
+}
+
+export interface EchoServer {
+  readonly port: number;
+  /** Requests that were served by the interceptor, and by `node:http`. */
+  readonly counts: { front: number; node: number };
+  /** Emits "waiting" with each `Accepted` for /wait, which the test responds to. */
+  readonly waiting: EventEmitter;
+  readonly server: ReturnType<ReturnType<typeof createPort>["serverFactory"]>;
+}
+
+export interface EchoOptions {
+  readonly front?: boolean;
+  readonly limits?: Partial<PortLimits>;
+  readonly certificate?: Certificate;
+}
+
+const { verifyApiKey } = ApiKeysService.method;
+const logger = pino({ enabled: false });
+const context = { logger, counters: uncounted, budget: new BodyBudget(0), writeLine: requestLine(logger) };
+
+/** A port that answers with what it understood of each request; its interceptor declines those below /node. */
+export async function startEcho({ front = true, limits, certificate }: EchoOptions = {}): Promise<EchoServer> {
+  const counts = { front: 0, node: 0 };
+  const waiting = new EventEmitter();
+  const allLimits = { ...defaultLimits, ...limits };
+  const interceptor: RequestInterceptor = {
+    http1: (node) =>
+      createHttp1Connections({
+        node,
+        limits: allLimits,
+        start: (call) => call.run(),
+        find: (target) => (target.startsWith("/node") ? undefined : { ...echoRoute(INTERNAL), target }),
+        accept(found, headers, body, send, socket) {
+          const target = String(Reflect.get(found, "target"));
+          counts.front++;
+          const result = Promise.withResolvers<Answer>();
+          const cancelled = Promise.withResolvers<void>();
+          const accepted = {
+            method: "POST",
+            target,
+            headers,
+            body,
+            cancelled: cancelled.promise,
+            respond: result.resolve,
+          };
+          const route = echoRoute(target === "/wait" ? result.promise : echoed(accepted));
+          const call = new Http1Call(route, context, headers, body, send, socket);
+          call.signal.addEventListener("abort", () => cancelled.resolve());
+          if (target === "/wait") waiting.emit("waiting", accepted);
+          return call;
+        },
+      }),
+    takeStream: () => false,
+  };
+  const port = createPort({ ...(certificate && { certificate }), limits: allLimits, ...(front && { interceptor }) });
+  const server = port.serverFactory((request, response) => {
+    counts.node++;
+    // One that is cut short has been refused by then.
+    void echoByNode(request, response).catch(() => undefined);
+  });
+  server.on("clientError", (_, socket) => {
+    if (socket.writable) socket.write(BAD_REQUEST);
+    socket.destroy();
+  });
+  server.listen(0, "127.0.0.1");
+  onTestFinished(() => stop(server));
+  await once(server, "listening");
+  const { port: number } = server.address() as AddressInfo;
+  return { port: number, counts, waiting, server };
+}
+
+export function answer(accepted: Accepted): void {
+  accepted.respond(echoed(accepted));
+}
+
+function echoed({ method, target, headers, body }: Omit<Accepted, "cancelled" | "respond">): Answer {
+  const text = understood(method, target, headers, body);
+  return { status: 200, headers: fieldsOf(text), body: text };
+}
+
+/** A route whose RPC answers as the test wants. */
+function echoRoute(result: Answer | Promise<Answer>): FastRoute {
+  let known: Answer | undefined;
+  const note = (answer: Answer) => {
+    known = answer;
+    return {};
+  };
+  return {
+    rpc: {
+      method: verifyApiKey,
+      maxRequestBytes: 0,
+      admit: (call) => ({ call, authority: { grants: "all" } }),
+      invoke: () => (result instanceof Promise ? result.then(note) : note(result)),
+    },
+    protocol: "rest",
+    counter: { end: () => {} },
+    maxBodyBytes: 2 ** 17,
+    decode: () => create(verifyApiKey.input),
+    answer: () => known ?? INTERNAL,
+    refuse: () => INTERNAL,
+  };
+}
+
+const INTERNAL: Answer = { status: 500, headers: ["content-length", "0"], body: "" };
+
+/** All that the server answers to these parts, each of which it reads on its own; then the client ends its side. */
+export async function conversation(port: number, parts: readonly Buffer[]): Promise<string> {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
+  const received: Buffer[] = [];
+  socket.on("data", (chunk) => received.push(Buffer.from(chunk))).on("error", () => {});
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  for (const part of parts) {
+    await new Promise<void>((resolve) => socket.write(part, () => resolve()));
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+  }
+  socket.end();
+  socket.once("end", () => socket.destroy());
+  await closed;
+  return Buffer.concat(received)
+    .toString("latin1")
+    .replaceAll(/^Date: .*$/gm, "Date: varies");
+}

@@ -1,0 +1,159 @@
+import { EventEmitter, once } from "node:events";
+import { Writable } from "node:stream";
+import type { DescMethodUnary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { FastifyInstance } from "fastify";
+import { pino } from "pino";
+import { BadRequestSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import type { Handler } from "../../../src/api/handler.ts";
+import type { Implementation } from "../../../src/api/implementations.ts";
+import { unauthenticatedAdmin } from "../../../src/auth/caller.ts";
+import type { Guard } from "../../../src/auth/guard.ts";
+import { unauthenticated } from "../../../src/auth/refused-credential.ts";
+import { invalidArgument, KeyholdError } from "../../../src/errors.ts";
+import { createServer, type ServerOptions } from "../../../src/transport/server.ts";
+import type { Json } from "../../support/rest.ts";
+
+type Verify = Handler<typeof ApiKeysService.method.verifyApiKey>;
+
+/** Bytes; small, so that a body above it is quickly sent. */
+export const MAX_REQUEST_BYTES = 4096;
+const MAX_BATCH_BYTES = 2 ** 20;
+
+/** One of the two servers that are compared. */
+export interface Subject {
+  readonly url: string;
+  readonly port: number;
+  /** Requests that Fastify has seen. */
+  readonly passedOn: () => number;
+  /** The lines about a request, by its id, as soon as the last of them is there; without what differs from one to the next. */
+  log(requestId: string): Promise<Json[]>;
+  /** Tells "begun" and "aborted" of calls that wait. */
+  readonly calls: EventEmitter;
+  close(): Promise<unknown>;
+}
+
+export async function startSubject(options: Partial<ServerOptions>): Promise<Subject> {
+  const calls = new EventEmitter();
+  const log = createLog();
+  const fastify = await createServer({
+    implementations: implementations(calls),
+    guard,
+    checkReadiness: async () => ({}),
+    logger: pino({ base: null, timestamp: false }, log.stream),
+    certificate: undefined,
+    corsOrigins: [],
+    requestPolicy: null,
+    ...options,
+  });
+  const passedOn = countRequests(fastify);
+  const url = await fastify.listen({ host: "127.0.0.1", port: 0, listenTextResolver: () => "" });
+  return { url, port: Number(new URL(url).port), passedOn, log: log.of, calls, close: () => fastify.close() };
+}
+
+function countRequests(fastify: FastifyInstance): () => number {
+  let count = 0;
+  fastify.addHook("onRequest", async () => {
+    count++;
+  });
+  return () => count;
+}
+
+function createLog() {
+  const lines: Json[] = [];
+  const news = new EventEmitter().setMaxListeners(0);
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      const { duration_ms, ...line } = JSON.parse(String(chunk));
+      lines.push(line);
+      news.emit("line");
+      done();
+    },
+  });
+  const ofRequest = (id: string) => lines.filter(({ reqId }) => reqId === id);
+  const of = async (id: string) => {
+    while (!ofRequest(id).some(({ msg }) => msg === "request")) await once(news, "line");
+    return ofRequest(id).map(({ reqId, err, ...line }) => (err === undefined ? line : { ...line, err: err.message }));
+  };
+  return { stream, of };
+}
+
+/** Whoever says "no" is refused; "later" makes an answer wait for a turn of the event loop. */
+const guard: Guard = (_method, call) => {
+  const authorization = call.header("authorization") ?? "";
+  if (authorization === "no") throw unauthenticated("the credential is no good", { reason: "NOT_FOUND" });
+  if (authorization === "no, later")
+    return Promise.reject(unauthenticated("the credential is no good", { reason: "NOT_FOUND" }));
+  return authorization === "later" ? Promise.resolve(unauthenticatedAdmin) : unauthenticatedAdmin;
+};
+
+function implementations(calls: EventEmitter): Implementation[] {
+  const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
+  const handler: Verify = (request, admitted) => (BEHAVIOURS[request.credential] ?? echo)(request, admitted);
+  const waiting: Verify = async (request, { call }) => {
+    calls.emit("begun");
+    const aborted = once(call.signal, "abort");
+    if (!call.signal.aborted) await aborted;
+    calls.emit("aborted", call.signal.reason);
+    return { actorId: request.credential };
+  };
+  const verify: Verify = (request, admitted) =>
+    request.credential === "wait" ? waiting(request, admitted) : handler(request, admitted);
+  const batch: Handler<typeof batchVerifyApiKeys> = ({ requests }) => ({
+    results: requests.map(({ credential }) => ({ actorId: credential })),
+  });
+  return [rpc(verifyApiKey, verify, MAX_REQUEST_BYTES), rpc(batchVerifyApiKeys, batch, MAX_BATCH_BYTES)];
+}
+
+function rpc<M extends DescMethodUnary>(method: M, handler: Handler<M>, maxRequestBytes: number): Implementation {
+  return { method, handler, maxRequestBytes };
+}
+
+const echo: Verify = ({ credential }) => ({
+  isValid: true,
+  actorId: credential,
+  scopes: ["read", 'é\u2028"\\'],
+  metadata: { team: "🔑" },
+  expireTime: timestamp,
+});
+
+const timestamp = { $typeName: "google.protobuf.Timestamp", seconds: 1_900_000_000n, nanos: 120_000_000 } as const;
+
+/** By the credential. */
+const BEHAVIOURS: Readonly<Record<string, Verify>> = {
+  later: async (request, admitted) => echo(request, admitted),
+  headers: (request, admitted) => {
+    const { call } = admitted;
+    call.setHeader("cache-control", "private");
+    call.setHeader("ETag", '"a"');
+    call.setHeader("x-seen", call.header("x-sent") ?? "nothing");
+    return echo(request, admitted);
+  },
+  "headers, then error": (_request, { call }) => {
+    call.setHeader("etag", '"a"');
+    call.setHeader("x-seen", "1");
+    throw invalidArgument("credential", "is one of those");
+  },
+  large: () => ({ actorId: "a".repeat(3000), errorMessage: "é".repeat(100) }),
+  fault: () => {
+    throw new Error("the cause, which no caller may see");
+  },
+  "fault, later": () => Promise.reject(new Error("the cause, which no caller may see")),
+  unavailable: () => {
+    throw new KeyholdError("DATABASE_UNAVAILABLE", "the database is away", { metadata: { since: "10" } });
+  },
+  "precondition, later": () => Promise.reject(new KeyholdError("API_KEY_REVOKED", "100% & “revoked”")),
+  "error with metadata": () => {
+    const metadata = { "x-a": "1", "x-b-bin": "AQI", "content-type": "text/none", "grpc-status": "3" };
+    const details = [{ desc: BadRequestSchema, value: { fieldViolations: [{ field: "a", description: "é" }] } }];
+    throw new ConnectError("no\nway: é%", Code.ResourceExhausted, metadata, details);
+  },
+  "error of no words": () => {
+    throw new ConnectError("", Code.Aborted);
+  },
+  "error of many words": () => {
+    throw new ConnectError("word ".repeat(400), Code.OutOfRange);
+  },
+  "no message": () => ({ expireTime: { ...timestamp, seconds: 10n ** 15n } }),
+};

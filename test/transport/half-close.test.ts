@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { http1Answers } from "../hostile/answers.ts";
+import { CALLS, type CallTarget, type HostileRequest } from "../hostile/calls.ts";
+import { converse, toHttp1 } from "../hostile/http1.ts";
+import { useService } from "../support/conformance.ts";
+
+const suite = useService();
+
+let count = 0;
+
+function target(): CallTarget {
+  return { issuedKeyId: "", importedKeyId: "", credential: "none", mark: "half-close", suffix: `close-${++count}` };
+}
+
+/** Creates and a verification over each protocol that HTTP/1.1 carries; gRPC without trailers is answered all the same. */
+const WANTED = / (?:CreateIssuedApiKey|CreateImportedApiKey|BatchCreateImportedApiKeys|VerifyApiKey)$/;
+
+function calls(): HostileRequest[] {
+  const one = target();
+  return CALLS.map((make) => make(one)).filter(({ kind }) => WANTED.test(kind));
+}
+
+const KINDS = calls().map(({ kind }) => kind);
+
+function newCall(kind: string): HostileRequest {
+  const call = calls().find((one) => one.kind === kind);
+  if (call === undefined) throw new Error(`there is no call "${kind}"`);
+  return call;
+}
+
+async function ask(segments: readonly Buffer[]): Promise<number[]> {
+  const { received, isClosed } = await converse(Number(new URL(suite.server.url).port), segments);
+  expect(isClosed).toBe(true);
+  return http1Answers(received).map(({ status }) => status);
+}
+
+const BAD = Buffer.from("BAD\r\n\r\n");
+
+describe.for(KINDS)("HTTP/1.1, %s", (kind) => {
+  test("a client that closes its side after the request gets its answer", async () => {
+    for (const isChunked of [false, true]) expect(await ask([toHttp1(newCall(kind), { isChunked })])).toEqual([200]);
+  });
+
+  test("a client that closes its side after three pipelined requests gets three answers", async () => {
+    const requests = [newCall(kind), newCall("rest POST CreateIssuedApiKey"), newCall(kind)];
+    expect(await ask([Buffer.concat(requests.map((request) => toHttp1(request)))])).toEqual([200, 200, 200]);
+    expect(await ask(requests.map((request) => toHttp1(request)))).toHaveLength(3);
+  });
+
+  test("a malformed request is refused after the answer to the request before it", async () => {
+    expect(await ask([Buffer.concat([toHttp1(newCall(kind)), BAD])])).toEqual([200, 400]);
+    expect(await ask([Buffer.concat([toHttp1(newCall(kind), { isChunked: true }), BAD])])).toEqual([200, 400]);
+    expect(await ask([toHttp1(newCall(kind)), BAD, BAD])).toEqual([200, 400]);
+  });
+
+  test("a request with a malformed body is refused after the answers to those before it", async () => {
+    const head = "POST /v2alpha1/admin/issuedApiKeys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    const malformed = Buffer.from(`${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nX\r\n`);
+    const two = [toHttp1(newCall(kind)), toHttp1(newCall("rest POST CreateIssuedApiKey"))];
+    expect(await ask([Buffer.concat([...two, malformed])])).toEqual([200, 200, 400]);
+  });
+});
+
+describe("HTTP/1.1, what follows a create", () => {
+  const create = () => toHttp1(newCall("rest POST CreateIssuedApiKey"));
+  const head = "POST /v2alpha1/admin/issuedApiKeys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+
+  test("CONNECT is refused after the answer", async () => {
+    const connect = Buffer.from("CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    expect(await ask([Buffer.concat([create(), create(), connect])])).toEqual([200, 200, 405]);
+    expect(await ask([connect])).toEqual([405]);
+  });
+
+  test("a request whose end is missing is refused at once when the client closes its side", async () => {
+    for (const upgrade of ["", "Connection: upgrade\r\nUpgrade: websocket\r\n"]) {
+      for (const body of ["Content-Length: 9\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n9\r\n{"]) {
+        expect(await ask([create(), Buffer.from(`${head}${upgrade}${body}`)])).toEqual([200, 400]);
+      }
+    }
+  });
+
+  test("what follows `Connection: close` is not looked at", async () => {
+    const last = toHttp1(newCall("rest POST CreateIssuedApiKey"), { fields: [["connection", "close"]] });
+    expect(await ask([Buffer.concat([last, create()])])).toEqual([200]);
+    expect(await ask([Buffer.concat([last, BAD])])).toEqual([200]);
+  });
+});

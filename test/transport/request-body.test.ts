@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import { type AddressInfo, connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { BodyBudget } from "../../src/transport/body-budget.ts";
+import { createPort } from "../../src/transport/port/port.ts";
+import { bodyReader } from "../../src/transport/request-body.ts";
+
+const readBody = bodyReader(new BodyBudget(1000));
+
+/** The request that comes next. */
+let next = Promise.withResolvers<IncomingMessage>();
+const server = createPort().serverFactory((request) => next.resolve(request));
+let port = 0;
+
+beforeAll(async () => {
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  port = (server.address() as AddressInfo).port;
+});
+
+afterAll(() => void server.close());
+
+/** A POST of which only a part has come. */
+interface Sender {
+  readonly request: IncomingMessage;
+  leave(): void;
+}
+
+async function sendHttp1(part: string): Promise<Sender> {
+  next = Promise.withResolvers();
+  const socket = connect(port, "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n${part}`);
+  return { request: await next.promise, leave: () => socket.destroy() };
+}
+
+async function sendHttp2(part: string): Promise<Sender> {
+  next = Promise.withResolvers();
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  onTestFinished(() => session.destroy());
+  const stream = session.request({ ":method": "POST", "content-type": "application/json" });
+  stream.on("error", () => undefined).write(part);
+  return { request: await next.promise, leave: () => stream.destroy() };
+}
+
+describe.each([
+  ["HTTP/1.1", sendHttp1],
+  ["HTTP/2", sendHttp2],
+])("a caller who goes away in %s", (_, send) => {
+  test("while the body is read ends the reading", async () => {
+    const { request, leave } = await send("{");
+    const reading = readBody(request, 100);
+    leave();
+    await expect(reading).rejects.toThrow("the caller went away");
+  });
+
+  test("before the body is read ends it too", async () => {
+    const { request, leave } = await send("{");
+    const aborted = once(request, "aborted");
+    leave();
+    await aborted;
+    await expect(readBody(request, 100)).rejects.toThrow("the caller went away");
+  });
+
+  test("after sending too much is told all the same", async () => {
+    const { request, leave } = await send("12345");
+    await expect(readBody(request, 4)).rejects.toThrow("the request body is too large");
+    leave();
+  });
+});
