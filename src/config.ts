@@ -2,10 +2,13 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { type RootSecretConfig, toRootSecrets } from "./config/root-secrets.ts";
 import { toTracing } from "./config/tracing.ts";
-import { integer, list, oneOf, origin, postgresUrl, serverUrl } from "./config/values.ts";
+import { unknownVariables } from "./config/unknown-variables.ts";
+import { hostName, integer, list, oneOf, origin, postgresUrl, serverUrl } from "./config/values.ts";
 import { parseSecretPrefix, type SecretPrefix } from "./credential/format.ts";
 import { invalidArgument, KeyholdError } from "./errors.ts";
 import { type DurationBounds, parseDuration } from "./lib/duration.ts";
+import { isLoopbackHost } from "./lib/host-names.ts";
+import type { Address } from "./lib/listening.ts";
 import type { Sampling } from "./observability/tracing/start.ts";
 
 /** The environment, as text by name. */
@@ -42,18 +45,23 @@ export interface Config extends RootSecretConfig {
   readonly auth: readonly AuthMethod[];
   readonly oidc: OidcConfig | null;
   readonly corsOrigins: readonly string[];
+  /** Names by which the metrics, and a service without authentication, may be called; besides those of the loopback. */
+  readonly allowedHosts: readonly string[];
+  /** Calls per second that need no credential, from one address; null: not limited. */
+  readonly publicRate: number | null;
+  /** Calls per second whose credential is refused, from one address or caller; null: not limited. */
+  readonly failureRate: number | null;
   /** Processes that serve the port; `auto`: as many as the machine has cores. */
   readonly workers: number | "auto";
+  /** Memory of the request bodies that one process is receiving, in bytes; null: a share of the memory that it may use. */
+  readonly requestBufferBytes: number | null;
+  /** Whether usual verifications are served ahead of Fastify; without it Fastify serves them, to the same effect. */
+  readonly fastPath: boolean;
   readonly logLevel: string;
   /** Where metrics are served; port 0: a free one; null: nowhere. */
   readonly metrics: Address | null;
   /** Null: OpenTelemetry is not loaded. It reads by itself where spans are sent to. */
   readonly tracing: Sampling | null;
-}
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
 }
 
 /** What is not asked of an environment: `migrate` has no use for a root secret, so its environment need not hold it. */
@@ -82,6 +90,11 @@ export function findConfigErrors(environment: Environment = process.env): string
     if (error === null || field === undefined || found.has(field)) return [...found.values()];
     found.set(field, error.message);
   }
+}
+
+/** Returns a warning for each variable that begins with `KEYHOLD_` and that nothing here reads. */
+export function findUnknownVariables(environment: Environment = process.env): string[] {
+  return unknownVariables(environment, [withFiles, toConfig, toClientConfig]);
 }
 
 function failureOf(work: () => unknown): KeyholdError | null {
@@ -142,7 +155,12 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     auth: toAuth(get("KEYHOLD_AUTH")),
     oidc: toOidc(get("KEYHOLD_OIDC_ISSUER"), get("KEYHOLD_OIDC_AUDIENCE"), get("KEYHOLD_OIDC_SCOPE_CLAIM")),
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
+    allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
+    publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),
+    failureRate: toRate("KEYHOLD_FAILURE_RATE", get("KEYHOLD_FAILURE_RATE")),
     workers: toWorkers("KEYHOLD_WORKERS", get("KEYHOLD_WORKERS") ?? "1"),
+    requestBufferBytes: toRequestBuffer(get("KEYHOLD_REQUEST_BUFFER_SIZE")),
+    fastPath: oneOf("KEYHOLD_FAST_PATH", get("KEYHOLD_FAST_PATH") ?? "on", ["on", "off"]) === "on",
     logLevel: oneOf("KEYHOLD_LOG_LEVEL", get("KEYHOLD_LOG_LEVEL") ?? "info", LOG_LEVELS),
     metrics: toMetrics(get("KEYHOLD_METRICS_HOST"), get("KEYHOLD_METRICS_PORT"), port),
     tracing: toTracing(get),
@@ -151,12 +169,19 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
   return config;
 }
 
+/** Less than one batch import of the largest size would be refused each time. */
+function toRequestBuffer(text: string | undefined): number | null {
+  return text === undefined ? null : integer("KEYHOLD_REQUEST_BUFFER_SIZE", text, 32, 65_536) * MIB;
+}
+
 /** What the commands that call a running server need. */
 export interface ClientConfig {
   readonly url: string;
   /** The admin token, or the file that holds it; both null: none is sent. */
   readonly token: string | null;
   readonly tokenFile: string | null;
+  /** A file of certificates to trust beside those of Node. */
+  readonly caFile: string | null;
 }
 
 /** The same for the commands that call a running server. Throws `INVALID_ARGUMENT` naming the variable. */
@@ -171,7 +196,8 @@ export function toClientConfig(environment: Environment): ClientConfig {
   const tokenFile = get("KEYHOLD_TOKEN_FILE") ?? null;
   if (token !== null && tokenFile !== null)
     throw invalidArgument("KEYHOLD_TOKEN_FILE", "cannot be set together with KEYHOLD_TOKEN");
-  return { url: serverUrl("KEYHOLD_URL", get("KEYHOLD_URL") ?? "http://127.0.0.1:4420"), token, tokenFile };
+  const url = serverUrl("KEYHOLD_URL", get("KEYHOLD_URL") ?? "http://127.0.0.1:4420");
+  return { url, token, tokenFile, caFile: get("KEYHOLD_CA_FILE") ?? null };
 }
 
 function requireConsistent({ auth, oidc, host }: Config): void {
@@ -215,6 +241,11 @@ export function toWorkers(name: string, text: string): Config["workers"] {
   return text === "auto" ? "auto" : integer(name, text, 1, 256, "auto or a whole number");
 }
 
+/** By default more than an honest client needs, even some thousand behind one proxy. */
+function toRate(name: string, text = "100"): number | null {
+  return text === "off" ? null : integer(name, text, 1, 1_000_000, "off or a whole number");
+}
+
 /** By default the port after that of the service. After one that is not known yet, or the last one, there is none. */
 function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): Address | null {
   if (text === "off") return null;
@@ -241,6 +272,13 @@ function toOidc(issuer: string | undefined, audience: string | undefined, scopeC
 }
 
 function issuerUrl(text: string): string {
-  if (/^https?:$/.test(URL.parse(text)?.protocol ?? "") && !/[?#]/.test(text)) return text;
-  throw invalidArgument("KEYHOLD_OIDC_ISSUER", "must be an http or https URL without query and fragment");
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || /[?#]/.test(text))
+    throw invalidArgument("KEYHOLD_OIDC_ISSUER", "must be an https URL without query and fragment");
+  if (url.protocol === "http:" && !isLoopbackHost(url.host))
+    throw invalidArgument(
+      "KEYHOLD_OIDC_ISSUER",
+      "must be an https URL: over http, whoever is in between could replace the issuer's keys (http is for loopback addresses only)",
+    );
+  return text;
 }

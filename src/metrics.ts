@@ -1,3 +1,4 @@
+import { CallLimits, type Limiters } from "./auth/call-limits.ts";
 import type { Foundation } from "./foundation.ts";
 import { CallTallies } from "./observability/metrics/calls.ts";
 import { Counts } from "./observability/metrics/counts.ts";
@@ -18,6 +19,11 @@ export class Meters {
   readonly underWay = new UnderWay();
   readonly verdicts = new Counts<CredentialType, string>("credential_type", "result");
   readonly failures: Record<Task, number> = { signing_keys: 0, last_used: 0 };
+  readonly limits: CallLimits;
+
+  constructor(limiters: Limiters) {
+    this.limits = new CallLimits(limiters);
+  }
 
   readonly onVerdict = (credentialType: CredentialType, verdict: Verdict): void => {
     this.verdicts.add(credentialType, verdict.valid ? "VALID" : resultOf(verdict.refusal));
@@ -40,24 +46,36 @@ export interface Measured {
   /** Milliseconds. */
   readonly leaseTtl: number;
   readonly meters: Meters;
+  /** Of this process; undefined where another counts them. */
+  readonly uncaught?: (() => number) | undefined;
 }
 
 /** Every metric of a server but those of Node and the process; docs/metrics.md says what each is for. */
 export async function metricsOf(measured: Measured): Promise<AnyFamily[]> {
   const { meters } = measured;
   return [
-    gauge("keyhold_build_info", "The version that runs; always 1.", constant({ version: await readVersion() })),
+    gauge("keyhold_build_info", "The version that runs; always 1.", constant({ version: readVersion() })),
     gauge("keyhold_ready", "Whether /health/ready answers 200.", () => Number(measured.isReady())),
     ...meters.calls.families(),
     ...loadMetrics(meters),
     counter("keyhold_verdicts_total", "Verdicts on credentials, by what they are by their form.", () =>
       meters.verdicts.samples(),
     ),
+    ...refusalMetrics(meters),
     ...cacheMetrics(measured.foundation),
     ...clusterMetrics(measured),
     ...databaseMetrics(measured.foundation),
     ...backgroundMetrics(measured),
+    ...(measured.uncaught === undefined ? [] : [uncaughtMetric(measured.uncaught)]),
   ];
+}
+
+export function uncaughtMetric(read: Family["read"]): Family {
+  return counter(
+    "keyhold_uncaught_total",
+    "Exceptions and rejections that nothing caught; each ends its process.",
+    read,
+  );
 }
 
 function loadMetrics({ underWay }: Meters): Family[] {
@@ -69,6 +87,17 @@ function loadMetrics({ underWay }: Meters): Family[] {
     ),
     gauge("keyhold_calls_waiting_max", "How many may wait before others are refused.", () => underWay.max),
     counter("keyhold_overload_refusals_total", "Calls refused as OVERLOADED.", () => underWay.refusals),
+  ];
+}
+
+function refusalMetrics({ limits }: Meters): Family[] {
+  return [
+    counter("keyhold_refused_credentials_total", "Calls whose caller was refused, by reason.", () =>
+      samples("reason", limits.refused),
+    ),
+    counter("keyhold_rate_limited_total", "Calls refused as RATE_LIMITED, by what is limited.", () =>
+      samples("limit", limits.limited),
+    ),
   ];
 }
 
@@ -119,7 +148,7 @@ function databaseMetrics({ pools, coherence }: Foundation): Family[] {
     Object.entries(pools).map(([pool, { usage }]) => ({ labels: { pool }, value: read(usage) }));
   return [
     gauge("keyhold_database_reachable", "Whether the database is thought to be there.", () =>
-      Number(!coherence.isAway()),
+      Number(coherence.awayReason() === null),
     ),
     gauge(
       "keyhold_database_connections",

@@ -2,8 +2,10 @@ import type { FastifyBaseLogger } from "fastify";
 import { announce } from "./announce.ts";
 import type { Config } from "./config.ts";
 import { type Foundation, type FoundationOptions, openFoundation } from "./foundation.ts";
+import { cannotListen, listenFailure } from "./lib/listening.ts";
 import type { MetricsPort } from "./observability/metrics/port.ts";
 import type { Tracing } from "./observability/tracing/tracing.ts";
+import { isOurs } from "./postgres/server-log.ts";
 import type { ServeOptions, Service } from "./service.ts";
 import { readVersion } from "./version.ts";
 
@@ -27,15 +29,22 @@ export async function startService(
   });
 }
 
-/** Work with the port for metrics, if there is to be one. It is opened first, so that one in use is told at once. */
+/**
+ * Runs work with the port for metrics, or null without one. It is opened first, and the port of the service is tried before it: a port
+ * in use is reported before the database is started, and a second server is told of the port of the service and not of the next one.
+ */
 export async function withMetricsPort<T>(
-  { metrics }: Pick<Config, "metrics">,
+  { metrics, allowedHosts, ...service }: Pick<Config, "host" | "port" | "metrics" | "allowedHosts">,
   logger: FastifyBaseLogger,
   work: (port: MetricsPort | null) => Promise<T>,
 ): Promise<T> {
+  const failure = await listenFailure(service);
+  if (failure !== null) throw cannotListen("KEYHOLD", service, failure);
   if (metrics === null) return work(null);
   const { openMetricsPort } = await import("./observability/metrics/port.ts");
-  const port = await openMetricsPort(metrics, (err) => logger.warn({ err }, "the metrics could not be read"));
+  const port = await openMetricsPort(metrics, allowedHosts, (err) =>
+    logger.warn({ err }, "the metrics could not be read"),
+  );
   try {
     return await work(port);
   } catch (error) {
@@ -58,7 +67,7 @@ async function openService(config: Config, logger: FastifyBaseLogger, options: S
 async function openTracing({ tracing }: Config): Promise<Tracing | undefined> {
   if (tracing === null) return undefined;
   const { startTracing } = await import("./observability/tracing/start.ts");
-  return startTracing(tracing, await readVersion());
+  return startTracing(tracing, readVersion());
 }
 
 /** The foundation of a server, whose database no other server may have started. `embedded` is for the embedded one. */
@@ -72,13 +81,19 @@ export async function openForServing(
     log: databaseLog(logger),
     ifRunning: "refuse",
     onMembership: (message, err) => logger.warn({ err }, message),
+    onDuplicates: (keyIds) =>
+      logger.warn(
+        { key_ids: keyIds },
+        "one raw key is stored as several keys: keep one, and delete or revoke the others",
+      ),
   });
   if (foundation.migrated.length > 0) logger.info({ migrations: foundation.migrated }, "schema brought up to date");
   return foundation;
 }
 
-/** PostgreSQL's own lines: what is ordinary to it is detail to us. */
+/** PostgreSQL's own lines: what is ordinary to it is detail to us, but for what commands have written there. */
 function databaseLog(logger: FastifyBaseLogger) {
   const log = logger.child({ from: "postgres" });
-  return (level: "info" | "warn" | "error", message: string) => log[level === "info" ? "debug" : level](message);
+  return (level: "info" | "warn" | "error", message: string) =>
+    log[level === "info" && !isOurs(message) ? "debug" : level](message);
 }

@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 
-/** The version of this program, as its package says it. */
-export async function readVersion(): Promise<string> {
-  const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8"));
+/** Returns the version of this program, from its package.json. */
+export function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   return version;
 }

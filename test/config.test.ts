@@ -31,7 +31,12 @@ const DEFAULTS: Config = {
   auth: [],
   oidc: null,
   corsOrigins: [],
+  allowedHosts: [],
+  publicRate: 100,
+  failureRate: 100,
   workers: 1,
+  fastPath: true,
+  requestBufferBytes: null,
   logLevel: "info",
   metrics: { host: "127.0.0.1", port: 4421 },
   tracing: null,
@@ -53,6 +58,11 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
     { KEYHOLD_PORT: " 80 ", KEYHOLD_ISSUER: "\tme\n" },
     { port: 80, issuer: "me", metrics: { host: "127.0.0.1", port: 81 } },
   ],
+  [
+    "rates, or none",
+    { KEYHOLD_PUBLIC_RATE: "off", KEYHOLD_FAILURE_RATE: "1000000" },
+    { publicRate: null, failureRate: 1_000_000 },
+  ],
   ["any free port", { KEYHOLD_PORT: "0" }, { port: 0, metrics: { host: "127.0.0.1", port: 0 } }],
   ["the highest port", { KEYHOLD_PORT: "65535" }, { port: 65535, metrics: { host: "127.0.0.1", port: 0 } }],
   ["another loopback address", { KEYHOLD_HOST: "127.9.8.7" }, { host: "127.9.8.7" }],
@@ -73,6 +83,14 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
     { KEYHOLD_AUTH: "oidc", ...OIDC },
     { auth: ["oidc"], oidc: { issuer: "https://id.example", audience: "keyhold", scopeClaim: "scope" } },
   ],
+  ...["http://localhost:8080/realm", "http://127.0.0.1:1", "http://[::1]:1"].map(
+    (issuer) =>
+      [
+        `the issuer ${issuer} on this machine`,
+        { KEYHOLD_AUTH: "oidc", ...OIDC, KEYHOLD_OIDC_ISSUER: issuer },
+        { auth: ["oidc"], oidc: { issuer, audience: "keyhold", scopeClaim: "scope" } },
+      ] as const,
+  ),
   [
     "OIDC beside others, each once",
     { KEYHOLD_AUTH: " admin-token, oidc,,oidc ,none", ...OIDC, KEYHOLD_OIDC_SCOPE_CLAIM: "realm_access.roles" },
@@ -123,8 +141,15 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
     { KEYHOLD_CORS_ORIGINS: "https://app.example, http://localhost:3000,chrome-extension://abcdef" },
     { corsOrigins: ["https://app.example", "http://localhost:3000", "chrome-extension://abcdef"] },
   ],
+  [
+    "host names",
+    { KEYHOLD_ALLOWED_HOSTS: "keyhold.internal, *.Example.com,my_service,10.0.0.1,[fd00::1]" },
+    { allowedHosts: ["keyhold.internal", "*.Example.com", "my_service", "10.0.0.1", "[fd00::1]"] },
+  ],
   ["many processes", { KEYHOLD_WORKERS: "256" }, { workers: 256 }],
   ["a process for each core", { KEYHOLD_WORKERS: " auto " }, { workers: "auto" }],
+  ["no fast path", { KEYHOLD_FAST_PATH: "off" }, { fastPath: false }],
+  ["a request buffer", { KEYHOLD_REQUEST_BUFFER_SIZE: "32" }, { requestBufferBytes: 32 * 2 ** 20 }],
   ["silence", { KEYHOLD_LOG_LEVEL: "silent" }, { logLevel: "silent" }],
 ];
 
@@ -149,6 +174,10 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ...["65536", "-1", "1.5", "0x10", "1e3", "http", "99999999999"].map(
     (port) => [`port ${port}`, "KEYHOLD_PORT", { KEYHOLD_PORT: port }] as const,
   ),
+  ...["0", "1000001", "1.5", "none"].map(
+    (rate) => [`a rate of ${rate}`, "KEYHOLD_PUBLIC_RATE", { KEYHOLD_PUBLIC_RATE: rate }] as const,
+  ),
+  ["a rate of failures of -1", "KEYHOLD_FAILURE_RATE", { KEYHOLD_FAILURE_RATE: "-1" }],
   ...["0", "1001", "ten"].map(
     (size) => [`a pool of ${size}`, "KEYHOLD_DATABASE_POOL_SIZE", { KEYHOLD_DATABASE_POOL_SIZE: size }] as const,
   ),
@@ -199,7 +228,14 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ["an issuer that is not asked, beside admin tokens", "KEYHOLD_AUTH", { KEYHOLD_AUTH: "admin-token", ...OIDC }],
   ["an audience alone", "KEYHOLD_OIDC_ISSUER", { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_AUDIENCE: "keyhold" }],
   ["an issuer alone", "KEYHOLD_OIDC_AUDIENCE", { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: "https://id.example" }],
-  ...["id.example", "ftp://id.example", "https://id.example?a=b", "https://id.example/#x", "https://"].map(
+  ...[
+    "id.example",
+    "ftp://id.example",
+    "https://id.example?a=b",
+    "https://id.example/#x",
+    "https://",
+    "http://id.example",
+  ].map(
     (issuer) =>
       [
         `the issuer ${issuer}`,
@@ -227,6 +263,9 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ),
   ...["*", "null", "app.example", "https://app.example/", "https://App.example", "https://app.example:443"].map(
     (origin) => [`the origin ${origin}`, "KEYHOLD_CORS_ORIGINS", { KEYHOLD_CORS_ORIGINS: origin }] as const,
+  ),
+  ...["*", "https://a.example", "a.example:443", "a.*.example", "*example.com", ".example", "a b", "fd00::1"].map(
+    (name) => [`the host name ${name}`, "KEYHOLD_ALLOWED_HOSTS", { KEYHOLD_ALLOWED_HOSTS: name }] as const,
   ),
   ...["0", "257", "-1", "2.5", "all", "Auto"].map(
     (count) => [`${count} workers`, "KEYHOLD_WORKERS", { KEYHOLD_WORKERS: count }] as const,
@@ -287,12 +326,17 @@ test("everything that is wrong is found at once", () => {
 
 describe("for the commands that call a server", () => {
   test("the defaults are those of the server", () => {
-    expect(toClientConfig({})).toEqual({ url: "http://127.0.0.1:4420", token: null, tokenFile: null });
+    expect(toClientConfig({})).toEqual({ url: "http://127.0.0.1:4420", token: null, tokenFile: null, caFile: null });
   });
 
   test("an environment names the server and the token", () => {
     const environment = { KEYHOLD_URL: " https://keys.example/base/ ", KEYHOLD_TOKEN: "t" };
-    expect(toClientConfig(environment)).toEqual({ url: "https://keys.example/base", token: "t", tokenFile: null });
+    expect(toClientConfig(environment)).toEqual({
+      url: "https://keys.example/base",
+      token: "t",
+      tokenFile: null,
+      caFile: null,
+    });
   });
 
   const refused: readonly (readonly [string, Environment])[] = [

@@ -10,6 +10,7 @@ import { ADMIN_SCOPE, ADMIN_SCOPES } from "../auth/policy.ts";
 import { invalidArgument } from "../errors.ts";
 import { fullAuthority } from "../keys/authority.ts";
 import { issueKey } from "../keys/issue.ts";
+import { writeServerLog } from "../postgres/server-log.ts";
 import { withFoundation } from "./command.ts";
 import { restJson } from "./record.ts";
 import { makeSecret, type SecretOptions } from "./secret-output.ts";
@@ -28,9 +29,10 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
   if (unknown !== undefined) throw invalidArgument("--scope", `${unknown} is not one of ${ADMIN_SCOPES.join(", ")}`);
   const request = create(CreateIssuedApiKeyRequestSchema, { name, actorId: actor, scopes: [...scope], ttl });
   requireValid(CreateIssuedApiKeyRequestSchema, request);
-  await withFoundation(({ keys }) =>
+  await withFoundation(({ keys, database }) =>
     makeSecret(options, async () => {
       const { key, secret } = await issueKey(keys, request, fullAuthority);
+      await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
       const record = create(IssuedApiKeySchema, issuedApiKey(key, keys.clock.now()));
       if (secret === null) throw new TypeError("a key was made without a request id and has no secret");
       const answer = create(CreateIssuedApiKeyResponseSchema, { secret, issuedApiKey: record });

@@ -1,6 +1,4 @@
-import { createRegistry } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { file_google_rpc_error_details } from "../../gen/google/rpc/error_details_pb.js";
 import { toConnectError } from "../api/errors.ts";
 import { errorReason } from "../client/errors.ts";
 import { KeyholdError } from "../errors.ts";
@@ -37,7 +35,7 @@ export function explain(error: unknown): string {
 
 /** One line of JSON, in the form that the REST paths give errors (AIP-193). */
 export function explainInJson(error: unknown): string {
-  return JSON.stringify(toErrorBody(onTheWire(error), createRegistry(file_google_rpc_error_details)));
+  return JSON.stringify(toErrorBody(onTheWire(error)));
 }
 
 /** An error of a call as it came; any other as the server would tell it, but with its cause: it is told to who runs the command. */

@@ -1,7 +1,8 @@
 import { Argument, Command } from "commander";
+import { readVersion } from "../version.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addKeysCommands } from "./keys/commands.ts";
-import { withJson } from "./options.ts";
+import { scopeOption, withJson } from "./options.ts";
 
 /** The commands. Each loads what it needs when it runs, so that help and mistakes answer at once. */
 export function createProgram(isJson = false): Command {
@@ -9,7 +10,8 @@ export function createProgram(isJson = false): Command {
     .description(
       "An API-key service: issues, imports, verifies, rotates and revokes keys, and derives tokens from them.",
     )
-    .showHelpAfterError(!isJson)
+    .version(readVersion(), "-V, --version", "show the version")
+    .showHelpAfterError(isJson ? false : "Add --help to the command to see how it is used.")
     .configureOutput({ outputError: (text, write) => write(isJson ? usageInJson(text) : text) })
     .addHelpText("after", EXIT_STATUS_HELP)
     .exitOverride();
@@ -64,9 +66,8 @@ function addAdmin(program: Command): void {
   withJson(token.command("create"))
     .description("make an admin token and print it, once")
     .requiredOption("--name <name>", "label for people")
-    .option(
-      "--scope <scope...>",
-      "keyhold:admin (the default), keyhold:keys.read, keyhold:keys.write, keyhold:verify, keyhold:derive",
+    .addOption(
+      scopeOption("keyhold:admin (the default), keyhold:keys.read, keyhold:keys.write, keyhold:verify, keyhold:derive"),
     )
     .option("--actor <actor_id>", "owner of the token", "admin")
     .option("--ttl <duration>", "lifetime such as 90d; without it the token does not expire")

@@ -4,11 +4,13 @@ import { serverUrl } from "../config/values.ts";
 import { readClientConfig } from "../config.ts";
 import { invalidArgument } from "../errors.ts";
 import type { OutputOptions } from "./output.ts";
+import { trustCertificates } from "./trust.ts";
 
 /** Options of every command that calls a running server. */
 export interface RemoteOptions extends OutputOptions {
   readonly url?: string;
   readonly tokenFile?: string;
+  readonly caFile?: string;
 }
 
 /** A running server. */
@@ -26,6 +28,8 @@ const TIMEOUT = 60_000;
 export async function openRemote(options: RemoteOptions): Promise<Remote> {
   const config = readClientConfig();
   const baseUrl = options.url === undefined ? config.url : serverUrl("--url", options.url);
+  if (options.caFile !== undefined) await trustCertificates("--ca-file", options.caFile);
+  else if (config.caFile !== null) await trustCertificates("KEYHOLD_CA_FILE", config.caFile);
   const file = options.tokenFile ?? config.tokenFile;
   const token = file === null ? config.token : (await readFile(file, "utf8")).trim();
   return { ...clientOf(baseUrl, token ?? undefined), url: baseUrl };

@@ -1,9 +1,11 @@
 import { availableParallelism } from "node:os";
-import { type Config, readConfig, toWorkers } from "../config.ts";
+import type { Logger } from "pino";
+import { type Config, findUnknownVariables, readConfig, toWorkers } from "../config.ts";
 import { startService } from "../start.ts";
 import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from "./heap.ts";
 import { createLog } from "./log.ts";
-import { LINGER_TIMEOUT, nextSignal } from "./signals.ts";
+import { LINGER_TIMEOUT, signalToStop } from "./signals.ts";
+import { watchUncaught } from "./uncaught.ts";
 
 export interface ServeCommandOptions {
   /** As it was written; it wins over the configuration. */
@@ -17,17 +19,19 @@ export async function serve(options: ServeCommandOptions): Promise<void> {
   const config = readConfig();
   const wanted = options.workers === undefined ? config.workers : toWorkers("--workers", options.workers);
   const count = wanted === "auto" ? availableParallelism() : wanted;
-  if (count === 1) await serveAlone(config);
-  else await (await import("./workers/parent.ts")).serveByWorkers(config, count);
+  const logger = createLog(config.logLevel, count === 1 ? "own" : "shared");
+  for (const message of findUnknownVariables()) logger.warn(message);
+  if (count === 1) await serveAlone(config, logger);
+  else await (await import("./workers/parent.ts")).serveByWorkers(config, count, logger);
 }
 
-async function serveAlone(config: Config): Promise<void> {
-  const logger = createLog(config.logLevel);
-  const service = await startService(config, logger, { lingerTimeout: LINGER_TIMEOUT });
+async function serveAlone(config: Config, logger: Logger): Promise<void> {
+  const uncaught = watchUncaught(logger);
+  const service = await startService(config, logger, { lingerTimeout: LINGER_TIMEOUT, uncaught: uncaught.count });
   releaseYoungGeneration();
-  const signal = await nextSignal();
-  void nextSignal().then(() => process.exit(1));
+  const signal = await uncaught.or(signalToStop());
   logger.info({ signal }, "stopping");
   await service.close();
   logger.info("stopped");
+  uncaught.exitIfAny();
 }

@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { EXIT_STATUS } from "./exit-status.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
@@ -7,6 +8,13 @@ export function nextSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of SIGNALS) process.once(signal, resolve);
   });
+}
+
+/** Resolves like `nextSignal`; the signal after it ends the process at once, by `atOnce`. */
+export function signalToStop(atOnce: () => void = () => process.exit(EXIT_STATUS.failed)): Promise<string> {
+  const signal = nextSignal();
+  void signal.then(nextSignal).then(atOnce);
+  return signal;
 }
 
 /**

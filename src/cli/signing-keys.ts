@@ -1,3 +1,4 @@
+import { writeServerLog } from "../postgres/server-log.ts";
 import { type RotateOptions, rotateSigningKey } from "../signing/signing.ts";
 import { newestFirst, type SigningKeyRecord } from "../token/signing-key.ts";
 import { withFoundation } from "./command.ts";
@@ -26,8 +27,9 @@ function toJson({ kid, createTime, retireTime, tokensExpireTime }: SigningKeyRec
 }
 
 export function rotateSigningKeys(options: RotateOptions & OutputOptions): Promise<void> {
-  return withFoundation(async ({ signing }) => {
+  return withFoundation(async ({ signing, database }) => {
     const kid = await rotateSigningKey(signing, options);
+    await writeServerLog(database, "signing key rotated", { kid });
     if (options.json === true) await writeJson({ kid });
     else console.log(kid);
   });

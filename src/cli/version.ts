@@ -2,7 +2,7 @@ import { readVersion } from "../version.ts";
 import { type OutputOptions, writeJson } from "./output.ts";
 
 export async function printVersion(options: OutputOptions): Promise<void> {
-  const version = await readVersion();
+  const version = readVersion();
   if (options.json === true) await writeJson({ version });
   else console.log(version);
 }

@@ -19,6 +19,15 @@ export function origin(text: string): string {
   throw invalidArgument("KEYHOLD_CORS_ORIGINS", "must be origins such as https://app.example.com, separated by commas");
 }
 
+/** A name without port, as in the header field Host, or every name below one. */
+export function hostName(text: string): string {
+  if (/^(?:(?:\*\.)?[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(text)) return text;
+  throw invalidArgument(
+    "KEYHOLD_ALLOWED_HOSTS",
+    `has ${JSON.stringify(text)}: must be host names without port, such as keyhold.internal or *.example.com, separated by commas`,
+  );
+}
+
 /** The text is not in the message: there may be a password in it. */
 export function postgresUrl(name: string, text: string): string {
   const protocol = URL.canParse(text) ? new URL(text).protocol : "";

@@ -6,8 +6,10 @@ import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { judgeSpace } from "../../src/cli/doctor/checks/data-folder.ts";
+import { judgeUrl } from "../../src/cli/doctor/checks/database-tls.ts";
 import { judgeVersion } from "../../src/cli/doctor/checks/version.ts";
 import { examine, type NamedFinding } from "../../src/cli/doctor/examine.ts";
+import { idOf } from "../../src/cli/secrets/file.ts";
 import { toConfig } from "../../src/config.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { prepareEmbedded } from "../../src/postgres/schema.ts";
@@ -191,6 +193,25 @@ describe("on this machine", () => {
     expect((await by(short)).at(-1)).toMatch(/^error .*must have at least 32 random characters/);
   });
 
+  test("a database on another machine must be reached by TLS that checks its certificate", async () => {
+    const judge = (host: string, query = "") =>
+      judgeUrl("KEYHOLD_DATABASE_URL", `postgres://keyhold:p4ssw0rd@${host}/keyhold${query}`)
+        .map(({ level, message }) => `${level} ${message}`)
+        .join();
+    for (const query of table(["", "?sslmode=disable", "?ssl=false"]))
+      expect(judge("db.example", query)).toMatch(/^warning KEYHOLD_DATABASE_URL connects to db.example without TLS: /);
+    for (const mode of table(["allow", "prefer", "require"]))
+      expect(judge("10.0.0.1:5433", `?sslmode=${mode}`)).toContain(
+        `warning KEYHOLD_DATABASE_URL connects to 10.0.0.1 without a check of its certificate (sslmode=${mode})`,
+      );
+    for (const query of table(["?sslmode=verify-full", "?sslmode=require&sslrootcert=system"]))
+      expect(judge("db.example", query)).toBe("ok KEYHOLD_DATABASE_URL checks the certificate of db.example");
+    for (const host of table(["127.0.0.1", "localhost:5433", "[::1]", "%2Frun%2Fpostgresql"]))
+      expect(judge(host)).toBe("");
+    const more = { KEYHOLD_DATABASE_MIGRATE_URL: "postgres://owner@db.example/keyhold" };
+    expect(await found("database_tls", more)).toEqual([expect.stringMatching(/^warning KEYHOLD_DATABASE_MIGRATE_URL/)]);
+  });
+
   test("room is judged", () => {
     const levels = [2, 0.5, 0.05].map((free) => judgeSpace({ bavail: free * 1024 ** 3, bsize: 1 }).level);
     expect(levels).toEqual(["ok", "warning", "error"]);
@@ -227,8 +248,8 @@ describe("in the database", () => {
   });
 
   test("a schema that is behind, or that may not be read", async () => {
-    const row = (await owner`DELETE FROM schema_migrations WHERE version = 4 RETURNING *`)[0];
-    expect(await found("schema")).toEqual(["error the schema lacks 0004_cluster"]);
+    const row = (await owner`DELETE FROM schema_migrations WHERE version = 5 RETURNING *`)[0];
+    expect(await found("schema")).toEqual(["error the schema lacks 0005_used_root_secrets"]);
     await owner`INSERT INTO schema_migrations ${owner(row ?? {})}`;
     await during(`REVOKE SELECT ON schema_migrations FROM ${role}`, `GRANT SELECT ON schema_migrations TO ${role}`);
     expect(await found("schema")).toEqual(["error the role of the servers may not read the schema"]);
@@ -299,6 +320,9 @@ describe("of what is secret", () => {
 
   test("a retired root secret that is needed, and one that is not", async () => {
     const retired = (secret: string) => ({ KEYHOLD_ROOT_SECRETS_RETIRED: secret });
+    expect((await found("root_secret_use", retired(OTHER)))[1]).toMatch(/^ok root secret \w+ \(staged\): 0 issued/);
+    const used = `used_root_secrets (digest_key_id) VALUES ('${idOf(OTHER)}')`;
+    await during(`INSERT INTO ${used}`, `DELETE FROM used_root_secrets WHERE digest_key_id = '${idOf(OTHER)}'`);
     expect((await found("root_secret_use", retired(OTHER)))[1]).toMatch(
       /^warning root secret \w+ \(retired\): 0 issued/,
     );
@@ -306,6 +330,37 @@ describe("of what is secret", () => {
     expect((await found("root_secret_use", needed))[1]).toMatch(
       /^ok root secret \w+ \(retired\): 1 issued .* 1 signing keys$/,
     );
+  });
+
+  test("raw keys that a release before may have stored twice, and those that are known to differ", async () => {
+    const [first, second] = [idOf(ROOT_SECRET), idOf(OTHER)];
+    const differ = JSON.stringify([{ digest: "ab".repeat(32), digest_key_id: first }]);
+    const rows = [
+      ["a", "…beef", first, null],
+      ["b", "…beef", second, null],
+      ["c", "…beef", second, differ],
+      ["short", "", first, null],
+      ["short", "", second, null],
+      ["another short", "", second, null],
+    ].map(([name, hint, digest_key_id, other_digests], place) => ({
+      ...{ key_id: `0198b2a4-7d3e-7c52-a1f0-00000000000${place}`, digest: `\\x${String(place).repeat(64)}` },
+      ...{ name, hint, digest_key_id, other_digests },
+    }));
+    expect(await found("raw_keys")).toEqual(["ok no raw key seems to be stored twice"]);
+    onTestFinished(async () => void (await owner`DELETE FROM api_keys WHERE actor_id = 'twice'`));
+    await owner`
+      INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id, other_digests)
+      SELECT key_id, 'imported', name, 'twice', '{}', '{}', hint, now(), now(), digest, digest_key_id, other_digests::jsonb
+      FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
+        AS row (key_id uuid, name text, hint text, digest bytea, digest_key_id text, other_digests text)`;
+    const idAt = (place: number) => rows[place]?.key_id;
+    expect(await found("raw_keys")).toEqual([
+      `warning imported keys that may be one raw key: ${idAt(0)} and ${idAt(1)}; ${idAt(3)} and ${idAt(4)}`,
+    ]);
+    await owner`
+      UPDATE api_keys SET revoke_time = now(), revocation_reason = 'REVOCATION_REASON_SUPERSEDED' WHERE hint = '' AND actor_id = 'twice'`;
+    await owner`DELETE FROM api_keys WHERE key_id = ${idAt(1) ?? ""}`;
+    expect(await found("raw_keys")).toEqual(["ok no raw key seems to be stored twice"]);
   });
 
   test("a signing key that is old, and a retired one that does not unwrap", async () => {

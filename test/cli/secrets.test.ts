@@ -94,8 +94,11 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
       signing_keys: 1,
       needed: true,
     });
-    expect(added).toMatchObject({ state: "retired", issued: 0, imported: 0, signing_keys: 0, needed: false });
+    expect(added).toMatchObject({ state: "staged", issued: 0, imported: 0, signing_keys: 0, needed: true });
     staged = added?.id;
+    const { stdout } = await keyhold("secrets", "list");
+    expect(stdout).toMatch(new RegExp(`^${staged} +staged +0 +0 +0 +0 +keep: not used yet`, "m"));
+    expect(stdout).not.toContain("dropped");
     expect(ended.stdout).toContain(`keyhold secrets promote ${staged}`);
   });
 

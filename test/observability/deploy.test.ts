@@ -25,8 +25,13 @@ const documented = new Map(
   ),
 );
 
-/** Those that only the parent of workers has, test/observability/workers.test.ts. */
-const OF_WORKERS = ["keyhold_workers", "keyhold_workers_configured", "keyhold_worker_restarts_total"];
+/** Those that only a process of the command has: test/observability/workers.test.ts and test/durability/uncaught.test.ts. */
+const OF_PROCESSES = [
+  "keyhold_workers",
+  "keyhold_workers_configured",
+  "keyhold_worker_restarts_total",
+  "keyhold_uncaught_total",
+];
 
 /** What Prometheus adds itself. */
 const OF_SCRAPES = ["job", "instance", "le"];
@@ -97,7 +102,7 @@ test("docs/metrics.md has every metric that the server has, with its labels, and
   const labels = Object.fromEntries(
     [...served].map(([name, of]) => [name, [...new Set(of.flatMap((one) => Object.keys(one.labels)))].sort()]),
   );
-  const told = [...documented].filter(([name]) => !OF_WORKERS.includes(name));
+  const told = [...documented].filter(([name]) => !OF_PROCESSES.includes(name));
   const known = told.map(([name, of]) => [name, [...of.labels, ...(of.type === "histogram" ? ["le"] : [])].sort()]);
   expect(known.length).toBeGreaterThan(25);
   expect(labels).toEqual(Object.fromEntries(known));
@@ -105,7 +110,7 @@ test("docs/metrics.md has every metric that the server has, with its labels, and
 
 test("alerts and dashboard ask for metrics and labels that there are", () => {
   expect(queries.length).toBeGreaterThan(50);
-  const names = new Set([...samples.map(({ name }) => name), ...OF_WORKERS, "up"]);
+  const names = new Set([...samples.map(({ name }) => name), ...OF_PROCESSES, "up"]);
   for (const query of queries) {
     const { selectors, grouping } = analyze(query);
     expect(selectors.length).toBeGreaterThan(0);

@@ -1,4 +1,5 @@
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMetricsPort } from "../../src/observability/metrics/port.ts";
 import { issue, paths, restClient, verify } from "../support/rest.ts";
@@ -11,11 +12,18 @@ let server: TestServer;
 let url: string;
 
 beforeAll(async () => {
-  server = await startTestServer({ KEYHOLD_METRICS_PORT: "0" });
+  server = await startTestServer({ KEYHOLD_METRICS_PORT: "0", KEYHOLD_ALLOWED_HOSTS: "keyhold-1" });
   url = metricsUrl(server.log());
 });
 
 afterAll(() => server.close());
+
+/** `fetch` does not let a caller choose Host. */
+async function http1Status(url: string, host: string): Promise<number | undefined> {
+  const [response]: IncomingMessage[] = await once(request(url, { headers: { host } }).end(), "response");
+  response?.resume();
+  return response?.statusCode;
+}
 
 const post = (path: string, headers: Record<string, string>, body: string) =>
   fetch(`${server.url}${path}`, { method: "POST", headers, body });
@@ -45,6 +53,14 @@ test("requests are counted by RPC, protocol and code, whichever way they go", as
   expect(total(samples, "keyhold_request_duration_seconds_bucket", { ...of, le: "+Inf" })).toBe(4);
   expect(total(samples, "keyhold_request_duration_seconds_sum", of)).toBeGreaterThan(0);
   expect(total(samples, "keyhold_requests_in_flight")).toBe(0);
+});
+
+test("metrics are served to known names only: a web page may be behind another", async () => {
+  const fetchAs = (host: string) => http1Status(url, host);
+  for (const host of ["localhost:4421", "127.0.0.1", "10.0.0.1:4421", "[fd00::1]", "keyhold-1:4421"])
+    expect([host, await fetchAs(host)]).toEqual([host, 200]);
+  for (const host of ["attacker.example", "attacker.example:4421", "keyhold-1.attacker.example", "localhost.example"])
+    expect([host, await fetchAs(host)]).toEqual([host, 403]);
 });
 
 test("verdicts are counted by type and result, and not those on who calls", async () => {
@@ -88,7 +104,7 @@ test("there is nothing but metrics, and they are only read", async () => {
 
 test("before the server is up scrapes are told so, and a failure is none of the server's", async () => {
   const faults: unknown[] = [];
-  const port = await openMetricsPort({ host: "127.0.0.1", port: 0 }, (error) => faults.push(error));
+  const port = await openMetricsPort({ host: "127.0.0.1", port: 0 }, [], (error) => faults.push(error));
   expect((await fetch(port.url)).status).toBe(503);
   const failure = new Error("no");
   port.serve(() => Promise.reject(failure));
@@ -102,7 +118,7 @@ test("a port in use is an error that names the variable", async () => {
   await new Promise<void>((resolve) => holder.listen(0, "127.0.0.1", resolve));
   const address = holder.address();
   const port = typeof address === "object" ? (address?.port ?? 0) : 0;
-  const opening = openMetricsPort({ host: "127.0.0.1", port }, () => {});
+  const opening = openMetricsPort({ host: "127.0.0.1", port }, [], () => {});
   await expect(opening).rejects.toMatchObject({
     code: "INVALID_ARGUMENT",
     message: expect.stringMatching(/METRICS_PORT.*in use/),

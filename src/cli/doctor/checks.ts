@@ -2,6 +2,8 @@ import { checkAccess } from "./checks/access.ts";
 import { checkClock } from "./checks/clock.ts";
 import { checkConnections } from "./checks/connections.ts";
 import { checkDataFolder } from "./checks/data-folder.ts";
+import { checkDatabaseTls } from "./checks/database-tls.ts";
+import { checkDuplicates } from "./checks/duplicates.ts";
 import { checkDurability } from "./checks/durability.ts";
 import { checkNotifications } from "./checks/notifications.ts";
 import { checkOidc } from "./checks/oidc.ts";
@@ -23,6 +25,7 @@ export const LOCAL_CHECKS: Checks<Check> = {
   port: checkPort,
   tls: checkTls,
   oidc: checkOidc,
+  database_tls: checkDatabaseTls,
   data_folder: checkDataFolder,
   root_secret: checkRootSecretFile,
 };
@@ -37,5 +40,6 @@ export const DATABASE_CHECKS: Checks<Check<Answering>> = {
   clock: checkClock,
   notifications: checkNotifications,
   root_secret_use: checkRootSecretUse,
+  raw_keys: checkDuplicates,
   signing_keys: checkSigningKeys,
 };

@@ -27,15 +27,25 @@ export function filesOf({ path }: Source, { failures, progress, dryRun }: FileOp
   return files;
 }
 
-export function requireSame({ size, modifyTime }: Source, earlier: Progress | undefined, path: string): void {
-  if (earlier === undefined || (earlier.size === size && earlier.modifyTime === modifyTime)) return;
-  throw invalidArgument(
-    path,
-    "is of the file as it was before it changed; remove it to begin anew, with --skip-existing",
-  );
+/** What is imported, and into which server; null: into none. */
+export interface Target {
+  readonly source: Source;
+  readonly url: string | null;
 }
 
-export function newProgress({ size, modifyTime }: Source): Progress {
+/** Rejects progress at `path` that is of another file or another server. A release before did not keep the server. */
+export function requireSame({ source, url }: Target, earlier: Progress | undefined, path: string): void {
+  if (earlier === undefined) return;
+  if (earlier.size !== source.size || earlier.modifyTime !== source.modifyTime)
+    throw invalidArgument(path, "is of the file as it was before it changed; remove it to begin anew");
+  if (earlier.url !== undefined && earlier.url !== url)
+    throw invalidArgument(
+      path,
+      `is of an import into ${earlier.url}; go on with that --url, or remove it to begin anew`,
+    );
+}
+
+export function newProgress({ source: { size, modifyTime }, url }: Target): Progress {
   const none = { imported: 0, existing: 0, failed: 0, failureBytes: 0 };
-  return { importId: randomUUID(), size, modifyTime, ...BEGINNING, ...none };
+  return { importId: randomUUID(), url: url ?? undefined, size, modifyTime, ...BEGINNING, ...none };
 }

@@ -13,7 +13,8 @@ export function addImport(keys: Command): Command {
       new Option("--format <format>", "without it, what the name of the file ends with").choices(["jsonl", "csv"]),
     )
     .option("--dry-run", "only look for bad rows; nothing is sent")
-    .option("--skip-existing", "a raw key that is imported already is no failure")
+    .option("--skip-existing", "a raw key that exists already is counted and left as it is (default)", true)
+    .option("--no-skip-existing", "a raw key that exists already is a failure, listed with the others")
     .option("--failures <file>", "where failures go; without it <file>.failures.jsonl")
     .option("--failures-with-keys", "write rows that failed as a whole, raw keys too, to be corrected and imported")
     .option("--progress <file>", "where the progress is kept while it runs; without it <file>.progress")
@@ -33,8 +34,8 @@ export function addImport(keys: Command): Command {
 
 const IMPORT_HELP = `
 The file has a row for each key: an object a line, or CSV with a header. Its fields are raw_key, name and actor_id, and optionally
-scopes (in CSV between spaces), ttl and metadata (in CSV a column metadata.<name> each). Interrupted in any way, the same command
-goes on where it was; no key is imported twice.
+scopes (in CSV separated by spaces), ttl and metadata (in CSV a column metadata.<name> each). Interrupted in any way, the same command
+goes on where it was; no key is imported twice. One that is finished can be repeated: its keys exist, and are left as they are.
 ${examples(
   "keyhold keys import keys.csv",
   "keyhold keys import keys.jsonl --dry-run",

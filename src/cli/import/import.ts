@@ -4,10 +4,10 @@ import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
 import { boundHeapGrowth } from "../heap.ts";
 import { writeObject } from "../record.ts";
-import { openRemote, type RemoteOptions } from "../remote.ts";
+import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { nextSignal } from "../signals.ts";
 import type { Batch } from "./batches.ts";
-import { type FileOptions, type Files, filesOf, newProgress, requireSame } from "./begin.ts";
+import { type FileOptions, type Files, filesOf, newProgress, requireSame, type Target } from "./begin.ts";
 import { openFailureFile } from "./failure-file.ts";
 import { createMeter, type Meter, silentMeter } from "./meter.ts";
 import { loadProgress, type Progress, removeProgress, saveProgress } from "./progress-file.ts";
@@ -18,7 +18,7 @@ import { type FormatName, openSource, type Source } from "./source.ts";
 export interface ImportOptions extends RemoteOptions, FileOptions {
   readonly format?: FormatName;
   readonly failuresWithKeys?: boolean;
-  readonly skipExisting?: boolean;
+  readonly skipExisting: boolean;
   readonly concurrency: number;
   /** Milliseconds. */
   readonly retryFor: number;
@@ -33,13 +33,15 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const source = await openSource(path, options.format);
   const files = filesOf(source, options);
   const earlier = files.progress === null ? undefined : await loadProgress(files.progress);
-  requireSame(source, earlier, files.progress ?? "");
-  const start = earlier ?? newProgress(source);
+  const remote = options.dryRun === true ? null : await openRemote(options);
+  const target: Target = { source, url: remote?.url ?? null };
+  requireSame(target, earlier, files.progress ?? "");
+  const start = earlier ?? newProgress(target);
   const meter = options.json === true ? silentMeter : createMeter(process.stderr, start.end, start.row);
   if (start.row > 0) meter.say(`going on behind row ${start.row}`);
   const signal = interruption();
   const begin = performance.now();
-  const end = await importRows(source, start, { options, files, meter, signal }).finally(() => meter.end());
+  const end = await importRows(source, start, { options, remote, files, meter, signal }).finally(() => meter.end());
   if (!signal.aborted && files.progress !== null) await removeProgress(files.progress);
   await tell(end, files, options, { seconds: (performance.now() - begin) / 1000, isComplete: !signal.aborted });
 }
@@ -57,18 +59,17 @@ function interruption(): AbortSignal {
 
 interface Running {
   readonly options: ImportOptions;
+  /** Null: nothing is sent. */
+  readonly remote: Remote | null;
   readonly files: Files;
   readonly meter: Meter;
   readonly signal: AbortSignal;
 }
 
 /** Answers how far it came. The progress is on disk before the first row is sent: a header that is bad leaves none. */
-async function importRows(
-  source: Source,
-  start: Progress,
-  { options, files, meter, signal }: Running,
-): Promise<Progress> {
-  const { concurrency, skipExisting = false, failuresWithKeys = false } = options;
+async function importRows(source: Source, start: Progress, running: Running): Promise<Progress> {
+  const { options, files, meter, signal } = running;
+  const { concurrency, skipExisting, failuresWithKeys = false } = options;
   const save = async (progress: Progress) => files.progress !== null && saveProgress(files.progress, progress);
   const failureFile = await openFailureFile(files.failures, start.failureBytes, failuresWithKeys);
   let [latest, saved] = [start, performance.now()];
@@ -81,7 +82,7 @@ async function importRows(
   };
   let begun: Promise<unknown> | undefined;
   try {
-    const call = await sender({ options, files, meter, signal });
+    const call = sender(running);
     const send = async (batch: Batch) => {
       begun ??= save(start);
       await begun;
@@ -102,9 +103,9 @@ function isInterruption(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }
 
-async function sender({ options, meter, signal }: Running): Promise<(batch: Batch) => Promise<Outcome>> {
-  if (options.dryRun === true) return async ({ items }) => ({ imported: items.length, failures: [] });
-  const { importedApiKeys } = await openRemote(options);
+function sender({ options, remote, meter, signal }: Running): (batch: Batch) => Promise<Outcome> {
+  if (remote === null) return async ({ items }) => ({ imported: items.length, failures: [] });
+  const { importedApiKeys } = remote;
   let isAway = false;
   const onAway = (error: ConnectError) => {
     if (!isAway) meter.say(`${explain(error)}: trying again`);
@@ -134,8 +135,13 @@ async function tell(
   const file: JsonObject = failed > 0 ? { failures_file: failures } : {};
   const seconds = Number(end.seconds.toFixed(1));
   await writeObject({ ...numbers, ...file, seconds, complete: end.isComplete }, options);
+  if (existing > 0 && options.json !== true) console.error(existed(existing));
   if (!end.isComplete) {
     if (options.json !== true) console.error(`interrupted${kept === null ? "" : "; the same command goes on"}`);
     process.exitCode = EXIT_STATUS.interrupted;
   } else if (failed > 0) process.exitCode = EXIT_STATUS.partial;
+}
+
+function existed(count: number): string {
+  return `${count} raw keys exist already and were left as they are; --no-skip-existing lists them as failures`;
 }

@@ -7,6 +7,8 @@ import type { Position } from "./row.ts";
 export interface Progress extends Position {
   /** Random, of this import of this file: it makes the `request_id` of each row, so that no row is imported twice. */
   readonly importId: string;
+  /** Of the server that it is imported into. */
+  readonly url?: string | undefined;
   /** Of the file that is imported: another one cannot be gone on with. */
   readonly size: number;
   readonly modifyTime: number;

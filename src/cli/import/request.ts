@@ -4,11 +4,12 @@ import {
   CreateImportedApiKeyRequestSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { violationsOf } from "../../api/validation.ts";
-import { KeyholdError } from "../../errors.ts";
+import { invalidArgument, KeyholdError } from "../../errors.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { parseJson } from "../../lib/json.ts";
 import { shownName } from "../../lib/shown-name.ts";
 import { checkMetadata } from "../../record/limits.ts";
+import { parseScopes, scopeList } from "../scopes.ts";
 import type { Row } from "./row.ts";
 
 /** What a row may have: the fields of CreateImportedApiKeyRequest but `request_id`, which the import makes. */
@@ -36,13 +37,13 @@ export function requestOf({ content }: Row): CreateImportedApiKeyRequest | strin
 type Init = MessageInitShape<typeof CreateImportedApiKeyRequestSchema>;
 
 function toRequest(content: Readonly<Record<string, unknown>>): Init {
-  const metadata: Record<string, string> = {};
+  const cells: (readonly [string, string])[] = [];
   const fields: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(content)) {
     const [, entry] = METADATA_COLUMN.exec(name) ?? [];
     if (FIELDS.has(name)) fields[name] = value;
-    else if (entry !== undefined) Object.assign(metadata, value === "" ? {} : { [entry]: text(name, value) });
-    else if (name !== ERROR_FIELD) throw bad(shownName(name), "is no field of a key to import");
+    else if (entry !== undefined) cells.push(...(value === "" ? [] : [[entry, text(name, value)] as const]));
+    else if (name !== ERROR_FIELD) throw invalidArgument(shownName(name), "is no field of a key to import");
   }
   return {
     rawKey: text("raw_key", fields.raw_key),
@@ -50,15 +51,21 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
     actorId: text("actor_id", fields.actor_id),
     scopes: scopesOf(fields.scopes),
     ttl: isAbsent(fields.ttl) ? undefined : text("ttl", fields.ttl),
-    metadata: { ...metadataOf(fields.metadata), ...metadata },
+    metadata: mergeMetadata(metadataOf(fields.metadata), Object.fromEntries(cells)),
   };
+}
+
+function mergeMetadata(object: Record<string, string>, cells: Record<string, string>): Record<string, string> {
+  const twice = Object.keys(cells).find((name) => Object.hasOwn(object, name));
+  if (twice !== undefined) throw invalidArgument(shownName(`metadata.${twice}`), "is set twice");
+  return { ...object, ...cells };
 }
 
 /** The rules of the server, here: a row that breaks them costs no call, and `--dry-run` needs no server. */
 function checked(init: Init): CreateImportedApiKeyRequest {
   const request = create(CreateImportedApiKeyRequestSchema, init);
   const [violation] = violationsOf(CreateImportedApiKeyRequestSchema, request);
-  if (violation !== undefined) throw bad(violation.field, violation.description);
+  if (violation !== undefined) throw invalidArgument(violation.field, violation.description);
   if (request.ttl !== undefined) parseDuration(request.ttl, "ttl");
   checkMetadata(request.metadata, "metadata");
   return request;
@@ -69,31 +76,25 @@ function isAbsent(value: unknown): boolean {
 }
 
 function text(field: string, value: unknown): string {
-  if (isAbsent(value)) throw bad(field, "is missing");
-  if (typeof value !== "string") throw bad(field, "must be a text");
+  if (isAbsent(value)) throw invalidArgument(field, "is missing");
+  if (typeof value !== "string") throw invalidArgument(field, "must be a text");
   return value;
 }
 
-/** A list; or in one text, as a cell of CSV has it, words between spaces or a JSON array. */
+/** An array, or a text as a cell of CSV has it. */
 function scopesOf(value: unknown): string[] {
   if (isAbsent(value)) return [];
-  if (typeof value !== "string") return scopeList(value);
-  return value.trimStart().startsWith("[") ? scopeList(parseJson(value)) : value.split(/\s+/).filter(Boolean);
-}
-
-function scopeList(value: unknown): string[] {
-  if (!Array.isArray(value)) throw bad("scopes", "must be a list of texts, or a text with spaces between them");
-  return value.map((scope, place) => text(`scopes[${place}]`, scope));
+  return typeof value === "string" ? parseScopes("scopes", value) : scopeList("scopes", value);
 }
 
 /** An object; in a cell of CSV as JSON. */
 function metadataOf(value: unknown): Record<string, string> {
   if (isAbsent(value)) return {};
   const entries = typeof value === "string" ? parseJson(value) : value;
-  if (!isObject(entries)) throw bad("metadata", "must be an object of texts");
+  if (!isObject(entries)) throw invalidArgument("metadata", "must be an object of texts");
   return Object.fromEntries(
     Object.entries(entries).map(([name, entry]) => {
-      if (typeof entry !== "string") throw bad("metadata", "must have texts as its values");
+      if (typeof entry !== "string") throw invalidArgument("metadata", "must have texts as its values");
       return [name, entry];
     }),
   );
@@ -101,8 +102,4 @@ function metadataOf(value: unknown): Record<string, string> {
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function bad(field: string, description: string): KeyholdError {
-  return new KeyholdError("INVALID_ARGUMENT", `${field}: ${description}`);
 }

@@ -14,7 +14,7 @@ export interface RunOptions {
   readonly onProgress: (progress: Progress) => Promise<void>;
   /** Calls that are under way at once. */
   readonly concurrency: number;
-  /** A raw key that is imported already is no failure. */
+  /** Whether a raw key that exists already is counted apart instead of as a failure. */
   readonly skipExisting: boolean;
   /** Ends the import behind the calls that are under way. */
   readonly signal: AbortSignal;

@@ -6,6 +6,7 @@ import {
   type BatchCreateImportedApiKeysResponse,
   BatchCreateImportedApiKeysResponseSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { errorReason } from "../../client/errors.ts";
 import type { Remote } from "../remote.ts";
 import type { Item } from "./batches.ts";
 import type { RowFailure } from "./failure-file.ts";
@@ -48,8 +49,9 @@ async function inHalves(items: readonly Item[], options: SendOptions): Promise<O
 }
 
 /** Of the call as a whole, such as a size: smaller calls may be taken. */
-function isTooMuch({ code }: ConnectError): boolean {
-  return code === Code.InvalidArgument || code === Code.ResourceExhausted;
+function isTooMuch(error: ConnectError): boolean {
+  if (error.code === Code.InvalidArgument) return true;
+  return error.code === Code.ResourceExhausted && errorReason(error) !== "RATE_LIMITED";
 }
 
 function failureOf({ row }: Item, error: ConnectError): RowFailure {

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { invalidArgument } from "../../errors.ts";
 import { addImport } from "../import/command.ts";
+import { scopeOption } from "../options.ts";
 import {
   examples,
   positiveInteger,
@@ -79,7 +80,7 @@ function addUpdate(keys: Command): Command {
     .description("change a key of either kind; scopes and metadata are replaced as a whole")
     .argument("<key_id>")
     .option("--name <name>", "label for people")
-    .addOption(new Option("--scope <scope...>", "what the key may do").conflicts("clearScopes"))
+    .addOption(scopeOption("what the key may do").conflicts("clearScopes"))
     .option("--clear-scopes", "take every scope away")
     .addOption(new Option("--metadata <name=value...>", "free-form texts").conflicts("clearMetadata"))
     .option("--clear-metadata", "take all metadata away")
@@ -109,7 +110,7 @@ function addRevoke(keys: Command): Command {
     .description("revoke a key of either kind, for good, and every token derived from it")
     .argument("[key_id]")
     .addOption(new Option("--reason <reason>", "why").choices(REASONS))
-    .option("--description <text>", "more about it, with --reason privilege-withdrawn")
+    .option("--description <text>", "more about the reason, at most 1000 characters; not with --self")
     .option("--self", "revoke the key whose secret is given; this needs no admin token")
     .action(async (keyId, options) => (await import("./revoke.ts")).revoke(keyId, options))
     .addHelpText(
@@ -151,7 +152,7 @@ function addDerive(keys: Command): Command {
     .argument("[-]", "standard input, which is what is read anyway")
     .addOption(new Option("--algorithm <form>", "form of the token").choices(["jwt", "macaroon"]).default("jwt"))
     .option("--ttl <duration>", "its lifetime; without it 1h")
-    .option("--scope <scope...>", "a part of the scopes of the credential; without it all")
+    .addOption(scopeOption("a part of the scopes of the credential; without it all"))
     .option("--claim <name=value...>", "claims to add; a value that is JSON is taken as that")
     .action(async (dash, options) => {
       requireDash(dash);

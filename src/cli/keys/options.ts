@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { invalidArgument } from "../../errors.ts";
-import { withJson } from "../options.ts";
+import { scopeOption, withJson } from "../options.ts";
 
 export function examples(...lines: readonly string[]): string {
   return ["", "Examples:", ...lines.map((line) => `  ${line}`)].join("\n");
@@ -9,7 +9,8 @@ export function examples(...lines: readonly string[]): string {
 export function withRemote(command: Command): Command {
   return withJson(command)
     .option("--url <url>", "the server; without it KEYHOLD_URL, or http://127.0.0.1:4420")
-    .option("--token-file <file>", "file with the admin token; without it KEYHOLD_TOKEN_FILE, or KEYHOLD_TOKEN");
+    .option("--token-file <file>", "file with the admin token; without it KEYHOLD_TOKEN_FILE, or KEYHOLD_TOKEN")
+    .option("--ca-file <file>", "certificates (PEM) to trust as well; without it KEYHOLD_CA_FILE");
 }
 
 export function withSecret(command: Command): Command {
@@ -27,7 +28,7 @@ export function withDraft(command: Command): Command {
   return command
     .option("--name <name>", "label for people")
     .option("--actor <actor_id>", "owner of the key")
-    .option("--scope <scope...>", "what the key may do")
+    .addOption(scopeOption("what the key may do"))
     .option("--ttl <duration>", "lifetime such as 90d; without it the key does not expire")
     .option("--metadata <name=value...>", "free-form texts");
 }

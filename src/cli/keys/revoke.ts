@@ -15,9 +15,10 @@ export interface RevokeOptions extends RemoteOptions, CredentialOptions {
 
 /** By its identifier, or with `--self` by its own secret, which needs no admin token. */
 export async function revoke(keyId: string | undefined, options: RevokeOptions): Promise<void> {
-  const { self = false, credentialFile } = options;
+  const { self = false, credentialFile, description } = options;
   if (self === (keyId !== undefined)) throw invalidArgument("KEY_ID", "give a key id, or --self and the secret itself");
   if (credentialFile !== undefined && !self) throw invalidArgument("--credential-file", "goes with --self");
+  if (description !== undefined && self) throw invalidArgument("--description", "cannot be used with --self");
   const reason = reasonOf(options);
   const remote = await openRemote(options);
   if (keyId === undefined) {
@@ -25,7 +26,7 @@ export async function revoke(keyId: string | undefined, options: RevokeOptions):
     const answer = await remote.selfService.selfRevokeApiKey({ credential, reason });
     return writeObject(restJson(SelfRevokeApiKeyResponseSchema, answer), options);
   }
-  const answer = await remote.apiKeys.revokeApiKey({ keyId, reason, revocationDescription: options.description });
+  const answer = await remote.apiKeys.revokeApiKey({ keyId, reason, revocationDescription: description });
   return writeObject(restJson(RevokeApiKeyResponseSchema, answer), options);
 }
 

@@ -6,9 +6,9 @@ const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS",
 
 /** Shows what each root secret is still needed for. */
 export function listSecrets({ json = false }: OutputOptions): Promise<void> {
-  return withFoundation(async ({ database, rings, signing }) => {
+  return withFoundation(async ({ lists, rings, signing }) => {
     const signingKeys = await signing.store.list();
-    const uses = await takeInventory({ database, rings, signingKeys, now: signing.clock.now() });
+    const uses = await takeInventory({ database: lists, rings, signingKeys, now: signing.clock.now() });
     if (json) return writeJson(uses.map(toJson));
     await write(tableText([HEADER, ...uses.map(columnsOf)]));
     if (uses.some(({ state }) => state === "retired")) console.error(MACAROONS);
@@ -26,12 +26,12 @@ function columnsOf(use: RootSecretUse): string[] {
 
 function toJson(use: RootSecretUse) {
   const { id, state, issued, imported, inGrace, signingKeys } = use;
-  const needed = state === "current" || isNeeded(use);
-  return { id, state, issued, imported, in_grace: inGrace, signing_keys: signingKeys, needed };
+  return { id, state, issued, imported, in_grace: inGrace, signing_keys: signingKeys, needed: isNeeded(use) };
 }
 
 function verdict(use: RootSecretUse): string {
   if (use.state === "current") return "in use";
+  if (use.state === "staged") return "keep: not used yet; `keyhold secrets promote` makes it the current one";
   if (use.state === "missing") return "lost: these keys are refused until it is given as a retired one";
   return isNeeded(use) ? "keep: what is counted would be refused" : "may be dropped";
 }

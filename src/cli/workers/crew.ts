@@ -9,12 +9,21 @@ import { startWorker, type WorkerProcess } from "./worker-process.ts";
 export interface Crew {
   /** Where they listen. */
   readonly url: string;
-  /** How many run now, how many should, and how many were started in place of one that had ended. */
-  readonly counts: () => { readonly running: number; readonly configured: number; readonly restarts: number };
+  readonly counts: () => CrewCounts;
   /** The metrics of those that answer. */
   scrape(): Promise<Snapshot[]>;
   /** Lets them finish what is under way. */
   stop(): Promise<void>;
+}
+
+export interface CrewCounts {
+  /** How many accept connections, and how many should. */
+  readonly running: number;
+  readonly configured: number;
+  /** How many were started in place of another. */
+  readonly restarts: number;
+  /** Uncaught exceptions by the number of the worker. */
+  readonly uncaught: ReadonlyMap<number, number>;
 }
 
 const LAUNCHER = fileURLToPath(new URL("../../../src/cli/keyhold.js", import.meta.url));
@@ -30,25 +39,42 @@ export async function startCrew(
 ): Promise<Crew> {
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({ exec: LAUNCHER, args: ["worker"] });
+  const numbers = Array.from({ length: configured }, (_, index) => index + 1);
+  const uncaught = new Map(numbers.map((number) => [number, 0]));
   const running = new Set<WorkerProcess>();
+  /** Those that have failed, and finish what is in flight. */
+  const failed = new Set<WorkerProcess>();
   let started = 0;
   const tellCount = () => {
     const order: Order = { kind: "count", count: { running: running.size, configured } };
     for (const worker of running) worker.say(order);
   };
+  // Node closes the port with the last worker that listens: that one listens until another does, and accepts nothing meanwhile.
+  const retire = (worker: WorkerProcess) => {
+    running.delete(worker);
+    failed.add(worker);
+    tellCount();
+    if (running.size === 0) worker.holdConnections();
+    else void worker.stop();
+  };
   const start = async (number: number, signal: AbortSignal) => {
-    const worker = await startWorker({ kind: "start", number, databaseUrl }, signal);
+    const onUncaught = () => uncaught.set(number, (uncaught.get(number) ?? 0) + 1);
+    const worker = await startWorker({ kind: "start", number, databaseUrl }, signal, onUncaught);
     running.add(worker);
     started++;
     tellCount();
-    void worker.exited.then(() => running.delete(worker) && tellCount());
+    for (const one of failed) void one.stop();
+    void worker.failed.then(() => retire(worker));
+    void worker.exited.then(() => failed.delete(worker) || (running.delete(worker) && tellCount()));
     return worker;
   };
-  const numbers = Array.from({ length: configured }, (_, index) => index + 1);
-  const stop = await allOrNone(
+  const stopCurrent = await allOrNone(
     numbers.map((number) => supervise(`worker ${number}`, (signal) => start(number, signal), log)),
   );
-  const counts = () => ({ running: running.size, configured, restarts: started - configured });
+  const stop = async () => {
+    await Promise.all([stopCurrent(), ...[...failed].map((worker) => worker.stop())]);
+  };
+  const counts = () => ({ running: running.size, configured, restarts: started - configured, uncaught });
   const scrape = async () => {
     const snapshots = await Promise.all([...running].map((worker) => worker.scrape()));
     return snapshots.filter((snapshot) => snapshot !== null);

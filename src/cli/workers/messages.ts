@@ -13,10 +13,12 @@ export type Order =
   /** Finish what is under way, and end. */
   | { readonly kind: "stop" };
 
-/** What a worker says to the parent: one of the first two, once, and whenever it is asked, its metrics. */
+/** What a worker says to the parent: one of the first two, once, and later the others. */
 export type Report =
   | { readonly kind: "serving"; readonly url: string }
   | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string }
-  | { readonly kind: "metrics"; readonly number: number; readonly snapshot: Snapshot };
+  | { readonly kind: "metrics"; readonly number: number; readonly snapshot: Snapshot }
+  /** An exception was not caught. After the first one the worker waits for the order to stop, until another serves in its place. */
+  | { readonly kind: "uncaught" };
 
 export type WorkerCount = ReturnType<CountWorkers>;

@@ -2,40 +2,46 @@ import cluster from "node:cluster";
 import type { Logger } from "pino";
 import { announce } from "../../announce.ts";
 import type { Config } from "../../config.ts";
-import { counter, gauge } from "../../metrics.ts";
-import type { Family } from "../../observability/metrics/family.ts";
+import { counter, gauge, uncaughtMetric } from "../../metrics.ts";
+import type { Family, Sample } from "../../observability/metrics/family.ts";
 import type { MetricsPort, Scrape } from "../../observability/metrics/port.ts";
 import { createSource, mergedText } from "../../observability/metrics/source.ts";
 import { openForServing, withMetricsPort } from "../../start.ts";
 import { releaseYoungGeneration } from "../heap.ts";
-import { createLog } from "../log.ts";
-import { nextSignal } from "../signals.ts";
+import { signalToStop } from "../signals.ts";
+import { type Uncaught, watchUncaught } from "../uncaught.ts";
 import { type Crew, startCrew } from "./crew.ts";
 
 /**
  * Serves the port from `count` processes until the first signal. The database, its schema and the root secret are brought about here,
  * once; the workers find them.
  */
-export async function serveByWorkers(config: Config, count: number): Promise<void> {
-  const logger = createLog(config.logLevel, "shared");
+export async function serveByWorkers(config: Config, count: number, logger: Logger): Promise<void> {
+  const uncaught = watchUncaught(logger);
   await withMetricsPort(config, logger, async (metrics) => {
-    await runCrew(config, count, logger, metrics);
+    await runCrew(config, count, logger, metrics, uncaught);
     await metrics?.close();
   });
   logger.info("stopped");
+  uncaught.exitIfAny();
 }
 
-async function runCrew(config: Config, count: number, logger: Logger, metrics: MetricsPort | null): Promise<void> {
+async function runCrew(
+  config: Config,
+  count: number,
+  logger: Logger,
+  metrics: MetricsPort | null,
+  uncaught: Uncaught,
+): Promise<void> {
   const settings = { max_connections: String(maxConnections(config, count)) };
   const foundation = await openForServing({ ...config, cacheBytes: 0 }, logger, { settings });
   try {
     const databaseUrl = config.databaseUrl === null ? foundation.url : null;
     const crew = await startCrew(count, databaseUrl, (level, message) => logger[level](message));
-    metrics?.serve(scrapeOf(crew));
+    metrics?.serve(scrapeOf(crew, uncaught));
     announce(config, crew.url, logger, metrics?.url);
     releaseYoungGeneration();
-    const signal = await nextSignal();
-    void nextSignal().then(stopAtOnce);
+    const signal = await uncaught.or(signalToStop(stopAtOnce));
     logger.info({ signal }, "stopping");
     await crew.stop();
   } finally {
@@ -44,9 +50,17 @@ async function runCrew(config: Config, count: number, logger: Logger, metrics: M
 }
 
 /** Each worker has the label of its number: one that is started again begins at zero, which `rate()` sees as what it is. */
-function scrapeOf(crew: Crew): Scrape {
-  const own = createSource(workerMetrics(crew), { worker: "parent" });
+function scrapeOf(crew: Crew, uncaught: Uncaught): Scrape {
+  const own = createSource([...workerMetrics(crew), uncaughtMetric(() => byWorker(crew, uncaught))], {
+    worker: "parent",
+  });
   return async () => mergedText([await own.snapshot(), ...(await crew.scrape())]);
+}
+
+/** The parent counts for its workers, since one that has failed ends before the next scrape. */
+function byWorker({ counts }: Crew, uncaught: Uncaught): Sample[] {
+  const workers = [...counts().uncaught].map(([worker, value]) => ({ labels: { worker: String(worker) }, value }));
+  return [{ labels: { worker: "parent" }, value: uncaught.count() }, ...workers];
 }
 
 function workerMetrics({ counts }: Crew): Family[] {
@@ -61,9 +75,9 @@ function workerMetrics({ counts }: Crew): Family[] {
   ];
 }
 
-/** Of the embedded database: PostgreSQL's default of 100 is enough for five workers. */
+/** Of the embedded database: PostgreSQL's default of 100 is enough for three workers, and one that ends beside its successor. */
 function maxConnections({ databasePoolSize }: Config, count: number): number {
-  return Math.max(100, count * (databasePoolSize + BESIDE_THE_POOL) + OF_COMMANDS);
+  return Math.max(100, (count + 1) * (databasePoolSize + BESIDE_THE_POOL) + OF_COMMANDS);
 }
 
 /** Connections of a worker that are not in its pool, and some to spare. */

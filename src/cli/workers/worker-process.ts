@@ -10,6 +10,9 @@ import type { Order, Report } from "./messages.ts";
 /** A worker that serves. */
 export interface WorkerProcess extends Running {
   readonly url: string;
+  readonly failed: Promise<string>;
+  /** New connections wait until `stop` is called; then others accept them. */
+  holdConnections(): void;
   say(order: Order): void;
   /** Its metrics; null of a worker that does not answer in time. Never rejects. */
   scrape(): Promise<Snapshot | null>;
@@ -22,28 +25,37 @@ const STOP_TIMEOUT = 25_000;
 const SCRAPE_TIMEOUT = 2_000;
 
 /**
- * Starts a worker and resolves when it serves. Rejects with the worker's own error; nothing is left of it then.
+ * Starts a worker and resolves when it serves. Rejects with the worker's own error; nothing is left of it then. `onUncaught` is called for
+ * each exception that nothing in it caught.
  */
 export async function startWorker(
   start: Extract<Order, { readonly kind: "start" }>,
   signal: AbortSignal,
+  onUncaught: () => void,
 ): Promise<WorkerProcess> {
   const worker = cluster.fork();
   const exited = endOf(worker);
-  giveBackConnections(worker.process);
+  const connections = giveBackConnections(worker.process);
   const kill = () => void worker.process.kill("SIGKILL");
   signal.addEventListener("abort", kill);
   const say = (order: Order) => tell(worker, order);
   try {
     say(start);
     const url = await served(worker, exited);
+    const failed = failureOf(worker, onUncaught);
     return {
       pid: worker.process.pid ?? 0,
       url,
       exited,
+      failed,
+      holdConnections: connections.hold,
       say,
       scrape: () => scrape(worker, exited),
-      stop: () => stop(worker, exited),
+      stop() {
+        const stopped = stop(worker, exited);
+        connections.release();
+        return stopped;
+      },
     };
   } catch (error) {
     await exited;
@@ -77,6 +89,17 @@ function served(worker: Worker, exited: Promise<string>): Promise<string> {
     });
     worker.process.once("close", async () => {
       reject(new KeyholdError("INTERNAL", `a worker ended before it served: ${await exited}`));
+    });
+  });
+}
+
+/** Resolves with the first uncaught exception. */
+function failureOf(worker: Worker, onUncaught: () => void): Promise<string> {
+  return new Promise((resolve) => {
+    worker.on("message", ({ kind }: Report) => {
+      if (kind !== "uncaught") return;
+      onUncaught();
+      resolve("uncaught exception");
     });
   });
 }

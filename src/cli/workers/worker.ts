@@ -1,4 +1,5 @@
 import cluster, { type Worker } from "node:cluster";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type Config, readConfig } from "../../config.ts";
 import { invalidArgument, KeyholdError } from "../../errors.ts";
@@ -7,7 +8,8 @@ import { startService } from "../../start.ts";
 import { exitStatus, explain } from "../failure.ts";
 import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from "../heap.ts";
 import { createLog } from "../log.ts";
-import { LINGER_TIMEOUT, nextSignal } from "../signals.ts";
+import { LINGER_TIMEOUT, signalToStop } from "../signals.ts";
+import { type Uncaught, watchUncaught } from "../uncaught.ts";
 import type { Report } from "./messages.ts";
 import { hearParent, type Parent } from "./parent-of-worker.ts";
 
@@ -21,15 +23,20 @@ export async function runWorker(): Promise<void> {
   const { number, databaseUrl } = await parent.started;
   const config = configOf(databaseUrl);
   const logger = createLog(config.logLevel, "shared").child({ worker: number });
+  const uncaught = watchUncaught(logger, () => void report(worker, { kind: "uncaught" }));
   const options = { workers: parent.count, lingerTimeout: LINGER_TIMEOUT, metricLabels: { worker: String(number) } };
   const service = await startService(config, logger, options).catch((error) => fail(worker, error));
   parent.onScrape((number) => void tellMetrics(worker, service, number, logger));
   await report(worker, { kind: "serving", url: service.url });
   releaseYoungGeneration();
-  const signal = await untilTold(parent);
+  const signal = await untilTold(parent, uncaught);
   logger.info({ signal }, "stopping");
-  await end(service);
+  await service.close();
+  process.exit();
 }
+
+/** Milliseconds that a worker which has failed keeps the port open, for want of another that does. */
+const HANDOVER_TIMEOUT = 10_000;
 
 /** The embedded database is the parent's: were it looked for here while it is down, it would be started here. */
 function configOf(databaseUrl: string | null): Config {
@@ -38,10 +45,11 @@ function configOf(databaseUrl: string | null): Config {
 }
 
 /** A terminal's Ctrl-C comes to all processes, so the parent's order may come before our first signal or after it. */
-async function untilTold(parent: Parent): Promise<string> {
-  const signal = nextSignal();
-  void signal.then(nextSignal).then(() => process.exit(1));
-  return Promise.race([signal, parent.untilStopped()]);
+async function untilTold(parent: Parent, uncaught: Uncaught): Promise<string> {
+  const told = Promise.race([signalToStop(), parent.untilStopped()]);
+  const reason = await uncaught.or(told);
+  if (uncaught.count() > 0) await Promise.race([told, sleep(HANDOVER_TIMEOUT)]);
+  return reason;
 }
 
 /** A parent that hears nothing does without. */
@@ -51,11 +59,6 @@ async function tellMetrics(worker: Worker, { metrics }: Service, number: number,
   } catch (err) {
     logger.warn({ err }, "the metrics could not be read");
   }
-}
-
-async function end(service: Service): Promise<never> {
-  await service.close();
-  process.exit(0);
 }
 
 async function fail(worker: Worker, error: unknown): Promise<never> {

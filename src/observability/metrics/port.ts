@@ -1,6 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { invalidArgument } from "../../errors.ts";
+import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-names.ts";
+import { type Address, cannotListen } from "../../lib/listening.ts";
 
 /** The text of a scrape. */
 export type Scrape = () => Promise<string>;
@@ -17,19 +18,21 @@ export interface MetricsPort {
 const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
- * Listens for scrapes, on a port of its own: who may see them is settled by the network. `onFault` is told of scrapes that failed.
+ * Listens for scrapes, on a port of its own: the network decides who may read them. A request by a name that is not in `allowedHosts`
+ * is refused, as a web page may be behind it (DNS rebinding). `onFault` is called for scrapes that failed.
  *
  * @throws `INVALID_ARGUMENT` naming the variable when it cannot listen there.
  */
 export async function openMetricsPort(
-  { host, port }: { readonly host: string; readonly port: number },
+  address: Address,
+  allowedHosts: readonly string[],
   onFault: (error: unknown) => void,
 ): Promise<MetricsPort> {
   let scrape: Scrape | undefined;
-  const server = createServer(answer(() => scrape, onFault));
+  const server = createServer(answer(() => scrape, allowedHosts, onFault));
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => reject(cannotListen(host, port, error)));
-    server.listen({ host, port }, resolve);
+    server.once("error", (error) => reject(cannotListen("KEYHOLD_METRICS", address, error)));
+    server.listen({ host: address.host, port: address.port }, resolve);
   });
   return {
     url: urlOf(server.address() as AddressInfo),
@@ -44,9 +47,15 @@ export async function openMetricsPort(
   };
 }
 
-function answer(scrapeNow: () => Scrape | undefined, onFault: (error: unknown) => void): RequestListener {
-  return async ({ method, url = "" }, response) => {
+function answer(
+  scrapeNow: () => Scrape | undefined,
+  allowedHosts: readonly string[],
+  onFault: (error: unknown) => void,
+): RequestListener {
+  return async ({ method, url = "", headers: { host = "" } }, response) => {
     const refuse = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
+    const isAllowed = isLoopbackHost(host) || isAddressHost(host) || isListedHost(host, allowedHosts);
+    if (!isAllowed) return refuse(403, "the Host must be a loopback name, an IP address, or in KEYHOLD_ALLOWED_HOSTS");
     if (url.split("?")[0] !== "/metrics") return refuse(404, "metrics are at /metrics");
     if (method !== "GET" && method !== "HEAD") return refuse(405, "metrics are only to be read");
     const scrape = scrapeNow();
@@ -59,14 +68,6 @@ function answer(scrapeNow: () => Scrape | undefined, onFault: (error: unknown) =
       return refuse(500, "the metrics could not be read");
     }
   };
-}
-
-function cannotListen(host: string, port: number, error: Error): Error {
-  const code = "code" in error ? error.code : undefined;
-  if (code === "EADDRINUSE") {
-    return invalidArgument("KEYHOLD_METRICS_PORT", `is ${port}, which is in use on ${host}: choose another, or off`);
-  }
-  return invalidArgument("KEYHOLD_METRICS_HOST", `cannot be listened on: ${error.message}`);
 }
 
 function urlOf({ address, family, port }: AddressInfo): string {

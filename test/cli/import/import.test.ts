@@ -130,6 +130,34 @@ test("a call whose answer is lost is sent again, and its keys count as imported"
   expect(await stored(rows)).toEqual(namesOf(rows));
 });
 
+test("an import that is finished can be repeated: its keys exist, and no row has failed", async () => {
+  const rows = newRows(5);
+  const file = await writeRows([...rows, rows[0]]);
+  const first = await importKeys(file);
+  expect([first.code, JSON.parse(first.stdout)]).toMatchObject([0, { rows: 6, imported: 5, existing: 1, failed: 0 }]);
+  const again = await importKeys(file);
+  expect([again.code, JSON.parse(again.stdout)]).toMatchObject([0, { rows: 6, imported: 0, existing: 6, failed: 0 }]);
+  expect(JSON.parse(again.stdout)).not.toHaveProperty("failures_file");
+  expect(await exists(`${file}.failures.jsonl`)).toBe(false);
+  const { stdout, stderr } = await runKeyhold(["keys", "import", file], environment());
+  expect(stdout).toMatch(/^existing +6\nfailed +0\n/m);
+  expect(stderr).toContain(
+    "6 raw keys exist already and were left as they are; --no-skip-existing lists them as failures",
+  );
+  const listed = await importKeys(file, "--no-skip-existing");
+  expect([listed.code, JSON.parse(listed.stdout)]).toMatchObject([8, { imported: 0, existing: 0, failed: 6 }]);
+  expect(await readLines(`${file}.failures.jsonl`)).toHaveLength(6);
+  expect(await stored(rows)).toEqual(namesOf(rows));
+});
+
+test("an import that was interrupted is not continued on another server", async () => {
+  const file = await writeRows(newRows(1));
+  const away = await importKeys(file, "--url", "http://127.0.0.1:1", "--retry-for", "1s");
+  expect(away.code).toBe(6);
+  const elsewhere = await importKeys(file);
+  expect(elsewhere).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("http://127.0.0.1:1") });
+});
+
 test("failures can be corrected and imported; without being asked for, no raw key is in them", async () => {
   const [good, known, long] = newRows(3);
   const file = newFile("csv");
@@ -137,7 +165,7 @@ test("failures can be corrected and imported; without being asked for, no raw ke
   await writeFile(file, `raw_key,name,actor_id,ttl\r\n${line(good)}${line(good)}${line(long, "soon")}`);
   expect((await importKeys(file, "--dry-run")).stdout).toMatch(/"valid":2,"failed":1/);
   const failures = `${file}.failures.jsonl`;
-  expect((await importKeys(file)).code).toBe(8);
+  expect((await importKeys(file, "--no-skip-existing")).code).toBe(8);
   const told = await readLines(failures);
   expect(told.map(({ name, import_error: { row, line, reason } }) => [name, row, line, reason])).toEqual([
     [good?.name, 2, 3, "ALREADY_EXISTS"],
@@ -145,7 +173,7 @@ test("failures can be corrected and imported; without being asked for, no raw ke
   ]);
   expect(JSON.stringify(told)).not.toContain(long?.raw_key);
 
-  const again = await importKeys(file, "--skip-existing", "--failures-with-keys");
+  const again = await importKeys(file, "--failures-with-keys");
   expect(JSON.parse(again.stdout)).toMatchObject({ rows: 3, imported: 0, existing: 2, failed: 1 });
   expect((await stat(failures)).mode & 0o777).toBe(0o600);
   const [row] = await readLines(failures);
@@ -166,7 +194,8 @@ test("a file that changed under its progress, a file that is none and a server t
   const away = await importKeys(file, "--url", "http://127.0.0.1:1", "--retry-for", "1s");
   expect([away.code, JSON.parse(away.stderr).error.status]).toEqual([6, "UNAVAILABLE"]);
   await writeFile(file, "{}\n");
-  expect(await importKeys(file)).toMatchObject({ code: 2, stderr: expect.stringContaining("changed") });
+  const changed = await importKeys(file, "--url", "http://127.0.0.1:1");
+  expect(changed).toMatchObject({ code: 2, stderr: expect.stringContaining("changed") });
   expect((await importKeys(newFile("jsonl"))).code).toBe(1);
   const headless = newFile("csv");
   await writeFile(headless, `${newRawKey()},a,b\n`);

@@ -100,6 +100,8 @@ const BAD_ROWS: readonly (readonly [string, string | Buffer])[] = [
   ["sk_liv…: is no field", `{"raw_key":"${KEY}","name":"a","actor_id":"b","${KEY}":""}`],
   ["scopes[0]: must be a text", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":[1]}`],
   ["scopes[0]: does not match", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":["a b"]}`],
+  ['scopes: contains ","', `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":"read,write"}`],
+  ["metadata.a: is set twice", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":"1"},"metadata.a":"2"}`],
   ["ttl: must be a duration", `{"raw_key":"${KEY}","name":"a","actor_id":"b","ttl":"${KEY}"}`],
   ["metadata: must have texts", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":1}}`],
   ["raw_key: must not contain the character NUL", `{"raw_key":"${KEY}\\u0000","name":"a","actor_id":"b"}`],
@@ -118,6 +120,24 @@ test("the cells of CSV are the fields of a key", async () => {
   expect(first).toMatchObject({ name: "a, b", scopes: ["read", "write"], metadata: { env: "prod" } });
   expect(first).not.toHaveProperty("ttl");
   expect(second).toMatchObject({ scopes: ["x"], ttl: "1h", metadata: { "a b": "z" } });
+});
+
+const CELLS_OF_SCOPES: readonly (readonly [string, readonly string[] | RegExp])[] = [
+  ['"read,write"', /^scopes: contains ","; separate scopes by spaces, or write a JSON array$/],
+  ['"read, write"', /^scopes: contains ","/],
+  ["read;write", /^scopes: contains ";"/],
+  ["read|write", /^scopes: contains "\|"/],
+  ["[read]", /^scopes: must be a list of texts/],
+  ['" read  write "', ["read", "write"]],
+  ['"[""read,write"", ""a""]"', ["read,write", "a"]],
+  ["", []],
+];
+
+test.each(table(CELLS_OF_SCOPES))("a cell of scopes, %s", async (cell, expected) => {
+  const [row] = await rowsOf(new Csv(), Buffer.from(`raw_key,name,actor_id,scopes\n${KEY},a,b,${cell}\n`));
+  const request = row === undefined ? "no row" : requestOf(row);
+  if (expected instanceof RegExp) expect(request).toEqual(expect.stringMatching(expected));
+  else expect(request).toMatchObject({ scopes: expected });
 });
 
 const BAD_CSV: readonly (readonly [string, string])[] = [

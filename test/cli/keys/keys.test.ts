@@ -55,9 +55,15 @@ test("a key is issued, shown, changed, verified, rotated, derived from and revok
   for (const credential of [secret, `${rotated.secret}\n`]) {
     expect(await answerOf(["verify", "-", "--no-cache"], credential)).toMatchObject(verdict);
   }
-  const revoked = await answerOf(["revoke", key.key_id, "--reason", "privilege-withdrawn", "--description", "gone"]);
-  expect(revoked.revocation_reason).toBe("REVOCATION_REASON_PRIVILEGE_WITHDRAWN");
+  const revoked = await answerOf(["revoke", key.key_id, "--reason", "key-compromise", "--description", "gone"]);
+  expect(revoked.revocation_reason).toBe("REVOCATION_REASON_KEY_COMPROMISE");
   expect(await answerOf(["get", key.key_id])).toMatchObject({ revocation_description: "gone" });
+});
+
+test("scopes are words, several in one text too; one with a comma is written in JSON", async () => {
+  const draft = ["--name", "a bot", "--actor", "team_1", "--scope", "read write", '["a,b"]', "c"];
+  const { issued_api_key: key } = await answerOf(["issue", ...draft]);
+  expect(key.scopes).toEqual(["read", "write", "a,b", "c"]);
 });
 
 test("for people, a secret stands alone on standard output, or in a file for its owner alone", async () => {
@@ -131,9 +137,16 @@ test("the token comes from a file as well, and the server from an option", async
 const SECRET = `kh_v1_${"a1".repeat(47)}`;
 const NOWHERE = { KEYHOLD_URL: "http://127.0.0.1:1" };
 
+const WITHDRAW_SELF = ["revoke", "--self", "--reason", "privilege-withdrawn"];
+
 const FAILURES: readonly (readonly [string, number, string, readonly string[], Record<string, string>])[] = [
   ["a secret as an argument", 2, "INVALID_ARGUMENT", ["verify", SECRET], {}],
   ["bad input", 2, "INVALID_ARGUMENT", ["issue", "--name", "a", "--actor", "b", "--ttl", "soon"], {}],
+  ["scopes with a comma", 2, "INVALID_ARGUMENT", ["issue", "--name", "a", "--actor", "b", "--scope", "c,d"], {}],
+  ["scopes to derive with a comma", 2, "INVALID_ARGUMENT", ["derive", "--scope", "c,d"], {}],
+  ["no scope in the text of one", 2, "INVALID_ARGUMENT", ["update", UNKNOWN_KEY_ID, "--scope", ""], {}],
+  ["a description with --self", 2, "INVALID_ARGUMENT", ["revoke", "--self", "--description", "gone"], {}],
+  ["a reason for administrators with --self", 2, "INVALID_ARGUMENT", WITHDRAW_SELF, {}],
   ["a token that is none", 2, "INVALID_ARGUMENT", ["list"], { KEYHOLD_TOKEN: `${SECRET} x` }],
   ["an unknown key", 3, "NOT_FOUND", ["get", UNKNOWN_KEY_ID], {}],
   ["no token", 4, "UNAUTHENTICATED", ["list"], { KEYHOLD_TOKEN: "" }],

@@ -1,15 +1,13 @@
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { text } from "node:stream/consumers";
+import { type Address, listenFailure } from "../../../lib/listening.ts";
 import { type Check, error, type Finding, ok } from "../finding.ts";
 
 /** Milliseconds. */
 const TIMEOUT = 2_000;
 
 /** An address that the server listens on, and the variable that says so. */
-interface Place {
-  readonly host: string;
-  readonly port: number;
+interface Place extends Address {
   readonly variable: string;
   /** Whether what has the port is a server of ours. */
   readonly isOurs: () => Promise<boolean>;
@@ -24,7 +22,7 @@ export const checkPort: Check = async ({ config: { host, port, tls, metrics } })
   return Promise.all(places.map(examine));
 };
 
-function placeOfMetrics({ host, port }: Pick<Place, "host" | "port">): Place {
+function placeOfMetrics({ host, port }: Address): Place {
   return { host, port, variable: "KEYHOLD_METRICS_PORT", isOurs: () => hasMetrics(`http://${authority(host, port)}`) };
 }
 
@@ -35,9 +33,9 @@ function authority(host: string, port: number): string {
 
 async function examine({ host, port, variable, isOurs }: Place): Promise<Finding> {
   if (port === 0) return ok(`${variable}: the server takes any free port`);
-  const code = await bindFailure(host, port);
-  if (code === null) return ok(`port ${port} is free: no server runs here`);
-  if (code !== "EADDRINUSE") return cannotListen(host, port, variable, code);
+  const failure = await listenFailure({ host, port });
+  if (failure === null) return ok(`port ${port} is free: no server runs here`);
+  if (failure.code !== "EADDRINUSE") return cannotListen(host, port, variable, failure.code ?? failure.message);
   if (await isOurs()) return ok(`a server answers on port ${port}`);
   return error(`another program has port ${port}`, `stop it, or set ${variable}`);
 }
@@ -46,19 +44,6 @@ function cannotListen(host: string, port: number, variable: string, code: string
   const address = variable.replace("PORT", "HOST");
   const remedy = code === "EADDRNOTAVAIL" ? `set ${address} to an address of this machine` : `set another ${variable}`;
   return error(`${host}:${port} cannot be listened on (${code})`, remedy);
-}
-
-/** Why the port cannot be had, or null if it can; it is given back at once. */
-async function bindFailure(host: string, port: number): Promise<string | null> {
-  const server = createServer().listen({ host, port });
-  try {
-    await once(server, "listening");
-    return null;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? "unknown";
-  } finally {
-    server.close();
-  }
 }
 
 async function isKeyhold(origin: string): Promise<boolean> {

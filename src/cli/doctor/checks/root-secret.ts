@@ -35,6 +35,6 @@ function judge(use: RootSecretUse): Finding {
   const message = `root secret ${id} (${state}): ${counts}`;
   if (state === "missing")
     return error(message, "these are refused: give that root secret as a retired one, or restore it from a backup");
-  if (state === "current" || isNeeded(use)) return ok(message);
+  if (isNeeded(use)) return ok(message);
   return warning(message, "nothing stored needs it: drop it when the last macaroon made under it has expired");
 }

@@ -1,0 +1,28 @@
+import { isLoopbackHost } from "../../../lib/host-names.ts";
+import { type Check, type Finding, ok, warning } from "../finding.ts";
+
+/** Modes in which the driver checks neither certificate nor name. */
+const UNCHECKED = ["allow", "prefer", "require"];
+
+/** How the connections to a database on another machine are protected. */
+export const checkDatabaseTls: Check = async ({ config }) =>
+  [
+    judgeUrl("KEYHOLD_DATABASE_URL", config.databaseUrl),
+    judgeUrl("KEYHOLD_DATABASE_LISTEN_URL", config.databaseListenUrl),
+    judgeUrl("KEYHOLD_DATABASE_MIGRATE_URL", config.databaseMigrateUrl),
+  ].flat();
+
+export function judgeUrl(name: string, text: string | null): Finding[] {
+  if (text === null) return [];
+  const { hostname, searchParams } = new URL(text);
+  const remote = decodeURIComponent(hostname)
+    .split(",")
+    .filter((host) => host !== "" && !host.startsWith("/") && !isLoopbackHost(host));
+  if (remote.length === 0) return [];
+  const isChecked = searchParams.get("sslrootcert") === "system";
+  const mode = searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "disable";
+  if (isChecked || mode.startsWith("verify-")) return [ok(`${name} checks the certificate of ${remote}`)];
+  const lack = UNCHECKED.includes(mode) ? `without a check of its certificate (sslmode=${mode})` : "without TLS";
+  const message = `${name} connects to ${remote} ${lack}: whoever is in between may read and change what is exchanged`;
+  return [warning(message, `add sslmode=verify-full to ${name}`)];
+}

@@ -1,0 +1,29 @@
+import { invalidArgument } from "../errors.ts";
+import { parseJson } from "../lib/json.ts";
+
+/** Separators that other programs write. Each may be part of a scope, so a text that contains one is ambiguous. */
+const OTHER_SEPARATOR = /[,;|]/;
+
+/**
+ * Returns the scopes of a text: words separated by spaces, or a JSON array of strings. Throws `INVALID_ARGUMENT` without quoting
+ * the text, which may be a raw key in the wrong column.
+ *
+ * @example parseScopes("scopes", "read write"); // ["read", "write"]
+ */
+export function parseScopes(field: string, text: string): string[] {
+  if (text.trimStart().startsWith("[")) return scopeList(field, parseJson(text));
+  const [separator] = OTHER_SEPARATOR.exec(text) ?? [];
+  if (separator !== undefined)
+    throw invalidArgument(field, `contains "${separator}"; separate scopes by spaces, or write a JSON array`);
+  return text.split(/\s+/).filter(Boolean);
+}
+
+/** Returns the scopes of a JSON value. Throws `INVALID_ARGUMENT` if it is not an array of non-empty strings. */
+export function scopeList(field: string, value: unknown): string[] {
+  if (!Array.isArray(value))
+    throw invalidArgument(field, "must be a list of texts, or a text with spaces between them");
+  return value.map((scope, index) => {
+    if (typeof scope === "string" && scope !== "") return scope;
+    throw invalidArgument(`${field}[${index}]`, "must be a text with at least one character");
+  });
+}

@@ -1,0 +1,109 @@
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, inject, test } from "vitest";
+import { nodesOf } from "../../src/cli/completion/tree.ts";
+import { zshScript } from "../../src/cli/completion/zsh.ts";
+import { createProgram } from "../../src/cli/program.ts";
+import { table } from "../support/conformance.ts";
+import { runKeyhold } from "../support/keyhold.ts";
+
+/** What a shell offers for the last of these words. */
+type Complete = (words: readonly string[]) => Promise<string[]>;
+
+async function scriptFor(shell: string): Promise<string> {
+  const { stdout, code } = await runKeyhold(["completion", shell], {});
+  expect(code).toBe(0);
+  return stdout;
+}
+
+async function linesOf(program: string, args: readonly string[]): Promise<string[]> {
+  const { stdout } = await promisify(execFile)(program, args);
+  return stdout.split("\n").filter(Boolean);
+}
+
+async function bash(words: readonly string[]): Promise<string[]> {
+  const program = `${await scriptFor("bash")}
+    complete -p keyhold | grep -q -- '-F _keyhold' || exit 9
+    COMP_WORDS=(keyhold "$@"); COMP_CWORD=$#; _keyhold
+    printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return linesOf("bash", ["-c", program, "bash", ...words]);
+}
+
+/** Its completion system runs only in a terminal: what it asks of that is printed. It narrows the choices down by itself. */
+const ZSH_STUBS = `
+  compdef() { print -r -- "compdef $*" }
+  compadd() { shift; print -rl -- "$@" }
+  _files() { print -r -- FILES }
+  _describe() { (( $#choices )) && print -rl -- "\${(@)choices%%:*}" }`;
+
+async function zsh(words: readonly string[]): Promise<string[]> {
+  const program = `${ZSH_STUBS}
+    ${await scriptFor("zsh")}
+    words=(keyhold "$@"); CURRENT=$#words; _keyhold`;
+  const [registered, ...offered] = await linesOf("zsh", ["-f", "-c", program, "zsh", ...words]);
+  expect(registered).toBe("compdef _keyhold keyhold");
+  return offered.filter((word) => word.startsWith(words.at(-1) ?? ""));
+}
+
+/** With the description behind a tab. Where nothing fits it lists the files of the folder. */
+async function fish(words: readonly string[]): Promise<string[]> {
+  const empty = await mkdtemp(join(inject("testDir"), "fish-"));
+  const script = join(empty, "keyhold.fish");
+  await writeFile(script, await scriptFor("fish"));
+  const program = `cd ${empty}; source ${script}; complete -C "keyhold ${words.join(" ")}"`;
+  const lines = await linesOf("fish", ["--no-config", "-c", program]);
+  return lines.map((line) => line.split("\t")[0] ?? "");
+}
+
+const SHELLS: Readonly<Record<string, Complete>> = { bash, zsh, fish };
+
+const CASES: readonly (readonly [words: readonly string[], offered: readonly string[]])[] = [
+  [["key"], ["keys"]],
+  [["keys", "re"], ["revoke"]],
+  [["keys", "revoke", "--re"], ["--reason"]],
+  [["keys", "revoke", "--reason", "s"], ["superseded"]],
+  [["keys", "revoke", "--reason", "superseded", "--se"], ["--self"]],
+  [["admin", "token", "cr"], ["create"]],
+  [["completion", "z"], ["zsh"]],
+];
+
+/** Everything that may come next; fish offers options only where a word begins with one. */
+const ALL: readonly (readonly [words: readonly string[], commands: readonly string[], options: readonly string[]])[] = [
+  [["signing-keys", ""], ["list", "rotate"], ["--help"]],
+  [["completion", ""], ["bash", "zsh", "fish"], ["--help"]],
+];
+
+const isInstalled = (shell: string) => spawnSync(shell, ["--version"]).status === 0;
+const installed = Object.entries(SHELLS).filter(([shell]) => isInstalled(shell));
+const runs = installed.flatMap(([shell, complete]) => CASES.map((one) => [shell, ...one, complete] as const));
+
+test.each(table(runs))("%s completes %j", async (_, words, offered, complete) => {
+  expect(await complete(words)).toEqual(offered);
+});
+
+const all = installed.flatMap(([shell, complete]) => ALL.map((one) => [shell, ...one, complete] as const));
+
+test.each(table(all))("%s offers all that may stand there: %j", async (shell, words, commands, options, complete) => {
+  const offered = await complete(words);
+  expect(offered.sort()).toEqual([...commands, ...(shell === "fish" ? [] : options)].sort());
+});
+
+const FILES: Readonly<Record<string, readonly string[]>> = { bash: [], zsh: ["FILES"], fish: ["keyhold.fish"] };
+const files = installed.map(([shell, complete]) => [shell, FILES[shell] ?? [], complete] as const);
+
+test.each(table(files))("%s completes the name of a file as the value of --out", async (_, offered, complete) => {
+  expect(await complete(["keys", "issue", "--out", ""])).toEqual(offered);
+});
+
+const zshs = isInstalled("zsh") ? ["zsh"] : [];
+
+test.for(zshs)("%s loads the script from its folder of functions too", async (shell) => {
+  const folder = await mkdtemp(join(inject("testDir"), "zsh-"));
+  await writeFile(join(folder, "_keyhold"), zshScript(nodesOf(createProgram())));
+  const program = `${ZSH_STUBS}
+    fpath=(${folder}); autoload -Uz _keyhold
+    words=(keyhold completion ''); CURRENT=3; _keyhold`;
+  expect(await linesOf(shell, ["-f", "-c", program])).toEqual(["bash", "zsh", "fish", "--help"]);
+});

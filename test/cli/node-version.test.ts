@@ -1,0 +1,42 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import description from "../../package.json" with { type: "json" };
+
+const LAUNCHER = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
+
+const MESSAGE =
+  /^keyhold: Node\.js 24 or later is required; this is (\d+\.\d+\.\d+) \(\/.+\)\. Run `npx keyhold` .*`npm install node`.*\n$/;
+
+function versionOf(node: string): number {
+  return Number(/\d+/.exec(execFileSync(node, ["--version"], { encoding: "utf8" })));
+}
+
+/** Every Node on the PATH that is older than what is needed. */
+function oldNodes(): string[] {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return folders.map((folder) => join(folder, "node")).filter((node) => existsSync(node) && versionOf(node) < 24);
+}
+
+/** This Node, which says that it is an old one. */
+const POSING_AS_OLD = `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.11.0"}})`;
+
+const runs: readonly (readonly string[])[] = [
+  [process.execPath, "--import", POSING_AS_OLD, LAUNCHER],
+  ...oldNodes().map((node) => [node, LAUNCHER]),
+];
+
+test.each(runs)("an old Node is told which one is needed: %s", (node, ...args) => {
+  for (const command of [["version"], ["--help"], ["serve"]]) {
+    const { status, stdout, stderr } = spawnSync(node ?? "", [...args, ...command], { encoding: "utf8" });
+    expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: "", stderr: expect.stringMatching(MESSAGE) });
+  }
+});
+
+test("an old Node can parse the launcher, which names the version that the package needs", () => {
+  const source = readFileSync(LAUNCHER, "utf8");
+  // A static import fails before the first line runs where a name is missing, and top-level await is a syntax error before 14.8.
+  expect(source).not.toMatch(/^(?:import|await)\b/m);
+  expect(description.engines.node).toBe(`>=${/const NEEDED = (\d+);/.exec(source)?.[1]}`);
+});

@@ -1,0 +1,45 @@
+import { pino } from "pino";
+import { expect, test } from "vitest";
+import { toConfig } from "../../src/config.ts";
+import { startService } from "../../src/start.ts";
+import { table } from "../support/conformance.ts";
+import { freePort } from "../support/free-port.ts";
+import { holdPort } from "../support/hold-port.ts";
+import { runKeyhold } from "../support/keyhold.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+
+/** Nothing is asked of the database before the ports are known to be free. */
+const NO_DATABASE = { KEYHOLD_DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+
+const serveOn = (environment: Record<string, string>) => runKeyhold(["serve"], { ...NO_DATABASE, ...environment });
+
+/** Two ports in a row, as another server has them; the second one may be held by anyone. */
+async function holdTwo(): Promise<number> {
+  const port = await holdPort();
+  await holdPort(port + 1).catch(() => undefined);
+  return port;
+}
+
+test.each(table(["1", "2"]))("beside a server, one of %s worker(s) names the port of the service", async (workers) => {
+  const port = await holdTwo();
+  const ended = await serveOn({ KEYHOLD_PORT: String(port), KEYHOLD_WORKERS: workers });
+  expect(ended).toMatchObject({ code: 2, stderr: `keyhold: KEYHOLD_PORT: ${port} is in use on 127.0.0.1\n` });
+});
+
+test("the port of metrics is named where it is the one", async () => {
+  const port = await holdPort();
+  const ended = await serveOn({ KEYHOLD_PORT: String(await freePort()), KEYHOLD_METRICS_PORT: String(port) });
+  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(`KEYHOLD_METRICS_PORT: ${port} is in use`) });
+});
+
+test("a port that is taken while the server starts is named too", async () => {
+  const database = await createTestDatabase();
+  const port = String(await holdPort());
+  const given = { ...NO_DATABASE, KEYHOLD_DATABASE_URL: database.url, KEYHOLD_PORT: port, KEYHOLD_METRICS_PORT: "off" };
+  // A worker leaves the look at the ports to its parent.
+  const workers = () => ({ running: 1, configured: 1 });
+  const starting = startService(toConfig(given), pino({ level: "silent" }), { workers });
+  await expect(starting).rejects.toThrow(`KEYHOLD_PORT: ${port} is in use on 127.0.0.1`);
+  await database.drop();
+});

@@ -1,0 +1,125 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
+import { Code, createKeyholdClient } from "../../src/client/index.ts";
+import { table } from "../support/conformance.ts";
+import { freePort } from "../support/free-port.ts";
+import { type Ended, runKeyhold } from "../support/keyhold.ts";
+import { metricsUrl } from "../support/scrape.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+const TLS = join(import.meta.dirname, "../support/tls");
+const CERTIFICATE = join(TLS, "localhost.cert.pem");
+
+let plain: TestServer;
+let secure: TestServer;
+beforeAll(async () => {
+  const tls = { KEYHOLD_TLS_CERT_FILE: CERTIFICATE, KEYHOLD_TLS_KEY_FILE: join(TLS, "localhost.key.pem") };
+  [plain, secure] = await Promise.all([startTestServer({ KEYHOLD_METRICS_PORT: "0" }), startTestServer(tls)]);
+});
+afterAll(() => Promise.all([plain.close(), secure.close()]));
+
+const list = (url: string, environment: Record<string, string> = {}, ...options: string[]): Promise<Ended> =>
+  runKeyhold(["keys", "list", "--json", "--url", url, ...options], environment);
+
+/** The text of the error of a command that fails with this status. */
+async function failureOf(url: string, code: number, ...options: string[]): Promise<string> {
+  const ended = await list(url, {}, ...options);
+  expect(ended).toMatchObject({ code, stdout: "" });
+  return JSON.parse(ended.stderr).error.message;
+}
+
+const at = (server: TestServer, scheme: string) => `${scheme}://localhost:${new URL(server.url).port}`;
+
+const CASES: readonly (readonly [string, () => string | Promise<string>, number, RegExp])[] = [
+  [
+    "a port that nobody listens on",
+    async () => `http://127.0.0.1:${await freePort()}`,
+    6,
+    / cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:\d+$/,
+  ],
+  [
+    "several addresses that nobody listens on",
+    async () => `http://localhost:${await freePort()}`,
+    6,
+    / cannot be reached: .*ECONNREFUSED/,
+  ],
+  ["a name that is unknown", () => "http://no-such-host.invalid", 6, / cannot be reached: getaddrinfo E\w+ no-such/],
+  [
+    "a certificate that is not trusted",
+    () => at(secure, "https"),
+    6,
+    / cannot be reached: self-signed certificate.*; to trust its authority, name a file by --ca-file or NODE_EXTRA_CA_CERTS$/,
+  ],
+  [
+    "https where http is spoken",
+    () => at(plain, "https"),
+    6,
+    / cannot be reached: wrong version number; it may not speak TLS: try http:\/\/$/,
+  ],
+  [
+    "http where https is spoken",
+    () => at(secure, "http"),
+    6,
+    / cannot be reached: other side closed; it may speak TLS only: try https:\/\/$/,
+  ],
+  [
+    "the port of metrics",
+    () => metricsUrl(plain.log()).replace(/\/metrics$/, ""),
+    1,
+    / answered HTTP 404, not as Keyhold does: see that the URL is right$/,
+  ],
+  ["a path below the server", () => `${plain.url}/sub`, 1, / answered HTTP 404, not as Keyhold does/],
+];
+
+test.each(table(CASES))("%s: the error names the URL and the cause", async (_, urlOf, code, cause) => {
+  const url = await urlOf();
+  const message = await failureOf(url, code);
+  expect(message.startsWith(`${url} `)).toBe(true);
+  expect(message).toMatch(cause);
+});
+
+/** An HTTP server of another kind. */
+async function foreign(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close().closeAllConnections());
+  await new Promise((resolve) => server.once("listening", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test("a server that does not answer in time is named", async () => {
+  const url = await foreign(() => {});
+  const client = createKeyholdClient({ baseUrl: url, timeoutMs: 50, retry: false });
+  await expect(client.derivedKeys.getJwks({})).rejects.toMatchObject({
+    code: Code.DeadlineExceeded,
+    rawMessage: `${url} did not answer in time`,
+  });
+});
+
+test("a page of another server is not mistaken for an answer", async () => {
+  const url = await foreign((_request, response) => response.setHeader("content-type", "text/html").end("<p>Hello"));
+  expect(await failureOf(url, 1)).toMatch(/^http:\S+ answered HTTP 200 .*text\/html.*, not as Keyhold does/);
+});
+
+test("a base URL with a password is refused without showing it", () => {
+  const make = () => createKeyholdClient({ baseUrl: "http://me:secret@127.0.0.1:1" });
+  expect(make).toThrow(/^baseUrl: must be an http or https URL without user and password$/);
+});
+
+test.each(table(["--ca-file", "KEYHOLD_CA_FILE", "NODE_EXTRA_CA_CERTS"]))("%s names whom to trust", async (way) => {
+  const url = at(secure, "https");
+  const [environment, options] = way.startsWith("--") ? [{}, [way, CERTIFICATE]] : [{ [way]: CERTIFICATE }, []];
+  expect(await list(url, environment, ...options)).toMatchObject({ code: 0, stdout: "[]\n", stderr: "" });
+});
+
+test("a file of certificates that is none is said to be so", async () => {
+  const missing = join(inject("testDir"), "none.pem");
+  expect(await failureOf(at(secure, "https"), 2, "--ca-file", missing)).toBe(
+    `--ca-file: ${missing} cannot be read (ENOENT)`,
+  );
+  const key = join(TLS, "localhost.key.pem");
+  expect(await failureOf(at(secure, "https"), 2, "--ca-file", key)).toBe(
+    `--ca-file: ${key} contains no certificate in PEM form`,
+  );
+});
