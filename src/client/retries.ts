@@ -10,7 +10,7 @@ import { overUnary } from "./transport.ts";
 
 /**
  * A call that ends UNAVAILABLE is made again if a repeat does no harm: what reads, verifies, creates or imports (these have a
- * `request_id`). A call of any kind is made again when the server was OVERLOADED, for then it began nothing. All within the time that
+ * `request_id`). A call of any kind is made again when the server was OVERLOADED or the call RATE_LIMITED, for then it began nothing. All within the time that
  * the call has.
  */
 export interface RetryOptions {
@@ -30,6 +30,9 @@ const REPEATABLE: ReadonlySet<DescMethod> = new Set<DescMethod>([
   ImportedApiKeysService.method.createImportedApiKey,
   ImportedApiKeysService.method.batchCreateImportedApiKeys,
 ]);
+
+/** The reasons of errors of calls that were not begun. */
+const NOTHING_BEGUN: ReadonlySet<string | undefined> = new Set(["OVERLOADED", "RATE_LIMITED"]);
 
 /** `timeoutMs` is for calls that bring none of their own; 0 is no limit. */
 export function withRetries(transport: Transport, timeoutMs: number, options: RetryOptions = {}): Transport {
@@ -60,8 +63,8 @@ function remaining(deadline: number): number {
 }
 
 function mayRepeat(method: DescMethod, error: ConnectError): boolean {
+  if (NOTHING_BEGUN.has(errorReason(error))) return true;
   if (error.code !== Code.Unavailable) return false;
-  if (errorReason(error) === "OVERLOADED") return true;
   return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || REPEATABLE.has(method);
 }
 

@@ -1,11 +1,25 @@
-import type { RefusalReason, VerifiedCredential, Verifier } from "./verdict.ts";
+import { VerificationUnavailable, warnAtIntervals } from "./unavailable.ts";
+import type { Refusal, RefusalReason, VerifiedCredential, VerifiedKey, VerifiedToken, Verifier } from "./verdict.ts";
 
-export interface AdmissionOptions {
+/** `R`: the request of the framework. */
+export interface AdmissionOptions<R = unknown> {
   /** What the credential must be allowed to do: all of these scopes. */
   readonly scopes?: readonly string[];
   /** `realm` of `WWW-Authenticate` (RFC 9110 §11.5); `api` if absent. */
   readonly realm?: string;
+  /**
+   * Called when a request is answered 503 because no verdict could be reached. The error names the cause and holds no credential of a
+   * caller. By default the process emits a warning, at most every ten seconds.
+   *
+   * @example `onError: (error, request) => request.log.error(error)`
+   */
+  readonly onError?: (error: Error, request: R) => void;
 }
+
+/** A good credential of any verifier: what only one of them knows may be absent. */
+export type AdmittedCredential = VerifiedCredential &
+  Partial<Pick<VerifiedKey, "credentialType" | "metadata">> &
+  Partial<Pick<VerifiedToken, "tokenId" | "issueTime" | "parentId" | "claims">>;
 
 /** The header fields of a request, as Node has them: names in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -17,27 +31,41 @@ export interface Rejection {
   readonly headers: Readonly<Record<string, string>>;
   /** In the form of Keyhold's own errors (AIP-193). */
   readonly body: { readonly error: { readonly code: number; readonly status: string; readonly message: string } };
+  /** Why no verdict could be reached, for the log. */
+  readonly error?: VerificationUnavailable;
 }
 
 export type Admission<T extends VerifiedCredential> = { readonly admitted: true; readonly credential: T } | Rejection;
 
 const STATUSES = { 400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 503: "UNAVAILABLE" };
 
+/** Returns a judge of requests with these options, which reports those that are answered 503. */
+export function admissionBy<R extends { readonly headers: RequestHeaders }, T extends VerifiedCredential>(
+  verifier: Verifier<T>,
+  { onError = warnAtIntervals(), ...options }: AdmissionOptions<R> = {},
+): (request: R) => Promise<Admission<T>> {
+  return async (request) => {
+    const admission = await admit(request.headers, verifier, options);
+    if (!admission.admitted && admission.error !== undefined) onError(admission.error, request);
+    return admission;
+  };
+}
+
 /**
  * Judges a request by its `Authorization: Bearer` or `X-API-Key` (RFC 6750): 401 without a good credential, 403 without the scopes, 503
  * when no verdict can be reached, 400 when there are two credentials (§2).
  */
-export async function admit<T extends VerifiedCredential>(
+async function admit<T extends VerifiedCredential>(
   headers: RequestHeaders,
   verifier: Verifier<T>,
-  { scopes = [], realm = "api" }: AdmissionOptions = {},
+  { scopes = [], realm = "api" }: Pick<AdmissionOptions, "scopes" | "realm">,
 ): Promise<Admission<T>> {
   const [credential, ...more] = [bearer(headers.authorization), apiKey(headers["x-api-key"])].filter(Boolean);
   if (credential === undefined)
     return reject(401, "send a credential as Authorization: Bearer or X-API-Key", { realm });
   if (more.length > 0) return reject(400, "send one credential, not two", { realm, error: "invalid_request" });
   const verdict = await verifier.verify(credential);
-  if (!verdict.ok) return refuse(verdict.reason, realm);
+  if (!verdict.ok) return refuse(verdict, realm);
   const { credential: verified } = verdict;
   if (scopes.every((scope) => verified.scopes.includes(scope))) return { admitted: true, credential: verified };
   const scope = scopes.join(" ");
@@ -54,9 +82,12 @@ const MESSAGES: Readonly<Record<RefusalReason, string>> = {
   UNAVAILABLE: "the credential cannot be verified now",
 };
 
-function refuse(reason: RefusalReason, realm: string): Rejection {
-  const message = MESSAGES[reason];
-  if (reason === "UNAVAILABLE") return { ...reject(503, message, { realm }), headers: { "retry-after": "1" } };
+function refuse(refusal: Refusal, realm: string): Rejection {
+  const message = MESSAGES[refusal.reason];
+  if (refusal.reason === "UNAVAILABLE") {
+    const error = new VerificationUnavailable(refusal);
+    return { ...reject(503, message, { realm }), headers: { "retry-after": "1" }, error };
+  }
   return reject(401, message, { realm, error: "invalid_token" });
 }
 

@@ -1,25 +1,26 @@
 /** `keyhold/express` */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type AdmissionOptions, admit } from "./admission.ts";
-import type { VerifiedCredential, Verifier } from "./verdict.ts";
+import { type AdmissionOptions, type AdmittedCredential, admissionBy } from "./admission.ts";
+import type { Verifier } from "./verdict.ts";
+
+export type { AdmissionOptions, AdmittedCredential };
 
 declare global {
   namespace Express {
     interface Request {
       /** Who calls, behind `requireCredential`. */
-      keyhold?: VerifiedCredential;
+      keyhold?: AdmittedCredential;
     }
   }
 }
 
+type Request = IncomingMessage & { keyhold?: AdmittedCredential };
+
 /** Middleware of Express, and of whatever else takes it, that lets in only who has a good credential with these scopes. */
-export function requireCredential(verifier: Verifier, options?: AdmissionOptions) {
-  return (
-    request: IncomingMessage & { keyhold?: VerifiedCredential },
-    response: ServerResponse,
-    next: (error?: unknown) => void,
-  ): void => {
-    admit(request.headers, verifier, options).then((admission) => {
+export function requireCredential<R extends Request = Request>(verifier: Verifier, options?: AdmissionOptions<R>) {
+  const admit = admissionBy(verifier, options);
+  return (request: R, response: ServerResponse, next: (error?: unknown) => void): void => {
+    admit(request).then((admission) => {
       if (!admission.admitted) return void send(response, admission.status, admission.headers, admission.body);
       request.keyhold = admission.credential;
       next();

@@ -94,7 +94,9 @@ test("a token that no header can have is refused without being shown", async () 
 });
 
 test.for(["keys.example.com", "ftp://keys.example.com", ""])("no client of %j", (baseUrl) => {
-  expect(catchError(() => createKeyholdClient({ baseUrl })).message).toBe("baseUrl: must be an http or https URL");
+  expect(catchError(() => createKeyholdClient({ baseUrl })).message).toBe(
+    "baseUrl: must be an http or https URL without user and password",
+  );
 });
 
 test("a caller who gives up, and one whose time is over, hear so", async () => {

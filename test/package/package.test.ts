@@ -29,7 +29,7 @@ test("a program compiles against its types and runs with its client, verifiers a
     hasKeyId: true,
     offline: "packed",
     fastify: ["packed", 401],
-    express: ["packed", 401],
+    express: ["packed paid", 401],
     reason: "INVALID_ARGUMENT",
   });
 });

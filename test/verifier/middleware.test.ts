@@ -1,12 +1,17 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setImmediate } from "node:timers/promises";
+import { inspect } from "node:util";
+import { ConnectError } from "@connectrpc/connect";
 import express from "express";
-import { fastify } from "fastify";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type FastifyRequest, fastify } from "fastify";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { admissionBy } from "../../src/verifier/admission.ts";
 import { requireCredential as expressMiddleware } from "../../src/verifier/express.ts";
 import { requireCredential as fastifyHook } from "../../src/verifier/fastify.ts";
-import { createKeyVerifier, type Verifier } from "../../src/verifier/index.ts";
+import { createKeyVerifier, createTokenVerifier, type Verifier } from "../../src/verifier/index.ts";
+import { warnAtIntervals } from "../../src/verifier/unavailable.ts";
 import { revoke, table, useService } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
 import { issue } from "../support/rest.ts";
@@ -23,23 +28,30 @@ beforeAll(async () => {
 /** `/` for everyone with a credential, `/write` for a scope, `/away` when no verdict can be reached. */
 type Start = (verifier: Verifier) => Promise<{ readonly url: string; close(): Promise<unknown> }>;
 
+/** What `onError` of `/reported` was called with. */
+const reports: { readonly error: Error; readonly path: string | undefined }[] = [];
+
 const startFastify: Start = async (verifier) => {
   const app = fastify();
-  const handler = async (request: { keyhold?: { actorId: string } }) => ({ actor: request.keyhold?.actorId });
+  const handler = async ({ keyhold }: FastifyRequest) => ({ actor: keyhold?.actorId, plan: keyhold?.metadata?.plan });
+  const onError = (error: Error, { url }: FastifyRequest) => void reports.push({ error, path: url });
   app.get("/", { onRequest: fastifyHook(verifier) }, handler);
   app.get("/write", { onRequest: fastifyHook(verifier, { scopes: ["read", 'a"b'], realm: "books" }) }, handler);
   app.get("/away", { onRequest: fastifyHook(away) }, handler);
+  app.get("/reported", { onRequest: fastifyHook(away, { onError }) }, handler);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   return { url, close: () => app.close() };
 };
 
 const startExpress: Start = async (verifier) => {
   const app = express();
-  const handler: express.RequestHandler = (request, response) =>
-    void response.json({ actor: request.keyhold?.actorId });
+  const handler: express.RequestHandler = ({ keyhold }, response) =>
+    void response.json({ actor: keyhold?.actorId, plan: keyhold?.metadata?.plan });
+  const onError = (error: Error, { path }: express.Request) => void reports.push({ error, path });
   app.get("/", expressMiddleware(verifier), handler);
   app.get("/write", expressMiddleware(verifier, { scopes: ["read", 'a"b'], realm: "books" }), handler);
   app.get("/away", expressMiddleware(away), handler);
+  app.get("/reported", expressMiddleware(away, { onError }), handler);
   return listen(createServer(app));
 };
 
@@ -132,12 +144,69 @@ describe.for(
     });
   });
 
+  test("hands the application the metadata of the key", async () => {
+    const { secret: paid } = await issue(suite.rest, { metadata: { plan: "paid" } });
+    expect(await get("/", { "x-api-key": paid })).toMatchObject({ body: { actor: "actor_1", plan: "paid" } });
+  });
+
+  test("reports why no verdict could be reached, without the credential", async () => {
+    reports.length = 0;
+    for (let at = 0; at < 2; at++) await get("/reported", { "x-api-key": secret });
+    expect(reports).toHaveLength(2);
+    const [{ error, path } = { error: new Error(), path: "" }] = reports;
+    expect(path).toBe("/reported");
+    expect(error.message).toMatch(
+      /^Keyhold cannot be asked: .*http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/,
+    );
+    expect(error.cause).toBeInstanceOf(ConnectError);
+    expect(inspect(error)).not.toContain(secret);
+  });
+
+  test("by default warns of it, once in ten seconds", async () => {
+    const warnings: Error[] = [];
+    const listener = (warning: Error) => void warnings.push(warning);
+    process.on("warning", listener);
+    onTestFinished(() => void process.off("warning", listener));
+    const quiet = await start(createKeyVerifier({ baseUrl: suite.server.url }));
+    onTestFinished(async () => void (await quiet.close()));
+    const ask = () => fetch(`${quiet.url}/away`, { headers: { "x-api-key": secret, connection: "close" } });
+    expect([(await ask()).status, (await ask()).status]).toEqual([503, 503]);
+    expect(warnings.map(({ name }) => name)).toEqual(["KeyholdWarning"]);
+    expect(warnings[0]?.message).toMatch(/^a request was answered 503: Keyhold cannot be asked: .*ECONNREFUSED/);
+  });
+
   test("sees a revocation at once", async () => {
     const { secret: short, keyId } = await issue(suite.rest);
     expect(await get("/", { "x-api-key": short })).toMatchObject({ status: 200 });
     await revoke(suite.rest, keyId);
     expect(await get("/", { "x-api-key": short })).toMatchObject({ status: 401 });
   });
+});
+
+test("the default warning comes again after ten seconds", async () => {
+  const warnings: string[] = [];
+  const listener = ({ message }: Error) => void warnings.push(message);
+  process.on("warning", listener);
+  onTestFinished(() => void process.off("warning", listener));
+  let now = 0;
+  const warn = warnAtIntervals(() => now);
+  for (now of [0, 9_999, 10_000]) warn(new Error(`at ${now}`));
+  await setImmediate();
+  expect(warnings).toEqual([expect.stringContaining("at 0 "), expect.stringContaining("at 10000 ")]);
+});
+
+test("signing keys that cannot be read are the cause too", async () => {
+  const verifier = createTokenVerifier({ baseUrl: `http://127.0.0.1:${await freePort()}` });
+  const token = [{ alg: "EdDSA", typ: "JWT", kid: "k" }, {}]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+    .concat("A".repeat(86))
+    .join(".");
+  const errors: Error[] = [];
+  const admit = admissionBy(verifier, { onError: (error) => errors.push(error) });
+  await admit({ headers: { "x-api-key": token } });
+  expect(errors.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^the signing keys cannot be read: .*ECONNREFUSED/),
+  ]);
 });
 
 test("a verifier that fails lets nobody in", async () => {

@@ -16,6 +16,7 @@ const { secret = "", issuedApiKey } = await client.issuedApiKeys.createIssuedApi
   name: "packed",
   actorId: "packed",
   scopes: ["read"],
+  metadata: { plan: "paid" },
 });
 const keyId: string | undefined = issuedApiKey?.keyId;
 const { token } = await client.apiKeys.deriveToken({ credential: secret, algorithm: TokenAlgorithm.JWT });
@@ -25,13 +26,22 @@ const verifier = createTokenVerifier({ baseUrl, online });
 const offline = await verifier.verify(token?.token ?? "");
 
 const app = fastify();
-app.get("/", { onRequest: fastifyHook(verifier, { scopes: ["read"] }) }, (request) => `${request.keyhold?.actorId}`);
+app.get(
+  "/",
+  { onRequest: fastifyHook(verifier, { scopes: ["read"] }) },
+  (request) => `${request.keyhold?.actorId}${request.keyhold?.metadata?.plan ?? ""}`,
+);
 const fastifyUrl = await app.listen({ port: 0 });
 
 const server = createServer(
-  express().get("/", expressMiddleware(online), (request, response) => {
-    response.send(request.keyhold?.actorId);
-  }),
+  express().get(
+    "/",
+    expressMiddleware(online, { onError: (error, { url }) => console.error(url, error) }),
+    (request, response) => {
+      const { actorId, metadata } = request.keyhold ?? {};
+      response.send(`${actorId} ${metadata?.plan}`);
+    },
+  ),
 ).listen(0);
 await once(server, "listening");
 const expressUrl = `http://localhost:${(server.address() as AddressInfo).port}`;
