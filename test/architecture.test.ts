@@ -40,7 +40,6 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   postgres: ["postgres"],
   fastify: ["transport", "verifier", "announce.ts", "service.ts", "start.ts"],
   "@fastify/cors": ["transport"],
-  "@fastify/send": ["transport"],
   "@connectrpc/connect": ["api", "transport", "client", "verifier", "cli"],
   "@connectrpc/connect-node": ["transport"],
   "@connectrpc/connect-fastify": ["transport"],

@@ -17,6 +17,7 @@ import { type PostgresProxy, startPostgresProxy } from "../support/postgres-prox
 import { grpcPath, serializer } from "../support/protocols/grpc.ts";
 import { openProtocols } from "../support/protocols/protocols.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { callGrpc, frame, rpcPath, send } from "../support/wire.ts";
 
 let server: TestServer;
 let proxy: PostgresProxy;
@@ -109,6 +110,18 @@ describe("Watch, over every protocol", () => {
 
   test("waits for a service that is not here", async () => {
     expect(await nextOfAll(watchAll("keyhold.v1.Nothing"))).toEqual(all(SERVICE_UNKNOWN));
+  });
+
+  test("ends with DEADLINE_EXCEEDED at the deadline of a client that leaves it to the server", async () => {
+    const path = rpcPath(Health.method.watch);
+    const none = frame(Buffer.alloc(0));
+    const grpc = await callGrpc(server.url, path, none, { "grpc-timeout": "50m" });
+    expect(grpc).toMatchObject({ status: Code.DeadlineExceeded, data: frame(Buffer.from([0x08, SERVING])) });
+    const type = "application/grpc-web+proto";
+    const web = await send(server.url + path, "POST", none, { "content-type": type, "grpc-timeout": "50m" });
+    expect(web.text).toContain("grpc-status: 4\r\n");
+    const streaming = { "content-type": "application/connect+proto", "connect-timeout-ms": "50" };
+    expect((await send(server.url + path, "POST", none, streaming)).text).toContain('"code":"deadline_exceeded"');
   });
 
   test("says so when the server stops, which does not wait for those who watch", async () => {

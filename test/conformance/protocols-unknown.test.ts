@@ -1,10 +1,12 @@
 import type { DescMethodUnary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { table } from "../support/conformance.ts";
 import { useProtocols } from "../support/protocols/protocols.ts";
 import type { Json } from "../support/rest.ts";
+import { callGrpc, frame, send } from "../support/wire.ts";
 
 const suite = useProtocols();
 
@@ -34,23 +36,18 @@ function refusal(code: number, status: string, reason: string): Json {
   return { error: { code, message: expect.stringMatching(/./), status, details: [info] } };
 }
 
-const CONTENT_TYPES = [
-  "application/grpc",
-  "application/grpc+proto",
-  "application/grpc-web+proto",
-  "application/connect+json",
-  "application/proto",
-  "application/json",
-  "text/plain",
+/** One path of each part of the service, where nothing is. Those of REST are REST's whatever the content type. */
+const NOWHERE = [
+  "/keyhold.v2alpha1.ApiKeysService/Nothing",
+  "/keyhold.v2alpha1.ApiKeysService",
+  "/v2alpha1/nothing",
+  "/",
 ];
 
+const CONTENT_TYPES = ["application/connect+json", "application/proto", "application/json", "text/plain"];
+
 test.for(table(CONTENT_TYPES))("a path that leads nowhere is 404 in the form of our errors for %s", async (type) => {
-  for (const path of [
-    "/keyhold.v2alpha1.ApiKeysService/Nothing",
-    "/keyhold.v2alpha1.ApiKeysService",
-    "/v2alpha1/nothing",
-    "/",
-  ]) {
+  for (const path of NOWHERE) {
     const answer = await fetch(suite.server.url + path, {
       method: "POST",
       headers: { "content-type": type },
@@ -59,6 +56,37 @@ test.for(table(CONTENT_TYPES))("a path that leads nowhere is 404 in the form of 
     expect(answer.status, path).toBe(404);
     expect(answer.headers.get("content-type"), path).toMatch(/^application\/json/);
     expect(await answer.json(), path).toEqual(refusal(404, "NOT_FOUND", "PATH_NOT_FOUND"));
+  }
+});
+
+const GRPC_TYPES = [
+  "application/grpc",
+  "application/grpc+proto",
+  "application/grpc+json",
+  "application/grpc-web",
+  "application/grpc-web+proto",
+  "application/grpc-web+json",
+];
+
+test.for(table(GRPC_TYPES))("a path that leads nowhere is UNIMPLEMENTED for %s", async (type) => {
+  for (const path of NOWHERE.filter((path) => !path.startsWith("/v2alpha1"))) {
+    const headers = { "content-type": type };
+    const http1 = await send(suite.server.url + path, "POST", frame(Buffer.alloc(0)), headers);
+    expect([http1.status, http1.headers.get("content-type"), http1.text], path).toEqual([200, type, ""]);
+    expect([http1.headers.get("grpc-status"), http1.headers.get("grpc-message")], path).toEqual([
+      "12",
+      "the server does not implement this method",
+    ]);
+    const http2 = await callGrpc(suite.server.url, path, frame(Buffer.alloc(0)), headers);
+    expect(http2, path).toMatchObject({ http: 200, status: Code.Unimplemented, data: Buffer.alloc(0) });
+  }
+});
+
+test("a body that cannot be read does not change what a path that leads nowhere answers", async () => {
+  for (const encoding of ["gzip", "identity"]) {
+    const headers = { "content-type": "application/json", "content-encoding": encoding };
+    const answer = await send(`${suite.server.url}/keyhold.v2alpha1.ApiKeysService/Nothing`, "POST", "{", headers);
+    expect([answer.status, answer.body]).toEqual([404, refusal(404, "NOT_FOUND", "PATH_NOT_FOUND")]);
   }
 });
 

@@ -9,6 +9,7 @@ import {
   table,
   useService,
 } from "../support/conformance.ts";
+import { linesOf } from "../support/log-lines.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
 
 const suite = useService();
@@ -46,6 +47,24 @@ describe("a batch", () => {
       expect(succeeded(await rest("GET", `${paths.imported}/${imported_api_key.key_id}`))).toEqual(imported_api_key);
       expect(await verify(rest, items[index]?.raw_key)).toMatchObject({ key_id: imported_api_key.key_id });
     }
+  });
+
+  test("has its keys in the log, in lines that are written in one piece", async () => {
+    const requests = [...Array.from({ length: 100 }, () => item()), item({ ttl: "soon" })];
+    const { results } = succeeded(await batch(requests));
+    const keyIds = results.flatMap(({ imported_api_key }: Json) => imported_api_key?.key_id ?? []);
+    const lines = linesOf(suite.server.log()).filter(
+      ({ key_ids }) => key_ids?.includes(keyIds[0]) || key_ids?.includes(keyIds[99]),
+    );
+    expect(lines.flatMap(({ key_ids }) => key_ids)).toEqual(keyIds);
+    const rpc = "keyhold.v2alpha1.ImportedApiKeysService/BatchCreateImportedApiKeys";
+    for (const line of lines) {
+      expect(line).toMatchObject({ rpc, caller: "none:anonymous", protocol: "rest", reqId: text });
+      expect(JSON.stringify(line).length).toBeLessThan(4096);
+    }
+    const { results: single } = succeeded(await batch([item()]));
+    const keyId = single[0].imported_api_key.key_id;
+    expect(linesOf(suite.server.log()).at(-1)).toMatchObject({ rpc, key_id: keyId, msg: "request" });
   });
 
   test("of which one item succeeds is 200, and each item has its own result", async () => {

@@ -1,6 +1,9 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
 import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
 import macaroons from "macaroon";
 import { describe, expect, test } from "vitest";
+import { ApiKeysService, DeriveTokenRequestSchema, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { formatMacaroon } from "../../src/token/macaroon/text.ts";
 import {
   badCredential,
@@ -19,6 +22,7 @@ import {
   useService,
 } from "../support/conformance.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
+import { callGrpc, frame, readConnectError, rpcPath, send } from "../support/wire.ts";
 
 const suite = useService();
 const { rest } = suite;
@@ -229,6 +233,44 @@ describe("a request that is refused for", () => {
   test.each(table(CASES))("%s is 400", async (_, fields, field) => {
     const { secret } = await issue(rest, { scopes: ["a"] });
     expectRefused(await deriveAt({ credential: secret, algorithm: JWT, ...fields }), invalid(field));
+  });
+});
+
+describe("claims with a number that JSON cannot write are refused, and named,", () => {
+  const path = rpcPath(ApiKeysService.method.deriveToken);
+  const refused = { code: "invalid_argument", reason: "INVALID_ARGUMENT" };
+
+  const TEXTS = [
+    ['{"a":1e400}', 'custom_claims["a"]'],
+    ['{"a":[0,{"b":-1e400}]}', 'custom_claims["a"][1]["b"]'],
+  ] as const;
+
+  test.each(table(TEXTS))("as JSON: %s", async (claims, field) => {
+    const { secret } = await issue(rest);
+    const body = `{"credential":"${secret}","algorithm":"${JWT}","custom_claims":${claims}}`;
+    const type = { "content-type": "application/json" };
+    expectRefused(await send(`${suite.server.url}${paths.keys}:derive`, "POST", body, type), invalid(field));
+    expect(readConnectError(await send(suite.server.url + path, "POST", body, type))).toEqual({
+      ...refused,
+      fields: [field],
+    });
+  });
+
+  test.each([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN])("as protobuf: %d", async (number) => {
+    const { secret: credential } = await issue(rest);
+    const customClaims = { a: { b: number } };
+    for (const algorithm of [TokenAlgorithm.JWT, TokenAlgorithm.MACAROON]) {
+      const message = create(DeriveTokenRequestSchema, { credential, algorithm, customClaims });
+      const bytes = Buffer.from(toBinary(DeriveTokenRequestSchema, message));
+      const fields = ['custom_claims["a"]["b"]'];
+      const type = { "content-type": "application/proto" };
+      expect(readConnectError(await send(suite.server.url + path, "POST", bytes, type))).toEqual({
+        ...refused,
+        fields,
+      });
+      const grpc = await callGrpc(suite.server.url, path, frame(bytes));
+      expect(grpc).toMatchObject({ status: Code.InvalidArgument, reason: "INVALID_ARGUMENT", fields });
+    }
   });
 });
 

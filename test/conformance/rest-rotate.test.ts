@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   between,
   derive,
@@ -128,6 +128,40 @@ describe("grace_period", () => {
   test("misspelt is refused: the old secret would stop at once", async () => {
     const { keyId, secret } = await issue(rest);
     expectRefused(await rotateAt(keyId, { grace: "1h" }), invalid("grace"));
+    expect(await isValid(secret)).toBe(true);
+  });
+});
+
+/** Statements at the place of a change that another one overtakes: the row is not as the statement wants it, and then it is again. */
+const OVERTAKE = `
+  CREATE FUNCTION overtake() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF OLD.name = 'overtaken' THEN RETURN NULL; END IF;
+    RETURN NEW;
+  END
+  $$;
+  CREATE TRIGGER overtake BEFORE UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION overtake()`;
+
+describe("a rotation that another change overtakes is a concurrent change", () => {
+  const expectOvertaken = async (keyId: string, body: Json) => {
+    const { status, body: answer } = await rotateAt(keyId, body);
+    expect({ status, reason: answer.error.details[0].reason }).toEqual({ status: 409, reason: "CONCURRENT_CHANGE" });
+  };
+
+  beforeAll(() => suite.sql.unsafe(OVERTAKE));
+  afterAll(() => suite.sql.unsafe("DROP FUNCTION overtake CASCADE"));
+
+  test.each(table([{}, { grace_period: "1h" }]))("with %j, while there is room for another secret", async (body) => {
+    const { keyId } = await issue(rest, { name: "overtaken" });
+    await expectOvertaken(keyId, body);
+  });
+
+  test("without a grace period, though there are as many secrets as there may be", async () => {
+    const { keyId, secret } = await issue(rest);
+    for (let i = 0; i < 16; i++) await rotate(keyId, { grace_period: "1h" });
+    succeeded(await rest("PATCH", `${paths.issued}/${keyId}`, { name: "overtaken" }));
+    await expectOvertaken(keyId, {});
+    expectRefused(await rotateAt(keyId, { grace_period: "1h" }), precondition("TOO_MANY_VALID_SECRETS", keyId));
     expect(await isValid(secret)).toBe(true);
   });
 });

@@ -1,7 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { derive, useService } from "../support/conformance.ts";
 import { runKeyhold } from "../support/keyhold.ts";
+import { userOf } from "../support/postgres.ts";
 import { issue, paths, type RestClient, restClient, verify } from "../support/rest.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
 import { kidOf, publishedKids, rotateUnder, untilPublished } from "../support/signing-keys.ts";
@@ -133,6 +135,35 @@ describe("when the word of a rotation is lost", () => {
     expect(kidOf(token)).toBe(first);
     expect(await verify(restClient(informed), token)).toMatchObject({ is_valid: true });
     expect(await publishedKids(restClient(informed))).toEqual([kid, first]);
+  });
+});
+
+describe("tokens with a kid that nobody has", () => {
+  /** The token under another kid: its signature is of no use, which is not looked at without a key. */
+  const withKid = (token: string, kid: string) => {
+    const header = Buffer.from(JSON.stringify({ alg: "EdDSA", typ: "JWT", kid })).toString("base64url");
+    return [header, ...token.split(".").slice(1)].join(".");
+  };
+  const newKid = () => randomBytes(32).toString("base64url");
+  const refused = { is_valid: false, error_code: "VERIFICATION_ERROR_SIGNATURE_INVALID" };
+
+  test("soon cost no read of the database, and a new key is found at once all the same", async () => {
+    const token = await newJwt();
+    const repeated = newKid();
+    for (const kid of [repeated, ...Array.from({ length: 20 }, newKid)])
+      expect(await verify(rest, withKid(token, kid))).toMatchObject(refused);
+    const role = userOf(suite.server.databaseUrl);
+    await suite.sql.unsafe(`REVOKE SELECT ON signing_keys FROM ${role}`);
+    try {
+      for (let i = 0; i < 20; i++) expect(await verify(rest, withKid(token, repeated))).toMatchObject(refused);
+    } finally {
+      await suite.sql.unsafe(`GRANT SELECT ON signing_keys TO ${role}`);
+    }
+    const kid = await rotateUnder(suite.sql);
+    await untilPublished(second, [kid, first]);
+    const later = await newJwt(second);
+    expect(kidOf(later)).toBe(kid);
+    expect(await verify(rest, later)).toMatchObject({ is_valid: true });
   });
 });
 

@@ -2,6 +2,7 @@ import { type AddressInfo, createServer } from "node:net";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { importKey, newRawKey, table } from "../support/conformance.ts";
+import { holdRow } from "../support/held-row.ts";
 import { eventually, runKeyhold, serve } from "../support/keyhold.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
@@ -153,17 +154,9 @@ test("signing keys that are rotated after the database came back are followed", 
 
 test("a change that waits too long for another is given up with 503, and is not made", async () => {
   const { keyId } = await issue(rest);
-  const held = Promise.withResolvers<void>();
-  const over = Promise.withResolvers<void>();
-  const transaction = sql.begin(async (tx) => {
-    await tx`SELECT FROM api_keys WHERE key_id = ${keyId} FOR UPDATE`;
-    held.resolve();
-    await over.promise;
-  });
-  await held.promise;
+  const { release } = await holdRow(sql, keyId);
   expectUnavailable(await rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }));
-  over.resolve();
-  await transaction;
+  await release();
   expect((await rest("GET", `${paths.issued}/${keyId}`)).body.name).toBe("a key");
   expect((await rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" })).status).toBe(200);
 });

@@ -1,11 +1,15 @@
 import { rename, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { readPidFile } from "../../src/postgres/embedded/pid-file.ts";
 import { describeProcess } from "../../src/postgres/embedded/process.ts";
 import { socketOptions, socketUrl } from "../../src/postgres/embedded/socket.ts";
+import { holdRow, isWaitedFor } from "../support/held-row.ts";
 import { eventually, newDataDir, runKeyhold, type Serving, serveForTest } from "../support/keyhold.ts";
+import { expectStoppedLast } from "../support/log-end.ts";
+import { linesOf } from "../support/log-lines.ts";
 import { issue, paths, restClient, verify } from "../support/rest.ts";
 
 const dataDir = newDataDir();
@@ -27,36 +31,13 @@ async function databaseOf(): Promise<Sql> {
   return sql;
 }
 
-/** Holds the row of a key, so that a change of it waits. Resolves when it is held. */
-async function hold(sql: Sql, keyId: string): Promise<{ release(): Promise<void> }> {
-  const held = Promise.withResolvers<void>();
-  const over = Promise.withResolvers<void>();
-  const transaction = sql.begin(async (tx) => {
-    await tx`SELECT FROM api_keys WHERE key_id = ${keyId} FOR UPDATE`;
-    held.resolve();
-    await over.promise;
-  });
-  await Promise.race([held.promise, transaction]);
-  return {
-    release: async () => {
-      over.resolve();
-      await transaction;
-    },
-  };
-}
-
-async function isWaitedFor(sql: Sql): Promise<boolean> {
-  const [row] = await sql`SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted`;
-  return row?.waiting > 0;
-}
-
 test("SIGTERM lets requests under way finish and stops everything, and so does SIGINT", async () => {
-  const server = await start();
+  const server = await start({ KEYHOLD_LOG_LEVEL: "debug" });
   const rest = restClient(server);
   const { keyId, secret } = await issue(rest);
   const sql = await databaseOf();
   const postmaster = await dataDir.postmaster();
-  const { release } = await hold(sql, keyId);
+  const { release } = await holdRow(sql, keyId);
   const underWay = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" });
   await eventually(() => isWaitedFor(sql));
   // Over a second connection, since the first is taken: it stays open.
@@ -69,16 +50,20 @@ test("SIGTERM lets requests under way finish and stops everything, and so does S
   await eventually(async () => (await rest("GET", "/health/alive").catch(() => null)) === null);
   await release();
   expect(await underWay).toMatchObject({ status: 200, body: { name: "changed" } });
-  expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+  const ended = await server.ended;
+  expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+  expectStoppedLast(ended, "request keyhold.v2alpha1.IssuedApiKeysService/UpdateIssuedApiKey");
   expect(await describeProcess(postmaster)).toBeUndefined();
   expect(await dataDir.inhabitants()).toEqual([]);
 
-  const next = await start();
+  const next = await start({ KEYHOLD_LOG_LEVEL: "debug" });
   expect(await verify(restClient(next), secret)).toMatchObject({ is_valid: true, key_id: keyId });
   expect((await restClient(next)("GET", `${paths.issued}/${keyId}`)).body.name).toBe("changed");
   await dataDir.postmaster();
   next.kill("SIGINT");
-  expect(await next.ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+  const nextEnded = await next.ended;
+  expect(nextEnded).toMatchObject({ code: 0, signal: null, stderr: "" });
+  expectStoppedLast(nextEnded);
   expect(await dataDir.inhabitants()).toEqual([]);
 });
 
@@ -88,7 +73,7 @@ test("a second signal stops a server that waits for a request, and its database"
   const { keyId } = await issue(rest);
   const sql = await databaseOf();
   await dataDir.postmaster();
-  const { release } = await hold(sql, keyId);
+  const { release } = await holdRow(sql, keyId);
   const underWay = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }).catch(() => "cut off");
   await eventually(() => isWaitedFor(sql));
   server.kill("SIGTERM");
@@ -124,6 +109,17 @@ test("an admin token is made beside a running server and without one, and the se
     expect((await rest("GET", paths.issued)).status).toBe(403);
   }
   expect((await restClient(server)("GET", paths.issued)).status).toBe(401);
+  const keyId = /^key_id +(\S+)$/m.exec(beside.stderr)?.[1];
+  expect(await runKeyhold(["signing-keys", "rotate"], environment)).toMatchObject({ code: 0 });
+  server.kill("SIGTERM");
+  const written = linesOf((await server.ended).stdout).filter(({ from, level }) => from === "postgres" && level === 30);
+  const events = written.map(({ msg }) => JSON.parse(msg.replace("LOG:  keyhold: ", "")));
+  const scopes = ["keyhold:keys.write", "keyhold:verify"];
+  const by = { uid: process.getuid?.(), host: hostname() };
+  expect(events).toEqual([
+    { event: "admin token created", key_id: keyId, scopes, ...by },
+    { event: "signing key rotated", kid: expect.any(String), ...by },
+  ]);
 });
 
 test("a root secret that is missing or another is refused, and the right one serves again", async () => {

@@ -5,6 +5,7 @@ import { describeProcess, signalProcess } from "../../src/postgres/embedded/proc
 import { table } from "../support/conformance.ts";
 import { childrenOf, eventually, newDataDir, runKeyhold, type Serving, serveForTest } from "../support/keyhold.ts";
 import { startLoad } from "../support/load.ts";
+import { expectStoppedLast } from "../support/log-end.ts";
 import { reconnectingClient } from "../support/reconnecting.ts";
 import { issue, type Json, paths, restClient, verify } from "../support/rest.ts";
 
@@ -54,7 +55,7 @@ const CONNECTIONS = table([
 test.each(CONNECTIONS)(
   "a worker that is killed under load over %s is replaced, and SIGTERM ends all",
   async (_, keepAlive) => {
-    const server = await start();
+    const server = await start({ KEYHOLD_LOG_LEVEL: "debug" });
     const { secret } = await issue(restClient(server));
     expect(await readiness(server.url)).toMatchObject({ workers: { running: WORKERS, configured: WORKERS } });
     const before = await workersOf(server);
@@ -80,7 +81,9 @@ test.each(CONNECTIONS)(
     expect(after).not.toContain(victim);
     await dataDir.postmaster();
     server.kill("SIGTERM");
-    expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+    const ended = await server.ended;
+    expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+    expectStoppedLast(ended);
     await expectNothingLeft([...before, ...after]);
   },
 );
@@ -201,7 +204,8 @@ test("the parent's lines tell one address, and those of the workers carry their 
 test("workers that cannot start end the command with their error and their exit code", async () => {
   const address = { KEYHOLD_HOST: "192.0.2.1", KEYHOLD_PORT: "0", KEYHOLD_AUTH: "none" };
   const ended = await runKeyhold(["serve", "--workers", "3"], { KEYHOLD_DATA_DIR: dataDir.path, ...address });
-  expect(ended).toMatchObject({ code: 1, stderr: "keyhold: bind EADDRNOTAVAIL 192.0.2.1\n" });
+  const refused = "keyhold: KEYHOLD_HOST: 192.0.2.1:0 cannot be listened on (EADDRNOTAVAIL)\n";
+  expect(ended).toMatchObject({ code: 2, stderr: refused });
   expect(await dataDir.inhabitants()).toEqual([]);
   const tls = { KEYHOLD_OIDC_ISSUER: "https://id.example", KEYHOLD_OIDC_AUDIENCE: "keyhold" };
   expect(await runKeyhold(["serve"], { ...environment, ...tls })).toMatchObject({ code: 2, stdout: "" });

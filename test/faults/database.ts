@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { database, owner, serverRole } from "../../src/postgres/embedded/cluster.ts";
@@ -24,16 +24,16 @@ const HOST_RULES = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256
 
 /** Starts it in a folder below this one. */
 export async function startDatabase(dir: string): Promise<Database> {
-  const folder = join(dir, "database");
-  await mkdir(folder);
-  await chmod(folder, 0o711);
-  const hbaFile = join(folder, "pg_hba.conf");
+  // Of all below this folder PostgreSQL, as a user of its own, sees its data folder alone.
+  const dataDir = join(dir, "database");
+  await mkdir(dataDir);
+  const hbaFile = join(dataDir, "pg_hba.conf");
   await writeFile(hbaFile, HOST_RULES);
   const port = await freePort();
   const settings = { listen_addresses: "127.0.0.1", port: String(port), hba_file: hbaFile, max_connections: "200" };
   const lines = createWriteStream(join(dir, "postgres.log"));
   const log = (_: string, line: string) => void lines.write(`${new Date().toISOString()} ${line}\n`);
-  const embedded = await startEmbeddedPostgres({ dataDir: join(folder, "data"), log, settings });
+  const embedded = await startEmbeddedPostgres({ dataDir, log, settings });
   const admin = adminOf(embedded, port);
   const password = randomBytes(16).toString("hex");
   await admin.unsafe(`ALTER ROLE ${owner} PASSWORD '${password}'; ALTER ROLE ${serverRole} PASSWORD '${password}'`);

@@ -1,4 +1,4 @@
-import type { Json } from "./rest.ts";
+import { linesOf } from "./log-lines.ts";
 
 /** A sample of a scrape. */
 export interface Scraped {
@@ -32,6 +32,5 @@ export function total(samples: readonly Scraped[], name: string, labels: Record<
 
 /** Where a server serves its metrics, by the line of its log that says so. */
 export function metricsUrl(log: string): string {
-  const lines: Json[] = log.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
-  return lines.find(({ metrics }) => metrics !== undefined)?.metrics;
+  return linesOf(log).find(({ metrics }) => metrics !== undefined)?.metrics;
 }

@@ -43,6 +43,8 @@ export async function startTestServer(environment: Record<string, string> = {}):
       KEYHOLD_DATABASE_URL: database.url,
       KEYHOLD_ROOT_SECRET: ROOT_SECRET,
       KEYHOLD_CACHE_SIZE: "16",
+      // So that the same tests run both ways.
+      KEYHOLD_FAST_PATH: process.env.KEYHOLD_FAST_PATH ?? "on",
       ...environment,
       ...more,
     });

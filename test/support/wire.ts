@@ -1,6 +1,6 @@
 import { connect as connectHttp2, constants } from "node:http2";
 import { connect } from "node:net";
-import { type DescMethodUnary, fromBinary, getOption } from "@bufbuild/protobuf";
+import { type DescMethod, type DescMethodUnary, fromBinary, getOption } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { afterAll, afterEach, beforeEach, expect } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
@@ -34,7 +34,7 @@ export const REST_ROUTES: readonly RestRoute[] = RPCS.flatMap((rpc) => {
 });
 
 /** Where an RPC is called over Connect, gRPC and gRPC-Web. */
-export function rpcPath({ parent, name }: DescMethodUnary): string {
+export function rpcPath({ parent, name }: DescMethod): string {
   return `/${parent.typeName}/${name}`;
 }
 
@@ -156,7 +156,7 @@ function readFields(bytes: Uint8Array, wanted: number): Uint8Array[] {
 }
 
 /** A gRPC message: flags, length and bytes. The length may be another than that of the bytes. */
-export function frame(bytes: Uint8Array, { flags = 0, length = bytes.length } = {}): Buffer {
+export function frame(bytes: Uint8Array, { flags = 0, length = bytes.length } = {}): Buffer<ArrayBuffer> {
   const head = Buffer.alloc(5);
   head.writeUInt8(flags);
   head.writeUInt32BE(length, 1);

@@ -83,11 +83,16 @@ const STATUSES: Readonly<Record<string, number>> = {
   ALREADY_EXISTS: 409,
   FAILED_PRECONDITION: 409,
   ABORTED: 409,
-  RESOURCE_EXHAUSTED: 413,
+  RESOURCE_EXHAUSTED: 429,
   INTERNAL: 500,
   UNAVAILABLE: 503,
   DEADLINE_EXCEEDED: 504,
 };
+
+function isStatusOf(name: string, http: number): boolean {
+  // A body that is too large, for which HTTP has a status of its own.
+  return http === STATUSES[name] || (name === "RESOURCE_EXHAUSTED" && http === 413);
+}
 
 export function restCall(client: RestClient): CallRpc {
   return async (method, request, headers) => {
@@ -97,7 +102,7 @@ export function restCall(client: RestClient): CallRpc {
       return { ok: true, message, headers: answer.headers };
     }
     const { code, message, status, details, ...more } = answer.body.error;
-    if (code !== answer.status || code !== STATUSES[status] || Object.keys(more).length > 0) {
+    if (code !== answer.status || !isStatusOf(status, code) || Object.keys(more).length > 0) {
       throw new Error(`HTTP ${answer.status} with ${answer.text}`);
     }
     return { ok: false, code: status, message, details: readDetails(details), headers: answer.headers };

@@ -1,0 +1,46 @@
+import { create, type DescMethodUnary, fromJsonString, type Registry, toJsonString } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import type { Rpc } from "../../src/api/rpc.ts";
+import { unauthenticatedAdmin } from "../../src/auth/caller.ts";
+import { uncounted } from "../../src/transport/calls.ts";
+import type { StreamingRpc } from "../../src/transport/connect/register.ts";
+import { protoCodec } from "../../src/transport/fast-path/codecs/proto.ts";
+import type { Codec } from "../../src/transport/fast-path/route.ts";
+import type { Certificate } from "../../src/transport/port/entry.ts";
+import { JSON_OPTIONS } from "../../src/transport/rest/json-message.ts";
+import { createTransport } from "../../src/transport/transport.ts";
+
+export interface StartOptions {
+  readonly rpcs: readonly Rpc[];
+  readonly streams: readonly StreamingRpc[];
+  /** Those of the RPCs that the fast path serves. */
+  readonly fastRpcs: readonly Rpc[];
+  /** The types that `google.protobuf.Any` may hold. */
+  readonly registry: Registry;
+  readonly certificate: Certificate | undefined;
+}
+
+/** Serves RPCs of any service by our transport, as the server of Keyhold does with its own. Answers the port. */
+export async function start({ rpcs, streams, fastRpcs, registry, certificate }: StartOptions): Promise<number> {
+  const fastify = await createTransport({
+    rpcs,
+    streams,
+    fastRpcs: fastRpcs.map((rpc) => ({ rpc, json: jsonCodec(rpc.method, registry), proto: protoCodec(rpc) })),
+    guard: () => unauthenticatedAdmin,
+    logger: pino({ level: "silent" }),
+    counters: uncounted,
+    certificate,
+    corsOrigins: [],
+    requestPolicy: null,
+  });
+  return Number(new URL(await fastify.listen({ host: "127.0.0.1", port: 0 })).port);
+}
+
+/** The fast path has compiled codecs for its own RPCs; these are the library's. */
+function jsonCodec({ input, output }: DescMethodUnary, registry: Registry): Codec {
+  const text = new TextDecoder();
+  return {
+    read: (bytes) => fromJsonString(input, text.decode(bytes), { registry }),
+    write: (response) => toJsonString(output, create(output, response), { ...JSON_OPTIONS, registry }),
+  };
+}

@@ -1,0 +1,176 @@
+import { type DescMethodUnary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { frame, REST_ROUTES, type RestRoute, RPCS, rpcPath } from "../support/wire.ts";
+
+/** An HTTP request of either version, whose body is complete. */
+export interface HostileRequest {
+  /** What it is, for the report. */
+  readonly kind: string;
+  readonly method: string;
+  readonly path: string;
+  /** Without those that say where the body ends. */
+  readonly fields: readonly Field[];
+  readonly body: Buffer;
+}
+
+export type Field = readonly [name: string, value: string];
+
+/** What calls act on. The texts of two targets have the same lengths, so that a cut falls at the same place in both. */
+export interface CallTarget {
+  readonly issuedKeyId: string;
+  readonly importedKeyId: string;
+  /** Credential to verify, derive from and revoke. */
+  readonly credential: string;
+  /** Begins each name and description that a change writes. */
+  readonly mark: string;
+  /** Ends each raw key that is imported, and makes it new. */
+  readonly suffix: string;
+}
+
+/** A way to call an RPC by its name. */
+export interface Protocol {
+  readonly name: string;
+  readonly type: string;
+  readonly isJson: boolean;
+  /** Whether five bytes stand before the message: its flags and length. */
+  readonly isFramed: boolean;
+}
+
+export const PROTOCOLS: readonly Protocol[] = [
+  { name: "connect json", type: "application/json", isJson: true, isFramed: false },
+  { name: "connect proto", type: "application/proto", isJson: false, isFramed: false },
+  { name: "grpc", type: "application/grpc", isJson: false, isFramed: true },
+  { name: "grpc json", type: "application/grpc+json", isJson: true, isFramed: true },
+  { name: "grpc-web", type: "application/grpc-web+proto", isJson: false, isFramed: true },
+  { name: "grpc-web json", type: "application/grpc-web+json", isJson: true, isFramed: true },
+];
+
+const SCOPES = ["orders.read", "orders.write"];
+
+/** A valid request of each RPC, in JSON. What must not be lost comes last. */
+const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
+  CreateIssuedApiKey: ({ mark }) => ({ name: `${mark} key`, actor_id: "actor", scopes: SCOPES, ttl: "1h" }),
+  GetIssuedApiKey: ({ issuedKeyId }) => ({ key_id: issuedKeyId }),
+  ListIssuedApiKeys: () => ({ page_size: 2, filter: "status=KEY_STATUS_ACTIVE" }),
+  UpdateIssuedApiKey: ({ issuedKeyId, mark }) => ({
+    issued_api_key: { key_id: issuedKeyId, name: `${mark} name`, scopes: SCOPES, metadata: { team: "orders" } },
+    update_mask: "name",
+  }),
+  RotateIssuedApiKey: ({ issuedKeyId }) => ({ key_id: issuedKeyId, grace_period: "1h" }),
+  CreateImportedApiKey: ({ mark, suffix }) => importOf(mark, suffix),
+  BatchCreateImportedApiKeys: ({ mark, suffix }) => ({
+    requests: [0, 1, 2].map((item) => importOf(mark, `${suffix}-${item}`)),
+  }),
+  GetImportedApiKey: ({ importedKeyId }) => ({ key_id: importedKeyId }),
+  ListImportedApiKeys: () => ({ page_size: 2, filter: 'name="k*"' }),
+  UpdateImportedApiKey: ({ importedKeyId, mark }) => ({
+    imported_api_key: { key_id: importedKeyId, name: `${mark} name`, scopes: SCOPES, metadata: { team: "orders" } },
+    update_mask: "name",
+  }),
+  DeleteImportedApiKey: ({ importedKeyId }) => ({ key_id: importedKeyId }),
+  DeriveToken: ({ credential }) => ({ credential, algorithm: "TOKEN_ALGORITHM_JWT", ttl: "60s" }),
+  VerifyApiKey: ({ credential }) => ({ credential }),
+  BatchVerifyApiKeys: ({ credential }) => ({ requests: [{ credential }, { credential: "none" }] }),
+  RevokeApiKey: ({ issuedKeyId, mark }) => ({
+    key_id: issuedKeyId,
+    reason: "REVOCATION_REASON_SUPERSEDED",
+    revocation_description: `${mark} revocation`,
+  }),
+  SelfRevokeApiKey: ({ credential }) => ({ credential, reason: "REVOCATION_REASON_SUPERSEDED" }),
+  GetJwks: () => ({}),
+};
+
+function importOf(mark: string, suffix: string): JsonObject {
+  return { raw_key: `raw-key-${suffix}`, name: `${mark} key`, actor_id: "actor", scopes: SCOPES, ttl: "1h" };
+}
+
+/** A valid request of this RPC, as JSON. */
+export function sampleOf({ name }: DescMethodUnary, target: CallTarget): JsonObject {
+  const sample = SAMPLES[name];
+  if (sample === undefined) throw new Error(`there is no sample of ${name}`);
+  return sample(target);
+}
+
+/** Makes a request for a target. */
+export type MakeRequest = (target: CallTarget) => HostileRequest;
+
+/** Each RPC on each of its REST paths and over each protocol. */
+export const CALLS: readonly MakeRequest[] = [
+  ...REST_ROUTES.map((route) => (target: CallTarget) => restCall(route, target)),
+  ...RPCS.flatMap((rpc) => PROTOCOLS.map((protocol) => (target: CallTarget) => rpcCall(rpc, protocol, target))),
+  ...RPCS.filter(isReading).map((rpc) => (target: CallTarget) => connectGet(rpc, target)),
+];
+
+/** The call by its REST path: the path names the key, and the body or the query has the rest. */
+export function restCall({ rpc, httpMethod, path }: RestRoute, target: CallTarget): HostileRequest {
+  const { key_id: keyId = "", ...rest } = sampleOf(rpc, target);
+  const [resource] = Object.values(rest).filter((value) => typeof value === "object" && "key_id" in (value ?? {}));
+  const id = String(keyId || (resource as JsonObject | undefined)?.key_id || "");
+  const name = `rest ${httpMethod} ${rpc.name}`;
+  if (httpMethod === "GET" || httpMethod === "DELETE") {
+    const query = new URLSearchParams(Object.entries(rest).map(([field, value]) => [field, String(value)]));
+    return request(name, httpMethod, `${path(id)}${query.size === 0 ? "" : `?${query}`}`);
+  }
+  return request(name, httpMethod, path(id), "application/json", Buffer.from(JSON.stringify(rest)));
+}
+
+/** The call over this protocol. */
+export function rpcCall(rpc: DescMethodUnary, protocol: Protocol, target: CallTarget): HostileRequest {
+  const { name, type, isJson, isFramed } = protocol;
+  const json = sampleOf(rpc, target);
+  const message = Buffer.from(isJson ? JSON.stringify(json) : toBinary(rpc.input, fromJson(rpc.input, json)));
+  const fields: readonly Field[] = type.startsWith("application/grpc") ? [["te", "trailers"]] : [];
+  return request(`${name} ${rpc.name}`, "POST", rpcPath(rpc), type, isFramed ? frame(message) : message, fields);
+}
+
+/** The call over Connect with GET. */
+export function connectGet(rpc: DescMethodUnary, target: CallTarget): HostileRequest {
+  const query = new URLSearchParams({
+    connect: "v1",
+    encoding: "json",
+    message: JSON.stringify(sampleOf(rpc, target)),
+  });
+  return request(`connect get ${rpc.name}`, "GET", `${rpcPath(rpc)}?${query}`);
+}
+
+function isReading({ idempotency }: DescMethodUnary): boolean {
+  return idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+}
+
+/** What the server knows besides its RPCs, and what it does not know. */
+export const OTHER_REQUESTS: readonly HostileRequest[] = makeOtherRequests();
+
+function makeOtherRequests(): HostileRequest[] {
+  const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+  const listServices = frame(Buffer.from([0x3a, 0]));
+  const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY", "TRACE"];
+  const paths = ["/", "/nope", "/docs", "/openapi.json", "/health/alive", "/health/ready", "/v2alpha1/admin/nope"];
+  return [
+    ...paths.flatMap((path) => methods.map((method) => request(`${method} ${path}`, method, path))),
+    ...["PUT", "DELETE", "QUERY", "OPTIONS", "HEAD"].map((method) =>
+      request(`${method} rpc`, method, "/keyhold.v2alpha1.ApiKeysService/VerifyApiKey"),
+    ),
+    request("unknown rpc", "POST", "/keyhold.v2alpha1.ApiKeysService/Nope", "application/json", Buffer.from("{}")),
+    request("unknown grpc", "POST", "/keyhold.v2alpha1.Nope/Nope", "application/grpc", frame(Buffer.alloc(0))),
+    request("reflection", "POST", reflection, "application/grpc", listServices),
+    request("reflection grpc-web", "POST", reflection, "application/grpc-web", listServices),
+    request("reflection connect", "POST", reflection, "application/connect+proto", listServices),
+    request("health check", "POST", "/grpc.health.v1.Health/Check", "application/grpc", frame(Buffer.alloc(0))),
+    request("health watch", "POST", "/grpc.health.v1.Health/Watch", "application/grpc-web", frame(Buffer.alloc(0)), [
+      ["grpc-timeout", "20m"],
+    ]),
+    request("not json", "POST", "/nope", "application/json", Buffer.from("{")),
+    request("form", "POST", "/", "application/x-www-form-urlencoded", Buffer.from("a=b")),
+  ];
+}
+
+function request(
+  kind: string,
+  method: string,
+  path: string,
+  type = "",
+  body: Buffer = Buffer.alloc(0),
+  more: readonly Field[] = [],
+): HostileRequest {
+  return { kind, method, path, fields: type === "" ? more : [["content-type", type], ...more], body };
+}

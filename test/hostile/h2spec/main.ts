@@ -1,0 +1,7 @@
+import { runH2spec } from "./run.ts";
+
+/** `node test/hostile/h2spec/main.ts`: h2spec alone, as `npm run test:hostile` runs it among other things. */
+const { cases, faults } = await runH2spec();
+for (const fault of faults) console.error(fault);
+console.info(`h2spec: ${cases} cases, ${faults.length} faults`);
+process.exitCode = faults.length === 0 ? 0 : 1;

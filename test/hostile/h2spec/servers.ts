@@ -1,0 +1,66 @@
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createSecureServer, createServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { resolve } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { pino } from "pino";
+import { unauthenticatedAdmin } from "../../../src/auth/caller.ts";
+import type { Certificate } from "../../../src/transport/port/entry.ts";
+import { createServer as createKeyhold } from "../../../src/transport/server.ts";
+import type { H2specTarget } from "./suite.ts";
+
+export interface H2specServer extends H2specTarget {
+  readonly name: string;
+  close(): Promise<void>;
+}
+
+const tlsFolder = resolve(import.meta.dirname, "../../support/tls");
+
+/**
+ * Starts our transport, without and with TLS, and plain `node:http2` to compare with. Each answers a request at its end: frames that come
+ * after a complete response would not be looked at.
+ */
+export async function startServers(): Promise<{
+  readonly ours: readonly H2specServer[];
+  readonly references: readonly H2specServer[];
+}> {
+  const read = (name: string) => readFile(resolve(tlsFolder, `localhost.${name}.pem`));
+  const certificate = { cert: await read("cert"), key: await read("key") };
+  return {
+    ours: [await startOurs("Keyhold"), await startOurs("Keyhold with TLS", certificate)],
+    references: [await startReference("node:http2"), await startReference("node:http2 with TLS", certificate)],
+  };
+}
+
+async function startOurs(name: string, certificate?: Certificate): Promise<H2specServer> {
+  const fastify = await createKeyhold({
+    implementations: [],
+    guard: () => unauthenticatedAdmin,
+    checkReadiness: async () => ({}),
+    logger: pino({ level: "silent" }),
+    certificate,
+    corsOrigins: [],
+    requestPolicy: null,
+  });
+  fastify.all("/", async ({ raw }) => {
+    await buffer(raw);
+    return "ok";
+  });
+  const url = await fastify.listen({ host: "127.0.0.1", port: 0, listenTextResolver: () => "" });
+  const tls = certificate !== undefined;
+  return { name, port: Number(new URL(url).port), tls, close: async () => void (await fastify.close()) };
+}
+
+async function startReference(name: string, certificate?: Certificate): Promise<H2specServer> {
+  const answer = (request: Http2ServerRequest, response: Http2ServerResponse) => {
+    request.resume().once("end", () => response.end("ok"));
+  };
+  const server = certificate === undefined ? createServer(answer) : createSecureServer(certificate, answer);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    await new Promise((done) => server.close(done));
+  };
+  return { name, port, tls: certificate !== undefined, close };
+}

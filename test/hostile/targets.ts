@@ -1,0 +1,47 @@
+import { startDatabase } from "../faults/database.ts";
+import { runKeyhold } from "../support/keyhold.ts";
+import { Target } from "./target.ts";
+import { createWorld, type World } from "./world.ts";
+
+const COMMON = {
+  KEYHOLD_ROOT_SECRET: "hostile-root-secret-0123456789-abcdefghijklmn",
+  KEYHOLD_CACHE_SIZE: "16",
+  // All inputs come from one address, and are to be answered for what they are.
+  KEYHOLD_PUBLIC_RATE: "off",
+  KEYHOLD_FAILURE_RATE: "off",
+};
+
+/**
+ * Gives the body servers on one database, as the nodes of a cluster: with and without the fast path, and those that require a
+ * credential or none. What they need is kept in this folder.
+ */
+export async function withTargets<T>(
+  dir: string,
+  body: (targets: readonly Target[], world: World) => Promise<T>,
+): Promise<T> {
+  const database = await startDatabase(dir);
+  const common = { ...COMMON, KEYHOLD_DATABASE_URL: database.url(database.port) };
+  const targets: Target[] = [];
+  try {
+    const token = await createToken(common);
+    for (const fastPath of ["on", "off"]) {
+      const environment = { ...common, KEYHOLD_FAST_PATH: fastPath };
+      const name = `fast path ${fastPath}`;
+      const guarded = { name: `guarded, ${name}`, environment: { ...environment, KEYHOLD_AUTH: "admin-token" }, token };
+      targets.push(new Target(guarded), new Target({ name: `open, ${name}`, environment, token: undefined }));
+    }
+    for (const target of targets) await target.start();
+    const [first] = targets;
+    if (first === undefined) throw new Error("there is no server");
+    return await body(targets, await createWorld(database.admin, first));
+  } finally {
+    await Promise.all(targets.map((target) => target.stop()));
+    await database.stop();
+  }
+}
+
+async function createToken(environment: Record<string, string>): Promise<string> {
+  const { code, stdout, stderr } = await runKeyhold(["admin", "token", "create", "--name", "hostile"], environment);
+  if (code !== 0) throw new Error(`no admin token: ${stderr}`);
+  return stdout.trim();
+}

@@ -1,0 +1,32 @@
+import type { Sql } from "postgres";
+
+export interface HeldRow {
+  release(): Promise<void>;
+  /** Deletes the key first. */
+  releaseDeleted(): Promise<void>;
+}
+
+/** Locks the row of a key, so that changes of it wait. Resolves when it is locked. `sql` needs two connections. */
+export async function holdRow(sql: Sql, keyId: string): Promise<HeldRow> {
+  const held = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<"kept" | "deleted">();
+  const transaction = sql.begin(async (tx) => {
+    await tx`SELECT FROM api_keys WHERE key_id = ${keyId} FOR UPDATE`;
+    held.resolve();
+    if ((await over.promise) === "deleted") await tx`DELETE FROM api_keys WHERE key_id = ${keyId}`;
+  });
+  const end = async (how: "kept" | "deleted") => {
+    over.resolve(how);
+    await transaction;
+  };
+  await Promise.race([held.promise, transaction]);
+  return { release: () => end("kept"), releaseDeleted: () => end("deleted") };
+}
+
+/** Whether a statement of this database waits for a lock. */
+export async function isWaitedFor(sql: Sql): Promise<boolean> {
+  const [row] = await sql`
+    SELECT count(*)::int AS waiting FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE NOT granted AND datname = current_database()`;
+  return row?.waiting > 0;
+}
