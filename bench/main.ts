@@ -1,25 +1,36 @@
 #!/usr/bin/env node
 /** `npm run bench -- [names…] [--all] [--quick]`: measures the service against its baselines. */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { compareCheckouts } from "./harness/compare.ts";
 import { describeMachine } from "./harness/machine.ts";
-import { pin } from "./harness/pinning.ts";
-import { readFloors, saveResults } from "./harness/results.ts";
+import { type Pinning, pin } from "./harness/pinning.ts";
+import { type Floors, type Result, readFloors, saveResults } from "./harness/results.ts";
 import { runScenarios } from "./harness/run.ts";
 import type { Scenario } from "./harness/scenario.ts";
-import { keeps } from "./harness/statistics.ts";
-import { resultText } from "./harness/text.ts";
+import { type Bound, keeps } from "./harness/statistics.ts";
+import { comparisonText, resultText } from "./harness/text.ts";
 import { missing } from "./harness/tools.ts";
 import { SCENARIOS } from "./scenarios/scenarios.ts";
+import { programOf } from "./subject/installation.ts";
 
 const USAGE = `npm run bench -- [names or groups…]
 
   --all    the long scenarios too: they seed up to 5,000,000 keys
   --quick  3 rounds of 1 s instead of 5 of 4 s: for a look; nothing is written, and no bound fails it
+  --against <folder>
+           compares with another checkout, which has its node_modules: by default the scenarios that have
+           a bound for it; nothing is written
   --list   what there is`;
 
 /** Rounds, and seconds of a round of load. */
 const FULL = { rounds: 5, seconds: 4 };
 const QUICK = { rounds: 3, seconds: 1 };
+
+/** Of a comparison, where two hundredths matter: more rounds, shorter ones, of several starts. */
+const FULL_COMPARISON = { starts: 3, rounds: 9, seconds: 2 };
+const QUICK_COMPARISON = { starts: 1, ...QUICK };
 
 function choose(names: readonly string[], all: boolean): Scenario[] {
   const unknown = names.find((name) => !SCENARIOS.some((one) => one.name === name || one.group === name));
@@ -39,25 +50,60 @@ function list(): 0 {
 
 /** Whether every scenario ran and kept its bound. */
 async function bench(scenarios: readonly Scenario[], isQuick: boolean): Promise<boolean> {
+  const pinning = pinned();
+  const [floors, machine] = await Promise.all([readFloors(), describeMachine(pinning)]);
+  const report = reportOf(isQuick, ({ name }) => floors[name], resultText);
+  const results = await runScenarios(pinning, scenarios, { ...(isQuick ? QUICK : FULL), ...report });
+  const order = SCENARIOS.map(({ name }) => name);
+  if (!isQuick) await saveResults(machine, results, order);
+  return report.isGood();
+}
+
+/** Whether every scenario ran and kept its bound against the other checkout. */
+async function compare(other: string, names: readonly string[], isQuick: boolean): Promise<boolean> {
+  if (![programOf({ checkout: other }), join(other, "node_modules")].every(existsSync)) {
+    throw new TypeError(`${other} is no checkout of Keyhold with its node_modules`);
+  }
+  const floors = await readFloors();
+  const scenarios = names.length === 0 ? comparable(floors) : choose(names, false);
+  const report = reportOf(isQuick, ({ name }) => floors[name]?.against, comparisonText);
+  await compareCheckouts(pinned(), scenarios, {
+    other,
+    ...(isQuick ? QUICK_COMPARISON : FULL_COMPARISON),
+    ...report,
+  });
+  return report.isGood();
+}
+
+function pinned(): Pinning {
   const pinning = pin();
   if (pinning.unpinned !== null) console.log(`Nothing is pinned, so ratios are rough: ${pinning.unpinned}.`);
-  const [floors, machine] = await Promise.all([readFloors(), describeMachine(pinning)]);
+  return pinning;
+}
+
+/** Prints results as they come, and remembers whether all of them kept their bounds. */
+function reportOf(
+  isQuick: boolean,
+  boundOf: (result: Result) => Bound | undefined,
+  toText: (result: Result, bound: Bound | undefined) => string,
+) {
   let isGood = true;
-  const results = await runScenarios(pinning, scenarios, {
-    ...(isQuick ? QUICK : FULL),
-    onResult: (result) => {
-      const bound = floors[result.name];
+  return {
+    isGood: () => isGood,
+    onResult: (result: Result) => {
+      const bound = boundOf(result);
       isGood &&= isQuick || keeps(result.figure, bound ?? {});
-      console.log(`${resultText(result, bound)}\n`);
+      console.log(`${toText(result, bound)}\n`);
     },
-    onFailure: ({ name }, error) => {
+    onFailure: ({ name }: Scenario, error: unknown) => {
       isGood = false;
       console.error(`${name} could not be measured:`, error);
     },
-  });
-  const order = SCENARIOS.map(({ name }) => name);
-  if (!isQuick) await saveResults(machine, results, order);
-  return isGood;
+  };
+}
+
+function comparable(floors: Floors): Scenario[] {
+  return SCENARIOS.filter(({ name }) => floors[name]?.against !== undefined);
 }
 
 /** Exit status: 0 all good, 1 a scenario missed its bound or could not be measured, 2 wrong usage or no load generator. */
@@ -68,6 +114,7 @@ async function main(): Promise<number> {
       all: { type: "boolean" },
       quick: { type: "boolean" },
       list: { type: "boolean" },
+      against: { type: "string" },
       help: { type: "boolean" },
     },
   });
@@ -78,7 +125,12 @@ async function main(): Promise<number> {
     console.error(`The load generators are missing. On Debian: apt-get install ${packages.join(" ")}`);
     return 2;
   }
-  return (await bench(choose(positionals, values.all === true), values.quick === true)) ? 0 : 1;
+  const { against, all = false, quick = false } = values;
+  const isGood =
+    against === undefined
+      ? await bench(choose(positionals, all), quick)
+      : await compare(resolve(against), positionals, quick);
+  return isGood ? 0 : 1;
 }
 
 function say(text: string): 0 {

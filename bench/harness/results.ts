@@ -28,6 +28,8 @@ export interface Results {
 /** What fails the run, with room for the noise of the machine, and what is wanted. */
 export interface Floor extends Bound {
   readonly wanted: Bound;
+  /** Of the same on another checkout (`--against`). */
+  readonly against?: Bound;
 }
 
 export type Floors = Readonly<Record<string, Floor>>;

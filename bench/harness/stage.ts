@@ -1,13 +1,18 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Pinning } from "./pinning.ts";
 
 type Close = () => Promise<unknown>;
 
+/** The root folder of the project that this harness belongs to. */
+export const THIS_CHECKOUT = resolve(import.meta.dirname, "../..");
+
 /** What the scenarios of one group stand on: a folder, and whatever is to be closed at the end. */
 export interface Stage {
   readonly dir: string;
+  /** The root folder of the project whose server is measured. */
+  readonly checkout: string;
   readonly pinning: Pinning;
   /** Of one round of load. */
   readonly seconds: number;
@@ -16,11 +21,12 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export async function openStage(pinning: Pinning, seconds: number): Promise<Stage> {
+export async function openStage(pinning: Pinning, seconds: number, checkout = THIS_CHECKOUT): Promise<Stage> {
   const dir = await mkdtemp(join(tmpdir(), "keyhold-bench-"));
   const closing: Close[] = [() => rm(dir, { recursive: true, force: true, maxRetries: 10 })];
   return {
     dir,
+    checkout,
     pinning,
     seconds,
     onClose: (close) => closing.unshift(close),

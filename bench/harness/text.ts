@@ -35,6 +35,13 @@ export function resultText(result: Result, bound: Bound | undefined): string {
   return lines.join("\n");
 }
 
+/** The same with the ratio of each round, for a comparison whose spread matters. */
+export function comparisonText(result: Result, bound: Bound | undefined): string {
+  const { subject, baseline } = result;
+  const ratios = subject.samples.map((figure, round) => figure / (baseline?.samples[round] ?? Number.NaN));
+  return `${resultText(result, bound)}\n  rounds    ${ratios.map((ratio) => ratio.toFixed(2)).join(" ")}`;
+}
+
 function verdict({ figure: value }: Result, bound: Bound | undefined): string {
   if (bound === undefined) return "";
   return `  ${keeps(value, bound) ? "ok" : "MISSED"}, ${boundText(bound)}`;

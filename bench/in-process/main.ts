@@ -5,9 +5,9 @@ import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.j
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { KEY } from "../subject/fill.ts";
 import type { Order, Reply, Work } from "./protocol.ts";
-import { attachRpcs, callers } from "./rpcs.ts";
+import { callers, openRpcs } from "./rpcs.ts";
 
-const rpc = callers(await attachRpcs());
+const rpc = callers((await openRpcs("attach")).rpcs);
 const issueKey = rpc(IssuedApiKeysService.method.createIssuedApiKey);
 const deriveToken = rpc(ApiKeysService.method.deriveToken);
 const verifyApiKey = rpc(ApiKeysService.method.verifyApiKey);

@@ -11,10 +11,18 @@ import { createRpc } from "../../src/transport/rpcs.ts";
 import { UnderWay } from "../../src/transport/under-way.ts";
 import { createLastUsed } from "../../src/verify/last-used.ts";
 
-/** The RPCs with guard, validation and error table, as the transports have them, on the database of a running server: a node beside it. */
-export async function attachRpcs(): Promise<readonly Rpc[]> {
+export interface OpenRpcs {
+  readonly rpcs: readonly Rpc[];
+  close(): Promise<void>;
+}
+
+/**
+ * The RPCs with guard, validation and error table, as the transports have them, on the database that the environment says: "attach"
+ * makes this process a node beside the server that has started it.
+ */
+export async function openRpcs(ifRunning: "attach" | "refuse"): Promise<OpenRpcs> {
   const config = readConfig();
-  const foundation = await openFoundation(config, { log: () => {}, ifRunning: "attach" });
+  const foundation = await openFoundation(config, { log: () => {}, ifRunning });
   await foundation.coherence.membership.join();
   const guard = createGuard({ authenticators: [], allowUnauthenticated: true });
   const signing = await createSigning(foundation.signing);
@@ -22,7 +30,8 @@ export async function attachRpcs(): Promise<readonly Rpc[]> {
   const context = createVerifyContext(config, foundation, signing, lastUsed, { error: fail });
   const api = createApi(config, foundation, signing, context);
   const underWay = new UnderWay();
-  return implement(api).map((implementation) => createRpc(implementation, guard, underWay));
+  const rpcs = implement(api).map((implementation) => createRpc(implementation, guard, underWay));
+  return { rpcs, close: foundation.close };
 }
 
 function fail(error: unknown): never {
@@ -32,9 +41,12 @@ function fail(error: unknown): never {
 /** A call that comes from nowhere and whose line in the log nobody reads. */
 const call: Call = {
   header: () => undefined,
+  headers: () => [],
   setHeader: () => {},
+  setTrailer: () => {},
   signal: new AbortController().signal,
-  log: { add: () => {}, fault: fail, onEnd: () => {} },
+  peerAddress: "127.0.0.1",
+  log: { add: () => {}, note: () => {}, fault: fail, onEnd: () => {} },
 };
 
 type Ask<M extends DescMethodUnary> = (request: MessageInitShape<M["input"]>) => Promise<MessageInitShape<M["output"]>>;

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { resolve } from "node:path";
+import { join } from "node:path";
 import type { Stage } from "../harness/stage.ts";
 import type { Installation } from "../subject/installation.ts";
 import type { Order, Reply, Work } from "./protocol.ts";
@@ -10,7 +10,7 @@ export type Ask = (work: Work, count: number) => Promise<number>;
 
 /** Starts the process on the database of an installation. */
 export async function startInProcess(stage: Stage, { dataDir }: Installation): Promise<Ask> {
-  const script = resolve(import.meta.dirname, "main.ts");
+  const script = join(stage.checkout, "bench/in-process/main.ts");
   const [program, ...args] = stage.pinning.on("server", [process.execPath, script]);
   const child = spawn(program, args, {
     env: { PATH: process.env.PATH, KEYHOLD_DATA_DIR: dataDir },

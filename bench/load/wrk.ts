@@ -2,17 +2,17 @@ import { resolve } from "node:path";
 import { run } from "../harness/program.ts";
 import type { Stage } from "../harness/stage.ts";
 
-const SCRIPT = resolve(import.meta.dirname, "bodies.lua");
+const SCRIPT = resolve(import.meta.dirname, "requests.lua");
 
 export interface WrkOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A file of bodies, as `writeBodies` makes it. */
+  /** A file of requests, as `writeRequests` or `writeBodies` makes it. */
   readonly bodies: string;
   readonly connections: number;
 }
 
-/** What `bodies.lua` tells. Latencies are microseconds. */
+/** What `requests.lua` tells. Latencies are microseconds. */
 export interface WrkResult {
   readonly requests: number;
   readonly bytes: number;

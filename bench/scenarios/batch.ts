@@ -1,6 +1,6 @@
 import type { Scenario } from "../harness/scenario.ts";
-import { jsonBodies } from "../load/bodies.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
+import { jsonBodies } from "../load/requests.ts";
 import { PATHS } from "../subject/client.ts";
 import { stocked, verifyBodies } from "./stock.ts";
 

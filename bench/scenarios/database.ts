@@ -1,7 +1,7 @@
 import { startBaseline } from "../baseline/start.ts";
 import type { Scenario } from "../harness/scenario.ts";
-import { jsonBodies } from "../load/bodies.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
+import { jsonBodies } from "../load/requests.ts";
 import { PATHS, post, times } from "../subject/client.ts";
 import { KEY } from "../subject/fill.ts";
 import { stocked, verifyBodies } from "./stock.ts";

@@ -1,8 +1,8 @@
 import type { Scenario } from "../harness/scenario.ts";
 import { once, type Stage } from "../harness/stage.ts";
-import { jsonBodies } from "../load/bodies.ts";
-import { grpcLoad } from "../load/grpc-load.ts";
+import { grpcLoad, verifyCall } from "../load/grpc-load.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
+import { jsonBodies } from "../load/requests.ts";
 import { PATHS, post } from "../subject/client.ts";
 import { issueKeys, verifyAll } from "../subject/fill.ts";
 import { install } from "../subject/installation.ts";
@@ -56,8 +56,8 @@ export const guardedScenarios: readonly Scenario[] = [
         stocked(stage),
       ]);
       return {
-        subject: await grpcLoad(stage, url, secrets[0] ?? "", headers),
-        baseline: await grpcLoad(stage, openUrl, credential),
+        subject: await grpcLoad(stage, url, verifyCall(secrets[0] ?? ""), headers),
+        baseline: await grpcLoad(stage, openUrl, verifyCall(credential)),
       };
     },
   },

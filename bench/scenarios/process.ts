@@ -2,7 +2,7 @@ import { startBaseline } from "../baseline/start.ts";
 import { run } from "../harness/program.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import type { ServerProcess } from "../harness/server.ts";
-import { install, MAIN, startKeyhold } from "../subject/installation.ts";
+import { install, programOf, startKeyhold } from "../subject/installation.ts";
 
 const ROUNDS = 5;
 
@@ -32,8 +32,8 @@ export const processScenarios: readonly Scenario[] = [
     unit: "s",
     judged: "value",
     rounds: ROUNDS,
-    prepare: async ({ pinning }) => {
-      const command = pinning.on("server", [process.execPath, MAIN, "--help"]);
+    prepare: async (stage) => {
+      const command = stage.pinning.on("server", [process.execPath, programOf(stage), "--help"]);
       return { subject: () => seconds(() => run(command)), baseline: null };
     },
   },

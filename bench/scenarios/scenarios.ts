@@ -1,7 +1,9 @@
 import type { Scenario } from "../harness/scenario.ts";
+import { againstStockScenarios } from "./against-stock.ts";
 import { batchScenarios } from "./batch.ts";
 import { clusterScenarios } from "./cluster.ts";
 import { databaseScenarios } from "./database.ts";
+import { growthScenarios } from "./growth.ts";
 import { guardedScenarios } from "./guarded.ts";
 import { importScenarios } from "./import.ts";
 import { listScenarios } from "./lists.ts";
@@ -22,7 +24,9 @@ export const SCENARIOS: readonly Scenario[] = [
   ...batchScenarios,
   ...databaseScenarios,
   ...importScenarios,
+  ...growthScenarios,
   ...guardedScenarios,
+  ...againstStockScenarios,
   ...processScenarios,
   ...clusterScenarios,
   ...memoryScenarios,

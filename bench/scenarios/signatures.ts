@@ -1,8 +1,8 @@
 import type { Measure, Scenario } from "../harness/scenario.ts";
 import { once, type Stage } from "../harness/stage.ts";
 import { startInProcess } from "../in-process/start.ts";
-import { jsonBodies } from "../load/bodies.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
+import { jsonBodies } from "../load/requests.ts";
 import { soundRate, wrk } from "../load/wrk.ts";
 import { PATHS } from "../subject/client.ts";
 import { deriveTokens, verifyAll } from "../subject/fill.ts";

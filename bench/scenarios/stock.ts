@@ -2,7 +2,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { VerifyApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { startBaseline } from "../baseline/start.ts";
 import { once } from "../harness/stage.ts";
-import { jsonBodies, writeBodies } from "../load/bodies.ts";
+import { jsonBodies, writeBodies } from "../load/requests.ts";
 import { type Json, PATHS, post } from "../subject/client.ts";
 import { issueKeys, verifyAll } from "../subject/fill.ts";
 import { install } from "../subject/installation.ts";

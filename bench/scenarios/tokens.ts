@@ -1,7 +1,7 @@
 import type { Scenario } from "../harness/scenario.ts";
 import type { Stage } from "../harness/stage.ts";
-import { jsonBodies } from "../load/bodies.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
+import { jsonBodies } from "../load/requests.ts";
 import { PATHS } from "../subject/client.ts";
 import { type Algorithm, deriveTokens, verifyAll } from "../subject/fill.ts";
 import { stocked, verifyBodies } from "./stock.ts";

@@ -1,6 +1,6 @@
 import { startBaseline } from "../baseline/start.ts";
 import type { Scenario } from "../harness/scenario.ts";
-import { grpcLoad } from "../load/grpc-load.ts";
+import { grpcLoad, verifyCall } from "../load/grpc-load.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS, PROTO_HEADERS } from "../load/http-load.ts";
 import { PATHS } from "../subject/client.ts";
 import { bareRoute, stocked, verifyBodies, verifyMessages } from "./stock.ts";
@@ -34,8 +34,8 @@ export const verifyScenarios: readonly Scenario[] = [
       const { url, credential, verdict } = await stocked(stage);
       const baseline = await startBaseline(stage, "grpc-echo", { answer: verdict });
       return {
-        subject: await grpcLoad(stage, url, credential),
-        baseline: await grpcLoad(stage, baseline.url, credential),
+        subject: await grpcLoad(stage, url, verifyCall(credential)),
+        baseline: await grpcLoad(stage, baseline.url, verifyCall(credential)),
       };
     },
   },

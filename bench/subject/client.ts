@@ -11,6 +11,7 @@ export const PATHS = {
   verify: "/v2alpha1/admin/apiKeys:verify",
   batchVerify: "/v2alpha1/admin/apiKeys:batchVerify",
   derive: "/v2alpha1/admin/apiKeys:derive",
+  jwks: "/v2alpha1/derivedKeys/jwks.json",
 } as const;
 
 /** Sends JSON and resolves with the answer. Rejects unless it is 200. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
 import { socketOptions } from "../../src/postgres/embedded/socket.ts";
@@ -18,9 +18,14 @@ export interface Installation {
   readonly serverUrl: string;
 }
 
-export const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
+/** Returns the command `keyhold` of the checkout that is measured. */
+export function programOf({ checkout }: Pick<Stage, "checkout">): string {
+  return join(checkout, "src/cli/keyhold.js");
+}
 
 export interface InstallOptions {
+  /** What Node runs instead of `keyhold serve`: a program that takes the same variables and answers at `/health/ready`. */
+  readonly script?: readonly string[];
   /** Of an earlier installation; without it a new one is made. */
   readonly dataDir?: string;
   readonly environment?: Readonly<Record<string, string>>;
@@ -28,8 +33,8 @@ export interface InstallOptions {
 
 /** Starts it. PostgreSQL goes to the core of the load, where baselines find it too. */
 export async function install(stage: Stage, options: InstallOptions = {}): Promise<Installation> {
-  const { dataDir = join(stage.dir, randomUUID()), environment = {} } = options;
-  const server = await startKeyhold(stage, dataDir, environment);
+  const { dataDir = join(stage.dir, randomUUID()), environment = {}, script } = options;
+  const server = await startKeyhold(stage, dataDir, environment, "server", script);
   const database = await startEmbeddedPostgres({ dataDir, log: () => {}, ifRunning: "attach" });
   await moveToLoad(stage, database.pid);
   return { dataDir, server, databaseUrl: database.url, serverUrl: database.serverUrl };
@@ -41,10 +46,12 @@ export function startKeyhold(
   dataDir: string,
   environment: Readonly<Record<string, string>> = {},
   cores: Cores = "server",
+  script: readonly string[] = [programOf(stage), "serve"],
 ): Promise<ServerProcess> {
   return startServer(stage, {
-    script: [MAIN, "serve"],
-    environment: { KEYHOLD_DATA_DIR: dataDir, KEYHOLD_METRICS_PORT: "0", ...environment },
+    script,
+    // All clients of a benchmark have one address.
+    environment: { KEYHOLD_DATA_DIR: dataDir, KEYHOLD_METRICS_PORT: "0", KEYHOLD_PUBLIC_RATE: "off", ...environment },
     portVariable: "KEYHOLD_PORT",
     readyPath: "/health/ready",
     cores,

@@ -1,5 +1,5 @@
--- Sends the bodies of a file in turn, one to a line, in hexadecimal: some are binary.
--- wrk -s bodies.lua [-H headers] <url> -- <file>
+-- Sends the requests of a file in turn, one a line: method, path or "-" for that of the URL, body in hexadecimal.
+-- wrk -s requests.lua [-H headers] <url> -- <file>
 
 local requests, place = {}, 0
 
@@ -9,7 +9,8 @@ end
 
 function init(args)
   for line in assert(io.open(args[1])):lines() do
-    requests[#requests + 1] = wrk.format("POST", nil, nil, bytes(line))
+    local method, path, body = line:match("^(%S+) (%S+) (%x*)$")
+    requests[#requests + 1] = wrk.format(method, path ~= "-" and path or nil, nil, body ~= "" and bytes(body) or nil)
   end
 end
 

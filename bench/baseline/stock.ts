@@ -1,0 +1,94 @@
+/**
+ * Part of the API over stock Fastify and stock `@connectrpc/connect-fastify`: the implementations of the service with its
+ * authorization, validation and error table, and nothing of its transport. It takes the variables of `keyhold serve`, has a database
+ * of its own, and a log as Fastify writes it. Without TLS stock Fastify serves HTTP/2 on a port of its own, whose URL is that of
+ * `GET /http2`.
+ */
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromJson,
+  type MessageInitShape,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
+import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import {
+  IssuedApiKeysService,
+  UpdateIssuedApiKeyRequestSchema,
+} from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { callers, openRpcs } from "../in-process/rpcs.ts";
+import { PATHS } from "../subject/client.ts";
+
+const jsonOptions = { useProtoFieldName: true, alwaysEmitImplicit: true };
+const host = "127.0.0.1";
+
+const { rpcs, close } = await openRpcs("refuse");
+const ask = callers(rpcs);
+const connect = {
+  routes: (router: ConnectRouter) => {
+    for (const { method } of rpcs) router.rpc(method, ask(method));
+  },
+  jsonOptions,
+};
+
+const logger = { level: process.env.KEYHOLD_LOG_LEVEL ?? "info" };
+const http1 = Fastify({ logger });
+const http2 = Fastify({ http2: true, logger });
+await http1.register(fastifyConnectPlugin, connect);
+await http2.register(fastifyConnectPlugin, connect);
+
+/** A route that makes a message of a request and writes the answer as JSON. */
+function route<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  requestOf: (request: FastifyRequest<Parts>) => MessageInitShape<I> | MessageShape<I>,
+) {
+  const call = ask(method);
+  return async (request: FastifyRequest<Parts>, reply: FastifyReply) => {
+    const answer = create(method.output, await call(requestOf(request) as MessageInitShape<I>));
+    return reply.type("application/json").send(JSON.stringify(toJson(method.output, answer, jsonOptions)));
+  };
+}
+
+interface Parts {
+  Params: { key_id: string };
+  Querystring: { page_size: string };
+  Body: Record<string, string>;
+}
+
+const { getIssuedApiKey, listIssuedApiKeys, updateIssuedApiKey } = IssuedApiKeysService.method;
+const key = `${PATHS.issued}/:key_id`;
+http1.get<Parts>(
+  key,
+  route(getIssuedApiKey, ({ params }) => ({ keyId: params.key_id })),
+);
+http1.get<Parts>(
+  PATHS.issued,
+  route(listIssuedApiKeys, ({ query }) => ({ pageSize: Number(query.page_size) })),
+);
+http1.patch<Parts>(
+  key,
+  route(updateIssuedApiKey, ({ params, body }) =>
+    fromJson(UpdateIssuedApiKeyRequestSchema, {
+      issued_api_key: { ...body, key_id: params.key_id },
+      update_mask: Object.keys(body).join(","),
+    }),
+  ),
+);
+http1.get<Parts>(
+  PATHS.jwks,
+  route(DerivedKeysService.method.getJwks, () => ({})),
+);
+
+const http2Url = await http2.listen({ host, port: 0 });
+http1.get("/http2", async () => ({ url: http2Url }));
+http1.get("/health/ready", async () => ({}));
+await http1.listen({ host, port: Number(process.env.KEYHOLD_PORT) });
+process.once("SIGTERM", async () => {
+  await close();
+  process.exit();
+});
