@@ -15,7 +15,13 @@ const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;
 const { method: keys } = ApiKeysService;
 
-const OF_EVERY_CALL: readonly Reason[] = ["INVALID_ARGUMENT", "INTERNAL", "DATABASE_UNAVAILABLE", "OVERLOADED"];
+const OF_EVERY_CALL: readonly Reason[] = [
+  "INVALID_ARGUMENT",
+  "INTERNAL",
+  "DATABASE_UNAVAILABLE",
+  "OVERLOADED",
+  "RATE_LIMITED",
+];
 const OF_GUARDED: readonly Reason[] = ["CALLER_UNAUTHENTICATED", "CALLER_NOT_PERMITTED", "AUTHORITY_UNAVAILABLE"];
 const OF_BODIES: readonly Reason[] = ["BODY_TOO_LARGE", "MEDIA_TYPE_NOT_SUPPORTED", "CONTENT_ENCODING_NOT_SUPPORTED"];
 const OF_UPDATES: readonly Reason[] = ["API_KEY_NOT_FOUND", "API_KEY_REVOKED", "API_KEY_EXPIRED", "CONCURRENT_CHANGE"];

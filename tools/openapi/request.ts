@@ -2,7 +2,6 @@ import type { DescField, DescMethodUnary, JsonObject, JsonValue } from "@bufbuil
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import type { Binding, PathBinding } from "../../src/transport/rest/binding.ts";
-import { leafOf } from "../../src/transport/rest/field-path.ts";
 import type { Examples } from "./examples/example.ts";
 import { json } from "./responses.ts";
 import { isRequired } from "./rules.ts";
@@ -37,10 +36,8 @@ function header(name: string, description: string, schema: JsonObject): JsonObje
 /** The path as OpenAPI writes it: a variable by the field it ends in, and one that takes a fixed text as that text. */
 export function pathOf({ template: { segments, verb }, variables }: Binding): string {
   const parts = segments.map((segment, index) => {
-    if (segment.kind === "literal") return segment.text;
-    const bound = variables.find(({ variable: { start } }) => start === index);
-    if (segment.kind === "rest" || bound === undefined) throw new Error("OpenAPI cannot describe the path");
-    return `{${leafOf(bound.path).name}}`;
+    const bound = variables.find((variable) => variable.segment === index);
+    return segment ?? `{${bound && leafOf(bound).name}}`;
   });
   return `/${parts.join("/")}${verb === undefined ? "" : `:${verb}`}`;
 }
@@ -52,7 +49,7 @@ export function parametersOf(
   schemas: Schemas,
   examples: Examples,
 ): JsonValue[] {
-  const inPath = binding.variables.filter((bound) => isFree(binding, bound)).map(({ path }) => leafOf(path));
+  const inPath = binding.variables.filter((bound) => isFree(binding, bound)).map(leafOf);
   return [
     ...inPath.map((field) => parameter("path", field, schemas, examples)),
     ...queryFields(method, binding).map((field) => parameter("query", field, schemas, examples)),
@@ -61,8 +58,14 @@ export function parametersOf(
 }
 
 /** Whether a variable takes more than one fixed text. */
-function isFree({ template: { segments } }: Binding, { variable: { start } }: PathBinding): boolean {
-  return segments[start]?.kind !== "literal";
+function isFree({ template: { segments } }: Binding, { segment }: PathBinding): boolean {
+  return segments[segment] === undefined;
+}
+
+function leafOf({ path }: PathBinding): DescField {
+  const leaf = path.at(-1);
+  if (leaf === undefined) throw new Error("an empty field path");
+  return leaf;
 }
 
 function queryFields({ input }: DescMethodUnary, { body, variables }: Binding): readonly DescField[] {
@@ -125,7 +128,7 @@ function bodySchema(
     case "none":
       return undefined;
     case "whole": {
-      const inPath = new Set(variables.map(({ path }) => leafOf(path)));
+      const inPath = new Set(variables.map(leafOf));
       return inPath.size === 0 ? schemas.ref(input, "input") : schemas.object(input, "input", inPath);
     }
     case "field":

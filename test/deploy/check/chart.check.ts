@@ -59,6 +59,43 @@ test.each([
   await expect(render(["--set", value])).rejects.toThrow("don't meet the specifications");
 });
 
+test("an image is pinned by its digest, in every pod", async () => {
+  const digest = `sha256:${"0".repeat(64)}`;
+  const args = ["--set", "image.repository=registry.example.com/keyhold", "--set", `image.digest=${digest}`];
+  const pods = parseAll(await render(args)).flatMap(({ spec }: Json) => spec?.template?.spec ?? []);
+  const images = pods.flatMap(({ containers }: Json) => containers.map(({ image }: Json) => image));
+  expect(images).toEqual(
+    Array(2).fill(expect.stringMatching(new RegExp(`^registry.example.com/keyhold:[^@]+@${digest}$`))),
+  );
+  await expect(render(["--set", "image.digest=latest"])).rejects.toThrow("don't meet the specifications");
+});
+
+test.each(["ClusterIP", "NodePort", "LoadBalancer"])(
+  "a service of type %s does not publish the metrics",
+  async (type) => {
+    const rendered = parseAll(await render(["--set", `service.type=${type}`]));
+    const services = rendered.filter(({ kind }: Json) => kind === "Service");
+    const ports = services.map(({ spec }: Json) => [
+      spec.type ?? spec.clusterIP,
+      spec.ports.map(({ port }: Json) => port),
+    ]);
+    expect(ports).toEqual([
+      [type, [4420]],
+      ["None", [4420, 4421]],
+    ]);
+  },
+);
+
+test("nobody may scrape a pod until the values name who", async () => {
+  const rulesOf = async (args: readonly string[]) => {
+    const policy = parseAll(await render(args)).find(({ kind }: Json) => kind === "NetworkPolicy");
+    return policy.spec.ingress.filter(({ ports }: Json) => ports.some(({ port }: Json) => port === "metrics"));
+  };
+  expect(await rulesOf([])).toEqual([]);
+  const [rule, ...more] = await rulesOf(["--set-json", 'networkPolicy.metricsFrom=[{"podSelector":{}}]']);
+  expect([rule.from, more]).toEqual([[{ podSelector: {} }], []]);
+});
+
 test("a package of the chart has the alerts, which are a link in the project", async () => {
   const dir = join(inject("testDir"), "package");
   expect(await runTool("helm", ["package", CHART, "--destination", dir])).toMatchObject({ status: 0 });

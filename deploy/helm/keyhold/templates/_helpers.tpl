@@ -18,7 +18,7 @@ app.kubernetes.io/component: server
 {{- end }}
 
 {{- define "keyhold.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
 {{- define "keyhold.podSecurity" -}}
