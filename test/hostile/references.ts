@@ -99,10 +99,11 @@ export async function createReferences(): Promise<References> {
   };
 }
 
-/** RFC 9112 §3.2: another number, or what is no host, is an error, which Node sees only in part. */
+/** RFC 9112 §3.2: another number, or what is no host, is an error, which Node sees only in part. So is HTTP/0.9, which it reads. */
 function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   const hosts = rawHeaders.filter((_, place) => place % 2 === 1 && rawHeaders[place - 1]?.toLowerCase() === "host");
-  return hosts.length === 0 ? httpVersion !== "1.1" : hosts.length === 1 && isHost(hosts[0] ?? "");
+  if (hosts.length === 0) return httpVersion === "1.0";
+  return httpVersion !== "0.9" && hosts.length === 1 && isHost(hosts[0] ?? "");
 }
 
 async function listen(
