@@ -54,19 +54,7 @@ function entriesOf(metadata: Readonly<Record<string, string>>): string {
     .join(",");
 }
 
-const NANOS_PER_MS = 1_000_000;
-const NANOS_PER_SECOND = 1_000_000_000;
-/** From 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z, the range of google/protobuf/timestamp.proto. */
-const FIRST_SECOND = -62_135_596_800n;
-const LAST_SECOND = 253_402_300_799n;
-
-/** RFC 3339 in UTC with 0, 3, 6 or 9 digits of the fraction, as ProtoJSON has it. All our times are whole milliseconds. */
+/** RFC 3339, as ProtoJSON has it. */
 function timeText(time: MessageInitShape<typeof TimestampSchema>): string {
-  const { seconds = 0n, nanos = 0 } = time;
-  const isWhole = nanos >= 0 && nanos < NANOS_PER_SECOND && nanos % NANOS_PER_MS === 0;
-  if (!isWhole || seconds < FIRST_SECOND || seconds > LAST_SECOND) {
-    return JSON.stringify(toJson(TimestampSchema, create(TimestampSchema, time)));
-  }
-  const text = new Date(Number(seconds) * 1000 + nanos / NANOS_PER_MS).toISOString();
-  return nanos === 0 ? `"${text.slice(0, -".000Z".length)}Z"` : `"${text}"`;
+  return JSON.stringify(toJson(TimestampSchema, create(TimestampSchema, time)));
 }
