@@ -1,6 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyBaseLogger } from "fastify";
+import { PortServer } from "./port/server.ts";
 import { toErrorBody } from "./rest/error-body.ts";
 import { Refusal, type RefusalReason } from "./rest/refusal.ts";
 
@@ -13,14 +14,11 @@ const REASONS: ReadonlyMap<string | undefined, RefusalReason> = new Map([
 /** For Fastify's option `clientErrorHandler`, which Node calls where the bytes of a connection do not become a request. */
 export type ClientErrorHandler = (error: Error & { readonly code?: string }, socket: Socket) => void;
 
-/** Calls `then` when the requests that the connection has sent so far have been answered. */
-export type AfterAnswers = (socket: Socket, then: () => void) => void;
-
 /**
  * Refuses in the form of all our errors and ends the connection, after the answers to the requests before: responses keep the order of
  * requests (RFC 9112 §9.3.2). Only the error's code is logged: the error contains the bytes.
  */
-export function clientErrorHandler(logger: FastifyBaseLogger, afterAnswers: AfterAnswers): ClientErrorHandler {
+export function clientErrorHandler(logger: FastifyBaseLogger): ClientErrorHandler {
   // Each further read of the connection fails again.
   const refused = new WeakSet<Socket>();
   return ({ code }, socket) => {
@@ -28,18 +26,16 @@ export function clientErrorHandler(logger: FastifyBaseLogger, afterAnswers: Afte
     if (code === "ECONNRESET" || code === "HPE_CLOSED_CONNECTION" || socket.destroyed || refused.has(socket)) return;
     refused.add(socket);
     logger.debug({ code }, "a connection did not speak HTTP");
-    afterAnswers(socket, () => refuseRest(socket, new Refusal(REASONS.get(code) ?? "HTTP_MALFORMED")));
+    PortServer.afterAnswers(socket, () => refuseRest(socket, new Refusal(REASONS.get(code) ?? "HTTP_MALFORMED")));
   };
 }
 
 /** For Node's event `connect`. Without a listener Node drops the connection, and the answers in flight with it. */
-export function connectHandler(afterAnswers: AfterAnswers): (request: IncomingMessage) => void {
-  return ({ socket }) => {
-    // Node has taken its own listeners off.
-    socket.on("error", () => {});
-    const refusal = new Refusal("METHOD_NOT_ALLOWED", { Allow: "GET, HEAD, POST, PATCH, DELETE" });
-    afterAnswers(socket, () => refuseRest(socket, refusal));
-  };
+export function refuseConnect({ socket }: IncomingMessage): void {
+  // Node has taken its own listeners off.
+  socket.on("error", () => {});
+  const refusal = new Refusal("METHOD_NOT_ALLOWED", { Allow: "GET, HEAD, POST, PATCH, DELETE" });
+  PortServer.afterAnswers(socket, () => refuseRest(socket, refusal));
 }
 
 function refuseRest(socket: Socket, refusal: Refusal): void {

@@ -3,7 +3,7 @@ import type { Rpc } from "../api/rpc.ts";
 import type { Guard } from "../auth/guard.ts";
 import { BodyBudget } from "./body-budget.ts";
 import type { CallCounters } from "./calls.ts";
-import { clientErrorHandler, connectHandler } from "./client-error.ts";
+import { clientErrorHandler, refuseConnect } from "./client-error.ts";
 import { registerConnect, type StreamingRpc } from "./connect/register.ts";
 import { allowOrigins } from "./cors.ts";
 import { answerErrors, errorHandler } from "./errors.ts";
@@ -13,7 +13,7 @@ import type { Headers } from "./headers.ts";
 import { findRefusal, type RequestPolicy } from "./loopback-names.ts";
 import type { Certificate } from "./port/entry.ts";
 import { defaultLimits } from "./port/limits.ts";
-import { createPort } from "./port/port.ts";
+import { PortServer } from "./port/server.ts";
 import { bodyReader } from "./request-body.ts";
 import { checkRequests } from "./request-checks.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -54,24 +54,19 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   const limits = { ...defaultLimits, lingerTimeout };
   const isAllowed = (headers: Headers) => requestPolicy === null || findRefusal(headers, requestPolicy) === undefined;
   const fastRoutes = makeFastRoutes(fastRpcs, counters, routes.registry);
-  const port = createPort({
-    limits,
-    ...(certificate && { certificate }),
-    ...(fastRpcs.length > 0 && {
-      interceptor: createFastPath(fastRoutes, { logger, counters, limits, budget, isAllowed }),
-    }),
-  });
+  const fastPath = createFastPath(fastRoutes, { logger, counters, limits, budget, isAllowed });
+  const port = { limits, certificate, interceptor: fastRpcs.length > 0 ? fastPath : undefined };
   const fastify = Fastify({
-    serverFactory: port.serverFactory,
+    serverFactory: (listener) => new PortServer(port, listener),
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
     frameworkErrors: onError,
     // A request that arrives while the server closes is served like any other, not refused in Fastify's own form.
     return503OnClosing: false,
-    clientErrorHandler: clientErrorHandler(logger, port.afterAnswers),
+    clientErrorHandler: clientErrorHandler(logger),
   });
-  fastify.server.on("connect", connectHandler(port.afterAnswers));
+  fastify.server.on("connect", refuseConnect);
   answerErrors(fastify, onError);
   logRequests(fastify, counters);
   checkRequests(fastify, routes.router, requestPolicy);

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { createServer } from "node:tls";
 import { type Protocol, sniff } from "./preface.ts";
 
 /** What stands between a new TCP connection and the protocol it will speak. */
@@ -39,6 +40,35 @@ export function createPlainEntry(timeout: number, decided: Decided): Entry {
     },
     drop: () => undecided.forEach(destroy),
   };
+}
+
+/**
+ * The entry with TLS: ALPN tells, and a client without it speaks HTTP/1.1 (RFC 9113 §3.2). A handshake that fails or takes
+ * longer than `timeout` milliseconds ends the connection. Throws Node's error if the certificate cannot be used.
+ */
+export function createTlsEntry(certificate: Certificate, timeout: number, decided: Decided): Entry {
+  const server = createServer({ ...certificate, handshakeTimeout: timeout, ALPNProtocols: ["h2", "http/1.1"] });
+  const undecided = new Map<string, Socket>();
+  server.on("secureConnection", (socket) => {
+    undecided.delete(peerOf(socket));
+    decided(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+  });
+  server.on("tlsClientError", (_, socket) => socket.destroy());
+  return {
+    accept(socket) {
+      const peer = peerOf(socket);
+      undecided.set(peer, socket);
+      socket.once("close", () => undecided.get(peer) === socket && undecided.delete(peer));
+      socket.allowHalfOpen = false;
+      server.emit("connection", socket);
+    },
+    drop: () => undecided.forEach(destroy),
+  };
+}
+
+/** Node does not tell which TCP socket is under a TLS socket; the client's address, which both know, does. */
+function peerOf(socket: Socket): string {
+  return `${socket.remoteAddress} ${socket.remotePort}`;
 }
 
 export function destroy(socket: Socket): void {

@@ -15,10 +15,10 @@ class OpenResponse implements Linked<OpenResponse> {
 /** The HTTP/1.1 responses in flight. Node keeps no list of them, and closing without loss needs one. */
 export class OpenResponses {
   readonly #open = new LinkedList<OpenResponse>();
-  readonly #closed: () => void;
+  readonly #closed: () => unknown;
 
   /** `closed` is called after each response that has come to its end. */
-  constructor(closed: () => void) {
+  constructor(closed: () => unknown) {
     this.#closed = closed;
   }
 

@@ -1,21 +1,32 @@
 import { type RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { type Certificate, createPlainEntry, type Decided, destroy, type Entry } from "./entry.ts";
+import { type Certificate, createPlainEntry, createTlsEntry, destroy, type Entry } from "./entry.ts";
 import { createHttp2, type Http2 } from "./http2.ts";
 import type { PortLimits } from "./limits.ts";
+import type { Protocol } from "./preface.ts";
 import type { Http1Connections, RequestInterceptor } from "./request-interceptor.ts";
 import { OpenResponses } from "./responses.ts";
-import { createTlsEntry } from "./tls.ts";
+
+export interface PortOptions {
+  /** With it the port speaks TLS alone; without it, plain text alone. Both protocols are spoken either way. */
+  readonly certificate?: Certificate;
+  readonly limits: PortLimits;
+  readonly interceptor?: RequestInterceptor;
+}
 
 /**
+ * One port for HTTP/1.1 and HTTP/2: by the client's first bytes without TLS, by ALPN with it. An HTTP/2 request reaches the listener as
+ * the objects of Node's compatibility API, with `httpVersion` "2.0".
+ *
  * Node's HTTP/1.1 server with an entry in front, which hands the connections that speak HTTP/2 to a second server. Both call
  * the same listener. It is an `http.Server` because that alone watches slow requests and idle connections.
  */
 export class PortServer extends Server {
   readonly #limits: PortLimits;
   readonly #sockets = new Set<Socket>();
-  readonly #responses = new OpenResponses(() => this.#responseClosed());
+  /** Node closes idle connections when `close()` is called, and not those that come to rest later. */
+  readonly #responses = new OpenResponses(() => this.#closing && this.closeIdleConnections());
   readonly #http1: Http1Connections | undefined;
   readonly #http2: Http2;
   readonly #entry: Entry;
@@ -25,12 +36,7 @@ export class PortServer extends Server {
   #accepted = 0;
 
   /** Throws Node's error if the certificate or a limit cannot be used. */
-  constructor(
-    limits: PortLimits,
-    certificate: Certificate | undefined,
-    interceptor: RequestInterceptor | undefined,
-    listener: RequestListener,
-  ) {
+  constructor({ limits, certificate, interceptor }: PortOptions, listener: RequestListener) {
     super(http1Options(limits));
     this.timeout = limits.inactivityTimeout;
     // A client may close its sending side and still read its response. Node has the switch, and no option for it.
@@ -39,7 +45,7 @@ export class PortServer extends Server {
     this.#lingering = limits.lingerTimeout > 0;
     const serveByNode = takeConnectionListener(this);
     const cutShort = (socket: Socket) => {
-      if (!this.emit("clientError", new CutShort(), socket)) socket.destroy();
+      if (!this.emit("clientError", Object.assign(new Error(), CUT_SHORT), socket)) socket.destroy();
     };
     const handOver = (socket: Socket) => {
       serveByNode(socket);
@@ -50,7 +56,9 @@ export class PortServer extends Server {
     this.#http1 = interceptor?.http1({ handOver, cutShort });
     this.#http2 = createHttp2(limits, interceptor, (request, response) => this.emit("request", request, response));
     const serve = { http1: this.#http1?.serve ?? handOver, http2: this.#http2.serve };
-    this.#entry = createEntry(limits, certificate, (socket, protocol) => serve[protocol](socket));
+    const decided = (socket: Socket, protocol: Protocol) => serve[protocol](socket);
+    const { sniffTimeout: timeout } = limits;
+    this.#entry = certificate ? createTlsEntry(certificate, timeout, decided) : createPlainEntry(timeout, decided);
     this.on("connection", (socket) => this.#accept(socket));
     this.on("request", (request, response) => {
       // When a connection ends, Node emits "error" on queued messages whose handlers have left them: unheard, it would end the process.
@@ -89,9 +97,14 @@ export class PortServer extends Server {
     this.#sockets.forEach(destroy);
   }
 
-  /** The response in flight to the last complete HTTP/1.1 request of this connection. */
-  lastResponse(socket: Socket): ServerResponse | undefined {
-    return this.#responses.lastOf(socket);
+  /** Calls `then` when the complete HTTP/1.1 requests of a connection have been answered; at once if there are none. */
+  static afterAnswers(socket: Socket, then: () => void): void {
+    // Node's HTTP/1.1 server sets itself as the server of a socket that it has.
+    const server: unknown = Reflect.get(socket, "server");
+    const last = server instanceof PortServer ? server.#responses.lastOf(socket) : undefined;
+    if (last === undefined || last.writableFinished) then();
+    // Before Node's own listener, which ends the socket of a client that has closed its sending side.
+    else last.prependOnceListener("finish", then);
   }
 
   #accept(socket: Socket): void {
@@ -144,11 +157,6 @@ export class PortServer extends Server {
     this.#http2.drain();
     this.closeIdleConnections();
   }
-
-  /** Node closes idle connections when `close()` is called and not those that come to rest later. */
-  #responseClosed(): void {
-    if (this.#closing) this.closeIdleConnections();
-  }
 }
 
 /** As many connections as wait at the most, by Node's default of `backlog`. */
@@ -170,9 +178,7 @@ function http1Options(limits: PortLimits) {
 }
 
 /** What Node's parser says of a request without its end. */
-class CutShort extends Error {
-  readonly code = "HPE_INVALID_EOF_STATE";
-}
+const CUT_SHORT = { code: "HPE_INVALID_EOF_STATE" };
 
 /** Node's own HTTP/1.1 for a socket. `http.Server` registers it as its first listener and offers no other way to it. */
 function takeConnectionListener(server: Server): (socket: Socket) => void {
@@ -192,8 +198,3 @@ function readInJavaScript(socket: Socket): void {
 }
 
 function ignore(): void {}
-
-function createEntry(limits: PortLimits, certificate: Certificate | undefined, decided: Decided): Entry {
-  if (certificate === undefined) return createPlainEntry(limits.sniffTimeout, decided);
-  return createTlsEntry(certificate, limits.sniffTimeout, decided);
-}

@@ -11,13 +11,13 @@ import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
 import { type FastifyServerOptions, fastify } from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Certificate } from "../../../src/transport/port/entry.ts";
-import { createPort } from "../../../src/transport/port/port.ts";
+import { defaultLimits } from "../../../src/transport/port/limits.ts";
 import { PortServer } from "../../../src/transport/port/server.ts";
 import { certificate, http2Client, http2Request, until } from "./support.ts";
 
 async function serve(options: FastifyServerOptions = {}, tls?: Certificate) {
-  const port = createPort({ certificate: tls });
-  const app = fastify({ ...options, serverFactory: port.serverFactory });
+  const port = { certificate: tls, limits: defaultLimits };
+  const app = fastify({ ...options, serverFactory: (listener) => new PortServer(port, listener) });
   onTestFinished(() => app.close());
   app.all("/seen", async (incoming) => ({
     version: incoming.raw.httpVersion,

@@ -9,8 +9,7 @@ import { setImmediate } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import type { Certificate } from "../../../src/transport/port/entry.ts";
 import { defaultLimits, type PortLimits } from "../../../src/transport/port/limits.ts";
-import { createPort } from "../../../src/transport/port/port.ts";
-import type { PortServer } from "../../../src/transport/port/server.ts";
+import { PortServer } from "../../../src/transport/port/server.ts";
 
 export function certificate(name: "localhost" | "renewed"): Certificate & { readonly cert: string } {
   const read = (part: string) =>
@@ -34,12 +33,12 @@ export async function listen(
   listener: RequestListener,
   options: { certificate?: Certificate; limits?: Partial<PortLimits> } = {},
 ) {
-  const port = createPort({ ...options, limits: { ...defaultLimits, ...options.limits } });
-  const server = port.serverFactory(listener).listen(0, "127.0.0.1");
+  const allOptions = { ...options, limits: { ...defaultLimits, ...options.limits } };
+  const server = new PortServer(allOptions, listener).listen(0, "127.0.0.1");
   onTestFinished(() => stop(server));
   await once(server, "listening");
   const { port: number } = server.address() as AddressInfo;
-  return { port, server, number };
+  return { server, number };
 }
 
 export async function stop(server: PortServer): Promise<void> {

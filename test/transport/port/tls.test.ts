@@ -4,7 +4,8 @@ import { type AddressInfo, connect as connectTcp, createServer as createTcpServe
 import { buffer } from "node:stream/consumers";
 import { connect } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createPort } from "../../../src/transport/port/port.ts";
+import { defaultLimits } from "../../../src/transport/port/limits.ts";
+import { PortServer } from "../../../src/transport/port/server.ts";
 import {
   certificate,
   closed,
@@ -70,8 +71,8 @@ describe("one port with TLS", () => {
   });
 
   it("is not made of a certificate and the key of another", () => {
-    const mismatched = createPort({ certificate: { cert: localhost.cert, key: renewed.key } });
-    expect(() => mismatched.serverFactory(greet)).toThrow("key values mismatch");
+    const mismatched = { certificate: { cert: localhost.cert, key: renewed.key }, limits: defaultLimits };
+    expect(() => new PortServer(mismatched, greet)).toThrow("key values mismatch");
   });
 });
 

@@ -11,7 +11,8 @@ import Fastify, { type FastifyInstance } from "fastify";
 import type { Call, Rpc } from "../../../src/api/rpc.ts";
 import { BodyBudget } from "../../../src/transport/body-budget.ts";
 import { answerErrors, errorHandler } from "../../../src/transport/errors.ts";
-import { createPort } from "../../../src/transport/port/port.ts";
+import { defaultLimits } from "../../../src/transport/port/limits.ts";
+import { PortServer } from "../../../src/transport/port/server.ts";
 import { bodyReader } from "../../../src/transport/request-body.ts";
 import { registerRest } from "../../../src/transport/rest/register.ts";
 import { makeRoutes } from "../../../src/transport/rest/routes.ts";
@@ -62,7 +63,7 @@ export async function serve(methods: readonly DescMethodUnary[], registry?: Regi
   const fastify = Fastify({
     logger: { level: "error", stream: { write: (line: string) => void log.push(line) } },
     frameworkErrors: onError,
-    serverFactory: createPort().serverFactory,
+    serverFactory: (listener) => new PortServer({ limits: defaultLimits }, listener),
   });
   answerErrors(fastify, onError);
   registerRest(fastify, routes, bodyReader(new BodyBudget(2 ** 26)));

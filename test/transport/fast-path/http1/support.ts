@@ -14,8 +14,8 @@ import { createHttp1Connections } from "../../../../src/transport/fast-path/http
 import type { Answer, FastRoute } from "../../../../src/transport/fast-path/route.ts";
 import type { Certificate } from "../../../../src/transport/port/entry.ts";
 import { defaultLimits, type PortLimits } from "../../../../src/transport/port/limits.ts";
-import { createPort } from "../../../../src/transport/port/port.ts";
 import type { RequestInterceptor } from "../../../../src/transport/port/request-interceptor.ts";
+import { PortServer } from "../../../../src/transport/port/server.ts";
 import { requestLine } from "../../../../src/transport/request-line.ts";
 import { stop } from "../../port/support.ts";
 
@@ -57,7 +57,7 @@ export interface EchoServer {
   readonly counts: { front: number; node: number };
   /** Emits "waiting" with each `Accepted` for /wait, which the test responds to. */
   readonly waiting: EventEmitter;
-  readonly server: ReturnType<ReturnType<typeof createPort>["serverFactory"]>;
+  readonly server: PortServer;
 }
 
 export interface EchoOptions {
@@ -104,8 +104,8 @@ export async function startEcho({ front = true, limits, certificate }: EchoOptio
       }),
     takeStream: () => false,
   };
-  const port = createPort({ ...(certificate && { certificate }), limits: allLimits, ...(front && { interceptor }) });
-  const server = port.serverFactory((request, response) => {
+  const options = { ...(certificate && { certificate }), limits: allLimits, ...(front && { interceptor }) };
+  const server = new PortServer(options, (request, response) => {
     counts.node++;
     // One that is cut short has been refused by then.
     void echoByNode(request, response).catch(() => undefined);
