@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AdmittedCall, Rpc } from "../../api/rpc.ts";
 import { NO_BODY, type ReadBody } from "../request-body.ts";
-import { awaitWork } from "../request-log.ts";
 import { readJsonBody } from "./json-body.ts";
 import type { PathRouter } from "./path-router.ts";
 import { Refusal } from "./refusal.ts";
@@ -38,8 +37,8 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     return encodeResponse(rpc.method.output, response, registry);
   };
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const json = await awaitWork(request, answer(new RestCall(request, reply), request));
-    return sendJson(request, reply, json);
+    const call = new RestCall(request, reply);
+    return sendJson(request, reply, await call.logged(answer(call, request)));
   };
 }
 

@@ -1,0 +1,60 @@
+import type { FastifyRequest } from "fastify";
+import type { Call, CallLog, EndListener } from "../api/rpc.ts";
+import type { Protocol } from "./calls.ts";
+import { headerOf, headersOf } from "./headers.ts";
+
+/** The call that a Fastify request carries, as an RPC sees it, and its log. */
+export abstract class FastifyCall implements Call, CallLog {
+  protected readonly request: FastifyRequest;
+
+  constructor(request: FastifyRequest, protocol: Protocol) {
+    this.request = request;
+    this.add({ protocol });
+  }
+
+  abstract setHeader(name: string, value: string): void;
+  abstract setTrailer(name: string, value: string): void;
+  abstract get signal(): AbortSignal;
+
+  header(name: string): string | undefined {
+    return headerOf(this.request.headers, name);
+  }
+
+  headers(): [name: string, value: string][] {
+    return headersOf(this.request.headers);
+  }
+
+  get peerAddress(): string {
+    return this.request.socket.remoteAddress ?? "";
+  }
+
+  get log(): CallLog {
+    return this;
+  }
+
+  add(facts: Readonly<Record<string, string>>): void {
+    this.request.facts ??= {};
+    Object.assign(this.request.facts, facts);
+  }
+
+  note(message: string, facts: Readonly<Record<string, unknown>>): void {
+    this.request.log.info({ ...this.request.facts, ...facts }, message);
+  }
+
+  fault(error: unknown): void {
+    this.request.log.error({ err: error, ...this.request.facts }, "fault");
+  }
+
+  onEnd(listener: EndListener): void {
+    this.request.onEnd = listener;
+  }
+
+  /**
+   * Returns the work, and makes the line in the log wait for it: it has the facts of a change that commits after the client has
+   * disconnected, or after its deadline. At most one work for a call; it must begin before the response.
+   */
+  logged<T>(work: Promise<T>): Promise<T> {
+    this.request.work = work;
+    return work;
+  }
+}
