@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
+import { type Compression, compressedFlag, createAsyncIterable } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
@@ -19,15 +19,12 @@ type Handler = ConnectRouter["handlers"][number];
 
 type Bytes = AsyncIterable<Uint8Array>;
 
-const END = { done: true, value: undefined } as const;
-
 /**
  * Returns Connect's handler with what it lacks: a unary RPC's body is read as a whole or not at all, what a handler leaves unread is
  * dropped, so that the connection can take the next request, deadlines may be of any length, and every error has our form.
  * `rpc` is undefined for a stream.
  */
 export function completeHandler(handler: Handler, rpc: Rpc | undefined, readBody: ReadBody): Handler {
-  const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = handler;
   const wholeBody = rpc && wholeBodyReader(rpc, readBody);
   const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
     boundDeadlines(request.header);
@@ -36,7 +33,7 @@ export function completeHandler(handler: Handler, rpc: Rpc | undefined, readBody
     if (raw === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
     const type = request.header.get("content-type") ?? "";
     const received = wholeBody?.(raw, type) ?? drained(body);
-    const response = withErrorBody(await handler({ ...request, body: received }), allowedMethods);
+    const response = withErrorBody(await handler({ ...request, body: received }), handler.allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
       response.header.set("cache-control", "no-store");
     }
@@ -49,7 +46,7 @@ export function completeHandler(handler: Handler, rpc: Rpc | undefined, readBody
     finish();
     return response;
   };
-  return Object.assign(serve, { service, method, requestPath, supportedContentType, protocolNames, allowedMethods });
+  return Object.assign(serve, handler);
 }
 
 /** The longest that Node's timers wait: a longer one fires after 1 ms. Connect gives a deadline to a timer as it is. */
@@ -82,11 +79,8 @@ function withErrorBody(response: Response, allowedMethods: readonly string[]): R
   if (reason === undefined) return response;
   const header = new Headers({ "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
   if (reason === "METHOD_NOT_ALLOWED") header.set("allow", allowedMethods.join(", "));
-  return { ...response, header, body: once(Buffer.from(JSON.stringify(toErrorBody(new Refusal(reason))))) };
-}
-
-async function* once(bytes: Uint8Array<ArrayBuffer>) {
-  yield bytes;
+  const body = Buffer.from(JSON.stringify(toErrorBody(new Refusal(reason))));
+  return { ...response, header, body: createAsyncIterable([body]) };
 }
 
 /** The items, and then `finish`, however they end. */
@@ -98,13 +92,17 @@ async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): Asyn
   }
 }
 
-type Check = (message: Uint8Array) => void;
-
+/** Returns what gives the whole body as one item, or none if it is empty. Nothing is read before the first item is asked for. */
 function wholeBodyReader(rpc: Rpc, readBody: ReadBody): (raw: IncomingMessage, type: string) => Bytes {
   const check = checkOf(rpc);
-  return (raw, type) => {
-    const look: Check = type.includes("json") ? () => {} : isFramed(type) ? (frame) => check(messageOf(frame)) : check;
-    return whole(raw, rpc.maxRequestBytes + (isFramed(type) ? HEAD_BYTES : 0), readBody, look);
+  return async function* (raw, type) {
+    const head = isFramed(type) ? HEAD_BYTES : 0;
+    const bytes = await readBody(raw, rpc.maxRequestBytes + head).catch((error) => {
+      throw toConnectError(error);
+    });
+    const isCompressed = head > 0 && ((bytes[0] ?? 0) & compressedFlag) !== 0;
+    if (!isCompressed && !type.includes("json")) check(bytes.subarray(head));
+    if (bytes.length > 0) yield bytes;
   };
 }
 
@@ -113,29 +111,7 @@ function isFramed(type: string): boolean {
   return type.includes("grpc");
 }
 
-/** The whole body as one item, or none if it is empty. Nothing is read before the first item is asked for. */
-function whole(raw: IncomingMessage, limit: number, readBody: ReadBody, look: Check): Bytes {
-  let isRead = false;
-  const next = async (): Promise<IteratorResult<Uint8Array>> => {
-    if (isRead) return END;
-    isRead = true;
-    try {
-      const value = await readBody(raw, limit);
-      look(value);
-      return value.length > 0 ? { done: false, value } : END;
-    } catch (error) {
-      throw toConnectError(error);
-    }
-  };
-  return { [Symbol.asyncIterator]: () => ({ next }) };
-}
-
-/** Returns no bytes for a compressed message. */
-function messageOf(frame: Uint8Array): Uint8Array {
-  return ((frame[0] ?? 0) & compressedFlag) === 0 ? frame.subarray(HEAD_BYTES) : new Uint8Array();
-}
-
-function checkOf({ method, maxRequestBytes }: Rpc): Check {
+function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => void {
   const requireFewFields = fieldBound(method.input, maxRequestBytes);
   return (message) => {
     try {
@@ -179,7 +155,7 @@ function drained(body: Bytes): Bytes {
       const iterator = body[Symbol.asyncIterator]();
       const stop = async () => {
         void drain(iterator);
-        return END;
+        return { done: true, value: undefined } as const;
       };
       return { next: () => iterator.next(), return: stop };
     },

@@ -13,19 +13,11 @@ export async function readJsonBody(
   limit: number,
 ): Promise<Uint8Array> {
   if (rule.kind === "none") return readBody(raw, limit);
-  requireKnownType(raw);
-  const bytes = await readBody(raw, limit);
-  if (bytes.length > 0 && raw.headers["content-type"] === undefined) throw new Refusal("MEDIA_TYPE_NOT_SUPPORTED");
-  return bytes;
-}
-
-/**
- * A type other than JSON is refused even where the body is empty: a form on a foreign web page can send such a request
- * without asking (CSRF). No type at all is fine then.
- */
-function requireKnownType({ headers }: IncomingMessage): void {
-  const type = headers["content-type"];
+  const { "content-type": type, "content-encoding": encoding = "identity" } = raw.headers;
+  // Even where the body is empty: a form on a foreign web page can send such a request without asking (CSRF).
   if (type !== undefined && !JSON_MEDIA_TYPE.test(type)) throw new Refusal("MEDIA_TYPE_NOT_SUPPORTED");
-  const encoding = headers["content-encoding"] ?? "identity";
   if (encoding.toLowerCase() !== "identity") throw new Refusal("CONTENT_ENCODING_NOT_SUPPORTED");
+  const bytes = await readBody(raw, limit);
+  if (bytes.length > 0 && type === undefined) throw new Refusal("MEDIA_TYPE_NOT_SUPPORTED");
+  return bytes;
 }
