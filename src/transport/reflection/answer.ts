@@ -7,22 +7,12 @@ import type { Catalog } from "./catalog.ts";
 /** What `v1alpha` asks is what `v1` asks, under another package. */
 export type Question = (ServerReflectionRequest | AlphaRequest)["messageRequest"];
 
-/** The part of an answer that a question chooses; the same in both versions. */
-export type Result =
-  | { readonly case: "fileDescriptorResponse"; readonly value: { readonly fileDescriptorProto: Uint8Array[] } }
-  | {
-      readonly case: "allExtensionNumbersResponse";
-      readonly value: { baseTypeName: string; extensionNumber: number[] };
-    }
-  | { readonly case: "listServicesResponse"; readonly value: { readonly service: { readonly name: string }[] } }
-  | { readonly case: "errorResponse"; readonly value: { readonly errorCode: Code; readonly errorMessage: string } };
-
 /**
  * Answers one question of a stream. `sent` are the files that the stream has brought already: they are left out of what comes
  * along with another, as in grpc-go. Throws `INVALID_ARGUMENT` if nothing is asked for.
  */
-export function answer(catalog: Catalog, services: readonly string[], sent: Set<DescFile>, question: Question): Result {
-  const filesFrom = (file: DescFile | undefined) => (file === undefined ? notFound() : files(catalog, sent, file));
+export function answer(catalog: Catalog, services: readonly string[], sent: Set<DescFile>, question: Question) {
+  const filesFrom = (file: DescFile | undefined) => (file === undefined ? NOT_FOUND : files(catalog, sent, file));
   switch (question.case) {
     case "fileByFilename":
       return filesFrom(catalog.file(question.value));
@@ -33,14 +23,14 @@ export function answer(catalog: Catalog, services: readonly string[], sent: Set<
     case "allExtensionNumbersOfType":
       return extensionNumbers(catalog, question.value);
     case "listServices":
-      return { case: "listServicesResponse", value: { service: services.map((name) => ({ name })) } };
+      return { case: "listServicesResponse", value: { service: services.map((name) => ({ name })) } } as const;
     default:
       throw new ConnectError("message_request: value is required", Code.InvalidArgument);
   }
 }
 
 /** The file, and of those that it needs what the caller has not yet. */
-function files(catalog: Catalog, sent: Set<DescFile>, file: DescFile): Result {
+function files(catalog: Catalog, sent: Set<DescFile>, file: DescFile) {
   const chosen = new Set([file]);
   // A set is walked with what is added meanwhile.
   for (const { dependencies } of chosen) {
@@ -48,18 +38,16 @@ function files(catalog: Catalog, sent: Set<DescFile>, file: DescFile): Result {
   }
   for (const one of chosen) sent.add(one);
   const fileDescriptorProto = [...chosen].map((one) => catalog.bytesOf(one));
-  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+  return { case: "fileDescriptorResponse" as const, value: { fileDescriptorProto } };
 }
 
-function extensionNumbers(catalog: Catalog, baseTypeName: string): Result {
+function extensionNumbers(catalog: Catalog, baseTypeName: string) {
   const extensionNumber = catalog.extensionNumbers(baseTypeName);
-  if (extensionNumber === undefined) return notFound();
-  return { case: "allExtensionNumbersResponse", value: { baseTypeName, extensionNumber } };
+  if (extensionNumber === undefined) return NOT_FOUND;
+  return { case: "allExtensionNumbersResponse" as const, value: { baseTypeName, extensionNumber } };
 }
 
-function notFound(): Result {
-  return {
-    case: "errorResponse",
-    value: { errorCode: Code.NotFound, errorMessage: "there is no such file, symbol or extension here" },
-  };
-}
+const NOT_FOUND = {
+  case: "errorResponse",
+  value: { errorCode: Code.NotFound, errorMessage: "there is no such file, symbol or extension here" },
+} as const;

@@ -76,14 +76,9 @@ function memberNames(type: NestedType): string[] {
     case "service":
       return type.methods.map(within);
     case "enum":
-      return enumValueNames(type);
+      // Named beside it, not in it (descriptor.proto, "EnumValueDescriptorProto").
+      return type.values.map(({ name }) => type.typeName.replace(/[^.]*$/, name));
     default:
       return [];
   }
-}
-
-/** The values of an enum are named beside it, not in it (descriptor.proto, "EnumValueDescriptorProto"). */
-function enumValueNames({ typeName, values }: DescEnum): string[] {
-  const scope = typeName.slice(0, typeName.lastIndexOf(".") + 1);
-  return values.map(({ name }) => scope + name);
 }
