@@ -31,5 +31,5 @@ export function valueIn(json: JsonObject, field: DescField): JsonValue {
 
 /** The error for a value that is none of the field's. */
 export function notOfForm(field: DescField): Error {
-  return invalidArgument(field.name, `must be ${valueForm(field)?.expected}`);
+  return invalidArgument(field.name, `must be ${valueForm(field)}`);
 }

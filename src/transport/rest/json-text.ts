@@ -73,10 +73,8 @@ function decodeUtf8(bytes: Uint8Array): string {
 /** An object or array that is open at a place in the text. */
 interface Frame {
   readonly isObject: boolean;
-  /** The message whose fields the names are, if that is known. */
-  readonly message: DescMessage | undefined;
-  /** The field whose items the values are, if that is known. */
-  readonly items: DescField | undefined;
+  /** The message whose fields the members are, or the field whose items they are, if that is known. */
+  readonly scope: DescMessage | DescField | undefined;
   /** The name or index of the member at that place. */
   at: string | number;
   /** The field of that name. */
@@ -85,18 +83,8 @@ interface Frame {
   names: Set<string> | undefined;
 }
 
-/** The characters that matter. */
-const TAB = 0x09;
-const LINE_FEED = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
-const SPACE = 0x20;
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const BACKSLASH = 0x5c;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
+/** RFC 8259 §2. */
+const SPACE = " \t\n\r";
 
 /** Looks at brackets, commas and strings alone; whether the text is JSON at all is left to `JSON.parse`. */
 function requireShape(text: string, limits: ValueLimits, desc: DescMessage | undefined): void {
@@ -104,8 +92,8 @@ function requireShape(text: string, limits: ValueLimits, desc: DescMessage | und
   let [values, members] = [1, 0];
   let isNameNext = false;
   for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === QUOTE) {
+    const char = text.charAt(i);
+    if (char === '"') {
       const end = endOfString(text, i);
       if (isNameNext) {
         noteName(frames, text.slice(i, end + 1));
@@ -113,16 +101,16 @@ function requireShape(text: string, limits: ValueLimits, desc: DescMessage | und
       }
       isNameNext = false;
       i = end;
-    } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
-      isNameNext = code === OPEN_OBJECT;
+    } else if (char === "{" || char === "[") {
+      isNameNext = char === "{";
       pushFrame(frames, isNameNext, desc);
       values++;
-    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
+    } else if (char === "}" || char === "]") {
       frames.pop();
-    } else if (code === COMMA) {
+    } else if (char === ",") {
       isNameNext = nextMember(frames.at(-1));
       values++;
-    } else if (isNameNext && !isSpace(code)) {
+    } else if (isNameNext && !SPACE.includes(char)) {
       // No JSON: what is quoted next is perhaps a value, and must not be taken for a name.
       isNameNext = false;
     }
@@ -130,37 +118,23 @@ function requireShape(text: string, limits: ValueLimits, desc: DescMessage | und
   }
 }
 
-/** RFC 8259 §2. */
-function isSpace(code: number): boolean {
-  return code === SPACE || code === TAB || code === LINE_FEED || code === CARRIAGE_RETURN;
-}
-
 /** `desc` is that of the outermost object. */
 function pushFrame(frames: Frame[], isObject: boolean, desc: DescMessage | undefined): void {
   if (frames.length === MAX_JSON_DEPTH) throw invalidArgument(BODY, `is nested deeper than ${MAX_JSON_DEPTH}`);
   const parent = frames.at(-1);
-  const field = parent === undefined ? undefined : (parent.items ?? parent.field);
-  const isOfItems = parent?.items !== undefined;
-  frames.push({
-    isObject,
-    message: isObject ? (parent === undefined ? desc : messageAt(field, isOfItems)) : undefined,
-    items: itemsAt(field, isObject, isOfItems),
-    at: isObject ? "" : 0,
-    field: undefined,
-    names: undefined,
-  });
+  const scope = parent === undefined ? (isObject ? desc : undefined) : scopeIn(parent, isObject);
+  frames.push({ isObject, scope, at: isObject ? "" : 0, field: undefined, names: undefined });
 }
 
-/** The message that an object is which stands for a field, or for one of its items. */
-function messageAt(field: DescField | undefined, isItem: boolean): DescMessage | undefined {
-  if (field?.message === undefined || isItem !== (field.fieldKind !== "message")) return undefined;
+/** The scope of an object or array that is the member at the place of its parent. */
+function scopeIn({ scope, field }: Frame, isObject: boolean): Frame["scope"] {
+  const isItem = scope?.kind === "field";
+  if (!isItem && field?.fieldKind !== "message") {
+    return field?.fieldKind === (isObject ? "map" : "list") ? field : undefined;
+  }
+  const message = isItem ? scope.message : field?.message;
   // Some of Google's own have a JSON form of their own.
-  return field.message.typeName.startsWith("google.protobuf.") ? undefined : field.message;
-}
-
-/** The field whose items an array holds, or an object as the entries of a map. */
-function itemsAt(field: DescField | undefined, isObject: boolean, isItem: boolean): DescField | undefined {
-  return field?.fieldKind === (isObject ? "map" : "list") && !isItem ? field : undefined;
+  return isObject && !message?.typeName.startsWith("google.protobuf.") ? message : undefined;
 }
 
 /** Goes on to the next member and tells whether that begins with a name. */
@@ -176,9 +150,9 @@ function noteName(frames: readonly Frame[], quoted: string): void {
   if (frame === undefined) return;
   const name = unquote(quoted);
   frame.at = name;
-  frame.field = frame.message && findField(frame.message, name);
-  if (frame.message !== undefined && frame.field === undefined) {
-    throw invalidArgument(pathOf(frames), "is no known field");
+  if (frame.scope?.kind === "message") {
+    frame.field = findField(frame.scope, name);
+    if (frame.field === undefined) throw invalidArgument(pathOf(frames), "is no known field");
   }
   if (frame.names?.has(name)) throw invalidArgument(pathOf(frames), "is given twice");
   frame.names?.add(name);
@@ -204,7 +178,7 @@ function endOfString(text: string, start: number): number {
     end = text.indexOf('"', end + 1);
     if (end === -1) return text.length;
     let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+    while (text.charAt(end - 1 - backslashes) === "\\") backslashes++;
     if (backslashes % 2 === 0) return end;
   }
 }

@@ -56,7 +56,7 @@ export function findViolation(
     const form = valueForm(field);
     if (form === undefined && field.message !== undefined) return inMessage(field.message, value, path);
     const [unstorable] = textViolationsIn(path, value);
-    return unstorable ?? { field: path, description: `must be ${form?.expected}` };
+    return unstorable ?? { field: path, description: `must be ${form}` };
   }
 }
 

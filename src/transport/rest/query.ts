@@ -1,4 +1,4 @@
-import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { shownName } from "../../lib/shown-name.ts";
 import type { Binding } from "./binding.ts";
@@ -36,16 +36,34 @@ function toJson(json: JsonObject, field: DescField, texts: readonly string[]): J
   if (Object.hasOwn(json, nameIn(json, field)) || (texts.length > 1 && !isList)) {
     throw invalidArgument(field.name, "is given twice");
   }
+  if (field.fieldKind === "map" || valueForm(field) === undefined) {
+    throw invalidArgument(field.name, "cannot be written in the query");
+  }
   const values = texts.map((text) => textToJson(field, text));
   return isList ? values : (values[0] ?? null);
 }
 
 function textToJson(field: DescField, text: string): JsonValue {
-  const form = field.fieldKind === "map" ? undefined : valueForm(field);
-  if (form === undefined) throw invalidArgument(field.name, "cannot be written in the query");
-  const value = form.fromText(text);
+  const value = fromText(field, text);
   if (value === undefined) throw notOfForm(field);
   return value;
+}
+
+/** Returns undefined for a text that is no value of the field. */
+function fromText({ scalar, enum: desc, message }: DescField, text: string): JsonValue | undefined {
+  switch (scalar ?? message?.typeName) {
+    case ScalarType.STRING:
+    case "google.protobuf.Timestamp":
+    case "google.protobuf.FieldMask":
+      return text;
+    case ScalarType.INT32:
+      // ProtoJSON takes a number as a string too, and looks after its range.
+      return /^-?\d{1,20}$/.test(text) ? text : undefined;
+    case ScalarType.BOOL:
+      return text === "true" || (text === "false" ? false : undefined);
+    default:
+      return desc?.values.some(({ name }) => name === text) ? text : undefined;
+  }
 }
 
 /** The names and values of application/x-www-form-urlencoded, where `+` is a space. */
