@@ -41,13 +41,17 @@ export async function findConflicts(sql: Sql, pending: readonly Pending[]): Prom
   );
 }
 
-/** Each condition has one index that it can use (migrations 0006 and 0007). */
+/**
+ * Each condition has one index that it can use (migrations 0006 and 0007). Not so `= ANY ('{}')`: it holds for no row, so that the
+ * planner takes the predicate of every partial index for implied, and may read all keys of such an index. It is left out.
+ */
 function findRows(sql: Sql, keys: readonly NewKey[]): PromiseLike<ConflictRow[]> {
   const ids = keys.map(({ key }) => key.keyId);
   const requestIds = keys.flatMap(({ request }) => request?.requestId ?? []);
+  const byRequest = sql`ARRAY (SELECT key_id FROM api_keys WHERE request_id = ANY (${requestIds}::text[]))`;
   return sql<ConflictRow[]>`
     SELECT ${sql(KEY_COLUMNS)}, request_id, request_fingerprint FROM api_keys
-    WHERE key_id = ANY (${ids}::uuid[] || ARRAY (SELECT key_id FROM api_keys WHERE request_id = ANY (${requestIds}::text[])))`;
+    WHERE key_id = ANY (${ids}::uuid[] ${requestIds.length === 0 ? sql`` : sql`|| ${byRequest}`})`;
 }
 
 /** Those of the keys' digests that belong to a stored raw key, in hexadecimal. */
