@@ -41,11 +41,17 @@ export class BodyBudget {
 
 const EMPTY = new Uint8Array();
 
+/** The call whose body is received. An object, not a function: a closure for each call would cost as much as the buffer. */
+export interface BodyOwner {
+  /** Called, at most once, if the body must go to make room for others; nothing of it is kept then. */
+  refuse(error: Error): void;
+}
+
 /** A request body that is being received. */
 export class BodyBuffer implements Linked<BodyBuffer> {
   readonly #limit: number;
   readonly #budget: BodyBudget;
-  readonly #onEvict: (error: Error) => void;
+  readonly #owner: BodyOwner;
   #first: Uint8Array = EMPTY;
   /** Undefined while there is one chunk at most, as for most bodies. */
   #chunks: Uint8Array[] | undefined;
@@ -54,11 +60,11 @@ export class BodyBuffer implements Linked<BodyBuffer> {
   older: BodyBuffer | undefined;
   newer: BodyBuffer | undefined;
 
-  /** `limit` in bytes. `onEvict` is called, at most once, if the body must go to make room for others; nothing is kept then. */
-  constructor(limit: number, budget: BodyBudget, onEvict: (error: Error) => void) {
+  /** `limit` in bytes. */
+  constructor(limit: number, budget: BodyBudget, owner: BodyOwner) {
     this.#limit = limit;
     this.#budget = budget;
-    this.#onEvict = onEvict;
+    this.#owner = owner;
   }
 
   /** Returns false if the body exceeds its limit; nothing is kept then. */
@@ -95,6 +101,8 @@ export class BodyBuffer implements Linked<BodyBuffer> {
 
   evict(): void {
     this.drop();
-    this.#onEvict(new KeyholdError("OVERLOADED", "the request body was too slow for a busy server; retry after 1 s"));
+    this.#owner.refuse(
+      new KeyholdError("OVERLOADED", "the request body was too slow for a busy server; retry after 1 s"),
+    );
   }
 }

@@ -33,17 +33,26 @@ export function requestPolicy({ auth, allowedHosts, corsOrigins }: RequestPolicy
   return { hosts: allowedHosts, addresses: isChosen, proxies: isChosen, origins: corsOrigins };
 }
 
+/** Returns why a request with these headers must be refused, or undefined. */
+export type FindRefusal = (headers: Headers) => RefusalReason | undefined;
+
 /**
- * Returns why a request must be refused, or undefined. A web page whose host name is made to resolve to the server (DNS
+ * Makes the check of requests, for every transport; null accepts all. A web page whose host name is made to resolve to the server (DNS
  * rebinding) calls it as its own origin: the browser then sends that name as Host. Any page may send a POST without a body
- * (CSRF), though it sees no answer: the browser then sends its Origin. Pure, for every transport.
+ * (CSRF), though it sees no answer: the browser then sends its Origin.
  */
-export function findRefusal(headers: Headers, policy: RequestPolicy): RefusalReason | undefined {
-  const host = String(headers[":authority"] ?? headers.host ?? "");
-  if (!isAllowedHost(host, policy)) return "HOST_NOT_ALLOWED";
-  if (!policy.proxies && PROXY_FIELDS.some((name) => headers[name] !== undefined)) return "PROXY_NOT_ALLOWED";
-  const { origin } = headers;
-  return origin === undefined || isAllowedOrigin(String(origin), host, policy) ? undefined : "ORIGIN_NOT_ALLOWED";
+export function refusalFinder(policy: RequestPolicy | null): FindRefusal {
+  if (policy === null) return () => undefined;
+  /** The last host that was allowed: most requests name the same. */
+  let allowed: string | undefined;
+  return (headers) => {
+    const host = String(headers[":authority"] ?? headers.host ?? "");
+    if (host !== allowed && !isAllowedHost(host, policy)) return "HOST_NOT_ALLOWED";
+    allowed = host;
+    if (!policy.proxies && PROXY_FIELDS.some((name) => headers[name] !== undefined)) return "PROXY_NOT_ALLOWED";
+    const { origin } = headers;
+    return origin === undefined || isAllowedOrigin(String(origin), host, policy) ? undefined : "ORIGIN_NOT_ALLOWED";
+  };
 }
 
 function isAllowedHost(host: string, { hosts, addresses }: RequestPolicy): boolean {

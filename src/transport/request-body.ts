@@ -19,7 +19,7 @@ export function bodyReader(budget: BodyBudget): ReadBody {
     // An HTTP/2 request may be aborted and yet never end nor close.
     if (raw.destroyed || raw.aborted) throw new Refusal("REQUEST_CANCELLED");
     return new Promise((resolve, reject) => {
-      let buffer: BodyBuffer | undefined = new BodyBuffer(limit, budget, fail);
+      let buffer: BodyBuffer | undefined = new BodyBuffer(limit, budget, { refuse: fail });
       function fail(error: Error): void {
         buffer?.drop();
         buffer = undefined;

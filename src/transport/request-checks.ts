@@ -1,19 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { findRefusal, type RequestPolicy } from "./loopback-names.ts";
+import type { FindRefusal } from "./loopback-names.ts";
 import type { PathRouter } from "./rest/path-router.ts";
 import { Refusal } from "./rest/refusal.ts";
 import { splitTarget } from "./rest/target.ts";
 
 /** Refuses, before their bodies are read, requests that no route may serve. */
-export function checkRequests(
-  fastify: FastifyInstance,
-  router: PathRouter<unknown>,
-  policy: RequestPolicy | null,
-): void {
+export function checkRequests(fastify: FastifyInstance, router: PathRouter<unknown>, findRefusal: FindRefusal): void {
   fastify.addHook("onRequest", (request, _reply, next) => {
     requireOneHost(request);
     requireMethod(fastify, router, request);
-    const reason = policy === null ? undefined : findRefusal(request.headers, policy);
+    const reason = findRefusal(request.headers);
     if (reason !== undefined) throw new Refusal(reason);
     if (request.raw.httpVersion === "1.0") request.raw.headers.host ??= DEFAULT_HOST;
     next();

@@ -9,8 +9,7 @@ import { allowOrigins } from "./cors.ts";
 import { answerErrors, errorHandler } from "./errors.ts";
 import { createFastPath } from "./fast-path/dispatch.ts";
 import { type FastRpc, makeFastRoutes } from "./fast-path/routes.ts";
-import type { Headers } from "./headers.ts";
-import { findRefusal, type RequestPolicy } from "./loopback-names.ts";
+import { type RequestPolicy, refusalFinder } from "./loopback-names.ts";
 import type { Certificate } from "./port/entry.ts";
 import { defaultLimits } from "./port/limits.ts";
 import { PortServer } from "./port/server.ts";
@@ -52,9 +51,9 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   const routes = makeRoutes(rpcs);
   const onError = errorHandler(routes.registry);
   const limits = { ...defaultLimits, lingerTimeout };
-  const isAllowed = (headers: Headers) => requestPolicy === null || findRefusal(headers, requestPolicy) === undefined;
+  const findRefusal = refusalFinder(requestPolicy);
   const fastRoutes = makeFastRoutes(fastRpcs, counters, routes.registry);
-  const fastPath = createFastPath(fastRoutes, { logger, counters, limits, budget, isAllowed });
+  const fastPath = createFastPath(fastRoutes, { logger, counters, limits, budget, findRefusal });
   const port = { limits, certificate, interceptor: fastRpcs.length > 0 ? fastPath : undefined };
   const fastify = Fastify({
     serverFactory: (listener) => new PortServer(port, listener),
@@ -69,7 +68,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   fastify.server.on("connect", refuseConnect);
   answerErrors(fastify, onError);
   logRequests(fastify, counters);
-  checkRequests(fastify, routes.router, requestPolicy);
+  checkRequests(fastify, routes.router, findRefusal);
   await allowOrigins(fastify, corsOrigins);
   const readBody = bodyReader(budget);
   await registerConnect(fastify, rpcs, options.streams, options.guard, routes.registry, readBody);

@@ -7,7 +7,10 @@ const ONE = 257;
 function bodies(count: number, max: number) {
   const budget = new BodyBudget(max);
   const evicted: number[] = [];
-  const buffers = Array.from({ length: count }, (_, i) => new BodyBuffer(1000, budget, () => evicted.push(i)));
+  const buffers = Array.from(
+    { length: count },
+    (_, i) => new BodyBuffer(1000, budget, { refuse: () => evicted.push(i) }),
+  );
   return { budget, evicted, buffers };
 }
 

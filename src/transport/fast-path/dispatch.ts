@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from "fastify";
 import type { BodyBudget } from "../body-budget.ts";
 import type { CallCounters } from "../calls.ts";
 import { type Headers, headerOf } from "../headers.ts";
+import type { FindRefusal } from "../loopback-names.ts";
 import type { PortLimits } from "../port/limits.ts";
 import type { RequestInterceptor } from "../port/request-interceptor.ts";
 import { isHost } from "../request-checks.ts";
@@ -19,8 +20,8 @@ export interface FastPathOptions {
   readonly counters: CallCounters;
   readonly limits: PortLimits;
   readonly budget: BodyBudget;
-  /** Whether a request with these headers may be served here; the complete path refuses the others. */
-  readonly isAllowed: (headers: Headers) => boolean;
+  /** What must be refused is left to the complete path. */
+  readonly findRefusal: FindRefusal;
 }
 
 /** A body that its Content-Length says is larger is left to the complete path. Bytes. */
@@ -32,14 +33,14 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  * declines, unread. Its responses are those of the complete path, but for the differences that the comparison test lists.
  */
 export function createFastPath(routes: RouteTable, options: FastPathOptions): RequestInterceptor {
-  const { logger, counters, limits, budget } = options;
+  const { logger, counters, limits, budget, findRefusal } = options;
   const context = { logger, counters, budget, writeLine: requestLine(logger) };
   const tick = new TickBudget<FastCall>((call) => call.run());
   const start = (call: FastCall) => tick.enter(call);
   const find = (path: string, headers: Headers): FastRoute | undefined => {
     const type = headers["content-type"];
     const route = typeof type === "string" ? routes.get(path)?.get(type) : undefined;
-    return route !== undefined && isUsual(route, headers) && options.isAllowed(headers) ? route : undefined;
+    return route !== undefined && isUsual(route, headers) && findRefusal(headers) === undefined ? route : undefined;
   };
   return {
     http1: (node) =>

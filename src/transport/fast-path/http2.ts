@@ -23,7 +23,7 @@ export class Http2Call extends FastCall {
     super(route, context, headers);
     this.#stream = stream;
     this.#start = start;
-    this.#buffer = new BodyBuffer(route.maxBodyBytes, context.budget, (error) => this.refuse(error));
+    this.#buffer = new BodyBuffer(route.maxBodyBytes, context.budget, this);
     this.#link = { call: this };
     listen(stream, this.#link);
   }
