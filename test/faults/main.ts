@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { seededBy } from "../support/seeded.ts";
 import { FAULTS, type FaultName } from "./faults.ts";
 import { type Result, run } from "./run.ts";
-import type { Sabotage } from "./sabotage.ts";
+import { EXPOSING, type Sabotage } from "./sabotage.ts";
 
 /**
- * `npm run test:faults`: real nodes, real clients, every fault alone and then in pairs, and the table of what came of it.
+ * `npm run test:faults`: real nodes, real clients, every fault alone and then in pairs, and the table of what came of it. A run of
+ * the usual length with all faults then takes each part of the argument out of the nodes, which the checker must find out.
  *
  * KEYHOLD_FAULTS_SECONDS     how long faults are injected (300: about all pairs)
  * KEYHOLD_FAULTS_SEED        which choices are made; printed
@@ -30,9 +31,11 @@ const LEAST = { verifies: 200_000, mutations: 2_000, seconds: 300 };
 /** Lines of each list that are shown. */
 const SHOWN = 20;
 
+/** Seconds that the checker has to find a violation when a part of the argument is missing. */
+const SABOTAGED_SECONDS = 60;
+
 const { seed } = seededBy("KEYHOLD_FAULTS_SEED");
-const dir = await mkdtemp(join(tmpdir(), "keyhold-faults-"));
-await chmod(dir, 0o711);
+const dir = await newDir();
 const environment: Record<string, string> = cacheSize === undefined ? {} : { KEYHOLD_CACHE_SIZE: cacheSize };
 const result = await run({ seed, dir, seconds, nodes, faults, sabotage, isOverAtFirst: false, environment });
 print(result);
@@ -40,10 +43,38 @@ const { violations, unexpected, verifies, mutations } = result.totals;
 const isEnough = seconds < LEAST.seconds || (verifies >= LEAST.verifies && mutations >= LEAST.mutations);
 if (!isEnough) console.error(`too few to tell: ${verifies} verifies, ${mutations} mutations`);
 const isGood = violations === 0 && unexpected === 0 && isEnough;
-if (isGood) await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+if (isGood) await remove(dir);
 else console.error(`the logs of the nodes are in ${dir}`);
+const isWhole = sabotage === null && env.KEYHOLD_FAULTS_ONLY === undefined && seconds >= LEAST.seconds;
+const isExposed = !isWhole || (await exposesEverySabotage());
 // Node would wait for ever for what was under way on connections that were reset.
-process.exit(isGood ? 0 : 1);
+process.exit(isGood && isExposed ? 0 : 1);
+
+/** A folder that other users may pass through. */
+async function newDir(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), "keyhold-faults-"));
+  await chmod(made, 0o711);
+  return made;
+}
+
+function remove(made: string): Promise<void> {
+  return rm(made, { recursive: true, force: true, maxRetries: 10 });
+}
+
+/** Without it a checker that finds nothing would say nothing of the product. */
+async function exposesEverySabotage(): Promise<boolean> {
+  let isComplete = true;
+  for (const [name, exposing] of Object.entries(EXPOSING) as [Sabotage, readonly FaultName[]][]) {
+    const own = await newDir();
+    const options = { seed, dir: own, seconds: SABOTAGED_SECONDS, nodes, faults: exposing, environment };
+    const { violations: found } = await run({ ...options, sabotage: name, isOverAtFirst: true });
+    if (found.length === 0) console.error(`without the ${name} the checker finds no violation`);
+    else console.info(`without the ${name}: ${found[0]?.text}`);
+    isComplete &&= found.length > 0;
+    await remove(own);
+  }
+  return isComplete;
+}
 
 function print({ table, totals, violations, unexpected, slowestRecovery }: Result): void {
   for (const { text } of violations.slice(0, SHOWN)) console.error(`violation: ${text}`);

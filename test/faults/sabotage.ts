@@ -1,6 +1,7 @@
 import { Barriers } from "../../src/cluster/barriers.ts";
 import { Lease } from "../../src/cluster/lease.ts";
 import { GatheredReads } from "../../src/verify/gathered-reads.ts";
+import type { FaultName } from "./faults.ts";
 
 /** What can be taken out of the product, to see that the checker finds what then goes wrong. */
 export type Sabotage = "lease" | "fence" | "wait";
@@ -20,4 +21,11 @@ export const SABOTAGES: Readonly<Record<Sabotage, () => void>> = {
   wait: () => {
     Barriers.prototype.settle = () => Promise.resolve();
   },
+};
+
+/** Faults under which a part of the argument must be missed when it is taken away. */
+export const EXPOSING: Readonly<Record<Sabotage, readonly FaultName[]>> = {
+  lease: ["node stopped"],
+  fence: ["network slow"],
+  wait: ["network slow"],
 };
