@@ -1,6 +1,7 @@
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import type { Field, HostileRequest } from "./calls.ts";
+import { openConnection } from "./connection.ts";
 
 export interface Http1Options {
   /** Whether the body comes in chunks (RFC 9112 §7.1). */
@@ -46,6 +47,7 @@ export interface ConverseOptions {
   readonly ending?: Ending;
   /** Milliseconds that the server has to close the connection. */
   readonly timeout?: number;
+  readonly tls?: boolean;
   readonly onConnect?: (socket: Socket) => void;
 }
 
@@ -53,9 +55,9 @@ export interface ConverseOptions {
 export async function converse(
   port: number,
   segments: readonly Uint8Array[],
-  { ending = "half-close", timeout = 10_000, onConnect }: ConverseOptions = {},
+  { ending = "half-close", timeout = 10_000, tls = false, onConnect }: ConverseOptions = {},
 ): Promise<Conversation> {
-  const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
+  const { socket, reset } = openConnection(port, tls ? "http/1.1" : undefined);
   const received: Buffer[] = [];
   const ended = new Promise<void>((resolve) => {
     socket.on("data", (chunk) => received.push(Buffer.from(chunk)));
@@ -67,7 +69,7 @@ export async function converse(
   if (onConnect !== undefined) socket.once("connect", () => onConnect(socket));
   let isClosed = true;
   for (const segment of segments) await write(socket, segment);
-  if (ending === "reset") socket.resetAndDestroy();
+  if (ending === "reset") reset();
   if (ending === "half-close") socket.end();
   const timer = setTimeout(() => {
     isClosed = false;

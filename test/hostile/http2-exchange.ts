@@ -1,7 +1,7 @@
-import { connect } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { HpackDecoder } from "../support/hpack.ts";
 import { Flag, Frame, frame, frames, type ReceivedFrame } from "../support/http2-wire.ts";
+import { openConnection } from "./connection.ts";
 import type { Ending } from "./http1.ts";
 
 /** What came back on one stream. */
@@ -30,6 +30,7 @@ export interface Http2ExchangeOptions {
   readonly awaited: readonly number[];
   /** Milliseconds without an answer after which what is missing is not awaited any longer. */
   readonly patience: number;
+  readonly tls?: boolean;
 }
 
 const PING = Buffer.from("hostile!");
@@ -38,12 +39,13 @@ const PING = Buffer.from("hostile!");
 export async function converseHttp2(
   port: number,
   segments: readonly Uint8Array[],
-  { ending, awaited, patience }: Http2ExchangeOptions,
+  { ending, awaited, patience, tls = false }: Http2ExchangeOptions,
 ): Promise<Http2Outcome> {
   const reader = new FrameReader();
-  const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
+  const { socket, reset } = openConnection(port, tls ? "h2" : undefined);
   let isClosed = false;
-  const timer = setTimeout(() => socket.destroy(), patience);
+  const { promise: isLate, resolve: giveUp } = Promise.withResolvers<void>();
+  const timer = setTimeout(giveUp, patience);
   const done = new Promise<void>((resolve) => {
     const close = () => {
       isClosed = true;
@@ -62,12 +64,13 @@ export async function converseHttp2(
   }
   if (ending === "wait") socket.write(frame(Frame.PING, 0, 0, PING));
   if (ending === "half-close") socket.end();
-  if (ending === "reset") socket.resetAndDestroy();
+  if (ending === "reset") reset();
   timer.refresh();
-  await done;
+  await Promise.race([done, isLate]);
   clearTimeout(timer);
+  const outcome = { streams: reader.streams, goaway: reader.goaway, isClosed, malformed: reader.malformed };
   socket.destroy();
-  return { streams: reader.streams, goaway: reader.goaway, isClosed, malformed: reader.malformed };
+  return outcome;
 }
 
 /** Reads the frames of a server. */

@@ -1,8 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { http1Answers } from "../hostile/answers.ts";
 import { CALLS, type CallTarget, type HostileRequest } from "../hostile/calls.ts";
 import { converse, toHttp1 } from "../hostile/http1.ts";
 import { useService } from "../support/conformance.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
 
 const suite = useService();
 
@@ -83,5 +85,27 @@ describe("HTTP/1.1, what follows a create", () => {
     const last = toHttp1(newCall("rest POST CreateIssuedApiKey"), { fields: [["connection", "close"]] });
     expect(await ask([Buffer.concat([last, create()])])).toEqual([200]);
     expect(await ask([Buffer.concat([last, BAD])])).toEqual([200]);
+  });
+});
+
+describe("HTTP/1.1 over TLS", () => {
+  let server: TestServer;
+  const file = (name: string) => resolve(import.meta.dirname, `../support/tls/localhost.${name}.pem`);
+  beforeAll(async () => {
+    server = await startTestServer({ KEYHOLD_TLS_CERT_FILE: file("cert"), KEYHOLD_TLS_KEY_FILE: file("key") });
+  });
+  afterAll(() => server.close());
+
+  test("a client that closes its side after its requests gets its answers", async () => {
+    const requests = [newCall("rest POST CreateIssuedApiKey"), newCall("connect json VerifyApiKey")];
+    const segments = [Buffer.concat(requests.map((request) => toHttp1(request)))];
+    const { received, isClosed } = await converse(Number(new URL(server.url).port), segments, { tls: true });
+    expect(isClosed).toBe(true);
+    expect(http1Answers(received).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  test("a connection that is idle is closed when the client closes its side", async () => {
+    const { received, isClosed } = await converse(Number(new URL(server.url).port), [], { tls: true });
+    expect({ received: received.length, isClosed }).toEqual({ received: 0, isClosed: true });
   });
 });

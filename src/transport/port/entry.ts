@@ -44,13 +44,16 @@ export function createPlainEntry(timeout: number, decided: Decided): Entry {
 
 /**
  * The entry with TLS: ALPN tells, and a client without it speaks HTTP/1.1 (RFC 9113 §3.2). A handshake that fails or takes
- * longer than `timeout` milliseconds ends the connection. Throws Node's error if the certificate cannot be used.
+ * longer than `timeout` milliseconds ends the connection. A client that closes its side after a request gets its answer (RFC 8446 §6.1).
+ * Throws Node's error if the certificate cannot be used.
  */
 export function createTlsEntry(certificate: Certificate, timeout: number, decided: Decided): Entry {
   const server = createServer({ ...certificate, handshakeTimeout: timeout, ALPNProtocols: ["h2", "http/1.1"] });
   const undecided = new Map<string, Socket>();
   server.on("secureConnection", (socket) => {
     undecided.delete(peerOf(socket));
+    // As of a plain connection: only a handshake ends when the client closes its side.
+    socket.allowHalfOpen = true;
     decided(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
   });
   server.on("tlsClientError", (_, socket) => socket.destroy());
