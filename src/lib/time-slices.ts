@@ -20,3 +20,13 @@ export async function mapInSlices<T, R>(
   }
   return mapped;
 }
+
+/** Takes step after step while there are more, by what each returns, in as many turns of the event loop as it takes. */
+export async function repeatInSlices(step: () => boolean, now: Monotonic = systemMonotonic): Promise<void> {
+  let begin = now();
+  while (step()) {
+    if (now() - begin < SLICE) continue;
+    await nextTurn();
+    begin = now();
+  }
+}

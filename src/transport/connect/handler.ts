@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { type Compression, compressedFlag, createAsyncIterable } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
@@ -13,6 +14,7 @@ import { toErrorBody } from "../rest/error-body.ts";
 import { Refusal, type RefusalReason } from "../rest/refusal.ts";
 import { requestKey } from "./call.ts";
 import { unescapeMessage } from "./grpc-error.ts";
+import type { StrictJson } from "./refusal.ts";
 
 /** Connect's handler of an RPC, for every protocol and every HTTP server. */
 type Handler = ConnectRouter["handlers"][number];
@@ -22,10 +24,10 @@ type Bytes = AsyncIterable<Uint8Array>;
 /**
  * Returns Connect's handler with what it lacks: a unary RPC's body is read as a whole or not at all, what a handler leaves unread is
  * dropped, so that the connection can take the next request, deadlines may be of any length, and every error has our form.
- * `rpc` is undefined for a stream.
+ * `reading` is undefined for a stream.
  */
-export function completeHandler(handler: Handler, rpc: Rpc | undefined, readBody: ReadBody): Handler {
-  const wholeBody = rpc && wholeBodyReader(rpc, readBody);
+export function completeHandler(handler: Handler, reading: UnaryReading | undefined): Handler {
+  const wholeBody = reading && wholeBodyReader(reading);
   const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
     boundDeadlines(request.header);
     const { body } = request;
@@ -38,7 +40,7 @@ export function completeHandler(handler: Handler, rpc: Rpc | undefined, readBody
       response.header.set("cache-control", "no-store");
     }
     const finish = () => {
-      if (rpc !== undefined) raw.resume();
+      if (reading !== undefined) raw.resume();
       if (response.trailer !== undefined) unescapeMessage(response.trailer);
     };
     // Where messages are framed, the request is read when the response is, and the trailers are complete when the body is.
@@ -92,8 +94,15 @@ async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): Asyn
   }
 }
 
+/** How the requests of a unary RPC are read. */
+export interface UnaryReading {
+  readonly rpc: Rpc;
+  readonly json: StrictJson;
+  readonly readBody: ReadBody;
+}
+
 /** Returns what gives the whole body as one item, or none if it is empty. Nothing is read before the first item is asked for. */
-function wholeBodyReader(rpc: Rpc, readBody: ReadBody): (raw: IncomingMessage, type: string) => Bytes {
+function wholeBodyReader({ rpc, json, readBody }: UnaryReading): (raw: IncomingMessage, type: string) => Bytes {
   const check = checkOf(rpc);
   return async function* (raw, type) {
     const head = isFramed(type) ? HEAD_BYTES : 0;
@@ -101,7 +110,10 @@ function wholeBodyReader(rpc: Rpc, readBody: ReadBody): (raw: IncomingMessage, t
       throw toConnectError(error);
     });
     const isCompressed = head > 0 && ((bytes[0] ?? 0) & compressedFlag) !== 0;
-    if (!isCompressed && !type.includes("json")) check(bytes.subarray(head));
+    const isJson = type.includes("json");
+    if (!isCompressed && !isJson) await check(bytes.subarray(head));
+    // Compressed JSON is read when it is decompressed, in one turn of the event loop.
+    if (!isCompressed && isJson && isPlain(raw)) await json.readAhead(raw, bytes.subarray(head));
     if (bytes.length > 0) yield bytes;
   };
 }
@@ -111,7 +123,15 @@ function isFramed(type: string): boolean {
   return type.includes("grpc");
 }
 
-function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => void {
+function isPlain({ headers }: IncomingMessage): boolean {
+  return (headers["content-encoding"] ?? "identity") === "identity";
+}
+
+/** From so many bytes on a binary message has a turn of the event loop to be looked at, and one to be decoded. */
+const LONG = 2 ** 17;
+
+/** Makes what looks at a message before it is decoded. Throws the error of the wire. */
+function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => Promise<void> | void {
   const requireFewFields = fieldBound(method.input, maxRequestBytes);
   return (message) => {
     try {
@@ -119,6 +139,7 @@ function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => voi
     } catch (error) {
       throw toConnectError(error);
     }
+    return message.length < LONG ? undefined : nextTurn();
   };
 }
 
@@ -135,7 +156,7 @@ export function boundedCompressions(rpc: Rpc): Compression[] {
       const bound = Math.max(MIN_BOUND, bytes.length * MAX_RATIO);
       const message = await compression.decompress(bytes, Math.min(maxBytes, bound));
       // JSON is no Protobuf, and passes: it has a bound of its own.
-      check(message);
+      await check(message);
       return message;
     },
   }));

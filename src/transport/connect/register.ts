@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DescMethod, DescMethodUnary, MessageShape, Registry } from "@bufbuild/protobuf";
 import { type ConnectRouter, createContextValues, type HandlerContext, type MethodImpl } from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
@@ -10,8 +11,8 @@ import type { ReadBody } from "../request-body.ts";
 import { JSON_OPTIONS } from "../rest/json-message.ts";
 import { callOf, requestKey } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
-import { boundedCompressions, completeHandler } from "./handler.ts";
-import { calledKey, requireTime, strictJson, watchReading } from "./refusal.ts";
+import { boundedCompressions, completeHandler, type UnaryReading } from "./handler.ts";
+import { calledKey, requireTime, StrictJson, watchReading } from "./refusal.ts";
 import { guarded, type ServeStream } from "./stream.ts";
 
 type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
@@ -37,10 +38,14 @@ export async function registerConnect(
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => {
       for (const stream of streams) addStream(router, stream, guard, jsonOptions);
-      for (const rpc of rpcs) addRpc(router, rpc, jsonOptions);
-      const unary = new Map(rpcs.map((rpc) => [rpc.method as DescMethod, rpc]));
+      const unary = new Map<DescMethod, UnaryReading>();
+      for (const rpc of rpcs) {
+        const reading = { rpc, json: new StrictJson(rpc.method.input, rpc.maxRequestBytes, registry), readBody };
+        unary.set(rpc.method, reading);
+        addRpc(router, reading, jsonOptions);
+      }
       const handlers = router.handlers.splice(0);
-      router.handlers.push(...handlers.map((one) => completeHandler(one, unary.get(one.method), readBody)));
+      router.handlers.push(...handlers.map((one) => completeHandler(one, unary.get(one.method))));
     },
     contextValues: (request) => createContextValues().set(requestKey, request),
     requestGate: watchReading,
@@ -67,15 +72,15 @@ function addStream(
   };
   router.rpc(method, guarded(serve as ServeStream) as typeof serve, {
     readMaxBytes: maxRequestBytes,
-    jsonOptions: strictJson(method.input, maxRequestBytes, jsonOptions),
+    jsonOptions: new StrictJson(method.input, maxRequestBytes, jsonOptions.registry).within(jsonOptions),
     requestGate,
   });
 }
 
-function addRpc(router: ConnectRouter, rpc: Rpc, jsonOptions: JsonOptions): void {
-  router.rpc(rpc.method, implementationOf(rpc), {
+function addRpc(router: ConnectRouter, { rpc, json }: UnaryReading, jsonOptions: JsonOptions): void {
+  router.rpc(rpc.method, implementationOf(rpc, json), {
     readMaxBytes: rpc.maxRequestBytes,
-    jsonOptions: strictJson(rpc.method.input, rpc.maxRequestBytes, jsonOptions),
+    jsonOptions: json.within(jsonOptions),
     requestGate: async (context) => {
       watchReading(context);
       await rpc.admit(callOf(context));
@@ -85,12 +90,28 @@ function addRpc(router: ConnectRouter, rpc: Rpc, jsonOptions: JsonOptions): void
   });
 }
 
-function implementationOf(rpc: Rpc): MethodImpl<DescMethodUnary> {
-  return async (request: MessageShape<typeof rpc.method.input>, context) => {
+function implementationOf(rpc: Rpc, json: StrictJson): MethodImpl<DescMethodUnary> {
+  return async (decoded: MessageShape<typeof rpc.method.input>, context) => {
+    const raw = context.values.get(requestKey)?.raw;
+    const request = (raw && json.messageOf(raw)) ?? decoded;
     context.values.set(calledKey, true);
     const call = callOf(context);
     // Judged again: while the body was on the wire, the caller may have been revoked.
-    const serve = async () => rpc.invoke(request, await rpc.admit(call));
+    const serve = async () => {
+      const admitted = await rpc.admit(call);
+      // Connect reads a request, and writes a response, as a whole: what is long has a turn of the event loop for each.
+      if (isLong(request)) await nextTurn();
+      const response = await rpc.invoke(request, admitted);
+      if (isLong(response)) await nextTurn();
+      return response;
+    };
     return untilDeadline(() => call.logged(serve()), context, call.log);
   };
+}
+
+/** Items of a list from which on a message is long. */
+const LONG_LIST = 100;
+
+function isLong(message: object): boolean {
+  return Object.values(message).some((value) => Array.isArray(value) && value.length >= LONG_LIST);
 }

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import { BODY, checkedText, MAX_JSON_DEPTH, parseJson, parseText, type ValueLimits } from "./json-text.ts";
+import { BODY, checkedLongText, MAX_JSON_DEPTH, parseJson, parseText, type ValueLimits } from "./json-text.ts";
 import { findViolation } from "./json-violation.ts";
 
 /** The form of JSON over every protocol (contract §2). */
@@ -38,7 +38,7 @@ export async function readLongJsonMessage<D extends DescMessage>(
   limits: ValueLimits,
   registry?: Registry,
 ): Promise<MessageShape<D>> {
-  const text = checkedText(bytes, { limits, desc });
+  const text = await checkedLongText(bytes, { limits, desc });
   await nextTurn();
   const json = requireObject(parseText(text));
   await nextTurn();

@@ -1,6 +1,7 @@
 import type { DescField, DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { shownName } from "../../lib/shown-name.ts";
+import { repeatInSlices } from "../../lib/time-slices.ts";
 import { findField } from "./fields.ts";
 
 /** Objects and arrays within each other. */
@@ -12,11 +13,13 @@ export interface ValueLimits {
   readonly values: number;
   /** Members of all objects, which cost ten times as much. */
   readonly members: number;
+  /** Members of one object: V8 keeps those of a large one in a table, which costs several times as much again. */
+  readonly membersOfOne: number;
 }
 
-/** For batches of 16 MiB: half as much again as the largest valid one needs. */
-const BATCH_LIMITS: ValueLimits = { values: 250_000, members: 100_000 };
-const DEFAULT_LIMITS: ValueLimits = { values: 16_384, members: 16_384 };
+/** For batches of 16 MiB: half as much again as the largest valid one needs, which has 64 members in one object. */
+const BATCH_LIMITS: ValueLimits = { values: 250_000, members: 100_000, membersOfOne: 1_000 };
+const DEFAULT_LIMITS: ValueLimits = { values: 16_384, members: 16_384, membersOfOne: 16_384 };
 
 const MIB = 2 ** 20;
 
@@ -47,9 +50,24 @@ export function parseJson(bytes: Uint8Array, shape: JsonShape): JsonValue {
 }
 
 /** The first half of `parseJson`: the text, whose shape is as it must be, if it is JSON at all. */
-export function checkedText(bytes: Uint8Array, { limits, desc }: JsonShape): string {
+function checkedText(bytes: Uint8Array, { limits, desc }: JsonShape): string {
   const text = decodeUtf8(bytes);
-  requireShape(text, limits, desc);
+  new ShapeCheck(text, limits, desc).advance(text.length);
+  return text;
+}
+
+/** Characters that are looked at between two looks at the clock: at the slowest some milliseconds. */
+const STEP = 2 ** 18;
+
+/** Resolves with the same in several turns of the event loop. */
+export async function checkedLongText(
+  bytes: Uint8Array,
+  { limits, desc }: JsonShape,
+  step: number = STEP,
+): Promise<string> {
+  const text = decodeUtf8(bytes);
+  const check = new ShapeCheck(text, limits, desc);
+  await repeatInSlices(() => check.advance(step));
   return text;
 }
 
@@ -87,34 +105,73 @@ interface Frame {
 const SPACE = " \t\n\r";
 
 /** Looks at brackets, commas and strings alone; whether the text is JSON at all is left to `JSON.parse`. */
-function requireShape(text: string, limits: ValueLimits, desc: DescMessage | undefined): void {
-  const frames: Frame[] = [];
-  let [values, members] = [1, 0];
-  let isNameNext = false;
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charAt(i);
-    if (char === '"') {
-      const end = endOfString(text, i);
-      if (isNameNext) {
-        noteName(frames, text.slice(i, end + 1));
-        if (++members > limits.members) throw invalidArgument(BODY, `has more than ${limits.members} members`);
+class ShapeCheck {
+  readonly #text: string;
+  readonly #limits: ValueLimits;
+  readonly #desc: DescMessage | undefined;
+  readonly #frames: Frame[] = [];
+  #values = 1;
+  #members = 0;
+  #isNameNext = false;
+  /** Index of the next character; of a quote in a string, if it has been looked at up to there. */
+  #next = 0;
+  /** Index of the first quote of that string. */
+  #string: number | undefined;
+
+  /** `desc` is that of the outermost object, if it is known. */
+  constructor(text: string, limits: ValueLimits, desc: DescMessage | undefined) {
+    this.#text = text;
+    this.#limits = limits;
+    this.#desc = desc;
+  }
+
+  /** Looks at about so many characters more. Returns whether more are left. */
+  advance(characters: number): boolean {
+    const text = this.#text;
+    const end = Math.min(text.length, this.#next + characters);
+    let i = this.#next;
+    while (i < end) {
+      const char = this.#string === undefined ? text.charAt(i) : '"';
+      if (char === '"') i = this.#takeString(i, end);
+      else if (char === "{" || char === "[") this.#open(char === "{");
+      else if (char === "}" || char === "]") this.#frames.pop();
+      else if (char === ",") {
+        this.#isNameNext = nextMember(this.#frames.at(-1));
+        this.#countValue();
+      } else if (this.#isNameNext && !SPACE.includes(char)) {
+        // No JSON: what is quoted next is perhaps a value, and must not be taken for a name.
+        this.#isNameNext = false;
       }
-      isNameNext = false;
-      i = end;
-    } else if (char === "{" || char === "[") {
-      isNameNext = char === "{";
-      pushFrame(frames, isNameNext, desc);
-      values++;
-    } else if (char === "}" || char === "]") {
-      frames.pop();
-    } else if (char === ",") {
-      isNameNext = nextMember(frames.at(-1));
-      values++;
-    } else if (isNameNext && !SPACE.includes(char)) {
-      // No JSON: what is quoted next is perhaps a value, and must not be taken for a name.
-      isNameNext = false;
+      if (this.#string === undefined) i++;
     }
-    if (values > limits.values) throw invalidArgument(BODY, `has more than ${limits.values} values`);
+    this.#next = i;
+    return i < text.length;
+  }
+
+  /** Goes on at a quote of a string. Returns the index of the last one, or one at or after `end`, and then the string goes on. */
+  #takeString(at: number, end: number): number {
+    const start = this.#string ?? at;
+    const last = endOfString(this.#text, at, end);
+    this.#string = last.isEnd ? undefined : start;
+    if (!last.isEnd) return last.at;
+    if (this.#isNameNext) {
+      noteName(this.#frames, this.#text.slice(start, last.at + 1), this.#limits);
+      const { members } = this.#limits;
+      if (++this.#members > members) throw invalidArgument(BODY, `has more than ${members} members`);
+    }
+    this.#isNameNext = false;
+    return last.at;
+  }
+
+  #open(isObject: boolean): void {
+    this.#isNameNext = isObject;
+    pushFrame(this.#frames, isObject, this.#desc);
+    this.#countValue();
+  }
+
+  #countValue(): void {
+    const { values } = this.#limits;
+    if (++this.#values > values) throw invalidArgument(BODY, `has more than ${values} values`);
   }
 }
 
@@ -145,7 +202,7 @@ function nextMember(frame: Frame | undefined): boolean {
   return frame.isObject;
 }
 
-function noteName(frames: readonly Frame[], quoted: string): void {
+function noteName(frames: readonly Frame[], quoted: string, { membersOfOne }: ValueLimits): void {
   const frame = frames.at(-1);
   if (frame === undefined) return;
   const name = unquote(quoted);
@@ -156,6 +213,9 @@ function noteName(frames: readonly Frame[], quoted: string): void {
   }
   if (frame.names?.has(name)) throw invalidArgument(pathOf(frames), "is given twice");
   frame.names?.add(name);
+  if (frame.names !== undefined && frame.names.size > membersOfOne) {
+    throw invalidArgument(BODY, `has an object of more than ${membersOfOne} members`);
+  }
 }
 
 /** To the member that is being read, with fields by their names in the proto. */
@@ -172,14 +232,18 @@ function unquote(quoted: string): string {
   }
 }
 
-/** The index of the quote that ends the string, or of the end of the text. Jumps from quote to quote, since strings may be long. */
-function endOfString(text: string, start: number): number {
-  for (let end = start; ; ) {
-    end = text.indexOf('"', end + 1);
-    if (end === -1) return text.length;
+/**
+ * Finds the quote that ends the string after the one at `from`, or the end of the text. Jumps from quote to quote, since strings may be
+ * long, and stops at an escaped one from `limit` on.
+ */
+function endOfString(text: string, from: number, limit: number): { readonly at: number; readonly isEnd: boolean } {
+  for (let at = from; ; ) {
+    at = text.indexOf('"', at + 1);
+    if (at === -1) return { at: text.length, isEnd: true };
     let backslashes = 0;
-    while (text.charAt(end - 1 - backslashes) === "\\") backslashes++;
-    if (backslashes % 2 === 0) return end;
+    while (text.charAt(at - 1 - backslashes) === "\\") backslashes++;
+    if (backslashes % 2 === 0) return { at, isEnd: true };
+    if (at >= limit) return { at, isEnd: false };
   }
 }
 

@@ -4,7 +4,7 @@ import { NO_BODY, type ReadBody } from "../request-body.ts";
 import { readJsonBody } from "./json-body.ts";
 import type { PathRouter } from "./path-router.ts";
 import { Refusal } from "./refusal.ts";
-import { encodeResponse, sendJson } from "./response.ts";
+import { encodeResponse, type Json, sendJson } from "./response.ts";
 import { RestCall } from "./rest-call.ts";
 import type { Route, Routes } from "./routes.ts";
 import { splitTarget } from "./target.ts";
@@ -25,7 +25,7 @@ export function registerRest(fastify: FastifyInstance, routes: Routes, readBody:
 }
 
 function serve({ router, registry }: Routes, readBody: ReadBody) {
-  const answer = async (call: RestCall, request: FastifyRequest): Promise<string> => {
+  const answer = async (call: RestCall, request: FastifyRequest): Promise<Json> => {
     const { path, query } = splitTarget(request.raw.url ?? "");
     const { route, segments } = findRoute(router, request.method, path);
     const { rpc } = route;

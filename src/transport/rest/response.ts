@@ -1,21 +1,70 @@
-import { create, type DescMessage, type MessageInitShape, type Registry, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type MessageInitShape,
+  type Registry,
+  toJson,
+} from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
+import { mapInSlices } from "../../lib/time-slices.ts";
 import { JSON_OPTIONS } from "./json-message.ts";
 
+type Init = MessageInitShape<DescMessage>;
+type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;
+
+/** Items of a list from which on they are encoded in several turns of the event loop: a thousand keys may take 12 MB. */
+const LONG_LIST = 100;
+
+/** JSON, as text or in UTF-8. */
+export type Json = string | Buffer;
+
 /** The JSON of a response, which need not be a message yet: in snake_case with every field that cannot be absent (contract §2). */
-export function encodeResponse(desc: DescMessage, response: MessageInitShape<DescMessage>, registry: Registry): string {
-  return JSON.stringify(toJson(desc, create(desc, response), { ...JSON_OPTIONS, registry }));
+export function encodeResponse(desc: DescMessage, response: Init, registry: Registry): MaybePromise<Json> {
+  const long = desc.fields.filter(isListOfMessages).find((field) => itemsOf(response, field).length >= LONG_LIST);
+  return long === undefined ? encode(desc, response, registry) : encodeLong(desc, response, long, registry);
+}
+
+function encode(desc: DescMessage, init: Init, registry: Registry): string {
+  return JSON.stringify(toJson(desc, create(desc, init), { ...JSON_OPTIONS, registry }));
+}
+
+/** Bytes: joined to one text, all items would be encoded at once when that is sent. */
+async function encodeLong(
+  desc: DescMessage,
+  response: Init,
+  list: ListOfMessages,
+  registry: Registry,
+): Promise<Buffer> {
+  const items = await mapInSlices(itemsOf(response, list), (item) => Buffer.from(encode(list.message, item, registry)));
+  const others = JSON.parse(encode(desc, { ...response, [list.localName]: [] }, registry));
+  delete others[list.name];
+  const end = Object.entries(others).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  const parts = items.flatMap((item, place) => (place === 0 ? [item] : [COMMA, item]));
+  return Buffer.concat([Buffer.from(`{"${list.name}":[`), ...parts, Buffer.from(`]${end.join("")}}`)]);
+}
+
+const COMMA = Buffer.from(",");
+
+function isListOfMessages(field: DescField): field is ListOfMessages {
+  return field.fieldKind === "list" && field.listKind === "message";
+}
+
+function itemsOf(response: Init, { localName }: DescField): readonly Init[] {
+  const items: unknown = Reflect.get(response, localName);
+  return Array.isArray(items) ? items : [];
 }
 
 /**
  * Sends the JSON of a response. `Cache-Control` is `no-store` unless the RPC has set another. Where the RPC has set an `ETag` that
  * the caller has already, the answer is 304 without a body (RFC 9110 §13.1.2).
  */
-export function sendJson(request: FastifyRequest, reply: FastifyReply, json: string): FastifyReply {
+export function sendJson(request: FastifyRequest, reply: FastifyReply, json: Json): FastifyReply {
   if (!reply.hasHeader("cache-control")) reply.header("cache-control", "no-store");
   const { method, headers } = request;
   if (isKnown(method, reply.getHeader("etag"), headers["if-none-match"])) return reply.code(304).send();
-  return reply.type("application/json").send(json);
+  return reply.type("application/json; charset=utf-8").send(json);
 }
 
 /** Whether the caller has the answer of this `etag` already, by its If-None-Match. */

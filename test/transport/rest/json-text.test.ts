@@ -4,7 +4,13 @@ import { describe, expect, test } from "vitest";
 import { DeriveTokenRequestSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { BatchCreateImportedApiKeysRequestSchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { KeyholdError } from "../../../src/errors.ts";
-import { MAX_JSON_DEPTH, parseJson as parseShaped, valueLimits } from "../../../src/transport/rest/json-text.ts";
+import {
+  checkedLongText,
+  MAX_JSON_DEPTH,
+  parseJson as parseShaped,
+  parseText,
+  valueLimits,
+} from "../../../src/transport/rest/json-text.ts";
 import { character } from "./characters.ts";
 
 const limits = valueLimits(2 ** 24);
@@ -105,21 +111,37 @@ describe("JSON", () => {
     expect(parse).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT", violations: [{ field, description }] }));
   });
 
+  test("is the same when it is looked at character by character", async () => {
+    const readSlowly = async (text: Uint8Array) => parseText(await checkedLongText(text, { limits }, 1));
+    for (const text of valid) expect(await readSlowly(bytes(text))).toEqual(JSON.parse(text));
+    for (const [text, field, description] of invalid) {
+      const reading = readSlowly(typeof text === "string" ? bytes(text) : text);
+      await expect(reading).rejects.toMatchObject({ violations: [{ field, description }] });
+    }
+  });
+
   test("has so many values at the most", () => {
     expect(parseJson(bytes(long(limits.values)))).toHaveLength(limits.values - 1);
     expect(() => parseJson(bytes(long(limits.values + 1)))).toThrow("body: has more than 250000 values");
   });
 
   test("has so many members at the most", () => {
-    expect(Object.keys(Object(parseJson(bytes(wide(limits.members)))))).toHaveLength(limits.members);
-    expect(() => parseJson(bytes(wide(limits.members + 1)))).toThrow("body: has more than 100000 members");
+    const objects = limits.members / limits.membersOfOne;
+    const many = Array.from({ length: objects }, () => wide(limits.membersOfOne)).join(",");
+    expect(parseJson(bytes(`[${many}]`))).toHaveLength(objects);
+    expect(() => parseJson(bytes(`[${many},{"a":1}]`))).toThrow("body: has more than 100000 members");
+  });
+
+  test("has so many members of one object at the most", () => {
+    expect(Object.keys(Object(parseJson(bytes(wide(limits.membersOfOne)))))).toHaveLength(limits.membersOfOne);
+    expect(() => parseJson(bytes(wide(limits.membersOfOne + 1)))).toThrow(
+      "body: has an object of more than 1000 members",
+    );
   });
 
   test("of a request that is no batch it is less", () => {
-    const { values, members } = valueLimits(2 ** 20);
-    expect(() => parseShaped(bytes(long(values + 1)), { limits: { values, members } })).toThrow(
-      "more than 16384 values",
-    );
+    const ofOne = valueLimits(2 ** 20);
+    expect(() => parseShaped(bytes(long(ofOne.values + 1)), { limits: ofOne })).toThrow("more than 16384 values");
   });
 
   test("__proto__ is a name like any other", () => {
