@@ -6,8 +6,8 @@ import type { World } from "./world.ts";
 export interface HostileCase {
   /** What it is, for the report. */
   readonly kind: string;
-  /** Milliseconds that it may hold the event loop, if it is more than one request. */
-  readonly maxDelay?: number | undefined;
+  /** Milliseconds of CPU time that it may hold the event loop, if it is more than one request. */
+  readonly maxTurn?: number | undefined;
   /** What is sent to this server, as text that shows every byte but those of the admin token. */
   shown(target: Target): string;
   /** Sends it and returns what is wrong with the answers. */

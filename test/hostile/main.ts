@@ -43,9 +43,11 @@ const dir = await mkdtemp(join(tmpdir(), "keyhold-hostile-"));
 await chmod(dir, 0o711);
 const runner = await withTargets(dir, async (targets, world) => {
   const current = new Runner(targets, world, seed);
+  await current.measureMemory("start");
   // Last what leaves no key as it was.
   for (const wanted of only.toSorted((a, b) => Number(a === "schemathesis") - Number(b === "schemathesis"))) {
     await play(current, wanted);
+    await current.measureMemory(wanted);
   }
   return current;
 });

@@ -1,19 +1,25 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { Duplex } from "node:stream";
 import type { Json } from "../support/rest.ts";
 import { scrape, total } from "../support/scrape.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
+const PROBE = resolve(import.meta.dirname, "probe.ts");
 
 export interface TargetOptions {
   readonly name: string;
   readonly environment: Readonly<Record<string, string>>;
   /** Bearer credential that the server requires; undefined if it requires none. */
   readonly token: string | undefined;
+  /** Another program than Keyhold, which takes the same arguments and logs where it listens in the same way. */
+  readonly main?: string;
 }
+
+const MIB = 2 ** 20;
 
 /**
  * What a server may take after any input. It stays at 250 MiB through all but the largest bodies: V8 keeps what 16 MiB of JSON take to
@@ -25,10 +31,9 @@ const BOUNDS = { residentMiB: 512, openFiles: 400 } as const;
 export interface Load {
   /** Longest delay of the event loop since the previous observation, in milliseconds. */
   readonly eventLoopDelay: number;
-  /** How long the thread of the event loop has computed since its start, and how long it has waited for a CPU, in milliseconds. */
-  readonly computed: number;
-  readonly waited: number;
   readonly residentMiB: number;
+  /** Exceptions that nothing has caught; NaN if the server does not say. */
+  readonly uncaught: number;
 }
 
 /** A server under test, in a process of its own. */
@@ -36,18 +41,23 @@ export class Target {
   readonly name: string;
   readonly token: string | undefined;
   readonly #environment: Readonly<Record<string, string>>;
+  readonly #main: string;
   #child: ChildProcess | undefined;
   #ended: string | undefined;
   #url = "";
   #metrics = "";
   #errorLines: string[] = [];
+  #answers: AsyncIterator<string> | undefined;
   /** Largest values that were observed. */
-  readonly peak = { eventLoopDelay: 0, residentMiB: 0 };
+  readonly peak = { eventLoopDelay: 0, turn: 0, residentMiB: 0 };
+  /** How often it was started. */
+  starts = 0;
 
-  constructor({ name, environment, token }: TargetOptions) {
+  constructor({ name, environment, token, main = MAIN }: TargetOptions) {
     this.name = name;
     this.token = token;
     this.#environment = environment;
+    this.#main = main;
   }
 
   get url(): string {
@@ -56,6 +66,10 @@ export class Target {
 
   get port(): number {
     return Number(new URL(this.#url).port);
+  }
+
+  get tls(): boolean {
+    return this.#url.startsWith("https:");
   }
 
   /** Header fields that a call needs. */
@@ -74,14 +88,16 @@ export class Target {
 
   async start(): Promise<void> {
     const env = { PATH: process.env.PATH, KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "0", ...this.#environment };
-    const child = spawn(process.execPath, [MAIN, "serve"], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const args = ["--expose-gc", "--import", PROBE, this.#main, "serve"];
+    const child: ChildProcess = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe", "pipe"] });
     const killWithUs = () => child.kill("SIGKILL");
     process.once("exit", killWithUs);
     this.#child = child;
     this.#ended = undefined;
     this.#errorLines = [];
+    this.starts++;
     let stderr = "";
-    child.stderr.on("data", (text) => {
+    child.stderr?.on("data", (text) => {
       stderr = `${stderr}${text}`.slice(-4_000);
       this.#errorLines.push(`on standard error: ${text}`);
     });
@@ -89,6 +105,11 @@ export class Target {
       process.off("exit", killWithUs);
       if (this.#child === child) this.#ended = `the process ended (${signal ?? `exit code ${code}`}): ${stderr}`;
     });
+    const channel = child.stdio[3];
+    if (channel instanceof Duplex) {
+      channel.on("error", () => {});
+      this.#answers = createInterface({ input: channel })[Symbol.asyncIterator]();
+    }
     const listening = this.#followLog(child);
     await Promise.race([listening, ended]);
     if (this.#ended !== undefined) throw new Error(`${this.name}: ${this.#ended}`);
@@ -117,12 +138,13 @@ export class Target {
   async problems(): Promise<string[]> {
     if (this.#ended !== undefined) return [this.#ended];
     const logged = this.#errorLines.splice(0).map((line) => `logged: ${line.slice(0, 1_000)}`);
-    const [{ residentMiB }, openFiles] = [await this.observe(), await this.#openFiles()];
+    const [{ residentMiB, uncaught }, openFiles] = [await this.observe(), await this.#openFiles()];
     // It may have ended meanwhile.
     if (this.#ended !== undefined) return [...logged, this.#ended];
     return [
       ...logged,
       ...(residentMiB > BOUNDS.residentMiB ? [`resident memory is ${residentMiB} MiB`] : []),
+      ...(uncaught === 0 ? [] : [`keyhold_uncaught_total is ${uncaught}`]),
       ...(openFiles > BOUNDS.openFiles ? [`${openFiles} files are open`] : []),
     ];
   }
@@ -132,27 +154,45 @@ export class Target {
     const samples = await scrape(this.#metrics).catch(() => []);
     if (samples.length === 0) {
       await this.#awaitEnd();
-      return { eventLoopDelay: 0, computed: 0, waited: 0, residentMiB: 0 };
+      return { eventLoopDelay: 0, residentMiB: 0, uncaught: 0 };
     }
-    const seconds = (name: string) => Math.round(total(samples, name) * 1000);
-    const residentMiB = Math.round(total(samples, "process_resident_memory_bytes") / 2 ** 20);
-    const eventLoopDelay = seconds("nodejs_eventloop_lag_max_seconds");
+    const residentMiB = Math.round(total(samples, "process_resident_memory_bytes") / MIB);
+    const eventLoopDelay = Math.round(total(samples, "nodejs_eventloop_lag_max_seconds") * 1000);
     this.peak.residentMiB = Math.max(this.peak.residentMiB, residentMiB);
     this.peak.eventLoopDelay = Math.max(this.peak.eventLoopDelay, eventLoopDelay);
-    return { eventLoopDelay, ...(await this.#times()), residentMiB };
+    return { eventLoopDelay, residentMiB, uncaught: total(samples, "keyhold_uncaught_total") };
+  }
+
+  /** Begins to measure the turns of the event loop. */
+  async watchTurns(): Promise<void> {
+    await this.#probe("watch");
+  }
+
+  /** Ends that. Returns the longest turn, in milliseconds of CPU time. */
+  async longestTurn(): Promise<number> {
+    const turn = await this.#probe("turn");
+    this.peak.turn = Math.max(this.peak.turn, turn);
+    return turn;
+  }
+
+  /** Returns what is in use after all garbage was collected, in MiB. */
+  async retainedMiB(): Promise<number> {
+    return Math.round((await this.#probe("memory")) / MIB);
+  }
+
+  /** Asks `probe.ts`. Returns 0 if the process has ended. */
+  async #probe(question: string): Promise<number> {
+    const channel = this.#child?.stdio[3];
+    if (!this.isAlive || !(channel instanceof Duplex)) return 0;
+    channel.write(`${question}\n`);
+    const { value } = (await this.#answers?.next()) ?? {};
+    return Number(value ?? 0);
   }
 
   async #awaitEnd(): Promise<void> {
     const child = this.#child;
     if (child === undefined || this.#ended !== undefined) return;
     await once(child, "close", { signal: AbortSignal.timeout(1_000) }).catch(() => undefined);
-  }
-
-  /** proc(5): `schedstat` of a process is that of its first thread, in nanoseconds. */
-  async #times(): Promise<Pick<Load, "computed" | "waited">> {
-    const stat = await readFile(`/proc/${this.#child?.pid}/schedstat`, "utf8").catch(() => "");
-    const [computed = 0, waited = 0] = stat.split(" ").map((time) => Math.round(Number(time) / 1e6));
-    return { computed, waited };
   }
 
   async #openFiles(): Promise<number> {

@@ -1,3 +1,6 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { setDefaultCACertificates } from "node:tls";
 import { startDatabase } from "../faults/database.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 import { Target } from "./target.ts";
@@ -11,9 +14,11 @@ const COMMON = {
   KEYHOLD_FAILURE_RATE: "off",
 };
 
+const TLS = resolve(import.meta.dirname, "../support/tls/localhost");
+
 /**
- * Gives the body servers on one database, as the nodes of a cluster: with and without the fast path, and those that require a
- * credential or none. What they need is kept in this folder.
+ * Gives the body servers on one database, as the nodes of a cluster: with and without the fast path, those that require a
+ * credential or none, and one with TLS. What they need is kept in this folder.
  */
 export async function withTargets<T>(
   dir: string,
@@ -24,12 +29,16 @@ export async function withTargets<T>(
   const targets: Target[] = [];
   try {
     const token = await createToken(common);
+    setDefaultCACertificates([await readFile(`${TLS}.cert.pem`, "utf8")]);
     for (const fastPath of ["on", "off"]) {
       const environment = { ...common, KEYHOLD_FAST_PATH: fastPath };
       const name = `fast path ${fastPath}`;
       const guarded = { name: `guarded, ${name}`, environment: { ...environment, KEYHOLD_AUTH: "admin-token" }, token };
       targets.push(new Target(guarded), new Target({ name: `open, ${name}`, environment, token: undefined }));
     }
+    const tls = { KEYHOLD_TLS_CERT_FILE: `${TLS}.cert.pem`, KEYHOLD_TLS_KEY_FILE: `${TLS}.key.pem` };
+    const environment = { ...common, ...tls, KEYHOLD_AUTH: "admin-token" };
+    targets.push(new Target({ name: "guarded, TLS", environment, token }));
     for (const target of targets) await target.start();
     const [first] = targets;
     if (first === undefined) throw new Error("there is no server");

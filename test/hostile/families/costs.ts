@@ -1,5 +1,5 @@
-import { brotliCompressSync } from "node:zlib";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { brotliCompressSync, constants } from "node:zlib";
+import { create, fromJson, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
   BatchCreateImportedApiKeysRequestSchema,
   ImportedApiKeysService,
@@ -11,15 +11,22 @@ import type { Family } from "../case.ts";
 
 const BATCH = `${paths.imported}:batchCreate`;
 const BATCH_RPC = rpcPath(ImportedApiKeysService.method.batchCreateImportedApiKeys);
+const LIST_RPC = rpcPath(ImportedApiKeysService.method.listImportedApiKeys);
 const JSON_TYPE = { "content-type": "application/json" };
 
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 const members = (count: number, value = "1") => times(count, (i) => `"k${i}":${value}`).join(",");
 
+/** The best quality takes seconds. */
+function fastBrotli(text: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }));
+}
+
 interface CostlyRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: () => string | Uint8Array;
+  /** Undefined for GET. */
+  readonly body?: () => string | Uint8Array<ArrayBuffer>;
 }
 
 /** A valid item of about 15 KiB, of a batch with this number. */
@@ -31,6 +38,27 @@ function largeItem(batch: number, index: number) {
     scopes: times(40, (i) => `scope-${i}-`.padEnd(200, "y")),
     metadata: Object.fromEntries(times(60, (i) => [`m${i}`, "v".repeat(40)])),
   };
+}
+
+/** Valid, and new each time. */
+function largestBatch() {
+  const batch = Number(process.hrtime.bigint());
+  return { requests: times(1000, (i) => largeItem(batch, i)) };
+}
+
+/** The same one after another. */
+function knownBatch(): () => string {
+  let text: string | undefined;
+  return () => {
+    text ??= JSON.stringify(largestBatch());
+    return text;
+  };
+}
+
+function protobuf(request: () => MessageInitShape<typeof BatchCreateImportedApiKeysRequestSchema>): CostlyRequest {
+  const schema = BatchCreateImportedApiKeysRequestSchema;
+  const body = () => new Uint8Array(toBinary(schema, create(schema, request())));
+  return { path: BATCH_RPC, headers: { "content-type": "application/proto" }, body };
 }
 
 function json(path: string, body: () => string): CostlyRequest {
@@ -45,7 +73,7 @@ const REQUESTS: Readonly<Record<string, CostlyRequest>> = {
   "95,000 unknown members with Brotli": {
     path: rpcPath(IssuedApiKeysService.method.createIssuedApiKey),
     headers: { ...JSON_TYPE, "content-encoding": "br" },
-    body: () => brotliCompressSync(`{${members(95_000)}}`),
+    body: () => fastBrotli(`{${members(95_000)}}`),
   },
   "240,000 metadata entries": json(BATCH, () => `{"requests":[{"metadata":{${members(240_000, '"v"')}}}]}`),
   "100,000 claims": json(`${paths.keys}:derive`, () => `{"custom_claims":{${members(100_000)}}}`),
@@ -57,21 +85,26 @@ const REQUESTS: Readonly<Record<string, CostlyRequest>> = {
     JSON.stringify({ requests: times(1000, () => ({ name: "n".repeat(15_000) })) }),
   ),
   "15 MB of white space": json(BATCH, () => `{"requests":[${" ".repeat(15_000_000)}]}`),
-  "120,000 empty items": {
+  "7,500,000 escaped quotes": json(BATCH, () => `{"requests":[{"raw_key":"${'\\"'.repeat(7_500_000)}"}]}`),
+  "99,000 metadata entries": json(BATCH, () => `{"requests":[{"metadata":{${members(99_000, '"v"')}}}]}`),
+  "99,000 metadata entries over Connect": json(
+    BATCH_RPC,
+    () => `{"requests":[{"metadata":{${members(99_000, '"v"')}}}]}`,
+  ),
+  "120,000 empty items": protobuf(() => ({ requests: times(120_000, () => ({})) })),
+  "the largest valid batch": json(BATCH, () => JSON.stringify(largestBatch())),
+  "the largest valid batch over Connect": json(BATCH_RPC, () => JSON.stringify(largestBatch())),
+  "the largest valid batch over Connect with Brotli": {
     path: BATCH_RPC,
-    headers: { "content-type": "application/proto" },
-    body: () => {
-      const requests = times(120_000, () => ({}));
-      return toBinary(
-        BatchCreateImportedApiKeysRequestSchema,
-        create(BatchCreateImportedApiKeysRequestSchema, { requests }),
-      );
-    },
+    headers: { ...JSON_TYPE, "content-encoding": "br" },
+    body: () => fastBrotli(JSON.stringify(largestBatch())),
   },
-  "the largest valid batch": json(BATCH, () => {
-    const batch = process.hrtime.bigint();
-    return JSON.stringify({ requests: times(1000, (i) => largeItem(Number(batch), i)) });
-  }),
+  "the largest valid batch in Protobuf": protobuf(() =>
+    fromJson(BatchCreateImportedApiKeysRequestSchema, largestBatch()),
+  ),
+  "the largest batch of known keys": json(BATCH, knownBatch()),
+  "the largest page": { path: `${paths.imported}?page_size=1000`, headers: {} },
+  "the largest page over Connect": json(LIST_RPC, () => '{"page_size":1000}'),
 };
 
 /** Requests that cost as much as one can: none may hold the event loop. */
@@ -88,11 +121,10 @@ export const costs: Family = {
       kind,
       shown: () => kind,
       async play({ url, credentials }) {
-        const body = request.body();
         const response = await fetch(url + request.path, {
-          method: "POST",
+          method: request.body === undefined ? "GET" : "POST",
           headers: { ...Object.fromEntries(credentials), ...request.headers },
-          body: typeof body === "string" ? body : new Uint8Array(body),
+          body: request.body?.() ?? null,
         });
         await response.arrayBuffer();
         return response.status < 500 || response.status === 503 ? [] : [`answered ${response.status}`];

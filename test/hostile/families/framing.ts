@@ -62,11 +62,12 @@ class FramingCase implements HostileCase {
   async play(target: Target): Promise<readonly string[]> {
     const bytes = this.#bytes(target.credentials);
     if (this.#http === 1) {
-      const { received } = await converse(target.port, [bytes], { ending: "half-close" });
+      const { received } = await converse(target.port, [bytes], { tls: target.tls });
       const answers = http1Answers(received);
       return [...serverFaults(received), ...(answers.length === 1 ? [] : [`answered ${answers.length} times`])];
     }
-    const outcome = await converseHttp2(target.port, [bytes], { ending: "wait", awaited: [1], patience: PATIENCE });
+    const options = { ending: "wait", awaited: [1], patience: PATIENCE, tls: target.tls } as const;
+    const outcome = await converseHttp2(target.port, [bytes], options);
     const stream = outcome.streams.get(1);
     const isAnswered = stream?.fields[":status"] !== undefined && stream.isEnded;
     return [...http2Faults(outcome), ...(isAnswered ? [] : [`not answered: ${JSON.stringify(stream)}`])];

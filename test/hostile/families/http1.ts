@@ -57,7 +57,7 @@ class Http1Case implements HostileCase {
   async play(target: Target): Promise<readonly string[]> {
     const bytes = this.#bytes(target.credentials);
     const segments = split(bytes, this.#pieces, seeded(this.#seed));
-    const { received, isClosed } = await converse(target.port, segments, { ending: this.#ending });
+    const { received, isClosed } = await converse(target.port, segments, { ending: this.#ending, tls: target.tls });
     const faults = serverFaults(received);
     // A watch goes on for a client that has closed its side, unless its deadline is still in its header.
     if (this.#ending === "reset" || (this.#damage !== undefined && bytes.includes("Health/Watch"))) return faults;
