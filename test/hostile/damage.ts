@@ -1,4 +1,4 @@
-import type { Seeded } from "../support/seeded.ts";
+import { type Seeded, seeded } from "../support/seeded.ts";
 
 /** Changes some bytes; always in the same way. */
 export type Damage = (bytes: Buffer) => Buffer;
@@ -51,4 +51,57 @@ export function split(bytes: Buffer, pieces: number, random: Seeded): Buffer[] {
   const cuts = Array.from({ length: pieces - 1 }, () => random.below(bytes.length + 1)).toSorted((a, b) => a - b);
   const parts = [0, ...cuts].map((from, place) => bytes.subarray(from, cuts[place] ?? bytes.length));
   return parts.filter(({ length }) => length > 0);
+}
+
+/** How often bytes are damaged and cut: in one of so many cases each. */
+export interface MishapOdds {
+  readonly damage: number;
+  readonly cut: number;
+}
+
+/** What becomes of bytes that are sent: they may be damaged, be cut, and come in pieces. */
+export class Mishap {
+  readonly #damage: Damage | undefined;
+  /** Share of the bytes that is sent, of 1000; undefined: all. */
+  readonly #cut: number | undefined;
+  readonly #pieces: number;
+  readonly #seed: number;
+
+  constructor(random: Seeded, { damage, cut }: MishapOdds) {
+    this.#damage = random.below(damage) === 0 ? chooseDamage(random) : undefined;
+    this.#cut = random.below(cut) === 0 ? random.below(1_000) : undefined;
+    this.#pieces = random.below(3) === 0 ? 2 + random.below(6) : 1;
+    this.#seed = random.below(2 ** 31);
+  }
+
+  get isDamaged(): boolean {
+    return this.#damage !== undefined;
+  }
+
+  get isCut(): boolean {
+    return this.#cut !== undefined;
+  }
+
+  /** For the report. */
+  get forms(): readonly string[] {
+    return [
+      ...(this.isDamaged ? ["damaged"] : []),
+      ...(this.isCut ? ["cut"] : []),
+      ...(this.#pieces > 1 ? ["in pieces"] : []),
+    ];
+  }
+
+  /** How many of so many bytes are sent. */
+  end(length: number): number {
+    return this.#cut === undefined ? length : Math.floor((length * this.#cut) / 1_000);
+  }
+
+  damaged(bytes: Buffer): Buffer {
+    return this.#damage?.(bytes) ?? bytes;
+  }
+
+  /** The bytes as they are written, one after another. */
+  split(bytes: Buffer): readonly Buffer[] {
+    return split(bytes, this.#pieces, seeded(this.#seed));
+  }
 }

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import { buffer } from "node:stream/consumers";
 import { create, createFileRegistry, fromBinary, getOption, type MessageInitShape } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
@@ -14,6 +17,7 @@ import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflec
 import { SERVICES } from "../../src/api/implementations.ts";
 import { MAX_REQUESTS } from "../../src/transport/reflection/service.ts";
 import { table, useService } from "../support/conformance.ts";
+import { frame } from "../support/wire.ts";
 
 const suite = useService();
 
@@ -187,4 +191,34 @@ test("a stream ends when the server stops, which does not wait for who holds it"
   await expect(answers.next()).resolves.toMatchObject({ done: true });
   release();
   await restarted;
+});
+
+/** Answers to the question for all services, whose envelope has these flags. */
+async function askWithFlags(type: string, flags: number): Promise<{ status: number; messages: number }> {
+  const session = connectHttp2(suite.server.url);
+  const path = `/${ServerReflection.typeName}/ServerReflectionInfo`;
+  const stream = session.request({ ":method": "POST", ":path": path, "content-type": type, te: "trailers" });
+  stream.end(frame(Buffer.from([0x3a, 0]), { flags }));
+  const [[header], bytes] = await Promise.all([once(stream, "response"), buffer(stream)]);
+  session.destroy();
+  let messages = 0;
+  // The last one has flags: it is the end of the stream.
+  for (let at = 0; at < bytes.length && bytes[at] === 0; at += 5 + bytes.readUInt32BE(at + 1)) messages++;
+  return { status: header[":status"], messages };
+}
+
+/** As connect-es has it, the reference implementation; neither specification says what a server does with them. */
+describe("flags of an envelope", () => {
+  test.each(["application/connect+proto", "application/grpc+proto"])(
+    "that nobody defines are ignored in %s",
+    async (type) => {
+      for (const flags of [0x04, 0x40, 0x7c]) {
+        expect(await askWithFlags(type, flags)).toEqual({ status: 200, messages: 1 });
+      }
+    },
+  );
+
+  test("a client's end of a stream holds no message", async () => {
+    expect(await askWithFlags("application/connect+proto", 0x02)).toEqual({ status: 200, messages: 0 });
+  });
 });

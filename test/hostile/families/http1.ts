@@ -1,9 +1,9 @@
 import { namesNoHttp } from "../../../src/transport/port/preface.ts";
-import { type Seeded, seeded } from "../../support/seeded.ts";
+import type { Seeded } from "../../support/seeded.ts";
 import { http1Answers } from "../answers.ts";
 import { CALLS, type CallTarget, type Field, OTHER_REQUESTS } from "../calls.ts";
 import { escaped, type Family, type HostileCase } from "../case.ts";
-import { chooseDamage, type Damage, split } from "../damage.ts";
+import { Mishap } from "../damage.ts";
 import { serverFaults } from "../faults.ts";
 import { converse, type Ending, toHttp1 } from "../http1.ts";
 import type { Understood } from "../references.ts";
@@ -26,41 +26,30 @@ class Http1Case implements HostileCase {
   readonly kind: string;
   readonly #world: World;
   readonly #parts: readonly Part[];
-  readonly #damage: Damage | undefined;
-  /** Share of the bytes that is sent, of 1000; undefined: all. */
-  readonly #cut: number | undefined;
+  readonly #mishap: Mishap;
   readonly #ending: Ending;
-  readonly #pieces: number;
-  readonly #seed: number;
 
   constructor(random: Seeded, world: World) {
     this.#world = world;
     this.#parts = Array.from({ length: 1 + random.below(5) }, () => choosePart(random));
-    this.#damage = random.below(4) === 0 ? chooseDamage(random) : undefined;
-    this.#cut = random.below(5) < 2 ? random.below(1_000) : undefined;
+    this.#mishap = new Mishap(random, { damage: 4, cut: 3 });
     this.#ending = random.below(4) === 0 ? "reset" : "half-close";
-    this.#pieces = random.below(3) === 0 ? 2 + random.below(6) : 1;
-    this.#seed = random.below(2 ** 31);
-    const forms = [
-      ...(this.#damage === undefined ? [] : ["damaged"]),
-      ...(this.#cut === undefined ? [] : ["cut"]),
-      ...(this.#pieces > 1 ? ["in pieces"] : []),
-    ];
+    const { forms } = this.#mishap;
     this.kind = `${forms.length === 0 ? "whole" : forms.join(", ")}, then ${this.#ending}`;
   }
 
   shown(target: Target): string {
-    const segments = split(this.#bytes(target.maskedCredentials), this.#pieces, seeded(this.#seed));
+    const segments = this.#mishap.split(this.#bytes(target.maskedCredentials));
     return [this.kind, ...segments.map((segment) => escaped(segment))].join("\n");
   }
 
   async play(target: Target): Promise<readonly string[]> {
     const bytes = this.#bytes(target.credentials);
-    const segments = split(bytes, this.#pieces, seeded(this.#seed));
+    const segments = this.#mishap.split(bytes);
     const { received, isClosed } = await converse(target.port, segments, { ending: this.#ending, tls: target.tls });
     const faults = serverFaults(received);
     // A watch goes on for a client that has closed its side, unless its deadline is still in its header.
-    if (this.#ending === "reset" || (this.#damage !== undefined && bytes.includes("Health/Watch"))) return faults;
+    if (this.#ending === "reset" || (this.#mishap.isDamaged && bytes.includes("Health/Watch"))) return faults;
     const open = isClosed ? [] : ["the connection stayed open after the client had closed its side"];
     return [...faults, ...open, ...compare(bytes, received, await this.#world.references.understand(bytes))];
   }
@@ -70,16 +59,15 @@ class Http1Case implements HostileCase {
     const { unfinished, completed } = this.#world.witness;
     const whole = this.#parts.map((part) => part(completed(), credentials));
     const length = whole.reduce((sum, part) => sum + part.length, 0);
-    const end = this.#cut === undefined ? length : Math.floor((length * this.#cut) / 1_000);
+    const end = this.#mishap.end(length);
     let offset = 0;
     const parts = this.#parts.map((part, place) => {
       const same = whole[place] ?? Buffer.alloc(0);
       offset += same.length;
       // Damage may make a request shorter, and so complete.
-      return offset > end && this.#damage === undefined ? part(unfinished(), credentials) : same;
+      return offset > end && !this.#mishap.isDamaged ? part(unfinished(), credentials) : same;
     });
-    const bytes = Buffer.concat(parts).subarray(0, end);
-    return this.#damage === undefined ? bytes : this.#damage(bytes);
+    return this.#mishap.damaged(Buffer.concat(parts).subarray(0, end));
   }
 }
 

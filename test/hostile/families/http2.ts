@@ -2,7 +2,7 @@ import { Flag, Frame, frame, headerBlock, PREFACE } from "../../support/http2-wi
 import { type Seeded, seeded } from "../../support/seeded.ts";
 import { CALLS, type CallTarget, type Field, type MakeRequest, OTHER_REQUESTS } from "../calls.ts";
 import { escaped, type Family, type HostileCase } from "../case.ts";
-import { chooseDamage, type Damage, split } from "../damage.ts";
+import { Mishap, split } from "../damage.ts";
 import { http2Faults } from "../faults.ts";
 import type { Ending } from "../http1.ts";
 import { fieldsOf, resetFrame, uint32 } from "../http2.ts";
@@ -48,11 +48,8 @@ class Http2Case implements HostileCase {
   readonly #world: World;
   readonly #parts: readonly Part[];
   readonly #uncertain: readonly number[];
-  readonly #damage: Damage | undefined;
-  readonly #cut: number | undefined;
+  readonly #mishap: Mishap;
   readonly #ending: Ending;
-  readonly #pieces: number;
-  readonly #seed: number;
 
   constructor(random: Seeded, world: World) {
     this.#world = world;
@@ -63,17 +60,13 @@ class Http2Case implements HostileCase {
     this.#uncertain = odd.length === 0 ? [] : [1, oddStream];
     this.maxTurn = odd.some(({ kind }) => kind.startsWith("flood")) ? MAX_FLOOD_TURN : undefined;
     this.#parts = interleaved([...streams, ...odd.map(({ part }) => [part])], random);
-    this.#damage = random.below(8) === 0 ? chooseDamage(random) : undefined;
-    this.#cut = random.below(5) === 0 ? random.below(1_000) : undefined;
+    this.#mishap = new Mishap(random, { damage: 8, cut: 5 });
     this.#ending = random.pick(
-      this.#cut === undefined ? ["wait", "wait", "wait", "half-close", "reset"] : ["half-close", "reset"],
+      this.#mishap.isCut ? ["half-close", "reset"] : ["wait", "wait", "wait", "half-close", "reset"],
     );
-    this.#pieces = random.below(3) === 0 ? 2 + random.below(6) : 1;
-    this.#seed = random.below(2 ** 31);
     const forms = [
       ...(odd.length === 0 ? ["requests"] : odd.map(({ kind }) => kind)),
-      ...(this.#damage === undefined ? [] : ["damaged"]),
-      ...(this.#cut === undefined ? [] : ["cut"]),
+      ...this.#mishap.forms.filter((form) => form !== "in pieces"),
       ...(this.#ending === "wait" ? [] : [this.#ending]),
     ];
     this.kind = forms.join(", ");
@@ -81,12 +74,12 @@ class Http2Case implements HostileCase {
 
   shown(target: Target): string {
     const { bytes } = this.#bytes(target.maskedCredentials);
-    return [this.kind, ...split(bytes, this.#pieces, seeded(this.#seed)).map((segment) => escaped(segment))].join("\n");
+    return [this.kind, ...this.#mishap.split(bytes).map((segment) => escaped(segment))].join("\n");
   }
 
   async play(target: Target): Promise<readonly string[]> {
     const { bytes, complete } = this.#bytes(target.credentials);
-    const segments = split(bytes, this.#pieces, seeded(this.#seed));
+    const segments = this.#mishap.split(bytes);
     const ask = async (patience: number) => {
       const options = { ending: this.#ending, awaited: complete, patience };
       const ours = await converseHttp2(target.port, segments, { ...options, tls: target.tls });
@@ -106,7 +99,7 @@ class Http2Case implements HostileCase {
     const { unfinished, completed } = this.#world.witness;
     const parts = this.#parts.map(({ bytes }) => bytes(completed(), credentials));
     const length = HELLO.length + parts.reduce((sum, part) => sum + part.length, 0);
-    const end = this.#cut === undefined ? length : Math.floor((length * this.#cut) / 1_000);
+    const end = this.#mishap.end(length);
     let offset = HELLO.length;
     const complete = this.#parts.flatMap(({ stream, isEnd }, place) => {
       offset += parts[place]?.length ?? 0;
@@ -116,10 +109,10 @@ class Http2Case implements HostileCase {
     const never = unfinished();
     // So may damage.
     const mayBeDone = (stream: number) =>
-      this.#damage !== undefined || complete.includes(stream) || this.#uncertain.includes(stream);
+      this.#mishap.isDamaged || complete.includes(stream) || this.#uncertain.includes(stream);
     const sent = this.#parts.map(({ stream, bytes }) => bytes(mayBeDone(stream) ? done : never, credentials));
     const cut = Buffer.concat(sent).subarray(0, Math.max(0, end - HELLO.length));
-    return { bytes: Buffer.concat([HELLO, this.#damage?.(cut) ?? cut]), complete };
+    return { bytes: Buffer.concat([HELLO, this.#mishap.damaged(cut)]), complete };
   }
 }
 

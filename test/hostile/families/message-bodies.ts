@@ -56,7 +56,7 @@ function chooseCompressed(message: Buffer, random: Seeded): { readonly encoding:
 
 /** Envelopes of gRPC, gRPC-Web and Connect's streams. */
 export const ENVELOPES: Readonly<Record<string, MakeBody>> = {
-  // Connect ignores the flags that it does not know.
+  // Connect ignores the flags that it does not know (test/transport/reflection.test.ts).
   flags: (message, random) => ({ body: frame(message, { flags: 2 + random.below(254) }) }),
   "a length that is too large": (message, random) => {
     const excess = random.pick([1, 5, 1_000, 2 ** 31, 2 ** 32 - 1 - message.length]);

@@ -1,0 +1,83 @@
+import { once } from "node:events";
+import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2";
+import { type AddressInfo, createServer } from "node:net";
+import postgres from "postgres";
+import { uncaughtMetric } from "../../src/metrics.ts";
+import { createRegistry } from "../../src/observability/metrics/registry.ts";
+import { sniff } from "../../src/transport/port/preface.ts";
+import { frame } from "../support/wire.ts";
+
+/**
+ * A server with every fault that the runner is to find, each at a path of its own, for `runner.test.ts`. Honest clients are served as by
+ * Keyhold. DATABASE_URL names the database, VICTIM the key that an unfinished request changes.
+ */
+
+const sql = postgres(process.env.DATABASE_URL ?? "", { max: 1 });
+const retained: Buffer[] = [];
+let uncaught = 0;
+
+/** Milliseconds of CPU time. */
+function computed(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const PATHS: Readonly<Record<string, Answer>> = {
+  "/die": () => process.exit(3),
+  "/fault": (_, response) => response.writeHead(500).end(),
+  "/stall": (_, response) => {
+    const end = computed() + 400;
+    while (computed() < end);
+    response.end();
+  },
+  "/leak": (_, response) => {
+    retained.push(Buffer.alloc(2 ** 26, 1));
+    response.end();
+  },
+  "/uncaught": (_, response) => {
+    uncaught++;
+    response.end();
+  },
+  "/log": (_, response) => {
+    process.stdout.write(`${JSON.stringify({ level: 50, msg: "an error" })}\n`);
+    response.end();
+  },
+  // The connection closes when the key is changed: then the client sees that it is over.
+  "/unfinished": async (request) => {
+    const { socket } = request;
+    request.on("error", () => {});
+    await once(request, "data");
+    await sql`UPDATE api_keys SET name = name || '.' WHERE key_id = ${process.env.VICTIM ?? ""}`;
+    socket.destroy();
+  },
+};
+
+const http1 = createHttp1((request, response) => {
+  const answer = PATHS[request.url ?? ""];
+  if (answer !== undefined) answer(request, response);
+  else response.setHeader("content-type", "application/json").end('{"is_valid":true}');
+});
+const http2 = createHttp2().on("stream", (stream: ServerHttp2Stream) => {
+  stream.on("error", () => {});
+  stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+  stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+  stream.end(frame(Buffer.alloc(0)));
+});
+const server = createServer((socket) => {
+  socket.on("error", () => {});
+  sniff(socket, (protocol) => (protocol === "http1" ? http1 : http2).emit("connection", socket));
+});
+
+const registry = createRegistry([uncaughtMetric(() => uncaught)], {});
+const metrics = createHttp1(async (_, response) => void response.end(await registry.metrics()));
+
+async function listen(one: { listen(port: number, host: string): NodeJS.EventEmitter; address(): unknown }) {
+  await once(one.listen(0, "127.0.0.1"), "listening");
+  return `http://127.0.0.1:${(one.address() as AddressInfo).port}`;
+}
+
+console.info(JSON.stringify({ level: 30, metrics: `${await listen(metrics)}/metrics` }));
+console.info(JSON.stringify({ level: 30, url: await listen(server) }));

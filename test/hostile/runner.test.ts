@@ -1,0 +1,113 @@
+import { resolve } from "node:path";
+import postgres, { type Sql } from "postgres";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { restClient } from "../support/rest.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { send } from "../support/wire.ts";
+import type { Family } from "./case.ts";
+import { isAllowed } from "./faults.ts";
+import { converse } from "./http1.ts";
+import { Runner } from "./runner.ts";
+import { Target } from "./target.ts";
+import { createWitness } from "./witness.ts";
+import type { World } from "./world.ts";
+
+/** The runner against a server with faults: what it would not find here, it would not find in Keyhold. */
+
+const SEED = 1;
+
+let keyhold: TestServer;
+let sql: Sql;
+let world: World;
+let target: Target;
+let runner: Runner;
+
+beforeAll(async () => {
+  keyhold = await startTestServer();
+  sql = postgres(keyhold.ownerUrl, { max: 1, onnotice: () => {} });
+  const references = { understand: () => Promise.reject(new Error("nobody asks")), http2Port: 0 };
+  const credentials = { issued: "issued", imported: "imported", jwt: "jwt", macaroon: "macaroon" };
+  world = { witness: await createWitness(sql, restClient(keyhold)), credentials, references };
+  const environment = { DATABASE_URL: keyhold.ownerUrl, VICTIM: world.witness.unfinished().issuedKeyId };
+  const main = resolve(import.meta.dirname, "bad-server.ts");
+  target = new Target({ name: "bad", environment, token: undefined, main });
+  await target.start();
+});
+
+beforeEach(() => {
+  runner = new Runner([target], world, SEED);
+});
+
+afterAll(async () => {
+  await target?.stop();
+  await sql?.end();
+  await keyhold?.close();
+});
+
+/** Cases of which some ask for a path, and the others for nothing bad. */
+function familyOf(path: string): Family {
+  return {
+    name: "faults",
+    parallel: 8,
+    weight: 1,
+    generate(random) {
+      const asked = random.below(4) === 0 ? path : "/good";
+      return { kind: asked, shown: () => asked, play: (target) => play(target, asked) };
+    },
+  };
+}
+
+async function play({ url, port }: Target, path: string): Promise<string[]> {
+  if (path === "/unfinished") {
+    const request = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{`;
+    await converse(port, [Buffer.from(request)], { ending: "wait" });
+    return [];
+  }
+  const { status } = await send(url + path, "GET", undefined).catch(() => ({ status: 0 }));
+  return isAllowed(status) ? [] : [`answered ${status}`];
+}
+
+test("of a good server nothing is reported", async () => {
+  await runner.measureMemory("start");
+  for (let batch = 0; batch < 3; batch++) await runner.playBatch(familyOf("/good"), batch);
+  await runner.measureMemory("faults");
+  expect(runner.findings).toEqual([]);
+  // More if the machine was slow.
+  expect(runner.counts.get("faults: /good")).toBeGreaterThanOrEqual(24);
+  expect(runner.memory).toHaveLength(2);
+});
+
+test.each([
+  ["dies", "/die", "the process ended (exit code 3)"],
+  ["answers 500", "/fault", "answered 500"],
+  ["logs an error", "/log", "logged: "],
+  ["executes an unfinished request", "/unfinished", "an unfinished request changed or deleted the key"],
+  ["stalls its event loop", "/stall", "held the event loop for "],
+])("a server that %s is reported, with each case that did it and no other", async (_, path, problem) => {
+  const family = familyOf(path);
+  await runner.playBatch(family, 0);
+  const bad = Array.from({ length: family.parallel }, (_, index) => index).filter(
+    (index) => runner.caseOf(family, index).kind === path,
+  );
+  expect(bad.length).toBeGreaterThan(0);
+  expect(runner.findings.map(({ indices }) => indices)).toEqual(bad.map((index) => [index]));
+  for (const { target, shown, problems } of runner.findings) {
+    expect({ target, shown, problems: problems.join() }).toEqual({
+      target: "bad",
+      shown: path,
+      problems: expect.stringContaining(problem),
+    });
+  }
+});
+
+test("a server that retains memory is reported", async () => {
+  await runner.measureMemory("start");
+  await runner.playBatch(familyOf("/leak"), 0);
+  await runner.measureMemory("faults");
+  expect(runner.findings).toMatchObject([{ family: "faults", problems: [expect.stringMatching(/^retains \d+ MiB/)] }]);
+});
+
+test("an exception that nothing caught is reported", async () => {
+  await runner.playBatch(familyOf("/uncaught"), 0);
+  expect(runner.findings[0]?.problems.join()).toMatch(/keyhold_uncaught_total is [1-9]/);
+});
