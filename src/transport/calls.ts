@@ -17,9 +17,6 @@ export interface CallCounter {
   end(code: string, milliseconds: number): void;
 }
 
-/** For a server whose calls nobody counts. */
-export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
-
 /** The code of a call that ended well. */
 export const OK = "OK";
 

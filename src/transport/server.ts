@@ -1,7 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { type Implementation, SERVICES } from "../api/implementations.ts";
-import { type CallCounters, uncounted } from "./calls.ts";
 import { verificationRpcs } from "./fast-path/codecs/verification.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
 import { registerOpenApi } from "./openapi/register.ts";
@@ -11,24 +10,22 @@ import { type CallTracer, traced } from "./traced-rpc.ts";
 import { createTransport, type TransportOptions } from "./transport.ts";
 import { UnderWay } from "./under-way.ts";
 
-export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs" | "counters"> {
+export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs"> {
   readonly implementations: readonly Implementation[];
   readonly checkReadiness: CheckReadiness;
   /** With several processes on one port: how many of them there are. */
   readonly workers?: CountWorkers;
-  /** Whether the fast path serves the usual verifications; true by default. Without it Fastify serves all, to the same effect. */
-  readonly fastPath?: boolean;
-  /** Bounds the calls that wait; by default to what one process can serve in time. */
-  readonly underWay?: UnderWay;
-  /** Counts calls; by default nobody does. */
-  readonly counters?: CallCounters;
+  /** Whether the fast path serves the usual verifications. Without it Fastify serves all, to the same effect. */
+  readonly fastPath: boolean;
+  /** Bounds the calls that wait. */
+  readonly underWay: UnderWay;
   /** Traces calls; by default nobody does. */
   readonly tracer?: CallTracer;
 }
 
 /** Creates the server of Keyhold's API: its RPCs, health, reflection and documentation. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { guard, underWay = new UnderWay(), counters = uncounted, fastPath = true } = options;
+  const { guard, underWay, tracer } = options;
   const shutdown = new AbortController();
   // A load balancer that still asks, over a connection it has, is told to go elsewhere.
   const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
@@ -36,15 +33,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const reflection = createReflection([...SERVICES, Health], shutdown.signal);
   const rpcs = options.implementations.map((implementation) => {
     const rpc = createRpc(implementation, guard, underWay);
-    return options.tracer === undefined ? rpc : traced(rpc, options.tracer);
+    return tracer === undefined ? rpc : traced(rpc, tracer);
   });
   const fastify = await createTransport({
     ...options,
-    counters,
     // Health has a limiter of its own: it answers under overload too.
     rpcs: [...rpcs, createRpc(health.check, guard, new UnderWay())],
     streams: [health.watch, ...reflection],
-    fastRpcs: fastPath ? verificationRpcs(rpcs) : [],
+    fastRpcs: options.fastPath ? verificationRpcs(rpcs) : [],
   });
   fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
   registerHealth(fastify, checkReadiness, options.workers);

@@ -1,7 +1,7 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Rpc } from "../api/rpc.ts";
 import type { Guard } from "../auth/guard.ts";
-import { BodyBudget } from "./body-budget.ts";
+import type { BodyBudget } from "./body-budget.ts";
 import type { CallCounters } from "./calls.ts";
 import { clientErrorHandler, refuseConnect } from "./client-error.ts";
 import { registerConnect, type StreamingRpc } from "./connect/register.ts";
@@ -37,20 +37,16 @@ export interface TransportOptions {
   readonly requestPolicy: RequestPolicy | null;
   /** How long idle connections may still send a request while the server closes, in milliseconds; 0 by default. */
   readonly lingerTimeout?: number;
-  /** Bounds the memory of request bodies that are being received; by default to `DEFAULT_BODY_BYTES`. */
-  readonly bodyBudget?: BodyBudget;
+  /** Bounds the memory of request bodies that are being received. */
+  readonly bodyBudget: BodyBudget;
 }
-
-/** 64 MiB. */
-const DEFAULT_BODY_BYTES = 2 ** 26;
 
 /** Creates the one Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same RPCs. */
 export async function createTransport(options: TransportOptions): Promise<FastifyInstance> {
-  const { certificate, logger, counters, rpcs, fastRpcs, corsOrigins, requestPolicy, lingerTimeout = 0 } = options;
-  const { bodyBudget: budget = new BodyBudget(DEFAULT_BODY_BYTES) } = options;
+  const { certificate, logger, counters, rpcs, fastRpcs, requestPolicy, bodyBudget: budget } = options;
   const routes = makeRoutes(rpcs);
   const onError = errorHandler(routes.registry);
-  const limits = { ...defaultLimits, lingerTimeout };
+  const limits = { ...defaultLimits, lingerTimeout: options.lingerTimeout ?? 0 };
   const findRefusal = refusalFinder(requestPolicy);
   const fastRoutes = makeFastRoutes(fastRpcs, counters, routes.registry);
   const fastPath = createFastPath(fastRoutes, { logger, counters, limits, budget, findRefusal });
@@ -69,7 +65,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   answerErrors(fastify, onError);
   logRequests(fastify, counters);
   checkRequests(fastify, routes.router, findRefusal);
-  await allowOrigins(fastify, corsOrigins);
+  await allowOrigins(fastify, options.corsOrigins);
   const readBody = bodyReader(budget);
   await registerConnect(fastify, rpcs, options.streams, options.guard, routes.registry, readBody);
   registerRest(fastify, routes, readBody);

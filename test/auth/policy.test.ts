@@ -14,6 +14,7 @@ import { createGuard } from "../../src/auth/guard.ts";
 import { ADMIN_SCOPES, policyOf } from "../../src/auth/policy.ts";
 import { KeyholdError } from "../../src/errors.ts";
 import { createServer } from "../../src/transport/server.ts";
+import { bareServer } from "../support/bare-server.ts";
 import { table } from "../support/conformance.ts";
 
 /** Of the standard health service those that are served, and both versions of server reflection. */
@@ -31,14 +32,7 @@ const forgotten: DescMethodUnary = { ...ApiKeysService.method.verifyApiKey, name
 /** A guard that asks nobody for a credential. */
 const openGuard = createGuard({ authenticators: [], allowUnauthenticated: true });
 
-const OPTIONS = {
-  implementations: [],
-  checkReadiness: async () => ({}),
-  logger: pino({ level: "silent" }),
-  certificate: undefined,
-  corsOrigins: [],
-  requestPolicy: null,
-};
+const OPTIONS = { ...bareServer(), logger: pino({ level: "silent" }) };
 
 describe("the table of policies", () => {
   test.each(table(METHODS.map((method) => [String(method), method] as const)))("has a row for %s", (_, method) => {

@@ -2,13 +2,13 @@ import { create, type DescMethodUnary, fromJsonString, type Registry, toJsonStri
 import { pino } from "pino";
 import type { Rpc } from "../../src/api/rpc.ts";
 import { unauthenticatedAdmin } from "../../src/auth/caller.ts";
-import { uncounted } from "../../src/transport/calls.ts";
 import type { StreamingRpc } from "../../src/transport/connect/register.ts";
 import { protoCodec } from "../../src/transport/fast-path/codecs/proto.ts";
 import type { Codec } from "../../src/transport/fast-path/route.ts";
 import type { Certificate } from "../../src/transport/port/entry.ts";
 import { JSON_OPTIONS } from "../../src/transport/rest/json-message.ts";
 import { createTransport } from "../../src/transport/transport.ts";
+import { bareServer } from "../support/bare-server.ts";
 
 export interface StartOptions {
   readonly rpcs: readonly Rpc[];
@@ -23,15 +23,13 @@ export interface StartOptions {
 /** Serves RPCs of any service by our transport, as the server of Keyhold does with its own. Answers the port. */
 export async function start({ rpcs, streams, fastRpcs, registry, certificate }: StartOptions): Promise<number> {
   const fastify = await createTransport({
+    ...bareServer(),
     rpcs,
     streams,
     fastRpcs: fastRpcs.map((rpc) => ({ rpc, json: jsonCodec(rpc.method, registry), proto: protoCodec(rpc) })),
     guard: () => unauthenticatedAdmin,
     logger: pino({ level: "silent" }),
-    counters: uncounted,
     certificate,
-    corsOrigins: [],
-    requestPolicy: null,
   });
   return Number(new URL(await fastify.listen({ host: "127.0.0.1", port: 0 })).port);
 }

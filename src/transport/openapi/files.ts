@@ -17,28 +17,21 @@ const TYPES: Readonly<Record<string, string>> = {
   ".png": "image/png",
 };
 
-/** Sends files of the installation, each with its type and its ETag. */
-export class Files {
-  /**
-   * Kept once read. A stream of its own for each request would be a file descriptor that a client holds by not reading, and 2 MB are the
-   * same for all.
-   */
-  readonly #files = new Map<string, Promise<File>>();
+/**
+ * Kept once read. A stream of its own for each request would be a file descriptor that a client holds by not reading, and 2 MB are the
+ * same for all.
+ */
+const files = new Map<string, Promise<File>>();
 
-  /** Answers 304 where the caller has the file. `maxAge` in seconds. */
-  async send(request: FastifyRequest, reply: FastifyReply, path: string, maxAge: number): Promise<FastifyReply> {
-    const { bytes, etag, type } = await this.#read(path);
-    reply.headers({ etag, "cache-control": `public, max-age=${maxAge}`, "x-content-type-options": "nosniff" });
-    if (isKnown(request.method, etag, request.headers["if-none-match"])) return reply.code(304).send();
-    return reply.type(type).send(bytes);
-  }
-
-  #read(path: string): Promise<File> {
-    const reading = this.#files.get(path) ?? readWhole(path);
-    this.#files.set(path, reading);
-    reading.catch(() => this.#files.delete(path));
-    return reading;
-  }
+/** Sends a file of the installation with its type and its ETag, or 304 where the caller has it. `maxAge` in seconds. */
+export async function sendFile(request: FastifyRequest, reply: FastifyReply, path: string, maxAge: number) {
+  const reading = files.get(path) ?? readWhole(path);
+  files.set(path, reading);
+  reading.catch(() => files.delete(path));
+  const { bytes, etag, type } = await reading;
+  reply.headers({ etag, "cache-control": `public, max-age=${maxAge}`, "x-content-type-options": "nosniff" });
+  if (isKnown(request.method, etag, request.headers["if-none-match"])) return reply.code(304).send();
+  return reply.type(type).send(bytes);
 }
 
 async function readWhole(path: string): Promise<File> {

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { FastifyInstance } from "fastify";
-import { Files } from "./files.ts";
+import { sendFile } from "./files.ts";
 import { CONTENT_SECURITY_POLICY, PAGE, START_SCRIPT } from "./page.ts";
 
 /** Where `npm run generate` puts the document. */
@@ -18,8 +18,7 @@ const ASSET_MAX_AGE = 3_600;
  * read when they are first asked for.
  */
 export function registerOpenApi(fastify: FastifyInstance): void {
-  const files = new Files();
-  fastify.get("/openapi.json", (request, reply) => files.send(request, reply, DOCUMENT, 0));
+  fastify.get("/openapi.json", (request, reply) => sendFile(request, reply, DOCUMENT, 0));
   fastify.get("/docs", async (_request, reply) =>
     reply
       .headers({ "content-security-policy": CONTENT_SECURITY_POLICY, "cache-control": "no-cache" })
@@ -32,7 +31,7 @@ export function registerOpenApi(fastify: FastifyInstance): void {
   );
   for (const name of ASSETS) {
     fastify.get(`/docs/${name}`, (request, reply) =>
-      files.send(request, reply, join(assetsFolder(), name), ASSET_MAX_AGE),
+      sendFile(request, reply, join(assetsFolder(), name), ASSET_MAX_AGE),
     );
   }
 }

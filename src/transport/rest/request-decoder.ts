@@ -53,7 +53,8 @@ export function requestDecoder(
     let json = body.length === 0 ? {} : bodyToRequestJson(desc, rule, body, limits);
     if (query !== "") json = readQuery(json, query);
     json = withFieldMasks(masks, json);
-    for (const variable of variables) json = withVariable(json, variable, segments);
+    for (const variable of variables)
+      json = withVariable(json, variable.path, segments[variable.segment] ?? "", variable.path);
     return readJson(desc, addUpdateMask?.(json) ?? json, registry);
   };
 }
@@ -79,13 +80,11 @@ function isWrapped(desc: DescMessage, { message: resource }: DescField, body: Js
   return ofRequest.length > 0 && (ofRequest.length === names.length || !ofRequest.every(isOfResource));
 }
 
-/** The JSON of the request with a field that the path binds. */
-function withVariable(json: JsonObject, { path, segment }: PathBinding, segments: readonly string[]): JsonObject {
-  return withText(json, path, segments[segment] ?? "", path);
-}
-
-/** The field may stand in the body as well, but only with the same value. What is of another type is left for `readJson` to refuse. */
-function withText(
+/**
+ * The JSON of the request with a field that the path binds. It may stand in the body as well, but only with the same value. What is of
+ * another type is left for `readJson` to refuse.
+ */
+function withVariable(
   json: JsonObject,
   [field, ...inner]: PathBinding["path"],
   text: string,
@@ -96,7 +95,7 @@ function withText(
   const name = nameIn(json, field);
   if (inner.length > 0) {
     if (given !== null && !isJsonObject(given)) return json;
-    return { ...json, [name]: withText(given ?? {}, inner, text, path) };
+    return { ...json, [name]: withVariable(given ?? {}, inner, text, path) };
   }
   if (given !== null && typeof given !== "string") return json;
   if (given !== null && given !== "" && given !== text) {

@@ -70,10 +70,7 @@ export function sendJson(request: FastifyRequest, reply: FastifyReply, json: Jso
 /** Whether the caller has the answer of this `etag` already, by its If-None-Match. */
 export function isKnown(method: string, etag: unknown, known: string | undefined): boolean {
   if (typeof etag !== "string" || known === undefined || (method !== "GET" && method !== "HEAD")) return false;
-  return known.split(",").some((tag) => tag.trim() === "*" || withoutWeakness(tag.trim()) === withoutWeakness(etag));
-}
-
-/** If-None-Match compares weakly (RFC 9110 §8.8.3.2). */
-function withoutWeakness(etag: string): string {
-  return etag.startsWith("W/") ? etag.slice(2) : etag;
+  // If-None-Match compares weakly (RFC 9110 §8.8.3.2).
+  const [wanted, ...tags] = [etag, ...known.split(",")].map((tag) => tag.trim().replace(/^W\/(?=")/, ""));
+  return tags.some((tag) => tag === "*" || tag === wanted);
 }

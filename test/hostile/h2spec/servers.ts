@@ -8,6 +8,7 @@ import { pino } from "pino";
 import { unauthenticatedAdmin } from "../../../src/auth/caller.ts";
 import type { Certificate } from "../../../src/transport/port/entry.ts";
 import { createServer as createKeyhold } from "../../../src/transport/server.ts";
+import { bareServer } from "../../support/bare-server.ts";
 import type { H2specTarget } from "./suite.ts";
 
 export interface H2specServer extends H2specTarget {
@@ -35,13 +36,10 @@ export async function startServers(): Promise<{
 
 async function startOurs(name: string, certificate?: Certificate): Promise<H2specServer> {
   const fastify = await createKeyhold({
-    implementations: [],
+    ...bareServer(),
     guard: () => unauthenticatedAdmin,
-    checkReadiness: async () => ({}),
     logger: pino({ level: "silent" }),
     certificate,
-    corsOrigins: [],
-    requestPolicy: null,
   });
   fastify.all("/", async ({ raw }) => {
     await buffer(raw);

@@ -13,6 +13,7 @@ import type { Guard } from "../../../src/auth/guard.ts";
 import { unauthenticated } from "../../../src/auth/refused-credential.ts";
 import { invalidArgument, KeyholdError } from "../../../src/errors.ts";
 import { createServer, type ServerOptions } from "../../../src/transport/server.ts";
+import { bareServer } from "../../support/bare-server.ts";
 import type { Json } from "../../support/rest.ts";
 
 type Verify = Handler<typeof ApiKeysService.method.verifyApiKey>;
@@ -38,13 +39,10 @@ export async function startSubject(options: Partial<ServerOptions>): Promise<Sub
   const calls = new EventEmitter();
   const log = createLog();
   const fastify = await createServer({
+    ...bareServer(),
     implementations: implementations(calls),
     guard,
-    checkReadiness: async () => ({}),
     logger: pino({ base: null, timestamp: false }, log.stream),
-    certificate: undefined,
-    corsOrigins: [],
-    requestPolicy: null,
     ...options,
   });
   const passedOn = countRequests(fastify);

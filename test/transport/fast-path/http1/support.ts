@@ -8,7 +8,6 @@ import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { ApiKeysService } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { BodyBudget } from "../../../../src/transport/body-budget.ts";
-import { uncounted } from "../../../../src/transport/calls.ts";
 import { Http1Call } from "../../../../src/transport/fast-path/http1/call.ts";
 import { createHttp1Connections } from "../../../../src/transport/fast-path/http1/connections.ts";
 import type { Answer, FastRoute } from "../../../../src/transport/fast-path/route.ts";
@@ -17,6 +16,7 @@ import { defaultLimits, type PortLimits } from "../../../../src/transport/port/l
 import type { RequestInterceptor } from "../../../../src/transport/port/request-interceptor.ts";
 import { PortServer } from "../../../../src/transport/port/server.ts";
 import { requestLine } from "../../../../src/transport/request-line.ts";
+import { uncounted } from "../../../support/bare-server.ts";
 import { stop } from "../../port/support.ts";
 
 /** What was understood of a request, as JSON: the same text of the same understanding. */

@@ -1,0 +1,21 @@
+import { BodyBudget } from "../../src/transport/body-budget.ts";
+import type { CallCounters } from "../../src/transport/calls.ts";
+import { UnderWay } from "../../src/transport/under-way.ts";
+
+/** For a server whose calls nobody counts. */
+export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
+
+/** Options of a server without RPCs or configuration. */
+export function bareServer() {
+  return {
+    implementations: [],
+    checkReadiness: async () => ({}),
+    certificate: undefined,
+    corsOrigins: [],
+    requestPolicy: null,
+    fastPath: true,
+    underWay: new UnderWay(),
+    counters: uncounted,
+    bodyBudget: new BodyBudget(2 ** 26),
+  };
+}
