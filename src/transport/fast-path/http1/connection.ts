@@ -1,10 +1,11 @@
 import type { Socket } from "node:net";
 import type { Headers } from "../../headers.ts";
+import type { PortLimits } from "../../port/limits.ts";
 import type { NodeHttp1 } from "../../port/request-interceptor.ts";
 import type { Answer, FastRoute } from "../route.ts";
 import type { Http1Call, Send } from "./call.ts";
 import { readHead } from "./head.ts";
-import type { ResponseWriter } from "./response.ts";
+import { writeResponse } from "./response.ts";
 
 /** What connections share. */
 export interface ConnectionContext {
@@ -17,11 +18,7 @@ export interface ConnectionContext {
   readonly start: (call: Http1Call) => void;
   /** Called when the connection is closed or handed over. */
   readonly left: (connection: Http1Connection) => void;
-  readonly writer: ResponseWriter;
-  /** Bytes. */
-  readonly maxHeadSize: number;
-  /** Milliseconds that the connection may be idle. */
-  readonly keepAliveTimeout: number;
+  readonly limits: Pick<PortLimits, "maxHeaderBytes" | "keepAliveTimeout">;
 }
 
 /** A request that is not complete within so many milliseconds and reads goes to Node's streaming parser. */
@@ -48,7 +45,7 @@ export class Http1Connection {
   constructor(socket: Socket, context: ConnectionContext) {
     this.#socket = socket;
     this.#context = context;
-    socket.setTimeout(context.keepAliveTimeout);
+    socket.setTimeout(context.limits.keepAliveTimeout);
     socket.on("data", this.#onData).on("end", this.#onEnd).on("close", this.#onClose);
     socket.on("drain", this.#onDrain).on("timeout", this.#onTimeout).on("error", ignore);
   }
@@ -123,7 +120,7 @@ export class Http1Connection {
   /** Returns whether a request was accepted. */
   #serveNext(): boolean {
     const rest = this.#rest;
-    const head = readHead(rest, this.#context.maxHeadSize);
+    const head = readHead(rest, this.#context.limits.maxHeaderBytes);
     if (head === "partial") return this.#wait();
     const route = head === "unusual" ? undefined : this.#context.find(head.target, head.headers);
     if (head === "unusual" || route === undefined || head.contentLength > route.maxBodyBytes) return this.#handOver();
@@ -154,9 +151,9 @@ export class Http1Connection {
   };
 
   #write(answer: Answer): void {
-    const { writer, keepAliveTimeout } = this.#context;
+    const { keepAliveTimeout } = this.#context.limits;
     try {
-      writer.write(this.#socket, answer, this.#isDraining ? "close" : Math.floor(keepAliveTimeout / 1000));
+      writeResponse(this.#socket, answer, this.#isDraining ? "close" : Math.floor(keepAliveTimeout / 1000));
     } catch (error) {
       this.#socket.destroy();
       throw error;

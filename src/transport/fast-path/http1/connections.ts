@@ -1,23 +1,15 @@
-import { systemClock } from "../../../lib/clock.ts";
-import type { PortLimits } from "../../port/limits.ts";
 import type { Http1Connections } from "../../port/request-interceptor.ts";
 import { type ConnectionContext, Http1Connection } from "./connection.ts";
-import { ResponseWriter } from "./response.ts";
 
-export type Http1Options = Pick<ConnectionContext, "node" | "find" | "accept" | "start"> & {
-  readonly limits: Pick<PortLimits, "maxHeaderBytes" | "keepAliveTimeout">;
-};
+export type Http1Options = Omit<ConnectionContext, "left">;
 
 /** The HTTP/1.1 connections of a server. */
-export function createHttp1Connections({ limits, ...options }: Http1Options): Http1Connections {
+export function createHttp1Connections(options: Http1Options): Http1Connections {
   const connections = new Set<Http1Connection>();
   let isDraining = false;
   const context: ConnectionContext = {
     ...options,
     left: (connection) => connections.delete(connection),
-    writer: new ResponseWriter(systemClock),
-    maxHeadSize: limits.maxHeaderBytes,
-    keepAliveTimeout: limits.keepAliveTimeout,
   };
   return {
     serve(socket) {
