@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import { symbols } from "pino";
 import { onceFrozen } from "../lib/once-frozen.ts";
-import { quote } from "./quote.ts";
+import { quote } from "../lib/quote.ts";
 
 /** Text and numbers by name, in the order in which they stand in the line. */
 export type LineFacts = Readonly<Record<string, string | number>>;

@@ -8,7 +8,7 @@ import {
   type VerifyApiKeyResponseSchema,
 } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { onceFrozen } from "../../../lib/once-frozen.ts";
-import { quote } from "../../quote.ts";
+import { quote } from "../../../lib/quote.ts";
 
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
