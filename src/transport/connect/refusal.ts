@@ -27,7 +27,10 @@ export function watchReading(context: HandlerContext): void {
   const onAbort = () => {
     const { reason } = context.signal;
     if (!(reason instanceof ConnectError) || context.values.get(calledKey)) return;
-    if (reason.details.length === 0) rewrite(reason, context);
+    if (reason.details.length === 0) {
+      const { code, message, rawMessage, details } = describeUnreadable(reason, context);
+      Object.assign(reason, { code, message, rawMessage, details });
+    }
     callOf(context).log.add({ rpc: rpcName(context), code: codeName(reason.code) });
   };
   context.signal.addEventListener("abort", onAbort, { once: true });
@@ -38,11 +41,6 @@ export function requireTime(context: HandlerContext): void {
   if ((context.timeoutMs() ?? 1) > 0) return;
   callOf(context).log.add({ code: codeName(Code.DeadlineExceeded) });
   throw new ConnectError("the operation timed out", Code.DeadlineExceeded);
-}
-
-function rewrite(error: ConnectError, context: HandlerContext): void {
-  const { code, message, rawMessage, details } = describeUnreadable(error, context);
-  Object.assign(error, { code, message, rawMessage, details });
 }
 
 /**

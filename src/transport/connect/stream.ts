@@ -20,7 +20,10 @@ export function guarded(serve: ServeStream): ServeStream {
     context.values.set(calledKey, true);
     const { log } = callOf(context);
     const output = serve(isAsyncIterable(input) ? described(input, context) : input, context);
-    return isAsyncIterable(output) ? guardItems(output, context, log) : guardOne(output, context, log);
+    if (isAsyncIterable(output)) return guardItems(output, context, log);
+    return untilDeadline(() => output, context, log).catch((error) => {
+      throw report(error, log);
+    });
   };
 }
 
@@ -33,14 +36,6 @@ async function* described(requests: AsyncIterable<unknown>, context: HandlerCont
     yield* requests;
   } catch (error) {
     throw error instanceof ConnectError ? describeUnreadable(error, context) : new Refusal("REQUEST_CANCELLED");
-  }
-}
-
-async function guardOne(output: Promise<unknown>, context: HandlerContext, log: CallLog): Promise<unknown> {
-  try {
-    return await untilDeadline(() => output, context, log);
-  } catch (error) {
-    throw report(error, log);
   }
 }
 

@@ -1,7 +1,9 @@
-import { dirname, join } from "node:path";
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { FastifyInstance } from "fastify";
-import { sendFile } from "./files.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { isKnown } from "../rest/response.ts";
 import { CONTENT_SECURITY_POLICY, PAGE, START_SCRIPT } from "./page.ts";
 
 /** Where `npm run generate` puts the document. */
@@ -39,4 +41,40 @@ export function registerOpenApi(fastify: FastifyInstance): void {
 /** The files of Swagger UI, as the package has them that Fastify keeps for its own plugin. */
 function assetsFolder(): string {
   return dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui/static/swagger-ui.css")));
+}
+
+interface File {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  readonly type: string;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".js": "application/javascript; charset=utf-8",
+  ".json": "application/json; charset=utf-8",
+  ".png": "image/png",
+};
+
+/**
+ * Kept once read. A stream of its own for each request would be a file descriptor that a client holds by not reading, and 2 MB are the
+ * same for all.
+ */
+const files = new Map<string, Promise<File>>();
+
+/** Sends a file of the installation with its type and its ETag, or 304 where the caller has it. `maxAge` in seconds. */
+async function sendFile(request: FastifyRequest, reply: FastifyReply, path: string, maxAge: number) {
+  const reading = files.get(path) ?? readWhole(path);
+  files.set(path, reading);
+  reading.catch(() => files.delete(path));
+  const { bytes, etag, type } = await reading;
+  reply.headers({ etag, "cache-control": `public, max-age=${maxAge}`, "x-content-type-options": "nosniff" });
+  if (isKnown(request.method, etag, request.headers["if-none-match"])) return reply.code(304).send();
+  return reply.type(type).send(bytes);
+}
+
+async function readWhole(path: string): Promise<File> {
+  const bytes = await readFile(path);
+  const etag = `"${createHash("sha256").update(bytes).digest("base64url")}"`;
+  return { bytes, etag, type: TYPES[extname(path)] ?? "application/octet-stream" };
 }

@@ -6,23 +6,14 @@ import { JSON_OPTIONS } from "./json-message.ts";
 import { REFUSALS, Refusal } from "./refusal.ts";
 import { STATUSES } from "./status.ts";
 
-/** The body of an error (AIP-193). */
-export interface ErrorBody {
-  readonly error: {
-    /** The HTTP status. */
-    readonly code: number;
-    readonly message: string;
-    /** The name in google.rpc.Code. */
-    readonly status: string;
-    readonly details: readonly JsonValue[];
-  };
-}
-
 /** The details that errors have everywhere. */
 const errorDetails = createRegistry(file_google_rpc_error_details);
 
-/** An error as REST tells it. A detail whose type `registry` does not know is left out: an error must not fail. */
-export function toErrorBody(error: ConnectError, registry: Registry = errorDetails): ErrorBody {
+/**
+ * Returns the body of an error (AIP-193): `code` is the HTTP status, `status` the name in google.rpc.Code. A detail whose type `registry`
+ * does not know is left out: an error must not fail.
+ */
+export function toErrorBody(error: ConnectError, registry: Registry = errorDetails) {
   const { http, name: status } = STATUSES[error.code];
   const code = error instanceof Refusal ? REFUSALS[error.reason].http : http;
   return { error: { code, message: error.rawMessage, status, details: detailsToJson(error.details, registry) } };

@@ -2,9 +2,8 @@ import { type DescField, type DescMessage, fromJson, type JsonReadOptions, type 
 import { textViolationsIn } from "../../api/text.ts";
 import type { FieldViolation } from "../../errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import { findField } from "./fields.ts";
+import { findField, valueForm } from "./fields.ts";
 import { joinJsonPath } from "./json-text.ts";
-import { valueForm } from "./value-form.ts";
 
 /**
  * Where JSON that `fromJson` has refused is wrong. It goes from what `fromJson` refuses to the part of it that it refuses, since its errors

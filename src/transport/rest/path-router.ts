@@ -6,13 +6,12 @@ export type Lookup<T> =
   | { readonly kind: "wrong-method"; readonly allowed: readonly string[] }
   | { readonly kind: "unknown" };
 
-/** Templates that match the same paths. */
-interface Shape<T> {
-  /** Sorts a literal before a variable in the same place. */
-  readonly rank: string;
+interface Bound<T> {
+  readonly method: string;
   readonly segments: PathTemplate["segments"];
-  /** Values by HTTP method. */
-  readonly methods: Map<string, T>;
+  /** The same for templates that match the same paths; sorts a literal before a variable in the same place. */
+  readonly rank: string;
+  readonly value: T;
 }
 
 /**
@@ -21,19 +20,21 @@ interface Shape<T> {
  */
 export class PathRouter<T> {
   /** By number of segments and verb, in the order of their ranks. */
-  readonly #shapes = new Map<string, Shape<T>[]>();
+  readonly #bound = new Map<string, Bound<T>[]>();
 
-  /** Throws `Error` if the method has a value for templates of this shape already. */
+  /** Throws `Error` if the method has a value for a template that matches the same paths. */
   add(method: string, { text, segments, verb }: PathTemplate, value: T): void {
     const key = keyOf(segments, verb);
-    const shapes = this.#shapes.get(key) ?? [];
-    this.#shapes.set(key, shapes);
     const rank = segments.map((literal) => literal ?? "\uffff").join("/");
-    const shape = shapes.find((other) => other.rank === rank) ?? { rank, segments, methods: new Map<string, T>() };
-    if (shape.methods.has(method)) throw new Error(`two bindings of ${method} ${text}`);
-    if (shape.methods.size === 0) shapes.push(shape);
-    shape.methods.set(method, value);
-    shapes.sort((a, b) => (a.rank < b.rank ? -1 : 1));
+    const others = this.#bound.get(key) ?? [];
+    if (others.some((other) => other.method === method && other.rank === rank)) {
+      throw new Error(`two bindings of ${method} ${text}`);
+    }
+    const all = [...others, { method, segments, rank, value }];
+    this.#bound.set(
+      key,
+      all.sort((a, b) => (a.rank < b.rank ? -1 : 1)),
+    );
   }
 
   /** `path` is the raw path without query, such as `/v1/shelves/a%2Fb:merge`. HEAD goes where GET goes (RFC 9110 §9.3.2). */
@@ -50,12 +51,10 @@ export class PathRouter<T> {
 
   #lookUp(method: string, raw: readonly string[], verb?: string): Lookup<T> {
     const segments = raw.map(decodeSegment);
-    const shapes = this.#shapes.get(keyOf(raw, verb))?.filter((shape) => isMatch(shape, segments)) ?? [];
-    for (const { methods } of shapes) {
-      const value = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
-      if (value !== undefined) return { kind: "found", value, segments };
-    }
-    return shapes.length === 0 ? { kind: "unknown" } : { kind: "wrong-method", allowed: allowedBy(shapes) };
+    const matching = this.#bound.get(keyOf(raw, verb))?.filter((bound) => isMatch(bound, segments)) ?? [];
+    const found = matching.find((bound) => bound.method === method || (method === "HEAD" && bound.method === "GET"));
+    if (found !== undefined) return { kind: "found", value: found.value, segments };
+    return matching.length === 0 ? { kind: "unknown" } : { kind: "wrong-method", allowed: allowedBy(matching) };
   }
 }
 
@@ -64,7 +63,7 @@ function keyOf({ length }: readonly unknown[], verb: string | undefined): string
 }
 
 /** An empty segment matches nothing: `/a/` and `/a//b` are unknown. */
-function isMatch({ segments: expected }: Shape<unknown>, segments: readonly string[]): boolean {
+function isMatch({ segments: expected }: Bound<unknown>, segments: readonly string[]): boolean {
   return segments.every((segment, index) => segment !== "" && (expected[index] ?? segment) === segment);
 }
 
@@ -78,8 +77,8 @@ function decodeSegment(raw: string): string {
   }
 }
 
-function allowedBy(shapes: readonly Shape<unknown>[]): readonly string[] {
-  const names = new Set(shapes.flatMap(({ methods }) => [...methods.keys()]));
+function allowedBy(matching: readonly Bound<unknown>[]): readonly string[] {
+  const names = new Set(matching.map(({ method }) => method));
   if (names.has("GET")) names.add("HEAD");
   return [...names].sort();
 }

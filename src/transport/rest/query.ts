@@ -2,8 +2,7 @@ import { type DescField, type DescMessage, type JsonObject, type JsonValue, Scal
 import { invalidArgument } from "../../errors.ts";
 import { shownName } from "../../lib/shown-name.ts";
 import type { Binding } from "./binding.ts";
-import { findField, nameIn, notOfForm } from "./fields.ts";
-import { valueForm } from "./value-form.ts";
+import { findField, nameIn, notOfForm, valueForm } from "./fields.ts";
 
 /** Adds the fields of a raw query string, such as `page_size=10&filter=a%3Db`, to the JSON of the request. */
 export type ReadQuery = (json: JsonObject, query: string) => JsonObject;
