@@ -8,29 +8,29 @@ import {
   type VerifyApiKeyResponseSchema,
 } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { onceFrozen } from "../../../lib/once-frozen.ts";
-import { quote } from "../../../lib/quote.ts";
 
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
 
 /**
  * Writes a `VerifyApiKeyResponse` as JSON (contract §2): the text that `JSON.stringify(toJson(…))` of the library gives, without the
- * message and the JSON value in between. Frozen verifications are written once.
+ * message in between. Frozen verifications are written once.
  */
 export const writeVerifyJson = onceFrozen((verification: Verification): string => {
-  const { isValid = false, keyId, actorId, scopes = [], metadata = {}, status, expireTime } = verification;
-  const { issuer, credentialType, errorCode, errorMessage } = verification;
-  let text = `{"is_valid":${isValid}`;
-  if (keyId !== undefined) text += `,"key_id":${quote(keyId)}`;
-  if (actorId !== undefined) text += `,"actor_id":${quote(actorId)}`;
-  text += `,"scopes":[${scopes.map(quote).join(",")}],"metadata":{${entriesOf(metadata)}}`;
-  if (status !== undefined) text += `,"status":${statusName(status)}`;
-  if (expireTime !== undefined) text += `,"expire_time":${timeText(expireTime)}`;
-  if (issuer !== undefined) text += `,"issuer":${quote(issuer)}`;
-  if (credentialType !== undefined) text += `,"credential_type":${credentialTypeName(credentialType)}`;
-  if (errorCode !== undefined) text += `,"error_code":${errorName(errorCode)}`;
-  if (errorMessage !== undefined) text += `,"error_message":${quote(errorMessage)}`;
-  return `${text}}`;
+  const { expireTime } = verification;
+  return JSON.stringify({
+    is_valid: verification.isValid ?? false,
+    key_id: verification.keyId,
+    actor_id: verification.actorId,
+    scopes: verification.scopes ?? [],
+    metadata: verification.metadata ?? {},
+    status: statusName(verification.status),
+    expire_time: expireTime && toJson(TimestampSchema, create(TimestampSchema, expireTime)),
+    issuer: verification.issuer,
+    credential_type: credentialTypeName(verification.credentialType),
+    error_code: errorName(verification.errorCode),
+    error_message: verification.errorMessage,
+  });
 });
 
 /** Writes a `BatchVerifyApiKeysResponse` likewise. */
@@ -42,19 +42,8 @@ const statusName = nameIn(KeyStatusSchema);
 const credentialTypeName = nameIn(CredentialTypeSchema);
 const errorName = nameIn(VerificationErrorSchema);
 
-/** The quoted name of an enum value, or the number of one that has no name. */
-function nameIn({ values }: DescEnum): (value: number) => string {
-  const names = new Map(values.map(({ number, name }) => [number, `"${name}"`]));
-  return (value) => names.get(value) ?? String(value);
-}
-
-function entriesOf(metadata: Readonly<Record<string, string>>): string {
-  return Object.entries(metadata)
-    .map(([name, value]) => `${quote(name)}:${quote(value)}`)
-    .join(",");
-}
-
-/** RFC 3339, as ProtoJSON has it. */
-function timeText(time: MessageInitShape<typeof TimestampSchema>): string {
-  return JSON.stringify(toJson(TimestampSchema, create(TimestampSchema, time)));
+/** The name of an enum value, or the number of one that has no name. */
+function nameIn({ values }: DescEnum): (value: number | undefined) => string | number | undefined {
+  const names = new Map<number | undefined, string>(values.map(({ number, name }) => [number, name]));
+  return (value) => names.get(value) ?? value;
 }
