@@ -1,19 +1,30 @@
-import type { Http1Connections } from "../../port/request-interceptor.ts";
-import { type ConnectionContext, Http1Connection } from "./connection.ts";
+import type { Socket } from "node:net";
+import type { Headers } from "../../headers.ts";
+import type { PortLimits } from "../../port/limits.ts";
+import type { Http1Connections, NodeHttp1 } from "../../port/request-interceptor.ts";
+import type { Answer, FastRoute } from "../route.ts";
+import type { Http1Call, Send } from "./call.ts";
+import { readHead } from "./head.ts";
+import { writeResponse } from "./response.ts";
 
-export type Http1Options = Omit<ConnectionContext, "left">;
+export interface Http1Options {
+  readonly node: NodeHttp1;
+  /** Returns the route of a request by its head, or undefined to decline it. */
+  readonly find: (target: string, headers: Headers) => FastRoute | undefined;
+  /** Creates the call of a complete request. */
+  readonly accept: (route: FastRoute, headers: Headers, body: Uint8Array, send: Send, socket: Socket) => Http1Call;
+  /** Starts a call that was accepted. */
+  readonly start: (call: Http1Call) => void;
+  readonly limits: Pick<PortLimits, "maxHeaderBytes" | "keepAliveTimeout">;
+}
 
 /** The HTTP/1.1 connections of a server. */
 export function createHttp1Connections(options: Http1Options): Http1Connections {
   const connections = new Set<Http1Connection>();
   let isDraining = false;
-  const context: ConnectionContext = {
-    ...options,
-    left: (connection) => connections.delete(connection),
-  };
   return {
     serve(socket) {
-      const connection = new Http1Connection(socket, context);
+      const connection = new Http1Connection(socket, options, () => connections.delete(connection));
       connections.add(connection);
       if (isDraining) connection.startDraining();
     },
@@ -26,3 +37,165 @@ export function createHttp1Connections(options: Http1Options): Http1Connections 
     },
   };
 }
+
+/** A request that is not complete within so many milliseconds and reads goes to Node's streaming parser. */
+const MAX_WAIT = { time: 1_000, reads: 8 } as const;
+
+const NOTHING: Buffer = Buffer.alloc(0);
+
+/**
+ * HTTP/1.1 on one connection, for as long as every request is complete, of the usual form and accepted. With the first one that is not,
+ * the connection goes to Node's parser for good, with that request unread.
+ */
+class Http1Connection {
+  readonly #socket: Socket;
+  readonly #context: Http1Options;
+  /** Called when the connection is closed or handed over. */
+  readonly #left: () => void;
+  /** Received and not yet accepted. */
+  #rest = NOTHING;
+  /** In how many reads it came. */
+  #reads = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #current: Http1Call | undefined;
+  #isServing = false;
+  #isDraining = false;
+
+  constructor(socket: Socket, context: Http1Options, left: () => void) {
+    this.#socket = socket;
+    this.#context = context;
+    this.#left = left;
+    socket.setTimeout(context.limits.keepAliveTimeout);
+    socket.on("data", this.#onData).on("end", this.#onEnd).on("close", this.#onClose);
+    socket.on("drain", this.#onDrain).on("timeout", this.#onTimeout).on("error", ignore);
+  }
+
+  /**
+   * Closes the connection after the next response, that of the request in flight if there is one. Requests pipelined behind it are not
+   * served, and the client knows: the response says `Connection: close` (RFC 9112 §9.6).
+   */
+  startDraining(): void {
+    this.#isDraining = true;
+  }
+
+  /** Closes the connection unless a request is in flight or has partly arrived. */
+  closeIfIdle(): void {
+    if (this.#current === undefined && this.#rest.length === 0) this.#socket.destroySoon();
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
+    this.#reads++;
+    if (!this.#isBusy()) this.#serve();
+    if (this.#isBusy()) this.#pause();
+  };
+
+  /** The client may have closed its sending side alone: a call in flight is answered before the connection closes. */
+  readonly #onEnd = (): void => {
+    if (this.#current !== undefined) this.#isDraining = true;
+    else if (this.#rest.length > 0) this.#context.node.cutShort(this.#socket);
+    else this.#socket.destroySoon();
+  };
+
+  readonly #onClose = (): void => {
+    this.#current?.cancel();
+    this.#current = undefined;
+    clearTimeout(this.#timer);
+    this.#left();
+  };
+
+  readonly #onDrain = (): void => {
+    if (this.#current === undefined) this.#continue();
+  };
+
+  readonly #onTimeout = (): void => {
+    this.#socket.destroy();
+  };
+
+  /** A client that does not read its responses gets no more of them. */
+  #isBusy(): boolean {
+    return this.#current !== undefined || this.#socket.writableNeedDrain || !this.#socket.writable;
+  }
+
+  /**
+   * Node reads 64 KiB ahead at most. What is pipelined goes back to the socket: an unread byte also holds back "end", after which
+   * Node's parser could not take the connection over.
+   */
+  #pause(): void {
+    this.#socket.pause();
+    if (this.#rest.length > 0) this.#socket.unshift(this.#rest);
+    this.#rest = NOTHING;
+    this.#reads = 0;
+  }
+
+  /** Serves what has arrived, one request after the other. */
+  #serve(): void {
+    this.#isServing = true;
+    while (this.#rest.length > 0 && !this.#isBusy()) {
+      if (!this.#serveNext()) break;
+    }
+    this.#isServing = false;
+  }
+
+  /** Returns whether a request was accepted. */
+  #serveNext(): boolean {
+    const rest = this.#rest;
+    const head = readHead(rest, this.#context.limits.maxHeaderBytes);
+    if (head === "partial") return this.#wait();
+    const route = head === "unusual" ? undefined : this.#context.find(head.target, head.headers);
+    if (head === "unusual" || route === undefined || head.contentLength > route.maxBodyBytes) return this.#handOver();
+    const size = head.size + head.contentLength;
+    if (rest.length < size) return this.#wait();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#rest = size === rest.length ? NOTHING : rest.subarray(size);
+    this.#reads = this.#rest.length === 0 ? 0 : 1;
+    const call = this.#context.accept(route, head.headers, rest.subarray(head.size, size), this.#send, this.#socket);
+    this.#current = call;
+    this.#context.start(call);
+    return true;
+  }
+
+  #wait(): boolean {
+    if (this.#reads > MAX_WAIT.reads) return this.#handOver();
+    this.#timer ??= setTimeout(() => this.#handOver(), MAX_WAIT.time);
+    return false;
+  }
+
+  readonly #send = (call: Http1Call, answer: Answer): void => {
+    if (this.#current !== call) return;
+    this.#current = undefined;
+    this.#write(answer);
+    if (this.#isDraining) this.#socket.destroySoon();
+    else if (!this.#isServing) this.#continue();
+  };
+
+  #write(answer: Answer): void {
+    const { keepAliveTimeout } = this.#context.limits;
+    try {
+      writeResponse(this.#socket, answer, this.#isDraining ? "close" : Math.floor(keepAliveTimeout / 1000));
+    } catch (error) {
+      this.#socket.destroy();
+      throw error;
+    }
+  }
+
+  #continue(): void {
+    if (this.#rest.length > 0) this.#serve();
+    if (this.#socket.isPaused() && !this.#isBusy()) this.#socket.resume();
+  }
+
+  #handOver(): false {
+    const socket = this.#socket;
+    clearTimeout(this.#timer);
+    socket.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onClose);
+    socket.off("drain", this.#onDrain).off("timeout", this.#onTimeout).off("error", ignore);
+    this.#left();
+    if (this.#rest.length > 0) socket.unshift(this.#rest);
+    this.#context.node.handOver(socket);
+    if (socket.isPaused()) socket.resume();
+    return false;
+  }
+}
+
+function ignore(): void {}
