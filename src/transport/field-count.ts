@@ -44,7 +44,6 @@ function countFields(reader: BinaryReader, end: number, { fields }: Shape, max: 
   return total;
 }
 
-/** What is needed of a message's descriptor. */
 interface Shape {
   readonly fields: readonly Pick<DescField, "number" | "fieldKind" | "message">[];
 }

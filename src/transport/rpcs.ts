@@ -17,10 +17,8 @@ import type { UnderWay } from "./under-way.ts";
 /** Faults of ours or of what we stand on: for the log with their cause. The other codes are the caller's affair. */
 const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
 
-/** For the line in the log. */
 const OVERLOADED = Object.freeze({ reason: "OVERLOADED" });
 
-/** Of a call that waits. */
 const ITEMS_OF_A_UNIT = 10;
 
 /**

@@ -1,19 +1,13 @@
 import { KeyholdError } from "../errors.ts";
 
 /**
- * Calls that wait, in units: a single one is one, a batch one for each ten of its items, which is about what they cost.
- *
- * One process brings some 5,000 such calls a second to an end, so 1,000 are 0.2 s of work: whoever is let in is answered long before
- * a usual caller has lost patience, and whoever is refused may come again after a second, when all of it is done. More would
- * bring nothing but longer waits: 64 keep one process busy, and a service at work with 437 clients has some 300 that wait. With 20 KB
- * for a request, its promises and its place in a statement they take 20 MB.
+ * Calls that wait, in units: a single one is one, a batch one for each ten of its items, which is about what they cost. One process
+ * completes some 5,000 a second, so 1,000 are 0.2 s of work and 20 MB. More would only lengthen the wait: 64 keep one process busy,
+ * and a service with 437 clients has some 300 that wait.
  */
 const MAX_UNITS = 1_000;
 
-/**
- * One for all: it comes when there is no time. To take a stack, and to write the answer anew, would make a refusal cost as much as the
- * work that it spares. Frozen, so that what is made of it is made once.
- */
+/** One for all, frozen: a stack and a response for each would make a refusal cost as much as the work that it spares. */
 const OVERLOADED = Object.freeze(new KeyholdError("OVERLOADED", "too many calls wait already; come again in a second"));
 
 /**

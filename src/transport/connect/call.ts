@@ -12,6 +12,8 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = { grpc: "grpc", "grpc-web"
 /** A call over Connect, gRPC or gRPC-Web. */
 export class ConnectCall extends FastifyCall {
   readonly #context: HandlerContext;
+  /** Whether Connect has read the request and called the RPC. */
+  isCalled = false;
 
   constructor(context: HandlerContext) {
     const request = context.values.get(requestKey);

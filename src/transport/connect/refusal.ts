@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { DescMessage, JsonReadOptions, Message, Registry } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../errors.ts";
 import { codeName, rpcName } from "../calls.ts";
@@ -15,9 +15,6 @@ import { callOf } from "./call.ts";
  * secret, name no field, and take malformed Protobuf for a fault of the server.
  */
 
-/** Whether Connect has read the request and called the RPC. */
-export const calledKey = createContextKey(false);
-
 /**
  * For Connect's option `requestGate`. The one place between the failure to read a request and the writing of the error is the
  * abortion of the call, which has the error as its reason.
@@ -26,7 +23,7 @@ export function watchReading(context: HandlerContext): void {
   requireReadableQuery(context);
   const onAbort = () => {
     const { reason } = context.signal;
-    if (!(reason instanceof ConnectError) || context.values.get(calledKey)) return;
+    if (!(reason instanceof ConnectError) || callOf(context).isCalled) return;
     if (reason.details.length === 0) {
       const { code, message, rawMessage, details } = describeUnreadable(reason, context);
       Object.assign(reason, { code, message, rawMessage, details });

@@ -12,7 +12,7 @@ import { JSON_OPTIONS } from "../rest/json-message.ts";
 import { callOf, requestKey } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
 import { boundedCompressions, completeHandler, type UnaryReading } from "./handler.ts";
-import { calledKey, requireTime, StrictJson, watchReading } from "./refusal.ts";
+import { requireTime, StrictJson, watchReading } from "./refusal.ts";
 import { guarded, type ServeStream } from "./stream.ts";
 
 type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
@@ -94,8 +94,8 @@ function implementationOf(rpc: Rpc, json: StrictJson): MethodImpl<DescMethodUnar
   return async (decoded: MessageShape<typeof rpc.method.input>, context) => {
     const raw = context.values.get(requestKey)?.raw;
     const request = (raw && json.messageOf(raw)) ?? decoded;
-    context.values.set(calledKey, true);
     const call = callOf(context);
+    call.isCalled = true;
     // Judged again: while the body was on the wire, the caller may have been revoked.
     const serve = async () => {
       const admitted = await rpc.admit(call);

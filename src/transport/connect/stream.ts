@@ -6,7 +6,7 @@ import { Refusal } from "../rest/refusal.ts";
 import { callOf } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
 import { isAsyncIterable } from "./handler.ts";
-import { calledKey, describeUnreadable } from "./refusal.ts";
+import { describeUnreadable } from "./refusal.ts";
 
 /** The implementation of a streaming RPC of any kind. */
 export type ServeStream = (input: unknown, context: HandlerContext) => AsyncIterable<unknown> | Promise<unknown>;
@@ -17,8 +17,9 @@ export type ServeStream = (input: unknown, context: HandlerContext) => AsyncIter
  */
 export function guarded(serve: ServeStream): ServeStream {
   return (input, context) => {
-    context.values.set(calledKey, true);
-    const { log } = callOf(context);
+    const call = callOf(context);
+    call.isCalled = true;
+    const { log } = call;
     const output = serve(isAsyncIterable(input) ? described(input, context) : input, context);
     if (isAsyncIterable(output)) return guardItems(output, context, log);
     return untilDeadline(() => output, context, log).catch((error) => {

@@ -1,10 +1,12 @@
 import type { DescFile, DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
-import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { ServerReflection, type ServerReflectionRequest } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import {
+  type ServerReflectionRequest as AlphaRequest,
+  ServerReflection as ServerReflectionAlpha,
+} from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { StreamingRpc } from "../connect/register.ts";
-import { answer, type Question } from "./answer.ts";
 import { Catalog } from "./catalog.ts";
 
 const METHOD = ServerReflection.method.serverReflectionInfo;
@@ -69,3 +71,51 @@ async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGen
     void iterator.return?.().catch(() => undefined);
   }
 }
+
+/** What `v1alpha` asks is what `v1` asks, under another package. */
+type Question = (ServerReflectionRequest | AlphaRequest)["messageRequest"];
+
+/**
+ * Answers one question of a stream. `sent` are the files that the stream has brought already: they are left out of what comes
+ * along with another, as in grpc-go. Throws `INVALID_ARGUMENT` if nothing is asked for.
+ */
+function answer(catalog: Catalog, services: readonly string[], sent: Set<DescFile>, question: Question) {
+  const filesFrom = (file: DescFile | undefined) => (file === undefined ? NOT_FOUND : files(catalog, sent, file));
+  switch (question.case) {
+    case "fileByFilename":
+      return filesFrom(catalog.file(question.value));
+    case "fileContainingSymbol":
+      return filesFrom(catalog.fileOfSymbol(question.value));
+    case "fileContainingExtension":
+      return filesFrom(catalog.fileOfExtension(question.value.containingType, question.value.extensionNumber));
+    case "allExtensionNumbersOfType":
+      return extensionNumbers(catalog, question.value);
+    case "listServices":
+      return { case: "listServicesResponse", value: { service: services.map((name) => ({ name })) } } as const;
+    default:
+      throw new ConnectError("message_request: value is required", Code.InvalidArgument);
+  }
+}
+
+/** The file, and of those that it needs what the caller has not yet. */
+function files(catalog: Catalog, sent: Set<DescFile>, file: DescFile) {
+  const chosen = new Set([file]);
+  // A set is walked with what is added meanwhile.
+  for (const { dependencies } of chosen) {
+    for (const dependency of dependencies) if (!sent.has(dependency)) chosen.add(dependency);
+  }
+  for (const one of chosen) sent.add(one);
+  const fileDescriptorProto = [...chosen].map((one) => catalog.bytesOf(one));
+  return { case: "fileDescriptorResponse" as const, value: { fileDescriptorProto } };
+}
+
+function extensionNumbers(catalog: Catalog, baseTypeName: string) {
+  const extensionNumber = catalog.extensionNumbers(baseTypeName);
+  if (extensionNumber === undefined) return NOT_FOUND;
+  return { case: "allExtensionNumbersResponse" as const, value: { baseTypeName, extensionNumber } };
+}
+
+const NOT_FOUND = {
+  case: "errorResponse",
+  value: { errorCode: Code.NotFound, errorMessage: "there is no such file, symbol or extension here" },
+} as const;

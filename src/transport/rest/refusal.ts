@@ -2,14 +2,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { ERROR_DOMAIN } from "../../api/errors.ts";
 
-interface RefusalRow {
-  readonly code: Code;
-  /** Not the HTTP status of the code where HTTP has one of its own for the case. */
-  readonly http: number;
-  readonly message: string;
-}
-
-/** What the transport itself turns away, before there is an RPC. The key is the reason in the error's ErrorInfo. */
+/**
+ * What the transport itself turns away, before there is an RPC. The key is the reason in the error's ErrorInfo; `http` is not the status
+ * of the code where HTTP has one of its own for the case.
+ */
 export const REFUSALS = {
   PATH_NOT_FOUND: { code: Code.NotFound, http: 404, message: "there is nothing at this path" },
   HOST_NOT_ALLOWED: {
@@ -50,7 +46,7 @@ export const REFUSALS = {
   },
   REQUEST_CANCELLED: { code: Code.Canceled, http: 499, message: "the caller went away" },
   TIMED_OUT: { code: Code.Unavailable, http: 503, message: "the service did not answer in time" },
-} as const satisfies Record<string, RefusalRow>;
+} as const satisfies Record<string, { code: Code; http: number; message: string }>;
 
 export type RefusalReason = keyof typeof REFUSALS;
 

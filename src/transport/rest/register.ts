@@ -28,7 +28,7 @@ export function registerRest(fastify: FastifyInstance, routes: Routes, readBody:
 function serve({ router, registry }: Routes, readBody: ReadBody) {
   const answer = async (call: RestCall, request: FastifyRequest): Promise<Json> => {
     const { path, query } = splitTarget(request.raw.url ?? "");
-    const { route, segments } = findRoute(router, request.method, path);
+    const { value: route, segments } = findRoute(router, request.method, path);
     const { rpc } = route;
     const admitted = await admit(rpc, call, request);
     const body = await readJsonBody(readBody, request.raw, route.body, rpc.maxRequestBytes);
@@ -55,14 +55,9 @@ async function admit(rpc: Rpc, call: RestCall, { raw }: FastifyRequest): Promise
 
 function findRoute(router: PathRouter<Route>, method: string, path: string) {
   const found = router.find(method, path);
-  switch (found.kind) {
-    case "found":
-      return { route: found.value, segments: found.segments };
-    case "wrong-method":
-      throw new Refusal("METHOD_NOT_ALLOWED", { allow: found.allowed.join(", ") });
-    case "unknown":
-      throw new Refusal("PATH_NOT_FOUND");
-  }
+  if (found.kind === "found") return found;
+  if (found.kind === "unknown") throw new Refusal("PATH_NOT_FOUND");
+  throw new Refusal("METHOD_NOT_ALLOWED", { allow: found.allowed.join(", ") });
 }
 
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;

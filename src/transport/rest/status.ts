@@ -1,17 +1,10 @@
 import { Code } from "@connectrpc/connect";
 
-export interface StatusRow {
-  /** The HTTP status code. */
-  readonly http: number;
-  /** The name in google.rpc.Code. */
-  readonly name: string;
-}
-
 /**
- * google/rpc/code.proto, "HTTP Mapping", but for FAILED_PRECONDITION, which is 409 on our REST paths (contract §6): what stands
+ * The HTTP status of each code and its name in google.rpc.Code: google/rpc/code.proto, "HTTP Mapping", but for FAILED_PRECONDITION, which is 409 on our REST paths (contract §6): what stands
  * in the way is the state of the key, not the form of the request.
  */
-export const STATUSES: Readonly<Record<Code, StatusRow>> = {
+export const STATUSES: Readonly<Record<Code, { readonly http: number; readonly name: string }>> = {
   [Code.Canceled]: { http: 499, name: "CANCELLED" },
   [Code.Unknown]: { http: 500, name: "UNKNOWN" },
   [Code.InvalidArgument]: { http: 400, name: "INVALID_ARGUMENT" },
