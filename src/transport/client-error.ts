@@ -11,17 +11,14 @@ const REASONS: ReadonlyMap<string | undefined, RefusalReason> = new Map([
   ["ERR_HTTP_REQUEST_TIMEOUT", "REQUEST_TIMED_OUT"],
 ]);
 
-/** For Fastify's option `clientErrorHandler`, which Node calls where the bytes of a connection do not become a request. */
-export type ClientErrorHandler = (error: Error & { readonly code?: string }, socket: Socket) => void;
-
 /**
- * Refuses in the form of all our errors and ends the connection, after the answers to the requests before: responses keep the order of
+ * For Fastify's option of this name, which Node calls where the bytes of a connection do not become a request. Refuses in the form of all our errors and ends the connection, after the answers to the requests before: responses keep the order of
  * requests (RFC 9112 §9.3.2). Only the error's code is logged: the error contains the bytes.
  */
-export function clientErrorHandler(logger: FastifyBaseLogger): ClientErrorHandler {
+export function clientErrorHandler(logger: FastifyBaseLogger) {
   // Each further read of the connection fails again.
   const refused = new WeakSet<Socket>();
-  return ({ code }, socket) => {
+  return ({ code }: { readonly code?: string }, socket: Socket): void => {
     // Bytes behind a request with `Connection: close` are not looked at (RFC 9112 §9.6).
     if (code === "ECONNRESET" || code === "HPE_CLOSED_CONNECTION" || socket.destroyed || refused.has(socket)) return;
     refused.add(socket);

@@ -36,9 +36,7 @@ export function logRequests(fastify: FastifyInstance, counters: CallCounters): v
     if (request.work === undefined) writeLine();
     else request.work.then(writeLine, writeLine);
   };
-  fastify.decorateRequest("facts");
-  fastify.decorateRequest("onEnd");
-  fastify.decorateRequest("work");
+  for (const name of ["facts", "onEnd", "work"]) fastify.decorateRequest(name);
   fastify.addHook("onRequest", (request, reply, next) => {
     request.facts = {};
     reply.header("x-request-id", request.id);

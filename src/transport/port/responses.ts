@@ -2,14 +2,8 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Linked, LinkedList } from "../../lib/linked-list.ts";
 
-class OpenResponse implements Linked<OpenResponse> {
+interface OpenResponse extends Linked<OpenResponse> {
   readonly response: ServerResponse;
-  older: OpenResponse | undefined;
-  newer: OpenResponse | undefined;
-
-  constructor(response: ServerResponse) {
-    this.response = response;
-  }
 }
 
 /** The HTTP/1.1 responses in flight. Node keeps no list of them, and closing without loss needs one. */
@@ -23,7 +17,7 @@ export class OpenResponses {
   }
 
   add(response: ServerResponse): void {
-    const open = new OpenResponse(response);
+    const open: OpenResponse = { response, older: undefined, newer: undefined };
     this.#open.add(open);
     response.on("close", () => {
       this.#open.remove(open);

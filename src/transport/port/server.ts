@@ -16,11 +16,9 @@ export interface PortOptions {
 }
 
 /**
- * One port for HTTP/1.1 and HTTP/2: by the client's first bytes without TLS, by ALPN with it. An HTTP/2 request reaches the listener as
- * the objects of Node's compatibility API, with `httpVersion` "2.0".
- *
- * Node's HTTP/1.1 server with an entry in front, which hands the connections that speak HTTP/2 to a second server. Both call
- * the same listener. It is an `http.Server` because that alone watches slow requests and idle connections.
+ * One port for HTTP/1.1 and HTTP/2: Node's HTTP/1.1 server with an entry in front, which hands the connections that speak HTTP/2 to a
+ * second server. Both call the same listener, HTTP/2 with the objects of Node's compatibility API. It is an `http.Server` because
+ * that alone watches slow requests and idle connections.
  */
 export class PortServer extends Server {
   readonly #limits: PortLimits;
