@@ -6,10 +6,13 @@ import { headerOf, headersOf } from "./headers.ts";
 /** The call that a Fastify request carries, as an RPC sees it, and its log. */
 export abstract class FastifyCall implements Call, CallLog {
   protected readonly request: FastifyRequest;
+  readonly #facts: Record<string, string>;
 
   constructor(request: FastifyRequest, protocol: Protocol) {
     this.request = request;
-    this.add({ protocol });
+    request.facts ??= {};
+    request.facts.protocol = protocol;
+    this.#facts = request.facts;
   }
 
   abstract setHeader(name: string, value: string): void;
@@ -33,16 +36,15 @@ export abstract class FastifyCall implements Call, CallLog {
   }
 
   add(facts: Readonly<Record<string, string>>): void {
-    this.request.facts ??= {};
-    Object.assign(this.request.facts, facts);
+    Object.assign(this.#facts, facts);
   }
 
   note(message: string, facts: Readonly<Record<string, unknown>>): void {
-    this.request.log.info({ ...this.request.facts, ...facts }, message);
+    this.request.log.info({ ...this.#facts, ...facts }, message);
   }
 
   fault(error: unknown): void {
-    this.request.log.error({ err: error, ...this.request.facts }, "fault");
+    this.request.log.error({ err: error, ...this.#facts }, "fault");
   }
 
   onEnd(listener: EndListener): void {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AdmittedCall, Rpc } from "../../api/rpc.ts";
-import { NO_BODY, type ReadBody } from "../request-body.ts";
+import { hasNoBody, NO_BODY, type ReadBody } from "../request-body.ts";
 import type { BodyRule } from "./binding.ts";
 import type { PathRouter } from "./path-router.ts";
 import { Refusal } from "./refusal.ts";
@@ -31,7 +31,8 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     const { value: route, segments } = findRoute(router, request.method, path);
     const { rpc } = route;
     const admitted = await admit(rpc, call, request);
-    const body = await readJsonBody(readBody, request.raw, route.body, rpc.maxRequestBytes);
+    const isEmpty = route.body.kind === "none" && hasNoBody(request.raw);
+    const body = isEmpty ? NO_BODY : await readJsonBody(readBody, request.raw, route.body, rpc.maxRequestBytes);
     // While the body was on the wire, the caller may have been revoked.
     const admission = body === NO_BODY ? admitted : await rpc.admit(call);
     const response = await rpc.invoke(await route.decode({ segments, query, body }), admission);
