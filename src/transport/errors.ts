@@ -44,9 +44,10 @@ export function errorHandler(registry: Registry): ErrorHandler {
   };
 }
 
-function toKnownError(cause: unknown, { log }: FastifyRequest): ConnectError {
+function toKnownError(cause: unknown, { id, log }: FastifyRequest): ConnectError {
   const reason = FASTIFY_ERRORS.get(cause instanceof Error && "code" in cause ? cause.code : undefined);
   if (reason !== undefined) return new Refusal(reason);
-  if (!(cause instanceof ConnectError || cause instanceof KeyholdError)) log.error({ err: cause }, "a request failed");
+  if (!(cause instanceof ConnectError || cause instanceof KeyholdError))
+    log.error({ reqId: id, err: cause }, "a request failed");
   return toConnectError(cause);
 }

@@ -40,11 +40,11 @@ export abstract class FastifyCall implements Call, CallLog {
   }
 
   note(message: string, facts: Readonly<Record<string, unknown>>): void {
-    this.request.log.info({ ...this.#facts, ...facts }, message);
+    this.request.log.info({ reqId: this.request.id, ...this.#facts, ...facts }, message);
   }
 
   fault(error: unknown): void {
-    this.request.log.error({ err: error, ...this.#facts }, "fault");
+    this.request.log.error({ reqId: this.request.id, err: error, ...this.#facts }, "fault");
   }
 
   onEnd(listener: EndListener): void {

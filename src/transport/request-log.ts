@@ -30,7 +30,8 @@ export function logRequests(fastify: FastifyInstance, counters: CallCounters): v
       const duration = Math.round(elapsedTime * 10) / 10;
       const line = { method, status, ...facts, protocol, code, duration_ms: duration };
       // An error of gRPC has the HTTP status 200.
-      if (facts?.rpc === undefined && facts?.code === undefined && status < 400) log.debug(line, "request");
+      if (facts?.rpc === undefined && facts?.code === undefined && status < 400)
+        log.debug({ reqId: id, ...line }, "request");
       else write([{ reqId: id }, line]);
     };
     if (request.work === undefined) writeLine();

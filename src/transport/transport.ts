@@ -55,6 +55,8 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
     serverFactory: (listener) => new PortServer(port, listener),
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
+    // A logger for each request costs more than to name the request in the few lines that need it.
+    childLoggerFactory: (parent) => parent,
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
     frameworkErrors: onError,
     // A request that arrives while the server closes is served like any other, not refused in Fastify's own form.

@@ -44,11 +44,11 @@ export function requestDecoder(
   const readQuery = queryReader(desc, binding);
   const addUpdateMask = updateMaskAdder(desc, binding);
   const masks = desc.fields.filter(isFieldMask);
-  const isOfBody = rule.kind === "whole" && variables.length === 0 && masks.length === 0;
+  const isOfBody = rule.kind === "whole" && masks.length === 0;
   return ({ segments, query, body }) => {
-    if (isOfBody && query === "") {
+    if (variables.length === 0 && query === "") {
       if (body.length === 0) return create(desc);
-      return (body.length < LONG ? readJsonMessage : readLongJsonMessage)(desc, body, limits, registry);
+      if (isOfBody) return (body.length < LONG ? readJsonMessage : readLongJsonMessage)(desc, body, limits, registry);
     }
     let json = body.length === 0 ? {} : bodyToRequestJson(desc, rule, body, limits);
     if (query !== "") json = readQuery(json, query);
