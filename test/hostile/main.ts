@@ -34,8 +34,11 @@ const totalWeight = only.reduce((sum, name) => sum + (weights.get(name) ?? 0), 0
 /** Findings after which the run ends: each is played many times to find the case. */
 const MAX_FINDINGS = 20;
 
-/** Inputs that a run of the usual length must have sent at the least. */
-const LEAST = { inputs: 10_000, seconds: 300 };
+/**
+ * Inputs that a run of the usual length must have sent at the least. Two cores that have nothing else to do send 35,000, and with six times
+ * the work they can do 3,500 and more.
+ */
+const LEAST = { inputs: 2_000, seconds: 300 };
 
 await requireToolchains();
 const { seed } = seededBy("KEYHOLD_HOSTILE_SEED");
