@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { type Json, paths, type RestClient, restClient } from "../support/rest.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
-import { rpcPath } from "../support/wire.ts";
+import { rpcPath, send } from "../support/wire.ts";
 
 /** Messages that are read and written in several turns of the event loop, so that others are served in between. */
 
@@ -74,3 +74,28 @@ test("a long page is the same over REST and Connect", async () => {
   expect(overRest.body).toEqual(overConnect.body);
   expect(overRest.headers.get("content-type")).toBe("application/json; charset=utf-8");
 });
+
+const GRPC_WEB_JSON = { "content-type": "application/grpc-web+json" };
+
+test("a long batch in a frame of JSON is done item by item", async () => {
+  const batch = batchOf("framed");
+  const { text } = await send(server.url + batchPaths[1][1], "POST", framed(batch), GRPC_WEB_JSON);
+  expect(text).toContain(`"success_count":${COUNT}`);
+  expect(text).toContain("grpc-status: 0");
+});
+
+test.each([-1, 1])("a long frame of JSON whose length is off by %i is refused", async (error) => {
+  const name = `frame of ${error}`;
+  const { text } = await send(server.url + batchPaths[1][1], "POST", framed(batchOf(name), error), GRPC_WEB_JSON);
+  expect(text).toMatch(/grpc-status: (?:3|12)\r\n/);
+  const { body } = await rest("GET", `${paths.imported}?filter=${encodeURIComponent(`name="${name}*"`)}`);
+  expect(body.imported_api_keys).toEqual([]);
+});
+
+/** A frame with the JSON of a message, whose length is wrong by so much. */
+function framed(message: object, error = 0): Uint8Array<ArrayBuffer> {
+  const json = Buffer.from(JSON.stringify(message));
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(json.length + error, 1);
+  return new Uint8Array(Buffer.concat([head, json]));
+}

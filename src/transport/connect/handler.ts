@@ -1,20 +1,22 @@
 import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ConnectRouter } from "@connectrpc/connect";
+import type { Message, Registry } from "@bufbuild/protobuf";
+import { type ConnectRouter, type ContextValues, createContextKey } from "@connectrpc/connect";
 import { type Compression, compressedFlag, createAsyncIterable } from "@connectrpc/connect/protocol";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
-import { HEAD_BYTES } from "../fast-path/grpc-frame.ts";
+import { HEAD_BYTES, isOneFrame, toFrame } from "../fast-path/grpc-frame.ts";
 import { fieldBound } from "../field-count.ts";
 import type { ReadBody } from "../request-body.ts";
 import { toErrorBody } from "../rest/error-body.ts";
+import { readLongJsonMessage } from "../rest/json-message.ts";
+import { valueLimits } from "../rest/json-text.ts";
 import { Refusal, type RefusalReason } from "../rest/refusal.ts";
 import { requestKey } from "./call.ts";
 import { unescapeMessage } from "./grpc-error.ts";
-import type { StrictJson } from "./refusal.ts";
 
 /** Connect's handler of an RPC, for every protocol and every HTTP server. */
 type Handler = ConnectRouter["handlers"][number];
@@ -31,10 +33,13 @@ export function completeHandler(handler: Handler, reading: UnaryReading | undefi
   const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
     boundDeadlines(request.header);
     const { body } = request;
-    const raw = request.contextValues?.get(requestKey)?.raw;
-    if (raw === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
+    const values = request.contextValues;
+    const raw = values?.get(requestKey)?.raw;
+    if (values === undefined || raw === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
     const type = request.header.get("content-type") ?? "";
-    const received = wholeBody?.(raw, type) ?? drained(body);
+    // Connect compares it with the bytes that it gets, which may be others; the reader of the body has a limit of its own.
+    if (wholeBody !== undefined) request.header.delete("content-length");
+    const received = wholeBody?.(raw, type, values) ?? drained(body);
     const response = withErrorBody(await handler({ ...request, body: received }), handler.allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
       response.header.set("cache-control", "no-store");
@@ -97,25 +102,41 @@ async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): Asyn
 /** How the requests of a unary RPC are read. */
 export interface UnaryReading {
   readonly rpc: Rpc;
-  readonly json: StrictJson;
+  /** The types that `google.protobuf.Any` may hold. */
+  readonly registry: Registry;
   readonly readBody: ReadBody;
 }
 
+/** Where the message of a request in long JSON is found, which Connect would read in one turn of the event loop. */
+export const messageKey = createContextKey<Message | undefined>(undefined);
+
+/** What Connect is given to read in its place. */
+const EMPTY_JSON = Buffer.from("{}");
+
+type ReadWhole = (raw: IncomingMessage, type: string, values: ContextValues) => Bytes;
+
 /** Returns what gives the whole body as one item, or none if it is empty. Nothing is read before the first item is asked for. */
-function wholeBodyReader({ rpc, json, readBody }: UnaryReading): (raw: IncomingMessage, type: string) => Bytes {
+function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
   const check = checkOf(rpc);
-  return async function* (raw, type) {
+  const limits = valueLimits(rpc.maxRequestBytes);
+  const readLong = (message: Uint8Array) => readLongJsonMessage(rpc.method.input, message, limits, registry);
+  return async function* (raw, type, values) {
     const head = isFramed(type) ? HEAD_BYTES : 0;
-    const bytes = await readBody(raw, rpc.maxRequestBytes + head).catch((error) => {
-      throw toConnectError(error);
-    });
-    const isCompressed = head > 0 && ((bytes[0] ?? 0) & compressedFlag) !== 0;
+    const bytes = await readBody(raw, rpc.maxRequestBytes + head).catch(rethrow);
+    const message = bytes.subarray(head);
+    const isCompressed = head > 0 ? ((bytes[0] ?? 0) & compressedFlag) !== 0 : !isPlain(raw);
     const isJson = type.includes("json");
-    if (!isCompressed && !isJson) await check(bytes.subarray(head));
-    // Compressed JSON is read when it is decompressed, in one turn of the event loop.
-    if (!isCompressed && isJson && isPlain(raw)) await json.readAhead(raw, bytes.subarray(head));
-    if (bytes.length > 0) yield bytes;
+    if (!isCompressed && !isJson) await check(message);
+    // Compressed JSON is read when it is decompressed, in one turn of the event loop; Connect refuses frames that are not whole.
+    if (!isCompressed && isJson && message.length >= LONG && (head === 0 || isOneFrame(bytes))) {
+      values.set(messageKey, await readLong(message).catch(rethrow));
+      yield head > 0 ? toFrame(EMPTY_JSON) : EMPTY_JSON;
+    } else if (bytes.length > 0) yield bytes;
   };
+}
+
+function rethrow(error: unknown): never {
+  throw toConnectError(error);
 }
 
 /** By the content type of a unary RPC: Connect frames messages in streams alone. */

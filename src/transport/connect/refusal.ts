@@ -1,12 +1,11 @@
-import type { IncomingMessage } from "node:http";
-import type { DescMessage, JsonReadOptions, Message, Registry } from "@bufbuild/protobuf";
+import type { DescMessage, JsonReadOptions } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../errors.ts";
 import { codeName, rpcName } from "../calls.ts";
-import { readJsonMessage, readLongJsonMessage } from "../rest/json-message.ts";
-import { BODY, type ValueLimits, valueLimits } from "../rest/json-text.ts";
+import { readJsonMessage } from "../rest/json-message.ts";
+import { BODY, valueLimits } from "../rest/json-text.ts";
 import { Refusal } from "../rest/refusal.ts";
 import { callOf } from "./call.ts";
 
@@ -84,58 +83,22 @@ function requireReadableQuery({ requestMethod, url }: HandlerContext): void {
   }
 }
 
-/** From so many bytes on JSON is read in several turns of the event loop. */
-const LONG = 2 ** 17;
-
 /**
- * Reads JSON as on the REST paths, by the same rules and with the same errors. Connect then reads what is known to be good; of a long
- * message, which it would read in one turn of the event loop, it is given an empty one, and `messageOf` has the message.
+ * For Connect's option `jsonOptions`, of which `textDecoder` is the first to see a message: it is read here as on the REST
+ * paths, by the same rules and with the same errors. Connect then reads what is known to be good.
  */
-export class StrictJson {
-  readonly #desc: DescMessage;
-  readonly #limits: ValueLimits;
-  readonly #registry: Registry;
-  readonly #text = new TextDecoder();
-  /** Bytes of messages that have been read ahead and are decoded in this turn, which is done with copies of them. */
-  readonly #ahead = new Set<Uint8Array>();
-  readonly #messages = new WeakMap<IncomingMessage, Message>();
-
-  constructor(desc: DescMessage, maxBytes: number, registry: Registry) {
-    this.#desc = desc;
-    this.#limits = valueLimits(maxBytes);
-    this.#registry = registry;
-  }
-
-  /** Reads the only message of a request, if it is long, in several turns of the event loop. Rejects with the error of the wire. */
-  async readAhead(raw: IncomingMessage, bytes: Uint8Array): Promise<void> {
-    if (bytes.length < LONG) return;
-    try {
-      this.#messages.set(raw, await readLongJsonMessage(this.#desc, bytes, this.#limits, this.#registry));
-    } catch (error) {
-      throw toConnectError(error);
-    }
-    this.#ahead.add(bytes);
-    setImmediate(() => this.#ahead.delete(bytes));
-  }
-
-  /** Returns the message that was read ahead, if one was. */
-  messageOf(raw: IncomingMessage): Message | undefined {
-    return this.#messages.get(raw);
-  }
-
-  /** Returns options for Connect, of which `textDecoder` is the first to see a message. */
-  within<O extends JsonReadOptions>(options: O) {
-    return { ...options, textDecoder: this };
-  }
-
-  decode(bytes: Uint8Array): string {
-    if (this.#ahead.values().some((one) => one.length === bytes.length && Buffer.compare(one, bytes) === 0))
-      return "{}";
-    try {
-      readJsonMessage(this.#desc, bytes, this.#limits, this.#registry);
-    } catch (error) {
-      throw toConnectError(error);
-    }
-    return this.#text.decode(bytes);
-  }
+export function strictJson<O extends JsonReadOptions>(desc: DescMessage, maxBytes: number, options: O) {
+  const limits = valueLimits(maxBytes);
+  const text = new TextDecoder();
+  const textDecoder = {
+    decode(bytes: Uint8Array): string {
+      try {
+        readJsonMessage(desc, bytes, limits, options.registry);
+      } catch (error) {
+        throw toConnectError(error);
+      }
+      return text.decode(bytes);
+    },
+  };
+  return { ...options, textDecoder };
 }

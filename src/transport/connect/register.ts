@@ -11,8 +11,8 @@ import type { ReadBody } from "../request-body.ts";
 import { JSON_OPTIONS } from "../rest/json-message.ts";
 import { callOf, requestKey } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
-import { boundedCompressions, completeHandler, type UnaryReading } from "./handler.ts";
-import { requireTime, StrictJson, watchReading } from "./refusal.ts";
+import { boundedCompressions, completeHandler, messageKey } from "./handler.ts";
+import { requireTime, strictJson, watchReading } from "./refusal.ts";
 import { guarded, type ServeStream } from "./stream.ts";
 
 type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
@@ -38,12 +38,8 @@ export async function registerConnect(
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => {
       for (const stream of streams) addStream(router, stream, guard, jsonOptions);
-      const unary = new Map<DescMethod, UnaryReading>();
-      for (const rpc of rpcs) {
-        const reading = { rpc, json: new StrictJson(rpc.method.input, rpc.maxRequestBytes, registry), readBody };
-        unary.set(rpc.method, reading);
-        addRpc(router, reading, jsonOptions);
-      }
+      for (const rpc of rpcs) addRpc(router, rpc, jsonOptions);
+      const unary = new Map(rpcs.map((rpc) => [rpc.method as DescMethod, { rpc, registry, readBody }]));
       const handlers = router.handlers.splice(0);
       router.handlers.push(...handlers.map((one) => completeHandler(one, unary.get(one.method))));
     },
@@ -72,15 +68,15 @@ function addStream(
   };
   router.rpc(method, guarded(serve as ServeStream) as typeof serve, {
     readMaxBytes: maxRequestBytes,
-    jsonOptions: new StrictJson(method.input, maxRequestBytes, jsonOptions.registry).within(jsonOptions),
+    jsonOptions: strictJson(method.input, maxRequestBytes, jsonOptions),
     requestGate,
   });
 }
 
-function addRpc(router: ConnectRouter, { rpc, json }: UnaryReading, jsonOptions: JsonOptions): void {
-  router.rpc(rpc.method, implementationOf(rpc, json), {
+function addRpc(router: ConnectRouter, rpc: Rpc, jsonOptions: JsonOptions): void {
+  router.rpc(rpc.method, implementationOf(rpc), {
     readMaxBytes: rpc.maxRequestBytes,
-    jsonOptions: json.within(jsonOptions),
+    jsonOptions: strictJson(rpc.method.input, rpc.maxRequestBytes, jsonOptions),
     requestGate: async (context) => {
       watchReading(context);
       await rpc.admit(callOf(context));
@@ -90,10 +86,9 @@ function addRpc(router: ConnectRouter, { rpc, json }: UnaryReading, jsonOptions:
   });
 }
 
-function implementationOf(rpc: Rpc, json: StrictJson): MethodImpl<DescMethodUnary> {
+function implementationOf(rpc: Rpc): MethodImpl<DescMethodUnary> {
   return async (decoded: MessageShape<typeof rpc.method.input>, context) => {
-    const raw = context.values.get(requestKey)?.raw;
-    const request = (raw && json.messageOf(raw)) ?? decoded;
+    const request = context.values.get(messageKey) ?? decoded;
     const call = callOf(context);
     call.isCalled = true;
     // Judged again: while the body was on the wire, the caller may have been revoked.

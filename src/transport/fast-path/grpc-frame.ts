@@ -20,6 +20,11 @@ export function toFrame(message: string | Uint8Array, flags = 0): Uint8Array {
   return frame;
 }
 
+/** Whether the bytes are one frame, whole, and nothing else. */
+export function isOneFrame(bytes: Uint8Array): boolean {
+  return bytes.length >= HEAD_BYTES && lengthAt(bytes, LENGTH_AT) === bytes.length - HEAD_BYTES;
+}
+
 /** Returns the one message of a unary call. `limit` in bytes. Throws what Connect's handler answers to the same bytes. */
 export function unframe(bytes: Uint8Array, limit: number): Uint8Array {
   if (bytes.length === 0) throw missing();
