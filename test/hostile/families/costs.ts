@@ -7,12 +7,17 @@ import {
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { paths } from "../../support/rest.ts";
 import { rpcPath } from "../../support/wire.ts";
+import { http1Answers } from "../answers.ts";
 import type { Family } from "../case.ts";
+import { converse, toHttp1 } from "../http1.ts";
 
 const BATCH = `${paths.imported}:batchCreate`;
 const BATCH_RPC = rpcPath(ImportedApiKeysService.method.batchCreateImportedApiKeys);
 const LIST_RPC = rpcPath(ImportedApiKeysService.method.listImportedApiKeys);
 const JSON_TYPE = { "content-type": "application/json" };
+
+/** Milliseconds after which no answer is awaited any longer. */
+const NEVER = 60_000;
 
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 const members = (count: number, value = "1") => times(count, (i) => `"k${i}":${value}`).join(",");
@@ -120,14 +125,20 @@ export const costs: Family = {
     return {
       kind,
       shown: () => kind,
-      async play({ url, credentials }) {
-        const response = await fetch(url + request.path, {
-          method: request.body === undefined ? "GET" : "POST",
-          headers: { ...Object.fromEntries(credentials), ...request.headers },
-          body: request.body?.() ?? null,
+      /** Over a connection of its own: Node's HTTP/2 client refuses the calls of others on a session that sends as much. */
+      async play({ port, tls, credentials }) {
+        const { path, headers, body } = request;
+        const message = toHttp1({
+          kind,
+          method: body === undefined ? "GET" : "POST",
+          path,
+          fields: [...credentials, ...Object.entries(headers)],
+          body: Buffer.from(body?.() ?? ""),
         });
-        await response.arrayBuffer();
-        return response.status < 500 || response.status === 503 ? [] : [`answered ${response.status}`];
+        const { received } = await converse(port, [message], { timeout: NEVER, tls });
+        const [answer] = http1Answers(received);
+        if (answer === undefined) return ["did not answer"];
+        return answer.status < 500 || answer.status === 503 ? [] : [`answered ${answer.status}`];
       },
     };
   },
