@@ -47,8 +47,8 @@ export function logRequests(fastify: FastifyInstance, counters: CallCounters): v
       if (!isOver) end(request, reply);
       isOver = true;
     };
-    // Fastify's own hook is not called when the client disconnects.
-    reply.raw.once("finish", onOver).once("close", onOver);
+    // Fastify's own hook is not called when the client disconnects. Not `once`, which allocates a wrapper: each is emitted once.
+    reply.raw.on("finish", onOver).on("close", onOver);
     next();
   });
 }

@@ -35,7 +35,8 @@ class CallTally {
 
 /** Counts calls. Those who call it keep the tally of an RPC and protocol, so that none is looked up in a call. */
 export class CallTallies {
-  readonly #tallies = new Map<string, CallTally>();
+  /** By protocol and RPC. */
+  readonly #tallies = new Map<string, Map<string, CallTally>>();
   #begun = 0;
 
   begin(): void {
@@ -44,9 +45,11 @@ export class CallTallies {
 
   /** The tally of an RPC and protocol, of which there must be a bounded number. */
   of(rpc: string, protocol: string): CallTally {
-    const name = `${protocol} ${rpc}`;
-    const tally = this.#tallies.get(name) ?? new CallTally(rpc, protocol);
-    this.#tallies.set(name, tally);
+    const known = this.#tallies.get(protocol)?.get(rpc);
+    if (known !== undefined) return known;
+    const tally = new CallTally(rpc, protocol);
+    const tallies = this.#tallies.get(protocol) ?? new Map<string, CallTally>();
+    this.#tallies.set(protocol, tallies.set(rpc, tally));
     return tally;
   }
 
@@ -76,7 +79,9 @@ export class CallTallies {
 
   /** Without those that never came: most RPCs are called over one protocol. */
   #seen(): CallTally[] {
-    return [...this.#tallies.values()].filter(({ codes }) => codes.size > 0);
+    return [...this.#tallies.values()]
+      .flatMap((tallies) => [...tallies.values()])
+      .filter(({ codes }) => codes.size > 0);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Message, Registry } from "@bufbuild/protobuf";
 import { type ConnectRouter, type ContextValues, createContextKey } from "@connectrpc/connect";
@@ -31,14 +31,15 @@ type Bytes = AsyncIterable<Uint8Array>;
 export function completeHandler(handler: Handler, reading: UnaryReading | undefined): Handler {
   const wholeBody = reading && wholeBodyReader(reading);
   const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
-    boundDeadlines(request.header);
     const { body } = request;
     const values = request.contextValues;
     const raw = values?.get(requestKey)?.raw;
     if (values === undefined || raw === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
-    const type = request.header.get("content-type") ?? "";
-    // Connect compares it with the bytes that it gets, which may be others; the reader of the body has a limit of its own.
-    if (wholeBody !== undefined) request.header.delete("content-length");
+    // The headers of Node are plain objects; to look into the `Headers` of Connect takes many times as long.
+    const { "content-type": type = "", "content-length": length } = raw.headers;
+    boundDeadlines(raw.headers, request.header);
+    // Connect compares it with the bytes that it gets, which are others then.
+    if (wholeBody !== undefined && Number(length) >= LONG) request.header.delete("content-length");
     const received = wholeBody?.(raw, type, values) ?? drained(body);
     const response = withErrorBody(await handler({ ...request, body: received }), handler.allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
@@ -65,8 +66,9 @@ const DEADLINES = [
   { name: "connect-timeout-ms", parse: parseConnectTimeout, longest: `${MAX_TIMER_MS}` },
 ] as const;
 
-function boundDeadlines(header: Headers): void {
+function boundDeadlines(given: IncomingHttpHeaders, header: Headers): void {
   for (const { name, parse, longest } of DEADLINES) {
+    if (given[name] === undefined) continue;
     const { timeoutMs = 0 } = parse(header.get(name), MAX_TIMER_MS);
     if (timeoutMs > MAX_TIMER_MS) header.set(name, longest);
   }

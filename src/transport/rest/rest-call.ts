@@ -10,7 +10,7 @@ export class RestCall extends FastifyCall {
   constructor(request: FastifyRequest, reply: FastifyReply) {
     super(request, "rest");
     this.#reply = reply;
-    reply.raw.once("close", () => {
+    reply.raw.on("close", () => {
       if (!reply.raw.writableEnded) this.#abandon();
     });
   }
