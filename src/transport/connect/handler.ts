@@ -8,11 +8,12 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { HEAD_BYTES, isOneFrame, toFrame } from "../fast-path/grpc-frame.ts";
 import { fieldBound } from "../field-count.ts";
 import type { ReadBody } from "../request-body.ts";
 import { toErrorBody } from "../rest/error-body.ts";
-import { readLongJsonMessage } from "../rest/json-message.ts";
+import { readJsonMessage, readLongJsonMessage } from "../rest/json-message.ts";
 import { valueLimits } from "../rest/json-text.ts";
 import { Refusal, type RefusalReason } from "../rest/refusal.ts";
 import { requestKey } from "./call.ts";
@@ -36,10 +37,10 @@ export function completeHandler(handler: Handler, reading: UnaryReading | undefi
     const raw = values?.get(requestKey)?.raw;
     if (values === undefined || raw === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
     // The headers of Node are plain objects; to look into the `Headers` of Connect takes many times as long.
-    const { "content-type": type = "", "content-length": length } = raw.headers;
+    const { "content-type": type = "" } = raw.headers;
     boundDeadlines(raw.headers, request.header);
-    // Connect compares it with the bytes that it gets, which are others then.
-    if (wholeBody !== undefined && Number(length) >= LONG) request.header.delete("content-length");
+    // Connect compares it with the bytes that it gets, which are others then; the reader of the body has a limit of its own.
+    if (wholeBody !== undefined && isJson(type)) request.header.delete("content-length");
     const received = wholeBody?.(raw, type, values) ?? drained(body);
     const response = withErrorBody(await handler({ ...request, body: received }), handler.allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
@@ -109,7 +110,10 @@ export interface UnaryReading {
   readonly readBody: ReadBody;
 }
 
-/** Where the message of a request in long JSON is found, which Connect would read in one turn of the event loop. */
+/**
+ * Where the message of a request in JSON is found: it is read as on the REST paths, by the same rules and with the same errors, and if it is
+ * long in several turns of the event loop. Compressed JSON is read by Connect (`strictJson`).
+ */
 export const messageKey = createContextKey<Message | undefined>(undefined);
 
 /** What Connect is given to read in its place. */
@@ -121,24 +125,30 @@ type ReadWhole = (raw: IncomingMessage, type: string, values: ContextValues) => 
 function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
   const check = checkOf(rpc);
   const limits = valueLimits(rpc.maxRequestBytes);
-  const readLong = (message: Uint8Array) => readLongJsonMessage(rpc.method.input, message, limits, registry);
+  const read = (message: Uint8Array): MaybePromise<Message> =>
+    (message.length < LONG ? readJsonMessage : readLongJsonMessage)(rpc.method.input, message, limits, registry);
   return async function* (raw, type, values) {
     const head = isFramed(type) ? HEAD_BYTES : 0;
-    const bytes = await readBody(raw, rpc.maxRequestBytes + head).catch(rethrow);
+    const bytes = await readBody(raw, rpc.maxRequestBytes + head).catch((error) => {
+      throw toConnectError(error);
+    });
     const message = bytes.subarray(head);
     const isCompressed = head > 0 ? ((bytes[0] ?? 0) & compressedFlag) !== 0 : !isPlain(raw);
-    const isJson = type.includes("json");
-    if (!isCompressed && !isJson) await check(message);
-    // Compressed JSON is read when it is decompressed, in one turn of the event loop; Connect refuses frames that are not whole.
-    if (!isCompressed && isJson && message.length >= LONG && (head === 0 || isOneFrame(bytes))) {
-      values.set(messageKey, await readLong(message).catch(rethrow));
+    if (!isCompressed && !isJson(type)) await check(message);
+    // Connect refuses frames that are not whole.
+    if (!isCompressed && isJson(type) && message.length > 0 && (head === 0 || isOneFrame(bytes))) {
+      try {
+        values.set(messageKey, await read(message));
+      } catch (error) {
+        throw toConnectError(error);
+      }
       yield head > 0 ? toFrame(EMPTY_JSON) : EMPTY_JSON;
     } else if (bytes.length > 0) yield bytes;
   };
 }
 
-function rethrow(error: unknown): never {
-  throw toConnectError(error);
+function isJson(type: string): boolean {
+  return type.includes("json");
 }
 
 /** By the content type of a unary RPC: Connect frames messages in streams alone. */
