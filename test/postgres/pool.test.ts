@@ -80,7 +80,7 @@ test("of a backend that is killed its user alone hears, and everyone after is an
 });
 
 test("a work that is not done in time is given up with its connection, and those who wait are not", async () => {
-  const { pool, proxy } = await openPool(1, 2_000);
+  const { pool, proxy } = await openPool(1, 4_000);
   const pid = await pool.run(backend);
   const never = pool.run(() => new Promise(() => {}));
   await expect(never).rejects.toMatchObject({ ...UNAVAILABLE, message: "the database did not answer in time" });
