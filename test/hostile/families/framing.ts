@@ -29,6 +29,9 @@ export const framing: Family = {
   generate: (random, world) => new FramingCase(random, world),
 };
 
+/** Bytes of a body that may be sent before the server has sent its settings (RFC 9113 §6.9.2). */
+const INITIAL_WINDOW = 65_535;
+
 /** Milliseconds of silence after which a server does not answer. */
 const PATIENCE = 5_000;
 
@@ -56,12 +59,12 @@ class FramingCase implements HostileCase {
   }
 
   shown(target: Target): string {
-    return `${this.kind}\n${escaped(this.#bytes(target.maskedCredentials))}`;
+    return `${this.kind}\n${escaped(this.#request(target.maskedCredentials).bytes)}`;
   }
 
   async play(target: Target): Promise<readonly string[]> {
-    const bytes = this.#bytes(target.credentials);
-    if (this.#http === 1) {
+    const { bytes, http } = this.#request(target.credentials);
+    if (http === 1) {
       const { received } = await converse(target.port, [bytes], { tls: target.tls });
       const answers = http1Answers(received);
       return [...serverFaults(received), ...(answers.length === 1 ? [] : [`answered ${answers.length} times`])];
@@ -74,13 +77,14 @@ class FramingCase implements HostileCase {
   }
 
   /** What is no request acts on the keys that the witness watches. */
-  #bytes(credentials: readonly Field[]): Buffer {
+  #request(credentials: readonly Field[]) {
     const { unfinished, completed } = this.#world.witness;
     const made = this.#make(this.#isNoRequest ? unfinished() : completed());
     const known = new Set(made.fields.map(([name]) => name));
     const added = this.#isKnown ? credentials.filter(([name]) => !known.has(name)) : [];
     const request = { ...made, fields: [...made.fields, ...added] };
-    return this.#http === 1 ? toHttp1(request) : Buffer.concat([HELLO, toHttp2(1, request)]);
+    const http = request.body.length > INITIAL_WINDOW ? 1 : this.#http;
+    return { bytes: http === 1 ? toHttp1(request) : Buffer.concat([HELLO, toHttp2(1, request)]), http };
   }
 }
 
