@@ -8,12 +8,11 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
-import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { HEAD_BYTES, isOneFrame, toFrame } from "../fast-path/grpc-frame.ts";
 import { fieldBound } from "../field-count.ts";
 import type { ReadBody } from "../request-body.ts";
 import { toErrorBody } from "../rest/error-body.ts";
-import { readJsonMessage, readLongJsonMessage } from "../rest/json-message.ts";
+import { LONG, readJsonOfAnyLength } from "../rest/json-message.ts";
 import { valueLimits } from "../rest/json-text.ts";
 import { Refusal, type RefusalReason } from "../rest/refusal.ts";
 import { requestKey } from "./call.ts";
@@ -125,8 +124,6 @@ type ReadWhole = (raw: IncomingMessage, type: string, values: ContextValues) => 
 function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
   const check = checkOf(rpc);
   const limits = valueLimits(rpc.maxRequestBytes);
-  const read = (message: Uint8Array): MaybePromise<Message> =>
-    (message.length < LONG ? readJsonMessage : readLongJsonMessage)(rpc.method.input, message, limits, registry);
   return async function* (raw, type, values) {
     const head = isFramed(type) ? HEAD_BYTES : 0;
     const bytes = await readBody(raw, rpc.maxRequestBytes + head).catch((error) => {
@@ -138,7 +135,7 @@ function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
     // Connect refuses frames that are not whole.
     if (!isCompressed && isJson(type) && message.length > 0 && (head === 0 || isOneFrame(bytes))) {
       try {
-        values.set(messageKey, await read(message));
+        values.set(messageKey, await readJsonOfAnyLength(rpc.method.input, message, limits, registry));
       } catch (error) {
         throw toConnectError(error);
       }
@@ -160,9 +157,6 @@ function isPlain({ headers }: IncomingMessage): boolean {
   return (headers["content-encoding"] ?? "identity") === "identity";
 }
 
-/** From so many bytes on a binary message has a turn of the event loop to be looked at, and one to be decoded. */
-const LONG = 2 ** 17;
-
 /** Makes what looks at a message before it is decoded. Throws the error of the wire. */
 function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => Promise<void> | void {
   const requireFewFields = fieldBound(method.input, maxRequestBytes);
@@ -172,6 +166,7 @@ function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => Pro
     } catch (error) {
       throw toConnectError(error);
     }
+    // A long message has a turn of the event loop to be looked at, and one to be decoded.
     return message.length < LONG ? undefined : nextTurn();
   };
 }

@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { BODY, checkedLongText, MAX_JSON_DEPTH, parseJson, parseText, type ValueLimits } from "./json-text.ts";
 import { findViolation } from "./json-violation.ts";
 
@@ -31,8 +32,18 @@ export function readJsonMessage<D extends DescMessage>(
   return readJson(desc, requireObject(parseJson(bytes, { limits, desc })), registry);
 }
 
+/** From so many bytes on a message is read in several turns of the event loop. */
+export const LONG = 2 ** 17;
+
+/** `readJsonMessage` for a message of any length: a long one is promised. */
+export function readJsonOfAnyLength<D extends DescMessage>(
+  ...args: Parameters<typeof readJsonMessage<D>>
+): MaybePromise<MessageShape<D>> {
+  return args[1].length < LONG ? readJsonMessage(...args) : readLongJsonMessage(...args);
+}
+
 /** Rejects what `readJsonMessage` throws. Long texts are read in several turns of the event loop, so that other calls are served. */
-export async function readLongJsonMessage<D extends DescMessage>(
+async function readLongJsonMessage<D extends DescMessage>(
   desc: D,
   bytes: Uint8Array,
   limits: ValueLimits,

@@ -12,7 +12,7 @@ import { isJsonObject } from "../../lib/json.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import type { Binding, BodyRule, PathBinding } from "./binding.ts";
 import { findField, nameIn, valueIn } from "./fields.ts";
-import { readJson, readJsonMessage, readLongJsonMessage, requireObject } from "./json-message.ts";
+import { readJson, readJsonOfAnyLength, requireObject } from "./json-message.ts";
 import { BODY, parseJson, type ValueLimits } from "./json-text.ts";
 import { queryReader } from "./query.ts";
 import { isFieldMask, updateMaskAdder, withFieldMasks } from "./update-mask.ts";
@@ -30,9 +30,6 @@ export interface RequestParts {
 /** Throws `INVALID_ARGUMENT` naming the field by its path in the request message, such as `issued_api_key.scopes[2]`. */
 export type DecodeRequest = (parts: RequestParts) => MaybePromise<Message>;
 
-/** From so many bytes on a body that is a whole request is read in several turns of the event loop. */
-const LONG = 2 ** 17;
-
 /** All that can be known of a binding before a request comes is worked out here, once. */
 export function requestDecoder(
   desc: DescMessage,
@@ -48,7 +45,7 @@ export function requestDecoder(
   return ({ segments, query, body }) => {
     if (variables.length === 0 && query === "") {
       if (body.length === 0) return create(desc);
-      if (isOfBody) return (body.length < LONG ? readJsonMessage : readLongJsonMessage)(desc, body, limits, registry);
+      if (isOfBody) return readJsonOfAnyLength(desc, body, limits, registry);
     }
     let json = body.length === 0 ? {} : bodyToRequestJson(desc, rule, body, limits);
     if (query !== "") json = readQuery(json, query);
