@@ -11,7 +11,11 @@ type Facts = Readonly<Record<string, string>>;
 export const factsOf = onceFrozen((verdict: Verdict): Facts => {
   const { keyId } = verdict.valid ? verdict.key : verdict;
   const result = verdict.valid ? "VALID" : verificationErrorOf(verdict.refusal);
-  const facts = { ...(keyId !== null && { key_id: keyId }), verdict: result.replace("VERIFICATION_ERROR_", "") };
+  const facts = {
+    ...(keyId !== null && { key_id: keyId }),
+    verdict: result.replace("VERIFICATION_ERROR_", ""),
+    ...(verdict.isStale && { stale: "true" }),
+  };
   return Object.isFrozen(verdict) ? Object.freeze(facts) : facts;
 });
 

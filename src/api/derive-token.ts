@@ -13,13 +13,13 @@ const ALGORITHMS: ReadonlyMap<WireTokenAlgorithm, TokenAlgorithm> = new Map([
 
 export function deriveToken({
   derive: context,
-  verify,
+  verifyStrictly,
 }: ApiContext): Handler<typeof ApiKeysService.method.deriveToken> {
   return ({ credential, algorithm: wire, ttl, scopes, customClaims }, { call }) => {
     const algorithm = ALGORITHMS.get(wire);
     if (algorithm === undefined) throw invalidArgument("algorithm", "is not one that Keyhold knows");
     const derivation = { algorithm, ttl, scopes, claims: customClaims ?? {} };
-    return andThen(verify(credential), (parent) => {
+    return andThen(verifyStrictly(credential), (parent) => {
       call.log.add(factsOf(parent));
       return andThen(derive(context, parent, derivation), toResponse);
     });

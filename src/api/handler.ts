@@ -13,6 +13,8 @@ export interface ApiContext {
   readonly derive: DeriveContext;
   readonly issuer: string;
   verify(credential: string, mode?: CacheMode): MaybePromise<Verdict>;
+  /** The same for calls that do more than tell the verdict: never by what may be stale. */
+  verifyStrictly(credential: string): MaybePromise<Verdict>;
   verifyAll(credentials: readonly string[], mode?: CacheMode): MaybePromise<Verdict[]>;
   jwks(): MaybePromise<Jwks>;
 }

@@ -6,10 +6,10 @@ import { revokedApiKey } from "./records.ts";
 
 export function selfRevokeApiKey({
   keys,
-  verify,
+  verifyStrictly,
 }: ApiContext): Handler<typeof SelfServiceService.method.selfRevokeApiKey> {
   return async ({ credential, reason }) => {
-    const key = await selfRevoke(keys, await verify(credential), revocationReason(reason));
+    const key = await selfRevoke(keys, await verifyStrictly(credential), revocationReason(reason));
     return { ...revokedApiKey(key, keys.clock.now()), $typeName: undefined };
   };
 }

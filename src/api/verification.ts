@@ -17,11 +17,12 @@ export function verificationBy(issuer: string): (verdict: Verdict) => Verificati
   return (verdict) => (verdict.valid ? ofValid(verdict) : explain(verdict));
 }
 
-function explain({ refusal, message }: Invalid): Verification {
-  return { isValid: false, errorCode: VERIFICATION_ERROR[verificationErrorOf(refusal)], errorMessage: message };
+function explain({ refusal, message, isStale }: Invalid): Verification {
+  const errorCode = VERIFICATION_ERROR[verificationErrorOf(refusal)];
+  return { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
 }
 
-function describe({ key, scopes, expireTime, credentialType }: Valid, issuer: string): Verification {
+function describe({ key, scopes, expireTime, credentialType, isStale }: Valid, issuer: string): Verification {
   return {
     isValid: true,
     keyId: key.keyId,
@@ -32,5 +33,6 @@ function describe({ key, scopes, expireTime, credentialType }: Valid, issuer: st
     expireTime: timestamp(expireTime),
     issuer,
     credentialType: CREDENTIAL_TYPE[credentialType],
+    ...(isStale && { stale: true }),
   };
 }

@@ -215,6 +215,14 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
    * @generated from field: optional string error_message = 11;
    */
   errorMessage?: string | undefined;
+
+  /**
+   * Whether the verdict is given without a connection to the database, by what the server knew before: a revocation may not have reached
+   * it. Only servers with KEYHOLD_STALE_GRACE give such verdicts; absent otherwise.
+   *
+   * @generated from field: optional bool stale = 12;
+   */
+  stale?: boolean | undefined;
 };
 
 /**
