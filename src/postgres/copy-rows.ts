@@ -1,7 +1,10 @@
 import type { Writable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Sql } from "postgres";
+import type { ServerId } from "../cluster/server-id.ts";
 import { NEW_ROW_COLUMNS, type NewRow, toCopyText } from "./new-rows.ts";
+import type { RanOn } from "./propagate.ts";
+import { serverId } from "./server-position.ts";
 
 /** SQLSTATE of a row that exists (PostgreSQL, appendix A). */
 const UNIQUE_VIOLATION = "23505";
@@ -18,14 +21,16 @@ const PART_ROWS = 100;
  * A query that is sent behind it is answered after the COPY, or fails with the connection. A transaction would say the same,
  * but a connection lost within `sql.begin` ends the process: the driver writes its ROLLBACK to a socket that is gone.
  */
-export async function copyRows(sql: Sql, rows: readonly NewRow[]): Promise<boolean> {
+export async function copyRows(sql: Sql, rows: readonly NewRow[], ranOn: RanOn): Promise<boolean> {
   const stream = await sql`COPY api_keys (${sql(NEW_ROW_COLUMNS)}) FROM STDIN`.writable();
   await write(stream, rows);
   if (stream.errored !== null) return refused(stream.errored);
   stream.end();
   const ids = rows.map((row) => row.key_id);
-  const { count } = await sql`SELECT 1 FROM api_keys WHERE key_id = ANY (${ids}::uuid[]) LIMIT 1`;
-  return count === 1;
+  const [stored] = await sql<{ server: ServerId }[]>`
+    SELECT ${serverId(sql)} AS server FROM api_keys WHERE key_id = ANY (${ids}::uuid[]) LIMIT 1`;
+  if (stored !== undefined) ranOn(stored.server);
+  return stored !== undefined;
 }
 
 /** Resolves when all is sent, or the stream has failed. */

@@ -1,8 +1,9 @@
 import { KeyholdError } from "../errors.ts";
 
-/** What the driver says when there is no connection, or no longer. */
+/** What the driver, or `primary.ts`, says when there is no connection, or no longer. */
 const DRIVER_CODES: ReadonlySet<string> = new Set([
   "CONNECT_TIMEOUT",
+  "NO_PRIMARY",
   "CONNECTION_CLOSED",
   "CONNECTION_ENDED",
   "CONNECTION_DESTROYED",
@@ -19,9 +20,10 @@ const DRIVER_CODES: ReadonlySet<string> = new Set([
 
 /**
  * Classes and codes of SQLSTATE (PostgreSQL, appendix A) that are the database's condition, not ours: no connection (08),
- * rolled back for the sake of another (40), out of resources (53), shutting down or starting (57P01 to 57P03), read-only (25006).
+ * rolled back for the sake of another (40), out of resources (53), shutting down or starting (57P01 to 57P03), read-only (25006), or in
+ * recovery (55000, of functions that a standby does not have).
  */
-const SQLSTATES = /^(08...|40...|53...|57P0[123]|25006)$/;
+const SQLSTATES = /^(08...|40...|53...|57P0[123]|25006|55000)$/;
 
 /**
  * It answers, but does not let us in: the password or the role (28P01, 28000), or the database's name (3D000). That is for the

@@ -10,7 +10,7 @@ export function sessionChannel(sessionId: string): string {
 
 export const barrierText = (from: string, number: number) => `barrier ${from} ${number}`;
 export const acknowledgementText = (from: string, number: number) => `acknowledgement ${from} ${number}`;
-export const ECHO_TEXT = "echo";
+export const echoText = (number: number) => `echo ${number}`;
 
 /** What a notification says. One that is not known comes from a later version: then anything may have changed. */
 export function parseFeedEvent(payload: string): FeedEvent {
@@ -24,6 +24,7 @@ export function parseFeedEvent(payload: string): FeedEvent {
     case "acknowledgement":
       return { type, from: first, number: Number(second) };
     case "echo":
+      return { type, number: Number(first) };
     case "signing_keys":
       return { type };
     default:

@@ -1,21 +1,24 @@
 import { randomUUID } from "node:crypto";
 import type { Sql } from "postgres";
-import type { FeedListener, FeedSession, LeaseRow, Mark, NodeIdentity, OpenFeed, Renewal } from "../cluster/feed.ts";
+import type {
+  FeedListener,
+  FeedSession,
+  LeaseRow,
+  Mark,
+  NodeIdentity,
+  OpenFeed,
+  SessionPosition,
+} from "../cluster/feed.ts";
 import { Ending } from "../lib/ending.ts";
 import { toError } from "../lib/to-error.ts";
-import { connect } from "./connect.ts";
 import { databaseError } from "./errors.ts";
-import { acknowledgementText, barrierText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./feed-events.ts";
+import { acknowledgementText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./feed-events.ts";
+import { type NodeLeaseRow, toLeases } from "./leases.ts";
+import { type Opening, openPrimary } from "./primary.ts";
+import { type PositionRow, parseLsn, positionColumns, toPosition } from "./server-position.ts";
 
 /** After this the database cancels a statement of a session, in milliseconds. */
 const STATEMENT_TIMEOUT = 5_000;
-
-interface Row {
-  readonly lease_id: string;
-  readonly ttl_ms: number;
-  /** The driver's form of a bigint. */
-  readonly renewals: string;
-}
 
 /** Opens sessions over connections of their own. The URL is that of the database itself: a pooler of transactions hears no notifications. */
 export function createOpenFeed(url: string): OpenFeed {
@@ -37,34 +40,55 @@ export function createOpenFeed(url: string): OpenFeed {
  */
 class Session implements FeedSession {
   readonly id = randomUUID();
-  readonly #sql: Sql;
+  readonly #opening: Opening;
   readonly #listener: FeedListener;
   readonly #ending = new Ending();
+  #sql: Sql | undefined;
+  #position: SessionPosition | undefined;
 
   constructor(url: string, listener: FeedListener) {
     this.#listener = listener;
-    this.#sql = connect({
-      url,
-      maxConnections: 1,
-      statementTimeout: STATEMENT_TIMEOUT,
-      prepare: true,
-      applicationName: "keyhold feed",
-      onNotification: (_channel, payload) => {
-        if (this.#ending.reason === undefined) listener.onEvent(parseFeedEvent(payload));
+    this.#opening = openPrimary(
+      {
+        url,
+        maxConnections: 1,
+        statementTimeout: STATEMENT_TIMEOUT,
+        prepare: true,
+        applicationName: "keyhold feed",
+        onNotification: (_channel, payload) => {
+          if (this.#ending.reason === undefined) listener.onEvent(parseFeedEvent(payload));
+        },
+        onClose: () => this.#end(new Error("the connection was closed")),
       },
-      onClose: () => this.#end(new Error("the connection was closed")),
-    });
+      { failsOnStandby: true },
+    );
+  }
+
+  get #connection(): Sql {
+    if (this.#sql === undefined) throw new Error("the session does not listen yet");
+    return this.#sql;
+  }
+
+  get position(): SessionPosition {
+    if (this.#position === undefined) throw new Error("the session does not listen yet");
+    return this.#position;
   }
 
   async listen(timeout: number): Promise<void> {
     const timer = setTimeout(() => this.#end(new Error("the database did not answer in time")), timeout);
     const channels = [CHANGES_CHANNEL, sessionChannel(this.id)];
     const statements = channels.map((channel) => `LISTEN "${channel}"`).join("; ");
-    await this.#run(this.#sql.unsafe(statements)).finally(() => clearTimeout(timer));
+    try {
+      this.#sql = await this.#run(this.#opening.ready);
+      await this.#run(this.#sql.unsafe(statements));
+      this.#position = await this.#run(readPosition(this.#sql));
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]> {
-    const rows = await this.#run(this.#sql<Row[]>`
+    const rows = await this.#run(this.#connection<NodeLeaseRow[]>`
       WITH gone AS (DELETE FROM nodes WHERE lease_id = ${earlier}), joined AS (
         INSERT INTO nodes (lease_id, name, version, ttl_ms) VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl})
       )
@@ -72,30 +96,10 @@ class Session implements FeedSession {
     return this.#others(rows);
   }
 
-  /** No notification: it would wake up every node, so that of many each would be woken up by all the others. */
-  async renew(feedLag: number | null): Promise<Renewal> {
-    const rows = await this.#run(this.#sql<(Row & { is_held: boolean })[]>`
-      WITH renewed AS (
-        UPDATE nodes SET renewals = renewals + 1, renew_time = clock_timestamp(), feed_lag_ms = ${feedLag}
-        WHERE lease_id = ${this.id}
-        RETURNING lease_id
-      )
-      SELECT lease_id, ttl_ms, renewals, EXISTS (SELECT FROM renewed) AS is_held FROM nodes`);
-    return { isHeld: rows.some((row) => row.is_held), others: this.#others(rows) };
-  }
-
-  /** With nobody to ask, nothing is sent. The same text is sent once, however many rows it is selected with. */
-  async barrier(number: number): Promise<readonly LeaseRow[]> {
-    const rows = await this.#run(this.#sql<Row[]>`
-      SELECT lease_id, ttl_ms, renewals, pg_notify(${CHANGES_CHANNEL}, ${barrierText(this.id, number)})
-      FROM nodes WHERE lease_id <> ${this.id}`);
-    return this.#others(rows);
-  }
-
   async acknowledge(marks: readonly Mark[]): Promise<void> {
     const channels = marks.map(({ from }) => sessionChannel(from));
     const texts = marks.map(({ number }) => acknowledgementText(this.id, number));
-    await this.#run(this.#sql`
+    await this.#run(this.#connection`
       SELECT pg_notify(channel, text) FROM unnest(${channels}::text[], ${texts}::text[]) AS mark (channel, text)`);
   }
 
@@ -103,7 +107,7 @@ class Session implements FeedSession {
   async fence(overdue: readonly LeaseRow[]): Promise<readonly LeaseRow[]> {
     const leaseIds = overdue.map(({ leaseId }) => leaseId);
     const renewals = overdue.map((lease) => String(lease.renewals));
-    const rows = await this.#run(this.#sql<(Row & { is_fenced: boolean })[]>`
+    const rows = await this.#run(this.#connection<NodeLeaseRow[]>`
       WITH fenced AS (
         DELETE FROM nodes WHERE lease_id IN (
           SELECT lease_id FROM nodes
@@ -116,20 +120,15 @@ class Session implements FeedSession {
   }
 
   async leave(): Promise<void> {
-    await this.#run(this.#sql`DELETE FROM nodes WHERE lease_id = ${this.id}`);
+    await this.#run(this.#connection`DELETE FROM nodes WHERE lease_id = ${this.id}`);
   }
 
-  end(): void {
-    this.#end(new Error("the session was ended"));
+  end(reason = new Error("the session was ended")): void {
+    this.#end(reason);
   }
 
-  #others(rows: readonly Row[]): LeaseRow[] {
-    const others = rows.filter(({ lease_id }) => lease_id !== this.id);
-    return others.map(({ lease_id, ttl_ms, renewals }) => ({
-      leaseId: lease_id,
-      ttl: ttl_ms,
-      renewals: Number(renewals),
-    }));
+  #others(rows: readonly NodeLeaseRow[]): LeaseRow[] {
+    return toLeases(rows).filter(({ leaseId }) => leaseId !== this.id);
   }
 
   async #run<T>(statement: PromiseLike<T>): Promise<T> {
@@ -143,7 +142,26 @@ class Session implements FeedSession {
 
   #end(reason: Error): void {
     if (!this.#ending.end(reason)) return;
-    void this.#sql.end({ timeout: 0 });
+    void this.#opening.end({ timeout: 0 });
     this.#listener.onLost(reason);
   }
+}
+
+interface SessionPositionRow extends PositionRow {
+  readonly promoted_at: string | null;
+  readonly accept_time: number | null;
+}
+
+async function readPosition(sql: Sql): Promise<SessionPosition> {
+  const [row] = await sql<SessionPositionRow[]>`
+    SELECT ${positionColumns(sql)}, pg_last_wal_replay_lsn()::text AS promoted_at,
+      (SELECT (extract(epoch FROM max(accept_time)) * 1000)::float8 FROM accepted_databases
+       WHERE system_identifier = (SELECT system_identifier FROM pg_control_system())
+       AND timeline = ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer) AS accept_time`;
+  if (row === undefined) throw new TypeError("one row was asked for");
+  return {
+    ...toPosition(row),
+    promotedAt: row.promoted_at === null ? null : parseLsn(row.promoted_at),
+    acceptTime: row.accept_time,
+  };
 }

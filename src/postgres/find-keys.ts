@@ -1,15 +1,23 @@
 import type { Sql } from "postgres";
+import type { HeardServer, ServerId } from "../cluster/server-id.ts";
 import type { FindKeys } from "../verify/reader.ts";
 import { byteArray, hex } from "./bytes.ts";
 import type { Database } from "./pool.ts";
 import { toVerifiable, VERIFIABLE_COLUMNS, type VerifiableRow } from "./rows.ts";
+import { serverId } from "./server-position.ts";
 
-/** Finds keys for verification: any number of look-ups by one statement. */
-export function createFindKeys(database: Database): FindKeys {
+/**
+ * Finds keys for verification: any number of look-ups by one statement. Each statement says which server has answered it: a connection may lead
+ * to one that was the primary once, or lags behind it.
+ */
+export function createFindKeys(database: Database, heard: HeardServer): FindKeys {
   return async (lookups) => {
+    const expected = heard.server;
     const ids = lookups.flatMap((lookup) => lookup.keyId ?? []);
     const digests = lookups.flatMap((lookup) => lookup.digests.map(hex));
-    const rows = await database.run((sql) => findRows(sql, ids, digests), "keys.find");
+    const found = await database.run((sql) => findRows(sql, ids, digests), "keys.find");
+    heard.requireServer(found[0]?.server ?? "", expected);
+    const rows = found.filter((row): row is FoundRow => row.key_id !== null);
     const byId = new Map(rows.map((row) => [row.key_id, row]));
     const byDigest = new Map(rows.flatMap((row) => (row.kind === "imported" ? [[hex(row.digest), row] as const] : [])));
     return lookups.map(({ keyId, digests }) => {
@@ -22,10 +30,17 @@ export function createFindKeys(database: Database): FindKeys {
   };
 }
 
+interface FoundRow extends VerifiableRow {
+  readonly server: ServerId;
+}
+
+/** Of a statement that finds nothing there is one row, of the server alone. */
+type AnswerRow = FoundRow | { readonly server: ServerId; readonly key_id: null };
+
 /** Each condition has one index that it can use (migration 0006). */
-function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]): PromiseLike<VerifiableRow[]> {
+function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]): PromiseLike<AnswerRow[]> {
   const byDigest = sql`ARRAY (SELECT key_id FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)})`;
-  return sql<VerifiableRow[]>`
-    SELECT ${sql(VERIFIABLE_COLUMNS)} FROM api_keys
-    WHERE key_id = ANY (${[...ids]}::uuid[] ${digests.length === 0 ? sql`` : sql`|| ${byDigest}`})`;
+  return sql<AnswerRow[]>`
+    SELECT ${serverId(sql)} AS server, ${sql(VERIFIABLE_COLUMNS)} FROM (VALUES (1)) AS one LEFT JOIN api_keys
+    ON key_id = ANY (${[...ids]}::uuid[] ${digests.length === 0 ? sql`` : sql`|| ${byDigest}`})`;
 }

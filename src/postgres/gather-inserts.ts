@@ -1,9 +1,11 @@
+import type { Propagation } from "../cluster/propagation.ts";
 import { KeyholdError } from "../errors.ts";
 import type { Insertion, NewKey } from "../keys/store.ts";
 import { wasRolledBack } from "./errors.ts";
 import { Gatherer } from "./gather.ts";
 import { COPY_ROWS, insertKeys } from "./insert.ts";
 import type { Database } from "./pool.ts";
+import { type Committed, commit } from "./propagate.ts";
 
 /**
  * 2 spare the second of two callers the wait for the commit of the first. With 64 clients they store as many keys as 1, within
@@ -23,18 +25,34 @@ function concernsAll(error: unknown): boolean {
 
 /**
  * Stores keys. Single ones that come while others are being stored go together, in one statement and one commit. A failure of
- * the database says nothing of any key, and all of its statement hear it.
+ * the database says nothing of any key, and all of its statement hear it. An imported key may have been looked for before, so
+ * that it is propagated; an issued one cannot have been.
  */
-export function gatherInserts(database: Database): (keys: readonly NewKey[]) => Promise<Insertion[]> {
-  const insertMany = (keys: readonly NewKey[]) => database.run((sql) => insertKeys(sql, keys), "keys.insert");
-  const singles = new Gatherer(insertMany, {
+export function gatherInserts(
+  database: Database,
+  propagation: Propagation,
+): (keys: readonly NewKey[]) => Promise<Committed<Insertion[]>> {
+  const insertMany = (keys: readonly NewKey[]) => {
+    const isUnknown = keys.every(({ key }) => key.kind === "issued");
+    const options = { statement: "keys.insert", isMade: isWholeNew, isUnknown };
+    return commit(database, propagation, (sql, ranOn) => insertKeys(sql, keys, ranOn), options);
+  };
+  const insertSingles = async (keys: readonly NewKey[]) => {
+    const { result, confirmed } = await insertMany(keys);
+    return result.map((insertion) => ({ result: [insertion], confirmed }));
+  };
+  const singles = new Gatherer(insertSingles, {
     maxUnderWay: MAX_UNDER_WAY,
     maxItems: MAX_KEYS,
     concernsAll,
   });
   return async (keys) => {
     const [only, ...others] = keys;
-    if (only === undefined) return [];
-    return others.length === 0 ? [await singles.do(only)] : insertMany(keys);
+    if (only === undefined) return { result: [], confirmed: Promise.resolve() };
+    return others.length === 0 ? singles.do(only) : insertMany(keys);
   };
+}
+
+function isWholeNew(insertions: readonly Insertion[]): boolean {
+  return insertions.every(({ outcome }) => outcome === "inserted");
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { connect } from "./connect.ts";
 import { databaseError } from "./errors.ts";
 import type { Database } from "./pool.ts";
+import { openPrimary } from "./primary.ts";
 
 /**
  * Sends a notification over the connections of a database and listens for it at `listenUrl`, on a channel of its own. Answers how
@@ -10,7 +10,7 @@ import type { Database } from "./pool.ts";
 export async function hearOneself(listenUrl: string, database: Database, timeout: number): Promise<number | null> {
   const channel = `keyhold_doctor_${randomUUID()}`;
   const heard = Promise.withResolvers<true>();
-  const sql = connect({
+  const opening = openPrimary({
     url: listenUrl,
     maxConnections: 1,
     statementTimeout: timeout,
@@ -20,14 +20,21 @@ export async function hearOneself(listenUrl: string, database: Database, timeout
   const over = Promise.withResolvers<null>();
   const timer = setTimeout(over.resolve, timeout, null);
   try {
+    const sql = await opening.ready;
     await sql.unsafe(`LISTEN "${channel}"`);
     const start = performance.now();
-    await database.run((other) => other`SELECT pg_notify(${channel}, '')`);
+    await database.run((other) =>
+      other.begin(async (transaction) => {
+        // The commit waits for synchronous standbys, which may be down.
+        await transaction.unsafe(`SET LOCAL statement_timeout = ${timeout}`);
+        await transaction`SELECT pg_notify(${channel}, '')`;
+      }),
+    );
     return (await Promise.race([heard.promise, over.promise])) && performance.now() - start;
   } catch (error) {
     throw databaseError(error);
   } finally {
     clearTimeout(timer);
-    await sql.end({ timeout: 1 });
+    await opening.end({ timeout: 1 });
   }
 }

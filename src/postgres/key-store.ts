@@ -1,13 +1,17 @@
 import type { Fragment, Sql } from "postgres";
+import type { Propagation } from "../cluster/propagation.ts";
 import { KeyholdError } from "../errors.ts";
 import { type Authority, RESERVED_SCOPE_PREFIX } from "../keys/authority.ts";
 import type { Insertion, KeyChanges, KeyName, KeyStore, NewKey, Revocation, Rotation } from "../keys/store.ts";
+import type { ApiKey } from "../record/key.ts";
 import type { KeyChange } from "../verify/reader.ts";
 import { gatherGets } from "./gather-gets.ts";
 import { gatherInserts } from "./gather-inserts.ts";
 import { listKeys } from "./list-keys.ts";
-import type { Database, Work } from "./pool.ts";
+import type { Database } from "./pool.ts";
+import { type ChangeWork, type Committed, changeRow, commit } from "./propagate.ts";
 import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
+import { withServer } from "./server-position.ts";
 
 export interface KeyDatabases {
   readonly changes: Database;
@@ -23,23 +27,37 @@ export interface KeyDatabases {
  * whose answer was lost, may be the reason for the refusal.
  */
 export function createKeyStore({ changes, reads, lists }: KeyDatabases, servers: Servers): KeyStore {
-  const told = telling(servers);
-  const changeOf = <T>(statement: string, { keyId }: KeyName, work: Work<T>) => {
-    const changed = (result: T) => (result === null || result === false ? [] : [keyId]);
-    return told(changes.run(work, statement), { keyIds: [keyId], digests: [] }, changed);
+  const { propagation, changed } = servers;
+  const changeOf = async (
+    statement: string,
+    { keyId }: KeyName,
+    change: (sql: Sql) => Fragment,
+  ): Promise<ApiKey | null> => {
+    const isMade = (result: ApiKey | null) => result !== null;
+    const work: ChangeWork<ApiKey | null> = async (sql, ranOn) => {
+      const row = await changeRow<KeyRow | { key_id: null }>(sql, withServer(sql, change(sql)), ranOn);
+      return row.key_id === null ? null : toApiKey(row);
+    };
+    const committing = commit(changes, propagation, work, { statement, isMade });
+    const committed = await committing.finally(() => changed({ keyIds: [keyId], digests: [] }));
+    return confirmed(committed, (result) => (isMade(result) ? [keyId] : []));
   };
-  const insert = gatherInserts(changes);
+  const insert = gatherInserts(changes, propagation);
   return {
-    insert: (keys) => told(insert(keys), insertionOf(keys), insertedKeyIds),
+    insert: async (keys) => {
+      const inserted = await insert(keys).finally(() => changed(insertionOf(keys)));
+      return confirmed(inserted, insertedKeyIds);
+    },
     get: gatherGets(reads),
     list: (list, now) => lists.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey), "keys.list"),
     update: (name, changes, authority, now) =>
-      changeOf("keys.update", name, (sql) => first(updateKey(sql, name, changes, authority, now))),
+      changeOf("keys.update", name, (sql) => updateKey(sql, name, changes, authority, now)),
     rotate: (name, rotation, authority, now) =>
-      changeOf("keys.rotate", name, (sql) => first(rotateKey(sql, name, rotation, authority, now))),
+      changeOf("keys.rotate", name, (sql) => rotateKey(sql, name, rotation, authority, now)),
     revoke: (name, revocation, authority, now) =>
-      changeOf("keys.revoke", name, (sql) => first(revokeKey(sql, name, revocation, authority, now))),
-    delete: (name, authority) => changeOf("keys.delete", name, (sql) => deleteKey(sql, name, authority)),
+      changeOf("keys.revoke", name, (sql) => revokeKey(sql, name, revocation, authority, now)),
+    delete: async (name, authority) =>
+      (await changeOf("keys.delete", name, (sql) => deleteKey(sql, name, authority))) !== null,
   };
 }
 
@@ -47,27 +65,21 @@ export function createKeyStore({ changes, reads, lists }: KeyDatabases, servers:
 export interface Servers {
   /** Told of each change that may have been made, failed ones too. For this server alone. */
   changed(change: KeyChange): void;
-  /** Resolves when no server answers by anything from before the call. */
-  settle(): Promise<void>;
+  readonly propagation: Propagation;
 }
 
-function telling({ changed, settle }: Servers) {
-  return async <T>(
-    work: Promise<T>,
-    change: KeyChange,
-    changedKeyIds: (result: T) => readonly string[],
-  ): Promise<T> => {
-    const result = await work.finally(() => changed(change));
-    if (change.keyIds.length + change.digests.length > 0) {
-      await settle().catch((error: unknown) => {
-        throw withKeyIds(error, changedKeyIds(result));
-      });
-    }
-    return result;
-  };
+/** Resolves with the result when no node answers by anything from before the change. */
+async function confirmed<T>(
+  { result, confirmed }: Committed<T>,
+  changedKeyIds: (result: T) => readonly string[],
+): Promise<T> {
+  await confirmed.catch((error: unknown) => {
+    throw withKeyIds(error, changedKeyIds(result));
+  });
+  return result;
 }
 
-/** Those who wait for one barrier share its error. */
+/** Those who wait for one statement share its error. */
 function withKeyIds(error: unknown, changedKeyIds: readonly string[]): unknown {
   if (!(error instanceof KeyholdError)) return error;
   return new KeyholdError(error.code, error.message, { cause: error.cause, changedKeyIds });
@@ -89,13 +101,8 @@ function insertionOf(keys: readonly NewKey[]): KeyChange {
   };
 }
 
-async function first(rows: PromiseLike<KeyRow[]>) {
-  const [row] = await rows;
-  return row === undefined ? null : toApiKey(row);
-}
-
 function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, authority: Authority, now: Date) {
-  return sql<KeyRow[]>`
+  return sql`
     UPDATE api_keys SET update_time = ${forward(sql, now)}
       ${changes.name === undefined ? sql`` : sql`, name = ${changes.name}`}
       ${changes.scopes === undefined ? sql`` : sql`, scopes = ${[...changes.scopes]}::text[]`}
@@ -112,7 +119,7 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, authority: Autho
     'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id,
     'expire_time', ${rotation.graceEnd}::timestamptz))`;
   const room = rotation.graceEnd === null ? [] : [sql`jsonb_array_length(${inGrace}) < ${rotation.maxGraceSecrets}`];
-  return sql<KeyRow[]>`
+  return sql`
     UPDATE api_keys SET
       secret_version = secret_version + 1,
       digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
@@ -123,16 +130,17 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, authority: Autho
 }
 
 function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation, authority: Authority, now: Date) {
-  return sql<KeyRow[]>`
+  return sql`
     UPDATE api_keys SET
       revoke_time = ${now}, update_time = ${forward(sql, now)}, revocation_reason = ${reason}, revocation_description = ${description}
     WHERE ${keyWhere(sql, name, [sql`revoke_time IS NULL`, handledBy(sql, authority)])}
     RETURNING ${sql(KEY_COLUMNS)}`;
 }
 
-async function deleteKey(sql: Sql, name: KeyName, authority: Authority): Promise<boolean> {
-  const { count } = await sql`DELETE FROM api_keys WHERE ${keyWhere(sql, name, [handledBy(sql, authority)])}`;
-  return count === 1;
+function deleteKey(sql: Sql, name: KeyName, authority: Authority) {
+  return sql`
+    DELETE FROM api_keys WHERE ${keyWhere(sql, name, [handledBy(sql, authority)])}
+    RETURNING ${sql(KEY_COLUMNS)}`;
 }
 
 /**

@@ -1,5 +1,3 @@
-import type { SendEcho } from "../cluster/feed.ts";
-import { ECHO_TEXT, sessionChannel } from "./feed-events.ts";
 import type { Database } from "./pool.ts";
 
 /** A node as people are to see it. Times are by the clock of the database. */
@@ -43,15 +41,4 @@ export function listNodes(database: Database): Promise<NodeStatus[]> {
       feedLag: row.feed_lag_ms,
     }));
   });
-}
-
-/** Over the connections of a database. */
-export function createSendEcho(database: Database): SendEcho {
-  return async (sessionId) => {
-    const rows = await database.run(
-      (sql) =>
-        sql`SELECT pg_notify(${sessionChannel(sessionId)}, ${ECHO_TEXT}) FROM nodes WHERE lease_id = ${sessionId}`,
-    );
-    return rows.length === 1;
-  };
 }

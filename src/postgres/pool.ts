@@ -1,8 +1,11 @@
-import type { Sql } from "postgres";
+import type { Notice, Sql } from "postgres";
 import { KeyholdError } from "../errors.ts";
+import { toError } from "../lib/to-error.ts";
 import { Attempts } from "./attempts.ts";
-import { connect, type DatabaseOptions } from "./connect.ts";
+import type { DatabaseOptions } from "./connect.ts";
 import { cutOff, databaseError, tooLate } from "./errors.ts";
+import { type Opening, openPrimary } from "./primary.ts";
+import { isReplicationCancelled } from "./replication-notice.ts";
 
 /** Where statements run. */
 export interface Database {
@@ -14,7 +17,13 @@ export interface Database {
   run<T>(work: Work<T>, statement?: string): Promise<T>;
 }
 
-export type Work<T> = (sql: Sql) => PromiseLike<T>;
+export type Work<T> = (sql: Sql, checkout: Checkout) => PromiseLike<T>;
+
+/** What is known of the statements of one use of a connection. */
+export interface Checkout {
+  /** Whether a commit did not wait for its synchronous standby to the end: it is made, and a failover may lose it. */
+  readonly isReplicationCancelled: boolean;
+}
 
 export interface PoolOptions extends DatabaseOptions {
   /** Milliseconds that a turn may take, the wait for its connection included. */
@@ -44,9 +53,15 @@ interface Turn {
 }
 
 interface Connection {
-  readonly sql: Sql;
+  readonly opening: Opening;
+  /** Null until it is open, to a server that is a primary. */
+  sql: Sql | null;
+  /** When it is thrown away after its next use, by `performance.now()`. */
+  readonly expiry: number;
   /** Null: it is idle. */
   turn: Turn | null;
+  /** Of the statements of this turn. */
+  readonly checkout: { isReplicationCancelled: boolean };
   /** Whether the database has answered over it. */
   isProven: boolean;
 }
@@ -65,6 +80,9 @@ const MAX_WAITING = 2_000;
 
 /** Seconds. */
 const CLOSE_TIMEOUT = 5;
+
+/** Milliseconds; twice as long at the most. A backend keeps what it has learned of tables, and a name may lead elsewhere by now. */
+const MIN_LIFETIME = 30 * 60_000;
 
 /**
  * Connections that are made when needed, each with one user at a time, and thrown away when the database has failed that one.
@@ -123,16 +141,18 @@ export class Pool implements Database {
   /** Lets what is under way finish for 5 s, and ends every connection. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(this.#connections.map(({ sql }) => sql.end({ timeout: CLOSE_TIMEOUT })));
+    await Promise.all(this.#connections.map(({ opening }) => opening.end({ timeout: CLOSE_TIMEOUT })));
   }
 
   async #serve<T>(turn: Turn, connection: Connection, work: Work<T>): Promise<T> {
     try {
-      const result = await work(connection.sql);
+      connection.checkout.isReplicationCancelled = false;
+      connection.sql ??= await connection.opening.ready;
+      const result = await work(connection.sql, connection.checkout);
       this.#release(connection, turn);
       return result;
     } catch (error) {
-      const told = databaseError(error);
+      const told = connection.sql === null ? notOpened(error) : databaseError(error);
       if (told !== error && told instanceof Error) this.#lose(connection, turn, told);
       else this.#release(connection, turn);
       throw told;
@@ -158,6 +178,7 @@ export class Pool implements Database {
     connection.turn = null;
     if (!connection.isProven) this.#attempts.succeeded();
     connection.isProven = true;
+    if (performance.now() > connection.expiry) this.#drop(connection);
     this.#serveWaiting();
   }
 
@@ -168,6 +189,11 @@ export class Pool implements Database {
     if (!connection.isProven) this.#attempts.failed(failure, performance.now());
     this.#drop(connection);
     this.#serveWaiting();
+  }
+
+  /** One that was closed while nobody used it: the next turn needs another, as no connection is made twice. */
+  #dropIdle(connection: Connection): void {
+    if (connection.turn === null && this.#connections.includes(connection)) this.#drop(connection);
   }
 
   #drop(connection: Connection): void {
@@ -201,7 +227,14 @@ export class Pool implements Database {
   }
 
   #open(): Connection {
-    const connection = { sql: connect({ ...this.#options, maxConnections: 1 }), turn: null, isProven: false };
+    const checkout = { isReplicationCancelled: false };
+    const onNotice = (notice: Notice) => {
+      checkout.isReplicationCancelled ||= isReplicationCancelled(notice);
+    };
+    const onClose = () => this.#dropIdle(connection);
+    const expiry = performance.now() + MIN_LIFETIME * (1 + Math.random());
+    const opening = openPrimary({ ...this.#options, onNotice, onClose });
+    const connection: Connection = { opening, sql: null, expiry, turn: null, checkout, isProven: false };
     this.#connections.push(connection);
     return connection;
   }
@@ -240,8 +273,14 @@ function begin(connection: Connection, turn: Turn): void {
   turn.begin(connection);
 }
 
-function end({ sql }: Connection): void {
-  void sql.end({ timeout: 0 });
+function end({ opening }: Connection): void {
+  void opening.end({ timeout: 0 });
+}
+
+/** Whatever is wrong, such as a certificate: no statement was sent, and the next connection may be better. */
+function notOpened(error: unknown): Error {
+  const told = databaseError(error);
+  return told instanceof KeyholdError ? told : cutOff(toError(error));
 }
 
 function stopping(): KeyholdError {

@@ -10,6 +10,7 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   api_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   signing_keys: ["SELECT", "INSERT", "UPDATE"],
   nodes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  accepted_databases: ["SELECT", "INSERT"],
   used_root_secrets: ["SELECT", "INSERT"],
   schema_migrations: ["SELECT"],
   // Written by triggers, which run as the owner.

@@ -1,10 +1,11 @@
 import type { Sql } from "postgres";
 import { KeyholdError } from "../errors.ts";
-import { connect } from "./connect.ts";
+import { parseConnectionUrl } from "./connection-url.ts";
 import { createServerRole, serverRole } from "./embedded/cluster.ts";
 import type { EmbeddedPostgres } from "./embedded/embedded.ts";
 import { databaseError } from "./errors.ts";
 import { findPending, migrate, readMigrations } from "./migrate.ts";
+import { openPrimary } from "./primary.ts";
 import { mayMigrate, readRights } from "./rights.ts";
 
 /**
@@ -56,20 +57,20 @@ async function makeServerRole(sql: Sql): Promise<void> {
 
 /** Over a connection of its own: a migration may take longer than a statement of the service. */
 async function overOne<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
-  const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  const opening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
   try {
-    return await work(sql);
+    return await work(await opening.ready.catch((error) => refuse(url, error)));
   } catch (error) {
     throw databaseError(error);
   } finally {
-    await sql.end({ timeout: 5 });
+    await opening.end({ timeout: 5 });
   }
 }
 
 /** SQLSTATE insufficient_privilege, of the connection itself too. */
 function refuse(url: string, error: { code?: string; message?: string }): never {
   if (error.code !== "42501") throw error;
-  throw notReady(`role ${decodeURIComponent(new URL(url).username)} lacks a right (${error.message})`);
+  throw notReady(`role ${parseConnectionUrl(url).user} lacks a right (${error.message})`);
 }
 
 async function userOf(sql: Sql): Promise<string> {

@@ -1,7 +1,11 @@
-import type { JSONValue, Sql } from "postgres";
+import type { Fragment, JSONValue, Sql } from "postgres";
+import type { Propagation } from "../cluster/propagation.ts";
+import type { HeardServer, ServerId } from "../cluster/server-id.ts";
 import type { SigningKeyStore } from "../signing/store.ts";
 import type { NewSigningKey, PublicSigningJwk, SigningKeyRecord } from "../token/signing-key.ts";
 import type { Database } from "./pool.ts";
+import { type ChangeWork, changeRow, commit } from "./propagate.ts";
+import { serverId, withServer } from "./server-position.ts";
 
 interface SigningKeyRow {
   kid: string;
@@ -13,27 +17,41 @@ interface SigningKeyRow {
   tokens_expire_time: Date | null;
 }
 
-/** Signing keys in PostgreSQL. `settle` resolves when no server works by those from before the call. */
-export function createSigningKeyStore(database: Database, settle: () => Promise<void>): SigningKeyStore {
+/** Signing keys in PostgreSQL. A change of them is over when no server works by those from before. */
+export function createSigningKeyStore(
+  database: Database,
+  propagation: Propagation,
+  heard: HeardServer,
+): SigningKeyStore {
+  const change = async (change: (sql: Sql) => Fragment, statement?: string) => {
+    const isMade = (kid: string | null) => kid !== null;
+    const work: ChangeWork<string | null> = async (sql, ranOn) =>
+      (await changeRow<{ kid: string | null }>(sql, change(sql), ranOn)).kid;
+    await (await commit(database, propagation, work, { isMade, ...(statement === undefined ? {} : { statement }) }))
+      .confirmed;
+  };
   return {
-    list: () =>
-      database.run(
-        async (sql) => (await sql<SigningKeyRow[]>`SELECT * FROM signing_keys`).map(toRecord),
-        "signing_keys.list",
-      ),
+    list: async () => {
+      const expected = heard.server;
+      const { server, records } = await readSigningKeys(database);
+      heard.requireServer(server, expected);
+      return records;
+    },
     addFirst: async (key, now) => {
       await database.run((sql) => sql`INSERT INTO signing_keys ${sql(toRow(sql, key, now))} ON CONFLICT DO NOTHING`);
     },
     replaceActive: async (key, now) => {
-      await database.run((sql) => replaceActive(sql, key, now), "signing_keys.replace");
-      await settle();
+      await change((sql) => replaceActive(sql, key, now), "signing_keys.replace");
     },
     rewrap: async ({ kid, wrapped, wrapKeyId }, before) => {
-      await database.run(
-        (sql) => sql`
-          UPDATE signing_keys SET wrapped = ${wrapped}, wrap_key_id = ${wrapKeyId} WHERE kid = ${kid} AND wrap_key_id = ${before}`,
+      await change((sql) =>
+        withServer(
+          sql,
+          sql`
+              UPDATE signing_keys SET wrapped = ${wrapped}, wrap_key_id = ${wrapKeyId}
+              WHERE kid = ${kid} AND wrap_key_id = ${before} RETURNING kid`,
+        ),
       );
-      await settle();
     },
     extendTokens: async (kid, until) => {
       await database.run(
@@ -45,17 +63,35 @@ export function createSigningKeyStore(database: Database, settle: () => Promise<
   };
 }
 
+/** Reads all signing keys, in no order, and the server that has answered. */
+export async function readSigningKeys(
+  database: Database,
+): Promise<{ readonly server: ServerId; readonly records: SigningKeyRecord[] }> {
+  const rows = await database.run(
+    (sql) => sql<AnswerRow[]>`
+      SELECT ${serverId(sql)} AS server, signing_keys.* FROM (VALUES (1)) AS one LEFT JOIN signing_keys ON true`,
+    "signing_keys.list",
+  );
+  const records = rows.filter((row): row is AnswerRow & SigningKeyRow => row.kid !== null).map(toRecord);
+  return { server: rows[0]?.server ?? "", records };
+}
+
+/** Where there is no signing key there is one row, of the server alone. */
+type AnswerRow = { readonly server: ServerId } & (SigningKeyRow | { readonly kid: null });
+
 /**
  * One statement: in a transaction of several, the driver ends the process when the connection is lost between two of them. The
  * INSERT reads what the UPDATE returns, and so comes after it: one key signs at a time, and the index that says so looks at once.
  */
-function replaceActive(sql: Sql, key: NewSigningKey, now: Date) {
-  return sql`
-    WITH retired AS (UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL RETURNING kid)
+function replaceActive(sql: Sql, key: NewSigningKey, now: Date): Fragment {
+  const retired = sql`retired AS (UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL RETURNING kid),`;
+  const made = sql`
     INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time)
     SELECT ${key.kid}::text, ${sql.json({ ...key.publicJwk } satisfies JSONValue)}::jsonb, ${key.wrapped}::bytea,
       ${key.wrapKeyId}::text, ${now}::timestamptz
-    FROM (SELECT count(*) FROM retired) AS all_retired`;
+    FROM (SELECT count(*) FROM retired) AS all_retired
+    RETURNING kid`;
+  return withServer(sql, made, retired);
 }
 
 function toRow(sql: Sql, key: NewSigningKey, now: Date) {

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { KeyholdError } from "../../src/errors.ts";
 import { gatherInserts } from "../../src/postgres/gather-inserts.ts";
 import { Pool } from "../../src/postgres/pool.ts";
+import { noNodes } from "../support/alone.ts";
 import { startCuttingRoad } from "../support/cutting-road.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
@@ -25,10 +26,14 @@ test.each([1, 20, 150])(
     for (const warm of [false, true]) {
       for (let answer = 0; ; answer++) {
         const pool = open();
-        if (warm) await gatherInserts(pool)(Array.from({ length: count }, () => newKey()));
+        const insert = gatherInserts(pool, noNodes);
+        if (warm) await insert(Array.from({ length: count }, () => newKey()));
         const before = await countKeys(direct);
         road.cutAt(answer);
-        const told = await gatherInserts(pool)(Array.from({ length: count }, () => newKey())).catch((error) => error);
+        const told = await insert(Array.from({ length: count }, () => newKey())).then(
+          ({ result }) => result,
+          (error: unknown) => error,
+        );
         const isCut = road.isCut();
         road.cutAt(Number.POSITIVE_INFINITY);
         if (told instanceof KeyholdError) {

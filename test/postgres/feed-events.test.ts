@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { acknowledgementText, barrierText, ECHO_TEXT, parseFeedEvent } from "../../src/postgres/feed-events.ts";
+import { acknowledgementText, barrierText, echoText, parseFeedEvent } from "../../src/postgres/feed-events.ts";
 
 const ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
 
@@ -10,7 +10,7 @@ test.each([
   ["everything", { type: "everything" }],
   [barrierText(ID, 7), { type: "barrier", from: ID, number: 7 }],
   [acknowledgementText(ID, 8), { type: "acknowledgement", from: ID, number: 8 }],
-  [ECHO_TEXT, { type: "echo" }],
+  [echoText(9), { type: "echo", number: 9 }],
 ])("%s is read", (text, event) => {
   expect(parseFeedEvent(text)).toEqual(event);
 });

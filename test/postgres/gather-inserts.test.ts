@@ -4,6 +4,7 @@ import type { Insertion, NewKey } from "../../src/keys/store.ts";
 import { gatherInserts } from "../../src/postgres/gather-inserts.ts";
 import type { Database } from "../../src/postgres/pool.ts";
 import type { KeyKind } from "../../src/record/key.ts";
+import { noNodes } from "../support/alone.ts";
 import { type Seeded, seededBy } from "../support/seeded.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
@@ -26,14 +27,14 @@ function outcomeOf(insertion: Insertion | undefined): Outcome {
 }
 
 function callAll(keys: readonly NewKey[], databases: readonly Database[]): Promise<Call[]> {
-  const stores = databases.map(gatherInserts);
+  const stores = databases.map((database) => gatherInserts(database, noNodes));
   const calls = keys.map(async (key, index): Promise<Call> => {
     const insert = stores[index % stores.length];
-    const found = await insert?.([key]).catch((error) => {
+    const found = await insert?.([key]).catch((error: unknown) => {
       expect(error).toMatchObject({ name: "PostgresError" });
       return "refused" as const;
     });
-    return { key, outcome: found === "refused" ? found : outcomeOf(found?.[0]) };
+    return { key, outcome: found === "refused" ? found : outcomeOf(found?.result[0]) };
   });
   return Promise.all(calls);
 }
@@ -153,7 +154,7 @@ test("500 keys at once need few commits", async () => {
 
 test("a key that is stored under a retired server key is known, whoever it is stored with", async () => {
   const { pool } = await openSchema();
-  const insert = gatherInserts(pool);
+  const insert = gatherInserts(pool, noNodes);
   const old = newKey();
   await insert([old]);
   const again = Array.from({ length: 20 }, () => newKey({ otherDigests: [randomBytes(32), old.digest.digest] }));
@@ -166,7 +167,7 @@ test("a database that is gone fails every call", async () => {
   const { pool } = await openSchema();
   await pool.run((sql) => sql`SELECT 1`);
   await pool.close();
-  const insert = gatherInserts(pool);
+  const insert = gatherInserts(pool, noNodes);
   const results = await Promise.allSettled(Array.from({ length: 50 }, () => insert([newKey()])));
   for (const one of results) expect(one).toMatchObject({ reason: { code: "DATABASE_UNAVAILABLE" } });
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Propagation } from "../../src/cluster/propagation.ts";
 import { fullAuthority } from "../../src/keys/authority.ts";
 import type { KeyName } from "../../src/keys/store.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
@@ -9,10 +10,17 @@ import { newKey, openSchema } from "./new-keys.ts";
 
 /** Servers that write down what they are told. */
 function listening() {
-  const told: (KeyChange | "settle")[] = [];
+  const told: (KeyChange | "begin" | "confirm")[] = [];
   const changed = (change: KeyChange) => void told.push(change);
-  const settle = async () => void told.push("settle");
-  return { told, servers: { changed, settle } };
+  const propagation: Propagation = {
+    begin: async () => {
+      told.push("begin");
+      return { history: "", done: null };
+    },
+    confirm: async () => void told.push("confirm"),
+    isReadByAll: () => true,
+  };
+  return { told, servers: { changed, propagation } };
 }
 
 test("a change whose answer did not come is told of, and nobody is asked", async () => {
@@ -36,12 +44,13 @@ test("of new keys the digests of raw keys are told of, all under which they may 
   await store.insert([issued, imported]);
   expect(told).toEqual([
     { keyIds: [], digests: [] },
+    "begin",
+    "confirm",
     { keyIds: [], digests: [imported.digest.digest, Buffer.alloc(32, 7)] },
-    "settle",
   ]);
 });
 
-test("a change is settled whether it was made or refused, and one that rejects because of that is not lost", async () => {
+test("a change is propagated whether it was made or refused, and one that rejects because of that is not lost", async () => {
   const { pool } = await openSchema();
   const { told, servers } = listening();
   const store = createKeyStore({ changes: pool, reads: pool, lists: pool }, servers);
@@ -52,7 +61,7 @@ test("a change is settled whether it was made or refused, and one that rejects b
   expect(await store.revoke(name, revocation, fullAuthority, new Date())).not.toBeNull();
   expect(await store.revoke(name, revocation, fullAuthority, new Date())).toBeNull();
   const change = { keyIds: [key.keyId], digests: [] };
-  expect(told.slice(1)).toEqual([change, "settle", change, "settle"]);
+  expect(told.slice(1)).toEqual(["begin", "confirm", change, "begin", "confirm", change]);
 });
 
 test("keys that are read at the same time are read by one statement, each as it is and of its kind", async () => {

@@ -9,6 +9,7 @@ import { COPY_ROWS } from "../../src/postgres/insert.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
+import { anyServer, noNodes } from "../support/alone.ts";
 import { createTestDatabase, runAsSuperuser, type TestDatabase } from "../support/postgres.ts";
 import { newKey } from "./new-keys.ts";
 
@@ -26,7 +27,7 @@ beforeAll(async () => {
   pool = new Pool({ url: database.url, maxConnections: 1, statementTimeout: 60_000, prepare: true });
   store = createKeyStore(
     { changes: pool, reads: pool, lists: pool },
-    { changed: () => undefined, settle: async () => undefined },
+    { changed: () => undefined, propagation: noNodes },
   );
   const options = { maxConnections: 1, statementTimeout: 60_000, prepare: false };
   owner = connect({ ...options, url: database.ownerUrl });
@@ -57,7 +58,7 @@ async function touchKeys(): Promise<void> {
   expect(await store.insert([newKey({ digest: imported.digest.digest })])).toEqual([{ outcome: "raw_key_exists" }]);
   await store.insert(Array.from({ length: COPY_ROWS }, () => newKey()));
 
-  const find = createFindKeys(pool);
+  const find = createFindKeys(pool, anyServer);
   const byId = { keyId: issued.key.keyId, digests: [] };
   const byDigest = { keyId: null, digests: [imported.digest.digest, randomBytes(32)] };
   expect(await find([byId])).toMatchObject([[{ key: { keyId: issued.key.keyId } }]]);

@@ -4,13 +4,16 @@ import type { FeedSession } from "../../src/cluster/feed.ts";
 import { toConfig } from "../../src/config.ts";
 import { type Foundation, openFoundation } from "../../src/foundation.ts";
 import { fullAuthority } from "../../src/keys/authority.ts";
+import { acceptDatabase } from "../../src/postgres/accepted-databases.ts";
 import { createOpenFeed } from "../../src/postgres/feed-session.ts";
 import { createFindKeys } from "../../src/postgres/find-keys.ts";
+import { createRenewLease } from "../../src/postgres/leases.ts";
 import { listNodes } from "../../src/postgres/nodes.ts";
 import { RIGHTS, readRights } from "../../src/postgres/rights.ts";
 import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
 import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/used-root-secrets.ts";
 import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";
+import { anyServer } from "../support/alone.ts";
 import { table } from "../support/conformance.ts";
 import { createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { ROOT_SECRET } from "../support/server.ts";
@@ -116,12 +119,15 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "UPDATE on signing_keys": () => rotateSigningKey(foundation.signing),
   "SELECT on nodes": () => listNodes(foundation.database),
   "INSERT on nodes": () => feed((session) => session.join({ name: "n", version: "1", ttl: 1_000 }, null)),
-  "UPDATE on nodes": () => feed((session) => session.renew(null)),
+  "UPDATE on nodes": () =>
+    createRenewLease(database.url)({ leaseId: KEY_ID, number: 1, feedLag: null }, new AbortController().signal),
   "DELETE on nodes": () => feed((session) => session.leave()),
   "SELECT on used_root_secrets": () => listUsedRootSecrets(foundation.database),
   "INSERT on used_root_secrets": () => recordRootSecretUse(foundation.database, "an id"),
   "SELECT on raw_key_digests": () =>
-    createFindKeys(foundation.database)([{ keyId: null, digests: [Buffer.alloc(32)] }]),
+    createFindKeys(foundation.database, anyServer)([{ keyId: null, digests: [Buffer.alloc(32)] }]),
+  "SELECT on accepted_databases": () => feed(async () => undefined),
+  "INSERT on accepted_databases": () => acceptDatabase(foundation.database),
   "SELECT on schema_migrations": async () => (await open()).close(),
 };
 

@@ -106,6 +106,8 @@ test("an embedded database of a release before, which had no role for servers, g
     serverRole,
     { isSuperuser: false, isOwner: false, mayCreate: false, missing: [], needless: [] },
   ]);
-  await superuser.unsafe("DROP TABLE api_keys, signing_keys, nodes, schema_migrations CASCADE");
+  await superuser.unsafe(
+    "DROP TABLE api_keys, signing_keys, nodes, used_root_secrets, accepted_databases, schema_migrations CASCADE",
+  );
   await superuser.unsafe("DROP FUNCTION tell_key_changed, tell_raw_keys_came, tell");
 });

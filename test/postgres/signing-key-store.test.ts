@@ -3,24 +3,28 @@ import { systemRandom } from "../../src/lib/random.ts";
 import { deriveKeyRing, parseRootSecret } from "../../src/lib/server-keys.ts";
 import { CHANGES_CHANNEL } from "../../src/postgres/feed-events.ts";
 import { Pool } from "../../src/postgres/pool.ts";
+import { openPrimary } from "../../src/postgres/primary.ts";
 import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
 import { generateSigningKey } from "../../src/token/signing-key.ts";
+import { anyServer, noNodes } from "../support/alone.ts";
 import { startCuttingRoad } from "../support/cutting-road.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 import { openSchema } from "./new-keys.ts";
 
 const ring = deriveKeyRing({ current: parseRootSecret(ROOT_SECRET), retired: [] }, "signing-key-wrap");
 const newSigningKey = () => generateSigningKey({ wrapKey: ring.current, random: systemRandom });
-const settle = async () => undefined;
 const NOW = new Date("2026-01-02T03:04:05.678Z");
 
 test("a new active key retires the one before, and whoever listens is told of it", async () => {
-  const { pool } = await openSchema();
-  const store = createSigningKeyStore(pool, settle);
+  const { url, pool } = await openSchema();
+  const store = createSigningKeyStore(pool, noNodes, anyServer);
   const [first, second] = [newSigningKey(), newSigningKey()];
   await store.addFirst(first, NOW);
   const heard = Promise.withResolvers<string>();
-  await pool.run(async (sql) => void (await sql.listen(CHANGES_CHANNEL, heard.resolve)));
+  const onNotification = (_channel: string, payload: string) => heard.resolve(payload);
+  const listening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false, onNotification });
+  onTestFinished(() => listening.end({ timeout: 1 }));
+  await (await listening.ready).unsafe(`LISTEN "${CHANGES_CHANNEL}"`);
   await store.replaceActive(second, NOW);
   expect(await heard.promise).toBe("signing_keys");
   const records = new Map((await store.list()).map(({ kid, ...record }) => [kid, record]));
@@ -36,7 +40,7 @@ test("a new active key retires the one before, and whoever listens is told of it
 
 test("of many that are made active at once one is, and no key is lost", async () => {
   const { pool } = await openSchema();
-  const store = createSigningKeyStore(pool, settle);
+  const store = createSigningKeyStore(pool, noNodes, anyServer);
   await store.addFirst(newSigningKey(), NOW);
   const made = await Promise.allSettled(Array.from({ length: 20 }, () => store.replaceActive(newSigningKey(), NOW)));
   const records = await store.list();
@@ -48,14 +52,14 @@ test("however early its connection is cut, a rotation is made or not, and its ca
   const { url, pool: direct } = await openSchema();
   const road = await startCuttingRoad(url);
   onTestFinished(() => void road.close());
-  const store = createSigningKeyStore(direct, settle);
+  const store = createSigningKeyStore(direct, noNodes, anyServer);
   await store.addFirst(newSigningKey(), NOW);
   const outcomes: string[] = [];
   for (let answer = 0; ; answer++) {
     const pool = new Pool({ url: road.url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
     road.cutAt(answer);
     const key = newSigningKey();
-    const told = await createSigningKeyStore(pool, settle)
+    const told = await createSigningKeyStore(pool, noNodes, anyServer)
       .replaceActive(key, NOW)
       .then(
         () => "made",

@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KeyholdError } from "../../errors.ts";
+import { parseConnectionUrl, socketFile } from "../connection-url.ts";
 import type { RunAs } from "./account.ts";
 import { openClientSocket } from "./client-socket.ts";
 import { give } from "./ownership.ts";
@@ -12,9 +13,9 @@ import { give } from "./ownership.ts";
 /** sun_path with its closing zero takes 108 bytes on Linux, 104 on macOS (unix(7), sys/un.h). */
 const maxSocketPathBytes = 103;
 
-/** PostgreSQL names its socket after a port even when it listens on none. */
-export function socketPath(socketDir: string): string {
-  return join(socketDir, ".s.PGSQL.5432");
+/** Of the embedded server, which has the usual port and listens on none. */
+function socketPath(socketDir: string): string {
+  return socketFile({ name: socketDir, port: 5432 });
 }
 
 /**
@@ -75,8 +76,8 @@ export interface SocketOptions {
  * `postgres(url, { ...socketOptions(url), … })`. Nothing for a URL with a host name.
  */
 export function socketOptions(url: string): SocketOptions {
-  const host = decodeURIComponent(new URL(url).hostname);
-  if (!host.startsWith("/")) return {};
-  const path = socketPath(host);
+  const [host] = parseConnectionUrl(url).hosts;
+  if (host === undefined || !host.name.startsWith("/")) return {};
+  const path = socketFile(host);
   return { path, socket: () => openClientSocket({ path }) };
 }

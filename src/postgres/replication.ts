@@ -1,0 +1,86 @@
+import type { Database } from "./pool.ts";
+import { openPrimary } from "./primary.ts";
+import { serverId } from "./server-position.ts";
+
+/** Standbys that commits wait for: `synchronous_standby_names` (PostgreSQL docs, 19.6.2). */
+export interface SynchronousStandbys {
+  readonly method: "FIRST" | "ANY";
+  /** How many commits wait for. */
+  readonly count: number;
+  /** In lower case, as the comparison ignores it; `*` is every name. */
+  readonly names: readonly string[];
+}
+
+export interface Standby {
+  readonly name: string;
+  /** Such as `streaming`; null: the role may not see it. */
+  readonly state: string | null;
+}
+
+/** How a primary replicates, as the role sees it. */
+export interface Replication {
+  readonly role: string;
+  /** As it is set. */
+  readonly synchronousStandbyNames: string;
+  /** Null: commits wait for no standby. */
+  readonly synchronous: SynchronousStandbys | null;
+  /** Of our own connections: a role or a database may have another than the server. */
+  readonly synchronousCommit: string;
+  /** Connected, by physical replication. */
+  readonly standbys: readonly Standby[];
+}
+
+interface ReplicationRow {
+  readonly role: string;
+  readonly names: string;
+  readonly commit: string;
+  readonly standbys: readonly Standby[];
+}
+
+export async function readReplication(database: Database): Promise<Replication> {
+  const [row] = await database.run(
+    (sql) => sql<ReplicationRow[]>`
+      SELECT current_user AS role, current_setting('synchronous_standby_names') AS names,
+        current_setting('synchronous_commit') AS commit, (
+          SELECT coalesce(json_agg(json_build_object('name', application_name, 'state', state) ORDER BY application_name), '[]')
+          FROM pg_stat_replication
+          WHERE state IS DISTINCT FROM 'backup' AND application_name <> 'pg_basebackup'
+            AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE slot_type = 'logical' AND active)
+        ) AS standbys`,
+  );
+  if (row === undefined) throw new TypeError("one row was asked for");
+  const { role, names, commit, standbys } = row;
+  const synchronous = parseStandbyNames(names);
+  return { role, synchronousStandbyNames: names, synchronous, synchronousCommit: commit, standbys };
+}
+
+/** Parses `synchronous_standby_names`: `ANY 1 (s1, s2)`, `FIRST 2 (s1, "s 2", *)`, `2 (s1, s2)` or `s1, s2`. Null: it is empty. */
+export function parseStandbyNames(text: string): SynchronousStandbys | null {
+  const [, method, count, list] = /^\s*(?:(FIRST|ANY)\b\s*)?(\d+)\s*\(([\s\S]*)\)\s*$/i.exec(text) ?? [];
+  const names = [...(list ?? text).matchAll(/"((?:[^"]|"")*)"|[^\s,"]+/g)].map(([plain, quoted]) =>
+    (quoted?.replaceAll('""', '"') ?? plain).toLowerCase(),
+  );
+  if (names.length === 0) return null;
+  return { method: method?.toUpperCase() === "ANY" ? "ANY" : "FIRST", count: Number(count ?? 1), names };
+}
+
+/** Whether a standby of this name is one that commits may wait for. */
+export function isSynchronousName({ names }: SynchronousStandbys, name: string): boolean {
+  return names.includes("*") || names.includes(name.toLowerCase());
+}
+
+/** Returns the identity of the server at the connections of a database, and at a connection to the primary of a URL. */
+export async function readServers(database: Database, url: string): Promise<readonly [string, string]> {
+  const opening = openPrimary({ url, maxConnections: 1, statementTimeout: SERVER_TIMEOUT, prepare: false });
+  try {
+    const sql = await opening.ready;
+    const [other] = await sql<{ server: string }[]>`SELECT ${serverId(sql)} AS server`;
+    const [ours] = await database.run((data) => data<{ server: string }[]>`SELECT ${serverId(data)} AS server`);
+    return [ours?.server ?? "", other?.server ?? ""];
+  } finally {
+    void opening.end({ timeout: 0 });
+  }
+}
+
+/** Milliseconds. */
+const SERVER_TIMEOUT = 5_000;
