@@ -5,8 +5,7 @@ import type { Config } from "./config.ts";
 import { systemClock } from "./lib/clock.ts";
 import { systemMonotonic } from "./lib/monotonic.ts";
 import { createOpenFeed } from "./postgres/feed-session.ts";
-import { createSendEcho } from "./postgres/nodes.ts";
-import type { Database } from "./postgres/pool.ts";
+import { createRenewLease } from "./postgres/leases.ts";
 import type { KeyChange } from "./verify/reader.ts";
 import { readVersion } from "./version.ts";
 
@@ -15,6 +14,10 @@ export interface Coherence {
   readonly membership: Membership;
   /** Whether what is remembered may be used: every change is heard of, or waits for us. */
   readonly isTold: () => boolean;
+  /** Whether what is remembered may be used nevertheless, as stale (`KEYHOLD_STALE_GRACE`). */
+  readonly isInStaleGrace: () => boolean;
+  /** Resolves when `isTold` holds by a renewal that was sent after this call. @throws `DATABASE_UNAVAILABLE` */
+  readonly renewed: () => Promise<void>;
   /** Why the database is unreachable; null: it is reachable. */
   readonly awayReason: () => Error | null;
   /** Who is told of keys that changed. */
@@ -37,10 +40,8 @@ export interface Memory {
 export interface CoherenceOptions {
   readonly config: Config;
   readonly databaseUrl: string;
-  /** Over which it is tried whether news arrives. */
-  readonly reads: Database;
-  readonly onAway: MembershipOptions["onAway"];
-  readonly log: (message: string, reason?: Error) => void;
+  readonly onGiveUp: MembershipOptions["onGiveUp"];
+  readonly log: MembershipOptions["log"];
 }
 
 export async function createCoherence(options: CoherenceOptions): Promise<Coherence> {
@@ -49,6 +50,8 @@ export async function createCoherence(options: CoherenceOptions): Promise<Cohere
   return {
     membership,
     isTold: () => membership.lease.isFresh,
+    isInStaleGrace: () => membership.lease.isInStaleGrace,
+    renewed: () => membership.renewed(),
     awayReason: () => membership.awayReason,
     remembering: (memory) => news.memories.push(memory),
     get signingKeysVersion() {
@@ -59,17 +62,18 @@ export async function createCoherence(options: CoherenceOptions): Promise<Cohere
   };
 }
 
-async function createMembership({ config, databaseUrl, reads, onAway, log }: CoherenceOptions, news: News) {
-  const { databaseListenUrl, leaseTtl } = config;
+async function createMembership({ config, databaseUrl, onGiveUp, log }: CoherenceOptions, news: News) {
+  const { databaseListenUrl, leaseTtl, staleGrace } = config;
   return new Membership({
     open: createOpenFeed(databaseListenUrl ?? databaseUrl),
+    staleGrace,
     node: { name: `${hostname()}:${process.pid}`, version: readVersion(), ttl: leaseTtl },
-    sendEcho: createSendEcho(reads),
+    renew: createRenewLease(databaseUrl),
     clock: systemClock,
     monotonic: systemMonotonic,
     onChange: news.onChange,
     onForget: news.onForget,
-    onAway,
+    onGiveUp,
     log,
   });
 }

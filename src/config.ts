@@ -36,6 +36,8 @@ export interface Config extends RootSecretConfig {
   readonly databaseMigrateUrl: string | null;
   /** How long a server may answer from memory without having heard from the database, in milliseconds. */
   readonly leaseTtl: number;
+  /** For how long after its lease a server gives cached verdicts, marked as stale, in milliseconds; 0: it does not. */
+  readonly staleGrace: number;
   /** Memory of the verification cache in bytes; 0: none. */
   readonly cacheBytes: number;
   readonly dataDir: string;
@@ -146,6 +148,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     databaseListenUrl: otherUrl("KEYHOLD_DATABASE_LISTEN_URL", get("KEYHOLD_DATABASE_LISTEN_URL"), databaseUrl),
     databaseMigrateUrl: otherUrl("KEYHOLD_DATABASE_MIGRATE_URL", get("KEYHOLD_DATABASE_MIGRATE_URL"), databaseUrl),
     leaseTtl: parseDuration(get("KEYHOLD_LEASE_TTL") ?? "3s", "KEYHOLD_LEASE_TTL", LEASE_BOUNDS),
+    staleGrace: parseDuration(get("KEYHOLD_STALE_GRACE") ?? "0s", "KEYHOLD_STALE_GRACE", STALE_GRACE_BOUNDS),
     cacheBytes: integer("KEYHOLD_CACHE_SIZE", get("KEYHOLD_CACHE_SIZE") ?? DEFAULT_CACHE_SIZE, 0, 65_536) * MIB,
     databasePoolSize: integer("KEYHOLD_DATABASE_POOL_SIZE", get("KEYHOLD_DATABASE_POOL_SIZE") ?? "10", 1, 1000),
     dataDir: get("KEYHOLD_DATA_DIR") ?? "./data",
@@ -200,7 +203,10 @@ export function toClientConfig(environment: Environment): ClientConfig {
   return { url, token, tokenFile, caFile: get("KEYHOLD_CA_FILE") ?? null };
 }
 
-function requireConsistent({ auth, oidc, host }: Config): void {
+function requireConsistent({ auth, oidc, host, staleGrace, cacheBytes }: Config): void {
+  if (staleGrace > 0 && cacheBytes === 0) {
+    throw invalidArgument("KEYHOLD_STALE_GRACE", "needs a cache, and KEYHOLD_CACHE_SIZE is 0");
+  }
   if (auth.includes("oidc") && oidc === null) {
     throw invalidArgument("KEYHOLD_AUTH", "has oidc, which needs KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE");
   }
@@ -228,6 +234,9 @@ const DEFAULT_CACHE_SIZE = "512";
 
 /** In milliseconds. Shorter ones would be lost to a busy machine; longer ones make a change wait for a server that died. */
 const LEASE_BOUNDS: DurationBounds = { min: 1_000, max: 60_000 };
+
+/** In milliseconds. */
+const STALE_GRACE_BOUNDS: DurationBounds = { min: 0, max: 86_400_000 };
 
 /** Another way to the same database. */
 function otherUrl(name: string, url: string | undefined, databaseUrl: string | null): string | null {

@@ -1,3 +1,4 @@
+import type { MembershipLog } from "./cluster/membership.ts";
 import { type Coherence, createCoherence } from "./coherence.ts";
 import type { Config } from "./config.ts";
 import { type CredentialShapes, looksLikeOurs } from "./credential/kinds.ts";
@@ -68,7 +69,7 @@ export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunc
 
 export interface FoundationOptions extends EmbeddedStart {
   /** Told of what happens to the connection for news of changes. */
-  readonly onMembership?: (message: string, reason?: Error) => void;
+  readonly onMembership?: MembershipLog;
   /** Told of keys that are one raw key. */
   readonly onDuplicates?: OnDuplicates;
   readonly tracing?: Tracing | undefined;
@@ -83,10 +84,7 @@ export async function openFoundation(config: Config, options: FoundationOptions)
     const coherence = await createCoherence({
       config,
       databaseUrl: opened.url,
-      reads: opened.reads,
-      onAway: (reason) => {
-        if (reason !== null) opened.giveUp(reason);
-      },
+      onGiveUp: opened.giveUp,
       log: options.onMembership ?? (() => undefined),
     });
     const close = async () => {
@@ -151,15 +149,16 @@ function assemble(
   const database = open(databases.database);
   const lists = open(databases.lists);
   const reads = open(databases.reads);
-  const remembered = createReader(config, reportingDuplicates(createFindKeys(reads), onDuplicates), isTold);
+  const findKeys = reportingDuplicates(createFindKeys(reads, membership), onDuplicates);
+  const remembered = createReader(config, findKeys, coherence);
   const reader = tracing === undefined ? remembered : watched(remembered, tracing.lookup);
   coherence.remembering(reader);
-  const settle = () => membership.settle();
+  const { propagation } = membership;
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
     store: createKeyStore(
       { changes: database, lists, reads },
-      { changed: (change) => reader.invalidate(change), settle },
+      { changed: (change) => reader.invalidate(change), propagation },
     ),
     clock,
     random,
@@ -168,11 +167,12 @@ function assemble(
     looksLikeOurs: (rawKey) => looksLikeOurs(rawKey, shapes),
   };
   const signing: SigningContext = {
-    store: createSigningKeyStore(database, settle),
+    store: createSigningKeyStore(database, propagation, membership),
     ring: rings.signingKeyWrap,
     clock,
     random,
     version: () => (isTold() ? coherence.signingKeysVersion : null),
+    renewed: coherence.renewed,
   };
   return { database, lists, rings, shapes, keys, reader, signing, coherence };
 }
@@ -183,8 +183,12 @@ const CACHE_ENTRY_BYTES = 400;
 /** Credentials of nobody that are remembered as such. */
 const MAX_NEGATIVES = 100_000;
 
-function createReader({ cacheBytes }: Config, findKeys: FindKeys, isTold: () => boolean): KeyReader {
-  if (cacheBytes === 0) return createUncachedReader(findKeys);
+function createReader(
+  { cacheBytes }: Config,
+  findKeys: FindKeys,
+  { isTold, isInStaleGrace, renewed }: Coherence,
+): KeyReader {
+  if (cacheBytes === 0) return createUncachedReader(findKeys, { isTold, renewed });
   return createVerificationCache(findKeys, {
     maxBytes: cacheBytes,
     maxEntries: Math.floor(cacheBytes / CACHE_ENTRY_BYTES),
@@ -192,5 +196,7 @@ function createReader({ cacheBytes }: Config, findKeys: FindKeys, isTold: () => 
     clock: systemClock,
     random: systemRandom,
     isTold,
+    isInStaleGrace,
+    renewed,
   });
 }

@@ -20,6 +20,7 @@ export class Meters {
   readonly verdicts = new Counts<CredentialType, string>("credential_type", "result");
   readonly failures: Record<Task, number> = { signing_keys: 0, last_used: 0 };
   readonly limits: CallLimits;
+  staleVerdicts = 0;
 
   constructor(limiters: Limiters) {
     this.limits = new CallLimits(limiters);
@@ -60,6 +61,11 @@ export async function metricsOf(measured: Measured): Promise<AnyFamily[]> {
     ...loadMetrics(meters),
     counter("keyhold_verdicts_total", "Verdicts on credentials, by what they are by their form.", () =>
       meters.verdicts.samples(),
+    ),
+    counter(
+      "keyhold_stale_verdicts_total",
+      "Verdicts that were given without a lease, marked as stale.",
+      () => meters.staleVerdicts,
     ),
     ...refusalMetrics(meters),
     ...cacheMetrics(measured.foundation),
@@ -149,6 +155,11 @@ function databaseMetrics({ pools, coherence }: Foundation): Family[] {
   return [
     gauge("keyhold_database_reachable", "Whether the database is thought to be there.", () =>
       Number(coherence.awayReason() === null),
+    ),
+    gauge(
+      "keyhold_database_refused",
+      "Whether the database is refused, since it has lost changes that were durable.",
+      () => Number(coherence.membership.isDatabaseRefused),
     ),
     gauge(
       "keyhold_database_connections",

@@ -83,12 +83,18 @@ async function listen(
   await recordRootSecretUse(foundation.database, foundation.rings.digest.current.id);
   const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
   const context = createVerifyContext(config, foundation, signing, lastUsed, logger);
-  const api = createApi(config, foundation, signing, { ...context, onVerdict: meters.onVerdict });
-  const checks = () => readinessOf(foundation, signing);
+  const api = createApi(config, foundation, signing, {
+    ...context,
+    onVerdict: meters.onVerdict,
+    onStale: staleVerdicts(config, foundation, meters, logger),
+  });
+  let isStopping = false;
+  const checks = () => (isStopping ? NOT_READY : readinessOf(foundation, signing));
+  const strict = strictly(context);
   const fastify = await createServer({
     implementations: implement(api),
     // What callers present to be let in is not counted as a verdict: nobody asked for one.
-    guard: await configuredGuard(config, foundation, (credential) => verify(context, credential), meters.limits),
+    guard: await configuredGuard(config, foundation, (credential) => verify(strict, credential), meters.limits),
     checkReadiness: async () => checks(),
     counters: meters.calls,
     underWay: meters.underWay,
@@ -103,9 +109,10 @@ async function listen(
   });
   const stopWork = startBackgroundWork(foundation, signing, lastUsed, logger, meters.failures);
   const close = async () => {
-    const leaving = foundation.coherence.membership.leave();
+    isStopping = true;
+    // Calls in flight are answered under the lease, and the node acknowledges barriers meanwhile, so that no change waits for it.
     await fastify.close();
-    await leaving;
+    await foundation.coherence.membership.leave();
     await stopWork();
     await foundation.close();
     // A collector that is away is no reason not to stop.
@@ -146,6 +153,7 @@ export function createVerifyContext(
 ): VerifyContext {
   return {
     findKey: reader.findKey,
+    findStale: reader.findStale,
     recognitions: reader.recognitions,
     clock: keys.clock,
     shapes,
@@ -154,8 +162,27 @@ export function createVerifyContext(
     publicKey: signing.publicKey,
     onValid: lastUsed.note,
     onVerdict: () => {},
+    onStale: () => {},
     onFault: (error) => logger.error({ err: error }, "a verdict could not be reached"),
   };
+}
+
+/** Counts verdicts that are stale. The log has the first one after each lease. */
+function staleVerdicts({ staleGrace }: Config, { coherence }: Foundation, meters: Meters, logger: FastifyBaseLogger) {
+  let loggedAfter: number | null = null;
+  return () => {
+    meters.staleVerdicts++;
+    const { grants } = coherence.membership.lease;
+    if (grants === loggedAfter) return;
+    loggedAfter = grants;
+    const message = "the database is unreachable: cached verdicts are given, marked as stale, until the grace is over";
+    logger.warn({ stale_grace_ms: staleGrace }, message);
+  };
+}
+
+/** The same without verdicts that may be stale. */
+function strictly(context: VerifyContext): VerifyContext {
+  return { ...context, findStale: () => undefined };
 }
 
 /** What the RPCs work with. */
@@ -166,11 +193,13 @@ export function createApi(
   context: VerifyContext,
 ): ApiContext {
   const { clock, random } = keys;
+  const strict = strictly(context);
   return {
     keys,
     derive: { clock, random, issuer, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
     issuer,
     verify: (credential, mode) => verify(context, credential, mode),
+    verifyStrictly: (credential) => verify(strict, credential),
     verifyAll: (credentials, mode) => verifyAll(context, credentials, mode),
     jwks: signing.jwks,
   };
@@ -210,6 +239,8 @@ async function oidcAuthenticator(oidc: OidcConfig, clock: Clock): Promise<Authen
   const { createOidcVerifier } = await import("./token/oidc/verifier.ts");
   return oidcTokens(createOidcVerifier({ ...oidc, clock }));
 }
+
+const NOT_READY: Checks = { database: false, signing_keys: false };
 
 /** A lease is as good as an answer of the database, and cannot be kept waiting by a busy one. */
 function readinessOf({ coherence }: Foundation, signing: Signing): Checks {

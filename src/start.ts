@@ -80,7 +80,7 @@ export async function openForServing(
     ...embedded,
     log: databaseLog(logger),
     ifRunning: "refuse",
-    onMembership: (message, err) => logger.warn({ err }, message),
+    onMembership: (level, message, err) => logger[level]({ err }, message),
     onDuplicates: (keyIds) =>
       logger.warn(
         { key_ids: keyIds },

@@ -22,6 +22,7 @@ const DEFAULTS: Config = {
   databaseListenUrl: null,
   databaseMigrateUrl: null,
   leaseTtl: 3_000,
+  staleGrace: 0,
   cacheBytes: 536_870_912,
   dataDir: "./data",
   rootSecrets: null,
@@ -115,6 +116,7 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ["no cache", { KEYHOLD_CACHE_SIZE: "0" }, { cacheBytes: 0 }],
   ["a cache beside a database", { ...DATABASE, KEYHOLD_CACHE_SIZE: "64" }, { ...ON_DATABASE, cacheBytes: 67_108_864 }],
   ["a lease", { KEYHOLD_LEASE_TTL: "1m" }, { leaseTtl: 60_000 }],
+  ["a grace for stale verdicts", { KEYHOLD_STALE_GRACE: "10m" }, { staleGrace: 600_000 }],
   [
     "a connection of its own for notifications",
     { ...DATABASE, KEYHOLD_DATABASE_LISTEN_URL: "postgres://keyhold@direct:5432/keyhold" },

@@ -1,16 +1,27 @@
 import { KeyholdError } from "../errors.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
-import type { FeedSession, LeaseRow, Mark } from "./feed.ts";
+import type { BarrierAnswer, FeedSession, LeaseRow, Mark } from "./feed.ts";
 import type { Peers } from "./peers.ts";
 
 /** A barrier that not every node has acknowledged yet. */
-interface Waiting {
-  readonly number: number;
-  readonly leaseIds: Set<string>;
+export interface Barrier {
+  readonly mark: Mark;
+  /** The leases that have acknowledged it. */
+  readonly acknowledged: Set<string>;
+  /** Those that have not; null until the barrier was sent, and the leases are known. */
+  missing: Set<string> | null;
+  /** When that was: see `Moment`. */
+  answered: Moment;
   /** When the caller is told that it did not work, by the monotonic clock. */
-  readonly deadline: number;
+  deadline: number;
   readonly done: PromiseWithResolvers<void>;
 }
+
+/**
+ * Orders statements that go over different connections: one that is sent at a later moment than another was answered has a later
+ * snapshot.
+ */
+export type Moment = number;
 
 /** How often to look whether a node that does not answer has left, in milliseconds. */
 const LOOK_INTERVAL = 250;
@@ -20,18 +31,16 @@ const PATIENCE = 10_000;
 
 /**
  * The barriers of one session. What was committed before one was sent, every node has heard of before it hears the barrier, since
- * notifications come in the order of the commits: its acknowledgement is one of all that came before.
+ * notifications come in the order of the commits: its acknowledgement is one of all that came before. Each is sent over the connection
+ * that made a change, so that nothing follows from the numbers of two.
  */
 export class Barriers {
   readonly #session: FeedSession;
   readonly #peers: Peers;
   readonly #monotonic: Monotonic;
-  readonly #waiting = new Set<Waiting>();
-  /** The last barrier that each lease has acknowledged. */
-  readonly #acknowledged = new Map<string, number>();
+  readonly #open = new Map<number, Barrier>();
   #number = 0;
-  #sending: Promise<unknown> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  #moment: Moment = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(session: FeedSession, peers: Peers, monotonic: Monotonic) {
@@ -40,97 +49,116 @@ export class Barriers {
     this.#monotonic = monotonic;
   }
 
+  /** The moment of a statement that is sent now. */
+  now(): Moment {
+    return ++this.#moment;
+  }
+
+  /** Makes a barrier that is to be sent, and then either waited for or abandoned. */
+  open(): Barrier {
+    const barrier: Barrier = {
+      mark: { from: this.#session.id, number: ++this.#number },
+      acknowledged: new Set(),
+      missing: null,
+      answered: Number.POSITIVE_INFINITY,
+      deadline: Number.POSITIVE_INFINITY,
+      done: Promise.withResolvers(),
+    };
+    barrier.done.promise.catch(() => undefined);
+    this.#open.set(barrier.mark.number, barrier);
+    return barrier;
+  }
+
+  abandon({ mark }: Barrier): void {
+    this.#open.delete(mark.number);
+  }
+
   /**
-   * Resolves when no node answers by anything from before this call: each that has a lease has acknowledged a barrier that was sent
-   * after the call, or has its lease no longer. Those who ask while one is being sent share the next.
+   * Resolves when no node answers by anything from before the barrier, which was sent: each that has a lease has acknowledged it, or has
+   * its lease no longer.
    *
    * @throws `CHANGE_UNCONFIRMED` when a node neither acknowledges nor can be fenced; what ended the session, when that did.
    */
-  settle(): Promise<void> {
-    this.#next ??= this.#sending.then(() => {
-      this.#next = undefined;
-      return this.#send();
-    });
-    return this.#next;
+  wait(barrier: Barrier, { leases }: BarrierAnswer): Promise<void> {
+    this.#peers.observe(leases, this.#monotonic());
+    barrier.answered = this.now();
+    const missing = leases.filter(({ leaseId }) => !barrier.acknowledged.has(leaseId));
+    barrier.missing = new Set(missing.map(({ leaseId }) => leaseId));
+    barrier.deadline = this.#monotonic() + PATIENCE + Math.max(0, ...missing.map(({ ttl }) => ttl));
+    this.#release(barrier);
+    if (barrier.missing.size > 0) this.#watch();
+    return barrier.done.promise;
   }
 
   hear({ from, number }: Mark): void {
-    this.#acknowledged.set(from, number);
-    for (const waiting of this.#waiting) {
-      if (waiting.number > number) continue;
-      waiting.leaseIds.delete(from);
-      this.#release(waiting);
-    }
+    const barrier = this.#open.get(number);
+    if (barrier === undefined) return;
+    barrier.acknowledged.add(from);
+    barrier.missing?.delete(from);
+    this.#release(barrier);
   }
 
-  /** The leases that there are now: one that is not among them will never be again. */
-  observe(leases: readonly LeaseRow[]): void {
+  /**
+   * The leases of the others that there were after this moment: one that a barrier was answered with before it, and that is not among
+   * them, will never be again.
+   */
+  observe(leases: readonly LeaseRow[], sent: Moment): void {
     this.#peers.observe(leases, this.#monotonic());
     const there = new Set(leases.map(({ leaseId }) => leaseId));
-    for (const leaseId of this.#acknowledged.keys()) if (!there.has(leaseId)) this.#acknowledged.delete(leaseId);
-    for (const waiting of this.#waiting) {
-      for (const leaseId of waiting.leaseIds) if (!there.has(leaseId)) waiting.leaseIds.delete(leaseId);
-      this.#release(waiting);
+    for (const barrier of this.#open.values()) {
+      if (barrier.answered > sent) continue;
+      for (const leaseId of barrier.missing ?? []) if (!there.has(leaseId)) barrier.missing?.delete(leaseId);
+      this.#release(barrier);
     }
   }
 
   /** The session is over: whoever waits has to ask the next one. */
   fail(reason: Error): void {
     clearTimeout(this.#timer);
-    for (const { done } of this.#waiting) done.reject(reason);
-    this.#waiting.clear();
+    for (const { done } of this.#open.values()) done.reject(reason);
+    this.#open.clear();
   }
 
-  async #send(): Promise<void> {
-    const number = ++this.#number;
-    const sent = this.#session.barrier(number);
-    this.#sending = sent.catch(() => undefined);
-    const leases = await sent;
-    this.observe(leases);
-    const missing = leases.filter(({ leaseId }) => (this.#acknowledged.get(leaseId) ?? 0) < number);
-    if (missing.length > 0) await this.#wait(number, missing);
+  /** Takes away the leases that are overdue. */
+  async fence(): Promise<void> {
+    const sent = this.now();
+    this.observe(await this.#session.fence(this.#peers.overdue(this.#monotonic())), sent);
   }
 
-  #wait(number: number, leases: readonly LeaseRow[]): Promise<void> {
-    const leaseIds = new Set(leases.map(({ leaseId }) => leaseId));
-    const deadline = this.#monotonic() + PATIENCE + Math.max(...leases.map(({ ttl }) => ttl));
-    const done = Promise.withResolvers<void>();
-    this.#waiting.add({ number, leaseIds, deadline, done });
-    this.#watch();
-    return done.promise;
+  #release(barrier: Barrier): void {
+    if (barrier.missing?.size !== 0) return;
+    this.#open.delete(barrier.mark.number);
+    barrier.done.resolve();
   }
 
-  #release(waiting: Waiting): void {
-    if (waiting.leaseIds.size > 0) return;
-    this.#waiting.delete(waiting);
-    waiting.done.resolve();
+  #missing(): string[] {
+    return [...this.#open.values()].flatMap(({ missing }) => [...(missing ?? [])]);
   }
 
   /** Looks after those that do not answer, as long as anyone waits. */
   #watch(): void {
     if (this.#timer !== undefined) return;
-    const nextEnd = this.#peers.nextEnd([...this.#waiting].flatMap(({ leaseIds }) => [...leaseIds]));
+    const nextEnd = this.#peers.nextEnd(this.#missing());
     const delay = Math.min(LOOK_INTERVAL, Math.max(0, (nextEnd ?? 0) - this.#monotonic()));
     this.#timer = setTimeout(() => void this.#look(), Math.ceil(delay));
   }
 
   async #look(): Promise<void> {
     const now = this.#monotonic();
-    if (this.#waiting.size > 0) {
+    if (this.#missing().length > 0) {
       // A session that fails here fails for those who wait too, by `fail`.
-      const leases = await this.#session.fence(this.#peers.overdue(now)).catch(() => undefined);
-      if (leases !== undefined) this.observe(leases);
+      await this.fence().catch(() => undefined);
     }
     this.#timer = undefined;
     this.#expire(now);
-    if (this.#waiting.size > 0) this.#watch();
+    if (this.#missing().length > 0) this.#watch();
   }
 
   #expire(now: number): void {
-    for (const waiting of this.#waiting) {
-      if (waiting.deadline > now) continue;
-      this.#waiting.delete(waiting);
-      waiting.done.reject(unconfirmed());
+    for (const barrier of this.#open.values()) {
+      if (barrier.deadline > now) continue;
+      this.abandon(barrier);
+      barrier.done.reject(unconfirmed());
     }
   }
 }

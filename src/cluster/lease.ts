@@ -12,13 +12,17 @@ export const WAITED_PART = 0.95;
 export class Lease {
   readonly #monotonic: Monotonic;
   readonly #clock: Clock;
+  readonly #staleGrace: number;
   #end = Number.NEGATIVE_INFINITY;
   #wallEnd = Number.NEGATIVE_INFINITY;
   #granted: number | null = null;
+  #grants = 0;
 
-  constructor(monotonic: Monotonic, clock: Clock) {
+  /** `staleGrace`: milliseconds for which what is in memory may be used after the lease (`KEYHOLD_STALE_GRACE`). */
+  constructor(monotonic: Monotonic, clock: Clock, staleGrace = 0) {
     this.#monotonic = monotonic;
     this.#clock = clock;
+    this.#staleGrace = staleGrace;
   }
 
   /**
@@ -29,9 +33,23 @@ export class Lease {
     return this.#monotonic() < this.#end && this.#clock.now() < this.#wallEnd;
   }
 
+  /**
+   * Whether the lease is over, and for no longer than the grace: a change that this node has not heard of was answered when the lease was
+   * over, so that what is in memory is late by the grace at the most.
+   */
+  get isInStaleGrace(): boolean {
+    if (this.#staleGrace === 0 || this.isFresh) return false;
+    return this.#monotonic() < this.#end + this.#staleGrace && this.#clock.now() < this.#wallEnd + this.#staleGrace;
+  }
+
   /** Milliseconds since the last renewal that was granted was sent; null if none was. */
   get age(): number | null {
     return this.#granted === null ? null : this.#monotonic() - this.#granted;
+  }
+
+  /** How many renewals were granted. */
+  get grants(): number {
+    return this.#grants;
   }
 
   /** When a renewal would be sent now. */
@@ -42,12 +60,14 @@ export class Lease {
   /** A renewal that was sent at this moment was granted for `ttl` milliseconds. */
   extend(sent: Moment, ttl: number): void {
     this.#granted = sent.monotonic;
+    this.#grants++;
     this.#end = sent.monotonic + ttl * USED_PART;
     this.#wallEnd = sent.wall + ttl * USED_PART;
   }
 
   end(): void {
-    this.#end = Number.NEGATIVE_INFINITY;
+    this.#end = Math.min(this.#end, this.#monotonic());
+    this.#wallEnd = Math.min(this.#wallEnd, this.#clock.now());
   }
 }
 

@@ -1,12 +1,22 @@
 import { Ending } from "../lib/ending.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
 import { Barriers } from "./barriers.ts";
-import type { FeedEvent, FeedSession, Mark, NodeIdentity, OpenFeed, SendEcho } from "./feed.ts";
+import {
+  type FeedEvent,
+  type FeedSession,
+  type Mark,
+  type NodeIdentity,
+  type OpenFeed,
+  OtherServerError,
+  type RenewLease,
+} from "./feed.ts";
 import { Peers } from "./peers.ts";
+import type { DatabasePosition, ServerId } from "./server-id.ts";
 
 /** What one session needs, and whom it tells of what it hears. */
 export interface LinkOptions {
   readonly open: OpenFeed;
+  readonly renew: RenewLease;
   readonly monotonic: Monotonic;
   /** Told of every change, before any barrier behind it is acknowledged. */
   readonly onChange: (event: Change) => void;
@@ -14,14 +24,26 @@ export interface LinkOptions {
 
 export type Change = Exclude<FeedEvent, { type: "barrier" | "acknowledgement" | "echo" }>;
 
+/** What became of a renewal that the database has answered. */
+export interface Renewed {
+  /** Whether the synchronous standbys have it, if there are any. Without that the lease is not extended. */
+  readonly isReplicated: boolean;
+  readonly position: DatabasePosition;
+  /** Resolves when the notification of the renewal has come. */
+  readonly echo: Promise<void>;
+}
+
 /** One session with the database: its barriers, and the acknowledgement of those of others. */
 export class Link {
   readonly ending = new Ending();
   readonly #options: LinkOptions;
   readonly #peers = new Peers();
+  readonly #echoes = new Map<number, () => void>();
+  readonly #over = new AbortController();
   #session: FeedSession | undefined;
   #barriers: Barriers | undefined;
-  #onEcho: (() => void) | undefined;
+  #openTime = Number.POSITIVE_INFINITY;
+  #renewals = 0;
   #marks: Mark[] = [];
   #feedLag: number | null = null;
 
@@ -37,6 +59,7 @@ export class Link {
       timeout,
     );
     link.#session = session;
+    link.#openTime = options.monotonic();
     link.#barriers = new Barriers(session, link.#peers, options.monotonic);
     return link;
   }
@@ -51,41 +74,60 @@ export class Link {
     return this.#barriers;
   }
 
-  /** How long the last renewal took, in milliseconds: as long as news takes to come. Null before the first. */
+  /** When the session was open, by the monotonic clock. */
+  get openTime(): number {
+    return this.#openTime;
+  }
+
+  get server(): ServerId {
+    return this.session.position.server;
+  }
+
+  /** How long the last echo took, in milliseconds, its renewal included: as long as news takes to come. Null before the first. */
   get feedLag(): number | null {
     return this.#feedLag;
   }
 
-  /** Takes a lease in place of the earlier one. */
+  /** Takes a lease in place of the earlier one. It may be used when it was renewed. */
   async join(node: NodeIdentity, earlier: string | null): Promise<void> {
-    this.barriers.observe(await this.session.join(node, earlier));
+    const sent = this.barriers.now();
+    this.barriers.observe(await this.session.join(node, earlier), sent);
   }
 
-  /** Resolves when what `send` sends to this session has been heard; answers what `send` does, if that is no. */
-  async echo(send: SendEcho): Promise<boolean> {
-    const heard = new Promise<void>((resolve) => {
-      this.#onEcho = resolve;
+  /** @throws OtherServerError, or another error when the lease is gone; what the database or the connection failed with. */
+  async renew(): Promise<Renewed> {
+    const { monotonic, renew } = this.#options;
+    const [number, start, sent] = [++this.#renewals, monotonic(), this.barriers.now()];
+    const echo = this.#expectEcho(number).then(() => {
+      this.#feedLag = monotonic() - start;
     });
-    if (!(await send(this.session.id))) return false;
-    await heard;
-    return true;
+    try {
+      const leaseId = this.session.id;
+      const { position, isHeld, isReplicated, leases } = await renew(
+        { leaseId, number, feedLag: this.#feedLag },
+        this.#over.signal,
+      );
+      this.requireServer(position);
+      if (!isHeld) throw new LeaseGoneError();
+      const others = leases.filter((lease) => lease.leaseId !== leaseId);
+      this.barriers.observe(others, sent);
+      // A node that crashed leaves its lease behind. Nobody need wait for it who asks later.
+      if (isReplicated && this.#peers.overdue(monotonic()).length > 0)
+        void this.barriers.fence().catch(() => undefined);
+      return { isReplicated, position, echo };
+    } catch (error) {
+      this.#echoes.delete(number);
+      throw error;
+    }
   }
 
-  /** Answers whether the lease is still held. */
-  async renew(): Promise<boolean> {
-    const { monotonic } = this.#options;
-    const sent = monotonic();
-    const { isHeld, others } = await this.session.renew(this.#feedLag);
-    this.#feedLag = monotonic() - sent;
-    this.barriers.observe(others);
-    if (isHeld) await this.#fenceOverdue();
-    return isHeld;
+  /** @throws OtherServerError when a statement was answered by a server that this session does not listen to. */
+  requireServer({ server }: Pick<DatabasePosition, "server">): void {
+    if (server !== this.server) throw new OtherServerError(server, this.server);
   }
 
-  /** A node that crashed leaves its lease behind. Nobody need wait for it who asks later. */
-  async #fenceOverdue(): Promise<void> {
-    const overdue = this.#peers.overdue(this.#options.monotonic());
-    if (overdue.length > 0) this.barriers.observe(await this.session.fence(overdue));
+  #expectEcho(number: number): Promise<void> {
+    return new Promise((resolve) => this.#echoes.set(number, resolve));
   }
 
   #hear(event: FeedEvent): void {
@@ -97,7 +139,8 @@ export class Link {
         this.#barriers?.hear(event);
         break;
       case "echo":
-        this.#onEcho?.();
+        this.#echoes.get(event.number)?.();
+        this.#echoes.delete(event.number);
         break;
       default:
         this.#options.onChange(event);
@@ -117,7 +160,14 @@ export class Link {
   }
 
   #end(reason: Error): void {
+    this.#over.abort();
     this.ending.end(reason);
     this.#barriers?.fail(reason);
+  }
+}
+
+export class LeaseGoneError extends Error {
+  constructor() {
+    super("the lease was taken away");
   }
 }

@@ -3,25 +3,33 @@ import { KeyholdError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
 import { toError } from "../lib/to-error.ts";
+import { Backoff } from "./backoff.ts";
 import { unconfirmed } from "./barriers.ts";
-import type { NodeIdentity, OpenFeed, SendEcho } from "./feed.ts";
+import { type NodeIdentity, type OpenFeed, OtherServerError, type RenewLease } from "./feed.ts";
+import { DatabaseHistory, DatabaseRefusedError } from "./history.ts";
 import { Lease, USED_PART } from "./lease.ts";
-import { type Change, Link } from "./link.ts";
+import { type Change, LeaseGoneError, Link } from "./link.ts";
+import { createPropagation, type Propagation } from "./propagation.ts";
+import type { HeardServer, ServerId } from "./server-id.ts";
 
 export interface MembershipOptions {
   readonly open: OpenFeed;
+  readonly renew: RenewLease;
   readonly node: NodeIdentity;
-  readonly sendEcho: SendEcho;
+  /** For how long after its lease what is in memory may be used, in milliseconds (`Lease`). */
+  readonly staleGrace: number;
   readonly clock: Clock;
   readonly monotonic: Monotonic;
   /** Told of what changed anywhere. */
   readonly onChange: (change: Change) => void;
   /** Told when anything may have changed unheard: all that was read before is to be forgotten, reads under way included. */
   readonly onForget: () => void;
-  /** Called when the database becomes unreachable, with the reason, and with null when it is reachable again. */
-  readonly onAway: (reason: Error | null) => void;
-  readonly log: (message: string, reason?: Error) => void;
+  /** Called when the connections for keys are to be closed: the database is unreachable, or it is another server than before. */
+  readonly onGiveUp: (reason: Error) => void;
+  readonly log: MembershipLog;
 }
+
+export type MembershipLog = (level: "info" | "warn" | "error", message: string, reason?: Error) => void;
 
 /** Renewals in the time of a lease. */
 const RENEWALS = 3;
@@ -32,33 +40,54 @@ const FIRST_TIMEOUT = 10_000;
 /** How long to wait for the database to know that the lease is given up, in milliseconds. */
 const LEAVE_TIMEOUT = 1_000;
 
-/** Milliseconds between attempts to reach the database again: the first comes at once. */
-const PAUSES: readonly number[] = [0, 20, 50, 100, 200];
-
-/** How long a change waits for a session, and how long it goes on asking when one after the other is lost, in milliseconds. */
+/** How long a change waits for a session, in milliseconds. */
 const SESSION_PATIENCE = 5_000;
-const SESSIONS_PATIENCE = 15_000;
+
+/** A call that waits for the lease. */
+type Waiter = PromiseWithResolvers<void>;
+
+interface RenewalListener {
+  /** Called when the answer does not come in time. */
+  readonly onLate?: (error: Error) => void;
+  readonly onGranted: () => void;
+}
 
 /**
- * This node among the others (docs/consistency.md). It hears of every change on one connection, holds its lease by it, and by it
- * asks the others whether they have heard. When that connection is lost, so is all that was remembered, and it begins again.
+ * This node among the others (docs/consistency.md). It hears of every change on one connection, its feed; it renews its lease over others,
+ * and extends it when it hears of that on the feed. When the feed is lost, so is all that was remembered, and it begins again.
  */
-export class Membership {
+export class Membership implements HeardServer {
   readonly lease: Lease;
+  readonly propagation: Propagation;
   readonly #options: MembershipOptions;
   readonly #over = new AbortController();
+  readonly #history = new DatabaseHistory();
   #link: Link | undefined;
   /** Those who need the next session. */
   #linked = Promise.withResolvers<Link>();
   /** The last lease that this node asked for. */
   #leaseId: string | null = null;
+  /** The server of the last session that had a lease. */
+  #lastServer: ServerId | null = null;
   #isMember = false;
   #awayReason: Error | null = null;
   #running: Promise<void> | undefined;
+  #waiters: Waiter[] = [];
+  /** Called when somebody waits for a renewal. */
+  #wake: () => void = () => undefined;
 
   constructor(options: MembershipOptions) {
+    const { monotonic, clock, staleGrace, node } = options;
     this.#options = options;
-    this.lease = new Lease(options.monotonic, options.clock);
+    this.lease = new Lease(monotonic, clock, staleGrace);
+    this.propagation = createPropagation({
+      monotonic,
+      ttl: node.ttl,
+      link: () => this.#link,
+      whenLinked: () => this.#whenLinked(),
+      onOtherServer: (link, error) => this.#leaveServer(link, error),
+      onPosition: (position) => this.#history.note(position),
+    });
   }
 
   /** Why the database is unreachable, by the last attempt; null: it is reachable. */
@@ -66,9 +95,19 @@ export class Membership {
     return this.#awayReason;
   }
 
+  /** Whether the database is refused, since it has lost what was durable. */
+  get isDatabaseRefused(): boolean {
+    return this.#awayReason instanceof DatabaseRefusedError;
+  }
+
   /** How long news takes to come, in milliseconds, by the last renewal; null if there is no session, or was no renewal yet. */
   get feedLag(): number | null {
     return this.#link?.feedLag ?? null;
+  }
+
+  /** The server whose changes this node hears of; null without a session. */
+  get server(): ServerId | null {
+    return this.#link?.server ?? null;
   }
 
   /** Takes a lease, and keeps one until `leave`. Rejects if the first one is not to be had. */
@@ -79,27 +118,34 @@ export class Membership {
   }
 
   /**
-   * Resolves when no node answers by anything from before this call. Asks again in a new session when one is lost.
+   * Resolves when a renewal was granted that was sent after this call: whatever was answered before it, this node has heard of, or will read.
    *
-   * @throws `CHANGE_UNCONFIRMED`
+   * @throws `DATABASE_UNAVAILABLE`
    */
-  async settle(): Promise<void> {
-    const { monotonic } = this.#options;
-    for (const start = monotonic(); ; ) {
-      const link = this.#link ?? (await this.#nextLink());
-      try {
-        return await link.barriers.settle();
-      } catch (error) {
-        if (link.ending.reason === undefined) throw error;
-        if (monotonic() - start > SESSIONS_PATIENCE) throw unconfirmed(error);
-      }
-    }
+  renewed(): Promise<void> {
+    if (this.#awayReason !== null) return Promise.reject(noLease(this.#awayReason));
+    if (!this.#isMember) return Promise.reject(noLease());
+    const waiter = Promise.withResolvers<void>();
+    this.#waiters.push(waiter);
+    this.#wake();
+    return waiter.promise;
+  }
+
+  /** A node leaves a server that others than those it listens to have answered for. Who is no node, as a command, hears of none. */
+  requireServer(server: ServerId, expected: ServerId | null): void {
+    if (server === expected || (expected === null && !this.#isMember)) return;
+    // The session was lost before the statement was sent: nobody knows whose answer it is.
+    if (expected === null) throw noLease();
+    const error = new OtherServerError(server, expected);
+    if (this.#link !== undefined && this.#link.server !== server) this.#leaveServer(this.#link, error);
+    throw noLease(error);
   }
 
   /** Gives up the lease at once. Changes that are under way are still confirmed. A database that is silent will find out. */
   async leave(): Promise<void> {
     this.#isMember = false;
     this.lease.end();
+    this.#refuseWaiters();
     const left = this.#link?.session.leave().catch(() => undefined);
     await Promise.race([left, sleep(LEAVE_TIMEOUT, undefined, { ref: false })]);
   }
@@ -108,19 +154,20 @@ export class Membership {
     this.#isMember = false;
     this.lease.end();
     this.#over.abort();
+    this.#refuseWaiters();
     this.#link?.session.end();
     await this.#running;
   }
 
   /** Those who never joined, as commands do, have a session when they first need one. */
-  async #nextLink(): Promise<Link> {
+  async #whenLinked(): Promise<void> {
+    if (this.#link !== undefined) return;
     this.#running ??= this.#run(undefined);
     const timer = new AbortController();
     const late = sleep(SESSION_PATIENCE, undefined, { signal: AbortSignal.any([timer.signal, this.#over.signal]) });
     const link = await Promise.race([this.#linked.promise, late.catch(() => undefined)]);
     timer.abort();
     if (link === undefined) throw unconfirmed(this.#awayReason ?? undefined);
-    return link;
   }
 
   /** Never rejects. */
@@ -135,17 +182,17 @@ export class Membership {
   }
 
   async #connectAgain(): Promise<Link | undefined> {
-    for (let attempt = 0; ; attempt++) {
-      const pause = PAUSES[attempt] ?? PAUSES.at(-1);
-      await sleep(pause, undefined, { signal: this.#over.signal }).catch(() => undefined);
+    const backoff = new Backoff();
+    for (let pause = 0; ; ) {
+      await this.#pause(pause);
       if (this.#over.signal.aborted) return undefined;
       try {
         return await this.#connect(this.#options.node.ttl / 2);
       } catch (error) {
         if (this.#over.signal.aborted) return undefined;
         const reason = toError(error);
-        if (attempt === 0) this.#options.log("the database is out of reach", reason);
         this.#setAway(reason);
+        pause = backoff.next(isSilent(reason));
       }
     }
   }
@@ -154,66 +201,143 @@ export class Membership {
   async #connect(timeout: number): Promise<Link> {
     const link = await Link.open(this.#options, timeout);
     try {
+      const { position } = link.session;
+      const note = this.#history.check(position);
+      if (note !== null) this.#options.log(note.level, note.message);
+      this.#history.note({ ...position, lsn: null });
       if (this.#isMember) await this.#join(link, timeout);
+      else this.#begin(link);
       // Who closes meanwhile has no link to end yet, and waits for this one.
       this.#over.signal.throwIfAborted();
     } catch (error) {
       link.session.end();
       throw error;
     }
-    this.#setAway(null);
-    this.#link = link;
-    this.#linked.resolve(link);
-    link.ending.onEnd((reason) => this.#lose(reason));
     return link;
   }
 
+  /** The lease is used from the first renewal on. */
   async #join(link: Link, timeout: number): Promise<void> {
-    const { node, sendEcho, onForget } = this.#options;
-    const sent = this.lease.moment;
+    const { node, onForget, onGiveUp } = this.#options;
     const earlier = this.#leaseId;
     this.#leaseId = link.session.id;
     await this.#within(link, link.join(node, earlier), timeout);
-    const isHeard = await this.#within(link, link.echo(sendEcho), timeout).catch((error: unknown) => {
-      throw error instanceof Late ? unheard() : error;
+    await this.#renewWith(link, timeout, {
+      onGranted: () => {
+        // Connections to another server may still be open, and would answer what is so there.
+        if (this.#lastServer !== null && this.#lastServer !== link.server)
+          onGiveUp(new Error("the server has changed"));
+        this.#lastServer = link.server;
+        // What was read before the lease was there, nobody will tell us of.
+        onForget();
+        this.#begin(link);
+      },
+    }).catch((error: unknown) => {
+      throw error instanceof LeaseGoneError ? new OtherDatabaseError() : error;
     });
-    if (!isHeard) throw elsewhere();
-    // What was read before the lease was there, nobody will tell us of.
-    onForget();
-    if (this.#isMember) this.lease.extend(sent, node.ttl);
-    else await link.session.leave();
+    if (!this.#isMember) await link.session.leave();
+  }
+
+  #begin(link: Link): void {
+    this.#link = link;
+    this.#setAway(null);
+    this.#linked.resolve(link);
+    link.ending.onEnd((reason) => this.#lose(reason));
   }
 
   /** Renews the lease until the session is over. */
   async #keep(link: Link): Promise<void> {
+    const backoff = new Backoff();
     const { ttl } = this.#options.node;
+    let pause = ttl / RENEWALS;
     while (link.ending.reason === undefined) {
       try {
-        await link.ending.race(sleep(ttl / RENEWALS, undefined, { ref: false }));
+        await link.ending.race(this.#pauseUntilAsked(pause));
         if (this.#isMember) await this.#renew(link);
-      } catch {
-        link.session.end();
+        pause = ttl / RENEWALS;
+        backoff.reset();
+      } catch (error) {
+        const reason = toError(error);
+        if (!isTransient(reason)) link.session.end(reason);
+        else {
+          // While there is a lease, another renewal may still come in time, and the connections that are open may work.
+          if (!this.lease.isFresh) this.#setAway(reason);
+          pause = backoff.next(isSilent(reason));
+        }
       }
     }
   }
 
+  /**
+   * Renews the lease once. A database that does not answer is waited for, since what it does is not undone by another renewal, while calls
+   * are told at once.
+   */
   async #renew(link: Link): Promise<void> {
-    const { ttl } = this.#options.node;
-    const sent = this.lease.moment;
-    const isHeld = await this.#within(link, link.renew(), ttl * (USED_PART - 1 / RENEWALS));
-    if (!this.#isMember) return;
-    if (!isHeld) throw new Error("the lease was taken away");
-    this.lease.extend(sent, ttl);
+    const limit = this.#options.node.ttl * (USED_PART - 1 / RENEWALS);
+    await this.#renewWith(link, limit, {
+      onLate: (error) => this.#setAway(error),
+      onGranted: () => this.#setAway(null),
+    });
   }
 
-  /** Rejects if the session ends, or the work takes longer: then the database is thought to be away. */
+  /**
+   * Sends a renewal, and extends the lease when it is granted. Whoever waits for one by then is answered; `onGranted` is called before. Without
+   * `onLate` the answer has to come within the limit.
+   */
+  async #renewWith(link: Link, limit: number, { onLate, onGranted }: RenewalListener): Promise<void> {
+    const waiters = this.#waiters.splice(0);
+    const sent = this.lease.moment;
+    const refuse = (error: unknown) => {
+      for (const { reject } of waiters) reject(noLease(toError(error)));
+    };
+    try {
+      const answer = link.renew();
+      const renewed = await this.#within(link, answer, limit).catch((error: unknown) => {
+        if (!(error instanceof LateError) || onLate === undefined) throw error;
+        refuse(error);
+        onLate(error);
+        return link.ending.race(answer);
+      });
+      if (!renewed.isReplicated) throw new NotReplicatedError();
+      await this.#within(link, renewed.echo, limit).catch((error: unknown) => {
+        throw error instanceof LateError ? new NoEchoError() : error;
+      });
+      this.#history.note(renewed.position);
+      onGranted();
+      if (this.#isMember) this.lease.extend(sent, this.#options.node.ttl);
+      for (const { resolve } of waiters) resolve();
+    } catch (error) {
+      refuse(error);
+      if (this.#isMember) throw error;
+    }
+  }
+
+  /** Rejects if the session ends, or the work takes longer. */
   async #within<T>(link: Link, work: Promise<T>, limit: number): Promise<T> {
     const timer = new AbortController();
-    const late = sleep(limit, new Late(), { signal: timer.signal, ref: false }).catch(() => new Late());
+    const late = sleep(limit, new LateError(), { signal: timer.signal, ref: false }).catch(() => new LateError());
     const result = await link.ending.race(Promise.race([work, late])).finally(() => timer.abort());
-    if (!(result instanceof Late)) return result;
-    this.#setAway(result);
-    throw result;
+    if (result instanceof LateError) throw result;
+    return result;
+  }
+
+  #pause(milliseconds: number): Promise<void> {
+    return sleep(milliseconds, undefined, { signal: this.#over.signal }).catch(() => undefined);
+  }
+
+  /** Resolves at once while somebody waits for a renewal. */
+  async #pauseUntilAsked(milliseconds: number): Promise<void> {
+    if (this.#waiters.length > 0) return;
+    const asked = new AbortController();
+    this.#wake = () => asked.abort();
+    await sleep(milliseconds, undefined, { signal: asked.signal, ref: false }).catch(() => undefined);
+    this.#wake = () => undefined;
+  }
+
+  /** Statements are answered by a server that this session does not listen to: what it has heard is worth nothing. */
+  #leaveServer(link: Link, error: OtherServerError): void {
+    link.session.end(error);
+    this.#options.onGiveUp(error);
   }
 
   #lose(reason: Error): void {
@@ -221,33 +345,70 @@ export class Membership {
     this.#linked = Promise.withResolvers();
     this.lease.end();
     if (this.#over.signal.aborted) return;
-    this.#options.log("the connection for news of changes was lost", reason);
-    this.#options.onForget();
+    this.#options.log("warn", "the connection for news of changes was lost", reason);
+    // With a grace it is kept: nothing is answered from it without a mark until the next lease, and everything is forgotten before that.
+    if (this.#options.staleGrace === 0 || reason instanceof OtherServerError) this.#options.onForget();
   }
 
   #setAway(reason: Error | null): void {
-    const isChange = (reason === null) !== (this.#awayReason === null);
+    const before = this.#awayReason;
     this.#awayReason = reason;
-    if (isChange) this.#options.onAway(reason);
+    if (reason === null) return;
+    this.#refuseWaiters(reason);
+    if (before === null || before.message !== reason.message) {
+      const isRefused = reason instanceof DatabaseRefusedError;
+      this.#options.log(
+        isRefused ? "error" : "warn",
+        isRefused ? reason.message : "the database is out of reach",
+        reason,
+      );
+    }
+    if (before === null) this.#options.onGiveUp(reason);
+  }
+
+  #refuseWaiters(reason?: Error): void {
+    for (const { reject } of this.#waiters.splice(0)) reject(noLease(reason));
   }
 }
 
-class Late extends Error {
+class LateError extends Error {
   constructor() {
-    super("the connection for notifications did not answer in time");
+    super("the database did not answer in time");
   }
 }
 
-function unheard(): KeyholdError {
-  return new KeyholdError(
-    "DATABASE_UNAVAILABLE",
-    "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself, not to a pooler of transactions",
-  );
+class NotReplicatedError extends Error {
+  constructor() {
+    super("the synchronous standby of the database did not confirm a renewal of the lease");
+  }
 }
 
-function elsewhere(): KeyholdError {
-  return new KeyholdError(
-    "DATABASE_UNAVAILABLE",
-    "KEYHOLD_DATABASE_LISTEN_URL leads to another database than KEYHOLD_DATABASE_URL",
-  );
+class NoEchoError extends KeyholdError {
+  constructor() {
+    super(
+      "DATABASE_UNAVAILABLE",
+      "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself, not to a pooler of transactions",
+    );
+  }
+}
+
+class OtherDatabaseError extends KeyholdError {
+  constructor() {
+    super("DATABASE_UNAVAILABLE", "KEYHOLD_DATABASE_LISTEN_URL leads to another database than KEYHOLD_DATABASE_URL");
+  }
+}
+
+/** Whether another renewal in the same session may succeed: what failed is the way to the database, or its standby, and not the session. */
+function isTransient(error: Error): boolean {
+  if (error instanceof NoEchoError || error instanceof OtherServerError) return false;
+  return error instanceof NotReplicatedError || error instanceof KeyholdError;
+}
+
+/** Whether the next attempt is likely to take as long, or needs somebody to act first. */
+function isSilent(error: Error): boolean {
+  return error instanceof LateError || error instanceof NotReplicatedError || error instanceof DatabaseRefusedError;
+}
+
+function noLease(cause?: Error): KeyholdError {
+  return new KeyholdError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause });
 }

@@ -1,4 +1,5 @@
 import { invalidArgument } from "../errors.ts";
+import { parseConnectionUrl } from "../postgres/connection-url.ts";
 
 /** An item of the environment, by the name of its variable; undefined where it is not set or empty. */
 export type Get = (name: string) => string | undefined;
@@ -28,11 +29,10 @@ export function hostName(text: string): string {
   );
 }
 
-/** The text is not in the message: there may be a password in it. */
+/** Returns the text as it is. It is not in the message of the error: there may be a password in it. */
 export function postgresUrl(name: string, text: string): string {
-  const protocol = URL.canParse(text) ? new URL(text).protocol : "";
-  if (protocol === "postgres:" || protocol === "postgresql:") return text;
-  throw invalidArgument(name, "must be of the form postgres://user:password@host:5432/database");
+  parseConnectionUrl(text, name);
+  return text;
 }
 
 export function list(text: string | undefined): string[] {

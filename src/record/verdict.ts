@@ -14,7 +14,12 @@ export type Refusal =
   | "EXPIRED"
   | "INTERNAL";
 
-export interface Valid {
+interface Judged {
+  /** By what was in memory after the lease: it may have changed since (`KEYHOLD_STALE_GRACE`). */
+  readonly isStale?: true;
+}
+
+export interface Valid extends Judged {
   readonly valid: true;
   readonly credentialType: CredentialType;
   readonly key: VerifiableKey;
@@ -28,7 +33,7 @@ export interface Valid {
   readonly token: { readonly tokenId: string; readonly claims: JsonObject } | null;
 }
 
-export interface Invalid {
+export interface Invalid extends Judged {
   readonly valid: false;
   readonly refusal: Refusal;
   readonly message: string;

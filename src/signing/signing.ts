@@ -37,6 +37,8 @@ export interface SigningContext {
   readonly random: Random;
   /** Another number when the keys may have changed since; null while nobody would tell, and what was read is of no use. */
   version(): number | null;
+  /** Resolves when somebody would tell again: what is read from then on is so for every node. */
+  renewed(): Promise<void>;
   /** Told once of each retired key that does not unwrap: the tokens that it signed are refused. */
   onUnusable?(kid: string): void;
   /** Told when a key that verified does so no longer: what it has verified is to be forgotten. */
@@ -71,6 +73,7 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
   };
   /** A load that had begun before may have read too early to see what this caller has heard of. */
   const reloadAfresh = async () => {
+    if (context.version() === null) await context.renewed();
     await loading?.catch(() => undefined);
     await reload();
   };

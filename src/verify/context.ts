@@ -4,12 +4,14 @@ import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { KeyRing } from "../lib/server-keys.ts";
 import type { CredentialType, Verdict } from "../record/verdict.ts";
-import type { FindKey } from "./reader.ts";
+import type { FindKey, FindStale } from "./reader.ts";
 import type { Recognitions } from "./recognized.ts";
 
 /** What verification works with. */
 export interface VerifyContext {
   readonly findKey: FindKey;
+  /** For verdicts that are given, marked as stale, when `findKey` fails. */
+  readonly findStale: FindStale;
   readonly recognitions: Recognitions;
   readonly clock: Clock;
   readonly shapes: CredentialShapes;
@@ -21,6 +23,8 @@ export interface VerifyContext {
   onValid(keyId: string): void;
   /** Told of every verdict on a credential, with what the credential is by its form. */
   onVerdict(credentialType: CredentialType, verdict: Verdict): void;
+  /** Told of a verdict that is marked as stale. */
+  onStale(): void;
   /** Told of a fault of ours that made a verdict INTERNAL. */
   onFault(error: unknown): void;
 }

@@ -23,8 +23,22 @@ export type CacheMode = "default" | "no-cache" | "no-store";
 /** One look-up: from memory at once, or by a read. */
 export type FindKey = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<VerifiableRecord | null>;
 
+/** One look-up in memory alone, while it may be used although the lease is over; undefined: it may not, or it has nothing. */
+export type FindStale = (lookup: KeyLookup) => VerifiableRecord | null | undefined;
+
 /** What is no longer so: these keys changed or went, and these digests of raw keys came or went. */
 export interface KeyChange {
   readonly keyIds: readonly string[];
   readonly digests: readonly Uint8Array[];
+}
+
+/** The right to answer from memory, and by what was read (docs/consistency.md). */
+export interface VerificationLease {
+  /** Whether this node hears of every change, or is waited for: what is in memory is so, and what it reads is so for every node. */
+  readonly isTold: () => boolean;
+  /**
+   * Resolves when that holds by a renewal that was sent after this call. Rejects with `DATABASE_UNAVAILABLE`: without it the database that is
+   * read may be one that all others have left.
+   */
+  readonly renewed: () => Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { CacheStats, VerificationCache } from "./cache/cache.ts";
 import { GatheredReads } from "./gathered-reads.ts";
-import type { FindKeys } from "./reader.ts";
+import type { FindKeys, VerificationLease } from "./reader.ts";
 import type { Recognitions } from "./recognized.ts";
 
 const NO_RECOGNITIONS: Recognitions = {
@@ -23,10 +23,14 @@ const NOTHING: CacheStats = {
 };
 
 /** In place of the cache where nothing may be remembered: every look-up is a read that is sent after it, gathered with others. */
-export function createUncachedReader(findKeys: FindKeys): VerificationCache {
+export function createUncachedReader(findKeys: FindKeys, lease: VerificationLease): VerificationCache {
   const reads = new GatheredReads(findKeys, () => undefined);
   return {
-    findKey: (lookup) => reads.read(lookup, "no-store"),
+    findKey: async (lookup) => {
+      if (!lease.isTold()) await lease.renewed();
+      return reads.read(lookup, "no-store");
+    },
+    findStale: () => undefined,
     recognitions: NO_RECOGNITIONS,
     invalidate: () => undefined,
     clear: () => undefined,

@@ -37,18 +37,32 @@ function judgeCredential(
   const { generation } = recognitions;
   return andThen(prove(context, credential), (proven) => {
     if ("valid" in proven) return refuse(context, credential, proven);
-    return andThen(context.findKey(proven.lookup, mode), (stored) => {
+    const found = (stored: VerifiableRecord | null) => {
       // A raw key that nobody has may be anything that anyone sends: it is not worth the memory.
       if (stored !== null && name !== null) recognitions.remember(name, proven, generation);
       return conclude(context, proven, stored);
-    });
+    };
+    const stored = context.findKey(proven.lookup, mode);
+    if (!(stored instanceof Promise)) return found(stored);
+    return stored.then(found, (error: unknown) => judgeStale(context, proven, mode, error));
   });
 }
 
 function judgeRecalled(context: VerifyContext, recalled: Recognized, mode: CacheMode): MaybePromise<Verdict> {
   const stored = context.findKey(recalled.lookup, mode);
   if (!(stored instanceof Promise)) return conclude(context, recalled, stored);
-  return stored.then((answer) => conclude(context, recalled, answer));
+  return stored.then(
+    (answer) => conclude(context, recalled, answer),
+    (error: unknown) => judgeStale(context, recalled, mode, error),
+  );
+}
+
+/** Without a lease, and without a way to one, a verdict by what is in memory is marked as stale, where that is allowed. */
+function judgeStale(context: VerifyContext, recognized: Recognized, mode: CacheMode, error: unknown): Verdict {
+  const stale = mode === "default" ? context.findStale(recognized.lookup) : undefined;
+  if (stale === undefined) throw error;
+  context.onStale();
+  return { ...conclude(context, recognized, stale), isStale: true };
 }
 
 function prove(context: VerifyContext, credential: string): MaybePromise<Recognized | Invalid> {

@@ -8,6 +8,7 @@ export function watched(cache: VerificationCache, onLookup: (isHit: boolean) => 
       onLookup(!(found instanceof Promise));
       return found;
     },
+    findStale: cache.findStale,
     recognitions: cache.recognitions,
     invalidate: (change) => cache.invalidate(change),
     clear: () => cache.clear(),

@@ -6,24 +6,22 @@ import { systemMonotonic } from "../../src/lib/monotonic.ts";
 
 const LEASES: readonly LeaseRow[] = ["b", "c"].map((leaseId) => ({ leaseId, ttl: 60_000, renewals: 1 }));
 
-/** A session in which the test answers each barrier when it wants to, and that counts how often leases were looked after. */
+/** The leases as they are answered, by a server that does not matter here. */
+const answerOf = (leases: readonly LeaseRow[]) => ({ position: { server: "1/1/1", lsn: null, time: 0 }, leases });
+
+/** A session that counts how often leases were looked after. */
 function newSession() {
-  const barriers: PromiseWithResolvers<readonly LeaseRow[]>[] = [];
   const looks = { count: 0 };
   const refuse = () => Promise.reject(new Error("not asked for here"));
   const session: FeedSession = {
-    ...{ id: "a", join: refuse, renew: refuse, acknowledge: refuse, leave: refuse, end: () => undefined },
-    barrier: () => {
-      const answer = Promise.withResolvers<readonly LeaseRow[]>();
-      barriers.push(answer);
-      return answer.promise;
-    },
+    ...{ id: "a", join: refuse, acknowledge: refuse, leave: refuse, end: () => undefined },
+    position: { server: "1/1/1", lsn: null, time: 0, promotedAt: null, acceptTime: null },
     fence: async () => {
       looks.count++;
       return LEASES;
     },
   };
-  return { barriers: new Barriers(session, new Peers(), systemMonotonic), sent: barriers, looks };
+  return { barriers: new Barriers(session, new Peers(), systemMonotonic), looks };
 }
 
 /** Whether it is settled once all that could go on has gone on, before any timer. */
@@ -39,11 +37,9 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled;
 }
 
-/** Begins to settle, and answers the barrier with these leases. */
-async function begin({ barriers, sent }: ReturnType<typeof newSession>, leases = LEASES) {
-  const settling = barriers.settle();
-  await isSettled(settling);
-  sent.at(-1)?.resolve(leases);
+/** Sends a barrier that is answered with these leases. */
+async function send({ barriers }: ReturnType<typeof newSession>, leases = LEASES) {
+  const settling = barriers.wait(barriers.open(), answerOf(leases));
   expect(await isSettled(settling)).toBe(leases.length === 0);
   // In an object, since a promise that an async function returns is awaited with it.
   return { settling };
@@ -51,7 +47,7 @@ async function begin({ barriers, sent }: ReturnType<typeof newSession>, leases =
 
 test("a change is released by the last acknowledgement, not by the next look at the leases", async () => {
   const session = newSession();
-  const { settling } = await begin(session);
+  const { settling } = await send(session);
   session.barriers.hear({ from: "b", number: 1 });
   expect(await isSettled(settling)).toBe(false);
   session.barriers.hear({ from: "c", number: 1 });
@@ -60,30 +56,38 @@ test("a change is released by the last acknowledgement, not by the next look at 
   session.barriers.fail(new Error("the test is over"));
 });
 
-test("a change is released when others see that the leases it waits for are gone", async () => {
+test("a change is released when a later statement sees that the leases it waits for are gone", async () => {
   const session = newSession();
-  const { settling } = await begin(session);
-  await begin(session, []);
+  const { settling } = await send(session);
+  session.barriers.observe([], session.barriers.now());
   expect(await isSettled(settling)).toBe(true);
   expect(session.looks.count).toBe(0);
   session.barriers.fail(new Error("the test is over"));
 });
 
-test("an acknowledgement of a later barrier is one of every earlier", async () => {
+test("a statement that was sent before a barrier was answered says nothing of the leases that it waits for", async () => {
   const session = newSession();
-  const [first, second] = [await begin(session), await begin(session)];
+  const sent = session.barriers.now();
+  const { settling } = await send(session);
+  session.barriers.observe([], sent);
+  expect(await isSettled(settling)).toBe(false);
+  session.barriers.fail(new Error("the test is over"));
+});
+
+test("an acknowledgement of a later barrier is none of an earlier: they go over different connections", async () => {
+  const session = newSession();
+  const [first, second] = [await send(session), await send(session)];
   for (const from of ["b", "c"]) session.barriers.hear({ from, number: 2 });
-  expect(await isSettled(first.settling)).toBe(true);
   expect(await isSettled(second.settling)).toBe(true);
-  expect(session.looks.count).toBe(0);
+  expect(await isSettled(first.settling)).toBe(false);
+  for (const from of ["b", "c"]) session.barriers.hear({ from, number: 1 });
+  expect(await isSettled(first.settling)).toBe(true);
   session.barriers.fail(new Error("the test is over"));
 });
 
 test("an acknowledgement that comes before the leases were read counts", async () => {
-  const session = newSession();
-  const settling = session.barriers.settle();
-  await isSettled(settling);
-  for (const from of ["b", "c"]) session.barriers.hear({ from, number: 1 });
-  session.sent[0]?.resolve(LEASES);
-  expect(await isSettled(settling)).toBe(true);
+  const { barriers } = newSession();
+  const barrier = barriers.open();
+  for (const from of ["b", "c"]) barriers.hear({ from, number: 1 });
+  expect(await isSettled(barriers.wait(barrier, answerOf(LEASES)))).toBe(true);
 });

@@ -90,7 +90,7 @@ describe("a lease", () => {
     await eventually(async () => a.membership.lease.isFresh && b.membership.lease.isFresh);
     expect(await leases(sql)).toEqual(["a", "b"]);
     expect(a.forgets()).toBe(3);
-    await a.membership.settle();
+    await a.settle();
   });
 
   test("is refused to a node that hears from another database than the one with the keys", async () => {
@@ -170,7 +170,7 @@ describe("settling", () => {
   test("waits for nobody when there is nobody else", async () => {
     const { url } = await database();
     const [node] = (await joined(url, "a")) as [TestNode];
-    await node.membership.settle();
+    await node.settle();
   });
 
   test("is over when every other node has heard what was committed before", async () => {
@@ -179,7 +179,7 @@ describe("settling", () => {
     for (let round = 0; round < 50; round++) {
       const [key] = await insertKey(sql);
       await sql`DELETE FROM api_keys`;
-      await a.membership.settle();
+      await a.settle();
       for (const { heard } of others) expect(heard.at(-1)).toEqual({ type: "key", keyId: key?.key_id });
     }
   });
@@ -188,11 +188,11 @@ describe("settling", () => {
     const { url, sql } = await database();
     const [a, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
     b.proxy.freeze();
-    const settling = a.membership.settle();
+    const settling = a.settle();
     expect(await isOpen(sql, settling)).toBe(true);
     expect(await timeOf(() => settling)).toBeLessThan(5 * TTL);
     expect([b.membership.lease.isFresh, await leases(sql)]).toEqual([false, ["a"]]);
-    await a.membership.settle();
+    await a.settle();
     b.proxy.thaw();
     await eventually(async () => b.membership.lease.isFresh);
     expect(await leases(sql)).toEqual(["a", "b"]);
@@ -204,7 +204,7 @@ describe("settling", () => {
     const b = await newNode(url, "b", { ttl: 60_000 });
     await b.membership.join();
     b.proxy.freeze();
-    const settling = a.membership.settle();
+    const settling = a.settle();
     b.proxy.cut("rst");
     b.proxy.thaw();
     expect(await timeOf(() => settling)).toBeLessThan(10_000);
@@ -215,22 +215,12 @@ describe("settling", () => {
     const { url } = await database();
     const [, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
     const visitor = await newNode(url, "c");
-    await visitor.membership.settle();
+    await visitor.settle();
     b.proxy.freeze();
-    const settling = visitor.membership.settle();
+    const settling = visitor.settle();
     visitor.proxy.cut("fin");
     b.proxy.thaw();
     await settling;
     expect(visitor.membership.lease.isFresh).toBe(false);
-  });
-
-  test("is shared by those who ask at once", async () => {
-    const { url, sql } = await database();
-    const [a] = (await joined(url, "a", "b")) as [TestNode, TestNode];
-    const [before] = await sql`SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()`;
-    await Promise.all(Array.from({ length: 200 }, () => a.membership.settle()));
-    await sql`SELECT pg_stat_force_next_flush()`;
-    const [after] = await sql`SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()`;
-    expect(after?.xact_commit - before?.xact_commit).toBeLessThan(100);
   });
 });

@@ -1,11 +1,13 @@
 import { onTestFinished } from "vitest";
+import type { RenewLease } from "../../src/cluster/feed.ts";
 import type { Change } from "../../src/cluster/link.ts";
 import { Membership } from "../../src/cluster/membership.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemMonotonic } from "../../src/lib/monotonic.ts";
 import { createOpenFeed } from "../../src/postgres/feed-session.ts";
-import { createSendEcho } from "../../src/postgres/nodes.ts";
+import { createRenewLease } from "../../src/postgres/leases.ts";
 import { Pool } from "../../src/postgres/pool.ts";
+import { commit } from "../../src/postgres/propagate.ts";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 
 export interface TestNode {
@@ -16,34 +18,45 @@ export interface TestNode {
   readonly log: string[];
   /** How often it has forgotten everything. */
   forgets(): number;
+  /** Makes a change that changes nothing, and resolves when every node has heard of all that was committed before. */
+  settle(): Promise<void>;
 }
 
 /** Milliseconds: the shortest that the configuration allows. */
 export const TTL = 1_000;
 
 /** A node on a database, which has not joined. Its time stands still while `frozen` is set. */
-export async function newNode(url: string, name: string, more: { listenUrl?: string; ttl?: number } = {}) {
+export async function newNode(
+  url: string,
+  name: string,
+  more: { listenUrl?: string; ttl?: number; staleGrace?: number; renew?: RenewLease } = {},
+) {
   const proxy = await startPostgresProxy(more.listenUrl ?? url);
   const pool = new Pool({ url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const [heard, log]: [Change[], string[]] = [[], []];
   let forgets = 0;
   const membership = new Membership({
     open: createOpenFeed(proxy.url),
+    staleGrace: more.staleGrace ?? 0,
     node: { name, version: "1.2.3", ttl: more.ttl ?? TTL },
-    sendEcho: createSendEcho(pool),
+    renew: more.renew ?? createRenewLease(url),
     clock: systemClock,
     monotonic: systemMonotonic,
     onChange: (change) => heard.push(change),
     onForget: () => forgets++,
-    onAway: () => undefined,
-    log: (message, reason) => log.push(`${message}: ${reason?.message}`),
+    onGiveUp: (reason) => pool.giveUp(reason),
+    log: (_level, message, reason) => log.push(`${message}: ${reason?.message}`),
   });
   onTestFinished(async () => {
     await membership.close();
     await pool.close();
     await proxy.close();
   });
-  const node: TestNode = { membership, proxy, heard, log, forgets: () => forgets };
+  const settle = async () => {
+    const { confirmed } = await commit(pool, membership.propagation, (sql) => sql`SELECT 1`, { isMade: () => true });
+    await confirmed;
+  };
+  const node: TestNode = { membership, proxy, heard, log, forgets: () => forgets, settle };
   return node;
 }
 

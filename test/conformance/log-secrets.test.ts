@@ -46,6 +46,7 @@ beforeAll(async () => {
   secrets.add(new URL(database.url).password, "the password of the database");
   const { stdout } = await runKeyhold(["admin", "token", "create", "--name", "test"], environment);
   adminToken = secrets.add(stdout.trim(), "an admin token");
+  await runKeyhold(["cluster", "accept-database"], environment);
   const servers = ["admin-token", "none"].map((auth) => serve({ ...environment, KEYHOLD_AUTH: auth }));
   [guarded, open] = (await Promise.all(servers)) as [Serving, Serving];
   for (const server of [guarded, open]) {
@@ -259,6 +260,7 @@ function stockOf(index: number): Stock {
 test("no table has a secret", async () => {
   const tables = await sql`SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`;
   expect(tables.map(({ name }) => name).sort()).toEqual([
+    "accepted_databases",
     "api_keys",
     "nodes",
     "raw_key_digests",

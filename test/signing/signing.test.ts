@@ -25,6 +25,7 @@ function setUp() {
     clock,
     random: systemRandom,
     version: () => 0,
+    renewed: async () => undefined,
     ...more,
   });
   return { store, clock, context, start: (more: Partial<SigningContext> = {}) => createSigning(context(more)) };

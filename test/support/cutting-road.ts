@@ -6,13 +6,21 @@ export async function startCuttingRoad(databaseUrl: string) {
   let answers = Number.POSITIVE_INFINITY;
   let isCut = false;
   const pass = (client: Socket, answer: Buffer) => {
-    if (answers-- > 0) return client.write(answer);
+    if (renewals.has(client) || answers-- > 0) return client.write(answer);
     isCut = true;
     answers = Number.POSITIVE_INFINITY;
     return client.resetAndDestroy();
   };
+  /** Renewals of leases go by themselves, and are not counted. */
+  const renewals = new WeakSet<Socket>();
+  const follow = (client: Socket) => {
+    client.once("data", (startup: Buffer) => {
+      if (startup.includes("keyhold lease")) renewals.add(client);
+    });
+    return (answer: Buffer) => pass(client, answer);
+  };
   return {
-    ...(await startRoad(databaseUrl, (client) => (answer) => pass(client, answer))),
+    ...(await startRoad(databaseUrl, follow)),
     /** Cuts at this answer, of those that come from now on over any connection. `Infinity`: at none. */
     cutAt: (answer: number) => {
       [answers, isCut] = [answer, false];

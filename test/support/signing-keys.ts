@@ -2,11 +2,16 @@ import type { Sql } from "postgres";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { deriveKeyRing, parseRootSecret } from "../../src/lib/server-keys.ts";
+import type { Database } from "../../src/postgres/pool.ts";
 import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
 import { rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
+import { anyServer, noNodes } from "./alone.ts";
 import { eventually } from "./keyhold.ts";
 import { type Json, paths, type RestClient } from "./rest.ts";
 import { ROOT_SECRET } from "./server.ts";
+
+/** One connection, as a pool would give it. */
+const overOne = (sql: Sql): Database => ({ run: async (work) => work(sql, { isReplicationCancelled: false }) });
 
 /** Rotates the signing key as the command does, and answers the new `kid`. `quietly` tells no server of it. */
 export function rotateUnder(
@@ -17,18 +22,24 @@ export function rotateUnder(
     { current: parseRootSecret(root), retired: retired.map((one) => parseRootSecret(one)) },
     "signing-key-wrap",
   );
-  const context = { ring, clock: systemClock, random: systemRandom, version: () => null };
+  const context = {
+    ring,
+    clock: systemClock,
+    random: systemRandom,
+    version: () => null,
+    renewed: async () => undefined,
+  };
   if (!quietly)
     return rotateSigningKey({
       ...context,
-      store: createSigningKeyStore({ run: async (work) => work(sql) }, async () => undefined),
+      store: createSigningKeyStore(overOne(sql), noNodes, anyServer),
     });
   return rotateQuietly(sql, context);
 }
 
 /** Without the trigger that tells, as if the news were lost. */
 async function rotateQuietly(sql: Sql, context: Omit<SigningContext, "store">): Promise<string> {
-  const store = createSigningKeyStore({ run: async (work) => work(sql) }, async () => undefined);
+  const store = createSigningKeyStore(overOne(sql), noNodes, anyServer);
   return sql.begin(async (transaction) => {
     const replaceActive: typeof store.replaceActive = async (key, now) => {
       await transaction`ALTER TABLE signing_keys DISABLE TRIGGER signing_keys_changed`;

@@ -57,21 +57,39 @@ describe.each(TYPES)("%s", (type) => {
     expect(await verify(bench.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
   });
 
-  test("is read for each call while nobody would tell of a change, and at hand again when somebody does", async () => {
+  test("waits for a renewal while there is no lease, whatever it asks of the cache, and is refused without one", async () => {
     const bench = newBench();
     const credential = oneOfEach(bench)[type];
     await verify(bench.context, credential);
     bench.told(false);
-    for (const record of [...bench.store.records.values()])
-      bench.store.put({ ...record, key: { ...record.key, actorId: "another" } });
-    for (let again = 0; again < 3; again++) {
-      expect(await verify(bench.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
+    for (const mode of ["default", "no-cache", "no-store"] as const) {
+      bench.renewable(false);
+      await expect(async () => verify(bench.context, credential, mode)).rejects.toThrow("no lease");
+      bench.renewable(true);
+      expect(await verify(bench.context, credential, mode)).toMatchObject({ valid: true });
     }
-    expect(bench.store.statements.length).toBe(4);
-    bench.cache.clear();
+    expect(bench.store.statements.length).toBe(3);
     bench.told(true);
-    await verify(bench.context, credential);
-    expect(verify(bench.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
+    expect(verify(bench.context, credential)).toMatchObject({ valid: true });
+  });
+
+  test("is judged by what is in memory in the grace after a lease, marked as stale, unless a fresh read is asked for", async () => {
+    const bench = newBench();
+    const credential = oneOfEach(bench)[type];
+    const fresh = await verify(bench.context, credential);
+    expect(fresh.isStale).toBeUndefined();
+    bench.told(false);
+    bench.renewable(false);
+    bench.staleGrace(true);
+    expect(await verify(bench.context, credential)).toEqual({ ...fresh, isStale: true });
+    expect(await verifyAll(bench.context, [credential])).toEqual([{ ...fresh, isStale: true }]);
+    for (const mode of ["no-cache", "no-store"] as const)
+      await expect(async () => verify(bench.context, credential, mode)).rejects.toThrow("no lease");
+    bench.cache.clear();
+    await expect(async () => verify(bench.context, credential)).rejects.toThrow("no lease");
+    bench.renewable(true);
+    bench.told(true);
+    expect(await verify(bench.context, credential)).toEqual(fresh);
   });
 
   test("is judged by the time of each call", async () => {

@@ -14,7 +14,7 @@ import { looksLikeMacaroon } from "../../src/token/macaroon/text.ts";
 import { generateSigningKey } from "../../src/token/signing-key.ts";
 import { createVerificationCache } from "../../src/verify/cache/cache.ts";
 import type { VerifyContext } from "../../src/verify/context.ts";
-import type { VerifiableRecord } from "../../src/verify/reader.ts";
+import type { VerifiableRecord, VerificationLease } from "../../src/verify/reader.ts";
 import { createUncachedReader } from "../../src/verify/uncached.ts";
 import { TestStore } from "./store.ts";
 
@@ -34,6 +34,13 @@ export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives
   const store = new TestStore();
   let now = NOW;
   let isTold = true;
+  /** Without a lease: a renewal is granted, or refused. */
+  const lease: VerificationLease = {
+    isTold: () => isTold,
+    renewed: () => (mayRenew ? Promise.resolve() : Promise.reject(new Error("no lease"))),
+  };
+  let mayRenew = true;
+  let isInStaleGrace = false;
   const clock = { now: () => now };
   const rings = {
     tag: deriveKeyRing(roots, "secret-tag"),
@@ -49,11 +56,14 @@ export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives
   );
   const cache = createVerificationCache(store.findKeys, {
     ...{ maxBytes: 16 * 2 ** 20, maxEntries, maxNegatives, clock },
-    isTold: () => isTold,
+    ...lease,
+    isInStaleGrace: () => isInStaleGrace,
   });
   const [used, faults]: [string[], unknown[]] = [[], []];
   const context: VerifyContext = {
-    ...(cached ? { findKey: cache.findKey, recognitions: cache.recognitions } : createUncachedReader(store.findKeys)),
+    ...(cached
+      ? { findKey: cache.findKey, findStale: cache.findStale, recognitions: cache.recognitions }
+      : createUncachedReader(store.findKeys, lease)),
     clock,
     shapes: { prefix: PREFIX, looksLikeJwt, looksLikeMacaroon },
     issuer: ISSUER,
@@ -61,6 +71,7 @@ export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives
     publicKey: (kid) => signing.verification.get(kid),
     onValid: (keyId) => used.push(keyId),
     onVerdict: () => {},
+    onStale: () => {},
     onFault: (error) => faults.push(error),
   };
 
@@ -88,6 +99,14 @@ export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives
     /** Whether the node hears of changes. */
     told: (told: boolean) => {
       isTold = told;
+    },
+    /** Whether what is remembered may be used without a lease. */
+    staleGrace: (is: boolean) => {
+      isInStaleGrace = is;
+    },
+    /** Whether a renewal is granted. */
+    renewable: (may: boolean) => {
+      mayRenew = may;
     },
     issue: (change: Change = {}) => {
       const keyId = newId(now, systemRandom);

@@ -1,15 +1,27 @@
 import type { ByteCacheOptions } from "../../lib/byte-cache.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { type Random, systemRandom } from "../../lib/random.ts";
 import { GatheredReads } from "../gathered-reads.ts";
 import { nameOf, namesOf } from "../lookup-names.ts";
-import type { CacheMode, FindKey, FindKeys, KeyChange, KeyLookup, VerifiableRecord } from "../reader.ts";
+import type {
+  CacheMode,
+  FindKey,
+  FindKeys,
+  FindStale,
+  KeyChange,
+  KeyLookup,
+  VerifiableRecord,
+  VerificationLease,
+} from "../reader.ts";
 import type { Recognitions } from "../recognized.ts";
 import { Negatives } from "./negatives.ts";
 import { CachedRecognitions } from "./recognitions.ts";
 import { CachedRecords } from "./records.ts";
 
-export interface CacheOptions {
+export interface CacheOptions extends VerificationLease {
+  /** Whether the lease is over, and what is remembered may be used nevertheless. Default: never. */
+  readonly isInStaleGrace?: () => boolean;
   /** Of all that grows with the number of keys. */
   readonly maxBytes: number;
   /** Keys at the most, and credentials at the most. */
@@ -18,13 +30,12 @@ export interface CacheOptions {
   readonly maxNegatives: number;
   readonly clock: Clock;
   readonly random?: Random;
-  /** Whether this node is told of every change. While it is not, every call has a read of its own, and what is remembered is of no use. */
-  readonly isTold: () => boolean;
 }
 
 /** What verification remembers: what credentials are, and keys as they were read. Right as long as it is told of every change. */
 export interface VerificationCache {
   readonly findKey: FindKey;
+  readonly findStale: FindStale;
   readonly recognitions: Recognitions;
   /** Forgets what is known of these keys and digests, and what reads under way will tell of them. */
   invalidate(change: KeyChange): void;
@@ -63,7 +74,8 @@ class Cache implements VerificationCache {
   readonly #records: CachedRecords;
   readonly #negatives: Negatives;
   readonly #reads: GatheredReads;
-  readonly #isTold: () => boolean;
+  readonly #lease: VerificationLease;
+  readonly #isInStaleGrace: () => boolean;
   #hits = 0;
   #misses = 0;
   #invalidations = 0;
@@ -72,18 +84,23 @@ class Cache implements VerificationCache {
     this.recognitions = new CachedRecognitions(options.clock, layerOptions(options, SHARES.recognitions));
     this.#records = new CachedRecords(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
     this.#negatives = new Negatives(options.maxNegatives);
-    this.#isTold = options.isTold;
+    this.#lease = options;
+    this.#isInStaleGrace = options.isInStaleGrace ?? (() => false);
     this.#reads = new GatheredReads(findKeys, (lookup, found) => this.#keep(lookup, found));
   }
 
-  readonly findKey = (lookup: KeyLookup, mode: CacheMode) => {
+  readonly findKey = (lookup: KeyLookup, mode: CacheMode) =>
+    this.#lease.isTold() ? this.#find(lookup, mode) : this.#lease.renewed().then(() => this.#find(lookup, mode));
+
+  readonly findStale = (lookup: KeyLookup) => (this.#isInStaleGrace() ? this.#recall(lookup) : undefined);
+
+  #find(lookup: KeyLookup, mode: CacheMode): MaybePromise<VerifiableRecord | null> {
     if (mode !== "default") return this.#reads.read(lookup, mode);
-    if (!this.#isTold()) return this.#reads.read(lookup, "no-store");
     const known = this.#recall(lookup);
     if (known === undefined) this.#misses++;
     else this.#hits++;
     return known === undefined ? this.#reads.read(lookup, mode) : known;
-  };
+  }
 
   invalidate(change: KeyChange): void {
     this.#invalidations++;

@@ -85,6 +85,7 @@ class Race {
       maxNegatives: 100,
       clock,
       isTold: () => true,
+      renewed: async () => undefined,
     });
   }
 

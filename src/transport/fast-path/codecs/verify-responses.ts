@@ -30,6 +30,7 @@ export const writeVerifyJson = onceFrozen((verification: Verification): string =
     credential_type: credentialTypeName(verification.credentialType),
     error_code: errorName(verification.errorCode),
     error_message: verification.errorMessage,
+    stale: verification.stale,
   });
 });
 

@@ -1,0 +1,106 @@
+import type { SessionPosition } from "./feed.ts";
+import { type DatabasePosition, historyOf, type ServerId, systemIdentifierOf, timelineOf } from "./server-id.ts";
+
+/** What the log is to say of a database that was accepted. */
+export interface HistoryNote {
+  readonly level: "info" | "warn";
+  readonly message: string;
+}
+
+interface Refused {
+  /** Of the database (`server-id.ts`). */
+  readonly history: string;
+  readonly loss: string;
+  /** When it had been accepted by then, in milliseconds; null: never. */
+  readonly acceptTime: number | null;
+}
+
+/** How many positions are remembered, to tell since when changes may be lost: one a second, for five minutes. */
+const MAX_POSITIONS = 300;
+
+/**
+ * What this process knows of the history of its database: where the write-ahead log was when the database was last seen. A database that has
+ * lost some of it may have forgotten revocations that were answered, and accepts what was revoked.
+ */
+export class DatabaseHistory {
+  #server: ServerId | null = null;
+  /** When the database was last seen, by its own clock. */
+  #time = Number.NEGATIVE_INFINITY;
+  /** Positions of one history, oldest first; both members grow. */
+  #positions: { readonly lsn: bigint; readonly time: number }[] = [];
+  #refused: Refused | null = null;
+
+  /** Remembers where the database is. */
+  note({ server, lsn, time }: DatabasePosition): void {
+    if (this.#server === null || historyOf(this.#server) !== historyOf(server)) this.#positions = [];
+    this.#server = server;
+    this.#time = Math.max(this.#time, time);
+    if (lsn === null || lsn <= (this.#positions.at(-1)?.lsn ?? -1n)) return;
+    this.#positions.push({ lsn, time });
+    if (this.#positions.length > MAX_POSITIONS) this.#positions.shift();
+  }
+
+  /**
+   * Compares the database that a session has found with the one that was known. Returns what to log, if anything. Time: by the database.
+   *
+   * @throws DatabaseRefusedError when it has lost what was known to be durable, and no operator has accepted it since.
+   */
+  check(found: SessionPosition): HistoryNote | null {
+    if (this.#server === null) return null;
+    // What is refused stays refused: others may write to it until its log is as long as the one that was known.
+    const isKnown = this.#refused?.history === historyOf(found.server);
+    const loss = isKnown ? (this.#refused?.loss ?? null) : this.#lossOf(found, this.#server);
+    if (loss === null) return this.#timelineNote(found, this.#server);
+    if (!this.#isAccepted(found, isKnown)) {
+      if (!isKnown) this.#refused = { history: historyOf(found.server), loss, acceptTime: found.acceptTime };
+      throw new DatabaseRefusedError(loss);
+    }
+    this.#refused = null;
+    this.#positions = [];
+    this.#time = found.time;
+    return { level: "warn", message: `an operator has accepted the database, although ${loss}` };
+  }
+
+  /** Whether it was accepted since it was last seen, or since it was refused: its clock may be behind that of the server before. */
+  #isAccepted({ acceptTime }: SessionPosition, isRefused: boolean): boolean {
+    if (acceptTime === null) return false;
+    return acceptTime > this.#time || (isRefused && acceptTime !== this.#refused?.acceptTime);
+  }
+
+  /** Says what the database lacks; null: nothing that is known. */
+  #lossOf({ server, lsn, promotedAt }: SessionPosition, known: ServerId): string | null {
+    if (systemIdentifierOf(server) !== systemIdentifierOf(known))
+      return `it is another one: its system identifier is ${systemIdentifierOf(server)}, and was ${systemIdentifierOf(known)}`;
+    const [timeline, before] = [timelineOf(server), timelineOf(known)];
+    if (timeline < before) return `it is on timeline ${timeline}, and was on ${before}: a backup was restored`;
+    const last = this.#positions.at(-1)?.lsn ?? 0n;
+    const end = timeline === before ? lsn : promotedAt;
+    if (end === null || end >= last) return null;
+    const what = timeline === before ? "a backup was restored" : `a standby was promoted to timeline ${timeline}`;
+    const kept = this.#positions.findLast((one) => one.lsn <= end);
+    const since = kept === undefined ? "" : `, so changes since ${new Date(kept.time).toISOString()} may be lost`;
+    return `${what}, whose write-ahead log ends at ${lsnText(end)}, ${last - end} bytes before ${lsnText(last)}, which was durable${since}`;
+  }
+
+  #timelineNote({ server, promotedAt }: SessionPosition, known: ServerId): HistoryNote | null {
+    if (timelineOf(server) === timelineOf(known)) return null;
+    const what = `a standby was promoted: timeline ${timelineOf(server)} after ${timelineOf(known)}`;
+    if (promotedAt !== null)
+      return { level: "info", message: `${what}; nothing is missing that was known to be durable` };
+    return { level: "warn", message: `${what}; it was restarted since, so what it lacks is not known` };
+  }
+}
+
+/** The database has lost changes that were answered. An operator has to accept that. */
+export class DatabaseRefusedError extends Error {
+  constructor(loss: string) {
+    super(
+      `the database is refused: ${loss}. What was revoked since may be accepted again: repeat those revocations, then run \`keyhold cluster accept-database\``,
+    );
+  }
+}
+
+/** As PostgreSQL writes it (PostgreSQL docs, 8.20 pg_lsn). */
+function lsnText(lsn: bigint): string {
+  return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
+}

@@ -1,0 +1,140 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { createRenewLease } from "../../src/postgres/leases.ts";
+import { Pool } from "../../src/postgres/pool.ts";
+import { type ChangeWork, commit } from "../../src/postgres/propagate.ts";
+import { serverId } from "../../src/postgres/server-position.ts";
+import { eventually } from "../support/keyhold.ts";
+import { type PostgresServer, startPrimary } from "../support/standby.ts";
+import { newNode, TTL } from "./nodes.ts";
+
+/** A primary with a synchronous standby, and a standby that is promoted: two servers of one history, and one of another. */
+let dir: string;
+let primary: PostgresServer;
+let standby: PostgresServer;
+let promoted: PostgresServer;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(inject("testDir"), "failover-"));
+  primary = await startPrimary(dir);
+  standby = await primary.addStandby("s1");
+  promoted = await primary.addStandby("s2");
+  await promoted.promote();
+  await primary.configure({ synchronous_standby_names: "FIRST 1 (s1)" });
+}, 60_000);
+afterAll(async () => {
+  for (const server of [promoted, standby, primary]) await server.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const isMade = () => true;
+
+test("a lease is not extended by a renewal that another server than the feed's has answered", async () => {
+  let url = primary.url();
+  const node = await newNode(primary.url(), "a", {
+    renew: (renewal, signal) => createRenewLease(url)(renewal, signal),
+  });
+  await node.membership.join();
+  url = promoted.url();
+  await eventually(async () => !node.membership.lease.isFresh);
+  await eventually(async () => node.membership.awayReason !== null);
+  expect(node.membership.awayReason?.message).toContain("must lead to the same server");
+  await expect(node.membership.renewed()).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE" });
+  url = primary.url();
+  await eventually(async () => node.membership.lease.isFresh);
+});
+
+test("a change on another server than the feed's is unconfirmed, and all is forgotten", async () => {
+  const node = await newNode(primary.url(), "a");
+  await node.membership.join();
+  const elsewhere = new Pool({ url: promoted.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
+  const forgets = node.forgets();
+  const { confirmed } = await commit(elsewhere, node.membership.propagation, (sql) => sql`SELECT 1`, { isMade });
+  await expect(confirmed).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
+  expect(node.forgets()).toBeGreaterThan(forgets);
+  expect(node.log[0]).toContain("must lead to the same server");
+  await elsewhere.close();
+});
+
+test("a change that a pooler has run on another server than its barrier is unconfirmed", async () => {
+  const node = await newNode(primary.url(), "a");
+  await node.membership.join();
+  const pool = new Pool({ url: primary.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
+  const [other] = await promoted.admin`SELECT ${serverId(promoted.admin)} AS server`;
+  const work: ChangeWork<void> = async (_sql, ranOn) => ranOn(other?.server);
+  const { confirmed } = await commit(pool, node.membership.propagation, work, { isMade });
+  await expect(confirmed).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
+  await pool.close();
+});
+
+test("a read from another server than the feed's is refused, and all is forgotten", async () => {
+  const node = await newNode(primary.url(), "a");
+  await node.membership.join();
+  const { server } = node.membership;
+  const forgets = node.forgets();
+  node.membership.requireServer(server ?? "", server);
+  expect(node.forgets()).toBe(forgets);
+  expect(() => node.membership.requireServer("1/00000001/1", server)).toThrow("cannot be reached");
+  expect([node.forgets() > forgets, node.membership.lease.isFresh]).toEqual([true, false]);
+});
+
+test("while the synchronous standby is unreachable no lease is extended, backends do not pile up, and the session is kept", async () => {
+  const node = await newNode(primary.url(), "a");
+  await node.membership.join();
+  await standby.pause();
+  await eventually(async () => !node.membership.lease.isFresh);
+  await eventually(async () => node.membership.awayReason !== null);
+  const forgets = node.forgets();
+  let most = 0;
+  const end = performance.now() + 3 * TTL;
+  while (performance.now() < end) {
+    const [row] = await primary.admin`
+      SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name LIKE 'keyhold%'`;
+    most = Math.max(most, row?.count);
+    await primary.admin`SELECT pg_sleep(0.1)`;
+  }
+  expect(most).toBeLessThanOrEqual(3);
+  await standby.resume();
+  await eventually(async () => node.membership.lease.isFresh);
+  expect(node.forgets()).toBe(forgets);
+});
+
+test("a change whose wait for the synchronous standby is cancelled is unconfirmed, and its repeat waits for the standby", async () => {
+  const node = await newNode(primary.url(), "a");
+  await node.membership.join();
+  const pool = new Pool({ url: primary.url(), maxConnections: 2, statementTimeout: 10_000, prepare: true });
+  await primary.admin`CREATE TABLE IF NOT EXISTS changes (made boolean)`;
+  await primary.admin`GRANT ALL ON changes TO PUBLIC`;
+  await standby.pause();
+  const change = (isMade: boolean) =>
+    commit(
+      pool,
+      node.membership.propagation,
+      (sql) => (isMade ? sql`INSERT INTO changes VALUES (true)` : sql`SELECT FROM changes`),
+      {
+        isMade: () => isMade,
+      },
+    );
+  const changing = change(true);
+  await eventually(async () => {
+    const rows = await primary.admin`
+      SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'INSERT INTO changes%'`;
+    return rows.length > 0;
+  });
+  await expect((await changing).confirmed).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
+  let isRepeated = false;
+  const repeating = change(false).then(async ({ confirmed }) => {
+    await confirmed;
+    isRepeated = true;
+  });
+  await eventually(async () => {
+    const rows = await primary.admin`
+      SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%pg_logical_emit_message%'`;
+    return rows.length > 0;
+  });
+  expect(isRepeated).toBe(false);
+  await standby.resume();
+  await repeating;
+  await pool.close();
+});

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import type { SessionPosition } from "../../src/cluster/feed.ts";
+import { DatabaseHistory } from "../../src/cluster/history.ts";
+
+/** Where the write-ahead log of system 7 is at a time; the timeline as PostgreSQL writes it in the names of files. */
+const position = (
+  timeline: number,
+  lsn: bigint,
+  time: number,
+  more: Partial<SessionPosition> = {},
+): SessionPosition => ({
+  server: `7/0000000${timeline}/100.5`,
+  lsn,
+  time,
+  promotedAt: null,
+  acceptTime: null,
+  ...more,
+});
+
+/** A history that has seen timeline 2 at 1000, 2000 and 3000 bytes, a second apart. */
+function known(): DatabaseHistory {
+  const history = new DatabaseHistory();
+  for (const step of [1, 2, 3]) history.note(position(2, BigInt(step * 1000), step * 1000));
+  return history;
+}
+
+test("a database that nobody has seen before is accepted", () => {
+  expect(new DatabaseHistory().check(position(2, 1n, 0))).toBeNull();
+});
+
+test.each([3000n, 3001n])("the same timeline is accepted at %s", (lsn) => {
+  expect(known().check(position(2, lsn, 4000))).toBeNull();
+});
+
+test.each([
+  [
+    "another system",
+    { ...position(2, 9000n, 4000), server: "8/00000002/100.5" },
+    "its system identifier is 8, and was 7",
+  ],
+  [
+    "the same timeline at an earlier place",
+    position(2, 2500n, 4000),
+    "a backup was restored, whose write-ahead log ends at 0/9C4, 500 bytes before 0/BB8",
+  ],
+  ["an earlier timeline", position(1, 9000n, 4000), "it is on timeline 1, and was on 2"],
+  [
+    "a timeline that begins too early",
+    position(3, 9000n, 4000, { promotedAt: 1999n }),
+    "a standby was promoted to timeline 3, whose write-ahead log ends at 0/7CF",
+  ],
+])("%s is refused, with what is missing and what to do", (_, found, reason) => {
+  expect(() => known().check(found)).toThrow(reason);
+  expect(() => known().check(found)).toThrow("run `keyhold cluster accept-database`");
+});
+
+test("since when changes may be lost is known from the last position that is still there", () => {
+  const found = position(3, 9000n, 4000, { promotedAt: 2500n });
+  expect(() => known().check(found)).toThrow("changes since 1970-01-01T00:00:02.000Z may be lost");
+});
+
+describe("a new timeline", () => {
+  test("that has everything is logged", () => {
+    const note = known().check(position(3, 9000n, 4000, { promotedAt: 3000n }));
+    expect(note).toMatchObject({
+      level: "info",
+      message: expect.stringContaining("timeline 3 after 2; nothing is missing"),
+    });
+  });
+
+  test("of a server that was restarted since is accepted with a warning", () => {
+    expect(known().check(position(3, 9000n, 4000))).toMatchObject({
+      level: "warn",
+      message: expect.stringContaining("not known"),
+    });
+  });
+});
+
+describe("an operator", () => {
+  const lost = position(2, 500n, 4000);
+
+  test("may accept what is lost, once", () => {
+    const history = known();
+    expect(history.check({ ...lost, acceptTime: 3500 })).toMatchObject({ level: "warn" });
+    history.note({ ...lost, lsn: null });
+    expect(history.check({ ...lost, time: 5000, acceptTime: 3500 })).toBeNull();
+    history.note(position(2, 5000n, 6000));
+    expect(() => history.check({ ...lost, time: 7000, acceptTime: 3500 })).toThrow("a backup was restored");
+  });
+
+  test("has not accepted it when the acceptance is in the backup", () => {
+    expect(() => known().check({ ...lost, acceptTime: 2999 })).toThrow("a backup was restored");
+  });
+});
+
+test("a position that is not certain moves nothing but the time", () => {
+  const history = known();
+  history.note({ ...position(2, 9000n, 4000), lsn: null });
+  expect(history.check(position(2, 3000n, 5000))).toBeNull();
+});
+
+test("a database that was refused stays so when its log has become long enough, until it is accepted", () => {
+  const history = known();
+  expect(() => history.check(position(2, 500n, 4000))).toThrow("a backup was restored");
+  expect(() => history.check(position(2, 9000n, 5000))).toThrow("a backup was restored");
+  expect(history.check(position(2, 9500n, 6000, { acceptTime: 5500 }))).toMatchObject({ level: "warn" });
+});
+
+test("an acceptance counts although the clock of the database is behind", () => {
+  const history = known();
+  const lost = position(2, 500n, -90_000, { acceptTime: -95_000 });
+  expect(() => history.check(lost)).toThrow("a backup was restored");
+  expect(history.check({ ...lost, acceptTime: -85_000 })).toMatchObject({ level: "warn" });
+});
