@@ -1,4 +1,6 @@
+import { acceptDatabase } from "../postgres/accepted-databases.ts";
 import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
+import { writeServerLog } from "../postgres/server-log.ts";
 import { withFoundation } from "./command.ts";
 import { type OutputOptions, tableText, write, writeJson } from "./output.ts";
 
@@ -9,6 +11,20 @@ export function showCluster(options: OutputOptions): Promise<void> {
     if (options.json === true) await writeJson(nodes.map(toJson));
     else if (nodes.length === 0) console.error("no server is running on this database");
     else await write(tableText([HEADER, ...nodes.map(columnsOf)]));
+  });
+}
+
+/** Accepts the database as it is, for servers that refuse it because it lacks changes that were durable. */
+export function acceptCurrentDatabase(options: OutputOptions): Promise<void> {
+  return withFoundation(async ({ database }) => {
+    const { systemIdentifier, timeline, lsn } = await acceptDatabase(database);
+    const facts = { system_identifier: systemIdentifier, timeline, lsn };
+    await writeServerLog(database, "database_accepted", facts);
+    if (options.json === true) await writeJson(facts);
+    else
+      await write(
+        `accepted database ${systemIdentifier} on timeline ${timeline}, at ${lsn}: servers join it within seconds`,
+      );
   });
 }
 

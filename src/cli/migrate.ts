@@ -1,4 +1,5 @@
 import { type Config, readConfig } from "../config.ts";
+import { parseConnectionUrl } from "../postgres/connection-url.ts";
 import { bringUpToDate } from "../postgres/schema.ts";
 import { withFoundation } from "./command.ts";
 import { type OutputOptions, writeJson } from "./output.ts";
@@ -21,10 +22,6 @@ export async function migrate({ grantTo, json = false }: MigrateOptions): Promis
 
 function migrateAsOwner(config: Config, databaseUrl: string, grantTo: string | undefined): Promise<string[]> {
   const url = config.databaseMigrateUrl ?? config.databaseListenUrl ?? databaseUrl;
-  const serverRole = userOf(databaseUrl);
-  return bringUpToDate(url, grantTo ?? (serverRole === userOf(url) ? null : serverRole));
-}
-
-function userOf(url: string): string {
-  return decodeURIComponent(new URL(url).username);
+  const serverRole = parseConnectionUrl(databaseUrl).user;
+  return bringUpToDate(url, grantTo ?? (serverRole === parseConnectionUrl(url).user ? null : serverRole));
 }

@@ -112,6 +112,9 @@ function addCluster(program: Command): void {
   withJson(cluster.command("status"))
     .description("show each with its version, the age of its lease, and how long news takes to reach it")
     .action(async (options) => (await import("./cluster.ts")).showCluster(options));
+  withJson(cluster.command("accept-database"))
+    .description("let servers that refuse the database, because it has lost changes, use it as it is")
+    .action(async (options) => (await import("./cluster.ts")).acceptCurrentDatabase(options));
 }
 
 function addDoctor(program: Command): void {

@@ -4,7 +4,7 @@ import { listNodes } from "../../../postgres/nodes.ts";
 import { type Answering, type Check, error, ok, warning } from "../finding.ts";
 
 /** Of each process beside its pool (docs/configuration.md, KEYHOLD_DATABASE_POOL_SIZE). */
-const BESIDE_THE_POOL = 7;
+const BESIDE_THE_POOL = 8;
 
 const REMEDY = "raise max_connections, or lower KEYHOLD_DATABASE_POOL_SIZE or the workers";
 

@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "../../../lib/host-names.ts";
+import { addressOf, type Host, parseConnectionUrl } from "../../../postgres/connection-url.ts";
 import { type Check, type Finding, ok, warning } from "../finding.ts";
 
 /** Modes in which the driver checks neither certificate nor name. */
@@ -14,15 +15,20 @@ export const checkDatabaseTls: Check = async ({ config }) =>
 
 export function judgeUrl(name: string, text: string | null): Finding[] {
   if (text === null) return [];
-  const { hostname, searchParams } = new URL(text);
-  const remote = decodeURIComponent(hostname)
-    .split(",")
-    .filter((host) => host !== "" && !host.startsWith("/") && !isLoopbackHost(host));
+  const { hosts, parameters } = parseConnectionUrl(text, name);
+  const remote = hosts
+    .filter(isRemote)
+    .map((host) => host.name)
+    .join(", ");
   if (remote.length === 0) return [];
-  const isChecked = searchParams.get("sslrootcert") === "system";
-  const mode = searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "disable";
+  const isChecked = parameters.get("sslrootcert") === "system";
+  const mode = parameters.get("sslmode") ?? parameters.get("ssl") ?? "disable";
   if (isChecked || mode.startsWith("verify-")) return [ok(`${name} checks the certificate of ${remote}`)];
   const lack = UNCHECKED.includes(mode) ? `without a check of its certificate (sslmode=${mode})` : "without TLS";
   const message = `${name} connects to ${remote} ${lack}: whoever is in between may read and change what is exchanged`;
   return [warning(message, `add sslmode=verify-full to ${name}`)];
+}
+
+function isRemote(host: Host): boolean {
+  return !host.name.startsWith("/") && !isLoopbackHost(addressOf(host));
 }

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { deriveKeyRing } from "../../../lib/server-keys.ts";
-import { createSigningKeyStore } from "../../../postgres/signing-key-store.ts";
+import { readSigningKeys } from "../../../postgres/signing-key-store.ts";
 import { rootSecretFileOf } from "../../../root-secret-file.ts";
 import { isNeeded, type RootSecretUse, takeInventory } from "../../secrets/inventory.ts";
 import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
@@ -25,7 +25,7 @@ export const checkRootSecretUse: Check<Answering> = async ({ rootSecrets, databa
     digest: deriveKeyRing(rootSecrets, "secret-digest"),
     signingKeyWrap: deriveKeyRing(rootSecrets, "signing-key-wrap"),
   };
-  const signingKeys = await createSigningKeyStore(database, async () => undefined).list();
+  const signingKeys = (await readSigningKeys(database)).records;
   return (await takeInventory({ database, rings, signingKeys, now: clock.now() })).map(judge);
 };
 

@@ -1,5 +1,5 @@
 import { deriveKeyRing } from "../../../lib/server-keys.ts";
-import { createSigningKeyStore } from "../../../postgres/signing-key-store.ts";
+import { readSigningKeys } from "../../../postgres/signing-key-store.ts";
 import { isInUse, type SigningKeyRecord, unwrapSigningKey } from "../../../token/signing-key.ts";
 import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
 
@@ -9,7 +9,7 @@ const OLD = 365 * DAY;
 export const checkSigningKeys: Check<Answering> = async ({ rootSecrets, database, hasSchema, clock }) => {
   if (rootSecrets === null || !hasSchema) return [];
   const ring = deriveKeyRing(rootSecrets, "signing-key-wrap");
-  const records = await createSigningKeyStore(database, async () => undefined).list();
+  const records = (await readSigningKeys(database)).records;
   const inUse = records.filter((record) => isInUse(record, clock.now()));
   if (inUse.every(({ retireTime }) => retireTime !== null))
     return [ok("no signing key yet: the first server makes one")];

@@ -1,0 +1,183 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { judgeHosts } from "../../src/cli/doctor/checks/hosts.ts";
+import { judgeReplication } from "../../src/cli/doctor/checks/replication.ts";
+import { examine } from "../../src/cli/doctor/examine.ts";
+import { toConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { serverRole } from "../../src/postgres/embedded/cluster.ts";
+import { parseStandbyNames } from "../../src/postgres/replication.ts";
+import { table } from "../support/conformance.ts";
+import { freePort } from "../support/free-port.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+import { type PostgresServer, startPrimary } from "../support/standby.ts";
+
+const LOSS = "a standby that is promoted may lack revocations that were answered";
+
+let dir: string;
+let primary: PostgresServer;
+let standby: PostgresServer;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(inject("testDir"), "doctor-failover-"));
+  primary = await startPrimary(dir);
+  expect(await found("replication")).toEqual(["ok one server without standbys: nothing to fail over to"]);
+  standby = await primary.addStandby("s1");
+});
+
+afterAll(async () => {
+  await standby.close();
+  await primary.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** What a check finds, as `level message`. */
+async function found(check: string, more: Record<string, string> = {}): Promise<string[]> {
+  const environment = { KEYHOLD_DATABASE_URL: primary.url(), KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_PORT: "0" };
+  const findings = await examine(toConfig({ ...environment, ...more }), systemClock);
+  for (const { level, remedy } of findings) expect(remedy !== null).toBe(level !== "ok");
+  expect(JSON.stringify(findings)).not.toContain(new URL(primary.url()).password);
+  return findings.filter((finding) => finding.check === check).map(({ level, message }) => `${level} ${message}`);
+}
+
+/** Settings of the primary for one test. */
+async function during(settings: Record<string, string>): Promise<void> {
+  onTestFinished(() => primary.configure(Object.fromEntries(Object.keys(settings).map((name) => [name, null]))));
+  await primary.configure(settings);
+}
+
+async function seeStates(): Promise<void> {
+  await primary.admin.unsafe(`GRANT pg_read_all_stats TO ${serverRole}`);
+  onTestFinished(async () => void (await primary.admin.unsafe(`REVOKE pg_read_all_stats FROM ${serverRole}`)));
+}
+
+const UNKNOWN = `ok whether standbys stream is unknown: role ${serverRole} may not see it (GRANT pg_read_all_stats)`;
+const ON = "ok synchronous_commit is on: a change is answered when the synchronous standbys have it on disk";
+
+describe("replication", () => {
+  test("a standby that no commit waits for", async () => {
+    expect(await found("replication")).toEqual([
+      `warning commits wait for no standby, and s1 may be promoted: ${LOSS}`,
+    ]);
+  });
+
+  test("one synchronous standby, whose state the role of the servers may see or not", async () => {
+    await during({ synchronous_standby_names: "FIRST 1 (s1)" });
+    const number =
+      "warning synchronous_standby_names is FIRST 1 (s1), and s1 of its standbys is connected: nothing is changed or verified while it is down";
+    expect(await found("replication")).toEqual([ON, number, UNKNOWN]);
+    await seeStates();
+    expect(await found("replication")).toEqual([ON, number]);
+  });
+
+  test("a standby that is down stops everything, and the doctor says so in time", async () => {
+    await during({ synchronous_standby_names: "s1, s2" });
+    await seeStates();
+    await standby.stop();
+    onTestFinished(() => standby.start());
+    await expect.poll(() => primary.admin`SELECT FROM pg_stat_replication`, { timeout: 10_000 }).toHaveLength(0);
+    const began = performance.now();
+    expect(await found("replication")).toEqual([
+      ON,
+      "error synchronous_standby_names is s1, s2, and none of its standbys is connected: nothing is changed or verified until 1 are",
+    ]);
+    expect(performance.now() - began).toBeLessThan(20_000);
+  });
+
+  const COMMITS = table([
+    ["local", `error synchronous_commit is local: commits do not wait for the synchronous standbys, so that ${LOSS}`],
+    ["off", `error synchronous_commit is off: commits do not wait for the synchronous standbys, so that ${LOSS}`],
+    ["remote_write", /^warning synchronous_commit is remote_write: a standby whose operating system crashes/],
+    ["remote_apply", /^ok synchronous_commit is remote_apply/],
+  ] as const);
+  test.each(COMMITS)("synchronous_commit = %s", async (value, expected) => {
+    await during({ synchronous_standby_names: "ANY 1 (s1, s2)", synchronous_commit: value });
+    const [first] = await found("replication");
+    expect(first).toEqual(typeof expected === "string" ? expected : expect.stringMatching(expected));
+  });
+
+  const streaming = (...names: string[]) => names.map((name) => ({ name, state: "streaming" }));
+  const judge = (names: string, standbys: { name: string; state: string | null }[]) =>
+    judgeReplication({
+      ...{ role: "r", synchronousCommit: "on", synchronousStandbyNames: names, standbys },
+      synchronous: parseStandbyNames(names),
+    }).map(({ level, message }) => `${level} ${message}`);
+
+  test("more standbys than commits wait for, and others", () => {
+    expect(judge("ANY 1 (s1, s2)", streaming("S1", "s2", "s3"))).toEqual([
+      ON,
+      "ok synchronous_standby_names is ANY 1 (s1, s2), and S1, s2 of its standbys are connected: commits wait for 1; promote the one that has received the most",
+      `ok s3: asynchronous, not to be promoted (${LOSS})`,
+    ]);
+    expect(judge("FIRST 1 (s1, s2)", streaming("s1", "s2"))[1]).toMatch(
+      /: commits wait for 1; promote the first of the list$/,
+    );
+    expect(judge("*", streaming("a"))[1]).toMatch(/^warning synchronous_standby_names is \*, and a of its standbys is/);
+    expect(judge("2 (s1, s2)", [...streaming("s1"), { name: "s2", state: "catchup" }])[1]).toMatch(
+      /^error .* until 2 are$/,
+    );
+  });
+
+  const NAMES = table([
+    ["", null],
+    ["s1", { method: "FIRST", count: 1, names: ["s1"] }],
+    ["s1, S2", { method: "FIRST", count: 1, names: ["s1", "s2"] }],
+    ["2 (s1, s2,s3)", { method: "FIRST", count: 2, names: ["s1", "s2", "s3"] }],
+    ["first 1 (s1)", { method: "FIRST", count: 1, names: ["s1"] }],
+    ['ANY 2(s1, "s 2", "a""b", *)', { method: "ANY", count: 2, names: ["s1", "s 2", 'a"b', "*"] }],
+  ] as const);
+  test.each(NAMES)("synchronous_standby_names = %j", (text, expected) => {
+    expect(parseStandbyNames(text)).toEqual(expected);
+  });
+});
+
+describe("database_hosts", () => {
+  test("each host is the primary, a standby or unreachable", async () => {
+    const port = await freePort();
+    const url = primary.url(`${standby.address},${primary.address},127.0.0.1:${port}`);
+    const more = { KEYHOLD_DATABASE_URL: url, KEYHOLD_DATABASE_LISTEN_URL: primary.url() };
+    expect(await found("database_hosts", more)).toEqual([
+      `ok KEYHOLD_DATABASE_URL: ${standby.address} is a standby, which is not used until it is promoted`,
+      `ok KEYHOLD_DATABASE_URL: ${primary.address} is the primary`,
+      `warning KEYHOLD_DATABASE_URL: 127.0.0.1:${port} refused the connection: nothing can be moved to it by a failover now`,
+      `ok KEYHOLD_DATABASE_LISTEN_URL: ${primary.address} is the primary`,
+    ]);
+  });
+
+  test("no primary", async () => {
+    const more = { KEYHOLD_DATABASE_URL: standby.url() };
+    expect(await found("database_hosts", more)).toContain("error KEYHOLD_DATABASE_URL names no primary");
+    expect(await found("database", more)).toEqual([
+      expect.stringContaining(`no primary among ${standby.address}: ${standby.address} is a standby (in recovery)`),
+    ]);
+  });
+
+  test("one host twice is one primary, and two servers that accept writes are an error", () => {
+    const report = (address: string, server: string) => ({ address, server, kind: "primary" as const, failure: "" });
+    const levels = (servers: readonly string[]) =>
+      judgeHosts(
+        "URL",
+        servers.map((server, place) => report(`h${place}:5432`, server)),
+      ).map(({ level }) => level);
+    expect(levels(["1/00000001/5", "1/00000001/5"])).toEqual(["ok", "ok"]);
+    expect(levels(["1/00000001/5", "1/00000002/6"])).toEqual(["ok", "ok", "error"]);
+  });
+});
+
+test("data and notifications come from one server, or from the old and the new primary", async () => {
+  expect(await found("servers")).toEqual([expect.stringMatching(/^ok data and notifications come from one server \(/)]);
+  const other = await primary.addStandby("s2");
+  onTestFinished(() => other.close());
+  await other.promote();
+  const apart = { KEYHOLD_DATABASE_LISTEN_URL: other.url() };
+  expect(await found("servers", apart)).toEqual([
+    expect.stringMatching(
+      /^error data and notifications come from two servers \(.* timeline 1, .*; .* timeline 2, .*\)/,
+    ),
+  ]);
+  const both = { KEYHOLD_DATABASE_URL: primary.url(`${primary.address},${other.address}`) };
+  expect((await found("database_hosts", both)).at(-1)).toMatch(
+    /^error KEYHOLD_DATABASE_URL names 2 servers that accept writes/,
+  );
+});
