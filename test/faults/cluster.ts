@@ -4,15 +4,27 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../support/free-port.ts";
-import type { Seeded } from "../support/seeded.ts";
-import type { Database } from "./database.ts";
-import { Road } from "./road.ts";
+import type { NodeMessage } from "./node.ts";
+import type { PausePoint } from "./pause-points.ts";
+import type { Road } from "./road.ts";
 import type { Sabotage } from "./sabotage.ts";
 
 const PROGRAM = resolve(import.meta.dirname, "node.ts");
 
 /** That of `keyhold.js`: compiling the service takes half of the processor time of a start. */
 const COMPILE_CACHE = resolve(import.meta.dirname, "../../node_modules/.cache/keyhold");
+
+/** The TCP proxies between a node and its database: for data and for notifications, which may be the same one. */
+export interface Roads {
+  readonly data: Road;
+  readonly feed: Road;
+}
+
+/** How one node reaches its database: its proxies, and the variables that lead to them. */
+export interface Access {
+  readonly roads: Roads;
+  readonly environment: Readonly<Record<string, string>>;
+}
 
 export interface ClusterOptions {
   readonly nodes: number;
@@ -23,16 +35,15 @@ export interface ClusterOptions {
 
 const HOUR = 3_600_000;
 
-/** Starts nodes on this database, one after the other, each on its own road to it and on its own idea of the time. */
+/** Starts nodes, each with its own access to the database and on its own idea of the time. */
 export async function* startCluster(
-  database: Database,
-  seeded: Seeded,
+  openAccess: () => Promise<Access>,
   options: ClusterOptions,
 ): AsyncGenerator<ClusterNode> {
   for (let place = 0; place < options.nodes; place++) {
-    const road = await Road.start(database.port, seeded.fork());
-    const environment = { ...options.environment, KEYHOLD_DATABASE_URL: database.url(road.port) };
-    const node = new ClusterNode(`node ${place + 1}`, await freePort(), road, { ...options, environment });
+    const { roads, environment } = await openAccess();
+    const own = { ...options, environment: { ...options.environment, ...environment } };
+    const node = new ClusterNode(`node ${place + 1}`, await freePort(), roads, own);
     node.clockOffset = (place - 1) * 5 * HOUR;
     yield node;
     // The first one makes the schema and the signing key.
@@ -44,7 +55,7 @@ export async function* startCluster(
 export class ClusterNode {
   readonly name: string;
   readonly port: number;
-  readonly road: Road;
+  readonly roads: Roads;
   /** What happened to it that no fault was to do. */
   readonly troubles: string[] = [];
   clockOffset = 0;
@@ -53,10 +64,10 @@ export class ClusterNode {
   #child: ChildProcess | undefined;
   #isWanted = false;
 
-  constructor(name: string, port: number, road: Road, options: ClusterOptions) {
+  constructor(name: string, port: number, roads: Roads, options: ClusterOptions) {
     this.name = name;
     this.port = port;
-    this.road = road;
+    this.roads = roads;
     this.#options = options;
     this.#log = createWriteStream(join(options.dir, `${name.replace(" ", "-")}.log`), { flags: "a" });
   }
@@ -94,7 +105,12 @@ export class ClusterNode {
   /** Steps its wall clock. */
   setClock(offset: number): void {
     this.clockOffset = offset;
-    if (this.#child?.connected) this.#child.send(offset, () => {});
+    this.#tell({ clock: offset });
+  }
+
+  /** Has it stop by itself when it reaches this point of its protocol next, until `resume`; null: not any more. */
+  pauseAt(point: PausePoint | null): void {
+    this.#tell({ pauseAt: point });
   }
 
   async isReady(): Promise<boolean> {
@@ -110,8 +126,12 @@ export class ClusterNode {
 
   async close(): Promise<void> {
     await this.kill();
-    this.road.close();
+    for (const road of Object.values(this.roads)) road.close();
     this.#log.end();
+  }
+
+  #tell(message: NodeMessage): void {
+    if (this.#child?.connected) this.#child.send(message, () => {});
   }
 
   /** Answers whether it serves; if not, it has ended. */

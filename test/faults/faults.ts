@@ -49,19 +49,19 @@ export const FAULTS = {
   "node cut off": {
     isOfNode: true,
     begin: async (_, node, seeded) => {
-      node.road.cutOff();
-      return () => node.road.restore(seeded.pick(["deliver", "reset"]));
+      node.roads.data.cutOff();
+      return () => node.roads.data.restore(seeded.pick(["deliver", "reset"]));
     },
   },
   "feed cut": {
     begin: async ({ database }, node) => {
-      for (const { port } of await feedOf(database)) node.road.resetOne(port);
+      for (const { port } of await feedOf(database)) node.roads.feed.resetOne(port);
       return undefined;
     },
   },
   "connections reset": {
     begin: async (_, node) => {
-      node.road.reset();
+      node.roads.data.reset();
       return undefined;
     },
   },
@@ -112,9 +112,9 @@ export const FAULTS = {
   },
   "network slow": {
     begin: async ({ nodes }) => {
-      for (const { road } of nodes) road.jitter = JITTER;
+      for (const { roads } of nodes) roads.data.jitter = JITTER;
       return () => {
-        for (const { road } of nodes) road.jitter = 0;
+        for (const { roads } of nodes) roads.data.jitter = 0;
       };
     },
   },

@@ -90,6 +90,9 @@ export class History {
   readonly unexpected: string[] = [];
   /** Milliseconds from the end of a round's faults until all nodes were ready. */
   readonly recoveries: number[] = [];
+  /** Verdicts that were marked as stale, and how late they may be, in milliseconds. */
+  staleVerdicts = 0;
+  staleGrace = 0;
   readonly #underWay = new Set<Promise<void>>();
   #numbers = 0;
 

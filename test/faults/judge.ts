@@ -1,23 +1,44 @@
 import { unexplained, wronglySigned } from "./checker.ts";
-import type { History, Read } from "./history.ts";
+import type { History, Mutation, Read } from "./history.ts";
 
 /** Something that was said and should not have been. `began` is when the call did. */
 export interface Violation {
   readonly began: number;
+  /** Milliseconds since the last change before it was acknowledged; null where there is none. */
+  readonly late: number | null;
   readonly text: string;
 }
 
-/** All violations of a history, in the order of time. */
-export function judge(history: History): Violation[] {
-  const reads = history.registers.flatMap(({ mutations, reads }) => unexplained(mutations, reads));
+/**
+ * All violations of a history, in the order of time. `lost` are changes that the database forgot after it had made them: what is said
+ * of their keys may be with them or without them, at any time.
+ */
+export function judge(history: History, lost: ReadonlySet<Mutation> = new Set()): Violation[] {
+  const reads = history.registers.flatMap(({ mutations, reads }) => {
+    const kept = mutations.filter((mutation) => !lost.has(mutation));
+    const unexplainedWithAll = unexplained(mutations, reads);
+    return kept.length === mutations.length ? unexplainedWithAll : unexplained(kept, unexplainedWithAll);
+  });
   const signatures = wronglySigned(history.rotations, history.signatures);
   return [
-    ...reads.map((read) => ({ began: read.began, text: describe(read) })),
+    ...reads.map((read) => ({
+      began: read.began,
+      late: lateness(read),
+      text: describe(read),
+    })),
     ...signatures.map(({ began, node, kid }) => ({
       began,
+      late: null,
       text: `${node} signed with the retired key ${kid} at ${at(began)}`,
     })),
   ].sort((a, b) => a.began - b.began);
+}
+
+function lateness({ register, began }: Read): number | null {
+  const before = register.mutations.flatMap(({ acknowledged }) =>
+    acknowledged !== null && acknowledged <= began ? [acknowledged] : [],
+  );
+  return before.length === 0 ? null : began - Math.max(...before);
 }
 
 /** The changes around it, so that the reason may be seen; nothing of a credential. */

@@ -3,17 +3,24 @@ import { pino } from "pino";
 import { readConfig } from "../../src/config.ts";
 import { startService } from "../../src/start.ts";
 import { replaceClock, setClockOffset } from "./clock.ts";
+import { type PausePoint, pauseAt, watchPausePoints } from "./pause-points.ts";
 import { SABOTAGES, type Sabotage } from "./sabotage.ts";
 
 /** The program of a node under test: the service itself, by its own configuration, on a clock that the parent sets by messages. */
+
+export type NodeMessage = { readonly clock: number } | { readonly pauseAt: PausePoint | null };
 
 const { values } = parseArgs({ options: { sabotage: { type: "string" }, clock: { type: "string", default: "0" } } });
 
 replaceClock();
 setClockOffset(Number(values.clock));
 if (values.sabotage !== undefined) SABOTAGES[values.sabotage as Sabotage]();
+watchPausePoints();
 
-process.on("message", (milliseconds: number) => setClockOffset(milliseconds));
+process.on("message", (message: NodeMessage) => {
+  if ("clock" in message) setClockOffset(message.clock);
+  else pauseAt(message.pauseAt);
+});
 process.on("disconnect", () => process.exit(0));
 
 const config = readConfig();

@@ -9,13 +9,15 @@ export class Road {
   readonly #server: Server;
   readonly #links = new Set<Link>();
   readonly #seeded: Seeded;
+  #target: number;
   #isCutOff = false;
 
   private constructor(port: number, seeded: Seeded) {
+    this.#target = port;
     this.#seeded = seeded;
     const options = { allowHalfOpen: true };
     this.#server = createServer(options, (client) => {
-      this.#links.add(new Link(client, connect({ port, host: "127.0.0.1", ...options }), this.#traits()));
+      this.#links.add(new Link(client, connect({ port: this.#target, host: "127.0.0.1", ...options }), this.#traits()));
     });
   }
 
@@ -28,6 +30,11 @@ export class Road {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Connects new connections to this port; those that are open stay where they are. */
+  redirect(port: number): void {
+    this.#target = port;
   }
 
   /** From now on nothing gets through either way, and nobody is told. */

@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { seeded } from "../support/seeded.ts";
+import { type Seeded, seeded } from "../support/seeded.ts";
 import { audit } from "./audit.ts";
 import { startLoad } from "./clients/load.ts";
 import { type Member, memberOf } from "./clients/member.ts";
-import { type ClusterNode, startCluster } from "./cluster.ts";
-import { startDatabase } from "./database.ts";
+import { type Access, type ClusterNode, startCluster } from "./cluster.ts";
+import { type Database, startDatabase } from "./database.ts";
 import { FAULTS, type Fault, type FaultName, type World } from "./faults.ts";
 import { History } from "./history.ts";
 import { judge, type Violation } from "./judge.ts";
 import { type Totals, tableOf, totalsOf } from "./report.ts";
+import { Road } from "./road.ts";
 import { playRound } from "./round.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { type Round, schedule } from "./schedule.ts";
@@ -57,13 +58,20 @@ export async function run(options: RunOptions): Promise<Result> {
   const database = await startDatabase(options.dir);
   const nodes: ClusterNode[] = [];
   try {
-    for await (const node of startCluster(database, choices, { ...options, environment })) nodes.push(node);
+    const openAccess = () => openRoad(database, choices.fork());
+    for await (const node of startCluster(openAccess, { ...options, environment })) nodes.push(node);
     const history = await play({ nodes, database }, environment, options);
     return conclude(history, nodes);
   } finally {
     await Promise.all(nodes.map((node) => node.close()));
     await database.stop();
   }
+}
+
+/** One road for everything: that a URL of its own leads to notifications changes how a node uses the other. */
+async function openRoad(database: Database, seeded: Seeded): Promise<Access> {
+  const road = await Road.start(database.port, seeded);
+  return { roads: { data: road, feed: road }, environment: { KEYHOLD_DATABASE_URL: database.url(road.port) } };
 }
 
 async function play(
@@ -74,7 +82,7 @@ async function play(
   const [history, choices] = [new History(), seeded(seed + 1)];
   const members = world.nodes.map(memberOf);
   const commandEnvironment = { ...environment, KEYHOLD_DATABASE_URL: world.database.url(world.database.port) };
-  const load = await startLoad(history, members, commandEnvironment, choices.fork());
+  const load = await startLoad(history, members, choices.fork(), { commandEnvironment });
   await sleep(WARM_UP);
   const end = performance.now() + seconds * 1000;
   const rounds = schedule(faults, choices.fork());

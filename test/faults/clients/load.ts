@@ -27,12 +27,25 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-/** Starts the clients and resolves when there are keys to work on. `environment` is that of the command. */
+/** What the clients do besides. */
+export interface LoadOptions {
+  /** Of each owner of keys, the nodes that it sends changes to; by default ten owners that send theirs to any node. */
+  readonly owners?: readonly (readonly Member[])[];
+  readonly keysOfOwner?: number;
+  /** Environment of the command that rotates signing keys; without it none is rotated. */
+  readonly commandEnvironment?: Readonly<Record<string, string>>;
+}
+
+/** Starts the clients and resolves when there are keys to work on. */
 export async function startLoad(
   history: History,
   members: readonly Member[],
-  environment: Readonly<Record<string, string>>,
   seeded: Seeded,
+  {
+    owners: homes = Array.from({ length: OWNERS }, () => members),
+    keysOfOwner = KEYS_OF_OWNER,
+    commandEnvironment,
+  }: LoadOptions,
 ): Promise<Load> {
   await noteFirstSigningKey(history, members);
   const hot: Register[] = [];
@@ -40,15 +53,15 @@ export async function startLoad(
     hot.push(register);
     if (hot.length > HOT_KEYS) hot.shift();
   };
-  const owners = Array.from({ length: OWNERS }, () => new Owner({ history, members, seeded: seeded.fork(), touched }));
+  const owners = homes.map((changers) => new Owner({ history, members, changers, seeded: seeded.fork(), touched }));
   const interest: Interest = { hot, live: () => seeded.pick(owners).keys };
-  await Promise.all(owners.map((owner) => fill(owner)));
+  await Promise.all(owners.map((owner) => fill(owner, keysOfOwner)));
   const over = new AbortController();
   const verifiers = members.flatMap((member) => HABITS.map((habit) => ({ member, habit, seeded: seeded.fork() })));
   const running = [
-    ...owners.map((owner) => own(owner, seeded.fork(), over.signal)),
+    ...owners.map((owner) => own(owner, keysOfOwner, seeded.fork(), over.signal)),
     ...verifiers.map((one) => runVerifier(history, one.member, one.habit, interest, one.seeded, over.signal)),
-    runSigningRotator(history, members, environment, interest, seeded.fork(), over.signal),
+    commandEnvironment && runSigningRotator(history, members, commandEnvironment, interest, seeded.fork(), over.signal),
   ];
   return {
     stop: async () => {
@@ -59,13 +72,13 @@ export async function startLoad(
   };
 }
 
-async function fill(owner: Owner): Promise<void> {
-  while (owner.keys.length < KEYS_OF_OWNER) await owner.make();
+async function fill(owner: Owner, keys: number): Promise<void> {
+  while (owner.keys.length < keys) await owner.make();
 }
 
-async function own(owner: Owner, seeded: Seeded, signal: AbortSignal): Promise<void> {
+async function own(owner: Owner, keys: number, seeded: Seeded, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    if (owner.keys.length < KEYS_OF_OWNER) await owner.make();
+    if (owner.keys.length < keys) await owner.make();
     else await owner.change();
     await sleep(seeded.below(OWNER_PAUSE));
   }

@@ -9,6 +9,8 @@ import { chase } from "./verify.ts";
 export interface Workplace {
   readonly history: History;
   readonly members: readonly Member[];
+  /** Those that changes are sent to. */
+  readonly changers: readonly Member[];
   readonly seeded: Seeded;
   /** Told of a key that has just been changed. */
   touched(register: Register): void;
@@ -24,13 +26,13 @@ export interface Request {
 /** Refusals of a repeated call that mean that it, or the one before, has taken effect. */
 const DONE: readonly (string | undefined)[] = ["API_KEY_ALREADY_REVOKED", "API_KEY_NOT_FOUND"];
 
-/** Sends a change to any node. The body of the answer that acknowledges it, or null if there was none. */
+/** Sends a change to any of the nodes for it. The body of the answer that acknowledges it, or null if there was none. */
 export async function mutate(
   work: Workplace,
   register: Register,
   { kind, effect, send }: Request,
 ): Promise<Json | null> {
-  const member = work.seeded.pick(work.members);
+  const member = work.seeded.pick(work.changers);
   const mutation: Mutation = { kind, node: member.name, began: performance.now(), acknowledged: null, effect };
   register.mutations.push(mutation);
   const answer = await send(member);

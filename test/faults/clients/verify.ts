@@ -47,10 +47,15 @@ async function ask(history: History, member: Member, way: Way, shown: readonly S
     return;
   }
   for (const [place, { register, credential }] of asked.entries()) {
-    const said = verdictText(answer.body.results[place]);
+    const result = answer.body.results[place];
+    const said = verdictText(result);
     // No verdict could be reached, which the service says of one of a batch where it says 503 of a single one.
     if (said === "INTERNAL") continue;
-    history.verdict(register, credential, { node: member.name, by: way, began, ended, said });
+    const isStale = result.stale === true;
+    if (isStale) history.staleVerdicts++;
+    // One that is stale may be what a call was to answer that began so long before.
+    const earliest = isStale ? began - history.staleGrace : began;
+    history.verdict(register, credential, { node: member.name, by: way, began: earliest, ended, said });
   }
 }
 

@@ -1,0 +1,103 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import postgres from "postgres";
+import { freePort } from "../../support/free-port.ts";
+import type { PostgresServer } from "../../support/standby.ts";
+
+/** Not root, as which it does not run; a user that has no files of its own. */
+const NOBODY = { uid: 65534, gid: 65534 };
+
+const ADMIN = "pgbouncer";
+
+export async function hasPgBouncer(): Promise<boolean> {
+  return promisify(execFile)("pgbouncer", ["--version"], { env: environment }).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Debian's place for it is not in the search path of every user. */
+const environment = { PATH: `${process.env.PATH}:/usr/sbin` };
+
+/** PgBouncer in transaction mode in front of one server. */
+export class PgBouncer {
+  readonly port: number;
+  readonly #dir: string;
+  readonly #child: ChildProcess;
+
+  private constructor(port: number, dir: string, child: ChildProcess) {
+    this.port = port;
+    this.#dir = dir;
+    this.#child = child;
+  }
+
+  /** Starts it in a new folder below this one. */
+  static async start(dir: string, server: PostgresServer): Promise<PgBouncer> {
+    const [own, port] = [join(dir, "pgbouncer"), await freePort()];
+    await mkdir(own);
+    await chmod(own, 0o755);
+    const { username, password } = new URL(server.url());
+    await writeFile(join(own, "users.txt"), `"${username}" "${password}"\n"${ADMIN}" "${password}"\n`);
+    await configure(own, port, server.port);
+    const user = process.geteuid?.() === 0 ? NOBODY : {};
+    const options = { ...user, env: environment, stdio: "ignore" } as const;
+    const child = spawn("pgbouncer", [join(own, "pgbouncer.ini")], options);
+    process.once("exit", () => child.kill("SIGKILL"));
+    await once(child, "spawn");
+    while (!(await isListening(port))) await sleep(20);
+    return new PgBouncer(port, own, child);
+  }
+
+  /** Leads all connections to another server, each from the end of its transaction on. */
+  async moveTo(server: PostgresServer): Promise<void> {
+    await configure(this.#dir, this.port, server.port);
+    const url = new URL(server.url());
+    const admin = postgres({
+      ...{ host: "127.0.0.1", port: this.port, user: ADMIN, password: url.password, database: "pgbouncer" },
+      ...{ max: 1, fetch_types: false, onnotice: () => {} },
+    });
+    for (const command of ["RELOAD", "RECONNECT"]) await admin.unsafe(command).simple();
+    await admin.end({ timeout: 1 });
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    this.#child.kill("SIGKILL");
+    await once(this.#child, "exit");
+  }
+}
+
+async function configure(dir: string, port: number, target: number): Promise<void> {
+  const lines = [
+    "[databases]",
+    `keyhold = host=127.0.0.1 port=${target} dbname=keyhold`,
+    "[pgbouncer]",
+    "listen_addr = 127.0.0.1",
+    `listen_port = ${port}`,
+    "unix_socket_dir =",
+    "auth_type = scram-sha-256",
+    `auth_file = ${join(dir, "users.txt")}`,
+    `admin_users = ${ADMIN}`,
+    "pool_mode = transaction",
+    "default_pool_size = 60",
+    "server_login_retry = 1",
+    "ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout,enable_seqscan,jit,extra_float_digits",
+  ];
+  await writeFile(join(dir, "pgbouncer.ini"), `${lines.join("\n")}\n`);
+}
+
+function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  return once(socket, "connect").then(
+    () => {
+      socket.destroy();
+      return true;
+    },
+    () => false,
+  );
+}

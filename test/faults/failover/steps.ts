@@ -1,0 +1,244 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import type { ClusterNode, Roads } from "../cluster.ts";
+import type { PausePoint } from "../pause-points.ts";
+import { RECOVERY, type Stage, untilReady } from "./stage.ts";
+
+/** Milliseconds after which a node that is not ready may refuse the database. */
+const REFUSAL = 5_000;
+
+const COMMAND = resolve(import.meta.dirname, "../../../src/cli/keyhold.js");
+
+/** Something that a scenario does, one after the other. */
+export type Step = (stage: Stage) => Promise<void> | void;
+
+export const wait =
+  (seconds: number): Step =>
+  () =>
+    sleep(seconds * 1000);
+
+/** The machine of the primary fails. */
+export const killPrimary: Step = ({ primary }) => primary.kill();
+
+/** Resolves when the standby has all that was committed. */
+export const stopPrimary: Step = ({ primary }) => primary.stop();
+
+/** The old primary, if it runs, goes on without a standby. */
+export const promote: Step = async (stage) => {
+  await stage.standby.promote();
+  [stage.primary, stage.standby] = [stage.standby, stage.primary];
+};
+
+/** The primary stays the primary, and its standby becomes another. */
+export const promoteByMistake: Step = ({ standby }) => standby.promote();
+
+/** Which connections of which nodes. */
+export interface Place {
+  /** Numbers of nodes; by default all. */
+  readonly nodes?: readonly number[];
+  /** By default both. */
+  readonly roads?: readonly (keyof Roads)[];
+}
+
+/** Where connections lead from now on. */
+export interface Move extends Place {
+  /** By default to the primary. */
+  readonly to?: "primary" | "standby";
+  /** Whether connections that are open are reset; by default they are. */
+  readonly isReset?: boolean;
+}
+
+export const move =
+  ({ to = "primary", nodes: numbers, roads = ["data", "feed"], isReset = true }: Move = {}): Step =>
+  async (stage) => {
+    for (const node of chosen(stage, numbers)) {
+      for (const name of roads) {
+        const isPooled = name === "data" && stage.pgbouncer !== null;
+        if (!isPooled) node.roads[name].redirect(stage[to].port);
+        if (isReset && !isPooled) node.roads[name].reset();
+      }
+    }
+    if (roads.includes("data")) await stage.pgbouncer?.moveTo(stage[to]);
+  };
+
+export const suspend =
+  (...numbers: readonly number[]): Step =>
+  (stage) => {
+    for (const node of chosen(stage, numbers)) node.suspend();
+  };
+
+export const resume =
+  (...numbers: readonly number[]): Step =>
+  (stage) => {
+    for (const node of chosen(stage, numbers)) node.resume();
+  };
+
+/** Connections hang, and neither side is told. */
+export const cutOff =
+  ({ nodes: numbers, roads: names = ["data", "feed"] }: Place): Step =>
+  (stage) => {
+    for (const { roads } of chosen(stage, numbers)) for (const name of names) roads[name].cutOff();
+  };
+
+export const restore =
+  ({ nodes: numbers, roads: names = ["data", "feed"] }: Place): Step =>
+  (stage) => {
+    for (const { roads } of chosen(stage, numbers)) for (const name of names) roads[name].restore("reset");
+  };
+
+/** All nodes take new leases at once, so that none renews its lease for a third of its time. */
+export const joinAgain: Step = async (stage) => {
+  for (const { roads } of stage.nodes) roads.feed.reset();
+  await sleep(500);
+  await becomeReady(stage);
+};
+
+/** Nodes that cannot hear of changes say so; by default all. */
+export const expectUnready =
+  (...numbers: readonly number[]): Step =>
+  async (stage) => {
+    for (const node of chosen(stage, numbers.length === 0 ? undefined : numbers))
+      if (await node.isReady()) stage.violations.push(`${node.name} is ready although it cannot hear of changes`);
+  };
+
+/** Some verdict was given without a lease, and marked so. */
+export const expectStale: Step = ({ history, notes, violations }) => {
+  notes.push(`${history.staleVerdicts} verdicts were marked as stale`);
+  if (history.staleVerdicts === 0) violations.push("no verdict was given in the time of the grace");
+};
+
+/** Replays nothing more of what it receives. */
+export const pauseReplay: Step = async ({ standby }) => {
+  await standby.admin`SELECT pg_wal_replay_pause()`;
+};
+
+/**
+ * The only synchronous standby is unreachable for so long, while those who wait for it are cancelled. Nothing may be
+ * acknowledged meanwhile, and the connections that wait must not become more and more.
+ */
+export const withoutStandby =
+  (seconds: number, maxNewBackends: number): Step =>
+  async (stage) => {
+    await stage.standby.pause();
+    const from = performance.now();
+    const counts: number[] = [];
+    while (performance.now() < from + seconds * 1000) {
+      counts.push(await cancelWaits(stage));
+      await sleep(50);
+    }
+    const until = performance.now();
+    await stage.standby.resume();
+    const acknowledged = stage.history.registers
+      .flatMap(({ mutations }) => mutations)
+      .filter((one) => one.began > from && one.acknowledged !== null && one.acknowledged < until);
+    for (const { kind, node } of acknowledged)
+      stage.violations.push(`${node} acknowledged a ${kind} that is not replicated`);
+    const [first = 0, most] = [counts[0], Math.max(...counts)];
+    stage.notes.push(`${first} backends of nodes became ${most} while the standby was unreachable`);
+    if (most - first > maxNewBackends)
+      stage.violations.push(`${most - first} new backends of nodes, more than ${maxNewBackends}`);
+  };
+
+/**
+ * Cancels the waits for the standby; answers how many backends nodes have. One that waits holds the lock of all notifications
+ * (PostgreSQL, PreCommit_Notify), so that the others wait for it in turn.
+ */
+async function cancelWaits({ primary }: Stage): Promise<number> {
+  const backends = await primary.admin<{ pid: number; isWaiting: boolean }[]>`
+    SELECT pid, coalesce(wait_event = 'SyncRep', false) AS "isWaiting"
+    FROM pg_stat_activity WHERE usename = 'keyhold_server'`;
+  for (const { pid } of backends.filter(({ isWaiting }) => isWaiting))
+    await primary.admin`SELECT pg_cancel_backend(${pid})`;
+  return backends.length;
+}
+
+export const backUp: Step = ({ primary }) => primary.backUp();
+
+/** The database is set back to the last backup, at the same address, behind the back of the nodes. */
+export const restoreBackup: Step = async ({ primary }) => {
+  await primary.kill();
+  await primary.restore();
+  await primary.start();
+};
+
+/** No node may become ready within these seconds; then an operator accepts the database as it is. */
+export const acceptDatabase =
+  (seconds: number): Step =>
+  async (stage) => {
+    const nodes = stage.nodes.map((node) => ({ node, ready: untilReady({ nodes: [node] }, seconds * 1000) }));
+    for (const { node, ready } of nodes) {
+      if ((await ready) !== null) stage.violations.push(`${node.name} is ready on an older database without a word`);
+      if (!(await hasLogged(stage, node, "accept-database")))
+        stage.violations.push(`${node.name} has logged no error that says how to accept the database`);
+    }
+    await accept(stage);
+  };
+
+/**
+ * What an operator does when nodes refuse a database that may lack changes: reads of it in the log, and accepts it. Does nothing
+ * where none refuses.
+ */
+export const acceptIfRefused: Step = async (stage) => {
+  if ((await untilReady(stage, REFUSAL)) !== null) return;
+  const refusing = await Promise.all(stage.nodes.map((node) => hasLogged(stage, node, "accept-database")));
+  if (!refusing.includes(true)) return;
+  stage.notes.push(`${refusing.filter(Boolean).length} nodes refused the database until it was accepted`);
+  await accept(stage);
+};
+
+async function accept(stage: Stage): Promise<void> {
+  const env = { PATH: process.env.PATH, ...stage.environment, KEYHOLD_DATABASE_URL: stage.primary.url() };
+  await promisify(execFile)(process.execPath, [COMMAND, "cluster", "accept-database"], { env }).catch((error) =>
+    stage.violations.push(`keyhold cluster accept-database: ${error.stderr}`),
+  );
+}
+
+/** Whether its log has an error with this text. */
+async function hasLogged({ dir }: Stage, { name }: ClusterNode, text: string): Promise<boolean> {
+  const log = await readFile(join(dir, `${name.replace(" ", "-")}.log`), "utf8");
+  return log.split("\n").some((line) => line.includes(text) && line.includes('"level":50'));
+}
+
+/** The nodes stop by themselves, each at one of these points, if they come there, and go on some seconds after the step. */
+export const pausing =
+  (numbers: readonly number[], points: readonly PausePoint[], step: Step, seconds: number): Step =>
+  async (stage) => {
+    const nodes = chosen(stage, numbers);
+    for (const node of nodes) node.pauseAt(stage.choices.pick(points));
+    await step(stage);
+    await sleep(seconds * 1000);
+    for (const node of nodes) {
+      node.resume();
+      node.pauseAt(null);
+    }
+  };
+
+/** Steps one after the other, as one. */
+export const all =
+  (...steps: readonly Step[]): Step =>
+  async (stage) => {
+    for (const step of steps) await step(stage);
+  };
+
+export const becomeReady: Step = async (stage) => {
+  if ((await untilReady(stage, RECOVERY)) === null) stage.violations.push("not all nodes became ready again");
+};
+
+/** Makes a synchronous standby of the primary in place of the one that it had. */
+export const replaceStandby: Step = async (stage) => {
+  const name = `standby${stage.history.nextNumber()}`;
+  await stage.standby.kill();
+  await stage.standby.close();
+  stage.servers.splice(stage.servers.indexOf(stage.standby), 1);
+  stage.standby = await stage.primary.addStandby(name);
+  stage.servers.push(stage.standby);
+  await stage.primary.configure({ synchronous_standby_names: name, synchronous_commit: "on" });
+};
+
+/** By number; all if none are given. */
+function chosen({ nodes }: Stage, numbers?: readonly number[]): ClusterNode[] {
+  return nodes.filter((_, place) => numbers?.includes(place + 1) ?? true);
+}

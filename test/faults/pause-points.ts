@@ -1,0 +1,53 @@
+import { Barriers } from "../../src/cluster/barriers.ts";
+import { DatabaseHistory } from "../../src/cluster/history.ts";
+import { Lease } from "../../src/cluster/lease.ts";
+import { Link } from "../../src/cluster/link.ts";
+
+/** Where the process of a node can be made to stop: just before or just after a step of its protocol. */
+
+/** The steps, by the methods of the product that take them: it has no switch for it itself. */
+const STEPS = {
+  session: [Link, "open"],
+  check: [DatabaseHistory.prototype, "check"],
+  join: [Link.prototype, "join"],
+  renewal: [Link.prototype, "renew"],
+  grant: [Lease.prototype, "extend"],
+  barrier: [Barriers.prototype, "open"],
+  acknowledgements: [Barriers.prototype, "wait"],
+} as const;
+
+type StepName = keyof typeof STEPS;
+
+export type PausePoint = `${"before" | "after"} ${StepName}`;
+
+export function pointsOf(...steps: readonly StepName[]): PausePoint[] {
+  return steps.flatMap((step): PausePoint[] => [`before ${step}`, `after ${step}`]);
+}
+
+let armed: PausePoint | null = null;
+
+/** Has the process stop (SIGSTOP) when it reaches this point next; null: nowhere. */
+export function pauseAt(point: PausePoint | null): void {
+  armed = point;
+}
+
+function reach(point: PausePoint): void {
+  if (armed !== point) return;
+  armed = null;
+  process.kill(process.pid, "SIGSTOP");
+}
+
+/** Has this process watch for its points, before the product starts. */
+export function watchPausePoints(): void {
+  for (const [step, [prototype, name]] of Object.entries(STEPS)) {
+    const methods = prototype as unknown as Record<string, (...args: unknown[]) => unknown>;
+    const original = methods[name];
+    methods[name] = function (...args) {
+      reach(`before ${step as StepName}`);
+      const result = original?.apply(this, args);
+      if (!(result instanceof Promise)) reach(`after ${step as StepName}`);
+      else result.then(() => reach(`after ${step as StepName}`)).catch(() => {});
+      return result;
+    };
+  }
+}
