@@ -16,6 +16,9 @@ export interface Installation {
   readonly databaseUrl: string;
   /** The same for servers, which may not change the schema. */
   readonly serverUrl: string;
+  readonly superuserUrl: string;
+  /** The process of PostgreSQL, which the server starts again when it ends. */
+  readonly databasePid: number;
 }
 
 /** Returns the command `keyhold` of the checkout that is measured. */
@@ -37,7 +40,8 @@ export async function install(stage: Stage, options: InstallOptions = {}): Promi
   const server = await startKeyhold(stage, dataDir, environment, "server", script);
   const database = await startEmbeddedPostgres({ dataDir, log: () => {}, ifRunning: "attach" });
   await moveToLoad(stage, database.pid);
-  return { dataDir, server, databaseUrl: database.url, serverUrl: database.serverUrl };
+  const { url: databaseUrl, serverUrl, superuserUrl, pid: databasePid } = database;
+  return { dataDir, server, databaseUrl, serverUrl, superuserUrl, databasePid };
 }
 
 /** Resolves when it is ready. Its PostgreSQL runs where it does. */
@@ -77,7 +81,7 @@ async function parentOf(pid: number): Promise<number | undefined> {
 }
 
 /** A client of the database for the harness itself, which is closed with the stage. */
-export function databaseOf(stage: Stage, { databaseUrl }: Installation): Sql {
+export function databaseOf(stage: Stage, { databaseUrl }: Pick<Installation, "databaseUrl">): Sql {
   const sql = postgres(databaseUrl, { ...socketOptions(databaseUrl), max: 2, onnotice: () => {} });
   stage.onClose(() => sql.end());
   return sql;
