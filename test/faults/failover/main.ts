@@ -24,31 +24,36 @@ const sabotage = (env.KEYHOLD_FAILOVER_SABOTAGE ?? null) as Sabotage | null;
 /** Lines of each scenario that are shown. */
 const SHOWN = 5;
 
+/** Runs in which a protection that was taken out must be missed once: a violation needs calls to meet within milliseconds. */
+const ATTEMPTS = 3;
+
 const { seed } = seededBy("KEYHOLD_FAULTS_SEED");
 const isPooled = await hasPgBouncer();
 const outcomes: Outcome[] = [];
-let isGood = true;
+const failures: string[] = [];
 for (const scenario of chosen) {
   const outcome = await playOne(scenario, sabotage);
-  if (outcome === null) continue;
-  outcomes.push(outcome);
-  isGood &&= outcome.failures.length === 0;
+  if (outcome !== null) outcomes.push(outcome);
 }
 console.info(tableOf(outcomes));
 for (const { name, notes } of outcomes) for (const note of notes) console.info(`${name}: ${note}`);
-if (sabotage === null && env.KEYHOLD_FAILOVER_ONLY === undefined) await exposeEverySabotage();
+if (sabotage === null && env.KEYHOLD_FAILOVER_ONLY === undefined)
+  for (const [missing, name] of Object.entries(EXPOSING) as [Sabotage, string][]) await expose(missing, name);
+console.info(`${outcomes.length} scenarios, ${failures.length} failures`);
+for (const failure of failures) console.error(failure);
 // Node would wait for ever for what was under way on connections that were reset.
-process.exit(isGood ? 0 : 1);
+process.exit(failures.length === 0 ? 0 : 1);
 
 /** Without it a suite that finds nothing would say nothing of the product. */
-async function exposeEverySabotage(): Promise<void> {
-  for (const [missing, name] of Object.entries(EXPOSING) as [Sabotage, string][]) {
+async function expose(missing: Sabotage, name: string): Promise<void> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const outcome = await playOne(scenarioOf(name), missing);
     const [first] = outcome?.violations ?? [];
-    isGood &&= first !== undefined;
-    if (first === undefined) console.error(`without the ${missing} scenario ${name} finds no violation`);
-    else console.info(`without the ${missing} scenario ${name} finds: ${first.text}`);
+    if (first === undefined) continue;
+    console.info(`without the ${missing} scenario ${name} finds, at attempt ${attempt}: ${first.text}`);
+    return;
   }
+  failures.push(`without the ${missing} scenario ${name} finds no violation in ${ATTEMPTS} runs`);
 }
 
 function scenarioOf(name: string): Scenario {
@@ -65,16 +70,15 @@ async function playOne(scenario: Scenario, missing: Sabotage | null): Promise<Ou
   }
   const dir = await newDir();
   const outcome = await play(scenario, { seed, dir, sabotage: missing }).catch((error: unknown) => {
-    console.error(`${name}: not played to its end: ${error instanceof Error ? error.stack : error}`);
-    isGood = false;
+    failures.push(`${name}: not played to its end: ${error instanceof Error ? error.stack : error}`);
     return null;
   });
   if (outcome === null) return null;
-  console.info(`${name}: ${outcome.title}: ${Math.round(outcome.seconds)} s`);
-  const { failures } = outcome;
-  if (missing === null) for (const text of failures.slice(0, SHOWN)) console.error(`${name}: ${text}`);
-  if (missing === null && failures.length > 0) console.error(`${name}: the logs of the nodes are in ${dir}`);
-  else await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+  console.info(`${name}: ${outcome.title}: ${Math.round(outcome.seconds)} s, ${outcome.failures.length} failures`);
+  if (missing === null && outcome.failures.length > 0) {
+    failures.push(...outcome.failures.slice(0, SHOWN).map((text) => `${name}: ${text}`));
+    failures.push(`${name}: the logs of the nodes are in ${dir}`);
+  } else await rm(dir, { recursive: true, force: true, maxRetries: 10 });
   return outcome;
 }
 
