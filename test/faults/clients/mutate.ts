@@ -33,7 +33,9 @@ export async function mutate(
   { kind, effect, send }: Request,
 ): Promise<Json | null> {
   const member = work.seeded.pick(work.changers);
-  const mutation: Mutation = { kind, node: member.name, began: performance.now(), acknowledged: null, effect };
+  const began = performance.now();
+  const wallClockOffset = Date.now() - began;
+  const mutation: Mutation = { kind, node: member.name, began, acknowledged: null, wallClockOffset, effect };
   register.mutations.push(mutation);
   const answer = await send(member);
   const ended = performance.now();

@@ -4,7 +4,7 @@ import { NO_KEY } from "../register.ts";
 
 /** What a server has committed, by triggers that write a row for each change of a key: a standby has the rows that it replayed. */
 
-/** A row that a change left. `time` is on the clock of `History`. */
+/** A row that a change left. `time` is on the wall clock, in milliseconds. */
 interface Entry {
   readonly name: string;
   readonly action: "INSERT" | "UPDATE" | "DELETE";
@@ -40,7 +40,7 @@ export async function keepJournal(primary: PostgresServer): Promise<void> {
 export async function lostChanges(server: PostgresServer, { registers }: History): Promise<Mutation[]> {
   const rows = await server.admin<(Omit<Entry, "time"> & { time: string })[]>`
     SELECT *, extract(epoch FROM time) * 1000 AS time FROM journal.entries`;
-  const entries = rows.map((row): Entry => ({ ...row, time: Number(row.time) - performance.timeOrigin }));
+  const entries = rows.map((row): Entry => ({ ...row, time: Number(row.time) }));
   const byName = Map.groupBy(entries, ({ name }) => name);
   return registers.flatMap((register) => {
     const own = byName.get(register.name) ?? [];
@@ -48,11 +48,11 @@ export async function lostChanges(server: PostgresServer, { registers }: History
   });
 }
 
-/** Milliseconds by which two clocks of one machine may differ. */
+/** Milliseconds by which the wall clock may be stepped, or adjusted, while a change is under way. */
 const TOLERANCE = 50;
 
 function isIn(entries: readonly Entry[], mutation: Mutation, { mutations }: Register): boolean {
-  const { kind, began, acknowledged, effect } = mutation;
+  const { kind, began, acknowledged, wallClockOffset, effect } = mutation;
   const scopes = effect(NO_KEY).scopes.join(" ");
   switch (kind) {
     case "revoke":
@@ -63,11 +63,11 @@ function isIn(entries: readonly Entry[], mutation: Mutation, { mutations }: Regi
       return entries.filter(({ action }) => action === "DELETE").length > deletions.indexOf(mutation);
     }
     case "rotate":
-    case "rotate with grace":
-      return entries.some(
-        ({ is_rotation, time }) =>
-          is_rotation && time > began - TOLERANCE && time < (acknowledged ?? began) + TOLERANCE,
-      );
+    case "rotate with grace": {
+      const earliest = began + wallClockOffset - TOLERANCE;
+      const latest = (acknowledged ?? began) + wallClockOffset + TOLERANCE;
+      return entries.some(({ is_rotation, time }) => is_rotation && time > earliest && time < latest);
+    }
     default:
       return entries.some((entry) => entry.scopes === scopes);
   }

@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import postgres from "postgres";
+import { chooseAccount } from "../../../src/postgres/embedded/account.ts";
+import { findBinaries } from "../../../src/postgres/embedded/binaries.ts";
 import { freePort } from "../../support/free-port.ts";
 import type { PostgresServer } from "../../support/standby.ts";
-
-/** Not root, as which it does not run; a user that has no files of its own. */
-const NOBODY = { uid: 65534, gid: 65534 };
 
 const ADMIN = "pgbouncer";
 
@@ -44,12 +44,22 @@ export class PgBouncer {
     const { username, password } = new URL(server.url());
     await writeFile(join(own, "users.txt"), `"${username}" "${password}"\n"${ADMIN}" "${password}"\n`);
     await configure(own, port, server.port);
-    const user = process.geteuid?.() === 0 ? NOBODY : {};
-    const options = { ...user, env: environment, stdio: "ignore" } as const;
-    const child = spawn("pgbouncer", [join(own, "pgbouncer.ini")], options);
+    // It does not run as root either.
+    const { initializer: nobody } = await chooseAccount({
+      uid: process.geteuid?.() ?? 0,
+      dataDir: own,
+      clusterDir: own,
+      binaries: await findBinaries(),
+    });
+    const [program = "", ...args] = [...nobody.prefix, "pgbouncer", join(own, "pgbouncer.ini")];
+    const child = spawn(program, args, { ...nobody.ids, env: environment, stdio: ["ignore", "ignore", "pipe"] });
     process.once("exit", () => child.kill("SIGKILL"));
     await once(child, "spawn");
-    while (!(await isListening(port))) await sleep(20);
+    const log = text(child.stderr);
+    while (!(await isListening(port))) {
+      if (child.exitCode !== null) throw new Error(`pgbouncer exited with code ${child.exitCode}: ${await log}`);
+      await sleep(20);
+    }
     return new PgBouncer(port, own, child);
   }
 
