@@ -17,6 +17,8 @@ export interface Read extends Observation {
   /** Such as `gRPC batch`. */
   readonly by: string;
   readonly register: Register;
+  /** What the verdict is on; undefined: it is a record. */
+  readonly credential?: Credential;
 }
 
 /** A call, whatever it was about. */
@@ -110,7 +112,7 @@ export class History {
   }
 
   verdict(register: Register, credential: Credential, read: Pick<Read, "node" | "by" | "began" | "ended" | "said">) {
-    register.reads.push({ ...read, register, expected: register.expectedOf(credential) });
+    register.reads.push({ ...read, register, credential, expected: register.expectedOf(credential) });
   }
 
   record(register: Register, read: Pick<Read, "node" | "by" | "began" | "ended" | "said">) {

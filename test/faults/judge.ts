@@ -1,5 +1,6 @@
 import { unexplained, wronglySigned } from "./checker.ts";
 import type { History, Mutation, Read } from "./history.ts";
+import { NO_KEY, verdictOn } from "./register.ts";
 
 /** Something that was said and should not have been. `began` is when the call did. */
 export interface Violation {
@@ -15,9 +16,10 @@ export interface Violation {
  */
 export function judge(history: History, lost: ReadonlySet<Mutation> = new Set()): Violation[] {
   const reads = history.registers.flatMap(({ mutations, reads }) => {
-    const kept = mutations.filter((mutation) => !lost.has(mutation));
     const unexplainedWithAll = unexplained(mutations, reads);
-    return kept.length === mutations.length ? unexplainedWithAll : unexplained(kept, unexplainedWithAll);
+    return mutations.some((mutation) => lost.has(mutation))
+      ? unexplainedWithout(lost, mutations, unexplainedWithAll)
+      : unexplainedWithAll;
   });
   const signatures = wronglySigned(history.rotations, history.signatures);
   return [
@@ -32,6 +34,24 @@ export function judge(history: History, lost: ReadonlySet<Mutation> = new Set())
       text: `${node} signed with the retired key ${kid} at ${at(began)}`,
     })),
   ].sort((a, b) => a.began - b.began);
+}
+
+function unexplainedWithout(
+  lost: ReadonlySet<Mutation>,
+  mutations: readonly Mutation[],
+  reads: readonly Read[],
+): Read[] {
+  const kept = mutations.filter((mutation) => !lost.has(mutation));
+  const lostKeys = new Set(mutations.filter((one) => lost.has(one)).map(({ effect }) => effect(NO_KEY).incarnation));
+  return unexplained(kept, reads).filter(({ credential, ...read }) => {
+    // Derived from a raw key, by an owner that did not know that the key had become an earlier one again.
+    const isOfEarlierKey =
+      credential !== undefined && credential.type !== "raw" && lostKeys.has(credential.incarnation);
+    if (!isOfEarlierKey) return true;
+    const expected: Read["expected"] = (state) =>
+      verdictOn({ ...credential, incarnation: state.incarnation, secret: state.incarnation }, state);
+    return unexplained(kept, [{ ...read, expected }]).length > 0;
+  });
 }
 
 function lateness({ register, began }: Read): number | null {

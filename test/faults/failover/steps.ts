@@ -7,9 +7,6 @@ import type { ClusterNode, Roads } from "../cluster.ts";
 import type { PausePoint } from "../pause-points.ts";
 import { RECOVERY, type Stage, untilReady } from "./stage.ts";
 
-/** Milliseconds after which a node that is not ready may refuse the database. */
-const REFUSAL = 5_000;
-
 const COMMAND = resolve(import.meta.dirname, "../../../src/cli/keyhold.js");
 
 /** Something that a scenario does, one after the other. */
@@ -115,16 +112,20 @@ export const pauseReplay: Step = async ({ standby }) => {
   await standby.admin`SELECT pg_wal_replay_pause()`;
 };
 
+/** Backends of a node at the most: as many as docs/configuration.md says, and of its session a feed, a renewal, and one that ends. */
+const MAX_BACKENDS = 10 + 8;
+const MAX_SESSION_BACKENDS = 3;
+
 /**
  * The only synchronous standby is unreachable for so long, while those who wait for it are cancelled. Nothing may be
  * acknowledged meanwhile, and the connections that wait must not become more and more.
  */
 export const withoutStandby =
-  (seconds: number, maxNewBackends: number): Step =>
+  (seconds: number): Step =>
   async (stage) => {
     await stage.standby.pause();
     const from = performance.now();
-    const counts: number[] = [];
+    const counts: Backends[] = [];
     while (performance.now() < from + seconds * 1000) {
       counts.push(await cancelWaits(stage));
       await sleep(50);
@@ -136,23 +137,45 @@ export const withoutStandby =
       .filter((one) => one.began > from && one.acknowledged !== null && one.acknowledged < until);
     for (const { kind, node } of acknowledged)
       stage.violations.push(`${node} acknowledged a ${kind} that is not replicated`);
-    const [first = 0, most] = [counts[0], Math.max(...counts)];
-    stage.notes.push(`${first} backends of nodes became ${most} while the standby was unreachable`);
-    if (most - first > maxNewBackends)
-      stage.violations.push(`${most - first} new backends of nodes, more than ${maxNewBackends}`);
+    expectAtMost(
+      stage,
+      "backends",
+      MAX_BACKENDS,
+      counts.map(({ all }) => all),
+    );
+    expectAtMost(
+      stage,
+      "backends of sessions",
+      MAX_SESSION_BACKENDS,
+      counts.map(({ session }) => session),
+    );
   };
 
+function expectAtMost({ nodes, notes, violations }: Stage, what: string, limit: number, counts: readonly number[]) {
+  const most = Math.max(...counts);
+  notes.push(`${counts[0]} ${what} became ${most} while the standby was unreachable`);
+  if (most > nodes.length * limit) violations.push(`${most} ${what}, more than ${limit} a node`);
+}
+
+/** How many connections nodes have to the primary. */
+interface Backends {
+  readonly all: number;
+  /** Of these, for notifications and for renewals of leases. */
+  readonly session: number;
+}
+
 /**
- * Cancels the waits for the standby; answers how many backends nodes have. One that waits holds the lock of all notifications
- * (PostgreSQL, PreCommit_Notify), so that the others wait for it in turn.
+ * Cancels the waits for the standby. One that waits holds the lock of all notifications (PostgreSQL, PreCommit_Notify), so that the others
+ * wait for it in turn.
  */
-async function cancelWaits({ primary }: Stage): Promise<number> {
-  const backends = await primary.admin<{ pid: number; isWaiting: boolean }[]>`
-    SELECT pid, coalesce(wait_event = 'SyncRep', false) AS "isWaiting"
+async function cancelWaits({ primary }: Stage): Promise<Backends> {
+  const backends = await primary.admin<{ pid: number; isWaiting: boolean; isSession: boolean }[]>`
+    SELECT pid, coalesce(wait_event = 'SyncRep', false) AS "isWaiting",
+      application_name IN ('keyhold feed', 'keyhold lease') AS "isSession"
     FROM pg_stat_activity WHERE usename = 'keyhold_server'`;
   for (const { pid } of backends.filter(({ isWaiting }) => isWaiting))
     await primary.admin`SELECT pg_cancel_backend(${pid})`;
-  return backends.length;
+  return { all: backends.length, session: backends.filter(({ isSession }) => isSession).length };
 }
 
 export const backUp: Step = ({ primary }) => primary.backUp();
@@ -164,14 +187,14 @@ export const restoreBackup: Step = async ({ primary }) => {
   await primary.start();
 };
 
-/** No node may become ready within these seconds; then an operator accepts the database as it is. */
+/** No node may become ready within these seconds, and each says why; then an operator accepts the database as it is. */
 export const acceptDatabase =
   (seconds: number): Step =>
   async (stage) => {
     const nodes = stage.nodes.map((node) => ({ node, ready: untilReady({ nodes: [node] }, seconds * 1000) }));
     for (const { node, ready } of nodes) {
       if ((await ready) !== null) stage.violations.push(`${node.name} is ready on an older database without a word`);
-      if (!(await hasLogged(stage, node, "accept-database")))
+      if (!(await refusesSoon(stage, [node])))
         stage.violations.push(`${node.name} has logged no error that says how to accept the database`);
     }
     await accept(stage);
@@ -182,12 +205,21 @@ export const acceptDatabase =
  * where none refuses.
  */
 export const acceptIfRefused: Step = async (stage) => {
-  if ((await untilReady(stage, REFUSAL)) !== null) return;
-  const refusing = await Promise.all(stage.nodes.map((node) => hasLogged(stage, node, "accept-database")));
-  if (!refusing.includes(true)) return;
+  if (!(await refusesSoon(stage, stage.nodes))) return;
+  const refusing = await Promise.all(stage.nodes.map((node) => refuses(stage, node)));
   stage.notes.push(`${refusing.filter(Boolean).length} nodes refused the database until it was accepted`);
   await accept(stage);
 };
+
+/** Answers whether one of these nodes refuses the database, before all are ready. One that backs off looks at it seconds later. */
+async function refusesSoon(stage: Stage, nodes: readonly ClusterNode[]): Promise<boolean> {
+  for (const began = performance.now(); performance.now() < began + RECOVERY; await sleep(100)) {
+    const refusing = await Promise.all(nodes.map((node) => refuses(stage, node)));
+    if (refusing.includes(true)) return true;
+    if ((await untilReady({ nodes }, 0)) !== null) return false;
+  }
+  return false;
+}
 
 async function accept(stage: Stage): Promise<void> {
   const env = { PATH: process.env.PATH, ...stage.environment, KEYHOLD_DATABASE_URL: stage.primary.url() };
@@ -196,10 +228,10 @@ async function accept(stage: Stage): Promise<void> {
   );
 }
 
-/** Whether its log has an error with this text. */
-async function hasLogged({ dir }: Stage, { name }: ClusterNode, text: string): Promise<boolean> {
+/** Whether its log has the error that says how the database is accepted. */
+async function refuses({ dir }: Stage, { name }: ClusterNode): Promise<boolean> {
   const log = await readFile(join(dir, `${name.replace(" ", "-")}.log`), "utf8");
-  return log.split("\n").some((line) => line.includes(text) && line.includes('"level":50'));
+  return log.split("\n").some((line) => line.includes("accept-database") && line.includes('"level":50'));
 }
 
 /** The nodes stop by themselves, each at one of these points, if they come there, and go on some seconds after the step. */
