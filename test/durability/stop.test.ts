@@ -73,7 +73,8 @@ test("a second signal stops a server that waits for a request, and its database"
   const { keyId } = await issue(rest);
   const sql = await databaseOf();
   await dataDir.postmaster();
-  const { release } = await holdRow(sql, keyId);
+  // The row is never released: the driver would write the end of the transaction to the socket that the database has closed.
+  await holdRow(sql, keyId);
   const underWay = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }).catch(() => "cut off");
   await eventually(() => isWaitedFor(sql));
   server.kill("SIGTERM");
@@ -81,7 +82,6 @@ test("a second signal stops a server that waits for a request, and its database"
   server.kill("SIGTERM");
   expect(await server.ended).toMatchObject({ code: 1, signal: null });
   expect(await underWay).toBe("cut off");
-  await release().catch(() => undefined);
   await eventually(async () => (await dataDir.inhabitants()).length === 0);
 });
 
