@@ -157,7 +157,7 @@ export const SCENARIOS: readonly Scenario[] = [
     title: "an older base backup restored under the nodes",
     replication: "asynchronous",
     mayLose: true,
-    steps: [backUp, wait(3), restoreBackup, acceptDatabase(5)],
+    steps: [backUp, wait(3), restoreBackup, acceptDatabase(5), becomeReady],
   },
   {
     name: "7",

@@ -214,9 +214,9 @@ export const acceptIfRefused: Step = async (stage) => {
 /** Answers whether one of these nodes refuses the database, before all are ready. One that backs off looks at it seconds later. */
 async function refusesSoon(stage: Stage, nodes: readonly ClusterNode[]): Promise<boolean> {
   for (const began = performance.now(); performance.now() < began + RECOVERY; await sleep(100)) {
+    if ((await untilReady({ nodes }, 0)) !== null) return false;
     const refusing = await Promise.all(nodes.map((node) => refuses(stage, node)));
     if (refusing.includes(true)) return true;
-    if ((await untilReady({ nodes }, 0)) !== null) return false;
   }
   return false;
 }
