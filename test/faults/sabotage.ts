@@ -78,9 +78,9 @@ export type Sabotage = keyof typeof SABOTAGES;
 
 /** Faults under which a part of the argument must be missed when it is taken away. Others need a failover (`failover/scenarios.ts`). */
 export const EXPOSING: Readonly<Partial<Record<Sabotage, readonly FaultName[]>>> = {
-  lease: ["node stopped"],
+  lease: ["node stopped", "node cut off"],
   fence: ["network slow"],
-  wait: ["network slow"],
+  wait: ["network slow", "node cut off"],
 };
 
 function ignoreServerOfReads(): void {
