@@ -2,8 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { readConfig } from "../../src/config.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { connect } from "../../src/postgres/connect.ts";
 import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { openPrimary } from "../../src/postgres/primary.ts";
 import { bringUpToDate, prepareEmbedded } from "../../src/postgres/schema.ts";
 import { loadRootSecrets } from "../../src/root-secret-file.ts";
 import { seedKeys } from "./seed.ts";
@@ -28,8 +28,9 @@ async function main(): Promise<void> {
       : null;
   // As the owner, who may also analyze the table.
   const url = config.databaseMigrateUrl ?? config.databaseUrl ?? server?.url ?? "";
-  const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  const opening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
   try {
+    const sql = await opening.ready;
     await (server === null ? bringUpToDate(url, null) : prepareEmbedded(server));
     const shape = { count: Number(values.count), credentials: Number(values.credentials) };
     const seeded = await seedKeys(sql, { ...shape, root, now: new Date(systemClock.now()) });
@@ -37,7 +38,7 @@ async function main(): Promise<void> {
       await writeFile(values.out, seeded.map(({ credential }) => `${credential}\n`).join(""), { mode: 0o600 });
     }
   } finally {
-    await sql.end({ timeout: 5 });
+    await opening.end({ timeout: 5 });
     await server?.stop();
   }
 }

@@ -1,6 +1,6 @@
-import { type ServerId, systemIdentifierOf, timelineOf } from "../cluster/server-id.ts";
+import { firstRow } from "./first-row.ts";
 import type { Database } from "./pool.ts";
-import { serverId } from "./server-position.ts";
+import { systemIdentifier, timeline } from "./server-position.ts";
 
 /** A database that was accepted as it is. */
 export interface AcceptedDatabase {
@@ -15,15 +15,11 @@ export interface AcceptedDatabase {
  * once: what is lost later has to be accepted again.
  */
 export async function acceptDatabase(database: Database): Promise<AcceptedDatabase> {
-  const [row] = await database.run(
-    (sql) => sql<{ server: ServerId; lsn: string }[]>`
-      WITH current AS (SELECT ${serverId(sql)} AS server, pg_current_wal_lsn()::text AS lsn), accepted AS (
-        INSERT INTO accepted_databases (system_identifier, timeline)
-        SELECT split_part(server, '/', 1)::bigint, ('x' || split_part(server, '/', 2))::bit(32)::integer FROM current
-      )
-      SELECT server, lsn FROM current`,
+  const rows = await database.run(
+    (sql) => sql<AcceptedDatabase[]>`
+      INSERT INTO accepted_databases (system_identifier, timeline) VALUES (${systemIdentifier(sql)}, ${timeline(sql)})
+      RETURNING system_identifier::text AS "systemIdentifier", timeline, pg_current_wal_lsn()::text AS lsn`,
     "databases.accept",
   );
-  if (row === undefined) throw new TypeError("one row was asked for");
-  return { systemIdentifier: systemIdentifierOf(row.server), timeline: timelineOf(row.server), lsn: row.lsn };
+  return firstRow(rows);
 }

@@ -1,3 +1,4 @@
+import { firstRow } from "./first-row.ts";
 import type { Database } from "./pool.ts";
 
 /** How a PostgreSQL server is set up, as far as it matters to us. */
@@ -18,7 +19,7 @@ export interface Condition {
 }
 
 export async function readCondition(database: Database): Promise<Condition> {
-  const [row] = await database.run(
+  const rows = await database.run(
     (sql) => sql<Condition[]>`
       SELECT current_setting('server_version_num')::int AS "versionNumber", current_setting('server_version') AS version,
         current_setting('fsync')::bool AS fsync, current_setting('full_page_writes')::bool AS "fullPageWrites",
@@ -32,6 +33,5 @@ export async function readCondition(database: Database): Promise<Condition> {
         ) AS connections,
         (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time`,
   );
-  if (row === undefined) throw new TypeError("one row was asked for");
-  return row;
+  return firstRow(rows);
 }

@@ -3,7 +3,6 @@ import postgres, { type Notice, type Sql } from "postgres";
 import { ARRAY_TYPES } from "./array-types.ts";
 import { type Host, parseConnectionUrl, socketFile } from "./connection-url.ts";
 import { openClientSocket } from "./embedded/client-socket.ts";
-import { hostsToTry } from "./last-primary.ts";
 
 export interface DatabaseOptions {
   /** With one host or several (`connection-url.ts`). */
@@ -25,13 +24,6 @@ export interface DatabaseOptions {
   readonly onNotice?: (notice: Notice) => void;
   /** Told of every connection that has ended. */
   readonly onClose?: () => void;
-}
-
-/** How a client connects to one server. */
-export interface HostOptions {
-  readonly host: Host;
-  /** Whether the client may connect again by itself after its connection has ended. */
-  readonly mayReconnect: boolean;
 }
 
 /** Seconds. A backend is there in milliseconds; on a machine that is busy with others, in tenths of a second. */
@@ -61,15 +53,15 @@ function lostSocket(): Socket {
 }
 
 /**
- * Creates a client of the driver for one host, which connects when first used. Whether the server is a primary is not checked: see
- * `openPrimary`. Notices of the database go to `onNotice` and to no log.
+ * Creates a client of the driver for one connection to one host, which is opened when first used and never again. Whether the server is a
+ * primary is not checked: see `openPrimary`. Notices of the database go to `onNotice` and to no log.
  */
-export function connectTo(options: DatabaseOptions, { host, mayReconnect }: HostOptions): Sql {
+export function connectTo(options: DatabaseOptions, host: Host): Sql {
   let isEnded = false;
   let socket: Socket | null = null;
   const sql = createClient(options, host, () => {
     if (isEnded) throw new Error("the client was ended");
-    if (socket !== null && !mayReconnect) return lostSocket();
+    if (socket !== null) return lostSocket();
     socket = openSocket(host);
     return socket;
   });
@@ -85,12 +77,6 @@ export function connectTo(options: DatabaseOptions, { host, mayReconnect }: Host
   return sql;
 }
 
-/** The same for the host of the URL that was the primary last, with as many connections as the options say. */
-export function connect(options: DatabaseOptions): Sql {
-  const [host = { name: "", port: 0 }] = hostsToTry(parseConnectionUrl(options.url));
-  return connectTo(options, { host, mayReconnect: true });
-}
-
 /**
  * A plan that was made while a table was small is kept when it has grown, until the table is analyzed. The planner takes a
  * sequential scan for a small table, so it must not consider one. Without JIT, which a scan that cannot be avoided would start
@@ -98,8 +84,8 @@ export function connect(options: DatabaseOptions): Sql {
  */
 const KEPT_PLANS = { enable_seqscan: "off", jit: "off" };
 
-/** Modes in which the driver checks neither certificate nor name. */
-const UNCHECKED: readonly unknown[] = [false, "allow", "prefer", "require"];
+/** Modes of `sslmode` in which the driver checks neither certificate nor name. */
+export const UNCHECKED_TLS_MODES: readonly string[] = ["allow", "prefer", "require"];
 
 /**
  * The driver would take several hosts and `target_session_attrs` itself, from the URL and from PGTARGETSESSIONATTRS: it swallows errors
@@ -109,7 +95,7 @@ const UNCHECKED: readonly unknown[] = [false, "allow", "prefer", "require"];
 function createClient(options: DatabaseOptions, host: Host, socket: () => Socket): Sql {
   const { withoutHosts, database } = parseConnectionUrl(options.url);
   const parsed = postgres(withoutHosts, driverOptions(options)).options;
-  const isChecked = !UNCHECKED.includes(parsed.ssl);
+  const isChecked = parsed.ssl !== false && !UNCHECKED_TLS_MODES.includes(String(parsed.ssl));
   const own = {
     ...{ host: [host.name], port: [host.port], socket, target_session_attrs: null },
     path: host.name.startsWith("/") ? socketFile(host) : false,

@@ -13,9 +13,17 @@ import { Ending } from "../lib/ending.ts";
 import { toError } from "../lib/to-error.ts";
 import { databaseError } from "./errors.ts";
 import { acknowledgementText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./feed-events.ts";
+import { firstRow } from "./first-row.ts";
 import { type NodeLeaseRow, toLeases } from "./leases.ts";
 import { type Opening, openPrimary } from "./primary.ts";
-import { type PositionRow, parseLsn, positionColumns, toPosition } from "./server-position.ts";
+import {
+  type PositionRow,
+  parseLsn,
+  positionColumns,
+  systemIdentifier,
+  timeline,
+  toPosition,
+} from "./server-position.ts";
 
 /** After this the database cancels a statement of a session, in milliseconds. */
 const STATEMENT_TIMEOUT = 5_000;
@@ -153,12 +161,11 @@ interface SessionPositionRow extends PositionRow {
 }
 
 async function readPosition(sql: Sql): Promise<SessionPosition> {
-  const [row] = await sql<SessionPositionRow[]>`
+  const rows = await sql<SessionPositionRow[]>`
     SELECT ${positionColumns(sql)}, pg_last_wal_replay_lsn()::text AS promoted_at,
       (SELECT (extract(epoch FROM max(accept_time)) * 1000)::float8 FROM accepted_databases
-       WHERE system_identifier = (SELECT system_identifier FROM pg_control_system())
-       AND timeline = ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer) AS accept_time`;
-  if (row === undefined) throw new TypeError("one row was asked for");
+       WHERE system_identifier = ${systemIdentifier(sql)} AND timeline = ${timeline(sql)}) AS accept_time`;
+  const row = firstRow(rows);
   return {
     ...toPosition(row),
     promotedAt: row.promoted_at === null ? null : parseLsn(row.promoted_at),

@@ -1,7 +1,7 @@
 import { toError } from "../lib/to-error.ts";
 import { connectTo } from "./connect.ts";
 import { addressOf, type Host, parseConnectionUrl } from "./connection-url.ts";
-import { describeFailure } from "./primary.ts";
+import { answeredWithin, describeFailure } from "./primary.ts";
 import { serverId } from "./server-position.ts";
 
 /** What one host of a URL is. */
@@ -21,21 +21,17 @@ export function readHosts(url: string, timeout: number): Promise<HostReport[]> {
 
 async function readHost(url: string, host: Host, timeout: number): Promise<HostReport> {
   const options = { url, maxConnections: 1, statementTimeout: timeout, prepare: false };
-  const sql = connectTo(options, { host, mayReconnect: false });
-  const late = Promise.withResolvers<never>();
-  const silent = Object.assign(new Error("did not answer in time"), { code: "CONNECT_TIMEOUT" });
-  const timer = setTimeout(() => late.reject(silent), timeout);
+  const sql = connectTo(options, host);
   const report = { address: addressOf(host), failure: "", server: null };
   try {
     const asked = sql<{ server: string | null }[]>`
       SELECT CASE WHEN NOT pg_is_in_recovery() THEN ${serverId(sql)} END AS server`;
-    const [row] = await Promise.race([asked, late.promise]);
+    const [row] = await answeredWithin(asked, timeout);
     const server = row?.server ?? null;
     return { ...report, kind: server === null ? "standby" : "primary", server };
   } catch (error) {
     return { ...report, kind: "unreachable", failure: describeFailure(toError(error)) };
   } finally {
-    clearTimeout(timer);
     void sql.end({ timeout: 0 });
   }
 }

@@ -2,6 +2,7 @@ import type { Sql } from "postgres";
 import type { BarrierAnswer, LeaseRow, Mark, RenewalAnswer, RenewLease } from "../cluster/feed.ts";
 import { databaseError } from "./errors.ts";
 import { barrierText, CHANGES_CHANNEL, echoText, sessionChannel } from "./feed-events.ts";
+import { firstRow } from "./first-row.ts";
 import { openPrimary } from "./primary.ts";
 import { isReplicationCancelled } from "./replication-notice.ts";
 import { type PositionRow, positionColumns, toPosition } from "./server-position.ts";
@@ -89,8 +90,7 @@ export async function sendBarrier(sql: Sql, mark: Mark | null, isDurable: boolea
       ${isDurable ? sql`pg_logical_emit_message(true, 'keyhold', 'barrier'),` : sql``}
       CASE WHEN lease_id IS NOT NULL THEN pg_notify(${CHANGES_CHANNEL}, ${barrierText(from ?? "", number)}) END
     FROM (VALUES (1)) AS one LEFT JOIN nodes ON lease_id <> ${from}`;
-  const [first] = rows;
-  if (first === undefined) throw new TypeError("at least one row was asked for");
+  const first = firstRow(rows);
   const position = toPosition(first);
   // What is flushed here beside our own change need not be on a standby yet.
   const lsn = first.is_synchronous ? null : position.lsn;
@@ -107,8 +107,7 @@ function isSynchronous(sql: Sql) {
 }
 
 function toRenewalAnswer(rows: readonly RenewalRow[]): Omit<RenewalAnswer, "isReplicated"> {
-  const [first] = rows;
-  if (first === undefined) throw new TypeError("at least one row was asked for");
+  const first = firstRow(rows);
   return { position: toPosition(first), isHeld: first.is_held, leases: toLeases(rows.filter(hasLease)) };
 }
 

@@ -103,21 +103,18 @@ class Search {
       isClosed = true;
       if (this.#taken === sql) this.#options.onClose?.();
     };
-    const sql = connectTo({ ...this.#options, maxConnections: 1, onClose }, { host, mayReconnect: false });
+    const sql = connectTo({ ...this.#options, maxConnections: 1, onClose }, host);
     this.#clients.add(sql);
     if (!this.#isAsked) return sql;
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(tooLate()), CONNECT_TIMEOUT * 1000);
     try {
-      const [row] = await Promise.race([sql.unsafe("SELECT pg_is_in_recovery() AS is_standby"), late.promise]);
+      const asked = sql.unsafe("SELECT pg_is_in_recovery() AS is_standby");
+      const [row] = await answeredWithin(asked, CONNECT_TIMEOUT * 1000);
       if (row?.is_standby !== false) throw new StandbyError("is a standby (in recovery)");
       if (isClosed) throw Object.assign(new Error("closed the connection"), { code: "CONNECTION_CLOSED" });
       return sql;
     } catch (error) {
       this.#drop(sql);
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -157,8 +154,12 @@ class Search {
   }
 }
 
-function tooLate(): Error {
-  return Object.assign(new Error("did not answer in time"), { code: "CONNECT_TIMEOUT" });
+/** Rejects with what `describeFailure` puts into words when the first answer of a host takes longer than these milliseconds. */
+export async function answeredWithin<T>(answer: PromiseLike<T>, limit: number): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const error = Object.assign(new Error("did not answer in time"), { code: "CONNECT_TIMEOUT" });
+  const timer = setTimeout(() => late.reject(error), limit);
+  return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer));
 }
 
 function codeOf(error: Error): string {

@@ -4,6 +4,7 @@ import { OtherServerError, type SendBarrier } from "../cluster/feed.ts";
 import type { Propagating, Propagation } from "../cluster/propagation.ts";
 import type { ServerId } from "../cluster/server-id.ts";
 import { KeyholdError } from "../errors.ts";
+import { firstRow } from "./first-row.ts";
 import { sendBarrier } from "./leases.ts";
 import type { Database } from "./pool.ts";
 import type { WithServer } from "./server-position.ts";
@@ -23,8 +24,7 @@ export type ChangeWork<T> = (sql: Sql, ranOn: RanOn) => PromiseLike<T>;
 
 /** Runs a statement of `withServer` that changes one row at the most, and returns that row; its columns are null where there is none. */
 export async function changeRow<R>(sql: Sql, statement: Fragment, ranOn: RanOn): Promise<R> {
-  const [row] = await sql<WithServer<R & object>[]>`${statement}`;
-  if (row === undefined) throw new TypeError("at least one row was asked for");
+  const row = firstRow(await sql<WithServer<R & object>[]>`${statement}`);
   ranOn(row.server);
   return row;
 }

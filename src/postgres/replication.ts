@@ -1,3 +1,4 @@
+import { firstRow } from "./first-row.ts";
 import type { Database } from "./pool.ts";
 import { openPrimary } from "./primary.ts";
 import { serverId } from "./server-position.ts";
@@ -38,7 +39,7 @@ interface ReplicationRow {
 }
 
 export async function readReplication(database: Database): Promise<Replication> {
-  const [row] = await database.run(
+  const rows = await database.run(
     (sql) => sql<ReplicationRow[]>`
       SELECT current_user AS role, current_setting('synchronous_standby_names') AS names,
         current_setting('synchronous_commit') AS commit, (
@@ -48,8 +49,7 @@ export async function readReplication(database: Database): Promise<Replication> 
             AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE slot_type = 'logical' AND active)
         ) AS standbys`,
   );
-  if (row === undefined) throw new TypeError("one row was asked for");
-  const { role, names, commit, standbys } = row;
+  const { role, names, commit, standbys } = firstRow(rows);
   const synchronous = parseStandbyNames(names);
   return { role, synchronousStandbyNames: names, synchronous, synchronousCommit: commit, standbys };
 }

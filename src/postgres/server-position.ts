@@ -7,8 +7,18 @@ import type { DatabasePosition, ServerId } from "../cluster/server-id.ts";
  */
 export function serverId(sql: Sql): Fragment {
   return sql`(
-    (SELECT system_identifier FROM pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
+    ${systemIdentifier(sql)} || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
     extract(epoch FROM pg_postmaster_start_time()))`;
+}
+
+/** The system identifier of the server that runs a statement, a bigint. */
+export function systemIdentifier(sql: Sql): Fragment {
+  return sql`(SELECT system_identifier FROM pg_control_system())`;
+}
+
+/** The timeline of the server that runs a statement, an integer. */
+export function timeline(sql: Sql): Fragment {
+  return sql`('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer`;
 }
 
 /**

@@ -3,11 +3,11 @@ import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Filter } from "../../src/keys/filter/filter.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
-import { connect } from "../../src/postgres/connect.ts";
 import { compileFilter } from "../../src/postgres/filter.ts";
 import { REASONS, someFilter, someKey, someString, someTime, UUIDS } from "../keys/filter/arbitrary.ts";
 import { matches, type Row } from "../keys/filter/oracle.ts";
 import { printFilter } from "../keys/filter/print.ts";
+import { connect } from "../support/driver-client.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 
 const NOW = new Date("2026-01-31T12:00:00.000Z");

@@ -6,9 +6,9 @@ import { digestCurrent } from "../../src/credential/digest.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
 import type { ListQuery } from "../../src/keys/store.ts";
 import { deriveKeyRing } from "../../src/lib/server-keys.ts";
-import { connect } from "../../src/postgres/connect.ts";
 import { compileFilter } from "../../src/postgres/filter.ts";
 import { listKeys, selectPage } from "../../src/postgres/list-keys.ts";
+import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const NOW = new Date("2026-11-21T00:00:00.000Z");

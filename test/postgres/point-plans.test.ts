@@ -3,13 +3,13 @@ import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Authority, fullAuthority } from "../../src/keys/authority.ts";
 import type { KeyName, KeyStore, Rotation } from "../../src/keys/store.ts";
-import { connect } from "../../src/postgres/connect.ts";
 import { createFindKeys } from "../../src/postgres/find-keys.ts";
 import { COPY_ROWS } from "../../src/postgres/insert.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
 import { anyServer, noNodes } from "../support/alone.ts";
+import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, runAsSuperuser, type TestDatabase } from "../support/postgres.ts";
 import { newKey } from "./new-keys.ts";
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
-import { connect } from "../../src/postgres/connect.ts";
 import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { connect } from "../support/driver-client.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { newKey } from "./new-keys.ts";
 

@@ -1,9 +1,9 @@
 import type { Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
-import { connect } from "../../src/postgres/connect.ts";
 import { serverRole } from "../../src/postgres/embedded/cluster.ts";
 import { readRights } from "../../src/postgres/rights.ts";
 import { bringUpToDate, openSchema, prepareEmbedded } from "../../src/postgres/schema.ts";
+import { connect } from "../support/driver-client.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { startTestServer } from "../support/server.ts";

@@ -1,9 +1,7 @@
 import { isLoopbackHost } from "../../../lib/host-names.ts";
+import { UNCHECKED_TLS_MODES } from "../../../postgres/connect.ts";
 import { addressOf, type Host, parseConnectionUrl } from "../../../postgres/connection-url.ts";
 import { type Check, type Finding, ok, warning } from "../finding.ts";
-
-/** Modes in which the driver checks neither certificate nor name. */
-const UNCHECKED = ["allow", "prefer", "require"];
 
 /** How the connections to a database on another machine are protected. */
 export const checkDatabaseTls: Check = async ({ config }) =>
@@ -24,7 +22,9 @@ export function judgeUrl(name: string, text: string | null): Finding[] {
   const isChecked = parameters.get("sslrootcert") === "system";
   const mode = parameters.get("sslmode") ?? parameters.get("ssl") ?? "disable";
   if (isChecked || mode.startsWith("verify-")) return [ok(`${name} checks the certificate of ${remote}`)];
-  const lack = UNCHECKED.includes(mode) ? `without a check of its certificate (sslmode=${mode})` : "without TLS";
+  const lack = UNCHECKED_TLS_MODES.includes(mode)
+    ? `without a check of its certificate (sslmode=${mode})`
+    : "without TLS";
   const message = `${name} connects to ${remote} ${lack}: whoever is in between may read and change what is exchanged`;
   return [warning(message, `add sslmode=verify-full to ${name}`)];
 }
