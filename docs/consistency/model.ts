@@ -31,7 +31,7 @@ export interface Protocol {
   readonly readIdentity: boolean;
   /** Without a usable lease a verify needs a renewal that was sent after it began, or any renewal, or just reads. */
   readonly withoutLease: "later renewal" | "renewal" | "read";
-  /** The barrier of a change goes over the connection of the change, over any data connection, or over the feed. */
+  /** Which connection sends the barrier of a change: the one that made the change, any data connection, or the feed. */
   readonly barrierOver: "change" | "data" | "feed";
   /** A barrier counts only if the server of the feed has sent it. */
   readonly barrierIdentity: boolean;
@@ -39,7 +39,7 @@ export interface Protocol {
   readonly awaitLeases: boolean;
   /** A change whose wait for the standby was cancelled is not answered as a success. */
   readonly changeWarning: boolean;
-  /** The barrier of a repeat waits for the standby itself. */
+  /** The barrier of a repeated change waits for the standby itself. */
   readonly repeatReplicated: boolean;
 }
 
@@ -643,7 +643,7 @@ interface Committed {
   readonly isCancelled: boolean;
 }
 
-/** What may become of a statement that commits: nothing is visible before the standby has it, unless the wait is cancelled. */
+/** Returns the possible outcomes of a commit: it becomes visible only when the standby has it, unless the wait is cancelled. */
 function commit(state: State, server: Server, { oldPrimary }: World, change: (tables: Tables) => Tables): Committed[] {
   const changed = change(state[server]);
   if (server === "S2") return [{ state: { ...state, S2: changed }, isCancelled: false }];

@@ -2,11 +2,12 @@ import { randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import postgres, { type Sql } from "postgres";
+import type { Sql } from "postgres";
 import { database, owner, serverRole } from "../../src/postgres/embedded/cluster.ts";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
 import { bringUpToDate } from "../../src/postgres/schema.ts";
 import { freePort } from "../support/free-port.ts";
+import { superuserOf } from "../support/standby.ts";
 
 /** The PostgreSQL of a run, as durable as a real one, and started again whenever it ends. */
 export interface Database {
@@ -34,7 +35,7 @@ export async function startDatabase(dir: string): Promise<Database> {
   const lines = createWriteStream(join(dir, "postgres.log"));
   const log = (_: string, line: string) => void lines.write(`${new Date().toISOString()} ${line}\n`);
   const embedded = await startEmbeddedPostgres({ dataDir, log, settings });
-  const admin = adminOf(embedded, port);
+  const admin = superuserOf({ name: decodeURIComponent(new URL(embedded.url).hostname), port });
   const password = randomBytes(16).toString("hex");
   await admin.unsafe(`ALTER ROLE ${owner} PASSWORD '${password}'; ALTER ROLE ${serverRole} PASSWORD '${password}'`);
   const urlOf = (role: string, roadPort: number) => `postgres://${role}:${password}@127.0.0.1:${roadPort}/${database}`;
@@ -52,19 +53,4 @@ export async function startDatabase(dir: string): Promise<Database> {
       lines.end();
     },
   };
-}
-
-/** Without the driver's query for types: when that fails the rejection is nobody's, and ends the process (porsager/postgres#1192). */
-function adminOf({ url }: EmbeddedPostgres, port: number): Sql {
-  const socketDir = decodeURIComponent(new URL(url).hostname);
-  const path = join(socketDir, `.s.PGSQL.${port}`);
-  return postgres({
-    path,
-    user: "postgres",
-    database: "keyhold",
-    max: 4,
-    backoff: () => 0.05,
-    fetch_types: false,
-    onnotice: () => {},
-  });
 }

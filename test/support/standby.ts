@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { copyFile, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
+import { type Host, socketFile } from "../../src/postgres/connection-url.ts";
 import { chooseAccount } from "../../src/postgres/embedded/account.ts";
 import { findBinaries } from "../../src/postgres/embedded/binaries.ts";
 import { clusterDirOf, database, ensureCluster, owner, serverRole } from "../../src/postgres/embedded/cluster.ts";
@@ -141,7 +142,7 @@ class Server implements PostgresServer {
         new AbortController().signal,
       );
     };
-    return new Server(options, port, adminOf(join(socketDir, `.s.PGSQL.${port}`)), launch);
+    return new Server(options, port, superuserOf({ name: socketDir, port }), launch);
   }
 
   get address(): string {
@@ -283,10 +284,13 @@ class Server implements PostgresServer {
   }
 }
 
-/** Without the driver's query for types: when that fails the rejection is nobody's, and ends the process (porsager/postgres#1192). */
-function adminOf(path: string): Sql {
+/**
+ * Connects a superuser over the Unix socket. Without the driver's query for types: when that fails the rejection is nobody's, and ends
+ * the process (porsager/postgres#1192).
+ */
+export function superuserOf(socket: Host): Sql {
   const how = { max: 4, backoff: () => 0.05, fetch_types: false, onnotice: () => {} };
-  return postgres({ ...how, path, user: "postgres", database });
+  return postgres({ ...how, path: socketFile(socket), user: "postgres", database });
 }
 
 /** Files that are deleted meanwhile are not missed: the standby repeats that by the WAL. */
