@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { KeyholdError } from "../errors.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
 import { toError } from "../lib/to-error.ts";
@@ -10,6 +9,16 @@ import { DatabaseHistory, DatabaseRefusedError } from "./history.ts";
 import { Lease, USED_PART } from "./lease.ts";
 import { type Change, LeaseGoneError, Link } from "./link.ts";
 import { createPropagation, type Propagation } from "./propagation.ts";
+import {
+  isSilent,
+  isTransient,
+  LateError,
+  NoEchoError,
+  NotReplicatedError,
+  noLease,
+  OtherDatabaseError,
+} from "./renewal-errors.ts";
+import { RenewalWaiters } from "./renewal-waiters.ts";
 import type { HeardServer, ServerId } from "./server-id.ts";
 
 export interface MembershipOptions {
@@ -43,9 +52,6 @@ const LEAVE_TIMEOUT = 1_000;
 /** How long a change waits for a session, in milliseconds. */
 const SESSION_PATIENCE = 5_000;
 
-/** A call that waits for the lease. */
-type Waiter = PromiseWithResolvers<void>;
-
 interface RenewalListener {
   /** Called when the answer does not come in time. */
   readonly onLate?: (error: Error) => void;
@@ -62,6 +68,7 @@ export class Membership implements HeardServer {
   readonly #options: MembershipOptions;
   readonly #over = new AbortController();
   readonly #history = new DatabaseHistory();
+  readonly #waiters = new RenewalWaiters();
   #link: Link | undefined;
   /** Those who need the next session. */
   #linked = Promise.withResolvers<Link>();
@@ -72,9 +79,6 @@ export class Membership implements HeardServer {
   #isMember = false;
   #awayReason: Error | null = null;
   #running: Promise<void> | undefined;
-  #waiters: Waiter[] = [];
-  /** Called when somebody waits for a renewal. */
-  #wake: () => void = () => undefined;
 
   constructor(options: MembershipOptions) {
     const { monotonic, clock, staleGrace, node } = options;
@@ -125,10 +129,7 @@ export class Membership implements HeardServer {
   renewed(): Promise<void> {
     if (this.#awayReason !== null) return Promise.reject(noLease(this.#awayReason));
     if (!this.#isMember) return Promise.reject(noLease());
-    const waiter = Promise.withResolvers<void>();
-    this.#waiters.push(waiter);
-    this.#wake();
-    return waiter.promise;
+    return this.#waiters.wait();
   }
 
   /** A node leaves a server that others than those it listens to have answered for. Who is no node, as a command, hears of none. */
@@ -145,7 +146,7 @@ export class Membership implements HeardServer {
   async leave(): Promise<void> {
     this.#isMember = false;
     this.lease.end();
-    this.#refuseWaiters();
+    this.#waiters.refuse();
     const left = this.#link?.session.leave().catch(() => undefined);
     await Promise.race([left, sleep(LEAVE_TIMEOUT, undefined, { ref: false })]);
   }
@@ -154,7 +155,7 @@ export class Membership implements HeardServer {
     this.#isMember = false;
     this.lease.end();
     this.#over.abort();
-    this.#refuseWaiters();
+    this.#waiters.refuse();
     this.#link?.session.end();
     await this.#running;
   }
@@ -252,7 +253,7 @@ export class Membership implements HeardServer {
     let pause = ttl / RENEWALS;
     while (link.ending.reason === undefined) {
       try {
-        await link.ending.race(this.#pauseUntilAsked(pause));
+        await link.ending.race(this.#waiters.pause(pause));
         if (this.#isMember) await this.#renew(link);
         pause = ttl / RENEWALS;
         backoff.reset();
@@ -285,16 +286,13 @@ export class Membership implements HeardServer {
    * `onLate` the answer has to come within the limit.
    */
   async #renewWith(link: Link, limit: number, { onLate, onGranted }: RenewalListener): Promise<void> {
-    const waiters = this.#waiters.splice(0);
+    const waiters = this.#waiters.take();
     const sent = this.lease.moment;
-    const refuse = (error: unknown) => {
-      for (const { reject } of waiters) reject(noLease(toError(error)));
-    };
     try {
       const answer = link.renew();
       const renewed = await this.#within(link, answer, limit).catch((error: unknown) => {
         if (!(error instanceof LateError) || onLate === undefined) throw error;
-        refuse(error);
+        waiters.refuse(error);
         onLate(error);
         return link.ending.race(answer);
       });
@@ -305,9 +303,9 @@ export class Membership implements HeardServer {
       this.#history.note(renewed.position);
       onGranted();
       if (this.#isMember) this.lease.extend(sent, this.#options.node.ttl);
-      for (const { resolve } of waiters) resolve();
+      waiters.grant();
     } catch (error) {
-      refuse(error);
+      waiters.refuse(error);
       if (this.#isMember) throw error;
     }
   }
@@ -323,15 +321,6 @@ export class Membership implements HeardServer {
 
   #pause(milliseconds: number): Promise<void> {
     return sleep(milliseconds, undefined, { signal: this.#over.signal }).catch(() => undefined);
-  }
-
-  /** Resolves at once while somebody waits for a renewal. */
-  async #pauseUntilAsked(milliseconds: number): Promise<void> {
-    if (this.#waiters.length > 0) return;
-    const asked = new AbortController();
-    this.#wake = () => asked.abort();
-    await sleep(milliseconds, undefined, { signal: asked.signal, ref: false }).catch(() => undefined);
-    this.#wake = () => undefined;
   }
 
   /** Statements are answered by a server that this session does not listen to: what it has heard is worth nothing. */
@@ -354,7 +343,7 @@ export class Membership implements HeardServer {
     const before = this.#awayReason;
     this.#awayReason = reason;
     if (reason === null) return;
-    this.#refuseWaiters(reason);
+    this.#waiters.refuse(reason);
     if (before === null || before.message !== reason.message) {
       const isRefused = reason instanceof DatabaseRefusedError;
       this.#options.log(
@@ -365,50 +354,4 @@ export class Membership implements HeardServer {
     }
     if (before === null) this.#options.onGiveUp(reason);
   }
-
-  #refuseWaiters(reason?: Error): void {
-    for (const { reject } of this.#waiters.splice(0)) reject(noLease(reason));
-  }
-}
-
-class LateError extends Error {
-  constructor() {
-    super("the database did not answer in time");
-  }
-}
-
-class NotReplicatedError extends Error {
-  constructor() {
-    super("the synchronous standby of the database did not confirm a renewal of the lease");
-  }
-}
-
-class NoEchoError extends KeyholdError {
-  constructor() {
-    super(
-      "DATABASE_UNAVAILABLE",
-      "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself, not to a pooler of transactions",
-    );
-  }
-}
-
-class OtherDatabaseError extends KeyholdError {
-  constructor() {
-    super("DATABASE_UNAVAILABLE", "KEYHOLD_DATABASE_LISTEN_URL leads to another database than KEYHOLD_DATABASE_URL");
-  }
-}
-
-/** Whether another renewal in the same session may succeed: what failed is the way to the database, or its standby, and not the session. */
-function isTransient(error: Error): boolean {
-  if (error instanceof NoEchoError || error instanceof OtherServerError) return false;
-  return error instanceof NotReplicatedError || error instanceof KeyholdError;
-}
-
-/** Whether the next attempt is likely to take as long, or needs somebody to act first. */
-function isSilent(error: Error): boolean {
-  return error instanceof LateError || error instanceof NotReplicatedError || error instanceof DatabaseRefusedError;
-}
-
-function noLease(cause?: Error): KeyholdError {
-  return new KeyholdError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause });
 }

@@ -1,0 +1,47 @@
+import { KeyholdError } from "../errors.ts";
+import { OtherServerError } from "./feed.ts";
+import { DatabaseRefusedError } from "./history.ts";
+
+/** Why a node has no lease. */
+
+export class LateError extends Error {
+  constructor() {
+    super("the database did not answer in time");
+  }
+}
+
+export class NotReplicatedError extends Error {
+  constructor() {
+    super("the synchronous standby of the database did not confirm a renewal of the lease");
+  }
+}
+
+export class NoEchoError extends KeyholdError {
+  constructor() {
+    super(
+      "DATABASE_UNAVAILABLE",
+      "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself, not to a pooler of transactions",
+    );
+  }
+}
+
+export class OtherDatabaseError extends KeyholdError {
+  constructor() {
+    super("DATABASE_UNAVAILABLE", "KEYHOLD_DATABASE_LISTEN_URL leads to another database than KEYHOLD_DATABASE_URL");
+  }
+}
+
+/** Whether another renewal in the same session may succeed: what failed is the way to the database, or its standby, and not the session. */
+export function isTransient(error: Error): boolean {
+  if (error instanceof NoEchoError || error instanceof OtherServerError) return false;
+  return error instanceof NotReplicatedError || error instanceof KeyholdError;
+}
+
+/** Whether the next attempt is likely to take as long, or needs somebody to act first. */
+export function isSilent(error: Error): boolean {
+  return error instanceof LateError || error instanceof NotReplicatedError || error instanceof DatabaseRefusedError;
+}
+
+export function noLease(cause?: Error): KeyholdError {
+  return new KeyholdError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause });
+}
