@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import { compareCheckouts } from "./harness/compare.ts";
 import { describeMachine } from "./harness/machine.ts";
 import { type Pinning, pin } from "./harness/pinning.ts";
-import { type Floors, type Result, readFloors, saveResults } from "./harness/results.ts";
+import { type Thresholds, type Result, readThresholds, saveResults } from "./harness/results.ts";
 import { runScenarios } from "./harness/run.ts";
 import type { Scenario } from "./harness/scenario.ts";
 import { type Bound, keeps } from "./harness/statistics.ts";
@@ -39,15 +39,6 @@ function choose(names: readonly string[], all: boolean): Scenario[] {
   return SCENARIOS.filter(({ name, group }) => names.includes(name) || names.includes(group));
 }
 
-/** Returns the scenarios whose programs are installed, and says which of the others are skipped. */
-function runnable(scenarios: readonly Scenario[]): Scenario[] {
-  return scenarios.filter(({ name, needs = [] }) => {
-    const packages = missing(needs);
-    if (packages.length > 0) console.log(`${name} is skipped. On Debian: apt-get install ${packages.join(" ")}\n`);
-    return packages.length === 0;
-  });
-}
-
 function list(): 0 {
   const note = (long: number | undefined) =>
     long === undefined ? "" : ` (long: about ${Math.ceil(long / 60)} min, only by name or with --all)`;
@@ -60,8 +51,8 @@ function list(): 0 {
 /** Whether every scenario ran and kept its bound. */
 async function bench(scenarios: readonly Scenario[], isQuick: boolean): Promise<boolean> {
   const pinning = pinned();
-  const [floors, machine] = await Promise.all([readFloors(), describeMachine(pinning)]);
-  const report = reportOf(isQuick, ({ name }) => floors[name], resultText);
+  const [thresholds, machine] = await Promise.all([readThresholds(), describeMachine(pinning)]);
+  const report = reportOf(isQuick, ({ name }) => thresholds[name], resultText);
   const results = await runScenarios(pinning, scenarios, { ...(isQuick ? QUICK : FULL), ...report });
   const order = SCENARIOS.map(({ name }) => name);
   if (!isQuick) await saveResults(machine, results, order);
@@ -73,9 +64,9 @@ async function compare(other: string, names: readonly string[], isQuick: boolean
   if (![programOf({ checkout: other }), join(other, "node_modules")].every(existsSync)) {
     throw new TypeError(`${other} is no checkout of Keyhold with its node_modules`);
   }
-  const floors = await readFloors();
-  const scenarios = runnable(names.length === 0 ? comparable(floors) : choose(names, false));
-  const report = reportOf(isQuick, ({ name }) => floors[name]?.against, comparisonText);
+  const thresholds = await readThresholds();
+  const scenarios = names.length === 0 ? comparable(thresholds) : choose(names, false);
+  const report = reportOf(isQuick, ({ name }) => thresholds[name]?.against, comparisonText);
   await compareCheckouts(pinned(), scenarios, {
     other,
     ...(isQuick ? QUICK_COMPARISON : FULL_COMPARISON),
@@ -111,8 +102,8 @@ function reportOf(
   };
 }
 
-function comparable(floors: Floors): Scenario[] {
-  return SCENARIOS.filter(({ name }) => floors[name]?.against !== undefined);
+function comparable(thresholds: Thresholds): Scenario[] {
+  return SCENARIOS.filter(({ name }) => thresholds[name]?.against !== undefined);
 }
 
 /** Exit status: 0 all good, 1 a scenario missed its bound or could not be measured, 2 wrong usage or no load generator. */
@@ -137,7 +128,7 @@ async function main(): Promise<number> {
   const { against, all = false, quick = false } = values;
   const isGood =
     against === undefined
-      ? await bench(runnable(choose(positionals, all)), quick)
+      ? await bench(choose(positionals, all), quick)
       : await compare(resolve(against), positionals, quick);
   return isGood ? 0 : 1;
 }

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import { socketOptions } from "../../src/postgres/embedded/socket.ts";
+import { socketOptions } from "../../test/support/socket-options.ts";
 import { run } from "../harness/program.ts";
 import type { Stage } from "../harness/stage.ts";
 import { isInstalled } from "../harness/tools.ts";

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import postgres, { type Sql } from "postgres";
-import { socketOptions } from "../../src/postgres/embedded/socket.ts";
+import { socketOptions } from "../../test/support/socket-options.ts";
 
 /** What a baseline is started with. */
 export const environment = {

@@ -32,10 +32,10 @@ export interface Floor extends Bound {
   readonly against?: Bound;
 }
 
-export type Floors = Readonly<Record<string, Floor>>;
+export type Thresholds = Readonly<Record<string, Floor>>;
 
 const RESULTS = resolve(import.meta.dirname, "../results.json");
-const FLOORS = resolve(import.meta.dirname, "../floors.json");
+const THRESHOLDS = resolve(import.meta.dirname, "../thresholds.json");
 
 /** The committed results; null before the first run. */
 export async function readResults(): Promise<Results | null> {
@@ -43,8 +43,8 @@ export async function readResults(): Promise<Results | null> {
   return text === null ? null : JSON.parse(text);
 }
 
-export async function readFloors(): Promise<Floors> {
-  return JSON.parse(await readFile(FLOORS, "utf8"));
+export async function readThresholds(): Promise<Thresholds> {
+  return JSON.parse(await readFile(THRESHOLDS, "utf8"));
 }
 
 /** Writes what was measured now over what was known; scenarios that did not run keep what they had. */

@@ -11,7 +11,7 @@ export interface Pair {
 }
 
 export interface Scenario {
-  /** What it is asked for by, and found under in `floors.json` and `results.json`. */
+  /** What it is asked for by, and found under in `thresholds.json` and `results.json`. */
   readonly name: string;
   /** Scenarios of a group share what they start. */
   readonly group: string;
@@ -23,8 +23,6 @@ export interface Scenario {
   readonly judged: Judgement;
   /** Left out unless it is asked for: seconds that it takes beyond the usual. */
   readonly long?: number;
-  /** Programs without which it is skipped. */
-  readonly needs?: readonly string[];
   /** Where a round is dear or has nothing to warm: rounds, and no warm-up. */
   readonly rounds?: number;
   prepare(stage: Stage): Promise<Pair>;

@@ -2,13 +2,13 @@ import { create, type DescMessage, type DescMethodUnary, type MessageInitShape }
 import { implement } from "../../src/api/implementations.ts";
 import type { Call, Rpc } from "../../src/api/rpc.ts";
 import { createGuard } from "../../src/auth/guard.ts";
-import { readConfig } from "../../src/config.ts";
-import { openFoundation } from "../../src/foundation.ts";
-import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
-import { createApi, createVerifyContext } from "../../src/service.ts";
+import { createLastUsedStore } from "../../src/postgres/last-used-store.ts";
+import { readConfig } from "../../src/server/config/config.ts";
+import { openResources } from "../../src/server/resources.ts";
+import { createApi, createVerifyContext } from "../../src/server/service.ts";
 import { createSigning } from "../../src/signing/signing.ts";
-import { createRpc } from "../../src/transport/rpcs.ts";
-import { UnderWay } from "../../src/transport/under-way.ts";
+import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
+import { createRpc } from "../../src/transport/rpc-pipeline.ts";
 import { createLastUsed } from "../../src/verify/last-used.ts";
 
 export interface OpenRpcs {
@@ -22,16 +22,16 @@ export interface OpenRpcs {
  */
 export async function openRpcs(ifRunning: "attach" | "refuse"): Promise<OpenRpcs> {
   const config = readConfig();
-  const foundation = await openFoundation(config, { log: () => {}, ifRunning });
-  await foundation.coherence.membership.join();
+  const resources = await openResources(config, { log: () => {}, ifRunning });
+  await resources.coherence.membership.join();
   const guard = createGuard({ authenticators: [], allowUnauthenticated: true });
-  const signing = await createSigning(foundation.signing);
-  const lastUsed = createLastUsed(createTouchKeys(foundation.database), foundation.keys.clock);
-  const context = createVerifyContext(config, foundation, signing, lastUsed, { error: fail });
-  const api = createApi(config, foundation, signing, context);
-  const underWay = new UnderWay();
-  const rpcs = implement(api).map((implementation) => createRpc(implementation, guard, underWay));
-  return { rpcs, close: foundation.close };
+  const signing = await createSigning(resources.signing);
+  const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
+  const context = createVerifyContext(config, resources, signing, lastUsed, { error: fail });
+  const api = createApi(config, resources, signing, context);
+  const limiter = new ConcurrencyLimiter();
+  const rpcs = implement(api).map((implementation) => createRpc(implementation, guard, limiter));
+  return { rpcs, close: resources.close };
 }
 
 function fail(error: unknown): never {

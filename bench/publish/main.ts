@@ -1,7 +1,7 @@
 /** `npm run bench:publish`: writes the table of docs/performance.md and the pictures of docs/img/ from results.json. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { readFloors, readResults } from "../harness/results.ts";
+import { readThresholds, readResults } from "../harness/results.ts";
 import { pictures } from "./pictures.ts";
 import { withResults } from "./table.ts";
 
@@ -13,7 +13,7 @@ if (results === null) {
   console.error("There is no bench/results.json yet: npm run bench");
   process.exitCode = 1;
 } else {
-  await writeFile(document, withResults(await readFile(document, "utf8"), results, await readFloors()));
+  await writeFile(document, withResults(await readFile(document, "utf8"), results, await readThresholds()));
   await mkdir(resolve(docs, "img"), { recursive: true });
   for (const [name, svg] of pictures(results)) await writeFile(resolve(docs, "img", name), svg);
 }

@@ -1,4 +1,4 @@
-import type { Floor, Floors, Machine, Result, Results } from "../harness/results.ts";
+import type { Floor, Thresholds, Machine, Result, Results } from "../harness/results.ts";
 import { keeps } from "../harness/statistics.ts";
 import { boundText, judgedText, spreadText } from "../harness/text.ts";
 import { pictures } from "./pictures.ts";
@@ -7,19 +7,19 @@ const BEGIN = "<!-- written by bench/publish/main.ts from bench/results.json -->
 const END = "<!-- end of what is written -->";
 
 /** The document with what is measured in the place for it. Throws if there is no such place. */
-export function withResults(document: string, results: Results, floors: Floors): string {
+export function withResults(document: string, results: Results, thresholds: Thresholds): string {
   const [before, rest] = document.split(BEGIN);
   const after = rest?.split(END)[1];
   if (before === undefined || after === undefined) throw new Error(`the document has no ${BEGIN} with its end`);
-  return `${before}${BEGIN}\n\n${resultsText(results, floors)}\n\n${END}${after}`;
+  return `${before}${BEGIN}\n\n${resultsText(results, thresholds)}\n\n${END}${after}`;
 }
 
-function resultsText(results: Results, floors: Floors): string {
+function resultsText(results: Results, thresholds: Thresholds): string {
   const images = [...pictures(results).keys()].map((name) => `![${name}](img/${name})`);
-  return [...images, tableOf(results.scenarios, floors), machineText(results.machine)].join("\n\n");
+  return [...images, tableOf(results.scenarios, thresholds), machineText(results.machine)].join("\n\n");
 }
 
-function tableOf(results: readonly Result[], floors: Floors): string {
+function tableOf(results: readonly Result[], thresholds: Thresholds): string {
   const head = ["Work", "Compared with", "Keyhold", "Baseline", "Judged", "Wanted", "Fails"];
   const rows = results.map((result) => [
     `${result.work} \`${result.name}\``,
@@ -27,15 +27,15 @@ function tableOf(results: readonly Result[], floors: Floors): string {
     `${spreadText(result.subject)} ${result.unit}`,
     result.baseline === null ? "" : `${spreadText(result.baseline)} ${result.unit}`,
     judgedText(result),
-    ...boundCells(result, floors[result.name]),
+    ...boundCells(result, thresholds[result.name]),
   ]);
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-function boundCells({ figure }: Result, floor: Floor | undefined): string[] {
-  if (floor === undefined) return ["", ""];
-  const { wanted } = floor;
-  return [`${boundText(wanted)}${keeps(figure, wanted) ? "" : ": **short**"}`, `unless ${boundText(floor)}`];
+function boundCells({ figure }: Result, threshold: Floor | undefined): string[] {
+  if (threshold === undefined) return ["", ""];
+  const { wanted } = threshold;
+  return [`${boundText(wanted)}${keeps(figure, wanted) ? "" : ": **short**"}`, `unless ${boundText(threshold)}`];
 }
 
 function machineText(machine: Machine): string {

@@ -2,9 +2,9 @@ import { digestCurrent } from "../../src/credential/digest.ts";
 import { parseSecretPrefix } from "../../src/credential/format.ts";
 import { issuedSecretHint, rawKeyHint } from "../../src/credential/hint.ts";
 import { issueSecret } from "../../src/credential/issued-secret.ts";
+import type { KeyKind } from "../../src/domain/key.ts";
+import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { deriveKeyRing } from "../../src/lib/server-keys.ts";
-import type { KeyKind } from "../../src/record/key.ts";
 
 /** A credential that verifies on the seeded database: of a key that is neither revoked nor expired. */
 export interface SeededCredential {

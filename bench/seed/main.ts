@@ -1,11 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { readConfig } from "../../src/config.ts";
+import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
 import { openPrimary } from "../../src/postgres/primary.ts";
-import { bringUpToDate, prepareEmbedded } from "../../src/postgres/schema.ts";
-import { loadRootSecrets } from "../../src/root-secret-file.ts";
+import { bringUpToDate, prepareOwned } from "../../src/postgres/schema.ts";
+import { readConfig } from "../../src/server/config/config.ts";
+import { loadRootSecrets } from "../../src/server/root-secrets/file.ts";
 import { seedKeys } from "./seed.ts";
 
 /**
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   const opening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
   try {
     const sql = await opening.ready;
-    await (server === null ? bringUpToDate(url, null) : prepareEmbedded(server));
+    await (server === null ? bringUpToDate(url, null) : prepareOwned(server));
     const shape = { count: Number(values.count), credentials: Number(values.credentials) };
     const seeded = await seedKeys(sql, { ...shape, root, now: new Date(systemClock.now()) });
     if (values.out !== undefined) {

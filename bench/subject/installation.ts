@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
-import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
-import { socketOptions } from "../../src/postgres/embedded/socket.ts";
+import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
+import { socketOptions } from "../../test/support/socket-options.ts";
 import type { Cores } from "../harness/pinning.ts";
 import { type ServerProcess, startServer } from "../harness/server.ts";
 import type { Stage } from "../harness/stage.ts";
@@ -53,7 +53,7 @@ export function startKeyhold(
   script: readonly string[] = [programOf(stage), "serve"],
 ): Promise<ServerProcess> {
   return startServer(stage, {
-    command: [process.execPath, ...script],
+    script,
     // All clients of a benchmark have one address.
     environment: { KEYHOLD_DATA_DIR: dataDir, KEYHOLD_METRICS_PORT: "0", KEYHOLD_PUBLIC_RATE: "off", ...environment },
     portVariable: "KEYHOLD_PORT",

@@ -1,5 +1,5 @@
-import { toConfig } from "../../src/config.ts";
-import { loadRootSecrets } from "../../src/root-secret-file.ts";
+import { toConfig } from "../../src/server/config/config.ts";
+import { loadRootSecrets } from "../../src/server/root-secrets/file.ts";
 import type { Stage } from "../harness/stage.ts";
 import type { SeededCredential } from "../seed/credentials.ts";
 import { seedKeys } from "../seed/seed.ts";

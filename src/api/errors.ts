@@ -1,8 +1,8 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import { type ErrorCode, KeyholdError } from "../errors.ts";
-import { onceFrozen } from "../lib/once-frozen.ts";
+import { type ErrorCode, KeyholdError } from "../domain/errors.ts";
+import { memoize } from "../lib/memoize.ts";
 
 /** `domain` of every ErrorInfo (AIP-193). */
 export const ERROR_DOMAIN = "keyhold";
@@ -41,7 +41,7 @@ export function toConnectError(error: unknown, details: readonly ErrorDetail[] =
 }
 
 /** An error that is thrown again and again is frozen, and what is told of it then too. */
-const toldOnce = onceFrozen((error: KeyholdError) => {
+const toldOnce = memoize((error: KeyholdError) => {
   const connect = tell(error, []);
   return Object.isFrozen(error) ? Object.freeze(connect) : connect;
 });

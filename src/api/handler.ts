@@ -1,8 +1,8 @@
 import type { DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { Verdict } from "../domain/verdict.ts";
 import type { KeysContext } from "../keys/context.ts";
 import type { DeriveContext } from "../keys/derive.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
-import type { Verdict } from "../record/verdict.ts";
 import type { Jwks } from "../token/jwks.ts";
 import type { CacheMode } from "../verify/reader.ts";
 import type { AdmittedCall } from "./rpc.ts";

@@ -4,24 +4,24 @@ import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.j
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
-import { batchCreateImportedApiKeys } from "./batch-create-imported-api-keys.ts";
-import { batchVerifyApiKeys } from "./batch-verify-api-keys.ts";
-import { createImportedApiKey } from "./create-imported-api-key.ts";
-import { createIssuedApiKey } from "./create-issued-api-key.ts";
-import { deleteImportedApiKey } from "./delete-imported-api-key.ts";
-import { deriveToken } from "./derive-token.ts";
-import { getImportedApiKey } from "./get-imported-api-key.ts";
-import { getIssuedApiKey } from "./get-issued-api-key.ts";
-import { getJwks } from "./get-jwks.ts";
 import type { ApiContext, Handler } from "./handler.ts";
-import { listImportedApiKeys } from "./list-imported-api-keys.ts";
-import { listIssuedApiKeys } from "./list-issued-api-keys.ts";
-import { revokeApiKey } from "./revoke-api-key.ts";
-import { rotateIssuedApiKey } from "./rotate-issued-api-key.ts";
-import { selfRevokeApiKey } from "./self-revoke-api-key.ts";
-import { updateImportedApiKey } from "./update-imported-api-key.ts";
-import { updateIssuedApiKey } from "./update-issued-api-key.ts";
-import { verifyApiKey } from "./verify-api-key.ts";
+import { batchCreateImportedApiKeys } from "./v2alpha1/batch-create-imported-api-keys.ts";
+import { batchVerifyApiKeys } from "./v2alpha1/batch-verify-api-keys.ts";
+import { createImportedApiKey } from "./v2alpha1/create-imported-api-key.ts";
+import { createIssuedApiKey } from "./v2alpha1/create-issued-api-key.ts";
+import { deleteImportedApiKey } from "./v2alpha1/delete-imported-api-key.ts";
+import { deriveToken } from "./v2alpha1/derive-token.ts";
+import { getImportedApiKey } from "./v2alpha1/get-imported-api-key.ts";
+import { getIssuedApiKey } from "./v2alpha1/get-issued-api-key.ts";
+import { getJwks } from "./v2alpha1/get-jwks.ts";
+import { listImportedApiKeys } from "./v2alpha1/list-imported-api-keys.ts";
+import { listIssuedApiKeys } from "./v2alpha1/list-issued-api-keys.ts";
+import { revokeApiKey } from "./v2alpha1/revoke-api-key.ts";
+import { rotateIssuedApiKey } from "./v2alpha1/rotate-issued-api-key.ts";
+import { selfRevokeApiKey } from "./v2alpha1/self-revoke-api-key.ts";
+import { updateImportedApiKey } from "./v2alpha1/update-imported-api-key.ts";
+import { updateIssuedApiKey } from "./v2alpha1/update-issued-api-key.ts";
+import { verifyApiKey } from "./v2alpha1/verify-api-key.ts";
 
 /** The services of `keyhold.v2alpha1`. */
 export const SERVICES = [
@@ -51,7 +51,7 @@ export interface Implementation<M extends DescMethodUnary = DescMethodUnary> {
    * Whether it may have its answer in memory, and changes nothing: it is begun even when too many calls wait, and refused only if
    * it would have to wait too. By default it is taken for one that waits.
    */
-  readonly mayBeAtHand?: boolean;
+  readonly mayAnswerFromCache?: boolean;
 }
 
 /** Every RPC with its implementation. */
@@ -73,9 +73,9 @@ export function implement(context: ApiContext): Implementation[] {
     rpc(imported.listImportedApiKeys, listImportedApiKeys(context)),
     rpc(imported.updateImportedApiKey, updateImportedApiKey(context)),
     rpc(imported.deleteImportedApiKey, deleteImportedApiKey(context)),
-    rpc(keys.deriveToken, deriveToken(context), { mayBeAtHand: true }),
-    rpc(keys.verifyApiKey, verifyApiKey(context), { mayBeAtHand: true }),
-    rpc(keys.batchVerifyApiKeys, batchVerifyApiKeys(context), { mayBeAtHand: true }),
+    rpc(keys.deriveToken, deriveToken(context), { mayAnswerFromCache: true }),
+    rpc(keys.verifyApiKey, verifyApiKey(context), { mayAnswerFromCache: true }),
+    rpc(keys.batchVerifyApiKeys, batchVerifyApiKeys(context), { mayAnswerFromCache: true }),
     rpc(keys.revokeApiKey, revokeApiKey(context)),
     rpc(SelfServiceService.method.selfRevokeApiKey, selfRevokeApiKey(context), {
       maxRequestBytes: MAX_SELF_REVOKE_BYTES,
@@ -84,7 +84,7 @@ export function implement(context: ApiContext): Implementation[] {
     rpc(DerivedKeysService.method.getJwks, getJwks(context), {
       maxRequestBytes: MAX_EMPTY_BYTES,
       acceptsCompression: false,
-      mayBeAtHand: true,
+      mayAnswerFromCache: true,
     }),
   ];
 }

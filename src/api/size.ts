@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, getOption, isMessage, type Message } from "@bufbuild/protobuf";
 import { type FieldRules, field as fieldRules, type StringRules } from "../../gen/buf/validate/validate_pb.js";
-import type { FieldViolation } from "../errors.ts";
+import type { FieldViolation } from "../domain/errors.ts";
 
 interface SizeLimits {
   /** Entries of a list or map. */

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, isMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { StructSchema } from "@bufbuild/protobuf/wkt";
-import type { FieldViolation } from "../errors.ts";
-import { shownName } from "../lib/shown-name.ts";
+import type { FieldViolation } from "../domain/errors.ts";
+import { redactName } from "../lib/redact-name.ts";
 
 /**
  * Every text of a request is well-formed Unicode without NUL: PostgreSQL stores neither, and a lone surrogate would be changed
@@ -39,7 +39,7 @@ export function textViolationsIn(path: string, value: unknown): FieldViolation[]
   if (Array.isArray(value)) return value.flatMap((item, index) => textViolationsIn(`${path}[${index}]`, item));
   return Object.entries(value).flatMap(([name, item]) => {
     const bad = inText(path, name);
-    return bad.length > 0 ? bad : textViolationsIn(`${path}[${JSON.stringify(shownName(name))}]`, item);
+    return bad.length > 0 ? bad : textViolationsIn(`${path}[${JSON.stringify(redactName(name))}]`, item);
   });
 }
 

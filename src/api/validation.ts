@@ -1,6 +1,6 @@
 import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { type FieldViolation, KeyholdError } from "../errors.ts";
+import { type FieldViolation, KeyholdError } from "../domain/errors.ts";
 import { isSurelyValid } from "./quick-validation.ts";
 import { sizeViolations } from "./size.ts";
 import { textViolations } from "./text.ts";

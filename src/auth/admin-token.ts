@@ -1,6 +1,6 @@
+import type { Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { onceFrozen } from "../lib/once-frozen.ts";
-import type { Verdict } from "../record/verdict.ts";
+import { memoize } from "../lib/memoize.ts";
 import type { Caller } from "./caller.ts";
 import type { Authenticate } from "./guard.ts";
 import { unauthenticated } from "./refused-credential.ts";
@@ -20,9 +20,9 @@ export function adminTokens(
 }
 
 /** Of a verdict that is given again the caller is the same. */
-const toCaller = onceFrozen((verdict: Verdict): Caller => {
+const toCaller = memoize((verdict: Verdict): Caller => {
   if (!verdict.valid) {
-    const { refusal, message, keyId } = verdict;
+    const { reason: refusal, message, keyId } = verdict;
     throw unauthenticated(`the admin token is not valid: ${message}`, { reason: refusal, keyId });
   }
   return Object.freeze({ method: "admin-token", subject: verdict.key.keyId, scopes: verdict.scopes });

@@ -1,4 +1,4 @@
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
 import type { GuardedCall } from "./guard.ts";

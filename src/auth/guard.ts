@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { CallLimits } from "./call-limits.ts";
 import { anonymous, type Caller, mayCall, unauthenticatedAdmin } from "./caller.ts";

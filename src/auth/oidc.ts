@@ -1,4 +1,4 @@
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import type { OidcVerifier } from "../token/oidc/verifier.ts";
 import type { Authenticate } from "./guard.ts";
 import { unauthenticated } from "./refused-credential.ts";

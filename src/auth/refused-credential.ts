@@ -1,5 +1,5 @@
-import { KeyholdError } from "../errors.ts";
-import type { Refusal } from "../record/verdict.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { RejectionReason } from "../domain/verdict.ts";
 import type { Caller } from "./caller.ts";
 
 /** Why a caller was refused, for metrics and the log. */
@@ -22,7 +22,7 @@ export const REFUSED_REASONS = [
   "INVALID_TOKEN",
   // The credential is good, and has not the scope.
   "NOT_PERMITTED",
-] as const satisfies readonly (Refusal | string)[];
+] as const satisfies readonly (RejectionReason | string)[];
 
 export type RefusedReason = (typeof REFUSED_REASONS)[number];
 

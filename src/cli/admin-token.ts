@@ -4,14 +4,14 @@ import {
   CreateIssuedApiKeyResponseSchema,
   IssuedApiKeySchema,
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { issuedApiKey } from "../api/records.ts";
+import { issuedApiKey } from "../api/v2alpha1/key-resources.ts";
 import { requireValid } from "../api/validation.ts";
 import { ADMIN_SCOPE, ADMIN_SCOPES } from "../auth/policy.ts";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
 import { fullAuthority } from "../keys/authority.ts";
 import { issueKey } from "../keys/issue.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
-import { withFoundation } from "./command.ts";
+import { withResources } from "./command.ts";
 import { restJson } from "./record.ts";
 import { makeSecret, type SecretOptions } from "./secret-output.ts";
 
@@ -29,7 +29,7 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
   if (unknown !== undefined) throw invalidArgument("--scope", `${unknown} is not one of ${ADMIN_SCOPES.join(", ")}`);
   const request = create(CreateIssuedApiKeyRequestSchema, { name, actorId: actor, scopes: [...scope], ttl });
   requireValid(CreateIssuedApiKeyRequestSchema, request);
-  await withFoundation(({ keys, database }) =>
+  await withResources(({ keys, database }) =>
     makeSecret(options, async () => {
       const { key, secret } = await issueKey(keys, request, fullAuthority);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });

@@ -1,12 +1,12 @@
 import { acceptDatabase } from "../postgres/accepted-databases.ts";
 import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
-import { withFoundation } from "./command.ts";
+import { withResources } from "./command.ts";
 import { type OutputOptions, tableText, write, writeJson } from "./output.ts";
 
 /** Shows the servers on the database, one a line; as JSON in one array, with durations in milliseconds. */
 export function showCluster(options: OutputOptions): Promise<void> {
-  return withFoundation(async ({ database }) => {
+  return withResources(async ({ database }) => {
     const nodes = await listNodes(database);
     if (options.json === true) await writeJson(nodes.map(toJson));
     else if (nodes.length === 0) console.error("no server is running on this database");
@@ -16,7 +16,7 @@ export function showCluster(options: OutputOptions): Promise<void> {
 
 /** Accepts the database as it is, for servers that refuse it because it lacks changes that were durable. */
 export function acceptCurrentDatabase(options: OutputOptions): Promise<void> {
-  return withFoundation(async ({ database }) => {
+  return withResources(async ({ database }) => {
     const { systemIdentifier, timeline, lsn } = await acceptDatabase(database);
     const facts = { system_identifier: systemIdentifier, timeline, lsn };
     await writeServerLog(database, "database_accepted", facts);

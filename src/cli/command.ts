@@ -1,15 +1,15 @@
-import { readConfig } from "../config.ts";
-import { type Foundation, openFoundation } from "../foundation.ts";
+import { readConfig } from "../server/config/config.ts";
+import { openResources, type Resources } from "../server/resources.ts";
 
 /** Runs a command on the database: that of a running server on this data folder, or one started for as long as it takes. */
-export async function withFoundation<T>(run: (foundation: Foundation) => Promise<T>): Promise<T> {
+export async function withResources<T>(run: (resources: Resources) => Promise<T>): Promise<T> {
   const log = (level: string, message: string) => {
     if (level !== "info") console.error(message);
   };
-  const foundation = await openFoundation(readConfig(), { log, ifRunning: "attach" });
+  const resources = await openResources(readConfig(), { log, ifRunning: "attach" });
   try {
-    return await run(foundation);
+    return await run(resources);
   } finally {
-    await foundation.close();
+    await resources.close();
   }
 }

@@ -1,7 +1,7 @@
 import { open, readFile, unlink } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
 import { decodeUtf8 } from "../lib/utf8.ts";
 import { EXIT_STATUS } from "./exit-status.ts";
 

@@ -1,5 +1,5 @@
-import { findConfigErrors, findUnknownVariables, readConfig } from "../config.ts";
 import { systemClock } from "../lib/clock.ts";
+import { findConfigErrors, findUnknownVariables, readConfig } from "../server/config/config.ts";
 import { examine, type NamedFinding } from "./doctor/examine.ts";
 import { error, warning } from "./doctor/finding.ts";
 import { type OutputOptions, write, writeJson } from "./output.ts";

@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { toConnectError } from "../api/errors.ts";
 import { errorReason } from "../client/errors.ts";
-import { KeyholdError } from "../errors.ts";
-import { toErrorBody } from "../transport/rest/error-body.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import { toErrorBody } from "../transport/errors/error-body.ts";
 import { EXIT_STATUS } from "./exit-status.ts";
 
 /** By the code of the wire; what stands in none of the rows has failed. */

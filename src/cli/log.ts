@@ -15,13 +15,16 @@ const MAX_DELAY = 50;
  * SIGKILL takes those that waited. `shared`: other processes write to the same output.
  */
 export function createLog(level: string, shared: "shared" | "own" = "own"): Logger {
-  const output = new Gathered(pino.destination({ sync: true }), shared === "shared" ? SHARED_WRITE_SIZE : WRITE_SIZE);
+  const output = new BufferedOutput(
+    pino.destination({ sync: true }),
+    shared === "shared" ? SHARED_WRITE_SIZE : WRITE_SIZE,
+  );
   process.once("exit", () => output.flush());
   return pino({ level }, output);
 }
 
 /** Gathers lines for a slower destination. */
-class Gathered {
+class BufferedOutput {
   readonly #destination: { write(text: string): unknown };
   readonly #size: number;
   #text = "";

@@ -1,7 +1,7 @@
-import { type Config, readConfig } from "../config.ts";
 import { parseConnectionUrl } from "../postgres/connection-url.ts";
 import { bringUpToDate } from "../postgres/schema.ts";
-import { withFoundation } from "./command.ts";
+import { type Config, readConfig } from "../server/config/config.ts";
+import { withResources } from "./command.ts";
 import { type OutputOptions, writeJson } from "./output.ts";
 
 export interface MigrateOptions extends OutputOptions {
@@ -14,7 +14,7 @@ export async function migrate({ grantTo, json = false }: MigrateOptions): Promis
   const config = readConfig({ withoutRootSecret: true });
   const applied =
     config.databaseUrl === null
-      ? await withFoundation(async ({ migrated }) => migrated)
+      ? await withResources(async ({ migrated }) => migrated)
       : await migrateAsOwner(config, config.databaseUrl, grantTo);
   if (json) await writeJson({ applied: [...applied] });
   else console.log(applied.length === 0 ? "The schema is up to date." : `Applied ${applied.join(", ")}.`);

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
 import { parseScopes } from "./scopes.ts";
 
 /** For every command that has an output. Errors are then JSON too, on standard error. */

@@ -1,5 +1,5 @@
 import { Argument, Command } from "commander";
-import { readVersion } from "../version.ts";
+import { readVersion } from "../server/version.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addKeysCommands } from "./keys/commands.ts";
 import { scopeOption, withJson } from "./options.ts";

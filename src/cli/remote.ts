@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { createKeyholdClient, type KeyholdClient } from "../client/client.ts";
-import { serverUrl } from "../config/values.ts";
-import { readClientConfig } from "../config.ts";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
+import { readClientConfig } from "../server/config/config.ts";
+import { serverUrl } from "../server/config/values.ts";
 import type { OutputOptions } from "./output.ts";
 import { trustCertificates } from "./trust.ts";
 

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
 import { parseJson } from "../lib/json.ts";
 
 /** Separators that other programs write. Each may be part of a scope, so a text that contains one is ambiguous. */

@@ -1,10 +1,10 @@
 import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
-import { type Config, findUnknownVariables, readConfig, toWorkers } from "../config.ts";
-import { startService } from "../start.ts";
+import { type Config, findUnknownVariables, readConfig, toWorkers } from "../server/config/config.ts";
+import { startService } from "../server/start.ts";
 import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from "./heap.ts";
 import { createLog } from "./log.ts";
-import { LINGER_TIMEOUT, signalToStop } from "./signals.ts";
+import { DRAIN_DELAY, signalToStop } from "./signals.ts";
 import { watchUncaught } from "./uncaught.ts";
 
 export interface ServeCommandOptions {
@@ -22,12 +22,12 @@ export async function serve(options: ServeCommandOptions): Promise<void> {
   const logger = createLog(config.logLevel, count === 1 ? "own" : "shared");
   for (const message of findUnknownVariables()) logger.warn(message);
   if (count === 1) await serveAlone(config, logger);
-  else await (await import("./workers/parent.ts")).serveByWorkers(config, count, logger);
+  else await (await import("./workers/primary.ts")).serveByWorkers(config, count, logger);
 }
 
 async function serveAlone(config: Config, logger: Logger): Promise<void> {
   const uncaught = watchUncaught(logger);
-  const service = await startService(config, logger, { lingerTimeout: LINGER_TIMEOUT, uncaught: uncaught.count });
+  const service = await startService(config, logger, { drainDelay: DRAIN_DELAY, uncaught: uncaught.count });
   releaseYoungGeneration();
   const signal = await uncaught.or(signalToStop());
   logger.info({ signal }, "stopping");

@@ -31,4 +31,4 @@ export function obeySignalsAsInit(): void {
 }
 
 /** Milliseconds for which idle connections of HTTP/1.1 may still bring a request after the order to stop. */
-export const LINGER_TIMEOUT = 1_000;
+export const DRAIN_DELAY = 1_000;

@@ -1,11 +1,11 @@
 import { writeServerLog } from "../postgres/server-log.ts";
 import { type RotateOptions, rotateSigningKey } from "../signing/signing.ts";
 import { newestFirst, type SigningKeyRecord } from "../token/signing-key.ts";
-import { withFoundation } from "./command.ts";
+import { withResources } from "./command.ts";
 import { type OutputOptions, writeJson } from "./output.ts";
 
 export function listSigningKeys(options: OutputOptions): Promise<void> {
-  return withFoundation(async ({ signing }) => {
+  return withResources(async ({ signing }) => {
     const keys = newestFirst(await signing.store.list());
     if (options.json === true) return writeJson(keys.map(toJson));
     for (const { kid, createTime, retireTime, tokensExpireTime } of keys) {
@@ -27,7 +27,7 @@ function toJson({ kid, createTime, retireTime, tokensExpireTime }: SigningKeyRec
 }
 
 export function rotateSigningKeys(options: RotateOptions & OutputOptions): Promise<void> {
-  return withFoundation(async ({ signing, database }) => {
+  return withResources(async ({ signing, database }) => {
     const kid = await rotateSigningKey(signing, options);
     await writeServerLog(database, "signing key rotated", { kid });
     if (options.json === true) await writeJson({ kid });

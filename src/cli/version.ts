@@ -1,4 +1,4 @@
-import { readVersion } from "../version.ts";
+import { readVersion } from "../server/version.ts";
 import { type OutputOptions, writeJson } from "./output.ts";
 
 export async function printVersion(options: OutputOptions): Promise<void> {

@@ -1,7 +1,7 @@
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
-import type { BarrierAnswer, FeedSession, LeaseRow, Mark } from "./feed.ts";
-import type { Peers } from "./peers.ts";
+import type { BarrierAnswer, FeedSession, LeaseRow, Mark } from "./change-feed.ts";
+import type { PeerLeases } from "./peer-leases.ts";
 
 /** A barrier that not every node has acknowledged yet. */
 export interface Barrier {
@@ -36,14 +36,14 @@ const PATIENCE = 10_000;
  */
 export class Barriers {
   readonly #session: FeedSession;
-  readonly #peers: Peers;
+  readonly #peers: PeerLeases;
   readonly #monotonic: Monotonic;
   readonly #open = new Map<number, Barrier>();
   #number = 0;
   #moment: Moment = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(session: FeedSession, peers: Peers, monotonic: Monotonic) {
+  constructor(session: FeedSession, peers: PeerLeases, monotonic: Monotonic) {
     this.#session = session;
     this.#peers = peers;
     this.#monotonic = monotonic;
@@ -90,7 +90,7 @@ export class Barriers {
     return barrier.done.promise;
   }
 
-  hear({ from, number }: Mark): void {
+  acknowledged({ from, number }: Mark): void {
     const barrier = this.#open.get(number);
     if (barrier === undefined) return;
     barrier.acknowledged.add(from);

@@ -1,4 +1,4 @@
-import type { SessionPosition } from "./feed.ts";
+import type { SessionPosition } from "./change-feed.ts";
 import { type DatabasePosition, historyOf, type ServerId, systemIdentifierOf, timelineOf } from "./server-id.ts";
 
 /** What the log is to say of a database that was accepted. */

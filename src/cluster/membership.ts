@@ -4,10 +4,10 @@ import type { Monotonic } from "../lib/monotonic.ts";
 import { toError } from "../lib/to-error.ts";
 import { Backoff } from "./backoff.ts";
 import { unconfirmed } from "./barriers.ts";
-import { type NodeIdentity, type OpenFeed, OtherServerError, type RenewLease } from "./feed.ts";
+import { type NodeIdentity, type OpenFeed, OtherServerError, type RenewLease } from "./change-feed.ts";
+import { type Change, ClusterSession, LeaseGoneError } from "./cluster-session.ts";
 import { DatabaseHistory, DatabaseRefusedError } from "./history.ts";
 import { Lease, USED_PART } from "./lease.ts";
-import { type Change, LeaseGoneError, Link } from "./link.ts";
 import { createPropagation, type Propagation } from "./propagation.ts";
 import {
   isSilent,
@@ -19,7 +19,7 @@ import {
   OtherDatabaseError,
 } from "./renewal-errors.ts";
 import { RenewalWaiters } from "./renewal-waiters.ts";
-import type { HeardServer, ServerId } from "./server-id.ts";
+import type { ServerId, ServerObserver } from "./server-id.ts";
 
 export interface MembershipOptions {
   readonly open: OpenFeed;
@@ -62,22 +62,22 @@ interface RenewalListener {
  * This node among the others (docs/consistency.md). It hears of every change on one connection, its feed; it renews its lease over others,
  * and extends it when it hears of that on the feed. When the feed is lost, so is all that was remembered, and it begins again.
  */
-export class Membership implements HeardServer {
+export class Membership implements ServerObserver {
   readonly lease: Lease;
   readonly propagation: Propagation;
   readonly #options: MembershipOptions;
   readonly #over = new AbortController();
   readonly #history = new DatabaseHistory();
   readonly #waiters = new RenewalWaiters();
-  #link: Link | undefined;
+  #link: ClusterSession | undefined;
   /** Those who need the next session. */
-  #linked = Promise.withResolvers<Link>();
+  #linked = Promise.withResolvers<ClusterSession>();
   /** The last lease that this node asked for. */
   #leaseId: string | null = null;
   /** The server of the last session that had a lease. */
   #lastServer: ServerId | null = null;
   #isMember = false;
-  #awayReason: Error | null = null;
+  #unavailableReason: Error | null = null;
   #running: Promise<void> | undefined;
 
   constructor(options: MembershipOptions) {
@@ -87,21 +87,21 @@ export class Membership implements HeardServer {
     this.propagation = createPropagation({
       monotonic,
       ttl: node.ttl,
-      link: () => this.#link,
-      whenLinked: () => this.#whenLinked(),
+      session: () => this.#link,
+      whenConnected: () => this.#whenConnected(),
       onOtherServer: (link, error) => this.#leaveServer(link, error),
       onPosition: (position) => this.#history.note(position),
     });
   }
 
   /** Why the database is unreachable, by the last attempt; null: it is reachable. */
-  get awayReason(): Error | null {
-    return this.#awayReason;
+  get unavailableReason(): Error | null {
+    return this.#unavailableReason;
   }
 
   /** Whether the database is refused, since it has lost what was durable. */
   get isDatabaseRefused(): boolean {
-    return this.#awayReason instanceof DatabaseRefusedError;
+    return this.#unavailableReason instanceof DatabaseRefusedError;
   }
 
   /** How long news takes to come, in milliseconds, by the last renewal; null if there is no session, or was no renewal yet. */
@@ -127,7 +127,7 @@ export class Membership implements HeardServer {
    * @throws `DATABASE_UNAVAILABLE`
    */
   renewed(): Promise<void> {
-    if (this.#awayReason !== null) return Promise.reject(noLease(this.#awayReason));
+    if (this.#unavailableReason !== null) return Promise.reject(noLease(this.#unavailableReason));
     if (!this.#isMember) return Promise.reject(noLease());
     return this.#waiters.wait();
   }
@@ -161,18 +161,18 @@ export class Membership implements HeardServer {
   }
 
   /** Those who never joined, as commands do, have a session when they first need one. */
-  async #whenLinked(): Promise<void> {
+  async #whenConnected(): Promise<void> {
     if (this.#link !== undefined) return;
     this.#running ??= this.#run(undefined);
     const timer = new AbortController();
     const late = sleep(SESSION_PATIENCE, undefined, { signal: AbortSignal.any([timer.signal, this.#over.signal]) });
     const link = await Promise.race([this.#linked.promise, late.catch(() => undefined)]);
     timer.abort();
-    if (link === undefined) throw unconfirmed(this.#awayReason ?? undefined);
+    if (link === undefined) throw unconfirmed(this.#unavailableReason ?? undefined);
   }
 
   /** Never rejects. */
-  async #run(first: Link | undefined): Promise<void> {
+  async #run(first: ClusterSession | undefined): Promise<void> {
     let link = first;
     while (!this.#over.signal.aborted) {
       link ??= await this.#connectAgain();
@@ -182,7 +182,7 @@ export class Membership implements HeardServer {
     }
   }
 
-  async #connectAgain(): Promise<Link | undefined> {
+  async #connectAgain(): Promise<ClusterSession | undefined> {
     const backoff = new Backoff();
     for (let pause = 0; ; ) {
       await this.#pause(pause);
@@ -199,8 +199,8 @@ export class Membership implements HeardServer {
   }
 
   /** Opens a session, and takes a lease if this is to be a node. An attempt that hangs is given up. */
-  async #connect(timeout: number): Promise<Link> {
-    const link = await Link.open(this.#options, timeout);
+  async #connect(timeout: number): Promise<ClusterSession> {
+    const link = await ClusterSession.open(this.#options, timeout);
     try {
       const { position } = link.session;
       const note = this.#history.check(position);
@@ -218,7 +218,7 @@ export class Membership implements HeardServer {
   }
 
   /** The lease is used from the first renewal on. */
-  async #join(link: Link, timeout: number): Promise<void> {
+  async #join(link: ClusterSession, timeout: number): Promise<void> {
     const { node, onForget, onGiveUp } = this.#options;
     const earlier = this.#leaseId;
     this.#leaseId = link.session.id;
@@ -239,7 +239,7 @@ export class Membership implements HeardServer {
     if (!this.#isMember) await link.session.leave();
   }
 
-  #begin(link: Link): void {
+  #begin(link: ClusterSession): void {
     this.#link = link;
     this.#setAway(null);
     this.#linked.resolve(link);
@@ -247,7 +247,7 @@ export class Membership implements HeardServer {
   }
 
   /** Renews the lease until the session is over. */
-  async #keep(link: Link): Promise<void> {
+  async #keep(link: ClusterSession): Promise<void> {
     const backoff = new Backoff();
     const { ttl } = this.#options.node;
     let pause = ttl / RENEWALS;
@@ -273,7 +273,7 @@ export class Membership implements HeardServer {
    * Renews the lease once. A database that does not answer is waited for, since what it does is not undone by another renewal, while calls
    * are told at once.
    */
-  async #renew(link: Link): Promise<void> {
+  async #renew(link: ClusterSession): Promise<void> {
     const limit = this.#options.node.ttl * (USED_PART - 1 / RENEWALS);
     await this.#renewWith(link, limit, {
       onLate: (error) => this.#setAway(error),
@@ -285,7 +285,7 @@ export class Membership implements HeardServer {
    * Sends a renewal, and extends the lease when it is granted. Whoever waits for one by then is answered; `onGranted` is called before. Without
    * `onLate` the answer has to come within the limit.
    */
-  async #renewWith(link: Link, limit: number, { onLate, onGranted }: RenewalListener): Promise<void> {
+  async #renewWith(link: ClusterSession, limit: number, { onLate, onGranted }: RenewalListener): Promise<void> {
     const waiters = this.#waiters.take();
     const sent = this.lease.moment;
     try {
@@ -311,7 +311,7 @@ export class Membership implements HeardServer {
   }
 
   /** Rejects if the session ends, or the work takes longer. */
-  async #within<T>(link: Link, work: Promise<T>, limit: number): Promise<T> {
+  async #within<T>(link: ClusterSession, work: Promise<T>, limit: number): Promise<T> {
     const timer = new AbortController();
     const late = sleep(limit, new LateError(), { signal: timer.signal, ref: false }).catch(() => new LateError());
     const result = await link.ending.race(Promise.race([work, late])).finally(() => timer.abort());
@@ -324,7 +324,7 @@ export class Membership implements HeardServer {
   }
 
   /** Statements are answered by a server that this session does not listen to: what it has heard is worth nothing. */
-  #leaveServer(link: Link, error: OtherServerError): void {
+  #leaveServer(link: ClusterSession, error: OtherServerError): void {
     link.session.end(error);
     this.#options.onGiveUp(error);
   }
@@ -340,8 +340,8 @@ export class Membership implements HeardServer {
   }
 
   #setAway(reason: Error | null): void {
-    const before = this.#awayReason;
-    this.#awayReason = reason;
+    const before = this.#unavailableReason;
+    this.#unavailableReason = reason;
     if (reason === null) return;
     this.#waiters.refuse(reason);
     if (before === null || before.message !== reason.message) {

@@ -1,8 +1,8 @@
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
 import { unconfirmed } from "./barriers.ts";
-import { OtherServerError, type SendBarrier } from "./feed.ts";
-import type { Link } from "./link.ts";
+import { OtherServerError, type SendBarrier } from "./change-feed.ts";
+import type { ClusterSession } from "./cluster-session.ts";
 import { type DatabasePosition, historyOf, type ServerId } from "./server-id.ts";
 
 /** How a change reaches every node. */
@@ -24,7 +24,7 @@ export interface Propagation {
    * Whether all nodes with a lease read what is new on these servers, so that what none of them can have cached needs no barrier: it is the server that
    * this node listens to, and leases that another has granted before it was promoted are over.
    */
-  isReadByAll(servers: ReadonlySet<ServerId>): boolean;
+  isAcknowledgedByAll(servers: ReadonlySet<ServerId>): boolean;
 }
 
 /** A change that is made, and that not every node may have heard of. */
@@ -40,10 +40,10 @@ export interface PropagationOptions {
   /** How long a lease is, in milliseconds. */
   readonly ttl: number;
   /** The session that there is. */
-  readonly link: () => Link | undefined;
+  readonly session: () => ClusterSession | undefined;
   /** Resolves when there is one. @throws `CHANGE_UNCONFIRMED` when it does not come in time. */
-  readonly whenLinked: () => Promise<void>;
-  readonly onOtherServer: (link: Link, error: OtherServerError) => void;
+  readonly whenConnected: () => Promise<void>;
+  readonly onOtherServer: (link: ClusterSession, error: OtherServerError) => void;
   /** Told where the database was after a change. */
   readonly onPosition: (position: DatabasePosition) => void;
 }
@@ -52,7 +52,7 @@ export interface PropagationOptions {
 const PATIENCE = 15_000;
 
 export function createPropagation(options: PropagationOptions): Propagation {
-  const { monotonic, ttl, link: current, whenLinked, onOtherServer, onPosition } = options;
+  const { monotonic, ttl, session: current, whenConnected, onOtherServer, onPosition } = options;
   const begin = async (send: SendBarrier): Promise<Propagating> => {
     const link = current();
     if (link === undefined) return { history: historyOf((await send(null)).position.server), done: null };
@@ -75,7 +75,7 @@ export function createPropagation(options: PropagationOptions): Propagation {
       const lost = await outcome(last);
       if (lost === null) return;
       if (monotonic() - start > PATIENCE) throw unconfirmed(lost);
-      await whenLinked();
+      await whenConnected();
       last = await repeat().catch((error: unknown) => {
         throw unconfirmed(error);
       });
@@ -88,7 +88,7 @@ export function createPropagation(options: PropagationOptions): Propagation {
     if (link === undefined || monotonic() - link.openTime < ttl) return false;
     return [...servers].every((server) => server === link.server);
   };
-  return { begin, confirm, isReadByAll };
+  return { begin, confirm, isAcknowledgedByAll: isReadByAll };
 }
 
 /** Null: every node has heard. Else why the session that waited is lost. */

@@ -1,5 +1,5 @@
-import { KeyholdError } from "../errors.ts";
-import { OtherServerError } from "./feed.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import { OtherServerError } from "./change-feed.ts";
 import { DatabaseRefusedError } from "./history.ts";
 
 /** Why a node has no lease. */

@@ -31,7 +31,7 @@ export function timelineOf(server: ServerId): number {
 }
 
 /** The server whose changes this node hears of. */
-export interface HeardServer {
+export interface ServerObserver {
   /** Null: none. */
   readonly server: ServerId | null;
   /**

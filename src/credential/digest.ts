@@ -1,6 +1,6 @@
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
+import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
-import { hmacSha256, type KeyRing, type ServerKey } from "../lib/server-keys.ts";
 
 /**
  * What is stored of a credential: HMAC-SHA-256 of its text in UTF-8 under a server key that is not in the database, so that

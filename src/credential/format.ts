@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
 import { decodeBase62, decodeBase62Number, encodeBase62, encodeBase62Number } from "../lib/base62.ts";
 
 /**

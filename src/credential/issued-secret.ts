@@ -1,8 +1,8 @@
 import { stringify as uuidText } from "uuid";
+import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
+import { hmacSha256 } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
 import type { Random } from "../lib/random.ts";
-import type { KeyRing, ServerKey } from "../lib/server-keys.ts";
-import { hmacSha256 } from "../lib/server-keys.ts";
 import { formatSecret, PAYLOAD_SIZE, parseSecretFormat, type SecretFormat, type SecretPrefix } from "./format.ts";
 
 /** The payload of an issued secret: key id (16 bytes) ‖ random (32 bytes) ‖ tag (16 bytes). */

@@ -1,4 +1,4 @@
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 
 /**
  * Scopes that begin so are rights over Keyhold itself. A key that holds one may be made, changed, rotated, revoked or deleted

@@ -1,7 +1,7 @@
 import type { SecretPrefix } from "../credential/format.ts";
+import type { KeyRing } from "../domain/server-keys.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
-import type { KeyRing } from "../lib/server-keys.ts";
 import type { KeyStore } from "./store.ts";
 
 /** What the verbs of this folder work with. */
@@ -10,7 +10,7 @@ export interface KeysContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly secretPrefix: SecretPrefix;
-  /** Server keys by use; see `lib/server-keys.ts`. */
+  /** Server keys by use; see `domain/server-keys.ts`. */
   readonly rings: {
     readonly tag: KeyRing;
     readonly digest: KeyRing;

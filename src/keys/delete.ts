@@ -1,7 +1,7 @@
-import { parseKeyId } from "../record/key-id.ts";
+import { parseKeyId } from "../domain/key-id.ts";
 import type { Authority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
-import { explainRefusal } from "./explain.ts";
+import { explainRejection } from "./rejection.ts";
 import type { KeyName } from "./store.ts";
 import { changedMeanwhile } from "./update.ts";
 
@@ -13,5 +13,5 @@ export async function deleteImportedKey(
 ): Promise<void> {
   const name: KeyName = { keyId: parseKeyId(keyId, "key_id"), kind: "imported" };
   if (await store.delete(name, authority)) return;
-  throw await explainRefusal(store, name, authority, clock.now(), () => null, changedMeanwhile);
+  throw await explainRejection(store, name, authority, clock.now(), () => null, changedMeanwhile);
 }

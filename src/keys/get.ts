@@ -1,7 +1,7 @@
-import type { ApiKey, KeyKind } from "../record/key.ts";
-import { parseKeyId } from "../record/key-id.ts";
+import type { ApiKey, KeyKind } from "../domain/key.ts";
+import { parseKeyId } from "../domain/key-id.ts";
 import type { KeysContext } from "./context.ts";
-import { keyNotFound } from "./explain.ts";
+import { keyNotFound } from "./rejection.ts";
 
 /** Reads a key of this kind. */
 export async function getKey({ store }: KeysContext, kind: KeyKind, keyId: string): Promise<ApiKey> {

@@ -1,23 +1,23 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
-import { invalidArgument, KeyholdError } from "../errors.ts";
+import { invalidArgument, KeyholdError } from "../domain/errors.ts";
+import type { ApiKey } from "../domain/key.ts";
+import { newId } from "../domain/key-id.ts";
 import { encodeBase64url } from "../lib/base64url.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
-import type { ApiKey } from "../record/key.ts";
-import { newId } from "../record/key-id.ts";
 import { type Authority, requireAuthority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
-import { type KeyDraft, newRecord } from "./draft.ts";
-import { identify, requireRepeat } from "./request.ts";
+import { identify, requireRepeat } from "./idempotency.ts";
+import { type NewKeyInput, newStoredKey } from "./new-key-input.ts";
 import type { Insertion, NewKey } from "./store.ts";
 
-export interface ImportDraft extends KeyDraft {
+export interface NewImportInput extends NewKeyInput {
   /** The key as its holders present it, 1 to 4096 bytes of UTF-8. */
   readonly rawKey: string;
 }
 
 /** Imports one key. Throws on bad input, and `RAW_KEY_ALREADY_EXISTS` if the raw key is known. */
-export async function importKey(context: KeysContext, draft: ImportDraft, authority: Authority): Promise<ApiKey> {
+export async function importKey(context: KeysContext, draft: NewImportInput, authority: Authority): Promise<ApiKey> {
   const [result] = await importKeys(context, [draft], authority);
   if (result === undefined) throw new KeyholdError("INTERNAL", "an import had no result");
   if (result instanceof KeyholdError) throw result;
@@ -27,7 +27,7 @@ export async function importKey(context: KeysContext, draft: ImportDraft, author
 /** Imports keys, each on its own: one result a draft, in order. Of drafts with the same raw key the first wins. */
 export async function importKeys(
   context: KeysContext,
-  drafts: readonly ImportDraft[],
+  drafts: readonly NewImportInput[],
   authority: Authority,
 ): Promise<(ApiKey | KeyholdError)[]> {
   const results = await mapInSlices(drafts, (draft) => attempt(() => prepare(context, draft, authority)));
@@ -49,14 +49,14 @@ function attempt<T>(run: () => T): T | KeyholdError {
   }
 }
 
-function prepare(context: KeysContext, draft: ImportDraft, authority: Authority): NewKey {
+function prepare(context: KeysContext, draft: NewImportInput, authority: Authority): NewKey {
   const { rawKey } = draft;
   if (context.looksLikeOurs(rawKey)) {
     throw invalidArgument("raw_key", "has the form of a secret or a token that Keyhold makes itself");
   }
   requireAuthority(draft.scopes, authority);
   const now = context.clock.now();
-  const key = newRecord("imported", newId(now, context.random), draft, rawKeyHint(rawKey), now);
+  const key = newStoredKey("imported", newId(now, context.random), draft, rawKeyHint(rawKey), now);
   const { digest: digestKeys, fingerprint } = context.rings;
   const digest = digestCurrent(rawKey, digestKeys);
   const otherDigests = digestOthers(rawKey, digestKeys);
@@ -83,7 +83,7 @@ function isRepeat(a: NewKey, b: NewKey): boolean {
 
 function conclude(
   context: KeysContext,
-  draft: ImportDraft | undefined,
+  draft: NewImportInput | undefined,
   insertion: Insertion | undefined,
   authority: Authority,
 ): ApiKey {

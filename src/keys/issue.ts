@@ -1,13 +1,13 @@
 import { digestCurrent } from "../credential/digest.ts";
 import { issuedSecretHint } from "../credential/hint.ts";
 import { issueSecret } from "../credential/issued-secret.ts";
-import { KeyholdError } from "../errors.ts";
-import type { ApiKey, SecretDigest } from "../record/key.ts";
-import { newId } from "../record/key-id.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { ApiKey, SecretDigest } from "../domain/key.ts";
+import { newId } from "../domain/key-id.ts";
 import { type Authority, requireAuthority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
-import { type KeyDraft, newRecord } from "./draft.ts";
-import { identify, requireRepeat } from "./request.ts";
+import { identify, requireRepeat } from "./idempotency.ts";
+import { type NewKeyInput, newStoredKey } from "./new-key-input.ts";
 
 /** A key that was issued. The secret is null when the request repeats an earlier one: it was shown then. */
 export interface Issued {
@@ -16,12 +16,12 @@ export interface Issued {
 }
 
 /** Makes a key and its secret. Throws on bad input, on scopes the caller may not give, and on a request id used otherwise. */
-export async function issueKey(context: KeysContext, draft: KeyDraft, authority: Authority): Promise<Issued> {
+export async function issueKey(context: KeysContext, draft: NewKeyInput, authority: Authority): Promise<Issued> {
   requireAuthority(draft.scopes, authority);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
-  const key = newRecord("issued", keyId, draft, hint, now);
+  const key = newStoredKey("issued", keyId, draft, hint, now);
   const request = identify(draft, null, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };

@@ -1,5 +1,5 @@
-import { invalidArgument } from "../errors.ts";
-import type { ApiKey, KeyKind } from "../record/key.ts";
+import { invalidArgument } from "../domain/errors.ts";
+import type { ApiKey, KeyKind } from "../domain/key.ts";
 import type { KeysContext } from "./context.ts";
 import { parseFilter } from "./filter/parse.ts";
 import { openPageToken, sealPageToken } from "./page-token.ts";

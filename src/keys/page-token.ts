@@ -1,8 +1,8 @@
 import { parse as uuidBytes, stringify as uuidText } from "uuid";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
+import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { decodeBase64url, encodeBase64url } from "../lib/base64url.ts";
 import { equalBytes } from "../lib/bytes.ts";
-import { hmacSha256, type KeyRing, type ServerKey } from "../lib/server-keys.ts";
 
 /**
  * A page token says where the next page begins: version (1 byte) ‖ the last key id of the page (16 bytes) ‖ tag (16 bytes),

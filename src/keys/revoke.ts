@@ -1,7 +1,7 @@
-import type { ApiKey } from "../record/key.ts";
+import type { ApiKey } from "../domain/key.ts";
 import type { Authority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
-import { explainRefusal, refuseIfRevoked } from "./explain.ts";
+import { explainRejection, rejectIfRevoked } from "./rejection.ts";
 import type { KeyName, Revocation } from "./store.ts";
 import { changedMeanwhile } from "./update.ts";
 
@@ -15,5 +15,5 @@ export async function revokeKey(
   const now = clock.now();
   const revoked = await store.revoke(name, revocation, authority, new Date(now));
   if (revoked !== null) return revoked;
-  throw await explainRefusal(store, name, authority, now, refuseIfRevoked, changedMeanwhile);
+  throw await explainRejection(store, name, authority, now, rejectIfRevoked, changedMeanwhile);
 }

@@ -1,10 +1,10 @@
-import { KeyholdError } from "../errors.ts";
-import { GRACE_PERIOD_BOUNDS, parseDuration } from "../lib/duration.ts";
-import type { ApiKey, StoredKey } from "../record/key.ts";
+import { GRACE_PERIOD_BOUNDS, parseDuration } from "../domain/duration.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { ApiKey, StoredKey } from "../domain/key.ts";
 import type { Authority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
-import { explainRefusal, refuseUnlessActive } from "./explain.ts";
 import { newSecret } from "./issue.ts";
+import { explainRejection, rejectUnlessActive } from "./rejection.ts";
 import { type KeyName, liveSecrets } from "./store.ts";
 import { changedMeanwhile } from "./update.ts";
 
@@ -32,7 +32,7 @@ export async function rotateKey(
   const rotation = { digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };
   const key = await store.rotate(name, rotation, authority, new Date(now));
   if (key !== null) return { key, secret };
-  throw await explainRefusal(store, name, authority, now, refuseUnlessActive, (stored) =>
+  throw await explainRejection(store, name, authority, now, rejectUnlessActive, (stored) =>
     graceEnd !== null && graceSecrets(stored, now) >= MAX_GRACE_SECRETS
       ? tooManySecrets(stored.key)
       : changedMeanwhile(stored),

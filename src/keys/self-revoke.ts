@@ -1,6 +1,6 @@
-import { invalidArgument, KeyholdError } from "../errors.ts";
-import type { ApiKey, RevocationReason } from "../record/key.ts";
-import type { Verdict } from "../record/verdict.ts";
+import { invalidArgument, KeyholdError } from "../domain/errors.ts";
+import type { ApiKey, RevocationReason } from "../domain/key.ts";
+import type { Verdict } from "../domain/verdict.ts";
 import { fullAuthority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
 import { credentialInvalid } from "./credential-invalid.ts";
@@ -20,7 +20,7 @@ function ownKey(verdict: Verdict): string {
       throw invalidArgument("credential", "is a derived token; only the secret of a key revokes it");
     return verdict.key.keyId;
   }
-  if (verdict.refusal !== "KEY_REVOKED" || verdict.keyId === null) throw credentialInvalid(verdict);
+  if (verdict.reason !== "KEY_REVOKED" || verdict.keyId === null) throw credentialInvalid(verdict);
   throw new KeyholdError("API_KEY_ALREADY_REVOKED", `key ${verdict.keyId} is revoked already`, {
     metadata: { key_id: verdict.keyId },
   });

@@ -1,4 +1,4 @@
-import type { ApiKey, KeyKind, KeySecret, RevocationReason, SecretDigest, StoredKey } from "../record/key.ts";
+import type { ApiKey, KeyKind, KeySecret, RevocationReason, SecretDigest, StoredKey } from "../domain/key.ts";
 import type { Authority } from "./authority.ts";
 import type { Filter } from "./filter/filter.ts";
 

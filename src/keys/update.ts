@@ -1,9 +1,9 @@
-import { invalidArgument, KeyholdError } from "../errors.ts";
-import type { ApiKey, StoredKey } from "../record/key.ts";
-import { checkMetadata, uniqueScopes } from "../record/limits.ts";
+import { invalidArgument, KeyholdError } from "../domain/errors.ts";
+import type { ApiKey, StoredKey } from "../domain/key.ts";
+import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import { type Authority, requireAuthority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
-import { explainRefusal, refuseUnlessActive } from "./explain.ts";
+import { explainRejection, rejectUnlessActive } from "./rejection.ts";
 import type { KeyChanges, KeyName } from "./store.ts";
 
 /** Changes a key that is neither revoked nor expired. What `changes` leaves out stays. */
@@ -17,7 +17,7 @@ export async function updateKey(
   const now = clock.now();
   const updated = await store.update(name, checked, authority, new Date(now));
   if (updated !== null) return updated;
-  throw await explainRefusal(store, name, authority, now, refuseUnlessActive, changedMeanwhile);
+  throw await explainRejection(store, name, authority, now, rejectUnlessActive, changedMeanwhile);
 }
 
 function checkChanges(changes: KeyChanges, authority: Authority): KeyChanges {

@@ -1,5 +1,5 @@
+import { ClockCache } from "./clock-cache.ts";
 import type { Monotonic } from "./monotonic.ts";
-import { SecondChanceMap } from "./second-chance-map.ts";
 
 export interface RateLimiterOptions {
   /** Tokens per second. */
@@ -19,13 +19,13 @@ export class RateLimiter {
   readonly #interval: number;
   readonly #capacity: number;
   readonly #monotonic: Monotonic;
-  readonly #fullAt: SecondChanceMap<number>;
+  readonly #fullAt: ClockCache<number>;
 
   constructor({ rate, burst, maxBuckets, monotonic }: RateLimiterOptions) {
     this.#interval = 1000 / rate;
     this.#capacity = burst * this.#interval;
     this.#monotonic = monotonic;
-    this.#fullAt = new SecondChanceMap(maxBuckets);
+    this.#fullAt = new ClockCache(maxBuckets);
   }
 
   /** Takes a token from the bucket. Returns whether there was one. */

@@ -1,8 +1,8 @@
 import { Socket } from "node:net";
 import postgres, { type Notice, type Sql } from "postgres";
 import { ARRAY_TYPES } from "./array-types.ts";
+import { openClientSocket } from "./client-socket.ts";
 import { type Host, parseConnectionUrl, socketFile } from "./connection-url.ts";
-import { openClientSocket } from "./embedded/client-socket.ts";
 
 export interface DatabaseOptions {
   /** With one host or several (`connection-url.ts`). */

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
 
 /** Where a PostgreSQL server may be reached. */
 export interface Host {

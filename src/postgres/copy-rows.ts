@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Sql } from "postgres";
 import type { ServerId } from "../cluster/server-id.ts";
-import { NEW_ROW_COLUMNS, type NewRow, toCopyText } from "./new-rows.ts";
+import { NEW_ROW_COLUMNS, type NewRow, toCopyText } from "./insert-rows.ts";
 import type { RanOn } from "./propagate.ts";
 import { serverId } from "./server-position.ts";
 

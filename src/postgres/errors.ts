@@ -1,4 +1,4 @@
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 
 /** What the driver, or `primary.ts`, says when there is no connection, or no longer. */
 const DRIVER_CODES: ReadonlySet<string> = new Set([

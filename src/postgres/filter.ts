@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from "postgres";
+import type { KeyStatus } from "../domain/key.ts";
 import type { Comparison, FieldName, Filter, Operator, TimeField } from "../keys/filter/filter.ts";
-import type { KeyStatus } from "../record/key.ts";
 
 /**
  * The condition on a row of `api_keys` that the filter means, in parentheses where it needs them. Every value is a parameter.

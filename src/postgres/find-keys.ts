@@ -1,5 +1,5 @@
 import type { Sql } from "postgres";
-import type { HeardServer, ServerId } from "../cluster/server-id.ts";
+import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
 import type { FindKeys } from "../verify/reader.ts";
 import { byteArray, hex } from "./bytes.ts";
 import type { Database } from "./pool.ts";
@@ -10,7 +10,7 @@ import { serverId } from "./server-position.ts";
  * Finds keys for verification: any number of look-ups by one statement. Each statement says which server has answered it: a connection may lead
  * to one that was the primary once, or lags behind it.
  */
-export function createFindKeys(database: Database, heard: HeardServer): FindKeys {
+export function createFindKeys(database: Database, heard: ServerObserver): FindKeys {
   return async (lookups) => {
     const expected = heard.server;
     const ids = lookups.flatMap((lookup) => lookup.keyId ?? []);

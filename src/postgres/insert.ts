@@ -3,7 +3,7 @@ import type { Insertion, NewKey } from "../keys/store.ts";
 import { findConflicts, findKnown, type Pending } from "./conflicts.ts";
 import { copyRows } from "./copy-rows.ts";
 import { wasRolledBack } from "./errors.ts";
-import { NEW_ROW_COLUMNS, NEW_ROW_DEFINITION, type NewRow, toNewRows } from "./new-rows.ts";
+import { NEW_ROW_COLUMNS, NEW_ROW_DEFINITION, type NewRow, toNewRows } from "./insert-rows.ts";
 import type { RanOn } from "./propagate.ts";
 import { type WithServer, withServer } from "./server-position.ts";
 

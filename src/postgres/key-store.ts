@@ -1,12 +1,12 @@
 import type { Fragment, Sql } from "postgres";
 import type { Propagation } from "../cluster/propagation.ts";
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { ApiKey } from "../domain/key.ts";
 import { type Authority, RESERVED_SCOPE_PREFIX } from "../keys/authority.ts";
 import type { Insertion, KeyChanges, KeyName, KeyStore, NewKey, Revocation, Rotation } from "../keys/store.ts";
-import type { ApiKey } from "../record/key.ts";
 import type { KeyChange } from "../verify/reader.ts";
-import { gatherGets } from "./gather-gets.ts";
-import { gatherInserts } from "./gather-inserts.ts";
+import { batchGets } from "./batch-gets.ts";
+import { batchInserts } from "./batch-inserts.ts";
 import { listKeys } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
 import { type ChangeWork, type Committed, changeRow, commit } from "./propagate.ts";
@@ -42,13 +42,13 @@ export function createKeyStore({ changes, reads, lists }: KeyDatabases, servers:
     const committed = await committing.finally(() => changed({ keyIds: [keyId], digests: [] }));
     return confirmed(committed, (result) => (isMade(result) ? [keyId] : []));
   };
-  const insert = gatherInserts(changes, propagation);
+  const insert = batchInserts(changes, propagation);
   return {
     insert: async (keys) => {
       const inserted = await insert(keys).finally(() => changed(insertionOf(keys)));
       return confirmed(inserted, insertedKeyIds);
     },
-    get: gatherGets(reads),
+    get: batchGets(reads),
     list: (list, now) => lists.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey), "keys.list"),
     update: (name, changes, authority, now) =>
       changeOf("keys.update", name, (sql) => updateKey(sql, name, changes, authority, now)),

@@ -1,7 +1,7 @@
 import type { Sql } from "postgres";
-import type { BarrierAnswer, LeaseRow, Mark, RenewalAnswer, RenewLease } from "../cluster/feed.ts";
+import type { BarrierAnswer, LeaseRow, Mark, RenewalAnswer, RenewLease } from "../cluster/change-feed.ts";
+import { barrierText, CHANGES_CHANNEL, echoText, sessionChannel } from "./change-feed-events.ts";
 import { databaseError } from "./errors.ts";
-import { barrierText, CHANGES_CHANNEL, echoText, sessionChannel } from "./feed-events.ts";
 import { firstRow } from "./first-row.ts";
 import { openPrimary } from "./primary.ts";
 import { isReplicationCancelled } from "./replication-notice.ts";

@@ -1,8 +1,8 @@
 import type { Notice, Sql } from "postgres";
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import { toError } from "../lib/to-error.ts";
-import { Attempts } from "./attempts.ts";
 import type { DatabaseOptions } from "./connect.ts";
+import { ConnectBackoff } from "./connect-backoff.ts";
 import { cutOff, databaseError, tooLate } from "./errors.ts";
 import { type Opening, openPrimary } from "./primary.ts";
 import { isReplicationCancelled } from "./replication-notice.ts";
@@ -31,7 +31,7 @@ export interface PoolOptions extends DatabaseOptions {
   /** Turns at the most that wait for a connection. */
   readonly maxWaiting?: number;
   /** Shared by the pools of one database. */
-  readonly attempts?: Attempts;
+  readonly attempts?: ConnectBackoff;
 }
 
 /** How busy a pool is. */
@@ -73,7 +73,7 @@ interface Connection {
 const ANSWER_TIMEOUT = 11_000;
 
 /**
- * The last defence: calls that wait are bounded before they come here (`transport/under-way.ts`), to half of that. It holds what
+ * The last defence: calls that wait are bounded before they come here (`transport/concurrency-limiter.ts`), to half of that. It holds what
  * memory a line can take, some 2 KB a turn, whoever stands in it.
  */
 const MAX_WAITING = 2_000;
@@ -91,7 +91,7 @@ const MIN_LIFETIME = 30 * 60_000;
  */
 export class Pool implements Database {
   readonly #options: PoolOptions;
-  readonly #attempts: Attempts;
+  readonly #attempts: ConnectBackoff;
   readonly #answerTimeout: number;
   readonly #connections: Connection[] = [];
   /** In the order in which they came, which is that of their deadlines. */
@@ -102,7 +102,7 @@ export class Pool implements Database {
   /** The pool has `maxConnections` of the options at the most. */
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#attempts = options.attempts ?? new Attempts();
+    this.#attempts = options.attempts ?? new ConnectBackoff();
     this.#answerTimeout = options.answerTimeout ?? ANSWER_TIMEOUT;
   }
 

@@ -1,9 +1,9 @@
 import type { Fragment, Sql } from "postgres";
 import { unconfirmed } from "../cluster/barriers.ts";
-import { OtherServerError, type SendBarrier } from "../cluster/feed.ts";
+import { OtherServerError, type SendBarrier } from "../cluster/change-feed.ts";
 import type { Propagating, Propagation } from "../cluster/propagation.ts";
 import type { ServerId } from "../cluster/server-id.ts";
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import { firstRow } from "./first-row.ts";
 import { sendBarrier } from "./leases.ts";
 import type { Database } from "./pool.ts";
@@ -61,7 +61,7 @@ export async function commit<T>(
         for (const server of servers) requireSame(server, answer.position.server);
         return answer;
       };
-      const isKnown = isUnknown && propagation.isReadByAll(servers);
+      const isKnown = isUnknown && propagation.isAcknowledgedByAll(servers);
       const begun = isKnown ? null : await propagation.begin(send);
       if (checkout.isReplicationCancelled) throw notReplicated();
       return [result, begun] as const;

@@ -1,5 +1,5 @@
 import type { Sql } from "postgres";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../domain/errors.ts";
 
 /**
  * All that a server may do: what its statements need, and no more (`test/postgres/rights.test.ts` takes away one after the other).

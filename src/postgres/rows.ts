@@ -1,4 +1,4 @@
-import type { ApiKey, KeyKind, KeySecret, RevocationReason, StoredKey, VerifiableKey } from "../record/key.ts";
+import type { ApiKey, KeyKind, KeySecret, RevocationReason, StoredKey, VerifiableKey } from "../domain/key.ts";
 
 /** A row of `api_keys` as the driver reads it: the columns that make a `VerifiableKey`. */
 export interface VerifiableKeyRow {

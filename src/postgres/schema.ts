@@ -1,8 +1,6 @@
 import type { Sql } from "postgres";
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import { parseConnectionUrl } from "./connection-url.ts";
-import { createServerRole, serverRole } from "./embedded/cluster.ts";
-import type { EmbeddedPostgres } from "./embedded/embedded.ts";
 import { databaseError } from "./errors.ts";
 import { findPending, migrate, readMigrations } from "./migrate.ts";
 import { openPrimary } from "./primary.ts";
@@ -39,18 +37,27 @@ async function requireRights(sql: Sql): Promise<string[]> {
   return [];
 }
 
-/** The same for the embedded database, where one user is owner and server. A role that a release before did not have is made. */
-export function prepareEmbedded(server: EmbeddedPostgres): Promise<string[]> {
-  return overOne(server.url, async (sql) => {
+/** A database whose owner and superuser this process may connect as. */
+export interface OwnedDatabase {
+  /** URL of the owner of the schema. */
+  readonly url: string;
+  readonly superuserUrl: string;
+  /** Role of the servers. */
+  readonly serverRole: string;
+}
+
+/** Migrates a database that this process owns and grants the rights of the servers. Creates their role if an older release did not. */
+export function prepareOwned({ url, superuserUrl, serverRole }: OwnedDatabase): Promise<string[]> {
+  return overOne(url, async (sql) => {
     const roles = await sql`SELECT FROM pg_roles WHERE rolname = ${serverRole}`;
-    if (roles.length === 0) await overOne(server.superuserUrl, makeServerRole);
+    if (roles.length === 0) await overOne(superuserUrl, (superuser) => createRole(superuser, serverRole));
     return migrate(sql, await readMigrations(), serverRole);
   });
 }
 
-/** Another process may be doing the same. */
-async function makeServerRole(sql: Sql): Promise<void> {
-  await sql.unsafe(createServerRole).catch((error: { code?: string }) => {
+/** Another process may create the role at the same time. */
+async function createRole(sql: Sql, role: string): Promise<void> {
+  await sql`CREATE ROLE ${sql(role)} LOGIN`.catch((error: { code?: string }) => {
     if (error.code !== "42710" && error.code !== "23505") throw error;
   });
 }

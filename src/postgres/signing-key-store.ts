@@ -1,6 +1,6 @@
 import type { Fragment, JSONValue, Sql } from "postgres";
 import type { Propagation } from "../cluster/propagation.ts";
-import type { HeardServer, ServerId } from "../cluster/server-id.ts";
+import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
 import type { SigningKeyStore } from "../signing/store.ts";
 import type { NewSigningKey, PublicSigningJwk, SigningKeyRecord } from "../token/signing-key.ts";
 import type { Database } from "./pool.ts";
@@ -21,7 +21,7 @@ interface SigningKeyRow {
 export function createSigningKeyStore(
   database: Database,
   propagation: Propagation,
-  heard: HeardServer,
+  heard: ServerObserver,
 ): SigningKeyStore {
   const change = async (change: (sql: Sql) => Fragment, statement?: string) => {
     const isMade = (kid: string | null) => kid !== null;

@@ -1,9 +1,9 @@
 import type { KeyObject } from "node:crypto";
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { KeyRing } from "../domain/server-keys.ts";
 import type { Clock } from "../lib/clock.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
-import type { KeyRing } from "../lib/server-keys.ts";
 import { type Jwks, jwksDocument } from "../token/jwks.ts";
 import { type ActiveSigningKey, loadSigningKeys, type SigningKeys } from "../token/jwt/signing-keys.ts";
 import { generateSigningKey, rewrapSigningKey } from "../token/signing-key.ts";

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv } from "node:crypto";
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
 import type { Random } from "../lib/random.ts";
-import type { KeyRing, ServerKey } from "../lib/server-keys.ts";
 
 /** The private key of Ed25519 is any 32 random bytes (RFC 8032 §5.1.5). */
 export const SEED_SIZE = 32;

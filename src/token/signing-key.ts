@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
 import type { Random } from "../lib/random.ts";
-import type { KeyRing, ServerKey } from "../lib/server-keys.ts";
 import { cannotUnwrap, SEED_SIZE, unwrapSeed, wrapSeed } from "./signing-key-wrap.ts";
 
 /** The public half of a signing key (RFC 8037 §2). Nothing in it is secret. */

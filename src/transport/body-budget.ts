@@ -1,4 +1,4 @@
-import { KeyholdError } from "../errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import { type Linked, LinkedList } from "../lib/linked-list.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { Call, CallLog, EndListener } from "../api/rpc.ts";
-import type { Protocol } from "./calls.ts";
+import type { Protocol } from "./call-metrics.ts";
 import { headerOf, headersOf } from "./headers.ts";
 
 /** The call that a Fastify request carries, as an RPC sees it, and its log. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { type BodyBudget, BodyBuffer } from "./body-budget.ts";
-import { Refusal } from "./rest/refusal.ts";
+import { HttpError } from "./errors/http-error.ts";
 
 /** Reads request bodies that are complete messages. */
 export type ReadBody = (raw: IncomingMessage, limit: number) => Promise<Uint8Array>;
@@ -15,9 +15,9 @@ export const NO_BODY = new Uint8Array();
 export function bodyReader(budget: BodyBudget): ReadBody {
   return async (raw, limit) => {
     if (hasNoBody(raw)) return NO_BODY;
-    if (Number(raw.headers["content-length"]) > limit) throw new Refusal("BODY_TOO_LARGE");
+    if (Number(raw.headers["content-length"]) > limit) throw new HttpError("BODY_TOO_LARGE");
     // An HTTP/2 request may be aborted and yet never end nor close.
-    if (raw.destroyed || raw.aborted) throw new Refusal("REQUEST_CANCELLED");
+    if (raw.destroyed || raw.aborted) throw new HttpError("REQUEST_CANCELLED");
     return new Promise((resolve, reject) => {
       let buffer: BodyBuffer | undefined = new BodyBuffer(limit, budget, { refuse: fail });
       function fail(error: Error): void {
@@ -26,9 +26,9 @@ export function bodyReader(budget: BodyBudget): ReadBody {
         reject(error);
       }
       // Every request is closed in the end, and a stack takes longer than to read it.
-      const cancel = () => buffer && fail(new Refusal("REQUEST_CANCELLED"));
+      const cancel = () => buffer && fail(new HttpError("REQUEST_CANCELLED"));
       raw.on("data", (chunk: Uint8Array) => {
-        if (buffer?.add(chunk) === false) fail(new Refusal("BODY_TOO_LARGE"));
+        if (buffer?.add(chunk) === false) fail(new HttpError("BODY_TOO_LARGE"));
       });
       // Node also ends the request of a stream that was reset or lost before END_STREAM, after "aborted".
       for (const event of ["aborted", "error", "close"]) raw.once(event, cancel);

@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { FindRefusal } from "./loopback-names.ts";
+import { HttpError } from "./errors/http-error.ts";
+import type { CheckHost } from "./host-check.ts";
 import type { PathRouter } from "./rest/path-router.ts";
-import { Refusal } from "./rest/refusal.ts";
-import { splitTarget } from "./rest/target.ts";
+import { splitRequestTarget } from "./rest/request-target.ts";
 
 /** Refuses, before their bodies are read, requests that no route may serve. */
-export function checkRequests(fastify: FastifyInstance, router: PathRouter<unknown>, findRefusal: FindRefusal): void {
+export function checkRequests(fastify: FastifyInstance, router: PathRouter<unknown>, findRefusal: CheckHost): void {
   fastify.addHook("onRequest", (request, _reply, next) => {
     requireOneHost(request);
     requireMethod(fastify, router, request);
     const reason = findRefusal(request.headers);
-    if (reason !== undefined) throw new Refusal(reason);
+    if (reason !== undefined) throw new HttpError(reason);
     if (request.raw.httpVersion === "1.0") request.raw.headers.host ??= DEFAULT_HOST;
     next();
   });
@@ -23,7 +23,7 @@ export function checkRequests(fastify: FastifyInstance, router: PathRouter<unkno
 function requireOneHost({ headers, raw }: FastifyRequest): void {
   const host = headers[":authority"] ?? headers.host;
   const isGood = host === undefined ? raw.httpVersion === "1.0" : raw.httpVersion !== "0.9" && isHost(String(host));
-  if (!isGood) throw new Refusal("HTTP_MALFORMED");
+  if (!isGood) throw new HttpError("HTTP_MALFORMED");
 }
 
 /** For requests in HTTP/1.0 that name none: Connect cannot do without. */
@@ -53,11 +53,11 @@ function requireMethod(
   { method, is404, raw }: FastifyRequest,
 ): void {
   if (method !== QUERY && !is404) return;
-  const { path } = splitTarget(raw.url ?? "");
+  const { path } = splitRequestTarget(raw.url ?? "");
   const found = router.find(method, path);
   const ofRest = found.kind === "wrong-method" ? found.allowed : [];
   const methods = fastify.supportedMethods.filter((one) => one !== QUERY);
   const allowed = [...ofRest, ...methods.filter((one) => fastify.hasRoute({ method: one, url: path }))];
-  if (allowed.length > 0) throw new Refusal("METHOD_NOT_ALLOWED", { allow: allowed.join(", ") });
-  if (method === QUERY) throw new Refusal("PATH_NOT_FOUND");
+  if (allowed.length > 0) throw new HttpError("METHOD_NOT_ALLOWED", { allow: allowed.join(", ") });
+  if (method === QUERY) throw new HttpError("PATH_NOT_FOUND");
 }

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from "fastify";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { type Implementation, SERVICES } from "../api/implementations.ts";
+import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { verificationRpcs } from "./fast-path/codecs/verification.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
 import { registerOpenApi } from "./openapi/register.ts";
 import { createReflection } from "./reflection/service.ts";
-import { createRpc } from "./rpcs.ts";
-import { type CallTracer, traced } from "./traced-rpc.ts";
+import { createRpc } from "./rpc-pipeline.ts";
+import { type CallTracer, traceRpc } from "./traced-rpc.ts";
 import { createTransport, type TransportOptions } from "./transport.ts";
-import { UnderWay } from "./under-way.ts";
 
 export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs"> {
   readonly implementations: readonly Implementation[];
@@ -18,27 +18,27 @@ export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams"
   /** Whether the fast path serves the usual verifications. Without it Fastify serves all, to the same effect. */
   readonly fastPath: boolean;
   /** Bounds the calls that wait. */
-  readonly underWay: UnderWay;
+  readonly limiter: ConcurrencyLimiter;
   /** Traces calls; by default nobody does. */
   readonly tracer?: CallTracer;
 }
 
 /** Creates the server of Keyhold's API: its RPCs, health, reflection and documentation. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { guard, underWay, tracer } = options;
+  const { guard, limiter, tracer } = options;
   const shutdown = new AbortController();
   // A load balancer that still asks, over a connection it has, is told to go elsewhere.
   const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
   const health = createHealth(SERVICES, checkReadiness, shutdown.signal);
   const reflection = createReflection([...SERVICES, Health], shutdown.signal);
   const rpcs = options.implementations.map((implementation) => {
-    const rpc = createRpc(implementation, guard, underWay);
-    return tracer === undefined ? rpc : traced(rpc, tracer);
+    const rpc = createRpc(implementation, guard, limiter);
+    return tracer === undefined ? rpc : traceRpc(rpc, tracer);
   });
   const fastify = await createTransport({
     ...options,
     // Health has a limiter of its own: it answers under overload too.
-    rpcs: [...rpcs, createRpc(health.check, guard, new UnderWay())],
+    rpcs: [...rpcs, createRpc(health.check, guard, new ConcurrencyLimiter())],
     streams: [health.watch, ...reflection],
     fastRpcs: options.fastPath ? verificationRpcs(rpcs) : [],
   });

@@ -1,5 +1,5 @@
 import type { Call, Rpc } from "../api/rpc.ts";
-import { rpcName } from "./calls.ts";
+import { rpcName } from "./call-metrics.ts";
 
 /** Whoever traces calls. */
 export interface CallTracer {
@@ -16,7 +16,7 @@ export interface CallSpan {
 }
 
 /** An RPC with a span for each of its calls, from the question who calls to the answer. */
-export function traced(rpc: Rpc, tracer: CallTracer): Rpc {
+export function traceRpc(rpc: Rpc, tracer: CallTracer): Rpc {
   const name = rpcName(rpc);
   const spans = new WeakMap<Call, CallSpan>();
   return {

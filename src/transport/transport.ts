@@ -1,22 +1,22 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Rpc } from "../api/rpc.ts";
 import type { Guard } from "../auth/guard.ts";
+import { registerAccessLog } from "./access-log.ts";
 import type { BodyBudget } from "./body-budget.ts";
-import type { CallCounters } from "./calls.ts";
-import { clientErrorHandler, refuseConnect } from "./client-error.ts";
+import type { CallCounters } from "./call-metrics.ts";
 import { registerConnect, type StreamingRpc } from "./connect/register.ts";
 import { allowOrigins } from "./cors.ts";
-import { answerErrors, errorHandler } from "./errors.ts";
+import { clientErrorHandler, refuseConnect } from "./errors/client-error.ts";
+import { answerErrors, errorHandler } from "./errors/error-handler.ts";
 import { createFastPath } from "./fast-path/dispatch.ts";
 import { type FastRpc, makeFastRoutes } from "./fast-path/routes.ts";
-import { type RequestPolicy, refusalFinder } from "./loopback-names.ts";
-import type { Certificate } from "./port/entry.ts";
-import { defaultLimits } from "./port/limits.ts";
-import { PortServer } from "./port/server.ts";
+import { createHostCheck, type RequestPolicy } from "./host-check.ts";
+import type { Certificate } from "./listener/acceptor.ts";
+import { defaultLimits } from "./listener/limits.ts";
+import { ListenerServer } from "./listener/server.ts";
 import { bodyReader } from "./request-body.ts";
 import { checkRequests } from "./request-checks.ts";
 import { requestIdOf } from "./request-id.ts";
-import { logRequests } from "./request-log.ts";
 import { registerRest } from "./rest/register.ts";
 import { makeRoutes } from "./rest/routes.ts";
 
@@ -36,7 +36,7 @@ export interface TransportOptions {
   /** Which requests are accepted by their Host, Origin and proxies; null: all, since each needs a credential. */
   readonly requestPolicy: RequestPolicy | null;
   /** How long idle connections may still send a request while the server closes, in milliseconds; 0 by default. */
-  readonly lingerTimeout?: number;
+  readonly drainDelay?: number;
   /** Bounds the memory of request bodies that are being received. */
   readonly bodyBudget: BodyBudget;
 }
@@ -46,13 +46,13 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   const { certificate, logger, counters, rpcs, fastRpcs, requestPolicy, bodyBudget: budget } = options;
   const routes = makeRoutes(rpcs);
   const onError = errorHandler(routes.registry);
-  const limits = { ...defaultLimits, lingerTimeout: options.lingerTimeout ?? 0 };
-  const findRefusal = refusalFinder(requestPolicy);
+  const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
+  const findRefusal = createHostCheck(requestPolicy);
   const fastRoutes = makeFastRoutes(fastRpcs, counters, routes.registry);
   const fastPath = createFastPath(fastRoutes, { logger, counters, limits, budget, findRefusal });
   const port = { limits, certificate, interceptor: fastRpcs.length > 0 ? fastPath : undefined };
   const fastify = Fastify({
-    serverFactory: (listener) => new PortServer(port, listener),
+    serverFactory: (listener) => new ListenerServer(port, listener),
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     // A logger for each request costs more than to name the request in the few lines that need it.
@@ -65,7 +65,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   });
   fastify.server.on("connect", refuseConnect);
   answerErrors(fastify, onError);
-  logRequests(fastify, counters);
+  registerAccessLog(fastify, counters);
   checkRequests(fastify, routes.router, findRefusal);
   await allowOrigins(fastify, options.corsOrigins);
   const readBody = bodyReader(budget);

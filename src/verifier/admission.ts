@@ -1,5 +1,12 @@
 import { VerificationUnavailable, warnAtIntervals } from "./unavailable.ts";
-import type { Refusal, RefusalReason, VerifiedCredential, VerifiedKey, VerifiedToken, Verifier } from "./verdict.ts";
+import type {
+  RefusalReason,
+  RejectedCredential,
+  VerifiedCredential,
+  VerifiedKey,
+  VerifiedToken,
+  Verifier,
+} from "./verdict.ts";
 
 /** `R`: the request of the framework. */
 export interface AdmissionOptions<R = unknown> {
@@ -82,7 +89,7 @@ const MESSAGES: Readonly<Record<RefusalReason, string>> = {
   UNAVAILABLE: "the credential cannot be verified now",
 };
 
-function refuse(refusal: Refusal, realm: string): Rejection {
+function refuse(refusal: RejectedCredential, realm: string): Rejection {
   const message = MESSAGES[refusal.reason];
   if (refusal.reason === "UNAVAILABLE") {
     const error = new VerificationUnavailable(refusal);

@@ -5,7 +5,14 @@ import { createKeyholdClient, type KeyholdClient, type KeyholdClientOptions } fr
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { type Monotonic, systemMonotonic } from "../lib/monotonic.ts";
 import { freshnessLifetime } from "./cache-control.ts";
-import { type Refusal, type RefusalReason, refusal, type Verdict, type VerifiedKey, type Verifier } from "./verdict.ts";
+import {
+  type RefusalReason,
+  type RejectedCredential,
+  refusal,
+  type Verdict,
+  type VerifiedKey,
+  type Verifier,
+} from "./verdict.ts";
 import { type Answer, VerdictCache } from "./verdict-cache.ts";
 
 /** A client, or what to make one of. */
@@ -83,7 +90,7 @@ function toVerdict(answer: VerifyApiKeyResponse): Verdict<VerifiedKey> {
 }
 
 /** What a client cannot be told is no verdict: the server is away, or does not let us ask. */
-function toRefusal(error: unknown): Refusal {
+function toRefusal(error: unknown): RejectedCredential {
   if (ConnectError.from(error).code === Code.InvalidArgument) {
     return refusal("INVALID_FORMAT", "the credential is empty or too long");
   }

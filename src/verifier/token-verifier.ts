@@ -5,8 +5,8 @@ import { type Monotonic, systemMonotonic } from "../lib/monotonic.ts";
 import { customClaims, isOurs, splitScopes } from "../token/jwt/claims.ts";
 import { KeySet, KeysUnavailable } from "./key-set.ts";
 import {
-  type Refusal,
   type RefusalReason,
+  type RejectedCredential,
   refusal,
   type Verdict,
   type VerifiedCredential,
@@ -119,7 +119,7 @@ function toVerdict(payload: JWTPayload): Verdict<VerifiedToken> {
 const MALFORMED = [errors.JWSInvalid, errors.JWTInvalid];
 
 /** The errors of jose are verdicts; any other error is a fault and goes on. */
-function toRefusal(error: unknown): Refusal {
+function toRefusal(error: unknown): RejectedCredential {
   if (error instanceof KeysUnavailable) return refusal("UNAVAILABLE", error.message, error);
   if (error instanceof errors.JWTExpired) return refusal("EXPIRED", "the token has expired");
   if (MALFORMED.some((malformed) => error instanceof malformed)) {

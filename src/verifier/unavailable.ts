@@ -1,12 +1,12 @@
 import { rootCause } from "../client/unreachable.ts";
 import { type Monotonic, systemMonotonic } from "../lib/monotonic.ts";
-import type { Refusal } from "./verdict.ts";
+import type { RejectedCredential } from "./verdict.ts";
 
 /** Passed on when a request is answered 503, as its credential could not be verified. The message names the cause. */
 export class VerificationUnavailable extends Error {
   override readonly name = "VerificationUnavailable";
 
-  constructor({ message, cause }: Pick<Refusal, "message" | "cause">) {
+  constructor({ message, cause }: Pick<RejectedCredential, "message" | "cause">) {
     super(describe(message, cause), { cause });
   }
 }

@@ -1,5 +1,5 @@
+import { ClockCache } from "../lib/clock-cache.ts";
 import type { Monotonic } from "../lib/monotonic.ts";
-import { SecondChanceMap } from "../lib/second-chance-map.ts";
 import type { Verdict, VerifiedKey } from "./verdict.ts";
 
 /** A verdict, and the milliseconds for which it may be used, from when it was asked for. */
@@ -29,13 +29,13 @@ export interface VerdictCacheOptions {
 export class VerdictCache {
   readonly #ask: (credential: string) => Promise<Answer>;
   readonly #options: VerdictCacheOptions;
-  readonly #entries: SecondChanceMap<Entry>;
+  readonly #entries: ClockCache<Entry>;
 
   /** `ask` must not reject. */
   constructor(ask: (credential: string) => Promise<Answer>, options: VerdictCacheOptions) {
     this.#ask = ask;
     this.#options = options;
-    this.#entries = new SecondChanceMap(Math.max(1, options.size));
+    this.#entries = new ClockCache(Math.max(1, options.size));
   }
 
   async verify(credential: string): Promise<Verdict<VerifiedKey>> {

@@ -40,7 +40,7 @@ export type RefusalReason =
   | "NOT_FOUND"
   | "UNAVAILABLE";
 
-export interface Refusal {
+export interface RejectedCredential {
   readonly ok: false;
   readonly reason: RefusalReason;
   /** For a person; holds nothing of the credential. */
@@ -52,12 +52,12 @@ export interface Refusal {
 /** A "no" is a value: `verify` rejects on a fault of the program alone. */
 export type Verdict<T extends VerifiedCredential = VerifiedCredential> =
   | { readonly ok: true; readonly credential: T }
-  | Refusal;
+  | RejectedCredential;
 
 export interface Verifier<T extends VerifiedCredential = VerifiedCredential> {
   verify(credential: string): Promise<Verdict<T>>;
 }
 
-export function refusal(reason: RefusalReason, message: string, cause?: unknown): Refusal {
+export function refusal(reason: RefusalReason, message: string, cause?: unknown): RejectedCredential {
   return cause === undefined ? { ok: false, reason, message } : { ok: false, reason, message, cause };
 }

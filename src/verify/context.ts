@@ -1,18 +1,18 @@
 import type { KeyObject } from "node:crypto";
 import type { CredentialShapes } from "../credential/kinds.ts";
+import type { KeyRing } from "../domain/server-keys.ts";
+import type { CredentialType, Verdict } from "../domain/verdict.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
-import type { KeyRing } from "../lib/server-keys.ts";
-import type { CredentialType, Verdict } from "../record/verdict.ts";
+import type { IdentityCache } from "./identified.ts";
 import type { FindKey, FindStale } from "./reader.ts";
-import type { Recognitions } from "./recognized.ts";
 
 /** What verification works with. */
 export interface VerifyContext {
   readonly findKey: FindKey;
   /** For verdicts that are given, marked as stale, when `findKey` fails. */
   readonly findStale: FindStale;
-  readonly recognitions: Recognitions;
+  readonly identities: IdentityCache;
   readonly clock: Clock;
   readonly shapes: CredentialShapes;
   readonly issuer: string;

@@ -1,7 +1,7 @@
 import type { Clock } from "../lib/clock.ts";
 
 /** Writes that these keys were used in this minute; never moves a time back. */
-export type TouchKeys = (keyIds: readonly string[], minute: Date) => Promise<void>;
+export type StoreLastUsed = (keyIds: readonly string[], minute: Date) => Promise<void>;
 
 /** Remembers which keys were used, so that verification itself writes nothing. */
 export interface LastUsed {
@@ -17,7 +17,7 @@ const MINUTE = 60_000;
 /** More than these are not remembered, noted or written: `last_used_time` is a help for people, not worth the memory. */
 const MAX_KEYS = 30_000;
 
-export function createLastUsed(touch: TouchKeys, clock: Clock): LastUsed {
+export function createLastUsed(touch: StoreLastUsed, clock: Clock): LastUsed {
   let noted = new Map<string, number>();
   /** Keys written in this minute already: a burst of one key makes one write. */
   const written = new Map<string, number>();

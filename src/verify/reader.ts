@@ -1,5 +1,5 @@
+import type { StoredKey, VerifiableKey } from "../domain/key.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
-import type { StoredKey, VerifiableKey } from "../record/key.ts";
 
 /** How a key is found: by the identifier that a credential carries, or by the digests that a raw key may be stored under. */
 export interface KeyLookup {
@@ -35,7 +35,7 @@ export interface KeyChange {
 /** The right to answer from memory, and by what was read (docs/consistency.md). */
 export interface VerificationLease {
   /** Whether this node hears of every change, or is waited for: what is in memory is so, and what it reads is so for every node. */
-  readonly isTold: () => boolean;
+  readonly isCoherent: () => boolean;
   /**
    * Resolves when that holds by a renewal that was sent after this call. Rejects with `DATABASE_UNAVAILABLE`: without it the database that is
    * read may be one that all others have left.

@@ -1,9 +1,9 @@
 import type { CacheStats, VerificationCache } from "./cache/cache.ts";
-import { GatheredReads } from "./gathered-reads.ts";
+import type { IdentityCache } from "./identified.ts";
+import { KeyLoader } from "./key-loader.ts";
 import type { FindKeys, VerificationLease } from "./reader.ts";
-import type { Recognitions } from "./recognized.ts";
 
-const NO_RECOGNITIONS: Recognitions = {
+const NO_IDENTITIES: IdentityCache = {
   generation: 0,
   nameOf: () => "",
   recall: () => undefined,
@@ -24,14 +24,14 @@ const NOTHING: CacheStats = {
 
 /** In place of the cache where nothing may be remembered: every look-up is a read that is sent after it, gathered with others. */
 export function createUncachedReader(findKeys: FindKeys, lease: VerificationLease): VerificationCache {
-  const reads = new GatheredReads(findKeys, () => undefined);
+  const reads = new KeyLoader(findKeys, () => undefined);
   return {
     findKey: async (lookup) => {
-      if (!lease.isTold()) await lease.renewed();
+      if (!lease.isCoherent()) await lease.renewed();
       return reads.read(lookup, "no-store");
     },
     findStale: () => undefined,
-    recognitions: NO_RECOGNITIONS,
+    identities: NO_IDENTITIES,
     invalidate: () => undefined,
     clear: () => undefined,
     stats: () => NOTHING,

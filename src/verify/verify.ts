@@ -1,17 +1,17 @@
 import { classify } from "../credential/kinds.ts";
+import { type Invalid, invalid, type Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { type Invalid, invalid, type Verdict } from "../record/verdict.ts";
 import type { VerifyContext } from "./context.ts";
-import { judge } from "./judge.ts";
+import { evaluate } from "./evaluate.ts";
+import type { Identified } from "./identified.ts";
+import { identify } from "./identify.ts";
 import type { CacheMode, VerifiableRecord } from "./reader.ts";
-import { recognize } from "./recognize.ts";
-import type { Recognized } from "./recognized.ts";
 
-type Prove = (context: VerifyContext, credential: string) => MaybePromise<Recognized | Invalid>;
+type IdentifyOnce = (context: VerifyContext, credential: string) => MaybePromise<Identified | Invalid>;
 
 /** Judges one credential, at once if all is in memory. Throws or rejects only when no verdict can be reached, as without a database. */
 export function verify(context: VerifyContext, credential: string, mode: CacheMode = "default"): MaybePromise<Verdict> {
-  return judgeCredential(context, credential, mode, prove);
+  return evaluateCredential(context, credential, mode, identifyOnce);
 }
 
 /** Judges credentials: a verdict for each, in order. One that is bad, or that is our own fault, spoils no other. */
@@ -20,70 +20,70 @@ export function verifyAll(
   credentials: readonly string[],
   mode: CacheMode = "default",
 ): MaybePromise<Verdict[]> {
-  const verdicts = credentials.map((credential) => judgeCredential(context, credential, mode, proveOrFault));
+  const verdicts = credentials.map((credential) => evaluateCredential(context, credential, mode, identifyOrFault));
   return isAtHand(verdicts) ? verdicts : Promise.all(verdicts);
 }
 
-function judgeCredential(
+function evaluateCredential(
   context: VerifyContext,
   credential: string,
   mode: CacheMode,
-  prove: Prove,
+  prove: IdentifyOnce,
 ): MaybePromise<Verdict> {
-  const { recognitions } = context;
-  const name = mode === "no-store" ? null : recognitions.nameOf(credential);
-  const recalled = name === null ? undefined : recognitions.recall(name);
-  if (recalled !== undefined) return judgeRecalled(context, recalled, mode);
-  const { generation } = recognitions;
+  const { identities } = context;
+  const name = mode === "no-store" ? null : identities.nameOf(credential);
+  const recalled = name === null ? undefined : identities.recall(name);
+  if (recalled !== undefined) return evaluateCached(context, recalled, mode);
+  const { generation } = identities;
   return andThen(prove(context, credential), (proven) => {
     if ("valid" in proven) return refuse(context, credential, proven);
     const found = (stored: VerifiableRecord | null) => {
       // A raw key that nobody has may be anything that anyone sends: it is not worth the memory.
-      if (stored !== null && name !== null) recognitions.remember(name, proven, generation);
+      if (stored !== null && name !== null) identities.remember(name, proven, generation);
       return conclude(context, proven, stored);
     };
     const stored = context.findKey(proven.lookup, mode);
     if (!(stored instanceof Promise)) return found(stored);
-    return stored.then(found, (error: unknown) => judgeStale(context, proven, mode, error));
+    return stored.then(found, (error: unknown) => evaluateStale(context, proven, mode, error));
   });
 }
 
-function judgeRecalled(context: VerifyContext, recalled: Recognized, mode: CacheMode): MaybePromise<Verdict> {
+function evaluateCached(context: VerifyContext, recalled: Identified, mode: CacheMode): MaybePromise<Verdict> {
   const stored = context.findKey(recalled.lookup, mode);
   if (!(stored instanceof Promise)) return conclude(context, recalled, stored);
   return stored.then(
     (answer) => conclude(context, recalled, answer),
-    (error: unknown) => judgeStale(context, recalled, mode, error),
+    (error: unknown) => evaluateStale(context, recalled, mode, error),
   );
 }
 
 /** Without a lease, and without a way to one, a verdict by what is in memory is marked as stale, where that is allowed. */
-function judgeStale(context: VerifyContext, recognized: Recognized, mode: CacheMode, error: unknown): Verdict {
+function evaluateStale(context: VerifyContext, recognized: Identified, mode: CacheMode, error: unknown): Verdict {
   const stale = mode === "default" ? context.findStale(recognized.lookup) : undefined;
   if (stale === undefined) throw error;
   context.onStale();
   return { ...conclude(context, recognized, stale), isStale: true };
 }
 
-function prove(context: VerifyContext, credential: string): MaybePromise<Recognized | Invalid> {
-  return recognize(credential, context);
+function identifyOnce(context: VerifyContext, credential: string): MaybePromise<Identified | Invalid> {
+  return identify(credential, context);
 }
 
-function proveOrFault(context: VerifyContext, credential: string): MaybePromise<Recognized | Invalid> {
+function identifyOrFault(context: VerifyContext, credential: string): MaybePromise<Identified | Invalid> {
   const fault = (error: unknown) => {
     context.onFault(error);
     return invalid("INTERNAL", "no verdict could be reached");
   };
   try {
-    const proven = recognize(credential, context);
+    const proven = identify(credential, context);
     return proven instanceof Promise ? proven.catch(fault) : proven;
   } catch (error) {
     return fault(error);
   }
 }
 
-function conclude(context: VerifyContext, recognized: Recognized, stored: VerifiableRecord | null): Verdict {
-  const verdict = judge(recognized, stored, context.clock.now());
+function conclude(context: VerifyContext, recognized: Identified, stored: VerifiableRecord | null): Verdict {
+  const verdict = evaluate(recognized, stored, context.clock.now());
   context.onVerdict(recognized.credentialType, verdict);
   if (verdict.valid) context.onValid(verdict.key.keyId);
   return verdict;

@@ -16,7 +16,7 @@ import {
   UpdateIssuedApiKeyRequestSchema,
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { requireSet, requireValid, violationError, violationsOf } from "../../src/api/validation.ts";
-import { KeyholdError } from "../../src/errors.ts";
+import { KeyholdError } from "../../src/domain/errors.ts";
 import { table } from "../support/conformance.ts";
 
 const KEY = { name: "a", actorId: "a" };

@@ -12,7 +12,7 @@ import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { SERVICES } from "../../src/api/implementations.ts";
 import { createGuard } from "../../src/auth/guard.ts";
 import { ADMIN_SCOPES, policyOf } from "../../src/auth/policy.ts";
-import { KeyholdError } from "../../src/errors.ts";
+import { KeyholdError } from "../../src/domain/errors.ts";
 import { createServer } from "../../src/transport/server.ts";
 import { bareServer } from "../support/bare-server.ts";
 import { table } from "../support/conformance.ts";

@@ -11,8 +11,8 @@ import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.j
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { parseSecretPrefix } from "../../src/credential/format.ts";
 import { issueSecret } from "../../src/credential/issued-secret.ts";
+import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { deriveKeyRing } from "../../src/lib/server-keys.ts";
 import { table, UNKNOWN_KEY_ID } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
 import { linesOf } from "../support/log-lines.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { merge, type Result, readFloors, readResults, toText } from "../../bench/harness/results.ts";
+import { merge, type Result, readThresholds, readResults, toText } from "../../bench/harness/results.ts";
 import { spread } from "../../bench/harness/statistics.ts";
 import { judgedText, resultText } from "../../bench/harness/text.ts";
 import { pictures } from "../../bench/publish/pictures.ts";
@@ -27,12 +27,12 @@ test("scenarios have names of their own, and every bound is of a scenario", asyn
   const names = SCENARIOS.map(({ name }) => name);
   expect(names.length).toBeGreaterThan(25);
   expect(new Set(names).size).toBe(names.length);
-  expect(Object.keys(await readFloors()).filter((name) => !names.includes(name))).toEqual([]);
+  expect(Object.keys(await readThresholds()).filter((name) => !names.includes(name))).toEqual([]);
 });
 
 test("docs/performance.md and its pictures show the committed results", async () => {
   const results = (await readResults()) ?? { machine: {}, scenarios: [] };
-  if (results.scenarios.length > 0) expect(page).toBe(withResults(page, results, await readFloors()));
+  if (results.scenarios.length > 0) expect(page).toBe(withResults(page, results, await readThresholds()));
   for (const [name, svg] of pictures(results)) {
     expect(existsSync(resolve(docs, "img", name)) && readFileSync(resolve(docs, "img", name), "utf8")).toBe(svg);
   }

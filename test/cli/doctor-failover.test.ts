@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { judgeHosts } from "../../src/cli/doctor/checks/hosts.ts";
 import { judgeReplication } from "../../src/cli/doctor/checks/replication.ts";
 import { examine } from "../../src/cli/doctor/examine.ts";
-import { toConfig } from "../../src/config.ts";
+import { serverRole } from "../../src/embedded-postgres/cluster.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { serverRole } from "../../src/postgres/embedded/cluster.ts";
 import { parseStandbyNames } from "../../src/postgres/replication.ts";
+import { toConfig } from "../../src/server/config/config.ts";
 import { table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
 import { ROOT_SECRET } from "../support/server.ts";

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { toConfig } from "../../src/config.ts";
-import { startService } from "../../src/start.ts";
+import { toConfig } from "../../src/server/config/config.ts";
+import { startService } from "../../src/server/start.ts";
 import { table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
 import { holdPort } from "../support/hold-port.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Barriers } from "../../src/cluster/barriers.ts";
-import type { FeedSession, LeaseRow } from "../../src/cluster/feed.ts";
-import { Peers } from "../../src/cluster/peers.ts";
+import type { FeedSession, LeaseRow } from "../../src/cluster/change-feed.ts";
+import { PeerLeases } from "../../src/cluster/peer-leases.ts";
 import { systemMonotonic } from "../../src/lib/monotonic.ts";
 
 const LEASES: readonly LeaseRow[] = ["b", "c"].map((leaseId) => ({ leaseId, ttl: 60_000, renewals: 1 }));
@@ -21,7 +21,7 @@ function newSession() {
       return LEASES;
     },
   };
-  return { barriers: new Barriers(session, new Peers(), systemMonotonic), looks };
+  return { barriers: new Barriers(session, new PeerLeases(), systemMonotonic), looks };
 }
 
 /** Whether it is settled once all that could go on has gone on, before any timer. */
@@ -48,9 +48,9 @@ async function send({ barriers }: ReturnType<typeof newSession>, leases = LEASES
 test("a change is released by the last acknowledgement, not by the next look at the leases", async () => {
   const session = newSession();
   const { settling } = await send(session);
-  session.barriers.hear({ from: "b", number: 1 });
+  session.barriers.acknowledged({ from: "b", number: 1 });
   expect(await isSettled(settling)).toBe(false);
-  session.barriers.hear({ from: "c", number: 1 });
+  session.barriers.acknowledged({ from: "c", number: 1 });
   expect(await isSettled(settling)).toBe(true);
   expect(session.looks.count).toBe(0);
   session.barriers.fail(new Error("the test is over"));
@@ -77,10 +77,10 @@ test("a statement that was sent before a barrier was answered says nothing of th
 test("an acknowledgement of a later barrier is none of an earlier: they go over different connections", async () => {
   const session = newSession();
   const [first, second] = [await send(session), await send(session)];
-  for (const from of ["b", "c"]) session.barriers.hear({ from, number: 2 });
+  for (const from of ["b", "c"]) session.barriers.acknowledged({ from, number: 2 });
   expect(await isSettled(second.settling)).toBe(true);
   expect(await isSettled(first.settling)).toBe(false);
-  for (const from of ["b", "c"]) session.barriers.hear({ from, number: 1 });
+  for (const from of ["b", "c"]) session.barriers.acknowledged({ from, number: 1 });
   expect(await isSettled(first.settling)).toBe(true);
   session.barriers.fail(new Error("the test is over"));
 });
@@ -88,6 +88,6 @@ test("an acknowledgement of a later barrier is none of an earlier: they go over 
 test("an acknowledgement that comes before the leases were read counts", async () => {
   const { barriers } = newSession();
   const barrier = barriers.open();
-  for (const from of ["b", "c"]) barriers.hear({ from, number: 1 });
+  for (const from of ["b", "c"]) barriers.acknowledged({ from, number: 1 });
   expect(await isSettled(barriers.wait(barrier, answerOf(LEASES)))).toBe(true);
 });

@@ -38,8 +38,8 @@ test("a lease is not extended by a renewal that another server than the feed's h
   await node.membership.join();
   url = promoted.url();
   await eventually(async () => !node.membership.lease.isFresh);
-  await eventually(async () => node.membership.awayReason !== null);
-  expect(node.membership.awayReason?.message).toContain("must lead to the same server");
+  await eventually(async () => node.membership.unavailableReason !== null);
+  expect(node.membership.unavailableReason?.message).toContain("must lead to the same server");
   await expect(node.membership.renewed()).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE" });
   url = primary.url();
   await eventually(async () => node.membership.lease.isFresh);
@@ -84,7 +84,7 @@ test("while the synchronous standby is unreachable no lease is extended, backend
   await node.membership.join();
   await standby.pause();
   await eventually(async () => !node.membership.lease.isFresh);
-  await eventually(async () => node.membership.awayReason !== null);
+  await eventually(async () => node.membership.unavailableReason !== null);
   const forgets = node.forgets();
   let most = 0;
   const end = performance.now() + 3 * TTL;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { SessionPosition } from "../../src/cluster/feed.ts";
+import type { SessionPosition } from "../../src/cluster/change-feed.ts";
 import { DatabaseHistory } from "../../src/cluster/history.ts";
 
 /** Where the write-ahead log of system 7 is at a time; the timeline as PostgreSQL writes it in the names of files. */

@@ -59,12 +59,12 @@ describe("a lease", () => {
     node.proxy.freeze();
     const over = await timeOf(() => eventually(async () => !node.membership.lease.isFresh));
     expect(over).toBeLessThan(5 * TTL);
-    await eventually(async () => node.membership.awayReason !== null);
+    await eventually(async () => node.membership.unavailableReason !== null);
     const before = node.forgets();
     node.proxy.thaw();
     const back = await timeOf(() => eventually(async () => node.membership.lease.isFresh));
     expect(back).toBeLessThan(5 * TTL);
-    expect(node.membership.awayReason).toBe(null);
+    expect(node.membership.unavailableReason).toBe(null);
     expect(node.forgets()).toBeGreaterThan(before);
     expect(await leases(sql)).toEqual(["a"]);
   });

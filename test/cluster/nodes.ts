@@ -1,10 +1,10 @@
 import { onTestFinished } from "vitest";
-import type { RenewLease } from "../../src/cluster/feed.ts";
-import type { Change } from "../../src/cluster/link.ts";
+import type { RenewLease } from "../../src/cluster/change-feed.ts";
+import type { Change } from "../../src/cluster/cluster-session.ts";
 import { Membership } from "../../src/cluster/membership.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemMonotonic } from "../../src/lib/monotonic.ts";
-import { createOpenFeed } from "../../src/postgres/feed-session.ts";
+import { createOpenFeed } from "../../src/postgres/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/leases.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { commit } from "../../src/postgres/propagate.ts";

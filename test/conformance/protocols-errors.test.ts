@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import type { ErrorCode } from "../../src/errors.ts";
+import type { ErrorCode } from "../../src/domain/errors.ts";
 import { table } from "../support/conformance.ts";
 import type { CallRpc, Reply } from "../support/protocols/call.ts";
 import { derived, draft, imported, issued, newRawKey } from "../support/protocols/keys.ts";

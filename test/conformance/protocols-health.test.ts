@@ -11,7 +11,7 @@ import {
   HealthCheckResponseSchema,
 } from "../../gen/health/v1/health_pb.js";
 import { SERVICES } from "../../src/api/implementations.ts";
-import { defaultLimits } from "../../src/transport/port/limits.ts";
+import { defaultLimits } from "../../src/transport/listener/limits.ts";
 import { table } from "../support/conformance.ts";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { grpcPath, serializer } from "../support/protocols/grpc.ts";

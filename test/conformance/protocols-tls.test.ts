@@ -7,7 +7,7 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import { type ChannelCredentials, credentials } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { toConfig } from "../../src/config.ts";
+import { toConfig } from "../../src/server/config/config.ts";
 import { table, useService } from "../support/conformance.ts";
 import type { CallRpc } from "../support/protocols/call.ts";
 import { callOver } from "../support/protocols/connect.ts";

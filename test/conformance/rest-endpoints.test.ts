@@ -1,7 +1,7 @@
 import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, test } from "vitest";
 import { SERVICES } from "../../src/api/implementations.ts";
-import { readBindings } from "../../src/transport/rest/binding.ts";
+import { readRestRules } from "../../src/transport/rest/http-rule.ts";
 import { expectRefused, newRawKey, succeeded, table, UUID_V7, useService, withQuery } from "../support/conformance.ts";
 import { type Json, paths } from "../support/rest.ts";
 
@@ -231,7 +231,7 @@ test("the service has the paths of the specification and what the contract adds,
   const anonymous = (template: string) => template.replaceAll(/\{[^}]*\}/g, "{}");
   const methods = SERVICES.flatMap((service): readonly DescMethod[] => service.methods);
   const served = methods.filter(isUnary).flatMap((method) =>
-    readBindings(method).map(({ httpMethod, template }) => {
+    readRestRules(method).map(({ httpMethod, template }) => {
       const path = template.text.replace(/\{collection=(\w+)\}/, "$1");
       return anonymous(`${httpMethod} ${path}`);
     }),

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { toConfig } from "../../src/config.ts";
-import { startService } from "../../src/start.ts";
+import { toConfig } from "../../src/server/config/config.ts";
+import { startService } from "../../src/server/start.ts";
 import { derive, importKey, newRawKey, succeeded, table, useService, withQuery } from "../support/conformance.ts";
 import { type Answer, issue, type Json, paths, type RestClient, restClient, verify } from "../support/rest.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";

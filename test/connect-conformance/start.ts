@@ -5,7 +5,7 @@ import { unauthenticatedAdmin } from "../../src/auth/caller.ts";
 import type { StreamingRpc } from "../../src/transport/connect/register.ts";
 import { protoCodec } from "../../src/transport/fast-path/codecs/proto.ts";
 import type { Codec } from "../../src/transport/fast-path/route.ts";
-import type { Certificate } from "../../src/transport/port/entry.ts";
+import type { Certificate } from "../../src/transport/listener/acceptor.ts";
 import { JSON_OPTIONS } from "../../src/transport/rest/json-message.ts";
 import { createTransport } from "../../src/transport/transport.ts";
 import { bareServer } from "../support/bare-server.ts";

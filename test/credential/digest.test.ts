@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { digestAll, digestCurrent, digestEquals, digestOthers } from "../../src/credential/digest.ts";
-import { deriveKeyRing } from "../../src/lib/server-keys.ts";
+import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { anyText } from "../lib/any-text.ts";
 import vectors from "../vectors/credential.json" with { type: "json" };
 import { DIGEST_KEYS, OTHER_ROOTS, ROOTS } from "./samples.ts";

@@ -1,7 +1,7 @@
 import { parseSecretPrefix } from "../../src/credential/format.ts";
 import { issueSecret } from "../../src/credential/issued-secret.ts";
+import { deriveKeyRing, type KeyRing, type RootSecrets } from "../../src/domain/server-keys.ts";
 import type { Random } from "../../src/lib/random.ts";
-import { deriveKeyRing, type KeyRing, type RootSecrets } from "../../src/lib/server-keys.ts";
 import vectors from "../vectors/credential.json" with { type: "json" };
 
 export const ROOTS: RootSecrets = { current: Buffer.from(vectors.root, "hex"), retired: [] };

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { VerificationErrorSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { CODES } from "../../src/api/errors.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
-import { REFUSALS } from "../../src/transport/rest/refusal.ts";
-import { STATUSES } from "../../src/transport/rest/status.ts";
+import { HTTP_ERRORS } from "../../src/transport/errors/http-error.ts";
+import { STATUSES } from "../../src/transport/errors/status.ts";
 import { ROOT, readPage } from "./blocks.ts";
 
 const api = readFileSync(resolve(ROOT, "docs/api.md"), "utf8");
@@ -22,7 +22,7 @@ test("docs/api.md documents every reason of an error, with its status, and no ot
   const errors = Object.entries(CODES).map(
     ([reason, code]) => `${reason} ${STATUSES[code].name} ${STATUSES[code].http}`,
   );
-  const refusals = Object.entries(REFUSALS).map(
+  const refusals = Object.entries(HTTP_ERRORS).map(
     ([reason, { code, http }]) => `${reason} ${STATUSES[code].name} ${http}`,
   );
   expect(documented.sort()).toEqual([...errors, ...refusals].sort());

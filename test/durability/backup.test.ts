@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import { afterAll, expect, test } from "vitest";
-import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
 import { readPage } from "../docs/blocks.ts";
 import { type DataDir, eventually, newDataDir, type Serving, serve } from "../support/keyhold.ts";
 import { type Ledger, newLedger } from "../support/ledger.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
-import { clientOf } from "../postgres/embedded/support.ts";
+import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
+import { clientOf } from "../embedded-postgres/support.ts";
 import { newDataDir, type Serving, serve } from "../support/keyhold.ts";
 import { type Answer, issue, paths, type RestClient, restClient } from "../support/rest.ts";
 

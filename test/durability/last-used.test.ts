@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createLastUsedStore } from "../../src/postgres/last-used-store.ts";
 import { Pool } from "../../src/postgres/pool.ts";
-import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
 import { derive, importKey, succeeded, useService } from "../support/conformance.ts";
 import { issue, paths, verify } from "../support/rest.ts";
 
@@ -61,7 +61,7 @@ test("a use does not count as a change", async () => {
 });
 
 test("last_used_time goes forward only, whoever writes last", async () => {
-  const touch = createTouchKeys(pool);
+  const touch = createLastUsedStore(pool);
   const { keyId } = await issue(suite.rest);
   const written = [];
   for (const minute of ["10:05", "10:04", "10:05", "10:06", "09:00"]) {

@@ -3,14 +3,15 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { readPidFile } from "../../src/postgres/embedded/pid-file.ts";
-import { describeProcess } from "../../src/postgres/embedded/process.ts";
-import { socketOptions, socketUrl } from "../../src/postgres/embedded/socket.ts";
+import { readPidFile } from "../../src/embedded-postgres/pid-file.ts";
+import { describeProcess } from "../../src/embedded-postgres/process.ts";
+import { socketUrl } from "../../src/embedded-postgres/socket.ts";
 import { holdRow, isWaitedFor } from "../support/held-row.ts";
 import { eventually, newDataDir, runKeyhold, type Serving, serveForTest } from "../support/keyhold.ts";
 import { expectStoppedLast } from "../support/log-end.ts";
 import { linesOf } from "../support/log-lines.ts";
 import { issue, paths, restClient, verify } from "../support/rest.ts";
+import { socketOptions } from "../support/socket-options.ts";
 
 const dataDir = newDataDir();
 const environment = { KEYHOLD_DATA_DIR: dataDir.path };
@@ -38,7 +39,7 @@ test("SIGTERM lets requests under way finish and stops everything, and so does S
   const sql = await databaseOf();
   const postmaster = await dataDir.postmaster();
   const { release } = await holdRow(sql, keyId);
-  const underWay = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" });
+  const inFlight = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" });
   await eventually(() => isWaitedFor(sql));
   // Over a second connection, since the first is taken: it stays open.
   expect((await rest("GET", "/health/ready")).status).toBe(200);
@@ -49,7 +50,7 @@ test("SIGTERM lets requests under way finish and stops everything, and so does S
   expect(await rest("GET", "/health/ready")).toMatchObject({ status: 503, body: unready });
   await eventually(async () => (await rest("GET", "/health/alive").catch(() => null)) === null);
   await release();
-  expect(await underWay).toMatchObject({ status: 200, body: { name: "changed" } });
+  expect(await inFlight).toMatchObject({ status: 200, body: { name: "changed" } });
   const ended = await server.ended;
   expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
   expectStoppedLast(ended, "request keyhold.v2alpha1.IssuedApiKeysService/UpdateIssuedApiKey");
@@ -75,13 +76,13 @@ test("a second signal stops a server that waits for a request, and its database"
   await dataDir.postmaster();
   // The row is never released: the driver would write the end of the transaction to the socket that the database has closed.
   await holdRow(sql, keyId);
-  const underWay = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }).catch(() => "cut off");
+  const inFlight = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }).catch(() => "cut off");
   await eventually(() => isWaitedFor(sql));
   server.kill("SIGTERM");
   await server.says("stopping");
   server.kill("SIGTERM");
   expect(await server.ended).toMatchObject({ code: 1, signal: null });
-  expect(await underWay).toBe("cut off");
+  expect(await inFlight).toBe("cut off");
   await eventually(async () => (await dataDir.inhabitants()).length === 0);
 });
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, expect, test } from "vitest";
-import { describeProcess, signalProcess } from "../../src/postgres/embedded/process.ts";
+import { describeProcess, signalProcess } from "../../src/embedded-postgres/process.ts";
 import { table } from "../support/conformance.ts";
 import { childrenOf, eventually, newDataDir, runKeyhold, type Serving, serveForTest } from "../support/keyhold.ts";
 import { startLoad } from "../support/load.ts";

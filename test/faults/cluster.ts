@@ -4,10 +4,10 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../support/free-port.ts";
+import type { Sabotage } from "./fault-injection.ts";
 import type { NodeMessage } from "./node.ts";
 import type { PausePoint } from "./pause-points.ts";
 import type { Road } from "./road.ts";
-import type { Sabotage } from "./sabotage.ts";
 
 const PROGRAM = resolve(import.meta.dirname, "node.ts");
 

@@ -97,7 +97,7 @@ export class History {
   /** Verdicts that were marked as stale, and how late they may be, in milliseconds. */
   staleVerdicts = 0;
   staleGrace = 0;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inFlight = new Set<Promise<void>>();
   #numbers = 0;
 
   /** Of a secret or a name; never 0. */
@@ -121,13 +121,13 @@ export class History {
 
   /** Keeps in mind that this goes on though nobody may wait for it. */
   follow(work: Promise<void>): Promise<void> {
-    this.#underWay.add(work);
-    return work.finally(() => this.#underWay.delete(work));
+    this.#inFlight.add(work);
+    return work.finally(() => this.#inFlight.delete(work));
   }
 
   /** Resolves when all that is followed is over. */
   async settle(): Promise<void> {
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#inFlight);
   }
 
   enter(faults: readonly string[]): void {

@@ -2,9 +2,9 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededBy } from "../support/seeded.ts";
+import { EXPOSING, type Sabotage } from "./fault-injection.ts";
 import { FAULTS, type FaultName } from "./faults.ts";
 import { type Result, run } from "./run.ts";
-import { EXPOSING, type Sabotage } from "./sabotage.ts";
 
 /**
  * `npm run test:faults`: real nodes, real clients, every fault alone and then in pairs, and the table of what came of it. A run of

@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
 import { pino } from "pino";
-import { readConfig } from "../../src/config.ts";
-import { startService } from "../../src/start.ts";
+import { readConfig } from "../../src/server/config/config.ts";
+import { startService } from "../../src/server/start.ts";
 import { replaceClock, setClockOffset } from "./clock.ts";
+import { SABOTAGES, type Sabotage } from "./fault-injection.ts";
 import { type PausePoint, pauseAt, watchPausePoints } from "./pause-points.ts";
-import { SABOTAGES, type Sabotage } from "./sabotage.ts";
 
 /** The program of a node under test: the service itself, by its own configuration, on a clock that the parent sets by messages. */
 

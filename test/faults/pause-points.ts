@@ -1,16 +1,16 @@
 import { Barriers } from "../../src/cluster/barriers.ts";
+import { ClusterSession } from "../../src/cluster/cluster-session.ts";
 import { DatabaseHistory } from "../../src/cluster/history.ts";
 import { Lease } from "../../src/cluster/lease.ts";
-import { Link } from "../../src/cluster/link.ts";
 
 /** Where the process of a node can be made to stop: just before or just after a step of its protocol. */
 
 /** The steps, by the methods of the product that take them: it has no switch for it itself. */
 const STEPS = {
-  session: [Link, "open"],
+  session: [ClusterSession, "open"],
   check: [DatabaseHistory.prototype, "check"],
-  join: [Link.prototype, "join"],
-  renewal: [Link.prototype, "renew"],
+  join: [ClusterSession.prototype, "join"],
+  renewal: [ClusterSession.prototype, "renew"],
   grant: [Lease.prototype, "extend"],
   barrier: [Barriers.prototype, "open"],
   acknowledgements: [Barriers.prototype, "wait"],

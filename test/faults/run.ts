@@ -5,13 +5,13 @@ import { startLoad } from "./clients/load.ts";
 import { type Member, memberOf } from "./clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "./cluster.ts";
 import { type Database, startDatabase } from "./database.ts";
+import type { Sabotage } from "./fault-injection.ts";
 import { FAULTS, type Fault, type FaultName, type World } from "./faults.ts";
 import { History } from "./history.ts";
 import { judge, type Violation } from "./judge.ts";
 import { type Totals, tableOf, totalsOf } from "./report.ts";
 import { Road } from "./road.ts";
 import { playRound } from "./round.ts";
-import type { Sabotage } from "./sabotage.ts";
 import { type Round, schedule } from "./schedule.ts";
 
 export interface RunOptions {

@@ -3,9 +3,9 @@ import { createServer as createHttp1, type IncomingMessage, type ServerResponse 
 import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
 import postgres from "postgres";
-import { uncaughtMetric } from "../../src/metrics.ts";
 import { createRegistry } from "../../src/observability/metrics/registry.ts";
-import { sniff } from "../../src/transport/port/preface.ts";
+import { uncaughtMetric } from "../../src/server/metrics.ts";
+import { sniff } from "../../src/transport/listener/protocol-detection.ts";
 import { frame } from "../support/wire.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { REFUSALS } from "../../src/transport/rest/refusal.ts";
-import { STATUSES } from "../../src/transport/rest/status.ts";
+import { HTTP_ERRORS } from "../../src/transport/errors/http-error.ts";
+import { STATUSES } from "../../src/transport/errors/status.ts";
 import { http1Answers } from "./answers.ts";
 import type { Http2Outcome } from "./http2-exchange.ts";
 
@@ -10,7 +10,7 @@ const FAULTS = [Code.Unknown, Code.Internal, Code.DataLoss];
 /** Statuses of HTTP from 500 that an answer may have. */
 const ALLOWED: ReadonlySet<number> = new Set([
   ...Object.entries(STATUSES).flatMap(([code, { http }]) => (FAULTS.includes(Number(code)) ? [] : [http])),
-  ...Object.values(REFUSALS).map(({ http }) => http),
+  ...Object.values(HTTP_ERRORS).map(({ http }) => http),
 ]);
 
 const FAULT_NAMES = FAULTS.map((code) => STATUSES[code].name).join("|");

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { defaultLimits } from "../../src/transport/port/limits.ts";
+import { defaultLimits } from "../../src/transport/listener/limits.ts";
 import { isHost } from "../../src/transport/request-checks.ts";
 import { escaped } from "./case.ts";
 import { converse } from "./http1.ts";

@@ -1,9 +1,9 @@
 import { createPublicKey } from "node:crypto";
 import { expect, test } from "vitest";
+import { deriveKeyRing } from "../../src/domain/server-keys.ts";
+import type { Valid } from "../../src/domain/verdict.ts";
 import { type Derivation, type DeriveContext, deriveToken } from "../../src/keys/derive.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { deriveKeyRing } from "../../src/lib/server-keys.ts";
-import type { Valid } from "../../src/record/verdict.ts";
 import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";
 import { verifyJwt } from "../../src/token/jwt/verify.ts";
 import { activeKey, HOUR, ISSUER, NOW, RING, record } from "../token/jwt/fixtures.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { deriveKeyRing, hmacSha256 } from "../../src/domain/server-keys.ts";
 import { openPageToken, sealPageToken } from "../../src/keys/page-token.ts";
-import { deriveKeyRing, hmacSha256 } from "../../src/lib/server-keys.ts";
 import { anyAscii, anyText } from "../lib/any-text.ts";
 
 const root = Buffer.alloc(32, 1);

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { KeyholdError } from "../../src/errors.ts";
-import { gatherInserts } from "../../src/postgres/gather-inserts.ts";
+import { KeyholdError } from "../../src/domain/errors.ts";
+import { batchInserts } from "../../src/postgres/batch-inserts.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { noNodes } from "../support/alone.ts";
 import { startCuttingRoad } from "../support/cutting-road.ts";
@@ -26,7 +26,7 @@ test.each([1, 20, 150])(
     for (const warm of [false, true]) {
       for (let answer = 0; ; answer++) {
         const pool = open();
-        const insert = gatherInserts(pool, noNodes);
+        const insert = batchInserts(pool, noNodes);
         if (warm) await insert(Array.from({ length: count }, () => newKey()));
         const before = await countKeys(direct);
         road.cutAt(answer);

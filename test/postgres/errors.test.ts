@@ -1,6 +1,6 @@
 import type { Sql } from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { KeyholdError } from "../../src/errors.ts";
+import { KeyholdError } from "../../src/domain/errors.ts";
 import { databaseError } from "../../src/postgres/errors.ts";
 import { openPrimary } from "../../src/postgres/primary.ts";
 import { table } from "../support/conformance.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Insertion, NewKey } from "../../src/keys/store.ts";
 import { copyRows } from "../../src/postgres/copy-rows.ts";
 import { COPY_ROWS, insertKeys } from "../../src/postgres/insert.ts";
-import { toNewRows } from "../../src/postgres/new-rows.ts";
+import { toNewRows } from "../../src/postgres/insert-rows.ts";
 import type { Pool } from "../../src/postgres/pool.ts";
 import { KEY_COLUMNS, type KeyRow, toApiKey } from "../../src/postgres/rows.ts";
 import { newKey, openSchema } from "./new-keys.ts";

@@ -18,7 +18,7 @@ function listening() {
       return { history: "", done: null };
     },
     confirm: async () => void told.push("confirm"),
-    isReadByAll: () => true,
+    isAcknowledgedByAll: () => true,
   };
   return { told, servers: { changed, propagation } };
 }

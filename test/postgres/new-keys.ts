@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { onTestFinished } from "vitest";
+import type { KeyKind } from "../../src/domain/key.ts";
 import type { NewKey } from "../../src/keys/store.ts";
 import { Pool } from "../../src/postgres/pool.ts";
-import type { KeyKind } from "../../src/record/key.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 
 export interface NewKeyFields {

@@ -6,8 +6,8 @@ import type { KeyName, KeyStore, Rotation } from "../../src/keys/store.ts";
 import { createFindKeys } from "../../src/postgres/find-keys.ts";
 import { COPY_ROWS } from "../../src/postgres/insert.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
+import { createLastUsedStore } from "../../src/postgres/last-used-store.ts";
 import { Pool } from "../../src/postgres/pool.ts";
-import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
 import { anyServer, noNodes } from "../support/alone.ts";
 import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, runAsSuperuser, type TestDatabase } from "../support/postgres.ts";
@@ -64,7 +64,7 @@ async function touchKeys(): Promise<void> {
   expect(await find([byId])).toMatchObject([[{ key: { keyId: issued.key.keyId } }]]);
   expect(await find([byDigest])).toMatchObject([[{ key: { keyId: imported.key.keyId } }]]);
   expect(await find([byId, byDigest])).toMatchObject([[{}], [{}]]);
-  await createTouchKeys(pool)([issued.key.keyId, imported.key.keyId], NOW);
+  await createLastUsedStore(pool)([issued.key.keyId, imported.key.keyId], NOW);
 
   for (const authority of [fullAuthority, SOME]) {
     const name: KeyName = { keyId: issued.key.keyId, kind: "issued" };

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import type { Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
-import { KeyholdError } from "../../src/errors.ts";
-import { Attempts } from "../../src/postgres/attempts.ts";
+import { KeyholdError } from "../../src/domain/errors.ts";
+import { ConnectBackoff } from "../../src/postgres/connect-backoff.ts";
 import { Pool, type PoolOptions } from "../../src/postgres/pool.ts";
 import { table } from "../support/conformance.ts";
 import { createTestDatabase } from "../support/postgres.ts";
@@ -138,7 +138,7 @@ test("a database that comes back is used within a second", async () => {
 });
 
 test("where one pool has come through to the database again, all that share its attempts try at once", async () => {
-  const attempts = new Attempts();
+  const attempts = new ConnectBackoff();
   const { pool, proxy } = await openPool({ maxConnections: 1, attempts });
   attempts.failed(new KeyholdError("DATABASE_UNAVAILABLE", "away"), performance.now() + 60_000);
   await expect(pool.run(one)).rejects.toMatchObject({ message: "away" });

@@ -1,17 +1,17 @@
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { FeedSession } from "../../src/cluster/feed.ts";
-import { toConfig } from "../../src/config.ts";
-import { type Foundation, openFoundation } from "../../src/foundation.ts";
+import type { FeedSession } from "../../src/cluster/change-feed.ts";
 import { fullAuthority } from "../../src/keys/authority.ts";
 import { acceptDatabase } from "../../src/postgres/accepted-databases.ts";
-import { createOpenFeed } from "../../src/postgres/feed-session.ts";
+import { createOpenFeed } from "../../src/postgres/change-feed.ts";
 import { createFindKeys } from "../../src/postgres/find-keys.ts";
+import { createLastUsedStore } from "../../src/postgres/last-used-store.ts";
 import { createRenewLease } from "../../src/postgres/leases.ts";
 import { listNodes } from "../../src/postgres/nodes.ts";
 import { RIGHTS, readRights } from "../../src/postgres/rights.ts";
-import { createTouchKeys } from "../../src/postgres/touch-keys.ts";
 import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/used-root-secrets.ts";
+import { toConfig } from "../../src/server/config/config.ts";
+import { openResources, type Resources } from "../../src/server/resources.ts";
 import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";
 import { anyServer } from "../support/alone.ts";
 import { table } from "../support/conformance.ts";
@@ -23,25 +23,25 @@ let database: TestDatabase;
 let server: Sql;
 let owner: Sql;
 let role: string;
-let foundation: Foundation;
+let resources: Resources;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   role = userOf(database.url);
   const options = { max: 1, onnotice: () => {} };
   [server, owner] = [postgres(database.url, options), postgres(database.ownerUrl, options)];
-  foundation = await open();
+  resources = await open();
 });
 
 afterAll(async () => {
-  await foundation.close();
+  await resources.close();
   await Promise.all([server.end(), owner.end()]);
   await database.drop();
 });
 
-function open(): Promise<Foundation> {
+function open(): Promise<Resources> {
   const environment = { KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
-  return openFoundation(toConfig(environment), { log: () => {} });
+  return openResources(toConfig(environment), { log: () => {} });
 }
 
 /** What changes the schema, or who may do what; and what takes away all rows at once. */
@@ -110,24 +110,24 @@ async function feed(work: (session: FeedSession) => Promise<unknown>): Promise<v
 
 /** For each right, something that a server does and that needs it. */
 const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
-  "SELECT on api_keys": () => foundation.keys.store.get({ keyId: KEY_ID, kind: null }),
-  "INSERT on api_keys": () => foundation.keys.store.insert(Array.from({ length: 100 }, () => newKey())),
-  "UPDATE on api_keys": () => createTouchKeys(foundation.database)([KEY_ID], NOW),
-  "DELETE on api_keys": () => foundation.keys.store.delete({ keyId: KEY_ID, kind: null }, fullAuthority),
-  "SELECT on signing_keys": () => foundation.signing.store.list(),
-  "INSERT on signing_keys": () => createSigning(foundation.signing),
-  "UPDATE on signing_keys": () => rotateSigningKey(foundation.signing),
-  "SELECT on nodes": () => listNodes(foundation.database),
+  "SELECT on api_keys": () => resources.keys.store.get({ keyId: KEY_ID, kind: null }),
+  "INSERT on api_keys": () => resources.keys.store.insert(Array.from({ length: 100 }, () => newKey())),
+  "UPDATE on api_keys": () => createLastUsedStore(resources.database)([KEY_ID], NOW),
+  "DELETE on api_keys": () => resources.keys.store.delete({ keyId: KEY_ID, kind: null }, fullAuthority),
+  "SELECT on signing_keys": () => resources.signing.store.list(),
+  "INSERT on signing_keys": () => createSigning(resources.signing),
+  "UPDATE on signing_keys": () => rotateSigningKey(resources.signing),
+  "SELECT on nodes": () => listNodes(resources.database),
   "INSERT on nodes": () => feed((session) => session.join({ name: "n", version: "1", ttl: 1_000 }, null)),
   "UPDATE on nodes": () =>
     createRenewLease(database.url)({ leaseId: KEY_ID, number: 1, feedLag: null }, new AbortController().signal),
   "DELETE on nodes": () => feed((session) => session.leave()),
-  "SELECT on used_root_secrets": () => listUsedRootSecrets(foundation.database),
-  "INSERT on used_root_secrets": () => recordRootSecretUse(foundation.database, "an id"),
+  "SELECT on used_root_secrets": () => listUsedRootSecrets(resources.database),
+  "INSERT on used_root_secrets": () => recordRootSecretUse(resources.database, "an id"),
   "SELECT on raw_key_digests": () =>
-    createFindKeys(foundation.database, anyServer)([{ keyId: null, digests: [Buffer.alloc(32)] }]),
+    createFindKeys(resources.database, anyServer)([{ keyId: null, digests: [Buffer.alloc(32)] }]),
   "SELECT on accepted_databases": () => feed(async () => undefined),
-  "INSERT on accepted_databases": () => acceptDatabase(foundation.database),
+  "INSERT on accepted_databases": () => acceptDatabase(resources.database),
   "SELECT on schema_migrations": async () => (await open()).close(),
 };
 

@@ -1,13 +1,13 @@
 import type { Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
-import { serverRole } from "../../src/postgres/embedded/cluster.ts";
+import { serverRole } from "../../src/embedded-postgres/cluster.ts";
 import { readRights } from "../../src/postgres/rights.ts";
-import { bringUpToDate, openSchema, prepareEmbedded } from "../../src/postgres/schema.ts";
+import { bringUpToDate, openSchema, prepareOwned } from "../../src/postgres/schema.ts";
+import { start, usedDataDir } from "../embedded-postgres/support.ts";
 import { connect } from "../support/driver-client.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { startTestServer } from "../support/server.ts";
-import { start, usedDataDir } from "./embedded/support.ts";
 
 async function fresh(make: () => Promise<TestDatabase>): Promise<TestDatabase> {
   const database = await make();
@@ -98,9 +98,9 @@ test("keyhold migrate --grant-to names the role, which must be there", async () 
 test("an embedded database of a release before, which had no role for servers, gets one", async () => {
   const server = await start(await usedDataDir());
   const superuser = connectTo(server.superuserUrl);
-  await prepareEmbedded(server);
+  await prepareOwned(server);
   await superuser.unsafe(`DROP OWNED BY ${serverRole}; DROP ROLE ${serverRole}`);
-  await Promise.all([prepareEmbedded(server), prepareEmbedded(server)]);
+  await Promise.all([prepareOwned(server), prepareOwned(server)]);
   const { role, ...rights } = await readRights(connectTo(server.serverUrl));
   expect([role, rights]).toEqual([
     serverRole,

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
+import { deriveKeyRing, parseRootSecret } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { deriveKeyRing, parseRootSecret } from "../../src/lib/server-keys.ts";
-import { CHANGES_CHANNEL } from "../../src/postgres/feed-events.ts";
+import { CHANGES_CHANNEL } from "../../src/postgres/change-feed-events.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { openPrimary } from "../../src/postgres/primary.ts";
 import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { deriveKeyRing, type KeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { deriveKeyRing, type KeyRing } from "../../src/lib/server-keys.ts";
 import { createSigning, rewrapSigningKeys, rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
 import { MemoryStore } from "./memory-store.ts";
 

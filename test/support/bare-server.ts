@@ -1,6 +1,6 @@
 import { BodyBudget } from "../../src/transport/body-budget.ts";
-import type { CallCounters } from "../../src/transport/calls.ts";
-import { UnderWay } from "../../src/transport/under-way.ts";
+import type { CallCounters } from "../../src/transport/call-metrics.ts";
+import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
 
 /** For a server whose calls nobody counts. */
 export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
@@ -14,7 +14,7 @@ export function bareServer() {
     corsOrigins: [],
     requestPolicy: null,
     fastPath: true,
-    underWay: new UnderWay(),
+    limiter: new ConcurrencyLimiter(),
     counters: uncounted,
     bodyBudget: new BodyBudget(2 ** 26),
   };

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
-import type { EmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
-import { startEmbeddedPostgres } from "../../src/postgres/embedded/embedded.ts";
+import type { EmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
 import { freePort } from "./free-port.ts";
 
 declare module "vitest" {

@@ -5,9 +5,9 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inject, onTestFinished } from "vitest";
-import { worksIn } from "../../src/postgres/embedded/holder.ts";
-import { readPidFile } from "../../src/postgres/embedded/pid-file.ts";
-import { describeProcess, type ProcessInfo } from "../../src/postgres/embedded/process.ts";
+import { worksIn } from "../../src/embedded-postgres/lock-owner.ts";
+import { readPidFile } from "../../src/embedded-postgres/pid-file.ts";
+import { describeProcess, type ProcessInfo } from "../../src/embedded-postgres/process.ts";
 import type { Json } from "./rest.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");

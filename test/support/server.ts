@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { pino } from "pino";
-import { toConfig } from "../../src/config.ts";
-import { startService } from "../../src/start.ts";
+import { toConfig } from "../../src/server/config/config.ts";
+import { startService } from "../../src/server/start.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 
 /** Random once for all tests: what is made under it must not be looked for in logs by a fixed text. */

@@ -1,7 +1,7 @@
 import type { Sql } from "postgres";
+import { deriveKeyRing, parseRootSecret } from "../../src/domain/server-keys.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { deriveKeyRing, parseRootSecret } from "../../src/lib/server-keys.ts";
 import type { Database } from "../../src/postgres/pool.ts";
 import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
 import { rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";

@@ -4,15 +4,15 @@ import { connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { BodyBudget } from "../../src/transport/body-budget.ts";
-import { defaultLimits } from "../../src/transport/port/limits.ts";
-import { PortServer } from "../../src/transport/port/server.ts";
+import { defaultLimits } from "../../src/transport/listener/limits.ts";
+import { ListenerServer } from "../../src/transport/listener/server.ts";
 import { bodyReader } from "../../src/transport/request-body.ts";
 
 const readBody = bodyReader(new BodyBudget(1000));
 
 /** The request that comes next. */
 let next = Promise.withResolvers<IncomingMessage>();
-const server = new PortServer({ limits: defaultLimits }, (request) => next.resolve(request));
+const server = new ListenerServer({ limits: defaultLimits }, (request) => next.resolve(request));
 let port = 0;
 
 beforeAll(async () => {

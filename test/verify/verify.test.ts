@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { Verdict } from "../../src/record/verdict.ts";
+import type { Verdict } from "../../src/domain/verdict.ts";
 import { verify, verifyAll } from "../../src/verify/verify.ts";
+import { HOUR, NOW, newBench, newRoots } from "./fixture.ts";
 import { nextTurn } from "./store.ts";
-import { HOUR, NOW, newBench, newRoots } from "./workbench.ts";
 
 type Bench = ReturnType<typeof newBench>;
 
 function outcome(verdict: Verdict): string {
-  return verdict.valid ? "VALID" : verdict.refusal;
+  return verdict.valid ? "VALID" : verdict.reason;
 }
 
 /** A credential of each type. */
@@ -103,7 +103,7 @@ describe.each(TYPES)("%s", (type) => {
     expect(outcome(await verify(bench.context, credential))).toBe("VALID");
     bench.at(NOW + HOUR / 2);
     expect(await verify(bench.context, credential)).toMatchObject({
-      refusal: "EXPIRED",
+      reason: "EXPIRED",
       message: "the key has expired",
     });
     expect(bench.store.statements.length).toBe(1);
@@ -116,7 +116,7 @@ describe.each(TYPES)("%s", (type) => {
       const seen: string[] = [];
       for (const mode of modes) {
         const verdict = await verify(bench.context, credential, mode);
-        seen.push(verdict.valid ? verdict.key.actorId : verdict.refusal);
+        seen.push(verdict.valid ? verdict.key.actorId : verdict.reason);
       }
       return seen;
     };
@@ -165,7 +165,7 @@ describe("a token", () => {
       expect(outcome(await verify(bench.context, token))).toBe("VALID");
       bench.at(NOW + HOUR);
       const verdict = verify(bench.context, token);
-      expect(verdict).toMatchObject({ valid: false, refusal: "EXPIRED", keyId: null });
+      expect(verdict).toMatchObject({ valid: false, reason: "EXPIRED", keyId: null });
       expect(verdict).toMatchObject({ message: expect.stringMatching(/^the (token|macaroon) has expired$/) });
       expect(bench.cache.stats().recognitions).toBe(0);
       expect(fresh.store.statements).toEqual([]);
@@ -236,7 +236,7 @@ test("a key that is revoked is refused once that is told, and stays so", async (
   if (record !== undefined) bench.store.put({ ...record, key: { ...record.key, revokeTime: new Date(NOW) } });
   bench.changed(keyId);
   for (let call = 0; call < 3; call++) {
-    expect(await verify(bench.context, credential)).toMatchObject({ refusal: "KEY_REVOKED", keyId });
+    expect(await verify(bench.context, credential)).toMatchObject({ reason: "KEY_REVOKED", keyId });
   }
   expect([bench.store.statements.length, bench.used.length]).toEqual([2, 1]);
 });

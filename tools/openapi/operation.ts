@@ -1,6 +1,6 @@
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { ADMIN_SCOPE, policyOf } from "../../src/auth/policy.ts";
-import { type Binding, readBindings } from "../../src/transport/rest/binding.ts";
+import { type RestRule, readRestRules } from "../../src/transport/rest/http-rule.ts";
 import type { CommentOf } from "./comments.ts";
 import { examplesOf } from "./examples/examples.ts";
 import { reasonsOf } from "./reasons.ts";
@@ -17,7 +17,7 @@ export interface PathEntry {
 
 /** The operations of an RPC, one for each of its bindings. */
 export function operationsOf(method: DescMethodUnary, schemas: Schemas, comment: CommentOf): PathEntry[] {
-  return readBindings(method).map((binding, index) => {
+  return readRestRules(method).map((binding, index) => {
     const id = operationId(method, index);
     return {
       path: pathOf(binding),
@@ -35,7 +35,7 @@ function operationId({ parent, name }: DescMethodUnary, index: number): string {
 function operation(
   method: DescMethodUnary,
   operationId: string,
-  binding: Binding,
+  binding: RestRule,
   schemas: Schemas,
   comment: CommentOf,
 ): JsonObject {

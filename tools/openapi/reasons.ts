@@ -5,11 +5,11 @@ import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { policyOf } from "../../src/auth/policy.ts";
-import type { ErrorCode } from "../../src/errors.ts";
-import type { RefusalReason } from "../../src/transport/rest/refusal.ts";
+import type { ErrorCode } from "../../src/domain/errors.ts";
+import type { HttpErrorReason } from "../../src/transport/errors/http-error.ts";
 
 /** What a program looks at in an error. */
-export type Reason = ErrorCode | RefusalReason;
+export type Reason = ErrorCode | HttpErrorReason;
 
 const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;

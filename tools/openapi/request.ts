@@ -1,7 +1,7 @@
 import type { DescField, DescMethodUnary, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
-import type { Binding, PathBinding } from "../../src/transport/rest/binding.ts";
+import type { PathBinding, RestRule } from "../../src/transport/rest/http-rule.ts";
 import type { Examples } from "./examples/example.ts";
 import { json } from "./responses.ts";
 import { isRequired } from "./rules.ts";
@@ -34,7 +34,7 @@ function header(name: string, description: string, schema: JsonObject): JsonObje
 }
 
 /** The path as OpenAPI writes it: a variable by the field it ends in, and one that takes a fixed text as that text. */
-export function pathOf({ template: { segments, verb }, variables }: Binding): string {
+export function pathOf({ template: { segments, verb }, variables }: RestRule): string {
   const parts = segments.map((segment, index) => {
     const bound = variables.find((variable) => variable.segment === index);
     return segment ?? `{${bound && leafOf(bound).name}}`;
@@ -45,7 +45,7 @@ export function pathOf({ template: { segments, verb }, variables }: Binding): st
 /** The parameters of a binding in path, query and header, with their examples. */
 export function parametersOf(
   method: DescMethodUnary,
-  binding: Binding,
+  binding: RestRule,
   schemas: Schemas,
   examples: Examples,
 ): JsonValue[] {
@@ -58,7 +58,7 @@ export function parametersOf(
 }
 
 /** Whether a variable takes more than one fixed text. */
-function isFree({ template: { segments } }: Binding, { segment }: PathBinding): boolean {
+function isFree({ template: { segments } }: RestRule, { segment }: PathBinding): boolean {
   return segments[segment] === undefined;
 }
 
@@ -68,7 +68,7 @@ function leafOf({ path }: PathBinding): DescField {
   return leaf;
 }
 
-function queryFields({ input }: DescMethodUnary, { body, variables }: Binding): readonly DescField[] {
+function queryFields({ input }: DescMethodUnary, { body, variables }: RestRule): readonly DescField[] {
   if (body.kind === "whole") return [];
   const elsewhere = new Set([
     ...variables.map(({ path: [first] }) => first),
@@ -102,7 +102,7 @@ function parameter(place: "path" | "query", field: DescField, schemas: Schemas, 
 /** The request body of a binding; undefined where it has none. An empty body is a request without fields. */
 export function bodyOf(
   method: DescMethodUnary,
-  binding: Binding,
+  binding: RestRule,
   schemas: Schemas,
   examples: Examples,
 ): JsonObject | undefined {
@@ -114,14 +114,14 @@ export function bodyOf(
   return { required: isBodyNeeded(method, binding), content: json(schema, Object.fromEntries(shown)) };
 }
 
-function isBodyNeeded({ input }: DescMethodUnary, { variables }: Binding): boolean {
+function isBodyNeeded({ input }: DescMethodUnary, { variables }: RestRule): boolean {
   const inPath = new Set(variables.map(({ path: [first, ...inner] }) => (inner.length === 0 ? first : undefined)));
   return input.fields.some((field) => isRequired(field) && !inPath.has(field));
 }
 
 function bodySchema(
   { input }: DescMethodUnary,
-  { body, variables }: Binding,
+  { body, variables }: RestRule,
   schemas: Schemas,
 ): JsonObject | undefined {
   switch (body.kind) {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { write } from "../output.ts";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";

@@ -1,9 +1,9 @@
 import { stat } from "node:fs/promises";
-import type { Config } from "../../config.ts";
-import { clusterDirOf } from "../../postgres/embedded/cluster.ts";
-import { startEmbeddedPostgres } from "../../postgres/embedded/embedded.ts";
+import { clusterDirOf } from "../../embedded-postgres/cluster.ts";
+import { startEmbeddedPostgres } from "../../embedded-postgres/embedded.ts";
 import { findPending, readMigrations } from "../../postgres/migrate.ts";
 import { Pool } from "../../postgres/pool.ts";
+import type { Config } from "../../server/config/config.ts";
 import { explain } from "../failure.ts";
 import { type Answering, error, type Finding, ok } from "./finding.ts";
 

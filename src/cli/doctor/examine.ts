@@ -1,9 +1,9 @@
-import type { Config } from "../../config.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Config } from "../../server/config/config.ts";
 import { explain } from "../failure.ts";
 import { DATABASE_CHECKS, LOCAL_CHECKS } from "./checks.ts";
 import { openDatabase } from "./database.ts";
-import { type Answering, type Check, error, type Finding, ok, type Patient } from "./finding.ts";
+import { type Answering, type Check, type CheckContext, error, type Finding, ok } from "./finding.ts";
 import { readRootSecrets } from "./root-secrets.ts";
 
 /** A finding with the name of the check that made it. */
@@ -14,12 +14,12 @@ export interface NamedFinding extends Finding {
 /** Examines all that the configuration names. Nothing is changed, and what does not answer keeps nothing else from being examined. */
 export async function examine(config: Config, clock: Clock): Promise<NamedFinding[]> {
   const secrets = await readRootSecrets(config);
-  const patient: Patient = { config, clock, rootSecrets: secrets.rootSecrets };
+  const patient: CheckContext = { config, clock, rootSecrets: secrets.rootSecrets };
   const local = await runAll(LOCAL_CHECKS, patient);
   return [...local, ...named("root_secret", secrets.findings), ...(await examineDatabase(patient))];
 }
 
-async function examineDatabase(patient: Patient): Promise<NamedFinding[]> {
+async function examineDatabase(patient: CheckContext): Promise<NamedFinding[]> {
   const opened = await openDatabase(patient.config);
   if ("level" in opened) return named("database", [opened]);
   try {
@@ -31,7 +31,7 @@ async function examineDatabase(patient: Patient): Promise<NamedFinding[]> {
 }
 
 /** One after the other: the database is asked over one connection. */
-async function runAll<P extends Patient>(
+async function runAll<P extends CheckContext>(
   checks: Readonly<Record<string, Check<P>>>,
   patient: P,
 ): Promise<NamedFinding[]> {

@@ -1,7 +1,7 @@
-import type { Config } from "../../config.ts";
+import type { RootSecrets } from "../../domain/server-keys.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { RootSecrets } from "../../lib/server-keys.ts";
 import type { Database } from "../../postgres/pool.ts";
+import type { Config } from "../../server/config/config.ts";
 
 export type Level = "ok" | "warning" | "error";
 
@@ -14,7 +14,7 @@ export interface Finding {
 }
 
 /** What is examined. */
-export interface Patient {
+export interface CheckContext {
   readonly config: Config;
   readonly clock: Clock;
   /** Null: given by nobody, and not made yet. */
@@ -22,7 +22,7 @@ export interface Patient {
 }
 
 /** The same with a database that answers. */
-export interface Answering extends Patient {
+export interface Answering extends CheckContext {
   readonly database: Database;
   /** Of the role that servers have. */
   readonly url: string;
@@ -31,7 +31,7 @@ export interface Answering extends Patient {
 }
 
 /** Examines and changes nothing. What it throws becomes an error that it could not be examined. */
-export type Check<P extends Patient = Patient> = (patient: P) => Promise<readonly Finding[]>;
+export type Check<P extends CheckContext = CheckContext> = (patient: P) => Promise<readonly Finding[]>;
 
 export function ok(message: string): Finding {
   return { level: "ok", message, remedy: null };

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import type { Config } from "../../config.ts";
-import type { RootSecrets } from "../../lib/server-keys.ts";
-import { parseRootSecretFile, rootSecretFileOf } from "../../root-secret-file.ts";
+import type { RootSecrets } from "../../domain/server-keys.ts";
+import type { Config } from "../../server/config/config.ts";
+import { parseRootSecretFile, rootSecretFileOf } from "../../server/root-secrets/file.ts";
 import { explain } from "../failure.ts";
 import { hasCluster } from "./database.ts";
 import { error, type Finding, ok } from "./finding.ts";

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { examples, positiveInteger, requireDraft, withCredential, withDraft } from "../keys/options.ts";
 
 export function addImport(keys: Command): Command {
@@ -25,7 +25,7 @@ export function addImport(keys: Command): Command {
         throw invalidArgument("file", "is required, or --name for one key");
       if (file === undefined) return (await import("../keys/import-one.ts")).importOne(requireDraft(options));
       refuseDraft(options);
-      const { parseDuration } = await import("../../lib/duration.ts");
+      const { parseDuration } = await import("../../domain/duration.ts");
       const retryFor = parseDuration(options.retryFor, "--retry-for");
       return (await import("./import.ts")).importFile(file, { ...options, retryFor });
     })

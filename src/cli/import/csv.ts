@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { type Format, LINE_FEED } from "./records.ts";
 import { FIELDS, METADATA_COLUMN, REQUIRED_FIELDS } from "./request.ts";
 import type { Row } from "./row.ts";

@@ -7,10 +7,10 @@ import { writeObject } from "../record.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { nextSignal } from "../signals.ts";
 import type { Batch } from "./batches.ts";
-import { type FileOptions, type Files, filesOf, newProgress, requireSame, type Target } from "./begin.ts";
 import { openFailureFile } from "./failure-file.ts";
-import { createMeter, type Meter, silentMeter } from "./meter.ts";
+import { createProgressBar, type ProgressBar, silentProgressBar } from "./progress-bar.ts";
 import { loadProgress, type Progress, removeProgress, saveProgress } from "./progress-file.ts";
+import { type FileOptions, type Files, filesOf, newProgress, requireSame, type Target } from "./resume.ts";
 import { run } from "./run.ts";
 import { type Outcome, send } from "./send.ts";
 import { type FormatName, openSource, type Source } from "./source.ts";
@@ -37,7 +37,7 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const target: Target = { source, url: remote?.url ?? null };
   requireSame(target, earlier, files.progress ?? "");
   const start = earlier ?? newProgress(target);
-  const meter = options.json === true ? silentMeter : createMeter(process.stderr, start.end, start.row);
+  const meter = options.json === true ? silentProgressBar : createProgressBar(process.stderr, start.end, start.row);
   if (start.row > 0) meter.say(`going on behind row ${start.row}`);
   const signal = interruption();
   const begin = performance.now();
@@ -62,7 +62,7 @@ interface Running {
   /** Null: nothing is sent. */
   readonly remote: Remote | null;
   readonly files: Files;
-  readonly meter: Meter;
+  readonly meter: ProgressBar;
   readonly signal: AbortSignal;
 }
 
@@ -106,14 +106,14 @@ function isInterruption(error: unknown): boolean {
 function sender({ options, remote, meter, signal }: Running): (batch: Batch) => Promise<Outcome> {
   if (remote === null) return async ({ items }) => ({ imported: items.length, failures: [] });
   const { importedApiKeys } = remote;
-  let isAway = false;
+  let isUnreachable = false;
   const onAway = (error: ConnectError) => {
-    if (!isAway) meter.say(`${explain(error)}: trying again`);
-    isAway = true;
+    if (!isUnreachable) meter.say(`${explain(error)}: trying again`);
+    isUnreachable = true;
   };
   return async ({ items }) => {
-    const outcome = await send(items, { importedApiKeys, patience: options.retryFor, onAway, signal });
-    isAway = false;
+    const outcome = await send(items, { importedApiKeys, retryFor: options.retryFor, onUnreachable: onAway, signal });
+    isUnreachable = false;
     return outcome;
   };
 }

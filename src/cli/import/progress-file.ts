@@ -1,5 +1,5 @@
 import { open, readFile, rename, rm } from "node:fs/promises";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { parseJson } from "../../lib/json.ts";
 import type { Position } from "./row.ts";
 

@@ -4,11 +4,11 @@ import {
   CreateImportedApiKeyRequestSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { violationsOf } from "../../api/validation.ts";
-import { invalidArgument, KeyholdError } from "../../errors.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../domain/duration.ts";
+import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { checkMetadata } from "../../domain/limits.ts";
 import { parseJson } from "../../lib/json.ts";
-import { shownName } from "../../lib/shown-name.ts";
-import { checkMetadata } from "../../record/limits.ts";
+import { redactName } from "../../lib/redact-name.ts";
 import { parseScopes, scopeList } from "../scopes.ts";
 import type { Row } from "./row.ts";
 
@@ -43,7 +43,7 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
     const [, entry] = METADATA_COLUMN.exec(name) ?? [];
     if (FIELDS.has(name)) fields[name] = value;
     else if (entry !== undefined) cells.push(...(value === "" ? [] : [[entry, text(name, value)] as const]));
-    else if (name !== ERROR_FIELD) throw invalidArgument(shownName(name), "is no field of a key to import");
+    else if (name !== ERROR_FIELD) throw invalidArgument(redactName(name), "is no field of a key to import");
   }
   return {
     rawKey: text("raw_key", fields.raw_key),
@@ -57,7 +57,7 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
 
 function mergeMetadata(object: Record<string, string>, cells: Record<string, string>): Record<string, string> {
   const twice = Object.keys(cells).find((name) => Object.hasOwn(object, name));
-  if (twice !== undefined) throw invalidArgument(shownName(`metadata.${twice}`), "is set twice");
+  if (twice !== undefined) throw invalidArgument(redactName(`metadata.${twice}`), "is set twice");
   return { ...object, ...cells };
 }
 

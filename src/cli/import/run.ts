@@ -32,7 +32,7 @@ interface Sent {
 export async function run(source: Source, start: Progress, options: RunOptions): Promise<void> {
   const { signal, concurrency } = options;
   const format = source.format === "csv" ? new Csv(start.columns) : jsonLines;
-  const underWay: Sent[] = [];
+  const inFlight: Sent[] = [];
   let progress = start;
   const settle = async ({ batch, outcome }: Sent) => {
     const columns = format instanceof Csv ? format.columns : undefined;
@@ -41,11 +41,11 @@ export async function run(source: Source, start: Progress, options: RunOptions):
   };
   const rows = readRows(source.read(start.end, signal), format, start);
   for await (const batch of until(signal, gather(rows, start.importId))) {
-    const first = underWay.length < concurrency ? undefined : underWay.shift();
+    const first = inFlight.length < concurrency ? undefined : inFlight.shift();
     if (first !== undefined) await settle(first);
-    underWay.push(begin(batch, options));
+    inFlight.push(begin(batch, options));
   }
-  for (const sent of underWay) await settle(sent);
+  for (const sent of inFlight) await settle(sent);
 }
 
 async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {

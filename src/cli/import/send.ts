@@ -20,9 +20,9 @@ export interface Outcome {
 export interface SendOptions {
   readonly importedApiKeys: Pick<Remote["importedApiKeys"], "batchCreateImportedApiKeys">;
   /** Milliseconds for which a server that is away is called again. */
-  readonly patience: number;
+  readonly retryFor: number;
   /** Told before each wait. */
-  readonly onAway: (error: ConnectError) => void;
+  readonly onUnreachable: (error: ConnectError) => void;
   /** Ends the waiting; a call that is under way comes to its end. */
   readonly signal: AbortSignal;
 }
@@ -33,7 +33,7 @@ const ALREADY_EXISTS = "ALREADY_EXISTS";
 export async function send(items: readonly Item[], options: SendOptions): Promise<Outcome> {
   if (items.length === 0) return { imported: 0, failures: [] };
   try {
-    return outcomeOf(items, await callPatiently(items, options));
+    return outcomeOf(items, await callWithRetries(items, options));
   } catch (error) {
     if (!(error instanceof ConnectError) || !isTooMuch(error)) throw error;
     if (items.length === 1) return { imported: 0, failures: items.map((item) => failureOf(item, error)) };
@@ -79,17 +79,17 @@ export function exists({ reason }: RowFailure): boolean {
 
 const [FIRST_WAIT, LONGEST_WAIT] = [100, 5_000];
 
-async function callPatiently(
+async function callWithRetries(
   items: readonly Item[],
   options: SendOptions,
 ): Promise<BatchCreateImportedApiKeysResponse> {
-  const patience = performance.now() + options.patience;
+  const patience = performance.now() + options.retryFor;
   for (let wait = FIRST_WAIT; ; wait = Math.min(wait * 2, LONGEST_WAIT)) {
     try {
       return await call(items, options);
     } catch (error) {
       if (!(error instanceof ConnectError) || !isPassing(error) || performance.now() + wait > patience) throw error;
-      options.onAway(error);
+      options.onUnreachable(error);
       // Between half of it and all, so that those that failed together do not come again together.
       await sleep(wait * (0.5 + Math.random() / 2), undefined, { signal: options.signal });
     }

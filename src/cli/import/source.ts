@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { addAbortSignal } from "node:stream";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 
 /** Where rows come from. */
 export interface Source {

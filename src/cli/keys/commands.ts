@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { addImport } from "../import/command.ts";
 import { scopeOption } from "../options.ts";
 import {

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { KeyholdError } from "../../errors.ts";
+import { KeyholdError } from "../../domain/errors.ts";
 
 /** What of two answers is there: that for an issued key, or else that for an imported one. */
 export async function ofEitherKind<T>(keyId: string, issued: () => Promise<T>, imported: () => Promise<T>): Promise<T> {

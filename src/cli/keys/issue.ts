@@ -2,7 +2,7 @@ import {
   CreateIssuedApiKeyResponseSchema,
   IssuedApiKeySchema,
 } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { KeyholdError } from "../../errors.ts";
+import { KeyholdError } from "../../domain/errors.ts";
 import { restJson } from "../record.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { makeSecret, type SecretOptions } from "../secret-output.ts";

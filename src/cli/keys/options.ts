@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { scopeOption, withJson } from "../options.ts";
 
 export function examples(...lines: readonly string[]): string {

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 
 /** The entries of an option that is given as `name=value`, each name once. */
 export function pairs(option: string, texts: readonly string[] = []): Record<string, string> {

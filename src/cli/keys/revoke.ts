@@ -1,7 +1,7 @@
 import { RevocationReason, RevocationReasonSchema } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { RevokeApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { SelfRevokeApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
 import { restJson, writeObject } from "../record.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";

@@ -1,7 +1,7 @@
-import { readConfig } from "../../config.ts";
-import { invalidArgument } from "../../errors.ts";
-import { deriveKeyRing, parseRootSecret } from "../../lib/server-keys.ts";
-import { rootSecretFileOf } from "../../root-secret-file.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import { deriveKeyRing, parseRootSecret } from "../../domain/server-keys.ts";
+import { readConfig } from "../../server/config/config.ts";
+import { rootSecretFileOf } from "../../server/root-secrets/file.ts";
 
 const STEPS = `comes from the environment, which a command cannot change. Either put it into a file that KEYHOLD_ROOT_SECRET_FILE names,
 or do it by hand: 1. make a new one (openssl rand -base64 32) and add it to KEYHOLD_ROOT_SECRETS_RETIRED of every server, and restart

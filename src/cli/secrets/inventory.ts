@@ -1,7 +1,7 @@
-import type { Rings } from "../../foundation.ts";
 import { countDigestKeys, type DigestKeyUse } from "../../postgres/digest-keys.ts";
 import type { Database } from "../../postgres/pool.ts";
 import { listUsedRootSecrets } from "../../postgres/used-root-secrets.ts";
+import type { Rings } from "../../server/resources.ts";
 import { isInUse, type SigningKeyRecord } from "../../token/signing-key.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { withFoundation } from "../command.ts";
+import { withResources } from "../command.ts";
 import { type OutputOptions, tableText, write, writeJson } from "../output.ts";
 import { isNeeded, type RootSecretUse, takeInventory } from "./inventory.ts";
 
@@ -6,7 +6,7 @@ const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS",
 
 /** Shows what each root secret is still needed for. */
 export function listSecrets({ json = false }: OutputOptions): Promise<void> {
-  return withFoundation(async ({ lists, rings, signing }) => {
+  return withResources(async ({ lists, rings, signing }) => {
     const signingKeys = await signing.store.list();
     const uses = await takeInventory({ database: lists, rings, signingKeys, now: signing.clock.now() });
     if (json) return writeJson(uses.map(toJson));

@@ -1,30 +1,30 @@
 import { stat } from "node:fs/promises";
-import { invalidArgument } from "../../errors.ts";
-import type { Foundation } from "../../foundation.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { listNodes } from "../../postgres/nodes.ts";
-import { changeRootSecretFile } from "../../root-secret-file.ts";
+import type { Resources } from "../../server/resources.ts";
+import { changeRootSecretFile } from "../../server/root-secrets/file.ts";
 import { requireActiveKey } from "../../signing/signing.ts";
-import { withFoundation } from "../command.ts";
+import { withResources } from "../command.ts";
 import { type OutputOptions, writeJson } from "../output.ts";
 import { idOf, requireSecretFile } from "./file.ts";
 import { rewrapped, rewrapUnderCurrent } from "./rewrap.ts";
 
 /** Makes a root secret that was staged the current one, and wraps the signing keys under it. May be repeated. */
 export async function promoteSecret(id: string, { json = false }: OutputOptions): Promise<void> {
-  const wasCurrent = await withFoundation((foundation) => promote(foundation, id));
+  const wasCurrent = await withResources((resources) => promote(resources, id));
   const count = await rewrapUnderCurrent();
   if (json) return writeJson({ id, state: "current", signing_keys: count, restart_needed: !wasCurrent });
   if (!wasCurrent) console.log(`Root secret ${id} is now the current one. Restart every server, so that it uses it.`);
   console.log(rewrapped(count));
 }
 
-async function promote(foundation: Foundation, id: string): Promise<boolean> {
-  const { rings, signing } = foundation;
+async function promote(resources: Resources, id: string): Promise<boolean> {
+  const { rings, signing } = resources;
   if (rings.digest.find(id) === undefined) throw invalidArgument("id", `${id} is no root secret of this configuration`);
   await requireActiveKey(signing);
   if (rings.digest.current.id === id) return true;
   const file = requireSecretFile();
-  await requireRestarted(foundation, file);
+  await requireRestarted(resources, file);
   await changeRootSecretFile(file, (lines) =>
     [...lines].sort((a, b) => Number(idOf(b) === id) - Number(idOf(a) === id)),
   );
@@ -32,7 +32,7 @@ async function promote(foundation: Foundation, id: string): Promise<boolean> {
 }
 
 /** One that was there before the file was changed has not read it. It may have taken another lease since: that is not seen. */
-async function requireRestarted({ database }: Foundation, file: string): Promise<void> {
+async function requireRestarted({ database }: Resources, file: string): Promise<void> {
   const { mtime } = await stat(file);
   const behind = (await listNodes(database)).filter(
     ({ leaseAge, ttl, joinTime }) => leaseAge <= ttl && joinTime < mtime,

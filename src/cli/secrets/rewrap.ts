@@ -1,9 +1,9 @@
 import { rewrapSigningKeys } from "../../signing/signing.ts";
-import { withFoundation } from "../command.ts";
+import { withResources } from "../command.ts";
 
 /** By the root secrets as they are now. What is wrapped anew is told to all servers, which must know the current one. How many were. */
 export function rewrapUnderCurrent(): Promise<number> {
-  return withFoundation(({ signing }) => rewrapSigningKeys(signing));
+  return withResources(({ signing }) => rewrapSigningKeys(signing));
 }
 
 export function rewrapped(count: number): string {

@@ -1,8 +1,8 @@
-import type { Foundation } from "../../foundation.ts";
 import { listNodes } from "../../postgres/nodes.ts";
-import { changeRootSecretFile, newRootSecret } from "../../root-secret-file.ts";
+import type { Resources } from "../../server/resources.ts";
+import { changeRootSecretFile, newRootSecret } from "../../server/root-secrets/file.ts";
 import { requireActiveKey } from "../../signing/signing.ts";
-import { withFoundation } from "../command.ts";
+import { withResources } from "../command.ts";
 import { type OutputOptions, writeJson } from "../output.ts";
 import { idOf, requireSecretFile } from "./file.ts";
 import { rewrapped, rewrapUnderCurrent } from "./rewrap.ts";
@@ -15,9 +15,9 @@ export interface RotateSecretOptions extends OutputOptions {
 export async function rotateSecret({ stage = false, json = false }: RotateSecretOptions): Promise<void> {
   const file = requireSecretFile();
   const secret = newRootSecret();
-  await withFoundation(async (foundation) => {
-    await requireActiveKey(foundation.signing);
-    if (!stage) await requireNoServer(foundation);
+  await withResources(async (resources) => {
+    await requireActiveKey(resources.signing);
+    if (!stage) await requireNoServer(resources);
     await changeRootSecretFile(file, (lines) => (stage ? [...lines, secret] : [secret, ...lines]));
   });
   const id = idOf(secret);
@@ -31,7 +31,7 @@ function rotated(id: string, file: string, count: number): string {
 }
 
 /** A server that runs has the old file in mind, and would refuse what is made under the new one. */
-async function requireNoServer({ database }: Foundation): Promise<void> {
+async function requireNoServer({ database }: Resources): Promise<void> {
   const live = (await listNodes(database)).filter(({ leaseAge, ttl }) => leaseAge <= ttl);
   if (live.length === 0) return;
   throw new Error(

@@ -1,11 +1,11 @@
 import type { ChildProcess } from "node:child_process";
 import cluster, { type Worker } from "node:cluster";
 import { setTimeout as sleep } from "node:timers/promises";
-import { KeyholdError } from "../../errors.ts";
+import { KeyholdError } from "../../domain/errors.ts";
 import type { Running } from "../../lib/supervise.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
-import { giveBackConnections } from "./give-back.ts";
-import type { Order, Report } from "./messages.ts";
+import type { Order, Report } from "./ipc.ts";
+import { reassignConnections } from "./reassign-connections.ts";
 
 /** A worker that serves. */
 export interface WorkerProcess extends Running {
@@ -35,7 +35,7 @@ export async function startWorker(
 ): Promise<WorkerProcess> {
   const worker = cluster.fork();
   const exited = endOf(worker);
-  const connections = giveBackConnections(worker.process);
+  const connections = reassignConnections(worker.process);
   const kill = () => void worker.process.kill("SIGKILL");
   signal.addEventListener("abort", kill);
   const say = (order: Order) => tell(worker, order);

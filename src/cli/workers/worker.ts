@@ -1,17 +1,17 @@
 import cluster, { type Worker } from "node:cluster";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { type Config, readConfig } from "../../config.ts";
-import { invalidArgument, KeyholdError } from "../../errors.ts";
-import type { Service } from "../../service.ts";
-import { startService } from "../../start.ts";
+import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { type Config, readConfig } from "../../server/config/config.ts";
+import type { Service } from "../../server/service.ts";
+import { startService } from "../../server/start.ts";
 import { exitStatus, explain } from "../failure.ts";
 import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from "../heap.ts";
 import { createLog } from "../log.ts";
-import { LINGER_TIMEOUT, signalToStop } from "../signals.ts";
+import { DRAIN_DELAY, signalToStop } from "../signals.ts";
 import { type Uncaught, watchUncaught } from "../uncaught.ts";
-import type { Report } from "./messages.ts";
-import { hearParent, type Parent } from "./parent-of-worker.ts";
+import type { Report } from "./ipc.ts";
+import { listenToPrimary, type Primary } from "./primary-link.ts";
 
 /** One of the processes on the port. It ends by a signal, by order of its parent, and when that has gone. */
 export async function runWorker(): Promise<void> {
@@ -19,12 +19,12 @@ export async function runWorker(): Promise<void> {
   holdYoungGeneration();
   const { worker } = cluster;
   if (worker === undefined) throw invalidArgument("worker", "is started by serve alone");
-  const parent = hearParent(worker);
+  const parent = listenToPrimary(worker);
   const { number, databaseUrl } = await parent.started;
   const config = configOf(databaseUrl);
   const logger = createLog(config.logLevel, "shared").child({ worker: number });
   const uncaught = watchUncaught(logger, () => void report(worker, { kind: "uncaught" }));
-  const options = { workers: parent.count, lingerTimeout: LINGER_TIMEOUT, metricLabels: { worker: String(number) } };
+  const options = { workers: parent.count, drainDelay: DRAIN_DELAY, metricLabels: { worker: String(number) } };
   const service = await startService(config, logger, options).catch((error) => fail(worker, error));
   parent.onScrape((number) => void tellMetrics(worker, service, number, logger));
   await report(worker, { kind: "serving", url: service.url });
@@ -45,7 +45,7 @@ function configOf(databaseUrl: string | null): Config {
 }
 
 /** A terminal's Ctrl-C comes to all processes, so the parent's order may come before our first signal or after it. */
-async function untilTold(parent: Parent, uncaught: Uncaught): Promise<string> {
+async function untilTold(parent: Primary, uncaught: Uncaught): Promise<string> {
   const told = Promise.race([signalToStop(), parent.untilStopped()]);
   const reason = await uncaught.or(told);
   if (uncaught.count() > 0) await Promise.race([told, sleep(HANDOVER_TIMEOUT)]);

@@ -1,4 +1,4 @@
-import type { KeyKind } from "../../record/key.ts";
+import type { KeyKind } from "../../domain/key.ts";
 import type { Cursor } from "./cursor.ts";
 import { COMPARATORS, type Comparator, FIELD_NAMES, findRule, type Rule } from "./fields.ts";
 import type { Comparison, Expression, Operator } from "./filter.ts";

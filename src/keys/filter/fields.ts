@@ -1,5 +1,5 @@
-import type { KeyStatus, RevocationReason } from "../../record/key.ts";
-import { UUID } from "../../record/key-id.ts";
+import type { KeyStatus, RevocationReason } from "../../domain/key.ts";
+import { UUID } from "../../domain/key-id.ts";
 import type { Comparison, FieldName, Operator, StringField, TimeField } from "./filter.ts";
 import { parseTimestamp } from "./timestamp.ts";
 

@@ -1,4 +1,4 @@
-import type { KeyStatus, RevocationReason } from "../../record/key.ts";
+import type { KeyStatus, RevocationReason } from "../../domain/key.ts";
 
 /**
  * A list filter (AIP-160), checked: fields exist and values have the type of their field. Its logic has two values. A

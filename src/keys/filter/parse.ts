@@ -1,4 +1,4 @@
-import type { KeyKind } from "../../record/key.ts";
+import type { KeyKind } from "../../domain/key.ts";
 import { takeComparison } from "./comparison.ts";
 import { Cursor, countCharacters, firstCharacters } from "./cursor.ts";
 import type { Expression, Filter, Junction } from "./filter.ts";

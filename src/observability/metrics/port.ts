@@ -1,7 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-names.ts";
-import { type Address, cannotListen } from "../../lib/listening.ts";
 
 /** The text of a scrape. */
 export type Scrape = () => Promise<string>;
@@ -19,20 +18,19 @@ const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
  * Listens for scrapes, on a port of its own: the network decides who may read them. A request by a name that is not in `allowedHosts`
- * is refused, as a web page may be behind it (DNS rebinding). `onFault` is called for scrapes that failed.
- *
- * @throws `INVALID_ARGUMENT` naming the variable when it cannot listen there.
+ * is refused, as a web page may be behind it (DNS rebinding). `onFault` is called for scrapes that failed. Rejects with the error of
+ * Node when it cannot listen there.
  */
 export async function openMetricsPort(
-  address: Address,
+  { host, port }: { readonly host: string; readonly port: number },
   allowedHosts: readonly string[],
   onFault: (error: unknown) => void,
 ): Promise<MetricsPort> {
   let scrape: Scrape | undefined;
   const server = createServer(answer(() => scrape, allowedHosts, onFault));
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => reject(cannotListen("KEYHOLD_METRICS", address, error)));
-    server.listen({ host: address.host, port: address.port }, resolve);
+    server.once("error", reject);
+    server.listen({ host, port }, resolve);
   });
   return {
     url: urlOf(server.address() as AddressInfo),

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import type { KeyRing } from "../../lib/server-keys.ts";
+import type { KeyRing } from "../../domain/server-keys.ts";
 import { isInUse, newestFirst, type SigningKeyRecord, unwrapSigningKey } from "../signing-key.ts";
 
 /** The signing keys of a node, in memory. A set does not change: a node that hears of new records loads another. */

@@ -1,6 +1,6 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import type { ServerKey } from "../../domain/server-keys.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import type { ServerKey } from "../../lib/server-keys.ts";
 import { type Grant, isClaimName, isScope } from "./caveat-kinds.ts";
 import { chainSignature } from "./chain.ts";
 import { MACAROON_MAX_TEXT_LENGTH } from "./format.ts";

@@ -1,5 +1,5 @@
+import type { ServerKey } from "../../domain/server-keys.ts";
 import { equalBytes } from "../../lib/bytes.ts";
-import type { ServerKey } from "../../lib/server-keys.ts";
 import type { Grant } from "./caveat-kinds.ts";
 import { chainSignature } from "./chain.ts";
 import type { Macaroon } from "./format.ts";

@@ -1,5 +1,5 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type IssuerOptions, issuerKeys } from "./issuer-keys.ts";
 import { type Fetch, IssuerUnavailable } from "./reader.ts";

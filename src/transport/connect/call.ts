@@ -1,6 +1,6 @@
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
-import type { Protocol } from "../calls.ts";
+import type { Protocol } from "../call-metrics.ts";
 import { FastifyCall } from "../fastify-call.ts";
 
 /** Where the Fastify request of a call is found in its context. */

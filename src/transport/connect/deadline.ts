@@ -1,6 +1,6 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import type { CallLog } from "../../api/rpc.ts";
-import { codeName } from "../calls.ts";
+import { codeName } from "../call-metrics.ts";
 
 /**
  * The answer, or at the caller's deadline (`grpc-timeout`, `connect-timeout-ms`) the error that says so. What is under way goes on

@@ -2,8 +2,8 @@ import { Http2ServerResponse, type OutgoingHttpHeaders } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { codeName, type Protocol } from "../calls.ts";
-import { Refusal } from "../rest/refusal.ts";
+import { codeName, type Protocol } from "../call-metrics.ts";
+import { HttpError } from "../errors/http-error.ts";
 
 const GRPC_TYPE = /^application\/grpc(?<web>-web)?(?:[+;]|$)/i;
 
@@ -18,7 +18,7 @@ export function grpcProtocolOf({ headers }: FastifyRequest): Protocol | undefine
 export function sendGrpcError(reply: FastifyReply, cause: ConnectError, protocol: Protocol): void {
   const { facts, headers } = reply.request;
   // A path without an RPC is an unknown method in gRPC, which has a code of its own for it (doc/statuscodes.md).
-  const isUnknown = cause instanceof Refusal && cause.reason === "PATH_NOT_FOUND";
+  const isUnknown = cause instanceof HttpError && cause.reason === "PATH_NOT_FOUND";
   const error = isUnknown ? new ConnectError("the server does not implement this method", Code.Unimplemented) : cause;
   if (facts !== undefined) Object.assign(facts, { protocol, code: codeName(error.code) });
   reply.headers(Object.fromEntries(grpcStatus(error))).header("content-type", headers["content-type"]);

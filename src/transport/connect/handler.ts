@@ -8,13 +8,13 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
+import { toErrorBody } from "../errors/error-body.ts";
+import { HttpError, type HttpErrorReason } from "../errors/http-error.ts";
 import { HEAD_BYTES, isOneFrame, toFrame } from "../fast-path/grpc-frame.ts";
 import { fieldBound } from "../field-count.ts";
 import type { ReadBody } from "../request-body.ts";
-import { toErrorBody } from "../rest/error-body.ts";
 import { LONG, readJsonOfAnyLength } from "../rest/json-message.ts";
-import { valueLimits } from "../rest/json-text.ts";
-import { Refusal, type RefusalReason } from "../rest/refusal.ts";
+import { valueLimits } from "../rest/strict-json.ts";
 import { requestKey } from "./call.ts";
 import { unescapeMessage } from "./grpc-error.ts";
 
@@ -75,7 +75,7 @@ function boundDeadlines(given: IncomingHttpHeaders, header: Headers): void {
 }
 
 /** The reasons of the answers that Connect gives without a body. */
-const BODILESS: ReadonlyMap<number, RefusalReason> = new Map([
+const BODILESS: ReadonlyMap<number, HttpErrorReason> = new Map([
   [405, "METHOD_NOT_ALLOWED"],
   [415, "MEDIA_TYPE_NOT_SUPPORTED"],
   [505, "HTTP_VERSION_NOT_SUPPORTED"],
@@ -88,7 +88,7 @@ function withErrorBody(response: Response, allowedMethods: readonly string[]): R
   if (reason === undefined) return response;
   const header = new Headers({ "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
   if (reason === "METHOD_NOT_ALLOWED") header.set("allow", allowedMethods.join(", "));
-  const body = Buffer.from(JSON.stringify(toErrorBody(new Refusal(reason))));
+  const body = Buffer.from(JSON.stringify(toErrorBody(new HttpError(reason))));
   return { ...response, header, body: createAsyncIterable([body]) };
 }
 

@@ -6,13 +6,13 @@ import type { FastifyInstance } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
-import { rpcName } from "../calls.ts";
+import { rpcName } from "../call-metrics.ts";
 import type { ReadBody } from "../request-body.ts";
 import { JSON_OPTIONS } from "../rest/json-message.ts";
 import { callOf, requestKey } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
 import { boundedCompressions, completeHandler, messageKey } from "./handler.ts";
-import { requireTime, strictJson, watchReading } from "./refusal.ts";
+import { requireTime, strictJson, watchReading } from "./read-errors.ts";
 import { guarded, type ServeStream } from "./stream.ts";
 
 type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;

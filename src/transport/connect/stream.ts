@@ -1,12 +1,12 @@
 import { ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import type { CallLog } from "../../api/rpc.ts";
-import { codeName } from "../calls.ts";
-import { Refusal } from "../rest/refusal.ts";
+import { codeName } from "../call-metrics.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { callOf } from "./call.ts";
 import { untilDeadline } from "./deadline.ts";
 import { isAsyncIterable } from "./handler.ts";
-import { describeUnreadable } from "./refusal.ts";
+import { describeUnreadable } from "./read-errors.ts";
 
 /** The implementation of a streaming RPC of any kind. */
 export type ServeStream = (input: unknown, context: HandlerContext) => AsyncIterable<unknown> | Promise<unknown>;
@@ -36,7 +36,7 @@ async function* described(requests: AsyncIterable<unknown>, context: HandlerCont
   try {
     yield* requests;
   } catch (error) {
-    throw error instanceof ConnectError ? describeUnreadable(error, context) : new Refusal("REQUEST_CANCELLED");
+    throw error instanceof ConnectError ? describeUnreadable(error, context) : new HttpError("REQUEST_CANCELLED");
   }
 }
 

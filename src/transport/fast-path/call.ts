@@ -2,12 +2,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import type { AdmittedCall, Call, CallLog, EndListener } from "../../api/rpc.ts";
+import type { WriteLine } from "../access-log-format.ts";
 import type { BodyBudget } from "../body-budget.ts";
-import { type CallCounters, CLIENT_CLOSED_REQUEST, codeName, OK, outcome } from "../calls.ts";
+import { type CallCounters, CLIENT_CLOSED_REQUEST, codeName, OK, outcome } from "../call-metrics.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { type Headers, headerOf, headersOf } from "../headers.ts";
 import { requestIdOf } from "../request-id.ts";
-import type { WriteLine } from "../request-line.ts";
-import { Refusal } from "../rest/refusal.ts";
 import type { Answer, FastRoute, HeaderList, Response } from "./route.ts";
 
 /** What all calls share. */
@@ -88,7 +88,7 @@ export abstract class FastCall implements Call, CallLog {
 
   #invoke(admission: AdmittedCall): void {
     if (this.isOver) return;
-    if (this.isTooLarge) throw new Refusal("BODY_TOO_LARGE");
+    if (this.isTooLarge) throw new HttpError("BODY_TOO_LARGE");
     const request = this.route.decode(this.body);
     this.body = EMPTY;
     const deadline = this.#deadline();

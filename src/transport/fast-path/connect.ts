@@ -1,7 +1,7 @@
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes, parseTimeout } from "@connectrpc/connect/protocol-connect";
 import type { Rpc } from "../../api/rpc.ts";
-import { type CallCounters, rpcName } from "../calls.ts";
+import { type CallCounters, rpcName } from "../call-metrics.ts";
 import { JSON_OPTIONS } from "../rest/json-message.ts";
 import type { FastCall } from "./call.ts";
 import type { Answer, Codec, FastRoute, HeaderList } from "./route.ts";

@@ -1,12 +1,12 @@
 import type { FastifyBaseLogger } from "fastify";
+import { createAccessLogWriter } from "../access-log-format.ts";
 import type { BodyBudget } from "../body-budget.ts";
-import type { CallCounters } from "../calls.ts";
+import type { CallCounters } from "../call-metrics.ts";
 import { type Headers, headerOf } from "../headers.ts";
-import type { FindRefusal } from "../loopback-names.ts";
-import type { PortLimits } from "../port/limits.ts";
-import type { RequestInterceptor } from "../port/request-interceptor.ts";
+import type { CheckHost } from "../host-check.ts";
+import type { ListenerLimits } from "../listener/limits.ts";
+import type { RequestInterceptor } from "../listener/request-interceptor.ts";
 import { isHost } from "../request-checks.ts";
-import { requestLine } from "../request-line.ts";
 import type { FastCall } from "./call.ts";
 import { Http1Call } from "./http1/call.ts";
 import { createHttp1Connections } from "./http1/connections.ts";
@@ -18,10 +18,10 @@ import { TickBudget } from "./tick-budget.ts";
 export interface FastPathOptions {
   readonly logger: FastifyBaseLogger;
   readonly counters: CallCounters;
-  readonly limits: PortLimits;
+  readonly limits: ListenerLimits;
   readonly budget: BodyBudget;
   /** What must be refused is left to the complete path. */
-  readonly findRefusal: FindRefusal;
+  readonly findRefusal: CheckHost;
 }
 
 /** A body that its Content-Length says is larger is left to the complete path. Bytes. */
@@ -34,7 +34,7 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  */
 export function createFastPath(routes: RouteTable, options: FastPathOptions): RequestInterceptor {
   const { logger, counters, limits, budget, findRefusal } = options;
-  const context = { logger, counters, budget, writeLine: requestLine(logger) };
+  const context = { logger, counters, budget, writeLine: createAccessLogWriter(logger) };
   const tick = new TickBudget<FastCall>((call) => call.run());
   const start = (call: FastCall) => tick.enter(call);
   const find = (path: string, headers: Headers): FastRoute | undefined => {

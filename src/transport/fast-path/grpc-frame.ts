@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { compressedFlag } from "@connectrpc/connect/protocol";
-import { unexpectedCompression } from "../connect/refusal.ts";
-import { Refusal } from "../rest/refusal.ts";
+import { unexpectedCompression } from "../connect/read-errors.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { malformed } from "./codecs/proto.ts";
 
 /** The prefix of each gRPC and gRPC-Web message: a byte of flags and the length, big-endian. */
@@ -40,7 +40,7 @@ function endOfFrame(bytes: Uint8Array, start: number, limit: number): number {
   const here = bytes.length - start;
   if (here < HEAD_BYTES) throw malformed();
   const length = lengthAt(bytes, start + LENGTH_AT);
-  if (length > limit) throw new Refusal("BODY_TOO_LARGE");
+  if (length > limit) throw new HttpError("BODY_TOO_LARGE");
   // Connect's handler does the same: it ignores a prefix that nothing follows.
   if (start === 0 && here === HEAD_BYTES && length > 0) throw missing();
   const end = start + HEAD_BYTES + length;

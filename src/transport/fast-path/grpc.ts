@@ -1,7 +1,7 @@
 import { parseTimeout } from "@connectrpc/connect/protocol-grpc";
 import type { Rpc } from "../../api/rpc.ts";
-import { onceFrozen } from "../../lib/once-frozen.ts";
-import { type CallCounters, rpcName } from "../calls.ts";
+import { memoize } from "../../lib/memoize.ts";
+import { type CallCounters, rpcName } from "../call-metrics.ts";
 import { grpcStatus } from "../connect/grpc-error.ts";
 import { HEAD_BYTES, toFrame, unframe } from "./grpc-frame.ts";
 import type { Codec, FastRoute, Response } from "./route.ts";
@@ -13,7 +13,7 @@ const TYPE = "application/grpc+proto";
 /** gRPC over HTTP/2, unary: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 export function grpcRoute(rpc: Rpc, codec: Codec, counters: CallCounters): FastRoute {
   const { maxRequestBytes } = rpc;
-  const frame = onceFrozen((response: Response) => framed(response, codec));
+  const frame = memoize((response: Response) => framed(response, codec));
   return {
     rpc,
     protocol: "grpc",

@@ -1,16 +1,16 @@
 import { create, type Registry } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Rpc } from "../../api/rpc.ts";
-import { onceFrozen } from "../../lib/once-frozen.ts";
-import { type CallCounters, rpcName } from "../calls.ts";
-import { errorHeaders, toErrorBody } from "../rest/error-body.ts";
+import { memoize } from "../../lib/memoize.ts";
+import { type CallCounters, rpcName } from "../call-metrics.ts";
+import { errorHeaders, toErrorBody } from "../errors/error-body.ts";
 import type { Codec, FastRoute } from "./route.ts";
 
 /** A REST path (contract §2, §6). */
 export function restRoute(rpc: Rpc, codec: Codec, counters: CallCounters, registry: Registry): FastRoute {
   const { input } = rpc.method;
   // Memoized by identity: errors that are thrown again and again are frozen.
-  const errorOf = onceFrozen((error: ConnectError) => {
+  const errorOf = memoize((error: ConnectError) => {
     const content = toErrorBody(error, registry);
     const body = JSON.stringify(content);
     return { status: content.error.code, body, headers: [...Object.entries(fieldsOf(body)), ...errorHeaders(error)] };

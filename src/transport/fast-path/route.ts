@@ -2,7 +2,7 @@ import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Implementation } from "../../api/implementations.ts";
 import type { Rpc } from "../../api/rpc.ts";
-import type { CallCounter, Protocol } from "../calls.ts";
+import type { CallCounter, Protocol } from "../call-metrics.ts";
 import type { FastCall } from "./call.ts";
 
 /** What an RPC returns; it need not be a message yet. */

@@ -1,7 +1,7 @@
 import type { Registry } from "@bufbuild/protobuf";
 import type { Rpc } from "../../api/rpc.ts";
-import { type CallCounters, rpcName } from "../calls.ts";
-import { readBindings } from "../rest/binding.ts";
+import { type CallCounters, rpcName } from "../call-metrics.ts";
+import { readRestRules } from "../rest/http-rule.ts";
 import { connectRoute } from "./connect.ts";
 import { grpcRoute } from "./grpc.ts";
 import { restRoute } from "./rest.ts";
@@ -43,7 +43,7 @@ function typed(types: readonly string[], route: FastRoute): [type: string, route
 
 /** The paths without variables whose request body is the whole message. */
 function restPaths({ method }: Rpc): string[] {
-  const bindings = readBindings(method).filter(
+  const bindings = readRestRules(method).filter(
     ({ httpMethod, variables, body }) => httpMethod === "POST" && variables.length === 0 && body.kind === "whole",
   );
   return bindings.map(({ template }) => template.text);

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 
 const fieldsByName = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 

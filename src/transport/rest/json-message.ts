@@ -7,11 +7,11 @@ import {
   type MessageShape,
   type Registry,
 } from "@bufbuild/protobuf";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
-import { BODY, checkedLongText, MAX_JSON_DEPTH, parseJson, parseText, type ValueLimits } from "./json-text.ts";
 import { findViolation } from "./json-violation.ts";
+import { BODY, checkedLongText, MAX_JSON_DEPTH, parseJson, parseText, type ValueLimits } from "./strict-json.ts";
 
 /** The form of JSON over every protocol (contract §2). */
 export const JSON_OPTIONS = {

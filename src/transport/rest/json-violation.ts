@@ -1,9 +1,9 @@
 import { type DescField, type DescMessage, fromJson, type JsonReadOptions, type JsonValue } from "@bufbuild/protobuf";
 import { textViolationsIn } from "../../api/text.ts";
-import type { FieldViolation } from "../../errors.ts";
+import type { FieldViolation } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { findField, valueForm } from "./fields.ts";
-import { joinJsonPath } from "./json-text.ts";
+import { joinJsonPath } from "./strict-json.ts";
 
 /**
  * Where JSON that `fromJson` has refused is wrong. It goes from what `fromJson` refuses to the part of it that it refuses, since its errors

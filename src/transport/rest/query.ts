@@ -1,8 +1,8 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
-import { invalidArgument } from "../../errors.ts";
-import { shownName } from "../../lib/shown-name.ts";
-import type { Binding } from "./binding.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import { redactName } from "../../lib/redact-name.ts";
 import { findField, nameIn, notOfForm, valueForm } from "./fields.ts";
+import type { RestRule } from "./http-rule.ts";
 
 /** Adds the fields of a raw query string, such as `page_size=10&filter=a%3Db`, to the JSON of the request. */
 export type ReadQuery = (json: JsonObject, query: string) => JsonObject;
@@ -11,17 +11,17 @@ export type ReadQuery = (json: JsonObject, query: string) => JsonObject;
  * The reader of a binding's query. It throws `INVALID_ARGUMENT` naming the field if it is unknown, or that of the path or body, has no text
  * form, stands twice without being repeated, or has a bad value: a restriction that was misspelt must not be ignored.
  */
-export function queryReader(desc: DescMessage, { body, variables }: Binding): ReadQuery {
+export function queryReader(desc: DescMessage, { body, variables }: RestRule): ReadQuery {
   const taken = new Set(variables.map(({ path: [first] }) => first));
   if (body.kind === "field" || body.kind === "either") taken.add(body.field);
   return (json, query) => {
     const texts = new Map<DescField, string[]>();
     for (const [name, text] of splitQuery(query)) {
       if (body.kind === "whole") {
-        throw invalidArgument(shownName(name), "is not taken from the query: the body holds the whole request");
+        throw invalidArgument(redactName(name), "is not taken from the query: the body holds the whole request");
       }
       const field = findField(desc, name);
-      if (field === undefined) throw invalidArgument(shownName(name), "is no known query field");
+      if (field === undefined) throw invalidArgument(redactName(name), "is no known query field");
       if (taken.has(field)) throw invalidArgument(field.name, "is not taken from the query");
       texts.set(field, [...(texts.get(field) ?? []), text]);
     }
@@ -79,6 +79,6 @@ function decodeFormText(text: string, name: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    throw invalidArgument(shownName(name), "has a malformed percent-encoding");
+    throw invalidArgument(redactName(name), "has a malformed percent-encoding");
   }
 }

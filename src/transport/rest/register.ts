@@ -1,14 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AdmittedCall, Rpc } from "../../api/rpc.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { hasNoBody, NO_BODY, type ReadBody } from "../request-body.ts";
-import type { BodyRule } from "./binding.ts";
+import type { BodyRule } from "./http-rule.ts";
 import type { PathRouter } from "./path-router.ts";
-import { Refusal } from "./refusal.ts";
+import { splitRequestTarget } from "./request-target.ts";
 import { encodeResponse, type Json, sendJson } from "./response.ts";
 import { RestCall } from "./rest-call.ts";
 import type { Route, Routes } from "./routes.ts";
-import { splitTarget } from "./target.ts";
 
 /**
  * Serves RPCs as REST: a request is decoded, given to `Rpc.invoke` and its answer encoded, with no other protocol between. An RPC
@@ -27,7 +27,7 @@ export function registerRest(fastify: FastifyInstance, routes: Routes, readBody:
 
 function serve({ router, registry }: Routes, readBody: ReadBody) {
   const answer = async (call: RestCall, request: FastifyRequest): Promise<Json> => {
-    const { path, query } = splitTarget(request.raw.url ?? "");
+    const { path, query } = splitRequestTarget(request.raw.url ?? "");
     const { value: route, segments } = findRoute(router, request.method, path);
     const { rpc } = route;
     const admitted = await admit(rpc, call, request);
@@ -57,8 +57,8 @@ async function admit(rpc: Rpc, call: RestCall, { raw }: FastifyRequest): Promise
 function findRoute(router: PathRouter<Route>, method: string, path: string) {
   const found = router.find(method, path);
   if (found.kind === "found") return found;
-  if (found.kind === "unknown") throw new Refusal("PATH_NOT_FOUND");
-  throw new Refusal("METHOD_NOT_ALLOWED", { allow: found.allowed.join(", ") });
+  if (found.kind === "unknown") throw new HttpError("PATH_NOT_FOUND");
+  throw new HttpError("METHOD_NOT_ALLOWED", { allow: found.allowed.join(", ") });
 }
 
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
@@ -73,9 +73,9 @@ async function readJsonBody(
   if (rule.kind === "none") return readBody(raw, limit);
   const { "content-type": type, "content-encoding": encoding = "identity" } = raw.headers;
   // Even where the body is empty: a form on a foreign web page can send such a request without asking (CSRF).
-  if (type !== undefined && !JSON_MEDIA_TYPE.test(type)) throw new Refusal("MEDIA_TYPE_NOT_SUPPORTED");
-  if (encoding.toLowerCase() !== "identity") throw new Refusal("CONTENT_ENCODING_NOT_SUPPORTED");
+  if (type !== undefined && !JSON_MEDIA_TYPE.test(type)) throw new HttpError("MEDIA_TYPE_NOT_SUPPORTED");
+  if (encoding.toLowerCase() !== "identity") throw new HttpError("CONTENT_ENCODING_NOT_SUPPORTED");
   const bytes = await readBody(raw, limit);
-  if (bytes.length > 0 && type === undefined) throw new Refusal("MEDIA_TYPE_NOT_SUPPORTED");
+  if (bytes.length > 0 && type === undefined) throw new HttpError("MEDIA_TYPE_NOT_SUPPORTED");
   return bytes;
 }

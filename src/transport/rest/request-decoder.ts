@@ -7,14 +7,14 @@ import {
   type Message,
   type Registry,
 } from "@bufbuild/protobuf";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
-import type { Binding, BodyRule, PathBinding } from "./binding.ts";
 import { findField, nameIn, valueIn } from "./fields.ts";
+import type { BodyRule, PathBinding, RestRule } from "./http-rule.ts";
 import { readJson, readJsonOfAnyLength, requireObject } from "./json-message.ts";
-import { BODY, parseJson, type ValueLimits } from "./json-text.ts";
 import { queryReader } from "./query.ts";
+import { BODY, parseJson, type ValueLimits } from "./strict-json.ts";
 import { isFieldMask, updateMaskAdder, withFieldMasks } from "./update-mask.ts";
 
 /** An HTTP request in the parts that google/api/http.proto makes a message of. */
@@ -33,7 +33,7 @@ export type DecodeRequest = (parts: RequestParts) => MaybePromise<Message>;
 /** All that can be known of a binding before a request comes is worked out here, once. */
 export function requestDecoder(
   desc: DescMessage,
-  binding: Binding,
+  binding: RestRule,
   limits: ValueLimits,
   registry: Registry,
 ): DecodeRequest {

@@ -1,11 +1,11 @@
 import { createRegistry, type DescFile, type Registry } from "@bufbuild/protobuf";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
-import { type BodyRule, readBindings } from "./binding.ts";
-import { valueLimits } from "./json-text.ts";
+import { type BodyRule, readRestRules } from "./http-rule.ts";
 import { PathRouter } from "./path-router.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
+import { valueLimits } from "./strict-json.ts";
 
 /** What a path and an HTTP method lead to. */
 export interface Route {
@@ -31,7 +31,7 @@ export function makeRoutes(rpcs: readonly Rpc[], more: Registry = createRegistry
   const router = new PathRouter<Route>();
   const templates: PathTemplate[] = [];
   for (const rpc of rpcs) {
-    for (const binding of readBindings(rpc.method)) {
+    for (const binding of readRestRules(rpc.method)) {
       const { httpMethod, template, body } = binding;
       const decode = requestDecoder(rpc.method.input, binding, valueLimits(rpc.maxRequestBytes), registry);
       router.add(httpMethod, template, { rpc, body, decode });

@@ -2,8 +2,8 @@ import type { DescField, DescMessage, JsonObject } from "@bufbuild/protobuf";
 import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { isJsonObject } from "../../lib/json.ts";
-import type { Binding } from "./binding.ts";
 import { findField, nameIn, notOfForm, valueIn } from "./fields.ts";
+import type { RestRule } from "./http-rule.ts";
 
 export function isFieldMask({ message }: DescField): boolean {
   return message?.typeName === FieldMaskSchema.typeName;
@@ -41,7 +41,7 @@ export type AddUpdateMask = (json: JsonObject) => JsonObject;
  * list from an absent one, the JSON can: `{"scopes": []}` clears the scopes. Fields that the path binds name the resource and are
  * left out. Undefined where the binding is none of an update.
  */
-export function updateMaskAdder(desc: DescMessage, binding: Binding): AddUpdateMask | undefined {
+export function updateMaskAdder(desc: DescMessage, binding: RestRule): AddUpdateMask | undefined {
   const mask = desc.fields.find((field) => field.name === "update_mask" && isFieldMask(field));
   const resource = resourceField(desc, binding);
   if (binding.httpMethod !== "PATCH" || mask === undefined || resource?.message === undefined) return undefined;
@@ -58,7 +58,7 @@ export function updateMaskAdder(desc: DescMessage, binding: Binding): AddUpdateM
 }
 
 /** The field of the body, or where the body is the whole request its only message but for the masks. */
-function resourceField(desc: DescMessage, { body }: Binding): DescField | undefined {
+function resourceField(desc: DescMessage, { body }: RestRule): DescField | undefined {
   if (body.kind === "field" || body.kind === "either") return body.field;
   const messages = desc.fields.filter((field) => field.fieldKind === "message" && !isFieldMask(field));
   return messages.length === 1 ? messages[0] : undefined;

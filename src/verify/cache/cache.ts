@@ -1,9 +1,9 @@
-import type { ByteCacheOptions } from "../../lib/byte-cache.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { type Random, systemRandom } from "../../lib/random.ts";
-import { GatheredReads } from "../gathered-reads.ts";
-import { nameOf, namesOf } from "../lookup-names.ts";
+import { nameOf, namesOf } from "../cache-keys.ts";
+import type { IdentityCache } from "../identified.ts";
+import { KeyLoader } from "../key-loader.ts";
 import type {
   CacheMode,
   FindKey,
@@ -14,10 +14,10 @@ import type {
   VerifiableRecord,
   VerificationLease,
 } from "../reader.ts";
-import type { Recognitions } from "../recognized.ts";
-import { Negatives } from "./negatives.ts";
-import { CachedRecognitions } from "./recognitions.ts";
-import { CachedRecords } from "./records.ts";
+import { CredentialCache } from "./credential-cache.ts";
+import { KeyCache } from "./key-cache.ts";
+import { NegativeCache } from "./negative-cache.ts";
+import type { ByteCacheOptions } from "./store/byte-cache.ts";
 
 export interface CacheOptions extends VerificationLease {
   /** Whether the lease is over, and what is remembered may be used nevertheless. Default: never. */
@@ -36,7 +36,7 @@ export interface CacheOptions extends VerificationLease {
 export interface VerificationCache {
   readonly findKey: FindKey;
   readonly findStale: FindStale;
-  readonly recognitions: Recognitions;
+  readonly identities: IdentityCache;
   /** Forgets what is known of these keys and digests, and what reads under way will tell of them. */
   invalidate(change: KeyChange): void;
   /** Forgets everything, reads under way included: the feed of changes was lost, or signing keys changed. */
@@ -70,10 +70,10 @@ export function createVerificationCache(findKeys: FindKeys, options: CacheOption
 }
 
 class Cache implements VerificationCache {
-  readonly recognitions: CachedRecognitions;
-  readonly #records: CachedRecords;
-  readonly #negatives: Negatives;
-  readonly #reads: GatheredReads;
+  readonly identities: CredentialCache;
+  readonly #records: KeyCache;
+  readonly #negatives: NegativeCache;
+  readonly #reads: KeyLoader;
   readonly #lease: VerificationLease;
   readonly #isInStaleGrace: () => boolean;
   #hits = 0;
@@ -81,16 +81,16 @@ class Cache implements VerificationCache {
   #invalidations = 0;
 
   constructor(findKeys: FindKeys, options: CacheOptions) {
-    this.recognitions = new CachedRecognitions(options.clock, layerOptions(options, SHARES.recognitions));
-    this.#records = new CachedRecords(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
-    this.#negatives = new Negatives(options.maxNegatives);
+    this.identities = new CredentialCache(options.clock, layerOptions(options, SHARES.recognitions));
+    this.#records = new KeyCache(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
+    this.#negatives = new NegativeCache(options.maxNegatives);
     this.#lease = options;
     this.#isInStaleGrace = options.isInStaleGrace ?? (() => false);
-    this.#reads = new GatheredReads(findKeys, (lookup, found) => this.#keep(lookup, found));
+    this.#reads = new KeyLoader(findKeys, (lookup, found) => this.#keep(lookup, found));
   }
 
   readonly findKey = (lookup: KeyLookup, mode: CacheMode) =>
-    this.#lease.isTold() ? this.#find(lookup, mode) : this.#lease.renewed().then(() => this.#find(lookup, mode));
+    this.#lease.isCoherent() ? this.#find(lookup, mode) : this.#lease.renewed().then(() => this.#find(lookup, mode));
 
   readonly findStale = (lookup: KeyLookup) => (this.#isInStaleGrace() ? this.#recall(lookup) : undefined);
 
@@ -114,14 +114,14 @@ class Cache implements VerificationCache {
     this.#reads.invalidateAll();
     this.#records.clear();
     this.#negatives.clear();
-    this.recognitions.clear();
+    this.identities.clear();
   }
 
   stats(): CacheStats {
-    const layers = [this.recognitions.cold, this.#records.records.cold, this.#records.keyIds.cold];
+    const layers = [this.identities.cold, this.#records.records.cold, this.#records.keyIds.cold];
     return {
       entries: this.#records.records.cold.size,
-      recognitions: this.recognitions.cold.size,
+      recognitions: this.identities.cold.size,
       negatives: this.#negatives.size,
       bytes: sum(layers.map(({ bytes }) => bytes)),
       allocatedBytes: sum(layers.map(({ allocatedBytes }) => allocatedBytes)),

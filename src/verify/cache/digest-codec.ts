@@ -1,4 +1,4 @@
-import type { SecretDigest } from "../../record/key.ts";
+import type { SecretDigest } from "../../domain/key.ts";
 
 /** A digest in memory: the id of its server key (16 hexadecimal digits), and HMAC-SHA-256. */
 const ID_SIZE = 8;

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededBy } from "../../support/seeded.ts";
-import type { Sabotage } from "../sabotage.ts";
+import type { Sabotage } from "../fault-injection.ts";
 import { type Outcome, tableOf } from "./outcome.ts";
 import { hasPgBouncer } from "./pgbouncer.ts";
 import { play } from "./play.ts";

@@ -7,8 +7,8 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import postgres from "postgres";
-import { chooseAccount } from "../../../src/postgres/embedded/account.ts";
-import { findBinaries } from "../../../src/postgres/embedded/binaries.ts";
+import { findBinaries } from "../../../src/embedded-postgres/binaries.ts";
+import { chooseOsUsers } from "../../../src/embedded-postgres/os-user.ts";
 import { freePort } from "../../support/free-port.ts";
 import type { PostgresServer } from "../../support/standby.ts";
 
@@ -45,7 +45,7 @@ export class PgBouncer {
     await writeFile(join(own, "users.txt"), `"${username}" "${password}"\n"${ADMIN}" "${password}"\n`);
     await configure(own, port, server.port);
     // It does not run as root either.
-    const { initializer: nobody } = await chooseAccount({
+    const { initializer: nobody } = await chooseOsUsers({
       uid: process.geteuid?.() ?? 0,
       dataDir: own,
       clusterDir: own,

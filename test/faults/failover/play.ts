@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Sabotage } from "../fault-injection.ts";
 import type { Mutation } from "../history.ts";
 import { judge, type Violation } from "../judge.ts";
-import type { Sabotage } from "../sabotage.ts";
 import { lostChanges } from "./journal.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Scenario } from "./scenarios.ts";

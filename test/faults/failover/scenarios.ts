@@ -1,5 +1,5 @@
+import type { Sabotage } from "../fault-injection.ts";
 import { type PausePoint, pointsOf } from "../pause-points.ts";
-import type { Sabotage } from "../sabotage.ts";
 import type { Replication } from "./stage.ts";
 import {
   acceptDatabase,

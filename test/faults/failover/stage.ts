@@ -5,9 +5,9 @@ import { audit } from "../audit.ts";
 import { type Load, startLoad } from "../clients/load.ts";
 import { type Member, memberOf } from "../clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "../cluster.ts";
+import type { Sabotage } from "../fault-injection.ts";
 import { History } from "../history.ts";
 import { Road } from "../road.ts";
-import type { Sabotage } from "../sabotage.ts";
 import { keepJournal } from "./journal.ts";
 import { PgBouncer } from "./pgbouncer.ts";
 

@@ -1,4 +1,4 @@
-import { defaultLimits } from "../../../src/transport/port/limits.ts";
+import { defaultLimits } from "../../../src/transport/listener/limits.ts";
 import { withQuery } from "../../support/conformance.ts";
 import { paths } from "../../support/rest.ts";
 import { type Seeded, seeded } from "../../support/seeded.ts";

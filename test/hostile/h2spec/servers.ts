@@ -6,7 +6,7 @@ import { resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { pino } from "pino";
 import { unauthenticatedAdmin } from "../../../src/auth/caller.ts";
-import type { Certificate } from "../../../src/transport/port/entry.ts";
+import type { Certificate } from "../../../src/transport/listener/acceptor.ts";
 import { createServer as createKeyhold } from "../../../src/transport/server.ts";
 import { bareServer } from "../../support/bare-server.ts";
 import type { H2specTarget } from "./suite.ts";

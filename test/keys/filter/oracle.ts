@@ -1,5 +1,5 @@
+import type { KeyStatus, RevocationReason } from "../../../src/domain/key.ts";
 import type { Comparison, FieldName, Filter, Operator } from "../../../src/keys/filter/filter.ts";
-import type { KeyStatus, RevocationReason } from "../../../src/record/key.ts";
 
 /** A key as a filter sees it. Times are in the form that `Filter` has, whose order is that of its text. */
 export interface Row {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { KeyholdError } from "../../../src/errors.ts";
+import { KeyholdError } from "../../../src/domain/errors.ts";
 import type { Filter } from "../../../src/keys/filter/filter.ts";
 import { parseFilter } from "../../../src/keys/filter/parse.ts";
 import { anyText } from "../../lib/any-text.ts";

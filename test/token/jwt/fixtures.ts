@@ -1,6 +1,6 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import fc from "fast-check";
-import type { KeyRing, ServerKey } from "../../../src/lib/server-keys.ts";
+import type { KeyRing, ServerKey } from "../../../src/domain/server-keys.ts";
 import type { MintInput } from "../../../src/token/jwt/mint.ts";
 import { loadSigningKeys, type SigningKeys } from "../../../src/token/jwt/signing-keys.ts";
 import { generateSigningKey, type SigningKeyRecord } from "../../../src/token/signing-key.ts";

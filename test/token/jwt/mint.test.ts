@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { createVerifier } from "fast-jwt";
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
-import { KeyholdError } from "../../../src/errors.ts";
+import { KeyholdError } from "../../../src/domain/errors.ts";
 import type { JsonObject } from "../../../src/lib/json.ts";
 import { jwksDocument } from "../../../src/token/jwks.ts";
 import { RESERVED_CLAIMS } from "../../../src/token/jwt/claims.ts";

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, createSecretKey, randomBytes } from 
 import fc from "fast-check";
 import { calculateJwkThumbprint } from "jose";
 import { describe, expect, test } from "vitest";
-import { KeyholdError } from "../../../src/errors.ts";
+import { KeyholdError } from "../../../src/domain/errors.ts";
 import { mintJwt } from "../../../src/token/jwt/mint.ts";
 import { loadSigningKeys } from "../../../src/token/jwt/signing-keys.ts";
 import { verifyJwt } from "../../../src/token/jwt/verify.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KeyholdError } from "../../../src/errors.ts";
+import { KeyholdError } from "../../../src/domain/errors.ts";
 import { MACAROON_MAX_CLAIMS, type MacaroonInput, mintMacaroon } from "../../../src/token/macaroon/mint.ts";
 import { parseMacaroon } from "../../../src/token/macaroon/text.ts";
 import { verifyMacaroon } from "../../../src/token/macaroon/verify.ts";

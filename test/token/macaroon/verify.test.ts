@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import macaroonPackage from "macaroon";
 import { expect, test } from "vitest";
-import { deriveKeyRing } from "../../../src/lib/server-keys.ts";
+import { deriveKeyRing } from "../../../src/domain/server-keys.ts";
 import { chainSignature } from "../../../src/token/macaroon/chain.ts";
 import type { Macaroon } from "../../../src/token/macaroon/format.ts";
 import { formatIdentifier, type MacaroonIdentifier } from "../../../src/token/macaroon/identifier.ts";

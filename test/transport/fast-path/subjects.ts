@@ -11,7 +11,7 @@ import type { Implementation } from "../../../src/api/implementations.ts";
 import { unauthenticatedAdmin } from "../../../src/auth/caller.ts";
 import type { Guard } from "../../../src/auth/guard.ts";
 import { unauthenticated } from "../../../src/auth/refused-credential.ts";
-import { invalidArgument, KeyholdError } from "../../../src/errors.ts";
+import { invalidArgument, KeyholdError } from "../../../src/domain/errors.ts";
 import { createServer, type ServerOptions } from "../../../src/transport/server.ts";
 import { bareServer } from "../../support/bare-server.ts";
 import type { Json } from "../../support/rest.ts";

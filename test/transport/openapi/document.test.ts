@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { CODES } from "../../../src/api/errors.ts";
 import { SERVICES } from "../../../src/api/implementations.ts";
 import { policyOf } from "../../../src/auth/policy.ts";
-import { readBindings } from "../../../src/transport/rest/binding.ts";
+import { readRestRules } from "../../../src/transport/rest/http-rule.ts";
 import { table } from "../../support/conformance.ts";
 import { contentOf, document, examples, operations, validator } from "./document.ts";
 
@@ -20,7 +20,7 @@ test("the document is valid OpenAPI 3.1", async () => {
 });
 
 test("every route has a path, and every path a route", () => {
-  const routes = METHODS.flatMap(readBindings).map(
+  const routes = METHODS.flatMap(readRestRules).map(
     ({ httpMethod, template }) => `${httpMethod} ${shapeOf(template.text)}`,
   );
   const paths = operations.map(({ httpMethod, path }) => `${httpMethod} ${shapeOf(path)}`);

@@ -8,9 +8,9 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { DerivedKeysService, JwksSchema } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import type { Rpc } from "../../../src/api/rpc.ts";
 import { BodyBudget } from "../../../src/transport/body-budget.ts";
-import { answerErrors, errorHandler } from "../../../src/transport/errors.ts";
-import { defaultLimits } from "../../../src/transport/port/limits.ts";
-import { PortServer } from "../../../src/transport/port/server.ts";
+import { answerErrors, errorHandler } from "../../../src/transport/errors/error-handler.ts";
+import { defaultLimits } from "../../../src/transport/listener/limits.ts";
+import { ListenerServer } from "../../../src/transport/listener/server.ts";
 import { bodyReader } from "../../../src/transport/request-body.ts";
 import { registerRest } from "../../../src/transport/rest/register.ts";
 import { makeRoutes } from "../../../src/transport/rest/routes.ts";
@@ -76,7 +76,7 @@ describe("annotations", () => {
 });
 
 test("REST lives beside Connect, gRPC, CORS and plain routes", async () => {
-  const fastify = Fastify({ serverFactory: (listener) => new PortServer({ limits: defaultLimits }, listener) });
+  const fastify = Fastify({ serverFactory: (listener) => new ListenerServer({ limits: defaultLimits }, listener) });
   onTestFinished(() => fastify.close());
   const { getJwks } = DerivedKeysService.method;
   const jwks = create(JwksSchema, { keys: [{ kid: "k1" }] });

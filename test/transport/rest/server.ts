@@ -10,9 +10,9 @@ import {
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Call, Rpc } from "../../../src/api/rpc.ts";
 import { BodyBudget } from "../../../src/transport/body-budget.ts";
-import { answerErrors, errorHandler } from "../../../src/transport/errors.ts";
-import { defaultLimits } from "../../../src/transport/port/limits.ts";
-import { PortServer } from "../../../src/transport/port/server.ts";
+import { answerErrors, errorHandler } from "../../../src/transport/errors/error-handler.ts";
+import { defaultLimits } from "../../../src/transport/listener/limits.ts";
+import { ListenerServer } from "../../../src/transport/listener/server.ts";
 import { bodyReader } from "../../../src/transport/request-body.ts";
 import { registerRest } from "../../../src/transport/rest/register.ts";
 import { makeRoutes } from "../../../src/transport/rest/routes.ts";
@@ -63,7 +63,7 @@ export async function serve(methods: readonly DescMethodUnary[], registry?: Regi
   const fastify = Fastify({
     logger: { level: "error", stream: { write: (line: string) => void log.push(line) } },
     frameworkErrors: onError,
-    serverFactory: (listener) => new PortServer({ limits: defaultLimits }, listener),
+    serverFactory: (listener) => new ListenerServer({ limits: defaultLimits }, listener),
   });
   answerErrors(fastify, onError);
   registerRest(fastify, routes, bodyReader(new BodyBudget(2 ** 26)));

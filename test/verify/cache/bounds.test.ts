@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { verify, verifyAll } from "../../../src/verify/verify.ts";
-import { HOUR, NOW, newBench } from "../workbench.ts";
+import { HOUR, NOW, newBench } from "../fixture.ts";
 
 const garbage = (from: number, count: number) => Array.from({ length: count }, (_, i) => `garbage ${from + i}`);
 
@@ -24,7 +24,7 @@ test("a flood of raw keys of nobody drives out nothing, and takes no more memory
 test("a raw key of nobody that comes again is answered at once", async () => {
   const bench = newBench();
   await verify(bench.context, "garbage");
-  expect(verify(bench.context, "garbage")).toMatchObject({ refusal: "NOT_FOUND" });
+  expect(verify(bench.context, "garbage")).toMatchObject({ reason: "NOT_FOUND" });
 });
 
 test("a flood of tokens drives out no key, and what is in use stays", async () => {

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { digestAll } from "../../../src/credential/digest.ts";
-import { encodeRecognized } from "../../../src/verify/cache/recognition-codec.ts";
-import { encodeRecord } from "../../../src/verify/cache/record-codec.ts";
-import { recognizedRawKey } from "../../../src/verify/recognized.ts";
-import { newBench } from "../workbench.ts";
+import { encodeIdentified } from "../../../src/verify/cache/credential-codec.ts";
+import { encodeRecord } from "../../../src/verify/cache/key-codec.ts";
+import { identifiedRawKey } from "../../../src/verify/identified.ts";
+import { newBench } from "../fixture.ts";
 
 let dir: string;
 beforeAll(async () => {
@@ -38,9 +38,9 @@ test("of a credential that is remembered nothing is in the bytes outside the hea
   const bench = newBench();
   const { credential, keyId } = bench.importRaw("a raw key that somebody else made");
   const record = bench.store.records.get(keyId);
-  const recognized = recognizedRawKey(digestAll(credential, bench.rings.digest));
+  const recognized = identifiedRawKey(digestAll(credential, bench.rings.digest));
   const [one, other] = [Buffer.alloc(4096), Buffer.alloc(4096)];
-  const lengths = [encodeRecognized(recognized, one), record === undefined ? 0 : encodeRecord(record, other)];
+  const lengths = [encodeIdentified(recognized, one), record === undefined ? 0 : encodeRecord(record, other)];
   expect(lengths.map((length) => length > 40)).toEqual([true, true]);
   expect([one, other].some((bytes) => isIn(bytes, credential))).toBe(false);
 });

@@ -84,7 +84,7 @@ class Race {
       maxEntries: 100,
       maxNegatives: 100,
       clock,
-      isTold: () => true,
+      isCoherent: () => true,
       renewed: async () => undefined,
     });
   }

@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { getHeapSnapshot } from "node:v8";
 import { verify } from "../../../src/verify/verify.ts";
-import { HOUR, NOW, newBench } from "../workbench.ts";
+import { HOUR, NOW, newBench } from "../fixture.ts";
 
 /*
  * A program of `no-credentials.test.ts`: verifies credentials of each type until they are remembered in every form, tells them

@@ -1,4 +1,4 @@
-import { isLoopback } from "../../../config.ts";
+import { isLoopback } from "../../../server/config/config.ts";
 import { type Check, ok, warning } from "../finding.ts";
 
 /** Who may call, and over what. */

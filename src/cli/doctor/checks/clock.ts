@@ -1,4 +1,4 @@
-import { readCondition } from "../../../postgres/condition.ts";
+import { readServerSettings } from "../../../postgres/server-settings.ts";
 import { type Answering, type Check, error, ok, warning } from "../finding.ts";
 
 /** Milliseconds. Leases and revocations depend on no wall clock; expiry and grace periods do (docs/consistency.md). */
@@ -9,7 +9,7 @@ const REMEDY = "synchronize the clocks of both machines, such as by NTP: expiry 
 
 export const checkClock: Check<Answering> = async ({ database, clock }) => {
   const before = clock.now();
-  const { time } = await readCondition(database);
+  const { time } = await readServerSettings(database);
   const after = clock.now();
   // The answer was made at some time in between.
   const difference = Math.max(0, before - time, time - after);

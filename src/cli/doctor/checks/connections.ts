@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
-import { readCondition } from "../../../postgres/condition.ts";
 import { listNodes } from "../../../postgres/nodes.ts";
+import { readServerSettings } from "../../../postgres/server-settings.ts";
 import { type Answering, type Check, error, ok, warning } from "../finding.ts";
 
 /** Of each process beside its pool (docs/configuration.md, KEYHOLD_DATABASE_POOL_SIZE). */
@@ -10,7 +10,7 @@ const REMEDY = "raise max_connections, or lower KEYHOLD_DATABASE_POOL_SIZE or th
 
 /** Other servers are taken to be set up as this one is. */
 export const checkConnections: Check<Answering> = async ({ config, database, hasSchema }) => {
-  const { connections } = await readCondition(database);
+  const { connections } = await readServerSettings(database);
   const workers = config.workers === "auto" ? availableParallelism() : config.workers;
   const each = config.databasePoolSize + BESIDE_THE_POOL;
   if (workers * each > connections && config.databaseUrl !== null) {

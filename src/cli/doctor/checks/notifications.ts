@@ -1,4 +1,4 @@
-import { hearOneself } from "../../../postgres/hear-oneself.ts";
+import { probeNotifications } from "../../../postgres/notify-probe.ts";
 import { type Answering, type Check, error, ok } from "../finding.ts";
 
 /** Milliseconds. It takes one or two. */
@@ -6,7 +6,7 @@ const TIMEOUT = 3_000;
 
 /** What is sent over the connections of the service must arrive where it listens. */
 export const checkNotifications: Check<Answering> = async ({ config, database, url }) => {
-  const took = await hearOneself(config.databaseListenUrl ?? url, database, TIMEOUT);
+  const took = await probeNotifications(config.databaseListenUrl ?? url, database, TIMEOUT);
   if (took !== null) return [ok(`a notification takes ${took.toFixed(1)} ms`)];
   const remedy =
     config.databaseListenUrl === null

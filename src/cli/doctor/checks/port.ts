@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { type Address, listenFailure } from "../../../lib/listening.ts";
+import { type Address, listenFailure } from "../../../server/listening.ts";
 import { type Check, error, type Finding, ok } from "../finding.ts";
 
 /** Milliseconds. */

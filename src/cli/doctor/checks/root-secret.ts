@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
-import { deriveKeyRing } from "../../../lib/server-keys.ts";
+import { deriveKeyRing } from "../../../domain/server-keys.ts";
 import { readSigningKeys } from "../../../postgres/signing-key-store.ts";
-import { rootSecretFileOf } from "../../../root-secret-file.ts";
+import { rootSecretFileOf } from "../../../server/root-secrets/file.ts";
 import { isNeeded, type RootSecretUse, takeInventory } from "../../secrets/inventory.ts";
 import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
 

@@ -1,4 +1,4 @@
-import { deriveKeyRing } from "../../../lib/server-keys.ts";
+import { deriveKeyRing } from "../../../domain/server-keys.ts";
 import { readSigningKeys } from "../../../postgres/signing-key-store.ts";
 import { isInUse, type SigningKeyRecord, unwrapSigningKey } from "../../../token/signing-key.ts";
 import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";

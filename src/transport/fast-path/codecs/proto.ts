@@ -1,9 +1,9 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Rpc } from "../../../api/rpc.ts";
-import { invalidArgument } from "../../../errors.ts";
-import { onceFrozen } from "../../../lib/once-frozen.ts";
+import { invalidArgument } from "../../../domain/errors.ts";
+import { memoize } from "../../../lib/memoize.ts";
 import { fieldBound } from "../../field-count.ts";
-import { BODY } from "../../rest/json-text.ts";
+import { BODY } from "../../rest/strict-json.ts";
 import type { Codec, Response } from "../route.ts";
 
 /** The messages of an RPC in Protobuf's binary form. Frozen responses are encoded once. */
@@ -19,7 +19,7 @@ export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc):
         throw malformed();
       }
     },
-    write: onceFrozen((response: Response) => toBinary(output, create(output, response))),
+    write: memoize((response: Response) => toBinary(output, create(output, response))),
   };
 }
 

@@ -6,7 +6,7 @@ import {
   VerifyApiKeyRequestSchema,
 } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { readJsonMessage } from "../../rest/json-message.ts";
-import { valueLimits } from "../../rest/json-text.ts";
+import { valueLimits } from "../../rest/strict-json.ts";
 
 const SPACE = "[ \\t\\n\\r]*";
 /** A JSON string without escapes (RFC 8259 §7). */

@@ -7,7 +7,7 @@ import {
   VerificationErrorSchema,
   type VerifyApiKeyResponseSchema,
 } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { onceFrozen } from "../../../lib/once-frozen.ts";
+import { memoize } from "../../../lib/memoize.ts";
 
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
@@ -16,7 +16,7 @@ type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
  * Writes a `VerifyApiKeyResponse` as JSON (contract §2): the text that `JSON.stringify(toJson(…))` of the library gives, without the
  * message in between. Frozen verifications are written once.
  */
-export const writeVerifyJson = onceFrozen((verification: Verification): string => {
+export const writeVerifyJson = memoize((verification: Verification): string => {
   const { expireTime } = verification;
   return JSON.stringify({
     is_valid: verification.isValid ?? false,

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Headers } from "../../headers.ts";
-import type { PortLimits } from "../../port/limits.ts";
-import type { Http1Connections, NodeHttp1 } from "../../port/request-interceptor.ts";
+import type { ListenerLimits } from "../../listener/limits.ts";
+import type { Http1Connections, NodeHttp1 } from "../../listener/request-interceptor.ts";
 import type { Answer, FastRoute } from "../route.ts";
 import type { Http1Call, Send } from "./call.ts";
 import { readHead } from "./head.ts";
@@ -15,7 +15,7 @@ export interface Http1Options {
   readonly accept: (route: FastRoute, headers: Headers, body: Uint8Array, send: Send, socket: Socket) => Http1Call;
   /** Starts a call that was accepted. */
   readonly start: (call: Http1Call) => void;
-  readonly limits: Pick<PortLimits, "maxHeaderBytes" | "keepAliveTimeout">;
+  readonly limits: Pick<ListenerLimits, "maxHeaderBytes" | "keepAliveTimeout">;
 }
 
 /** The HTTP/1.1 connections of a server. */

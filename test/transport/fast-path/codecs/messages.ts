@@ -5,7 +5,7 @@ import { file_keyhold_v2alpha1_derived_keys } from "../../../../gen/keyhold/v2al
 import { file_keyhold_v2alpha1_imported_api_keys } from "../../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { file_keyhold_v2alpha1_issued_api_keys } from "../../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { file_keyhold_v2alpha1_self_service } from "../../../../gen/keyhold/v2alpha1/self_service_pb.js";
-import { KeyholdError } from "../../../../src/errors.ts";
+import { KeyholdError } from "../../../../src/domain/errors.ts";
 
 export const registry = createRegistry(
   file_keyhold_v2alpha1_api_keys,

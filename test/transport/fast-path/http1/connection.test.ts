@@ -3,7 +3,7 @@ import { request } from "node:https";
 import { connect } from "node:net";
 import { json } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { certificate, closed, type RawClient, rawClient, stop, until } from "../../port/support.ts";
+import { certificate, closed, type RawClient, rawClient, stop, until } from "../../listener/support.ts";
 import { type Accepted, answer, type EchoServer, startEcho } from "./support.ts";
 
 function requestFor(target: string, body = "", lines = ""): string {

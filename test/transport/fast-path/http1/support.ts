@@ -7,17 +7,17 @@ import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { ApiKeysService } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { createAccessLogWriter } from "../../../../src/transport/access-log-format.ts";
 import { BodyBudget } from "../../../../src/transport/body-budget.ts";
 import { Http1Call } from "../../../../src/transport/fast-path/http1/call.ts";
 import { createHttp1Connections } from "../../../../src/transport/fast-path/http1/connections.ts";
 import type { Answer, FastRoute } from "../../../../src/transport/fast-path/route.ts";
-import type { Certificate } from "../../../../src/transport/port/entry.ts";
-import { defaultLimits, type PortLimits } from "../../../../src/transport/port/limits.ts";
-import type { RequestInterceptor } from "../../../../src/transport/port/request-interceptor.ts";
-import { PortServer } from "../../../../src/transport/port/server.ts";
-import { requestLine } from "../../../../src/transport/request-line.ts";
+import type { Certificate } from "../../../../src/transport/listener/acceptor.ts";
+import { defaultLimits, type ListenerLimits } from "../../../../src/transport/listener/limits.ts";
+import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
+import { ListenerServer } from "../../../../src/transport/listener/server.ts";
 import { uncounted } from "../../../support/bare-server.ts";
-import { stop } from "../../port/support.ts";
+import { stop } from "../../listener/support.ts";
 
 /** What was understood of a request, as JSON: the same text of the same understanding. */
 function understood(method: string, target: string, headers: object, body: Uint8Array): string {
@@ -57,18 +57,18 @@ export interface EchoServer {
   readonly counts: { front: number; node: number };
   /** Emits "waiting" with each `Accepted` for /wait, which the test responds to. */
   readonly waiting: EventEmitter;
-  readonly server: PortServer;
+  readonly server: ListenerServer;
 }
 
 export interface EchoOptions {
   readonly front?: boolean;
-  readonly limits?: Partial<PortLimits>;
+  readonly limits?: Partial<ListenerLimits>;
   readonly certificate?: Certificate;
 }
 
 const { verifyApiKey } = ApiKeysService.method;
 const logger = pino({ enabled: false });
-const context = { logger, counters: uncounted, budget: new BodyBudget(0), writeLine: requestLine(logger) };
+const context = { logger, counters: uncounted, budget: new BodyBudget(0), writeLine: createAccessLogWriter(logger) };
 
 /** A port that answers with what it understood of each request; its interceptor declines those below /node. */
 export async function startEcho({ front = true, limits, certificate }: EchoOptions = {}): Promise<EchoServer> {
@@ -105,7 +105,7 @@ export async function startEcho({ front = true, limits, certificate }: EchoOptio
     takeStream: () => false,
   };
   const options = { ...(certificate && { certificate }), limits: allLimits, ...(front && { interceptor }) };
-  const server = new PortServer(options, (request, response) => {
+  const server = new ListenerServer(options, (request, response) => {
     counts.node++;
     // One that is cut short has been refused by then.
     void echoByNode(request, response).catch(() => undefined);

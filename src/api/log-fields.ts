@@ -1,0 +1,50 @@
+import { type Verdict, verificationErrorOf } from "../domain/verdict.ts";
+import { memoize } from "../lib/memoize.ts";
+import type { CallLog } from "./rpc.ts";
+
+type Facts = Readonly<Record<string, string>>;
+
+/**
+ * What the log is told of a verdict: the key of our own that the credential is of, if it was recognised, and why it was refused. Of a
+ * verdict that is given again and again it is made once.
+ */
+export const factsOf = memoize((verdict: Verdict): Facts => {
+  const { keyId } = verdict.valid ? verdict.key : verdict;
+  const result = verdict.valid ? "VALID" : verificationErrorOf(verdict.reason);
+  const facts = {
+    ...(keyId !== null && { key_id: keyId }),
+    verdict: result.replace("VERIFICATION_ERROR_", ""),
+    ...(verdict.isStale && { stale: "true" }),
+  };
+  return Object.isFrozen(verdict) ? Object.freeze(facts) : facts;
+});
+
+/**
+ * The key that a call which succeeded was about, by its answer, or by its request where the answer names none. Only after success: what
+ * stands in the place of a key_id before may be a secret.
+ */
+export function keyFacts(request: object, response: object): Facts {
+  const keyId = keyIdIn(response) ?? keyIdIn(request);
+  return keyId === undefined ? {} : { key_id: keyId };
+}
+
+/** So that a line is written in one piece: pipe(7), PIPE_BUF. */
+const MAX_KEY_IDS = 80;
+
+/** Names the keys that a call has changed: one in the line of the call, several in lines of their own. */
+export function logKeys(log: CallLog, keyIds: readonly string[]): void {
+  const [only, ...others] = keyIds;
+  if (only !== undefined && others.length === 0) {
+    log.add({ key_id: only });
+    return;
+  }
+  for (let start = 0; start < keyIds.length; start += MAX_KEY_IDS) {
+    log.note("keys changed", { key_ids: keyIds.slice(start, start + MAX_KEY_IDS) });
+  }
+}
+
+function keyIdIn(message: object): string | undefined {
+  const issued = "issuedApiKey" in message ? message.issuedApiKey : undefined;
+  const holder = typeof issued === "object" && issued !== null ? issued : message;
+  return "keyId" in holder && typeof holder.keyId === "string" && holder.keyId !== "" ? holder.keyId : undefined;
+}

@@ -1,0 +1,13 @@
+import type { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { issueKey } from "../../keys/issue.ts";
+import type { ApiContext, Handler } from "../handler.ts";
+import { issuedApiKey } from "./key-resources.ts";
+
+export function createIssuedApiKey({
+  keys,
+}: ApiContext): Handler<typeof IssuedApiKeysService.method.createIssuedApiKey> {
+  return async (request, { authority }) => {
+    const { key, secret } = await issueKey(keys, request, authority);
+    return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
+  };
+}

@@ -1,0 +1,52 @@
+import {
+  KeyStatus as WireKeyStatus,
+  RevocationReason as WireRevocationReason,
+} from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
+import {
+  CredentialType as WireCredentialType,
+  VerificationError as WireVerificationError,
+} from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { invalidArgument } from "../../domain/errors.ts";
+import type { KeyStatus, RevocationReason } from "../../domain/key.ts";
+import type { CredentialType, VerificationError } from "../../domain/verdict.ts";
+
+/** Names of the domain as numbers of the wire, one table an enum. */
+export const KEY_STATUS: Readonly<Record<KeyStatus, WireKeyStatus>> = {
+  ACTIVE: WireKeyStatus.ACTIVE,
+  REVOKED: WireKeyStatus.REVOKED,
+  EXPIRED: WireKeyStatus.EXPIRED,
+};
+
+export const CREDENTIAL_TYPE: Readonly<Record<CredentialType, WireCredentialType>> = {
+  ISSUED_API_KEY: WireCredentialType.ISSUED_API_KEY,
+  IMPORTED_API_KEY: WireCredentialType.IMPORTED_API_KEY,
+  JWT: WireCredentialType.JWT,
+  MACAROON: WireCredentialType.MACAROON,
+};
+
+export const VERIFICATION_ERROR: Readonly<Record<VerificationError, WireVerificationError>> = {
+  VERIFICATION_ERROR_INVALID_FORMAT: WireVerificationError.INVALID_FORMAT,
+  VERIFICATION_ERROR_EXPIRED: WireVerificationError.EXPIRED,
+  VERIFICATION_ERROR_REVOKED: WireVerificationError.REVOKED,
+  VERIFICATION_ERROR_NOT_FOUND: WireVerificationError.NOT_FOUND,
+  VERIFICATION_ERROR_SIGNATURE_INVALID: WireVerificationError.SIGNATURE_INVALID,
+  VERIFICATION_ERROR_INTERNAL: WireVerificationError.INTERNAL,
+};
+
+export const REVOCATION_REASON: Readonly<Record<RevocationReason, WireRevocationReason>> = {
+  REVOCATION_REASON_UNSPECIFIED: WireRevocationReason.UNSPECIFIED,
+  REVOCATION_REASON_KEY_COMPROMISE: WireRevocationReason.KEY_COMPROMISE,
+  REVOCATION_REASON_AFFILIATION_CHANGED: WireRevocationReason.AFFILIATION_CHANGED,
+  REVOCATION_REASON_SUPERSEDED: WireRevocationReason.SUPERSEDED,
+  REVOCATION_REASON_PRIVILEGE_WITHDRAWN: WireRevocationReason.PRIVILEGE_WITHDRAWN,
+};
+
+const REASONS = new Map(
+  Object.entries(REVOCATION_REASON).map(([name, wire]) => [wire, name as RevocationReason] as const),
+);
+
+export function revocationReason(wire: WireRevocationReason): RevocationReason {
+  const reason = REASONS.get(wire);
+  if (reason === undefined) throw invalidArgument("reason", `has no value ${wire}`);
+  return reason;
+}

@@ -1,0 +1,15 @@
+import type { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { jwksEtag } from "../../token/jwks.ts";
+import type { ApiContext, Handler } from "../handler.ts";
+
+/** Seconds for which a verifier may keep the document. It should read it again at once when it meets a new `kid`. */
+const MAX_AGE = 300;
+
+export function getJwks({ jwks }: ApiContext): Handler<typeof DerivedKeysService.method.getJwks> {
+  return async (_request, { call }) => {
+    const document = await jwks();
+    call.setHeader("cache-control", `public, max-age=${MAX_AGE}`);
+    call.setHeader("etag", jwksEtag(document));
+    return { keys: [...document.keys] };
+  };
+}

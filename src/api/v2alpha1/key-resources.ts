@@ -1,0 +1,46 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { RevokeApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import type { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import type { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { type ApiKey, statusAt } from "../../domain/key.ts";
+import { KEY_STATUS, REVOCATION_REASON } from "./enums.ts";
+
+/** A time that may be absent, as a field that is then left out. */
+export function timestamp(time: Date | null): Timestamp | undefined {
+  return time === null ? undefined : timestampFromDate(time);
+}
+
+/** The record of an imported key, and what that of an issued one shares with it. `now` decides the status. */
+export function importedApiKey(key: ApiKey, now: number): MessageInitShape<typeof ImportedApiKeySchema> {
+  return {
+    keyId: key.keyId,
+    name: key.name,
+    actorId: key.actorId,
+    scopes: [...key.scopes],
+    status: KEY_STATUS[statusAt(key, now)],
+    metadata: { ...key.metadata },
+    createTime: timestamp(key.createTime),
+    updateTime: timestamp(key.updateTime),
+    expireTime: timestamp(key.expireTime),
+    lastUsedTime: timestamp(key.lastUsedTime),
+    revokeTime: timestamp(key.revokeTime),
+    revocationReason: key.revocationReason === null ? undefined : REVOCATION_REASON[key.revocationReason],
+    revocationDescription: key.revocationDescription ?? undefined,
+    hint: key.hint,
+  };
+}
+
+export function issuedApiKey(key: ApiKey, now: number): MessageInitShape<typeof IssuedApiKeySchema> {
+  return { ...importedApiKey(key, now), $typeName: undefined, rotateTime: timestamp(key.rotateTime) };
+}
+
+/** What revoking answers, by id and by the credential itself alike. */
+export function revokedApiKey(key: ApiKey, now: number): MessageInitShape<typeof RevokeApiKeyResponseSchema> {
+  return {
+    keyId: key.keyId,
+    status: KEY_STATUS[statusAt(key, now)],
+    revokeTime: timestamp(key.revokeTime),
+    revocationReason: REVOCATION_REASON[key.revocationReason ?? "REVOCATION_REASON_UNSPECIFIED"],
+  };
+}

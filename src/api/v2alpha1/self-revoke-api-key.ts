@@ -1,0 +1,15 @@
+import type { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { selfRevoke } from "../../keys/self-revoke.ts";
+import type { ApiContext, Handler } from "../handler.ts";
+import { revocationReason } from "./enums.ts";
+import { revokedApiKey } from "./key-resources.ts";
+
+export function selfRevokeApiKey({
+  keys,
+  verifyStrictly,
+}: ApiContext): Handler<typeof SelfServiceService.method.selfRevokeApiKey> {
+  return async ({ credential, reason }) => {
+    const key = await selfRevoke(keys, await verifyStrictly(credential), revocationReason(reason));
+    return { ...revokedApiKey(key, keys.clock.now()), $typeName: undefined };
+  };
+}

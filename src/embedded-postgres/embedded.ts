@@ -1,0 +1,154 @@
+import { mkdir, realpath, rm } from "node:fs/promises";
+import { KeyholdError } from "../domain/errors.ts";
+import { supervise } from "../lib/supervise.ts";
+import { findBinaries } from "./binaries.ts";
+import { clusterDirOf, database, ensureCluster, owner, serverRole, superuser } from "./cluster.ts";
+import type { OtherOwner } from "./lock.ts";
+import { acquireLock } from "./lock.ts";
+import type { Log } from "./log.ts";
+import { chooseOsUsers } from "./os-user.ts";
+import { giveTree } from "./ownership.ts";
+import { untilReady } from "./pid-file.ts";
+import type { Postmaster, PostmasterOptions } from "./postmaster.ts";
+import { startPostmaster } from "./postmaster.ts";
+import { untilGone } from "./process.ts";
+import { clearSocketLock, makeSocketDir, socketUrl } from "./socket.ts";
+
+const defaultStartTimeoutMs = 120_000;
+
+export interface EmbeddedOptions {
+  /** Keyhold's data folder, made if absent. PostgreSQL's files go into `postgres` under it. */
+  readonly dataDir: string;
+  readonly log: Log;
+  /**
+   * What to do when another Keyhold process has its server on this data folder: `refuse` (the default, for `serve`), or
+   * `attach` (for commands) to use that one.
+   */
+  readonly ifRunning?: "refuse" | "attach";
+  /** Called when the server's program runs: what is left is to wait until it accepts connections. */
+  readonly onLaunched?: () => void;
+  /** How long the server may take until it accepts connections, recovery from a crash included. Default two minutes. */
+  readonly startTimeoutMs?: number;
+  /** PostgreSQL's configuration parameters that win over ours. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface EmbeddedPostgres {
+  /** URL of the owner of the database `keyhold`. Never changes. */
+  readonly url: string;
+  /** URL of `serverRole`. */
+  readonly serverUrl: string;
+  readonly superuserUrl: string;
+  /** The role that may read and write, and not change the schema. A cluster of an older release may lack it. */
+  readonly serverRole: string;
+  /** The server process; another one after a crash. */
+  readonly pid: number;
+  /** Whether the server is another Keyhold process's. */
+  readonly attached: boolean;
+  /** Stops the server unless it is another process's. May be called again. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a PostgreSQL server on the data folder, the first time a new one, and resolves when it accepts connections. It
+ * listens on a Unix socket in a private folder and on no network address. It stops when this process ends, however that
+ * ends, and is started again should it end by itself. What a killed predecessor left is cleared away.
+ *
+ * @throws KeyholdError `DATABASE_UNAVAILABLE`, with what to do: the folder is in use, the programs are not installed, no
+ * account that PostgreSQL accepts, the server does not start.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const dataDir = await realpath(options.dataDir);
+  const rival = await acquireLock(clusterDirOf(dataDir), options.log);
+  if (rival !== undefined) return yieldTo(rival, dataDir, options);
+  try {
+    return await own(dataDir, options);
+  } catch (error) {
+    const winner = await acquireLock(clusterDirOf(dataDir), options.log).catch(() => undefined);
+    if (winner === undefined) throw error;
+    return yieldTo(winner, dataDir, options);
+  }
+}
+
+async function own(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { log } = options;
+  const postmaster = await prepare(dataDir, options);
+  const { clusterDir, socketDir } = postmaster;
+  const server = await supervise("PostgreSQL", (signal) => startClaimed(postmaster, dataDir, signal), log);
+  return {
+    ...urlsOf(socketDir),
+    get pid() {
+      return server.pid;
+    },
+    attached: false,
+    async stop() {
+      await server.stop();
+      if (socketDir !== clusterDir) await rm(socketDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function prepare(dataDir: string, options: EmbeddedOptions): Promise<PostmasterOptions> {
+  const { log, settings = {}, startTimeoutMs = defaultStartTimeoutMs, onLaunched = () => {} } = options;
+  const clusterDir = clusterDirOf(dataDir);
+  const binaries = await findBinaries();
+  const account = await chooseOsUsers({ uid: process.geteuid?.() ?? 0, dataDir, clusterDir, binaries });
+  await ensureCluster(dataDir, account, binaries);
+  // Root may have restored or edited files, and earlier releases let PostgreSQL run with the user id of root.
+  const changed = await giveTree(clusterDir, account.server);
+  if (changed > 0) log("info", `made user ${account.server.owner?.uid} the owner of ${changed} files in ${clusterDir}`);
+  const socketDir = await makeSocketDir(clusterDir, account.server);
+  return {
+    runAs: account.server,
+    program: binaries.postgres,
+    clusterDir,
+    socketDir,
+    settings,
+    startTimeoutMs,
+    log,
+    onLaunched,
+  };
+}
+
+/** A command may have taken the folder while our server was down; then its turn ends first. */
+async function startClaimed(options: PostmasterOptions, dataDir: string, signal: AbortSignal): Promise<Postmaster> {
+  const rival = await acquireLock(options.clusterDir, options.log);
+  if (rival !== undefined) throw inUse(dataDir, rival);
+  await clearSocketLock(options.socketDir);
+  return startPostmaster(options, signal);
+}
+
+async function yieldTo(rival: OtherOwner, dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  if (options.ifRunning !== "attach" || rival.kind === "stranger") throw inUse(dataDir, rival);
+  const socketDir = await socketOf(rival, dataDir, options.startTimeoutMs ?? defaultStartTimeoutMs);
+  if (socketDir === undefined) return startEmbeddedPostgres(options);
+  return { ...urlsOf(socketDir), pid: rival.pid, attached: true, stop: async () => {} };
+}
+
+function urlsOf(socketDir: string): Pick<EmbeddedPostgres, "url" | "serverUrl" | "superuserUrl" | "serverRole"> {
+  const [url, serverUrl, superuserUrl] = [owner, serverRole, superuser].map((role) =>
+    socketUrl(socketDir, role, database),
+  ) as [string, string, string];
+  return { url, serverUrl, superuserUrl, serverRole };
+}
+
+/** Where the rival's server accepts connections; undefined if it ends before it does. */
+async function socketOf(rival: OtherOwner, dataDir: string, timeoutMs: number): Promise<string | undefined> {
+  const over = new AbortController();
+  const limit = AbortSignal.any([over.signal, AbortSignal.timeout(timeoutMs)]);
+  try {
+    const ready = untilReady(clusterDirOf(dataDir), rival.pid, limit).then((file) => file.socketDir);
+    return await Promise.race([ready, untilGone(rival.pid, limit).then(() => undefined)]);
+  } catch (cause) {
+    const message = `PostgreSQL process ${rival.pid} on ${dataDir} accepts no connections`;
+    throw new KeyholdError("DATABASE_UNAVAILABLE", message, { cause });
+  } finally {
+    over.abort();
+  }
+}
+
+function inUse(dataDir: string, rival: OtherOwner): KeyholdError {
+  const holder = rival.kind === "keyhold" ? `process ${rival.owner}` : `PostgreSQL process ${rival.pid}`;
+  return new KeyholdError("DATABASE_UNAVAILABLE", `data folder ${dataDir} is in use by ${holder}`);
+}

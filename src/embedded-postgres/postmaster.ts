@@ -1,0 +1,116 @@
+import type { ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+import { KeyholdError } from "../domain/errors.ts";
+import type { Running } from "../lib/supervise.ts";
+import type { Log } from "./log.ts";
+import { levelOf } from "./log.ts";
+import type { RunAs } from "./os-user.ts";
+import { untilReady } from "./pid-file.ts";
+import { shutDown, startWatchdog } from "./shutdown.ts";
+import { exitOf, startProgram } from "./spawn.ts";
+
+/** A running PostgreSQL server. What it has acknowledged survives its crash: that is PostgreSQL's own recovery. */
+export interface Postmaster extends Running {
+  /** Fast shutdown: sessions are cut off, everything committed is on disk. Resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+export interface PostmasterOptions {
+  readonly runAs: RunAs;
+  /** The program `postgres`. */
+  readonly program: string;
+  readonly clusterDir: string;
+  readonly socketDir: string;
+  /** More of PostgreSQL's configuration parameters; they win over ours. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** How long it may take until it accepts connections, recovery from a crash included. */
+  readonly startTimeoutMs: number;
+  readonly log: Log;
+  readonly onLaunched: () => void;
+}
+
+/** What the name of the cluster says of the process that started it; `holder.ts` reads it back. */
+export const ownerMark = "cluster_name=keyhold-";
+
+/** Errors of statements are for the client: the log is terse, so that it repeats no value of a row. */
+function settingsOf(options: PostmasterOptions): Readonly<Record<string, string>> {
+  return {
+    listen_addresses: "",
+    port: "5432",
+    unix_socket_directories: options.socketDir === options.clusterDir ? "." : `"${options.socketDir}"`,
+    unix_socket_permissions: "0700",
+    logging_collector: "off",
+    log_destination: "stderr",
+    log_line_prefix: "",
+    log_checkpoints: "off",
+    log_error_verbosity: "terse",
+    log_min_error_statement: "panic",
+    // Of solid state: PostgreSQL's own default is for disks that turn.
+    random_page_cost: "1.1",
+    lc_messages: "C",
+    timezone: "UTC",
+    log_timezone: "UTC",
+    ...options.settings,
+  };
+}
+
+/**
+ * Starts the server and resolves when it accepts connections.
+ *
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` with the last lines of its log when it ends before that or takes too long.
+ */
+export async function startPostmaster(options: PostmasterOptions, signal: AbortSignal): Promise<Postmaster> {
+  const settings = Object.entries(settingsOf(options)).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const owner = ["-c", `${ownerMark}${process.pid}`];
+  const command = [options.program, "-D", options.clusterDir, ...owner, ...settings];
+  const child = startProgram(options.runAs, command, ["ignore", "ignore", "pipe"]);
+  const exited = exitOf(child);
+  const lastLines = followLog(child, options.log);
+  if (child.pid === undefined) throw notStarted(await exited, lastLines);
+  const postmaster = supervised(child.pid, options.clusterDir, exited);
+  options.onLaunched();
+  await becomeReady(postmaster, options, signal, lastLines);
+  return postmaster;
+}
+
+async function becomeReady(
+  postmaster: Postmaster,
+  { clusterDir, startTimeoutMs }: PostmasterOptions,
+  signal: AbortSignal,
+  lastLines: readonly string[],
+): Promise<void> {
+  const over = new AbortController();
+  const limit = AbortSignal.any([signal, over.signal, AbortSignal.timeout(startTimeoutMs)]);
+  try {
+    const ready = untilReady(clusterDir, postmaster.pid, limit).then(() => undefined);
+    const how = await Promise.race([ready, postmaster.exited]);
+    if (how !== undefined) throw notStarted(how, lastLines);
+  } catch (error) {
+    await postmaster.stop();
+    throw limit.aborted ? notStarted(String(limit.reason), lastLines) : error;
+  } finally {
+    over.abort();
+  }
+}
+
+function notStarted(why: string, lastLines: readonly string[]): KeyholdError {
+  return new KeyholdError("DATABASE_UNAVAILABLE", [`PostgreSQL did not start: ${why}`, ...lastLines].join("\n  "));
+}
+
+/** Hands every line on, and keeps the last ones for an error message. */
+function followLog(child: ChildProcess, log: Log): readonly string[] {
+  const last: string[] = [];
+  if (child.stderr === null) return last;
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    last.push(line);
+    if (last.length > 10) last.shift();
+    log(levelOf(line), line);
+  });
+  return last;
+}
+
+function supervised(pid: number, clusterDir: string, exited: Promise<string>): Postmaster {
+  const watchdog = startWatchdog(pid);
+  void exited.then(() => watchdog.kill("SIGKILL"));
+  return { pid, exited, stop: () => shutDown(pid, clusterDir, exited) };
+}

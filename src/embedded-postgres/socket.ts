@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { lstat, mkdir, rm } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KeyholdError } from "../domain/errors.ts";
+import type { RunAs } from "./os-user.ts";
+import { give } from "./ownership.ts";
+
+/** sun_path with its closing zero takes 108 bytes on Linux, 104 on macOS (unix(7), sys/un.h). */
+const maxSocketPathBytes = 103;
+
+/** Returns the path of the socket. Its name has the default port, though the server listens on none. */
+function socketPath(socketDir: string): string {
+  return join(socketDir, ".s.PGSQL.5432");
+}
+
+/**
+ * The private folder for the server's socket: the cluster itself, which PostgreSQL keeps at mode 0700, or one in the
+ * system's folder for temporary files where that path would be too long for a socket.
+ */
+export async function makeSocketDir(clusterDir: string, server: RunAs): Promise<string> {
+  if (Buffer.byteLength(socketPath(clusterDir)) <= maxSocketPathBytes) return clusterDir;
+  const name = createHash("sha256").update(clusterDir).digest("hex").slice(0, 16);
+  const dir = join(tmpdir(), `keyhold-${name}`);
+  const made = await mkdir(dir, { mode: 0o700 }).then(
+    () => true,
+    () => false,
+  );
+  if (!made) await assertPrivate(dir, server);
+  await give(dir, server);
+  return dir;
+}
+
+/** The name is predictable and the parent shared, so another user may have been there first. */
+async function assertPrivate(dir: string, { owner }: RunAs): Promise<void> {
+  const found = await lstat(dir);
+  const isOurs = found.uid === owner?.uid || found.uid === process.geteuid?.();
+  if (found.isDirectory() && isOurs && (found.mode & 0o077) === 0) return;
+  throw new KeyholdError("DATABASE_UNAVAILABLE", `${dir} is not a private folder of ours: remove it`);
+}
+
+/**
+ * Removes the lock that a killed server left beside its socket, which bars the next one if another program has its number
+ * by now. The folder is this cluster's alone, so that whoever holds the cluster may do it.
+ */
+export async function clearSocketLock(socketDir: string): Promise<void> {
+  await rm(`${socketPath(socketDir)}.lock`, { force: true });
+}
+
+/** Whether a server accepts connections there, even one whose process is hidden from us in another container. */
+export function answers(socketDir: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath(socketDir));
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
+
+/** The URL of a database behind a socket, with the folder as an escaped host, as libpq reads it (PostgreSQL docs, 32.1.1.2). */
+export function socketUrl(socketDir: string, user: string, database: string): string {
+  return `postgres://${user}@${encodeURIComponent(socketDir)}/${database}`;
+}

@@ -1,0 +1,32 @@
+import { KeyholdError } from "../domain/errors.ts";
+import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
+import { equalBytes } from "../lib/bytes.ts";
+import type { NewKeyInput } from "./new-key-input.ts";
+import type { RequestIdentity } from "./store.ts";
+
+/** Identity of a request to make a key (AIP-155), or null if the caller gave none. */
+export function identify(draft: NewKeyInput, rawKey: string | null, keys: KeyRing): RequestIdentity | null {
+  if (draft.requestId === undefined) return null;
+  return { requestId: draft.requestId, fingerprint: fingerprintOf(draft, rawKey, keys.current) };
+}
+
+/** Refuses a request that has the identity of another one: answering that one's key would hide the mistake. */
+export function requireRepeat(draft: NewKeyInput, rawKey: string | null, stored: Uint8Array, keys: KeyRing): void {
+  if (keys.all.some((key) => equalBytes(fingerprintOf(draft, rawKey, key), stored))) return;
+  throw new KeyholdError(
+    "REQUEST_ID_REUSED",
+    "request_id: belongs to an earlier request that asked for something else",
+    {
+      violations: [{ field: "request_id", description: "belongs to an earlier request that asked for something else" }],
+    },
+  );
+}
+
+/** A keyed hash of all that was asked; the raw key is in it, hence keyed. */
+function fingerprintOf(draft: NewKeyInput, rawKey: string | null, key: ServerKey): Uint8Array {
+  const metadata = Object.entries(draft.metadata).sort(([a], [b]) => (a < b ? -1 : 1));
+  return hmacSha256(
+    key,
+    JSON.stringify([draft.name, draft.actorId, draft.scopes, draft.ttl ?? null, metadata, rawKey]),
+  );
+}

@@ -1,0 +1,46 @@
+import { KeyholdError } from "../domain/errors.ts";
+import { type ApiKey, type StoredKey, statusAt } from "../domain/key.ts";
+import { type Authority, requireAuthority } from "./authority.ts";
+import type { KeyName, KeyStore } from "./store.ts";
+
+export function keyNotFound({ keyId, kind }: KeyName): KeyholdError {
+  const what = kind === null ? "key" : `${kind} key`;
+  return new KeyholdError("API_KEY_NOT_FOUND", `there is no ${what} ${keyId}`, { metadata: { key_id: keyId } });
+}
+
+/** The error for a key that is not as the operation needs it. */
+type Refuse = (key: ApiKey, now: number) => KeyholdError | null;
+
+/** Update and rotate need a key that is neither revoked nor expired (contract §5). */
+export const rejectUnlessActive: Refuse = (key, now) => {
+  const status = statusAt(key, now);
+  const metadata = { key_id: key.keyId };
+  if (status === "REVOKED") return new KeyholdError("API_KEY_REVOKED", `key ${key.keyId} is revoked`, { metadata });
+  if (status === "EXPIRED") return new KeyholdError("API_KEY_EXPIRED", `key ${key.keyId} has expired`, { metadata });
+  return null;
+};
+
+export const rejectIfRevoked: Refuse = (key) =>
+  key.revokeTime === null
+    ? null
+    : new KeyholdError("API_KEY_ALREADY_REVOKED", `key ${key.keyId} is revoked already`, {
+        metadata: { key_id: key.keyId },
+      });
+
+/**
+ * Why a change whose condition did not hold was refused. The key is read again; when nothing stands in the way any more,
+ * another change came between, and `otherwise` says what to make of it.
+ */
+export async function explainRejection(
+  store: KeyStore,
+  name: KeyName,
+  authority: Authority,
+  now: number,
+  refuse: Refuse,
+  otherwise: (stored: StoredKey) => KeyholdError,
+): Promise<KeyholdError> {
+  const stored = await store.get(name);
+  if (stored === null) return keyNotFound(name);
+  requireAuthority(stored.key.scopes, authority);
+  return refuse(stored.key, now) ?? otherwise(stored);
+}

@@ -1,0 +1,32 @@
+import type { Sql } from "postgres";
+import type { StoredKey } from "../domain/key.ts";
+import type { KeyName } from "../keys/store.ts";
+import { Batcher } from "./batch.ts";
+import type { Database } from "./pool.ts";
+import { STORED_KEY_COLUMNS, type StoredKeyRow, toStoredKey } from "./rows.ts";
+
+/** A second spares those who come late the wait for the first. */
+const MAX_IN_FLIGHT = 2;
+
+/** So that no answer is large. */
+const MAX_KEYS = 100;
+
+/**
+ * Reads keys by their names, each by a statement that is sent after it was asked for. Those that are asked for at the same time go in one: a
+ * server with many callers is busy, and each use of a connection takes it a turn of the event loop.
+ */
+export function batchGets(database: Database): (name: KeyName) => Promise<StoredKey | null> {
+  const getMany = (names: readonly KeyName[]) => database.run((sql) => getKeys(sql, names), "keys.get");
+  const gets = new Batcher(getMany, { maxInFlight: MAX_IN_FLIGHT, maxItems: MAX_KEYS, concernsAll: () => true });
+  return (name) => gets.do(name);
+}
+
+async function getKeys(sql: Sql, names: readonly KeyName[]): Promise<(StoredKey | null)[]> {
+  const rows = await sql<StoredKeyRow[]>`
+    SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE key_id = ANY (${names.map(({ keyId }) => keyId)}::uuid[])`;
+  const byId = new Map(rows.map((row) => [row.key_id, row]));
+  return names.map(({ keyId, kind }) => {
+    const row = byId.get(keyId);
+    return row === undefined || (kind !== null && row.kind !== kind) ? null : toStoredKey(row);
+  });
+}

@@ -1,0 +1,174 @@
+import { randomUUID } from "node:crypto";
+import type { Sql } from "postgres";
+import type {
+  FeedListener,
+  FeedSession,
+  LeaseRow,
+  Mark,
+  NodeIdentity,
+  OpenFeed,
+  SessionPosition,
+} from "../cluster/change-feed.ts";
+import { CloseSignal } from "../lib/close-signal.ts";
+import { toError } from "../lib/to-error.ts";
+import { acknowledgementText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./change-feed-events.ts";
+import { databaseError } from "./errors.ts";
+import { firstRow } from "./first-row.ts";
+import { type NodeLeaseRow, toLeases } from "./leases.ts";
+import { type Opening, openPrimary } from "./primary.ts";
+import {
+  type PositionRow,
+  parseLsn,
+  positionColumns,
+  systemIdentifier,
+  timeline,
+  toPosition,
+} from "./server-position.ts";
+
+/** After this the database cancels a statement of a session, in milliseconds. */
+const STATEMENT_TIMEOUT = 5_000;
+
+/** Opens sessions over connections of their own. The URL is that of the database itself: a pooler of transactions hears no notifications. */
+export function createOpenFeed(url: string): OpenFeed {
+  return async (listener, timeout) => {
+    const session = new Session(url, listener);
+    try {
+      await session.listen(timeout);
+    } catch (error) {
+      session.end();
+      throw databaseError(error);
+    }
+    return session;
+  };
+}
+
+/**
+ * The driver would connect again by itself, to a session that listens to nothing: with the first end of its connection this one is
+ * over. The driver may also leave a statement unanswered then (postgres 3.4.9), so each is raced with the end.
+ */
+class Session implements FeedSession {
+  readonly id = randomUUID();
+  readonly #opening: Opening;
+  readonly #listener: FeedListener;
+  readonly #ending = new CloseSignal();
+  #sql: Sql | undefined;
+  #position: SessionPosition | undefined;
+
+  constructor(url: string, listener: FeedListener) {
+    this.#listener = listener;
+    this.#opening = openPrimary(
+      {
+        url,
+        maxConnections: 1,
+        statementTimeout: STATEMENT_TIMEOUT,
+        prepare: true,
+        applicationName: "keyhold feed",
+        onNotification: (_channel, payload) => {
+          if (this.#ending.reason === undefined) listener.onEvent(parseFeedEvent(payload));
+        },
+        onClose: () => this.#end(new Error("the connection was closed")),
+      },
+      { failsOnStandby: true },
+    );
+  }
+
+  get #connection(): Sql {
+    if (this.#sql === undefined) throw new Error("the session does not listen yet");
+    return this.#sql;
+  }
+
+  get position(): SessionPosition {
+    if (this.#position === undefined) throw new Error("the session does not listen yet");
+    return this.#position;
+  }
+
+  async listen(timeout: number): Promise<void> {
+    const timer = setTimeout(() => this.#end(new Error("the database did not answer in time")), timeout);
+    const channels = [CHANGES_CHANNEL, sessionChannel(this.id)];
+    const statements = channels.map((channel) => `LISTEN "${channel}"`).join("; ");
+    try {
+      this.#sql = await this.#run(this.#opening.ready);
+      await this.#run(this.#sql.unsafe(statements));
+      this.#position = await this.#run(readPosition(this.#sql));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]> {
+    const rows = await this.#run(this.#connection<NodeLeaseRow[]>`
+      WITH gone AS (DELETE FROM nodes WHERE lease_id = ${earlier}), joined AS (
+        INSERT INTO nodes (lease_id, name, version, ttl_ms) VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl})
+      )
+      SELECT lease_id, ttl_ms, renewals FROM nodes WHERE lease_id IS DISTINCT FROM ${earlier}`);
+    return this.#others(rows);
+  }
+
+  async acknowledge(marks: readonly Mark[]): Promise<void> {
+    const channels = marks.map(({ from }) => sessionChannel(from));
+    const texts = marks.map(({ number }) => acknowledgementText(this.id, number));
+    await this.#run(this.#connection`
+      SELECT pg_notify(channel, text) FROM unnest(${channels}::text[], ${texts}::text[]) AS mark (channel, text)`);
+  }
+
+  /** A row that is locked is being renewed, and so not overdue: to wait for it could take as long as its backend hangs. */
+  async fence(overdue: readonly LeaseRow[]): Promise<readonly LeaseRow[]> {
+    const leaseIds = overdue.map(({ leaseId }) => leaseId);
+    const renewals = overdue.map((lease) => String(lease.renewals));
+    const rows = await this.#run(this.#connection<NodeLeaseRow[]>`
+      WITH fenced AS (
+        DELETE FROM nodes WHERE lease_id IN (
+          SELECT lease_id FROM nodes
+          JOIN unnest(${leaseIds}::uuid[], ${renewals}::text[]::bigint[]) AS overdue (lease_id, renewals) USING (lease_id, renewals)
+          FOR UPDATE OF nodes SKIP LOCKED
+        ) RETURNING lease_id
+      )
+      SELECT lease_id, ttl_ms, renewals FROM nodes WHERE lease_id NOT IN (SELECT lease_id FROM fenced)`);
+    return this.#others(rows);
+  }
+
+  async leave(): Promise<void> {
+    await this.#run(this.#connection`DELETE FROM nodes WHERE lease_id = ${this.id}`);
+  }
+
+  end(reason = new Error("the session was ended")): void {
+    this.#end(reason);
+  }
+
+  #others(rows: readonly NodeLeaseRow[]): LeaseRow[] {
+    return toLeases(rows).filter(({ leaseId }) => leaseId !== this.id);
+  }
+
+  async #run<T>(statement: PromiseLike<T>): Promise<T> {
+    try {
+      return await this.#ending.race(statement);
+    } catch (error) {
+      this.#end(toError(error));
+      throw error;
+    }
+  }
+
+  #end(reason: Error): void {
+    if (!this.#ending.end(reason)) return;
+    void this.#opening.end({ timeout: 0 });
+    this.#listener.onLost(reason);
+  }
+}
+
+interface SessionPositionRow extends PositionRow {
+  readonly promoted_at: string | null;
+  readonly accept_time: number | null;
+}
+
+async function readPosition(sql: Sql): Promise<SessionPosition> {
+  const rows = await sql<SessionPositionRow[]>`
+    SELECT ${positionColumns(sql)}, pg_last_wal_replay_lsn()::text AS promoted_at,
+      (SELECT (extract(epoch FROM max(accept_time)) * 1000)::float8 FROM accepted_databases
+       WHERE system_identifier = ${systemIdentifier(sql)} AND timeline = ${timeline(sql)}) AS accept_time`;
+  const row = firstRow(rows);
+  return {
+    ...toPosition(row),
+    promotedAt: row.promoted_at === null ? null : parseLsn(row.promoted_at),
+    acceptTime: row.accept_time,
+  };
+}

@@ -1,0 +1,134 @@
+import type { SecretDigest } from "../domain/key.ts";
+import type { NewKey } from "../keys/store.ts";
+import { writeArray } from "./array-types.ts";
+import { hex } from "./bytes.ts";
+
+/** A new row of `api_keys` by its columns, each value in the form in which JSON has it. */
+export type NewRow = { readonly [C in keyof typeof NEW_ROW_TYPES]: NewValue } & {
+  readonly key_id: string;
+  readonly digest: string;
+  readonly request_id: string | null;
+};
+type NewValue = string | null | readonly string[] | Readonly<Record<string, string>> | readonly OtherDigest[];
+
+/** A digest under another root secret (migration 0006). */
+interface OtherDigest {
+  /** Hexadecimal. */
+  readonly digest: string;
+  readonly digest_key_id: string;
+}
+
+/** The columns that a new row sets, with their types. The order is that of the columns in statements. */
+export const NEW_ROW_TYPES = {
+  key_id: "uuid",
+  kind: "text",
+  name: "text",
+  actor_id: "text",
+  scopes: "text[]",
+  metadata: "jsonb",
+  hint: "text",
+  create_time: "timestamptz",
+  update_time: "timestamptz",
+  expire_time: "timestamptz",
+  digest: "bytea",
+  digest_key_id: "text",
+  other_digests: "jsonb",
+  request_id: "text",
+  request_fingerprint: "bytea",
+} as const;
+
+export const NEW_ROW_COLUMNS = Object.keys(NEW_ROW_TYPES);
+
+/** The same as a list of columns with their types, as a function that returns records wants them. */
+export const NEW_ROW_DEFINITION = Object.entries(NEW_ROW_TYPES)
+  .map((column) => column.join(" "))
+  .join(", ");
+
+/**
+ * The rows of keys in the order of their digests: a row waits for an equal one of another statement, and two statements in
+ * different orders would wait for each other. Keys of one request go with its first, in their order.
+ */
+export function toNewRows(keys: readonly NewKey[]): NewRow[] {
+  const firsts = new Map<string, string>();
+  const placed = keys.map((key) => {
+    const row = toNewRow(key);
+    if (row.request_id === null) return { row, place: row.digest };
+    const place = firsts.get(row.request_id) ?? row.digest;
+    firsts.set(row.request_id, place);
+    return { row, place };
+  });
+  return placed.sort((a, b) => (a.place < b.place ? -1 : a.place > b.place ? 1 : 0)).map(({ row }) => row);
+}
+
+function toNewRow({ key, digest, otherDigests, request }: NewKey): NewRow {
+  const created = timeText(key.createTime);
+  return {
+    key_id: key.keyId,
+    kind: key.kind,
+    name: key.name,
+    actor_id: key.actorId,
+    scopes: key.scopes,
+    metadata: key.metadata,
+    hint: key.hint,
+    create_time: created,
+    update_time: created,
+    expire_time: key.expireTime?.toISOString() ?? null,
+    digest: bytea(digest.digest),
+    digest_key_id: digest.keyId,
+    other_digests: otherDigests.length === 0 ? null : otherDigests.map(toOtherDigest),
+    request_id: request?.requestId ?? null,
+    request_fingerprint: request === null ? null : bytea(request.fingerprint),
+  };
+}
+
+function toOtherDigest({ keyId, digest }: SecretDigest): OtherDigest {
+  return { digest: hex(digest), digest_key_id: keyId };
+}
+
+/** The time that was written last: most keys of a statement are made in the same few milliseconds. */
+let lastTime = { value: Number.NaN, text: "" };
+
+function timeText(time: Date): string {
+  const value = time.getTime();
+  if (value !== lastTime.value) lastTime = { value, text: time.toISOString() };
+  return lastTime.text;
+}
+
+/** The text form of `bytea` (PostgreSQL docs, 8.4.1). */
+function bytea(bytes: Uint8Array): string {
+  return `\\x${hex(bytes)}`;
+}
+
+/** Rows as the text format of COPY has them (PostgreSQL docs, COPY, "Text Format"). */
+export function toCopyText(rows: readonly NewRow[]): string {
+  let text = "";
+  for (const row of rows) {
+    let end = "";
+    for (const value of Object.values(row)) {
+      text += end + copyValue(value);
+      end = "\t";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+function copyValue(value: NewValue): string {
+  if (value === null) return "\\N";
+  if (typeof value === "string") return escapeCopy(value);
+  return escapeCopy(isTextList(value) ? writeArray(value) : JSON.stringify(value));
+}
+
+/** Scopes: the other list of a row is JSON. */
+function isTextList(value: NewValue): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+const SPECIAL = /[\\\t\n\r]/;
+
+/** One character after the other: a function for each that is met takes twice as long, and every digest has one. */
+function escapeCopy(text: string): string {
+  if (!SPECIAL.test(text)) return text;
+  const escaped = text.replaceAll("\\", "\\\\").replaceAll("\t", "\\t");
+  return escaped.replaceAll("\n", "\\n").replaceAll("\r", "\\r");
+}

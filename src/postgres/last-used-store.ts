@@ -1,0 +1,13 @@
+import type { StoreLastUsed } from "../verify/last-used.ts";
+import type { Database } from "./pool.ts";
+
+/** Writes `last_used_time`, forward only. */
+export function createLastUsedStore(database: Database): StoreLastUsed {
+  return async (keyIds, minute) => {
+    await database.run(
+      (sql) => sql`
+        UPDATE api_keys SET last_used_time = ${minute}
+        WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute})`,
+    );
+  };
+}

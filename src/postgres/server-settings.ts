@@ -1,0 +1,37 @@
+import { firstRow } from "./first-row.ts";
+import type { Database } from "./pool.ts";
+
+/** How a PostgreSQL server is set up, as far as it matters to us. */
+export interface ServerSettings {
+  /** Such as 180001 for 18.1 (PostgreSQL docs, server_version_num). */
+  readonly versionNumber: number;
+  readonly version: string;
+  readonly fsync: boolean;
+  readonly fullPageWrites: boolean;
+  /** Of our own connections: a role or a database may have another than the server. */
+  readonly synchronousCommit: boolean;
+  /** It is a standby, or every transaction is read-only. */
+  readonly isReadOnly: boolean;
+  /** Connections that we may have at the most: of the server without those kept back, of the database, of the role. */
+  readonly connections: number;
+  /** Milliseconds since the Unix epoch, by its clock. */
+  readonly time: number;
+}
+
+export async function readServerSettings(database: Database): Promise<ServerSettings> {
+  const rows = await database.run(
+    (sql) => sql<ServerSettings[]>`
+      SELECT current_setting('server_version_num')::int AS "versionNumber", current_setting('server_version') AS version,
+        current_setting('fsync')::bool AS fsync, current_setting('full_page_writes')::bool AS "fullPageWrites",
+        current_setting('synchronous_commit') <> 'off' AS "synchronousCommit",
+        pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool AS "isReadOnly",
+        least(
+          current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+            - coalesce(current_setting('reserved_connections', true)::int, 0),
+          (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()),
+          (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user)
+        ) AS connections,
+        (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time`,
+  );
+  return firstRow(rows);
+}

@@ -1,0 +1,293 @@
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { parseSecretPrefix, type SecretPrefix } from "../../credential/format.ts";
+import { type DurationBounds, parseDuration } from "../../domain/duration.ts";
+import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { isLoopbackHost } from "../../lib/host-names.ts";
+import type { Sampling } from "../../observability/tracing/start.ts";
+import type { Address } from "../listening.ts";
+import { type RootSecretConfig, toRootSecrets } from "../root-secrets/settings.ts";
+import { toTracing } from "./tracing.ts";
+import { unknownVariables } from "./unknown-variables.ts";
+import { hostName, integer, list, oneOf, origin, postgresUrl, serverUrl } from "./values.ts";
+
+/** The environment, as text by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Ways to know a caller (contract §7). */
+export type AuthMethod = "admin-token" | "oidc" | "none";
+
+export interface OidcConfig {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly scopeClaim: string;
+}
+
+export interface Config extends RootSecretConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  /** Null: the embedded database in `dataDir`. */
+  readonly databaseUrl: string | null;
+  readonly databasePoolSize: number;
+  /** Where notifications are heard; null: at `databaseUrl`. */
+  readonly databaseListenUrl: string | null;
+  /** Of the owner of the schema, for `keyhold migrate` alone; null: the others. */
+  readonly databaseMigrateUrl: string | null;
+  /** How long a server may answer from memory without having heard from the database, in milliseconds. */
+  readonly leaseTtl: number;
+  /** For how long after its lease a server gives cached verdicts, marked as stale, in milliseconds; 0: it does not. */
+  readonly staleGrace: number;
+  /** Memory of the verification cache in bytes; 0: none. */
+  readonly cacheBytes: number;
+  readonly dataDir: string;
+  readonly secretPrefix: SecretPrefix;
+  readonly issuer: string;
+  /** Empty: nobody chose, so the server listens on loopback alone. */
+  readonly auth: readonly AuthMethod[];
+  readonly oidc: OidcConfig | null;
+  readonly corsOrigins: readonly string[];
+  /** Names by which the metrics, and a service without authentication, may be called; besides those of the loopback. */
+  readonly allowedHosts: readonly string[];
+  /** Calls per second that need no credential, from one address; null: not limited. */
+  readonly publicRate: number | null;
+  /** Calls per second whose credential is refused, from one address or caller; null: not limited. */
+  readonly failureRate: number | null;
+  /** Processes that serve the port; `auto`: as many as the machine has cores. */
+  readonly workers: number | "auto";
+  /** Memory of the request bodies that one process is receiving, in bytes; null: a share of the memory that it may use. */
+  readonly requestBufferBytes: number | null;
+  /** Whether usual verifications are served ahead of Fastify; without it Fastify serves them, to the same effect. */
+  readonly fastPath: boolean;
+  readonly logLevel: string;
+  /** Where metrics are served; port 0: a free one; null: nowhere. */
+  readonly metrics: Address | null;
+  /** Null: OpenTelemetry is not loaded. It reads by itself where spans are sent to. */
+  readonly tracing: Sampling | null;
+}
+
+/** What is not asked of an environment: `migrate` has no use for a root secret, so its environment need not hold it. */
+export interface ConfigUse {
+  readonly withoutRootSecret?: boolean;
+}
+
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+const AUTH_METHODS: readonly AuthMethod[] = ["admin-token", "oidc", "none"];
+
+/** The only reader of the environment, and of the files that it names for URLs. Throws `INVALID_ARGUMENT` naming the variable. */
+export function readConfig(use?: ConfigUse): Config {
+  return toConfig(withFiles(process.env), use);
+}
+
+/**
+ * What is wrong with the environment, as far as it can be told at once: each variable that is refused is put aside to find the next.
+ * What cannot be put aside, such as a root secret that is needed, hides what is looked at after it.
+ */
+export function findConfigErrors(environment: Environment = process.env): string[] {
+  const found = new Map<string, string>();
+  for (;;) {
+    const left = Object.entries(environment).filter(([name]) => !found.has(name));
+    const error = failureOf(() => toConfig(withFiles(Object.fromEntries(left))));
+    const field = error?.violations[0]?.field;
+    if (error === null || field === undefined || found.has(field)) return [...found.values()];
+    found.set(field, error.message);
+  }
+}
+
+/** Returns a warning for each variable that begins with `KEYHOLD_` and that nothing here reads. */
+export function findUnknownVariables(environment: Environment = process.env): string[] {
+  return unknownVariables(environment, [withFiles, toConfig, toClientConfig]);
+}
+
+function failureOf(work: () => unknown): KeyholdError | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    if (error instanceof KeyholdError) return error;
+    throw error;
+  }
+}
+
+/** Variables that may stand in a file instead, as Docker and Kubernetes hand secrets over. The root secret's is read apart. */
+const FILE_VARIABLES: Readonly<Record<string, string>> = {
+  KEYHOLD_DATABASE_URL_FILE: "KEYHOLD_DATABASE_URL",
+  KEYHOLD_DATABASE_LISTEN_URL_FILE: "KEYHOLD_DATABASE_LISTEN_URL",
+  KEYHOLD_DATABASE_MIGRATE_URL_FILE: "KEYHOLD_DATABASE_MIGRATE_URL",
+};
+
+/** The same environment with what stands in files. */
+export function withFiles(environment: Environment): Environment {
+  const read = Object.entries(FILE_VARIABLES).flatMap(([variable, name]) => {
+    const file = environment[variable]?.trim();
+    if (!file) return [];
+    if (environment[name]?.trim()) throw invalidArgument(variable, `must not be set beside ${name}`);
+    return [[name, readVariable(variable, file)]];
+  });
+  return { ...environment, ...Object.fromEntries(read) };
+}
+
+function readVariable(variable: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw invalidArgument(variable, `${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}
+
+/** Pure: the configuration that an environment asks for. An empty variable counts as one that is not there. */
+export function toConfig(environment: Environment, { withoutRootSecret = false }: ConfigUse = {}): Config {
+  const get = (name: string) => environment[name]?.trim() || undefined;
+  const databaseUrl = get("KEYHOLD_DATABASE_URL") ?? null;
+  const port = integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535);
+  const config: Config = {
+    host: get("KEYHOLD_HOST") ?? "127.0.0.1",
+    port,
+    tls: toTls(get("KEYHOLD_TLS_CERT_FILE"), get("KEYHOLD_TLS_KEY_FILE")),
+    databaseUrl: databaseUrl === null ? null : postgresUrl("KEYHOLD_DATABASE_URL", databaseUrl),
+    databaseListenUrl: otherUrl("KEYHOLD_DATABASE_LISTEN_URL", get("KEYHOLD_DATABASE_LISTEN_URL"), databaseUrl),
+    databaseMigrateUrl: otherUrl("KEYHOLD_DATABASE_MIGRATE_URL", get("KEYHOLD_DATABASE_MIGRATE_URL"), databaseUrl),
+    leaseTtl: parseDuration(get("KEYHOLD_LEASE_TTL") ?? "3s", "KEYHOLD_LEASE_TTL", LEASE_BOUNDS),
+    staleGrace: parseDuration(get("KEYHOLD_STALE_GRACE") ?? "0s", "KEYHOLD_STALE_GRACE", STALE_GRACE_BOUNDS),
+    cacheBytes: integer("KEYHOLD_CACHE_SIZE", get("KEYHOLD_CACHE_SIZE") ?? DEFAULT_CACHE_SIZE, 0, 65_536) * MIB,
+    databasePoolSize: integer("KEYHOLD_DATABASE_POOL_SIZE", get("KEYHOLD_DATABASE_POOL_SIZE") ?? "10", 1, 1000),
+    dataDir: get("KEYHOLD_DATA_DIR") ?? "./data",
+    ...toRootSecrets(get, databaseUrl !== null && !withoutRootSecret),
+    secretPrefix: parseSecretPrefix(get("KEYHOLD_SECRET_PREFIX") ?? "kh", "KEYHOLD_SECRET_PREFIX"),
+    issuer: get("KEYHOLD_ISSUER") ?? "keyhold",
+    auth: toAuth(get("KEYHOLD_AUTH")),
+    oidc: toOidc(get("KEYHOLD_OIDC_ISSUER"), get("KEYHOLD_OIDC_AUDIENCE"), get("KEYHOLD_OIDC_SCOPE_CLAIM")),
+    corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
+    allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
+    publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),
+    failureRate: toRate("KEYHOLD_FAILURE_RATE", get("KEYHOLD_FAILURE_RATE")),
+    workers: toWorkers("KEYHOLD_WORKERS", get("KEYHOLD_WORKERS") ?? "1"),
+    requestBufferBytes: toRequestBuffer(get("KEYHOLD_REQUEST_BUFFER_SIZE")),
+    fastPath: oneOf("KEYHOLD_FAST_PATH", get("KEYHOLD_FAST_PATH") ?? "on", ["on", "off"]) === "on",
+    logLevel: oneOf("KEYHOLD_LOG_LEVEL", get("KEYHOLD_LOG_LEVEL") ?? "info", LOG_LEVELS),
+    metrics: toMetrics(get("KEYHOLD_METRICS_HOST"), get("KEYHOLD_METRICS_PORT"), port),
+    tracing: toTracing(get),
+  };
+  requireConsistent(config);
+  return config;
+}
+
+/** Less than one batch import of the largest size would be refused each time. */
+function toRequestBuffer(text: string | undefined): number | null {
+  return text === undefined ? null : integer("KEYHOLD_REQUEST_BUFFER_SIZE", text, 32, 65_536) * MIB;
+}
+
+/** What the commands that call a running server need. */
+export interface ClientConfig {
+  readonly url: string;
+  /** The admin token, or the file that holds it; both null: none is sent. */
+  readonly token: string | null;
+  readonly tokenFile: string | null;
+  /** A file of certificates to trust beside those of Node. */
+  readonly caFile: string | null;
+}
+
+/** The same for the commands that call a running server. Throws `INVALID_ARGUMENT` naming the variable. */
+export function readClientConfig(): ClientConfig {
+  return toClientConfig(process.env);
+}
+
+/** Pure: what an environment says of the server to call. */
+export function toClientConfig(environment: Environment): ClientConfig {
+  const get = (name: string) => environment[name]?.trim() || undefined;
+  const token = get("KEYHOLD_TOKEN") ?? null;
+  const tokenFile = get("KEYHOLD_TOKEN_FILE") ?? null;
+  if (token !== null && tokenFile !== null)
+    throw invalidArgument("KEYHOLD_TOKEN_FILE", "cannot be set together with KEYHOLD_TOKEN");
+  const url = serverUrl("KEYHOLD_URL", get("KEYHOLD_URL") ?? "http://127.0.0.1:4420");
+  return { url, token, tokenFile, caFile: get("KEYHOLD_CA_FILE") ?? null };
+}
+
+function requireConsistent({ auth, oidc, host, staleGrace, cacheBytes }: Config): void {
+  if (staleGrace > 0 && cacheBytes === 0) {
+    throw invalidArgument("KEYHOLD_STALE_GRACE", "needs a cache, and KEYHOLD_CACHE_SIZE is 0");
+  }
+  if (auth.includes("oidc") && oidc === null) {
+    throw invalidArgument("KEYHOLD_AUTH", "has oidc, which needs KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE");
+  }
+  if (oidc !== null && !auth.includes("oidc")) {
+    throw invalidArgument("KEYHOLD_AUTH", "must have oidc when KEYHOLD_OIDC_ISSUER is set");
+  }
+  if (auth.length === 0 && !isLoopback(host)) {
+    throw invalidArgument(
+      "KEYHOLD_AUTH",
+      `must be chosen before the server listens on ${host}: admin-token, oidc, or none to let everyone in`,
+    );
+  }
+}
+
+/** Addresses that no other machine reaches (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3). */
+export function isLoopback(host: string): boolean {
+  if (isIP(host) === 4) return host.startsWith("127.");
+  return host === "localhost" || host === "::1";
+}
+
+const MIB = 1024 * 1024;
+
+/** MiB. A million keys need about half of it. */
+const DEFAULT_CACHE_SIZE = "512";
+
+/** In milliseconds. Shorter ones would be lost to a busy machine; longer ones make a change wait for a server that died. */
+const LEASE_BOUNDS: DurationBounds = { min: 1_000, max: 60_000 };
+
+/** In milliseconds. */
+const STALE_GRACE_BOUNDS: DurationBounds = { min: 0, max: 86_400_000 };
+
+/** Another way to the same database. */
+function otherUrl(name: string, url: string | undefined, databaseUrl: string | null): string | null {
+  if (url === undefined) return null;
+  if (databaseUrl === null) throw invalidArgument(name, "goes with KEYHOLD_DATABASE_URL");
+  return postgresUrl(name, url);
+}
+
+/** `name` is that of the variable, or of the option of the command that says the same. */
+export function toWorkers(name: string, text: string): Config["workers"] {
+  return text === "auto" ? "auto" : integer(name, text, 1, 256, "auto or a whole number");
+}
+
+/** By default more than an honest client needs, even some thousand behind one proxy. */
+function toRate(name: string, text = "100"): number | null {
+  return text === "off" ? null : integer(name, text, 1, 1_000_000, "off or a whole number");
+}
+
+/** By default the port after that of the service. After one that is not known yet, or the last one, there is none. */
+function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): Address | null {
+  if (text === "off") return null;
+  const next = port === 0 || port === 65535 ? "0" : String(port + 1);
+  return { host, port: integer("KEYHOLD_METRICS_PORT", text ?? next, 0, 65535, "off or a whole number") };
+}
+
+function toTls(certFile: string | undefined, keyFile: string | undefined): Config["tls"] {
+  if (certFile === undefined && keyFile === undefined) return null;
+  if (certFile === undefined) throw invalidArgument("KEYHOLD_TLS_CERT_FILE", "goes with KEYHOLD_TLS_KEY_FILE");
+  if (keyFile === undefined) throw invalidArgument("KEYHOLD_TLS_KEY_FILE", "goes with KEYHOLD_TLS_CERT_FILE");
+  return { certFile, keyFile };
+}
+
+function toAuth(text: string | undefined): AuthMethod[] {
+  return [...new Set(list(text))].map((name) => oneOf("KEYHOLD_AUTH", name, AUTH_METHODS));
+}
+
+function toOidc(issuer: string | undefined, audience: string | undefined, scopeClaim = "scope"): OidcConfig | null {
+  if (issuer === undefined && audience === undefined) return null;
+  if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "goes with KEYHOLD_OIDC_AUDIENCE");
+  if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "goes with KEYHOLD_OIDC_ISSUER");
+  return { issuer: issuerUrl(issuer), audience, scopeClaim };
+}
+
+function issuerUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || /[?#]/.test(text))
+    throw invalidArgument("KEYHOLD_OIDC_ISSUER", "must be an https URL without query and fragment");
+  if (url.protocol === "http:" && !isLoopbackHost(url.host))
+    throw invalidArgument(
+      "KEYHOLD_OIDC_ISSUER",
+      "must be an https URL: over http, whoever is in between could replace the issuer's keys (http is for loopback addresses only)",
+    );
+  return text;
+}

@@ -1,0 +1,52 @@
+import { invalidArgument } from "../../domain/errors.ts";
+import { parseConnectionUrl } from "../../postgres/connection-url.ts";
+
+/** An item of the environment, by the name of its variable; undefined where it is not set or empty. */
+export type Get = (name: string) => string | undefined;
+
+/** `name` is that of the variable, or of the option of the command that says the same. */
+export function serverUrl(name: string, text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && !/[?#]/.test(text)) {
+    return text.replace(/\/+$/, "");
+  }
+  throw invalidArgument(name, "must be of the form https://host:port, without user, query and fragment");
+}
+
+/** As browsers write it (RFC 6454 §6.2); another text would never be equal to what they send. */
+export function origin(text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && text === `${url.protocol}//${url.host}`) return text;
+  throw invalidArgument("KEYHOLD_CORS_ORIGINS", "must be origins such as https://app.example.com, separated by commas");
+}
+
+/** A name without port, as in the header field Host, or every name below one. */
+export function hostName(text: string): string {
+  if (/^(?:(?:\*\.)?[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(text)) return text;
+  throw invalidArgument(
+    "KEYHOLD_ALLOWED_HOSTS",
+    `has ${JSON.stringify(text)}: must be host names without port, such as keyhold.internal or *.example.com, separated by commas`,
+  );
+}
+
+/** Returns the text as it is. It is not in the message of the error: there may be a password in it. */
+export function postgresUrl(name: string, text: string): string {
+  parseConnectionUrl(text, name);
+  return text;
+}
+
+export function list(text: string | undefined): string[] {
+  return (text ?? "").split(",").flatMap((item) => item.trim() || []);
+}
+
+export function integer(name: string, text: string, min: number, max: number, form = "a whole number"): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw invalidArgument(name, `must be ${form} from ${min} to ${max}`);
+}
+
+export function oneOf<T extends string>(name: string, text: string, allowed: readonly T[]): T {
+  const value = allowed.find((one) => one === text);
+  if (value === undefined) throw invalidArgument(name, `must be one of ${allowed.join(", ")}`);
+  return value;
+}

@@ -1,0 +1,31 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { invalidArgument, type KeyholdError } from "../domain/errors.ts";
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Returns why an address cannot be listened on, or null if it can. The port is released at once; port 0 is always free. */
+export async function listenFailure({ host, port }: Address): Promise<NodeJS.ErrnoException | null> {
+  const server = createServer().listen({ host, port });
+  try {
+    await once(server, "listening");
+    return null;
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  } finally {
+    server.close();
+  }
+}
+
+/** What is wrong with the host, and not with the port. */
+const OF_HOST: readonly unknown[] = ["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN", "EINVAL"];
+
+/** Returns the error of an address that cannot be listened on. It names `<prefix>_PORT` or `<prefix>_HOST`. */
+export function cannotListen(prefix: string, { host, port }: Address, error: NodeJS.ErrnoException): KeyholdError {
+  if (error.code === "EADDRINUSE") return invalidArgument(`${prefix}_PORT`, `${port} is in use on ${host}`);
+  const variable = OF_HOST.includes(error.code) ? `${prefix}_HOST` : `${prefix}_PORT`;
+  return invalidArgument(variable, `${host}:${port} cannot be listened on (${error.code ?? error.message})`);
+}

@@ -1,0 +1,202 @@
+import type { MembershipLog } from "../cluster/membership.ts";
+import { type CredentialShapes, looksLikeOurs } from "../credential/kinds.ts";
+import { deriveKeyRing, type RootSecrets } from "../domain/server-keys.ts";
+import { type EmbeddedOptions, startEmbeddedPostgres } from "../embedded-postgres/embedded.ts";
+import type { KeysContext } from "../keys/context.ts";
+import { systemClock } from "../lib/clock.ts";
+import { systemRandom } from "../lib/random.ts";
+import { pooledRandom } from "../lib/random-pool.ts";
+import type { Tracing } from "../observability/tracing/tracing.ts";
+import { withCircuitBreaker } from "../postgres/circuit-breaker.ts";
+import { ConnectBackoff } from "../postgres/connect-backoff.ts";
+import { createFindKeys } from "../postgres/find-keys.ts";
+import { createKeyStore } from "../postgres/key-store.ts";
+import { type Database, Pool } from "../postgres/pool.ts";
+import { openSchema, prepareOwned } from "../postgres/schema.ts";
+import { createSigningKeyStore } from "../postgres/signing-key-store.ts";
+import { traced } from "../postgres/traced.ts";
+import type { SigningContext } from "../signing/signing.ts";
+import { looksLikeJwt } from "../token/jwt/compact.ts";
+import { looksLikeMacaroon } from "../token/macaroon/text.ts";
+import { createVerificationCache, type VerificationCache } from "../verify/cache/cache.ts";
+import { type OnDuplicates, reportingDuplicates } from "../verify/duplicates.ts";
+import { instrumented } from "../verify/instrumented-cache.ts";
+import type { FindKeys } from "../verify/reader.ts";
+import { createUncachedReader } from "../verify/uncached.ts";
+import { type Coherence, createCoherence } from "./coherence.ts";
+import type { Config } from "./config/config.ts";
+import { loadRootSecrets } from "./root-secrets/file.ts";
+
+/** After this the database cancels a statement, in milliseconds. */
+const STATEMENT_TIMEOUT = 10_000;
+
+/** Connections for lists, beside those of the pool. */
+const LIST_CONNECTIONS = 2;
+
+/**
+ * For verification and for reads of single keys, as many as gathered statements of either go at once: neither waits in line behind
+ * changes.
+ */
+const READ_CONNECTIONS = 4;
+
+/** What the server and the commands stand on: an open database with its schema, and the server keys. */
+export interface Resources {
+  /** Of the database: that of the configuration, or the embedded one's own. */
+  readonly url: string;
+  readonly database: Database;
+  /** For lists, and for statements that read a whole table: without kept plans (`connect.ts`). */
+  readonly lists: Database;
+  /** How busy the connections are, by what they are for. */
+  readonly pools: Readonly<Record<"changes" | "lists" | "reads", Pick<Pool, "usage">>>;
+  readonly coherence: Coherence;
+  /** Migrations that were applied now. */
+  readonly migrated: readonly string[];
+  readonly rings: Rings;
+  readonly shapes: CredentialShapes;
+  readonly keys: KeysContext;
+  /** Where verification finds keys, and what it remembers. */
+  readonly reader: KeyReader;
+  readonly signing: SigningContext;
+  close(): Promise<void>;
+}
+
+/** The cache, or what stands for it where there is none. */
+export type KeyReader = VerificationCache;
+
+export type Rings = ReturnType<typeof deriveRings>;
+
+export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunched" | "settings">;
+
+export interface ResourcesOptions extends EmbeddedStart {
+  /** Told of what happens to the connection for news of changes. */
+  readonly onMembership?: MembershipLog;
+  /** Told of keys that are one raw key. */
+  readonly onDuplicates?: OnDuplicates;
+  readonly tracing?: Tracing | undefined;
+}
+
+/** Opens the database, starting the embedded one if none is configured, and brings its schema up to date. */
+export async function openResources(config: Config, options: ResourcesOptions): Promise<Resources> {
+  const rings = deriveRings(await loadRootSecrets(config));
+  const opened = await openDatabase(config, options);
+  try {
+    const migrated = await opened.prepareSchema();
+    const coherence = await createCoherence({
+      config,
+      databaseUrl: opened.url,
+      onGiveUp: opened.giveUp,
+      log: options.onMembership ?? (() => undefined),
+    });
+    const close = async () => {
+      await coherence.membership.close();
+      await opened.close();
+    };
+    const pools = { changes: opened.database, lists: opened.lists, reads: opened.reads };
+    return { ...opened, pools, migrated, ...assemble(config, opened, rings, coherence, options), close };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function openDatabase(config: Config, embedded: EmbeddedStart) {
+  const server =
+    config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, ...embedded }) : null;
+  const url = server?.serverUrl ?? config.databaseUrl ?? "";
+  const options = { url, statementTimeout: STATEMENT_TIMEOUT, attempts: new ConnectBackoff() };
+  // Who has a URL of its own for notifications has a pooler behind the other, where a connection does not keep its statements.
+  const prepare = config.databaseListenUrl === null;
+  const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });
+  const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
+  const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare });
+  const pools = [database, lists, reads];
+  const close = async () => {
+    await Promise.all(pools.map((pool) => pool.close()));
+    await server?.stop();
+  };
+  const giveUp = (reason: Error) => {
+    for (const pool of pools) pool.giveUp(reason);
+  };
+  // A pooler of transactions would give the lock of the migrations to others.
+  const prepareSchema = () => (server === null ? openSchema(config.databaseListenUrl ?? url) : prepareOwned(server));
+  return { url, database, lists, reads, prepareSchema, giveUp, close };
+}
+
+function deriveRings(roots: RootSecrets) {
+  return {
+    tag: deriveKeyRing(roots, "secret-tag"),
+    digest: deriveKeyRing(roots, "secret-digest"),
+    fingerprint: deriveKeyRing(roots, "request-fingerprint"),
+    pageToken: deriveKeyRing(roots, "page-token"),
+    macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
+    signingKeyWrap: deriveKeyRing(roots, "signing-key-wrap"),
+  };
+}
+
+type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;
+
+function assemble(
+  config: Config,
+  databases: Databases,
+  rings: Rings,
+  coherence: Coherence,
+  { tracing, onDuplicates = () => undefined }: ResourcesOptions,
+) {
+  const { secretPrefix } = config;
+  const [clock, random] = [systemClock, pooledRandom(systemRandom)];
+  const { membership, isCoherent, unavailableReason } = coherence;
+  const open = (database: Database) => traced(withCircuitBreaker(database, unavailableReason), tracing?.statement);
+  const database = open(databases.database);
+  const lists = open(databases.lists);
+  const reads = open(databases.reads);
+  const findKeys = reportingDuplicates(createFindKeys(reads, membership), onDuplicates);
+  const remembered = createReader(config, findKeys, coherence);
+  const reader = tracing === undefined ? remembered : instrumented(remembered, tracing.lookup);
+  coherence.addCache(reader);
+  const { propagation } = membership;
+  const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
+  const keys: KeysContext = {
+    store: createKeyStore(
+      { changes: database, lists, reads },
+      { changed: (change) => reader.invalidate(change), propagation },
+    ),
+    clock,
+    random,
+    secretPrefix,
+    rings,
+    looksLikeOurs: (rawKey) => looksLikeOurs(rawKey, shapes),
+  };
+  const signing: SigningContext = {
+    store: createSigningKeyStore(database, propagation, membership),
+    ring: rings.signingKeyWrap,
+    clock,
+    random,
+    version: () => (isCoherent() ? coherence.signingKeysVersion : null),
+    renewed: coherence.renewed,
+  };
+  return { database, lists, rings, shapes, keys, reader, signing, coherence };
+}
+
+/** Bytes of the cache for each of the keys that it may have: a usual one takes 264, and its places in the indexes. */
+const CACHE_ENTRY_BYTES = 400;
+
+/** Credentials of nobody that are remembered as such. */
+const MAX_NEGATIVES = 100_000;
+
+function createReader(
+  { cacheBytes }: Config,
+  findKeys: FindKeys,
+  { isCoherent, isInStaleGrace, renewed }: Coherence,
+): KeyReader {
+  if (cacheBytes === 0) return createUncachedReader(findKeys, { isCoherent, renewed });
+  return createVerificationCache(findKeys, {
+    maxBytes: cacheBytes,
+    maxEntries: Math.floor(cacheBytes / CACHE_ENTRY_BYTES),
+    maxNegatives: MAX_NEGATIVES,
+    clock: systemClock,
+    random: systemRandom,
+    isCoherent,
+    isInStaleGrace,
+    renewed,
+  });
+}

@@ -1,0 +1,40 @@
+import { invalidArgument } from "../../domain/errors.ts";
+import { parseRootSecret, type RootSecrets } from "../../domain/server-keys.ts";
+import { type Get, list } from "../config/values.ts";
+
+/** Where the root secrets come from. */
+export interface RootSecretConfig {
+  /** Null: in `rootSecretFile`. */
+  readonly rootSecrets: RootSecrets | null;
+  /** Null beside `rootSecrets`; and with the embedded database, whose file is made at first start, in `dataDir`. */
+  readonly rootSecretFile: string | null;
+}
+
+export function toRootSecrets(get: Get, isRequired: boolean): RootSecretConfig {
+  const file = get("KEYHOLD_ROOT_SECRET_FILE") ?? null;
+  const current = get("KEYHOLD_ROOT_SECRET");
+  const retired = get("KEYHOLD_ROOT_SECRETS_RETIRED");
+  if (file !== null && (current ?? retired) !== undefined) {
+    const other = current === undefined ? "KEYHOLD_ROOT_SECRETS_RETIRED" : "KEYHOLD_ROOT_SECRET";
+    throw invalidArgument("KEYHOLD_ROOT_SECRET_FILE", `must not be set beside ${other}: retired ones stand in it too`);
+  }
+  if (current !== undefined) return { rootSecrets: parseRootSecrets(current, retired), rootSecretFile: null };
+  if (retired !== undefined) throw invalidArgument("KEYHOLD_ROOT_SECRETS_RETIRED", "goes with KEYHOLD_ROOT_SECRET");
+  if (file === null && isRequired) {
+    throw invalidArgument(
+      "KEYHOLD_ROOT_SECRET",
+      "or KEYHOLD_ROOT_SECRET_FILE is needed with KEYHOLD_DATABASE_URL, the same on every server: openssl rand -base64 32",
+    );
+  }
+  return { rootSecrets: null, rootSecretFile: file };
+}
+
+function parseRootSecrets(current: string, retired: string | undefined): RootSecrets {
+  if (current.includes(",")) {
+    throw invalidArgument("KEYHOLD_ROOT_SECRET", "must not have a comma: it could not be one of those retired later");
+  }
+  return {
+    current: parseRootSecret(current, "KEYHOLD_ROOT_SECRET"),
+    retired: list(retired).map((secret) => parseRootSecret(secret, "KEYHOLD_ROOT_SECRETS_RETIRED")),
+  };
+}

@@ -1,0 +1,104 @@
+import type { DescMessage, JsonReadOptions } from "@bufbuild/protobuf";
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { toConnectError } from "../../api/errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import { codeName, rpcName } from "../call-metrics.ts";
+import { HttpError } from "../errors/http-error.ts";
+import { readJsonMessage } from "../rest/json-message.ts";
+import { BODY, valueLimits } from "../rest/strict-json.ts";
+import { callOf } from "./call.ts";
+
+/**
+ * Requests that Connect refuses by itself, before there is a call: its errors quote what the caller sent, which may be a
+ * secret, name no field, and take malformed Protobuf for a fault of the server.
+ */
+
+/**
+ * For Connect's option `requestGate`. The one place between the failure to read a request and the writing of the error is the
+ * abortion of the call, which has the error as its reason.
+ */
+export function watchReading(context: HandlerContext): void {
+  requireReadableQuery(context);
+  const onAbort = () => {
+    const { reason } = context.signal;
+    if (!(reason instanceof ConnectError) || callOf(context).isCalled) return;
+    if (reason.details.length === 0) {
+      const { code, message, rawMessage, details } = describeUnreadable(reason, context);
+      Object.assign(reason, { code, message, rawMessage, details });
+    }
+    callOf(context).log.add({ rpc: rpcName(context), code: codeName(reason.code) });
+  };
+  context.signal.addEventListener("abort", onAbort, { once: true });
+}
+
+/** After its deadline a call is aborted already, and an error of its reading would be told as it is. */
+export function requireTime(context: HandlerContext): void {
+  if ((context.timeoutMs() ?? 1) > 0) return;
+  callOf(context).log.add({ code: codeName(Code.DeadlineExceeded) });
+  throw new ConnectError("the operation timed out", Code.DeadlineExceeded);
+}
+
+/**
+ * Returns Connect's error of a request that it cannot read in words of our own. Details are part of our own API, which is unary: the
+ * streams are of services that others define.
+ */
+export function describeUnreadable(error: ConnectError, { method }: Pick<HandlerContext, "method">): ConnectError {
+  const described = describe(error) ?? error;
+  return method.methodKind === "unary" ? described : new ConnectError(described.rawMessage, described.code);
+}
+
+function describe({ code, rawMessage }: ConnectError): ConnectError | undefined {
+  if (rawMessage.includes("compressed envelope")) return unexpectedCompression();
+  if (rawMessage.includes("timeout value")) return toConnectError(invalidArgument("timeout", "is not well-formed"));
+  switch (code) {
+    case Code.Internal:
+    case Code.InvalidArgument:
+      return toConnectError(invalidArgument(BODY, "is not a well-formed request of this RPC"));
+    case Code.ResourceExhausted:
+      return new HttpError("BODY_TOO_LARGE");
+    case Code.Unimplemented:
+      return rawMessage.includes("compression")
+        ? new ConnectError("compressed otherwise than by gzip or br", code)
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** INTERNAL is the code of gRPC for it (doc/compression.md). */
+export function unexpectedCompression(): ConnectError {
+  return new ConnectError("a message is marked as compressed in a call that names no compression", Code.Internal);
+}
+
+/** The message of a Connect GET. */
+function requireReadableQuery({ requestMethod, url }: HandlerContext): void {
+  if (requestMethod !== "GET") return;
+  const query = new URL(url).searchParams;
+  if (query.get("base64") !== "1") return;
+  try {
+    base64Decode(query.get("message") ?? "");
+  } catch {
+    throw toConnectError(invalidArgument("message", "is not base64"));
+  }
+}
+
+/**
+ * For Connect's option `jsonOptions`, of which `textDecoder` is the first to see a message: it is read here as on the REST
+ * paths, by the same rules and with the same errors. Connect then reads what is known to be good.
+ */
+export function strictJson<O extends JsonReadOptions>(desc: DescMessage, maxBytes: number, options: O) {
+  const limits = valueLimits(maxBytes);
+  const text = new TextDecoder();
+  const textDecoder = {
+    decode(bytes: Uint8Array): string {
+      try {
+        readJsonMessage(desc, bytes, limits, options.registry);
+      } catch (error) {
+        throw toConnectError(error);
+      }
+      return text.decode(bytes);
+    },
+  };
+  return { ...options, textDecoder };
+}

@@ -1,0 +1,53 @@
+import type { Registry } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { toConnectError } from "../../api/errors.ts";
+import { KeyholdError } from "../../domain/errors.ts";
+import { grpcProtocolOf, sendGrpcError } from "../connect/grpc-error.ts";
+import { writeError } from "./error-body.ts";
+import { HttpError, type HttpErrorReason } from "./http-error.ts";
+
+/** Errors of Fastify itself that a request may cause, by their code. */
+const FASTIFY_ERRORS: ReadonlyMap<unknown, HttpErrorReason> = new Map([
+  ["FST_ERR_BAD_URL", "URL_MALFORMED"],
+  ["FST_ERR_MAX_PARAM_LENGTH", "URL_TOO_LONG"],
+  ["FST_ERR_NOT_FOUND", "PATH_NOT_FOUND"],
+  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", "MEDIA_TYPE_NOT_SUPPORTED"],
+  ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", "MEDIA_TYPE_NOT_SUPPORTED"],
+  ["FST_ERR_CTP_BODY_TOO_LARGE", "BODY_TOO_LARGE"],
+  ["FST_ERR_HANDLER_TIMEOUT", "TIMED_OUT"],
+]);
+
+export type ErrorHandler = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => void;
+
+/** Answers every error of the instance, and every path that leads nowhere. Bodies are left to the routes. */
+export function answerErrors(fastify: FastifyInstance, handler: ErrorHandler): void {
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser("*", (_request, _payload, done) => done(null));
+  fastify.setErrorHandler(handler);
+  fastify.setNotFoundHandler((request, reply) => handler(new HttpError("PATH_NOT_FOUND"), request, reply));
+}
+
+/**
+ * For Fastify's `frameworkErrors` and `answerErrors`: a gRPC status for a request of gRPC or gRPC-Web, else an error in the form of REST.
+ * An error that is none of those meant for a caller becomes INTERNAL, which says nothing of its cause, and goes to the log. `registry`
+ * knows the types of the details.
+ */
+export function errorHandler(registry: Registry): ErrorHandler {
+  return (cause, request, reply) => {
+    const error = toKnownError(cause, request);
+    // RFC 9112 demands the status 400 for what is not well-formed, whatever the protocol above.
+    const isMalformed = error instanceof HttpError && error.reason === "HTTP_MALFORMED";
+    const protocol = isMalformed ? undefined : grpcProtocolOf(request);
+    if (protocol === undefined) writeError(reply, error, registry);
+    else sendGrpcError(reply, error, protocol);
+  };
+}
+
+function toKnownError(cause: unknown, { id, log }: FastifyRequest): ConnectError {
+  const reason = FASTIFY_ERRORS.get(cause instanceof Error && "code" in cause ? cause.code : undefined);
+  if (reason !== undefined) return new HttpError(reason);
+  if (!(cause instanceof ConnectError || cause instanceof KeyholdError))
+    log.error({ reqId: id, err: cause }, "a request failed");
+  return toConnectError(cause);
+}

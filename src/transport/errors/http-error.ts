@@ -1,0 +1,68 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { ERROR_DOMAIN } from "../../api/errors.ts";
+
+/**
+ * What the transport itself turns away, before there is an RPC. The key is the reason in the error's ErrorInfo; `http` is not the status
+ * of the code where HTTP has one of its own for the case.
+ */
+export const HTTP_ERRORS = {
+  PATH_NOT_FOUND: { code: Code.NotFound, http: 404, message: "there is nothing at this path" },
+  HOST_NOT_ALLOWED: {
+    code: Code.PermissionDenied,
+    http: 403,
+    message:
+      "without authentication (KEYHOLD_AUTH unset or none) the Host must be a loopback name, with none also an IP address, or in KEYHOLD_ALLOWED_HOSTS",
+  },
+  ORIGIN_NOT_ALLOWED: {
+    code: Code.PermissionDenied,
+    http: 403,
+    message:
+      "without authentication (KEYHOLD_AUTH unset or none) the Origin must be that of the server itself or in KEYHOLD_CORS_ORIGINS",
+  },
+  PROXY_NOT_ALLOWED: {
+    code: Code.PermissionDenied,
+    http: 403,
+    message: "while KEYHOLD_AUTH is not set, requests that come through a proxy are refused: set KEYHOLD_AUTH",
+  },
+  METHOD_NOT_ALLOWED: { code: Code.Unimplemented, http: 405, message: "this path does not take this method" },
+  // The code is that of gRPC and Connect for a message that is too large.
+  BODY_TOO_LARGE: { code: Code.ResourceExhausted, http: 413, message: "the request body is too large" },
+  HTTP_MALFORMED: { code: Code.InvalidArgument, http: 400, message: "the request is not well-formed HTTP" },
+  HEADER_TOO_LARGE: { code: Code.InvalidArgument, http: 431, message: "the URL and header fields are too large" },
+  REQUEST_TIMED_OUT: { code: Code.DeadlineExceeded, http: 408, message: "the request was not complete in time" },
+  URL_MALFORMED: { code: Code.InvalidArgument, http: 400, message: "the URL has a malformed percent-encoding" },
+  URL_TOO_LONG: { code: Code.InvalidArgument, http: 414, message: "a part of the URL is too long" },
+  HTTP_VERSION_NOT_SUPPORTED: { code: Code.Unimplemented, http: 505, message: "bidirectional streams need HTTP/2" },
+  MEDIA_TYPE_NOT_SUPPORTED: {
+    code: Code.InvalidArgument,
+    http: 415,
+    message: "the request body must be application/json in UTF-8",
+  },
+  CONTENT_ENCODING_NOT_SUPPORTED: {
+    code: Code.InvalidArgument,
+    http: 415,
+    message: "the request body must not be compressed",
+  },
+  REQUEST_CANCELLED: { code: Code.Canceled, http: 499, message: "the caller went away" },
+  TIMED_OUT: { code: Code.Unavailable, http: 503, message: "the service did not answer in time" },
+} as const satisfies Record<string, { code: Code; http: number; message: string }>;
+
+export type HttpErrorReason = keyof typeof HTTP_ERRORS;
+
+/** A request that the transport turns away. */
+export class HttpError extends ConnectError {
+  readonly reason: HttpErrorReason;
+
+  /** `headers` are for the response. */
+  constructor(reason: HttpErrorReason, headers: Readonly<Record<string, string>> = {}) {
+    const { code, message } = HTTP_ERRORS[reason];
+    super(message, code, headers, [{ desc: ErrorInfoSchema, value: { reason, domain: ERROR_DOMAIN } }]);
+    this.reason = reason;
+  }
+
+  /** That of ConnectError goes by the name, and takes every ConnectError for a Refusal. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return Object.prototype.isPrototypeOf.call(HttpError.prototype, Object(value));
+  }
+}

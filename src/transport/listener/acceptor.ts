@@ -1,0 +1,79 @@
+import type { Socket } from "node:net";
+import { createServer } from "node:tls";
+import { type Protocol, sniff } from "./protocol-detection.ts";
+
+/** What stands between a new TCP connection and the protocol it will speak. */
+export interface Acceptor {
+  /** Takes a new connection. */
+  accept(socket: Socket): void;
+  /** Destroys the connections whose protocol is not known yet. */
+  drop(): void;
+}
+
+/** A certificate, with those between it and the root, and its private key: both in PEM. */
+export interface Certificate {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
+}
+
+/** Called once for a connection; under TLS `socket` is the TLS socket. */
+export type Decided = (socket: Socket, protocol: Protocol) => void;
+
+/** The entry without TLS: the first bytes tell (RFC 9113 §3.3, prior knowledge). `timeout` in milliseconds. */
+export function createPlainAcceptor(timeout: number, decided: Decided): Acceptor {
+  const undecided = new Set<Socket>();
+  return {
+    accept(socket) {
+      // Node's own check of slow clients sees a connection only when HTTP/1.1 has it.
+      const timer = setTimeout(() => socket.destroy(), timeout);
+      const settle = () => {
+        clearTimeout(timer);
+        undecided.delete(socket);
+      };
+      undecided.add(socket);
+      socket.once("close", settle);
+      sniff(socket, (protocol) => {
+        socket.off("close", settle);
+        settle();
+        decided(socket, protocol);
+      });
+    },
+    drop: () => undecided.forEach(destroy),
+  };
+}
+
+/**
+ * The entry with TLS: ALPN tells, and a client without it speaks HTTP/1.1 (RFC 9113 §3.2). A handshake that fails or takes
+ * longer than `timeout` milliseconds ends the connection. A client that closes its side after a request gets its answer (RFC 8446 §6.1).
+ * Throws Node's error if the certificate cannot be used.
+ */
+export function createTlsAcceptor(certificate: Certificate, timeout: number, decided: Decided): Acceptor {
+  const server = createServer({ ...certificate, handshakeTimeout: timeout, ALPNProtocols: ["h2", "http/1.1"] });
+  const undecided = new Map<string, Socket>();
+  server.on("secureConnection", (socket) => {
+    undecided.delete(peerOf(socket));
+    // As of a plain connection: only a handshake ends when the client closes its side.
+    socket.allowHalfOpen = true;
+    decided(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+  });
+  server.on("tlsClientError", (_, socket) => socket.destroy());
+  return {
+    accept(socket) {
+      const peer = peerOf(socket);
+      undecided.set(peer, socket);
+      socket.once("close", () => undecided.get(peer) === socket && undecided.delete(peer));
+      socket.allowHalfOpen = false;
+      server.emit("connection", socket);
+    },
+    drop: () => undecided.forEach(destroy),
+  };
+}
+
+/** Node does not tell which TCP socket is under a TLS socket; the client's address, which both know, does. */
+function peerOf(socket: Socket): string {
+  return `${socket.remoteAddress} ${socket.remotePort}`;
+}
+
+export function destroy(socket: Socket): void {
+  socket.destroy();
+}

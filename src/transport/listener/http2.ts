@@ -1,0 +1,138 @@
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type Http2Stream,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
+import type { ListenerLimits } from "./limits.ts";
+import type { RequestInterceptor } from "./request-interceptor.ts";
+
+export interface Http2 {
+  /** Serves a socket whose client speaks HTTP/2; the preface is still to be read from it. */
+  serve(socket: Socket): void;
+  /**
+   * From now on every session, a new one too, gets its GOAWAY with its next stream, which is served. Not every client sends again what
+   * crosses a GOAWAY; nginx does not.
+   */
+  startDraining(): void;
+  /**
+   * Sends GOAWAY on every session and closes it when its streams are done. A request that crosses the GOAWAY is above the last
+   * stream it names: the client knows that it was not served and may send it again (RFC 9113 §6.8).
+   */
+  drain(): void;
+}
+
+/**
+ * The HTTP/2 side: Node's own server, which listens nowhere and is handed its sockets. Floods of resets, settings, pings and
+ * invalid frames are refused by the defaults of Node and nghttp2.
+ */
+export function createHttp2(
+  limits: ListenerLimits,
+  interceptor: RequestInterceptor | undefined,
+  onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void,
+): Http2 {
+  const server = createServer({ settings: settingsOf(limits) }, onRequest);
+  server.on("checkContinue", (request, response) => {
+    // Node's own listener throws for a stream that the client has reset by now.
+    if (request.stream.destroyed || request.stream.closed) return;
+    response.writeContinue();
+    onRequest(request, response);
+  });
+  const sessions = new Set<ServerHttp2Session>();
+  let isWindingDown = false;
+  const makeRequest = takeStreamListener(server);
+  const limitRequest = requestLimit(limits.requestTimeout);
+  server.on("stream", (stream, headers, ...rest) => {
+    if (isWindingDown) stream.session?.close();
+    limitRequest(stream);
+    if (!isOfServer(stream) || !interceptor?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
+  });
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+    session.setLocalWindowSize(RECEIVE_WINDOW);
+    limitRest(session, limits.sessionTimeout);
+  });
+  return {
+    serve: (socket) => serve(server, socket, limits.sniffTimeout),
+    startDraining() {
+      isWindingDown = true;
+    },
+    drain() {
+      isWindingDown = false;
+      // RFC 9113 also has a longer way: a first GOAWAY that refuses nothing, the real one a round trip later. Node cannot go
+      // it: once GOAWAY is sent and no stream is open, it reads no more of the session.
+      for (const session of sessions) session.close();
+    },
+  };
+}
+
+/** Node's types leave open which end of the connection a stream is of. */
+function isOfServer(stream: Http2Stream): stream is ServerHttp2Stream {
+  return "respond" in stream;
+}
+
+/** Node's own way from a stream to the objects of its compatibility API: its first listener, and not to be had otherwise. */
+function takeStreamListener(server: Http2Server) {
+  const [listener] = server.listeners("stream");
+  if (listener === undefined) throw new Error("http2.Server has no stream listener");
+  server.removeAllListeners("stream");
+  return (...event: Parameters<typeof listener>) => listener.apply(server, event);
+}
+
+/** Bytes a client may send ahead. The protocol's 64 KiB would slow a bulk import from afar to that much a round trip. */
+const RECEIVE_WINDOW = 1_048_576;
+
+function settingsOf(limits: ListenerLimits) {
+  return {
+    maxConcurrentStreams: limits.maxConcurrentStreams,
+    maxHeaderListSize: limits.maxHeaderBytes,
+    initialWindowSize: RECEIVE_WINDOW,
+    enablePush: false,
+  };
+}
+
+function serve(server: Http2Server, socket: Socket, drainDelay: number): void {
+  // The HTTP/1.1 server accepts sockets that outlive the client's FIN; an HTTP/2 session on one would never notice it.
+  socket.allowHalfOpen = false;
+  // A session that has closed waits for the client's FIN, and no timer of Node's watches that.
+  socket.once("finish", () => {
+    const linger = setTimeout(() => socket.destroy(), drainDelay);
+    socket.once("close", () => clearTimeout(linger));
+  });
+  server.emit("connection", socket);
+}
+
+/**
+ * Node's `requestTimeout` for a stream: its body must be complete in time. Most bodies come with their header, in one turn of the
+ * event loop: only those that have not ended when it is over get a timer, which costs as much as a small call's own work.
+ */
+function requestLimit(timeout: number): (stream: Http2Stream) => void {
+  let fresh: Http2Stream[] = [];
+  const look = () => {
+    const streams = fresh;
+    fresh = [];
+    for (const stream of streams) if (!stream.readableEnded && !stream.destroyed) cancelAfter(stream, timeout);
+  };
+  return (stream) => {
+    if (!stream.endAfterHeaders && fresh.push(stream) === 1) setImmediate(look);
+  };
+}
+
+function cancelAfter(stream: Http2Stream, timeout: number): void {
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
+  stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+}
+
+/** A session at rest for `timeout` is told to go away; if its streams, or the client, keep it open as long again, it is cut. */
+function limitRest(session: ServerHttp2Session, timeout: number): void {
+  session.setTimeout(timeout, () => {
+    session.close();
+    session.setTimeout(timeout, () => session.destroy());
+  });
+}

@@ -1,0 +1,94 @@
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethodUnary,
+  getOption,
+  hasOption,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { http } from "../../../gen/google/api/annotations_pb.js";
+import type { HttpRule } from "../../../gen/google/api/http_pb.js";
+import { type PathTemplate, parsePathTemplate, type TemplateVariable } from "./path-template.ts";
+
+/** What the request body holds: nothing, the whole request, one field of it, or either of the latter as its JSON shows. */
+export type BodyRule =
+  | { readonly kind: "none" }
+  | { readonly kind: "whole" }
+  | { readonly kind: "field" | "either"; readonly field: DescField };
+
+export interface PathBinding {
+  /** The index of the segment whose text is the value. */
+  readonly segment: number;
+  /** From a field of the request to one of a message within it. */
+  readonly path: readonly DescField[];
+}
+
+/** A `google.api.HttpRule` whose names are fields. */
+export interface RestRule {
+  /** Upper case. */
+  readonly httpMethod: string;
+  readonly template: PathTemplate;
+  readonly variables: readonly PathBinding[];
+  readonly body: BodyRule;
+}
+
+/**
+ * The bindings of an RPC by its `google.api.http` annotation; none if it has none. One of the body `*` and the next, which differs only in
+ * that it has a field, are one of body "either". Throws `Error` if the annotation is wrong, or uses what our protos do without.
+ */
+export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
+  if (!hasOption(method, http)) return [];
+  const rule = getOption(method, http);
+  if (rule.additionalBindings.some(({ additionalBindings }) => additionalBindings.length > 0)) {
+    throw new Error(`${method}: additional_bindings within additional_bindings`);
+  }
+  const bindings: RestRule[] = [];
+  for (const next of [rule, ...rule.additionalBindings].map((one) => readBinding(method, one))) {
+    const last = bindings.at(-1);
+    // Where they are not one, the router refuses the second.
+    if (last === undefined || !isSameBut(last, next) || last.body.kind !== "whole" || next.body.kind !== "field") {
+      bindings.push(next);
+    } else bindings[bindings.length - 1] = { ...next, body: { ...next.body, kind: "either" } };
+  }
+  return bindings;
+}
+
+function isSameBut(a: RestRule, b: RestRule): boolean {
+  return a.httpMethod === b.httpMethod && a.template.text === b.template.text;
+}
+
+function readBinding(method: DescMethodUnary, { pattern, body, responseBody }: HttpRule): RestRule {
+  if (pattern.case === undefined || pattern.case === "custom" || responseBody !== "") {
+    throw new Error(`${method}: an HTTP rule without a method, with one of its own, or with response_body`);
+  }
+  const template = parsePathTemplate(pattern.value);
+  const variables = template.variables.map((variable) => bindVariable(method, variable));
+  return { httpMethod: pattern.case.toUpperCase(), template, variables, body: readBodyRule(method, body) };
+}
+
+function bindVariable(method: DescMethodUnary, { fieldPath, segment }: TemplateVariable): PathBinding {
+  const path: DescField[] = [];
+  let parent: DescMessage | undefined = method.input;
+  for (const name of fieldPath.split(".")) {
+    const field: DescField | undefined = parent?.fields.find((candidate) => candidate.name === name);
+    if (field !== undefined) path.push(field);
+    parent = field?.fieldKind === "message" ? field.message : undefined;
+  }
+  const leaf = path.at(-1);
+  if (
+    path.map(({ name }) => name).join(".") !== fieldPath ||
+    leaf?.fieldKind !== "scalar" ||
+    leaf.scalar !== ScalarType.STRING
+  ) {
+    throw new Error(`${method}: the path variable ${fieldPath} is no string of the request`);
+  }
+  return { segment, path };
+}
+
+function readBodyRule({ input }: DescMethodUnary, body: string): BodyRule {
+  if (body === "") return { kind: "none" };
+  if (body === "*") return { kind: "whole" };
+  const field = input.fields.find(({ name }) => name === body);
+  if (field === undefined) throw new Error(`${input.typeName} has no field ${body}`);
+  return { kind: "field", field };
+}

@@ -1,0 +1,57 @@
+import { hash } from "node:crypto";
+import type { Clock } from "../../lib/clock.ts";
+import type { Identified, IdentityCache } from "../identified.ts";
+import { decodeIdentified, encodeIdentified } from "./credential-codec.ts";
+import type { ByteCacheOptions } from "./store/byte-cache.ts";
+import { type Codec, TwoTierCache } from "./two-tier-cache.ts";
+
+const CODEC: Codec<Identified> = {
+  writeKey: (name, into) => into.write(name, 0, "latin1"),
+  encode: encodeIdentified,
+  decode: (_name, bytes) => decodeIdentified(bytes),
+};
+
+/**
+ * What proven credentials are, by the SHA-256 of their text: the text itself is not kept. What was proven holds as long as the
+ * key rings of this process do, but for the end of a token, which is therefore looked at each time.
+ */
+export class CredentialCache implements IdentityCache {
+  readonly #layer: TwoTierCache<Identified>;
+  readonly #clock: Clock;
+  #generation = 0;
+
+  constructor(clock: Clock, options: ByteCacheOptions) {
+    this.#layer = new TwoTierCache(CODEC, options);
+    this.#clock = clock;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  get cold() {
+    return this.#layer.cold;
+  }
+
+  /** A string, since that is what is quickest to hash into and to find by. */
+  nameOf(credential: string): string {
+    return hash("sha256", credential, "latin1");
+  }
+
+  recall(name: string): Identified | undefined {
+    const recognized = this.#layer.get(name);
+    if (recognized === undefined || recognized.token === null) return recognized;
+    if (recognized.token.expireTime.getTime() > this.#clock.now()) return recognized;
+    this.#layer.delete(name);
+    return undefined;
+  }
+
+  remember(name: string, recognized: Identified, generation: number): void {
+    if (generation === this.#generation) this.#layer.set(name, recognized);
+  }
+
+  clear(): void {
+    this.#layer.clear();
+    this.#generation++;
+  }
+}

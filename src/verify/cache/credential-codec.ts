@@ -1,0 +1,60 @@
+import type { SecretDigest } from "../../domain/key.ts";
+import type { CredentialType } from "../../domain/verdict.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import {
+  type Identified,
+  identifiedRawKey,
+  identifiedSecret,
+  identifiedToken,
+  type TokenFacts,
+} from "../identified.ts";
+import { decodeDigest, encodeDigests, SECRET_DIGEST_SIZE } from "./digest-codec.ts";
+import { encodeJson } from "./json-codec.ts";
+import { KEY_ID_SIZE, keyIdText, writeKeyId } from "./key-id-bytes.ts";
+
+/**
+ * What a credential is, in memory: a byte for its type; the key id, but of a raw key; the digests, or what a token says as JSON
+ * in UTF-8. Times are milliseconds since the epoch.
+ */
+type Token = [tokenId: string, secretVersion: number, scopes: string[], claims: JsonObject, expireTime: number];
+
+const TYPES: readonly CredentialType[] = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"];
+const TYPE_SIZE = 1;
+
+/** The length of what it writes; NaN if it has no such form, as a key id that is no UUID, or there is no room. */
+export function encodeIdentified({ credentialType, lookup, digests, token }: Identified, into: Buffer): number {
+  into[0] = TYPES.indexOf(credentialType);
+  const end = encodeDigests(digests, into, encodeKeyId(lookup.keyId, into));
+  return token === null ? end : encodeJson(tokenTuple(token), into, end);
+}
+
+function encodeKeyId(keyId: string | null, into: Buffer): number {
+  if (keyId === null) return TYPE_SIZE;
+  writeKeyId(keyId, into, TYPE_SIZE);
+  return keyIdText(into, TYPE_SIZE) === keyId ? TYPE_SIZE + KEY_ID_SIZE : Number.NaN;
+}
+
+export function decodeIdentified(bytes: Buffer): Identified {
+  const type = TYPES[bytes[0] ?? 0] ?? "ISSUED_API_KEY";
+  if (type === "IMPORTED_API_KEY") return identifiedRawKey(decodeDigests(bytes, TYPE_SIZE));
+  const keyId = keyIdText(bytes, TYPE_SIZE);
+  const rest = TYPE_SIZE + KEY_ID_SIZE;
+  if (type === "ISSUED_API_KEY") return identifiedSecret(keyId, decodeDigests(bytes, rest));
+  return identifiedToken(type, keyId, decodeToken(bytes.toString("utf8", rest)));
+}
+
+function decodeDigests(bytes: Buffer, start: number): SecretDigest[] {
+  const digests: SecretDigest[] = [];
+  for (let at = start; at < bytes.length; at += SECRET_DIGEST_SIZE) digests.push(decodeDigest(bytes, at));
+  return digests;
+}
+
+function tokenTuple({ tokenId, secretVersion, scopes, claims, expireTime }: TokenFacts): Token {
+  return [tokenId, secretVersion, [...scopes], claims, expireTime.getTime()];
+}
+
+function decodeToken(text: string): TokenFacts {
+  const token: Token = JSON.parse(text);
+  const [tokenId, secretVersion, scopes, claims, expireTime] = token;
+  return { tokenId, secretVersion, scopes, claims, expireTime: new Date(expireTime) };
+}

@@ -1,0 +1,63 @@
+import { digestName, nameOf } from "../cache-keys.ts";
+import type { KeyChange, KeyLookup, VerifiableRecord } from "../reader.ts";
+import { decodeRecord, encodeRecord } from "./key-codec.ts";
+import { keyIdText, writeKeyId } from "./key-id-bytes.ts";
+import type { ByteCacheOptions } from "./store/byte-cache.ts";
+import { type Codec, TwoTierCache } from "./two-tier-cache.ts";
+
+const RECORDS: Codec<VerifiableRecord> = {
+  writeKey: (name, into) => writeKeyId(name, into, 0),
+  encode: encodeRecord,
+  decode: decodeRecord,
+};
+
+const KEY_IDS: Codec<string> = {
+  writeKey: (name, into) => into.write(name, 0, "latin1"),
+  encode: (keyId, into) => writeKeyId(keyId, into, 0),
+  decode: (_name, bytes) => keyIdText(bytes, 0),
+};
+
+/** Keys as they were read, by their id. A raw key finds its id by a digest: a hint, for `judge` compares the digests again. */
+export class KeyCache {
+  readonly records: TwoTierCache<VerifiableRecord>;
+  readonly keyIds: TwoTierCache<string>;
+
+  constructor(records: ByteCacheOptions, keyIds: ByteCacheOptions) {
+    this.records = new TwoTierCache(RECORDS, records);
+    this.keyIds = new TwoTierCache(KEY_IDS, keyIds);
+  }
+
+  get(lookup: KeyLookup): VerifiableRecord | undefined {
+    const keyId = lookup.keyId ?? this.#keyIdOf(lookup);
+    return keyId === undefined ? undefined : this.records.get(keyId);
+  }
+
+  /** What was read under a look-up; null if nothing was. */
+  set(lookup: KeyLookup, stored: VerifiableRecord | null): void {
+    const name = nameOf(lookup);
+    if (stored !== null) this.records.set(stored.key.keyId, stored);
+    if (name === undefined) return;
+    if (lookup.keyId === null) this.#setKeyId(name, stored);
+    else if (stored === null) this.records.delete(name);
+  }
+
+  invalidate({ keyIds, digests }: KeyChange): void {
+    for (const keyId of keyIds) this.records.delete(keyId);
+    for (const digest of digests) this.keyIds.delete(digestName(digest));
+  }
+
+  clear(): void {
+    this.records.clear();
+    this.keyIds.clear();
+  }
+
+  #keyIdOf(lookup: KeyLookup): string | undefined {
+    const name = nameOf(lookup);
+    return name === undefined ? undefined : this.keyIds.get(name);
+  }
+
+  #setKeyId(name: string, stored: VerifiableRecord | null): void {
+    if (stored === null) this.keyIds.delete(name);
+    else this.keyIds.set(name, stored.key.keyId);
+  }
+}

@@ -1,0 +1,43 @@
+import { type KeySecret, statusAt } from "../domain/key.ts";
+import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
+import { belongsTo, type Identified } from "./identified.ts";
+import type { VerifiableRecord } from "./reader.ts";
+
+/** The verdict on a credential, by its key as it is at this time (milliseconds). Fails closed: what is not known is refused. */
+export function evaluate(recognized: Identified, stored: VerifiableRecord | null, now: number): Verdict {
+  if (stored === null || (recognized.kind !== null && stored.key.kind !== recognized.kind)) {
+    return invalid("NOT_FOUND", "there is no such key");
+  }
+  const { key } = stored;
+  const last = recognized.last?.stored === stored ? recognized.last : undefined;
+  const secret = last?.secret ?? stored.secrets.find((one) => belongsTo(recognized, one));
+  if (secret === undefined || (secret.expireTime !== null && secret.expireTime.getTime() <= now)) {
+    return invalid("SECRET_ROTATED", "the secret was rotated away", key.keyId);
+  }
+  const status = statusAt(key, now);
+  if (status === "REVOKED") return invalid("KEY_REVOKED", "the key is revoked", key.keyId);
+  if (status === "EXPIRED") return invalid("EXPIRED", "the key has expired", key.keyId);
+  if (last?.isRepeated === true) return last.verdict;
+  // Frozen when it is given again: what is made of it may then be kept, such as the answer that is sent.
+  const isRepeated = last !== undefined;
+  const verdict = isRepeated ? Object.freeze({ ...last.verdict }) : validBy(recognized, stored, secret);
+  recognized.last = { stored, secret, verdict, isRepeated };
+  return verdict;
+}
+
+function validBy({ credentialType, token }: Identified, { key }: VerifiableRecord, secret: KeySecret): Valid {
+  return {
+    valid: true,
+    credentialType,
+    key,
+    secretVersion: secret.version,
+    scopes: token === null ? key.scopes : token.scopes.filter((scope) => key.scopes.includes(scope)),
+    expireTime: earlier(token?.expireTime ?? null, earlier(secret.expireTime, key.expireTime)),
+    token: token === null ? null : { tokenId: token.tokenId, claims: token.claims },
+  };
+}
+
+function earlier(a: Date | null, b: Date | null): Date | null {
+  if (a === null || b === null) return a ?? b;
+  return a < b ? a : b;
+}

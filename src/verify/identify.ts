@@ -1,0 +1,94 @@
+import type { KeyObject } from "node:crypto";
+import { digestAll } from "../credential/digest.ts";
+import { parseSecret } from "../credential/issued-secret.ts";
+import { classify } from "../credential/kinds.ts";
+import { type CredentialType, type Invalid, invalid } from "../domain/verdict.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { type JwtVerdict, verifyJwt } from "../token/jwt/verify.ts";
+import { verifyMacaroon } from "../token/macaroon/verify.ts";
+import type { VerifyContext } from "./context.ts";
+import { type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
+
+type Identify = (credential: string, context: VerifyContext) => MaybePromise<Identified | Invalid>;
+
+const RECOGNIZERS: Readonly<Record<CredentialType, Identify>> = {
+  ISSUED_API_KEY: identifySecret,
+  IMPORTED_API_KEY: identifyRawKey,
+  JWT: identifyJwt,
+  MACAROON: identifyMacaroon,
+};
+
+/** What a credential is, by itself: no key is read. A promise only if the public key of a JWT has to be fetched. */
+export function identify(credential: string, context: VerifyContext): MaybePromise<Identified | Invalid> {
+  return RECOGNIZERS[classify(credential, context.shapes).type](credential, context);
+}
+
+function identifySecret(credential: string, { rings }: VerifyContext): Identified | Invalid {
+  const parsed = parseSecret(credential, rings.tag);
+  if (!parsed.ok) return invalid(parsed.reason, parsed.message);
+  return identifiedSecret(parsed.keyId, digestAll(credential, rings.digest));
+}
+
+function identifyRawKey(credential: string, { rings }: VerifyContext): Identified {
+  return identifiedRawKey(digestAll(credential, rings.digest));
+}
+
+/** A key that is not at hand is fetched by its `kid`, once, and the token then judged again from the start. */
+function identifyJwt(credential: string, context: VerifyContext): MaybePromise<Identified | Invalid> {
+  let fetched: Promise<KeyObject | undefined> | undefined;
+  const verdict = evaluateJwt(credential, context, (kid) => {
+    const key = context.publicKey(kid);
+    if (!(key instanceof Promise)) return key;
+    fetched = key;
+    return undefined;
+  });
+  if (fetched === undefined) return identifyToken("JWT", verdict);
+  return andThen(fetched, (key) =>
+    identifyToken(
+      "JWT",
+      evaluateJwt(credential, context, () => key),
+    ),
+  );
+}
+
+function evaluateJwt(
+  credential: string,
+  { issuer, clock }: VerifyContext,
+  keys: (kid: string) => KeyObject | undefined,
+): JwtVerdict {
+  return verifyJwt(credential, { keys, issuer, now: clock.now() });
+}
+
+function identifyMacaroon(credential: string, { rings, issuer, clock }: VerifyContext): Identified | Invalid {
+  return identifyToken("MACAROON", verifyMacaroon(credential, { keys: rings.macaroonRoot, issuer, now: clock.now() }));
+}
+
+interface TokenContent {
+  readonly tokenId: string;
+  readonly keyId: string;
+  readonly secretVersion: number;
+  readonly expireTime: number;
+  readonly scopes: readonly string[];
+  readonly claims: JsonObject;
+}
+
+type TokenVerdict =
+  | { readonly ok: true; readonly token: TokenContent }
+  | {
+      readonly ok: false;
+      readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
+      readonly message: string;
+    };
+
+function identifyToken(credentialType: "JWT" | "MACAROON", verdict: TokenVerdict): Identified | Invalid {
+  if (!verdict.ok) return invalid(verdict.reason, verdict.message);
+  const { tokenId, keyId, secretVersion, scopes, claims, expireTime } = verdict.token;
+  return identifiedToken(credentialType, keyId, {
+    tokenId,
+    secretVersion,
+    scopes,
+    claims,
+    expireTime: new Date(expireTime),
+  });
+}

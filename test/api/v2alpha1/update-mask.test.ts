@@ -1,0 +1,85 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { maskedChanges } from "../../../src/api/v2alpha1/update-mask.ts";
+import { table } from "../../support/conformance.ts";
+
+type Init = MessageInitShape<typeof IssuedApiKeySchema>;
+
+function changes(paths: readonly string[] | undefined, key: Init) {
+  const mask = paths === undefined ? undefined : create(FieldMaskSchema, { paths: [...paths] });
+  return maskedChanges(mask, IssuedApiKeySchema, create(IssuedApiKeySchema, key));
+}
+
+const FULL: Init = { keyId: "id", name: "a", scopes: ["s"], metadata: { k: "v" } };
+const { keyId: _, ...ALL } = FULL;
+
+/** The mask (none: by the message), the message, and the changes. */
+const GOOD: readonly (readonly [paths: readonly string[] | undefined, key: Init, changes: Init])[] = [
+  [["name"], FULL, { name: "a" }],
+  [["scopes"], FULL, { scopes: ["s"] }],
+  [["metadata"], FULL, { metadata: { k: "v" } }],
+  [["metadata", "name"], FULL, { metadata: { k: "v" }, name: "a" }],
+  [["name", "name"], FULL, { name: "a" }],
+  [["*"], FULL, ALL],
+  [["*", "name"], FULL, ALL],
+  [["*"], { name: "a" }, { name: "a", scopes: [], metadata: {} }],
+  [["scopes", "metadata"], {}, { scopes: [], metadata: {} }],
+  [["name"], {}, { name: "" }],
+  [["name"], { name: "a", actorId: "ignored", status: 1 }, { name: "a" }],
+  [undefined, FULL, ALL],
+  [undefined, { keyId: "id", name: "a" }, { name: "a" }],
+  [undefined, { scopes: ["s"] }, { scopes: ["s"] }],
+];
+
+test.each(table(GOOD))("the mask %j of %j changes %j", (paths, key, expected) => {
+  expect(changes(paths, key)).toEqual(expected);
+});
+
+test("what the mask leaves out is not among the changes, not even as undefined", () => {
+  expect(Object.keys(changes(["name"], FULL))).toEqual(["name"]);
+});
+
+test("a key of the other kind is masked alike", () => {
+  const key = create(ImportedApiKeySchema, { keyId: "id", name: "a" });
+  expect(maskedChanges(undefined, ImportedApiKeySchema, key)).toEqual({ name: "a" });
+});
+
+/** Whatever a key has that may not be changed, and what it has not. */
+const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: Init, message: RegExp])[] = [
+  ...IssuedApiKeySchema.fields
+    .filter(({ name }) => !["name", "scopes", "metadata"].includes(name))
+    .map(
+      ({ name }) => [[name], FULL, new RegExp(`^update_mask: ${name} is not one of name, scopes, metadata$`)] as const,
+    ),
+  [["name", "actor_id"], FULL, /actor_id/],
+  [["*", "actor_id"], FULL, /actor_id/],
+  [["unknown"], FULL, /unknown/],
+  [[""], FULL, /is not one of/],
+  [["Name"], FULL, /Name/],
+  [["scopes.0"], FULL, /scopes\.0/],
+  [["metadata.k"], FULL, /metadata\.k/],
+  [["metadata.*"], FULL, /metadata\.\*/],
+  [["__proto__"], FULL, /__proto__/],
+  [["constructor"], FULL, /constructor/],
+  [[], FULL, /names no field to change/],
+  [undefined, {}, /names no field to change/],
+  [undefined, { keyId: "id" }, /names no field to change/],
+  [undefined, { name: "a", actorId: "b" }, /actor_id/],
+  [undefined, { name: "a", status: 1 }, /status/],
+  [undefined, { name: "a", hint: "b" }, /hint/],
+  [undefined, { name: "a", createTime: {} }, /create_time/],
+  [undefined, { name: "a", revocationReason: 0 }, /revocation_reason/],
+];
+
+test.each(table(REFUSED))("the mask %j of %j is refused", (paths, key, message) => {
+  const violations = [{ field: "update_mask", description: expect.any(String) }];
+  expect(() => changes(paths, key)).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT", violations }));
+  expect(() => changes(paths, key)).toThrow(message);
+});
+
+test("a path that may be a secret is shown by its beginning alone", () => {
+  expect(() => changes([`kh_v1_${"0".repeat(94)}`], FULL)).toThrow(/^update_mask: kh_v1_… is not one of/);
+});

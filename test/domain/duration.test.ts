@@ -1,0 +1,101 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { formatDuration, GRACE_PERIOD_BOUNDS, parseDuration, TTL_BOUNDS } from "../../src/domain/duration.ts";
+import { KeyholdError } from "../../src/domain/errors.ts";
+import { anyText } from "../lib/any-text.ts";
+import vectors from "../vectors/duration.json" with { type: "json" };
+
+const ANY = { min: 0, max: Number.MAX_SAFE_INTEGER };
+
+test("there are samples", () => {
+  expect(vectors.valid.length).toBeGreaterThan(20);
+  expect(vectors.invalid.length).toBeGreaterThan(40);
+});
+
+test.each(vectors.valid)("$text is $milliseconds ms", ({ text, milliseconds, canonical }) => {
+  expect(parseDuration(text, "ttl")).toBe(milliseconds);
+  expect(formatDuration(milliseconds)).toBe(canonical);
+});
+
+test.each(vectors.invalid)("refuses $text", ({ text, message }) => {
+  const error = refusal(text);
+  expect(error.code).toBe("INVALID_ARGUMENT");
+  expect(error.violations).toEqual([{ field: "body.ttl", description: expect.stringContaining(message) }]);
+});
+
+test("what is printed reads back", () => {
+  fc.assert(
+    fc.property(fc.maxSafeNat(), (milliseconds) => {
+      expect(parseDuration(formatDuration(milliseconds), "ttl", ANY)).toBe(milliseconds);
+    }),
+  );
+});
+
+test("a canonical text prints itself", () => {
+  fc.assert(
+    fc.property(fc.integer(TTL_BOUNDS), (milliseconds) => {
+      const text = formatDuration(milliseconds);
+      expect(formatDuration(parseDuration(text, "ttl"))).toBe(text);
+    }),
+  );
+});
+
+test("thousandths of every unit are exact", () => {
+  const units = fc.constantFrom(
+    ...Object.entries({ s: 1, m: 60, h: 3600, d: 86400, w: 604800, mo: 2592000, y: 31536000 }),
+  );
+  fc.assert(
+    fc.property(fc.nat(10_000_000), units, (thousandths, [unit, seconds]) => {
+      const decimals = String(thousandths % 1000).padStart(3, "0");
+      const text = `${Math.floor(thousandths / 1000)}.${decimals}${unit}`;
+      expect(parseDuration(text, "ttl", ANY)).toBe(thousandths * seconds);
+    }),
+  );
+});
+
+test("any text is a duration within the bounds or an invalid argument", () => {
+  const alphabet = fc.constantFrom(..."0123456789.smhdwyo -+e");
+  const texts = fc.oneof(fc.string({ unit: alphabet, maxLength: 80 }), anyText);
+  fc.assert(
+    fc.property(texts, (text) => {
+      const result = attempt(text);
+      if (result instanceof Error) expect(result).toMatchObject({ name: "KeyholdError", code: "INVALID_ARGUMENT" });
+      else expect(Number.isInteger(result) && result >= TTL_BOUNDS.min && result <= TTL_BOUNDS.max).toBe(true);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("a huge text is refused unread", () => {
+  expect(refusal("9".repeat(10_000_000)).violations[0]?.description).toBe("must have at most 64 characters");
+});
+
+test("the bounds are those of the caller, and inside", () => {
+  expect(parseDuration("30d", "grace_period", GRACE_PERIOD_BOUNDS)).toBe(GRACE_PERIOD_BOUNDS.max);
+  expect(parseDuration("1s", "grace_period", GRACE_PERIOD_BOUNDS)).toBe(GRACE_PERIOD_BOUNDS.min);
+  expect(() => parseDuration("30d0.001s", "grace_period", GRACE_PERIOD_BOUNDS)).toThrow(
+    "grace_period: must be a duration from 1s to 30d",
+  );
+});
+
+test("prints milliseconds below a second, and zero", () => {
+  expect([0, 1, 999, 60_001].map(formatDuration)).toEqual(["0s", "0.001s", "0.999s", "1m0.001s"]);
+});
+
+test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])("does not print %d", (milliseconds) => {
+  expect(() => formatDuration(milliseconds)).toThrow(RangeError);
+});
+
+function attempt(text: string): number | Error {
+  try {
+    return parseDuration(text, "body.ttl");
+  } catch (error) {
+    return error instanceof Error ? error : new Error("not an error", { cause: error });
+  }
+}
+
+function refusal(text: string): KeyholdError {
+  const result = attempt(text);
+  if (result instanceof KeyholdError) return result;
+  throw new Error("was not refused", { cause: result });
+}

@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { levelOf } from "../../src/embedded-postgres/log.ts";
+
+const samples = [
+  ["LOG:  database system is ready to accept connections", "info"],
+  ["WARNING:  page verification failed", "warn"],
+  ["ERROR:  deadlock detected", "warn"],
+  ["FATAL:  the database system is starting up", "warn"],
+  ["PANIC:  could not write to file", "error"],
+  ["postgres: something before the log is set up", "info"],
+  ["", "info"],
+] as const;
+
+test("the samples are there", () => expect(samples.length).toBeGreaterThan(0));
+
+test.each(samples)("%s", (line, level) => expect(levelOf(line)).toBe(level));

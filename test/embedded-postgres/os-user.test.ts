@@ -1,0 +1,182 @@
+import { execFile, spawn } from "node:child_process";
+import { chmod, chown, link, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { findBinaries } from "../../src/embedded-postgres/binaries.ts";
+import { chooseOsUsers, ownOsUser } from "../../src/embedded-postgres/os-user.ts";
+import { giveTree } from "../../src/embedded-postgres/ownership.ts";
+import { runProgram } from "../../src/embedded-postgres/spawn.ts";
+import {
+  clientOf,
+  isRoot,
+  keptIn,
+  makeDir,
+  move,
+  nobody,
+  start,
+  startOwner,
+  succeeds,
+  usedDataDir,
+} from "./support.ts";
+
+const run = promisify(execFile);
+const binaries = await findBinaries();
+const dedicated = { uid: 65530, gid: 65530 };
+
+/** A checkout in root's home cannot be reached by another user, except in a mount namespace that root makes. */
+const reachable = isRoot && (await succeeds(run(binaries.postgres, ["--version"], nobody)));
+const inNamespace = { prefix: ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"] };
+
+/** As in most containers: no namespaces, and no look at the processes of others. */
+const asInContainer = {
+  prefix: ["setpriv", "--bounding-set=-sys_admin,-sys_ptrace", "--inh-caps=-sys_admin,-sys_ptrace", "--"],
+};
+
+test("an ordinary user runs the server as it is", async () => {
+  const dataDir = await makeDir();
+  expect(await chooseOsUsers({ uid: 1000, dataDir, clusterDir: join(dataDir, "postgres"), binaries })).toBe(ownOsUser);
+  if (reachable) await chown(dataDir, nobody.uid, nobody.gid);
+  const owner = startOwner(dataDir, reachable ? nobody : isRoot ? inNamespace : {});
+  expect(await owner.says()).toMatchObject({ pid: expect.any(Number) });
+  expect((await stat(join(dataDir, "postgres"))).uid).toBe((await stat(dataDir)).uid);
+});
+
+if (isRoot)
+  describe("root", () => {
+    const places = [
+      ["any", "data"],
+      ["a private", "private/data"],
+    ] as const;
+
+    test.each(places)("gives a superuser's COPY … TO PROGRAM no right of root, in %s folder", async (_, path) => {
+      const top = await makeDir();
+      await mkdir(join(top, "private"), { mode: 0o700 });
+      const dataDir = await move(await usedDataDir(), join(top, path));
+      const secret = join(dataDir, "root-secret");
+      await writeFile(secret, "secret", { mode: 0o600 });
+      onTestFinished(() => rm(secret, { force: true }));
+      const server = await start(dataDir);
+      const written = join(homedir(), `keyhold-test-${process.pid}`);
+      onTestFinished(() => rm(written, { force: true }));
+      const sql = clientOf(server.superuserUrl);
+      onTestFinished(() => sql.end());
+      const attempt = (command: string) => sql.unsafe(`COPY (SELECT 'x') TO PROGRAM '${command}'`);
+      await attempt("cat > /dev/null");
+      await expect(attempt("cat /etc/shadow")).rejects.toThrow("failed");
+      await expect(attempt(`cat > "${written}"`)).rejects.toThrow("failed");
+      await expect(attempt(`cat "${secret}"`)).rejects.toThrow("failed");
+      await expect(attempt(`cat > "${join(dataDir, "planted")}"`)).rejects.toThrow("failed");
+      await expect(stat(written)).rejects.toThrow("ENOENT");
+    });
+
+    test("runs the server as a user of its own, without groups and capabilities", async () => {
+      const server = await start(await usedDataDir());
+      const status = await readFile(`/proc/${server.pid}/status`, "utf8");
+      expect(status).toMatch(/^Uid:\t65530\t65530\t65530\t65530\nGid:\t65530\t65530\t65530\t65530$/m);
+      expect(status).toMatch(/^Groups:\s*$/m);
+      expect(status).toMatch(/^CapPrm:\t0+\nCapEff:\t0+$/m);
+      expect(await readFile(`/proc/${server.pid}/uid_map`, "utf8")).toBe(await readFile("/proc/self/uid_map", "utf8"));
+      expect(await keptIn(server.url)).toContain(1);
+    });
+
+    const remains = [
+      ["a cluster that an earlier release made", "."],
+      ["a cluster whose change of owner was cut off", ". pg_wal base"],
+      ["files that root restored", "PG_VERSION pg_wal"],
+    ] as const;
+
+    test.each(remains)("becomes the owner of %s", async (_, ofRoot) => {
+      const dataDir = await usedDataDir();
+      const clusterDir = join(dataDir, "postgres");
+      await run("sh", ["-c", `cd "$1" && chown ${ofRoot === "." ? "-R" : ""} root ${ofRoot}`, "sh", clusterDir]);
+      const lines: string[] = [];
+      const server = await start(dataDir, { log: (level, message) => lines.push(`${level} ${message}`) });
+      expect(lines[0]).toMatch(/^info made user 65530 the owner of \d+ files in /);
+      expect(await keptIn(server.url)).toContain(1);
+      expect((await run("find", [clusterDir, "!", "-uid", "65530"])).stdout).toBe("");
+    });
+
+    test("follows no link when it changes the owner", async () => {
+      const dir = await makeDir();
+      const [cluster, outside] = [join(dir, "cluster"), join(dir, "outside")];
+      await Promise.all([mkdir(cluster), mkdir(outside)]);
+      await writeFile(join(cluster, "file"), "");
+      await writeFile(join(outside, "secret"), "");
+      await symlink(join(outside, "secret"), join(cluster, "symbolic"));
+      await symlink(outside, join(cluster, "folder"));
+      await link(join(outside, "secret"), join(cluster, "hard"));
+      expect(await giveTree(cluster, { prefix: [], ids: {}, owner: dedicated })).toBe(2);
+      const owners = ["cluster", "cluster/file", "outside", "outside/secret"].map((path) => stat(join(dir, path)));
+      expect((await Promise.all(owners)).map(({ uid }) => uid)).toEqual([65530, 65530, 0, 0]);
+    });
+
+    test("follows no folder that is replaced by a link while it changes the owner", async () => {
+      const dir = await makeDir();
+      const [cluster, outside, base] = [join(dir, "cluster"), join(dir, "outside"), join(dir, "cluster/base")];
+      await Promise.all([mkdir(base, { recursive: true }), mkdir(outside)]);
+      await writeFile(join(outside, "file"), "");
+      await writeFile(join(base, "file"), "");
+      const swap = `while :; do mv "$2" "$2.moved"; ln -s "$1" "$2"; rm "$2"; mv "$2.moved" "$2"; done`;
+      const attacker = spawn("sh", ["-c", swap, "sh", outside, base], { stdio: "ignore" });
+      onTestFinished(() => void attacker.kill("SIGKILL"));
+      for (let round = 0; round < 200; round++) {
+        await giveTree(cluster, { prefix: [], ids: {}, owner: dedicated });
+        expect((await stat(join(outside, "file"))).uid).toBe(0);
+        await chown(cluster, 0, 0);
+      }
+    });
+
+    test("becomes the owner of the cluster where that is another user", async () => {
+      const dataDir = await usedDataDir();
+      await giveTo("65534:65534", dataDir);
+      onTestFinished(() => giveTo("65530:65530", dataDir));
+      const server = await start(dataDir);
+      expect((await stat(`/proc/${server.pid}`)).uid).toBe(nobody.uid);
+      expect(await keptIn(server.url)).toContain(1);
+    });
+
+    test("needs no namespace for it, as in a container, and another command finds the server", async () => {
+      const dataDir = await makeDir();
+      const said = await startOwner(dataDir, asInContainer).says();
+      if (!reachable) return expect(said.error).toContain("does not run as root");
+      expect((await stat(`/proc/${said.pid}`)).uid).toBe(dedicated.uid);
+      expect((await stat(join(dataDir, "postgres"))).uid).toBe(dedicated.uid);
+      expect((await startOwner(dataDir, asInContainer).says()).error).toContain("in use by process");
+    });
+
+    test("runs programs below a private folder that a strict umask left to root alone", async () => {
+      const dataDir = await makeDir();
+      const programs = join(await makeDir(), "private", "programs");
+      await mkdir(dirname(programs), { mode: 0o700 });
+      await run("cp", ["-r", dirname(dirname(binaries.postgres)), programs]);
+      await run("chmod", ["-R", "go-rwx", programs]);
+      const copied = { initdb: join(programs, "bin/initdb"), postgres: join(programs, "bin/postgres") };
+      const account = await chooseOsUsers({ uid: 0, dataDir, clusterDir: join(dataDir, "postgres"), binaries: copied });
+      await runProgram(account.server, [copied.initdb, "--version"], "");
+      await runProgram(account.initializer, [copied.initdb, "--version"], "");
+    });
+
+    test("says what to do where another user cannot enter the folder and namespaces are not allowed", async () => {
+      const dataDir = join(await makeDir(), "data");
+      await mkdir(dataDir);
+      await chmod(dirname(dataDir), 0o700);
+      const said = await startOwner(dataDir, asInContainer).says();
+      expect(said.error).toMatch(/does not run as root, and user 65530 cannot run it \(.*unshare.*private folders/);
+    });
+
+    test("of a user namespace that has no other user runs the server in a nested one, unless it is root outside", async () => {
+      const dataDir = await makeDir();
+      const asRootInside = { prefix: ["unshare", "--user", "--map-root-user", "--"] };
+      expect((await startOwner(dataDir, asRootInside).says()).error).toContain("user 65530 is not mapped");
+      if (!reachable) return;
+      await chown(dataDir, nobody.uid, nobody.gid);
+      const said = await startOwner(dataDir, { ...asRootInside, ...nobody }).says();
+      expect((await stat(`/proc/${said.pid}`)).uid).toBe(nobody.uid);
+    });
+  });
+
+async function giveTo(owner: string, dataDir: string): Promise<void> {
+  await run("chown", ["-R", owner, join(dataDir, "postgres")]);
+}

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { cannotListen, listenFailure } from "../../src/server/listening.ts";
+import { freePort } from "../support/free-port.ts";
+import { holdPort } from "../support/hold-port.ts";
+
+/** TEST-NET-1 (RFC 5737) is an address of no machine. */
+const NOWHERE = { host: "192.0.2.1", port: 0 };
+
+test("a port that is free can be listened on, and afterwards too", async () => {
+  const address = { host: "127.0.0.1", port: await freePort() };
+  expect([await listenFailure(address), await listenFailure(address)]).toEqual([null, null]);
+});
+
+test("the error names the variable that is to be changed", async () => {
+  const taken = { host: "127.0.0.1", port: await holdPort() };
+  const inUse = await listenFailure(taken);
+  expect(inUse && cannotListen("KEYHOLD", taken, inUse)).toMatchObject({
+    code: "INVALID_ARGUMENT",
+    message: `KEYHOLD_PORT: ${taken.port} is in use on 127.0.0.1`,
+  });
+  const elsewhere = await listenFailure(NOWHERE);
+  expect(elsewhere && cannotListen("KEYHOLD_METRICS", NOWHERE, elsewhere).message).toBe(
+    "KEYHOLD_METRICS_HOST: 192.0.2.1:0 cannot be listened on (EADDRNOTAVAIL)",
+  );
+  const denied = Object.assign(new Error("no"), { code: "EACCES" });
+  expect(cannotListen("KEYHOLD", { host: "::", port: 80 }, denied).message).toBe(
+    "KEYHOLD_PORT: :::80 cannot be listened on (EACCES)",
+  );
+});

@@ -1,0 +1,17 @@
+import type { Socket } from "node:net";
+import { openClientSocket } from "../../src/postgres/client-socket.ts";
+import { parseConnectionUrl, socketFile } from "../../src/postgres/connection-url.ts";
+
+/** Options of the `postgres` client; its types do not know `socket`. */
+export interface SocketOptions {
+  readonly path?: string;
+  readonly socket?: () => Socket;
+}
+
+/** Returns the options with which the `postgres` client reaches a URL of a Unix socket; none for a URL with a host name. */
+export function socketOptions(url: string): SocketOptions {
+  const [host] = parseConnectionUrl(url).hosts;
+  if (host === undefined || !host.name.startsWith("/")) return {};
+  const path = socketFile(host);
+  return { path, socket: () => openClientSocket({ path }) };
+}

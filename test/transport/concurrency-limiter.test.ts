@@ -1,0 +1,136 @@
+import { create } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import type { Implementation } from "../../src/api/implementations.ts";
+import type { Call } from "../../src/api/rpc.ts";
+import { unauthenticatedAdmin } from "../../src/auth/caller.ts";
+import type { Guard } from "../../src/auth/guard.ts";
+import type { MaybePromise } from "../../src/lib/maybe-promise.ts";
+import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
+import { createRpc } from "../../src/transport/rpc-pipeline.ts";
+
+const { batchVerifyApiKeys, revokeApiKey, verifyApiKey } = ApiKeysService.method;
+const { listIssuedApiKeys } = IssuedApiKeysService.method;
+const admit: Guard = () => unauthenticatedAdmin;
+type Fields = Record<string, unknown>;
+
+const OVERLOADED = { code: Code.Unavailable, metadata: new Headers({ "retry-after": "1" }) };
+
+/** An RPC whose answers the test holds; `begun` counts how often it was begun. */
+function heldRpc(
+  method: Implementation["method"],
+  limiter: ConcurrencyLimiter,
+  {
+    mayAnswerFromCache = false,
+    guard = admit,
+    respond,
+  }: { mayAnswerFromCache?: boolean; guard?: Guard; respond?: () => Fields } = {},
+) {
+  const held: PromiseWithResolvers<Fields>[] = [];
+  const lines: Fields[] = [];
+  const faults: unknown[] = [];
+  const handler = (): MaybePromise<Fields> => {
+    const answer = Promise.withResolvers<Fields>();
+    held.push(answer);
+    return respond?.() ?? answer.promise;
+  };
+  const rpc = createRpc({ method, handler, maxRequestBytes: 1000, mayAnswerFromCache }, guard, limiter);
+  const call: Call = {
+    header: () => undefined,
+    headers: () => [],
+    setHeader: () => {},
+    setTrailer: () => {},
+    signal: new AbortController().signal,
+    peerAddress: "127.0.0.1",
+    log: { add: (facts) => lines.push(facts), note: () => {}, fault: (error) => faults.push(error), onEnd: () => {} },
+  };
+  const ask = async (fields: Fields) => rpc.invoke(create(method.input, fields), await rpc.admit(call));
+  return {
+    ask,
+    held,
+    lines,
+    faults,
+    admit: async () => rpc.admit(call),
+    release: () => {
+      for (const { resolve } of held.splice(0)) resolve({});
+    },
+  };
+}
+
+const aKey = { keyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10" };
+const nextTurn = () => new Promise(setImmediate);
+
+test("a change beyond the bound is refused before it begins, and before its body is read; there is room again when one has ended", async () => {
+  const revoke = heldRpc(revokeApiKey, new ConcurrencyLimiter(2));
+  const answers = [revoke.ask(aKey), revoke.ask(aKey)];
+  await nextTurn();
+  await expect(revoke.ask(aKey)).rejects.toMatchObject(OVERLOADED);
+  await expect(revoke.admit()).rejects.toMatchObject(OVERLOADED);
+  expect(revoke.held).toHaveLength(2);
+  revoke.held[0]?.reject(new Error("a fault is an end too"));
+  await expect(answers[0]).rejects.toMatchObject({ code: Code.Internal });
+  const third = revoke.ask(aKey);
+  await nextTurn();
+  expect(revoke.held).toHaveLength(3);
+  revoke.release();
+  await Promise.all([answers[1], third]);
+});
+
+test("what is answered at once is never refused, and what would have to wait is", async () => {
+  const limiter = new ConcurrencyLimiter(1);
+  const revoke = heldRpc(revokeApiKey, limiter);
+  const waiting = revoke.ask(aKey);
+  await nextTurn();
+  const known = heldRpc(verifyApiKey, limiter, { mayAnswerFromCache: true, respond: () => ({ isValid: true }) });
+  for (let time = 0; time < 10; time++) expect(await known.ask({ credential: "a" })).toEqual({ isValid: true });
+  const unknown = heldRpc(verifyApiKey, limiter, { mayAnswerFromCache: true });
+  await expect(unknown.ask({ credential: "a" })).rejects.toMatchObject(OVERLOADED);
+  unknown.held[0]?.reject(new Error("nobody waits for this one, and it ends no process"));
+  revoke.release();
+  await waiting;
+});
+
+test("a caller who waits to be known counts, and is refused", async () => {
+  const limiter = new ConcurrencyLimiter(1);
+  const issuer = Promise.withResolvers<typeof unauthenticatedAdmin>();
+  const verify = heldRpc(verifyApiKey, limiter, {
+    mayAnswerFromCache: true,
+    guard: () => issuer.promise,
+    respond: () => ({}),
+  });
+  const first = verify.admit();
+  await expect(verify.admit()).rejects.toMatchObject(OVERLOADED);
+  issuer.resolve(unauthenticatedAdmin);
+  await first;
+  await verify.admit();
+});
+
+test.each([
+  [
+    "a batch by its items",
+    batchVerifyApiKeys,
+    { requests: Array.from({ length: 95 }, () => ({ credential: "a" })) },
+    10,
+  ],
+  ["a list by its page", listIssuedApiKeys, { pageSize: 1000 }, 100],
+  ["a list of more than the largest page", listIssuedApiKeys, { pageSize: 10_000 }, 100],
+  ["a list of the largest number", listIssuedApiKeys, { pageSize: 2 ** 31 - 1 }, 100],
+  ["a list of the usual page", listIssuedApiKeys, {}, 5],
+] as const)("%s weighs", async (_, method, fields, units) => {
+  const limiter = new ConcurrencyLimiter(2 * units);
+  const rpc = heldRpc(method, limiter);
+  const answers = [rpc.ask(fields), rpc.ask(fields)];
+  await nextTurn();
+  await expect(rpc.ask(fields)).rejects.toMatchObject(OVERLOADED);
+  rpc.release();
+  await Promise.all(answers);
+});
+
+test("a refusal is in the line of its call, and is no fault", async () => {
+  const revoke = heldRpc(revokeApiKey, new ConcurrencyLimiter(0));
+  await expect(revoke.ask(aKey)).rejects.toMatchObject(OVERLOADED);
+  expect(Object.assign({}, ...revoke.lines)).toMatchObject({ code: "UNAVAILABLE", reason: "OVERLOADED" });
+  expect(revoke.faults).toEqual([]);
+});

@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import { ByteCache, type ByteCacheOptions } from "../../../../src/verify/cache/store/byte-cache.ts";
+import { type Seeded, seededBy } from "../../../support/seeded.ts";
+
+const random = seededBy("BYTE_CACHE_SEED");
+
+const bytes = (text: string) => Buffer.from(text, "latin1");
+const SLAB = 1024;
+const roomy: ByteCacheOptions = { maxBytes: 2 ** 20, maxEntries: 1000, seed: 1, slabBytes: SLAB };
+
+/** Small bounds, so that everything happens often. A seed of the index that makes all hashes meet would be seen as slow, not wrong. */
+function anyOptions(random: Seeded): ByteCacheOptions {
+  const maxEntries = 1 + random.below(60);
+  const index = 8 * 2 ** Math.ceil(Math.log2(Math.max(maxEntries, 2) * 1.5));
+  return { maxBytes: index + SLAB * (1 + random.below(5)), maxEntries, seed: random.below(2 ** 31), slabBytes: SLAB };
+}
+
+function anyValue(random: Seeded): Buffer {
+  const length = random.below(10) === 0 ? random.below(SLAB) : random.below(90);
+  return Buffer.alloc(length, random.below(256));
+}
+
+/** One change or look, done to the cache and to a plain map of all that was ever put and not deleted. */
+function step(cache: ByteCache, model: Map<string, Buffer>, random: Seeded): void {
+  const key = `key ${random.below(120)}`.padEnd(random.pick([8, 16, 32]), ".");
+  const choice = random.below(100);
+  if (choice < 45) {
+    const value = anyValue(random);
+    if (cache.set(bytes(key), value)) model.set(key, value);
+    else model.delete(key);
+  } else if (choice < 80) {
+    const found = cache.get(bytes(key));
+    if (found !== undefined) expect(found.equals(model.get(key) ?? bytes("none"))).toBe(true);
+  } else if (choice < 99) {
+    const wasThere = cache.delete(bytes(key));
+    if (wasThere) expect(model.has(key)).toBe(true);
+    model.delete(key);
+  } else {
+    cache.clear();
+    model.clear();
+  }
+}
+
+function contents(cache: ByteCache, model: ReadonlyMap<string, Buffer>) {
+  return [...model].filter(([key]) => cache.get(bytes(key)) !== undefined);
+}
+
+test("holds what a plain map holds, but for what had to go, and never passes its bounds", () => {
+  let [evictions, hits, changes] = [0, 0, 0];
+  for (let run = 0; run < 60; run++) {
+    const seeded = random.fork();
+    const options = anyOptions(seeded);
+    const cache = new ByteCache(options);
+    const model = new Map<string, Buffer>();
+    for (let round = 0; round < 400; round++, changes++) {
+      step(cache, model, seeded);
+      expect(cache.size).toBeLessThanOrEqual(options.maxEntries);
+      expect(cache.bytes).toBeLessThanOrEqual(cache.allocatedBytes);
+      expect(cache.allocatedBytes).toBeLessThanOrEqual(options.maxBytes);
+      if (round % 20 !== 0) continue;
+      const left = contents(cache, model);
+      expect(left.length).toBe(cache.size);
+      for (const [key, value] of left) expect(cache.get(bytes(key))?.equals(value)).toBe(true);
+      expect(cache.bytes).toBe(left.reduce((sum, [key, value]) => sum + 8 + roundUp(key.length + value.length), 0));
+      hits += left.length;
+    }
+    evictions += cache.evictions;
+  }
+  expect(changes).toBe(24_000);
+  expect(Math.min(evictions, hits)).toBeGreaterThan(500);
+});
+
+function roundUp(length: number): number {
+  return Math.ceil(length / 4) * 4;
+}
+
+test("loses nothing while there is room", () => {
+  const cache = new ByteCache(roomy);
+  for (let i = 0; i < 1000; i++) expect(cache.set(bytes(`key ${i}`), bytes(`value ${i}`))).toBe(true);
+  for (let i = 0; i < 1000; i++) expect(cache.get(bytes(`key ${i}`))?.toString()).toBe(`value ${i}`);
+  expect([cache.size, cache.evictions]).toEqual([1000, 0]);
+});
+
+test("what is used stays while what is not goes", () => {
+  const cache = new ByteCache({ ...roomy, maxEntries: 200 });
+  const used = Array.from({ length: 20 }, (_, i) => bytes(`used ${i}`));
+  for (const key of used) cache.set(key, key);
+  for (let i = 0; i < 10_000; i++) {
+    cache.set(bytes(`other ${i}`), bytes("once"));
+    if (i % 20 === 0) for (const key of used) expect(cache.get(key)?.equals(key)).toBe(true);
+  }
+  expect(cache.evictions).toBeGreaterThan(9000);
+});
+
+test("an entry that is too large is not stored, and takes the older one of its key with it", () => {
+  const cache = new ByteCache(roomy);
+  const key = bytes("key");
+  cache.set(key, bytes("small"));
+  expect(cache.set(key, Buffer.alloc(SLAB))).toBe(false);
+  expect([cache.get(key), cache.size, cache.bytes]).toEqual([undefined, 0, 0]);
+  expect(cache.set(Buffer.alloc(256), bytes("under a long key"))).toBe(false);
+  expect(cache.set(Buffer.alloc(255), bytes("under a long key"))).toBe(true);
+});
+
+test("keeps a copy of what it is given", () => {
+  const cache = new ByteCache(roomy);
+  const value = bytes("value");
+  cache.set(bytes("key"), value);
+  value.fill(0);
+  expect(cache.get(bytes("key"))?.toString()).toBe("value");
+});
+
+test("room that was deleted is used again", () => {
+  const cache = new ByteCache({ ...roomy, maxBytes: 3 * SLAB + 32_768, maxEntries: 1000 });
+  for (let i = 0; i < 10_000; i++) {
+    expect(cache.set(bytes(`key ${i}`), Buffer.alloc(100))).toBe(true);
+    expect(cache.delete(bytes(`key ${i}`))).toBe(true);
+  }
+  expect([cache.size, cache.bytes, cache.evictions]).toEqual([0, 0, 0]);
+});
+
+test("memory that was taken is given back when all is forgotten", () => {
+  const cache = new ByteCache(roomy);
+  const empty = cache.allocatedBytes;
+  for (let i = 0; i < 100; i++) cache.set(bytes(`key ${i}`), Buffer.alloc(100));
+  expect(cache.allocatedBytes).toBeGreaterThan(empty + 10 * SLAB);
+  cache.clear();
+  expect([cache.allocatedBytes, cache.size, cache.bytes]).toEqual([empty, 0, 0]);
+});
+
+test.each([100, 10_000, 1_000_000])("%d bytes and an entry for each 64 make a cache", (maxBytes) => {
+  const cache = new ByteCache({ maxBytes: maxBytes + 2048, maxEntries: Math.ceil(maxBytes / 64), seed: 1 });
+  expect(cache.set(bytes("key"), Buffer.alloc(200))).toBe(true);
+});
+
+test.each([{ maxBytes: 1000 }, { maxEntries: 0 }])("refuses bounds that leave no room: %o", (bounds) => {
+  expect(() => new ByteCache({ ...roomy, ...bounds })).toThrow(RangeError);
+});

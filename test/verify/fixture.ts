@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import { digestCurrent } from "../../src/credential/digest.ts";
+import { parseSecretPrefix } from "../../src/credential/format.ts";
+import { issueSecret } from "../../src/credential/issued-secret.ts";
+import type { KeyKind } from "../../src/domain/key.ts";
+import { newId } from "../../src/domain/key-id.ts";
+import { deriveKeyRing, type RootSecrets } from "../../src/domain/server-keys.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { looksLikeJwt } from "../../src/token/jwt/compact.ts";
+import { mintJwt } from "../../src/token/jwt/mint.ts";
+import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";
+import { mintMacaroon } from "../../src/token/macaroon/mint.ts";
+import { looksLikeMacaroon } from "../../src/token/macaroon/text.ts";
+import { generateSigningKey } from "../../src/token/signing-key.ts";
+import { createVerificationCache } from "../../src/verify/cache/cache.ts";
+import type { VerifyContext } from "../../src/verify/context.ts";
+import type { VerifiableRecord, VerificationLease } from "../../src/verify/reader.ts";
+import { createUncachedReader } from "../../src/verify/uncached.ts";
+import { TestStore } from "./store.ts";
+
+/** 2026-01-01T00:00:00Z, in milliseconds. */
+export const NOW = 1_767_225_600_000;
+export const HOUR = 3_600_000;
+
+const PREFIX = parseSecretPrefix("kh");
+const ISSUER = "https://keyhold.test";
+
+export const newRoots = (...retired: Uint8Array[]): RootSecrets => ({ current: randomBytes(32), retired });
+
+type Change = Partial<VerifiableRecord["key"]> & { readonly secretVersion?: number };
+
+/** Verification over a store in memory, with a clock to set. */
+export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives = 1000, cached = true } = {}) {
+  const store = new TestStore();
+  let now = NOW;
+  let isCoherent = true;
+  /** Without a lease: a renewal is granted, or refused. */
+  const lease: VerificationLease = {
+    isCoherent: () => isCoherent,
+    renewed: () => (mayRenew ? Promise.resolve() : Promise.reject(new Error("no lease"))),
+  };
+  let mayRenew = true;
+  let isInStaleGrace = false;
+  const clock = { now: () => now };
+  const rings = {
+    tag: deriveKeyRing(roots, "secret-tag"),
+    digest: deriveKeyRing(roots, "secret-digest"),
+    macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
+  };
+  const wrapRing = deriveKeyRing(roots, "signing-key-wrap");
+  const signingKey = generateSigningKey({ wrapKey: wrapRing.current, random: systemRandom });
+  const signing = loadSigningKeys(
+    [{ ...signingKey, createTime: new Date(NOW), retireTime: null, tokensExpireTime: null }],
+    wrapRing,
+    NOW,
+  );
+  const cache = createVerificationCache(store.findKeys, {
+    ...{ maxBytes: 16 * 2 ** 20, maxEntries, maxNegatives, clock },
+    ...lease,
+    isInStaleGrace: () => isInStaleGrace,
+  });
+  const [used, faults]: [string[], unknown[]] = [[], []];
+  const context: VerifyContext = {
+    ...(cached
+      ? { findKey: cache.findKey, findStale: cache.findStale, identities: cache.identities }
+      : createUncachedReader(store.findKeys, lease)),
+    clock,
+    shapes: { prefix: PREFIX, looksLikeJwt, looksLikeMacaroon },
+    issuer: ISSUER,
+    rings,
+    publicKey: (kid) => signing.verification.get(kid),
+    onValid: (keyId) => used.push(keyId),
+    onVerdict: () => {},
+    onStale: () => {},
+    onFault: (error) => faults.push(error),
+  };
+
+  const add = (kind: KeyKind, credential: string, keyId: string, { secretVersion = 1, ...change }: Change) => {
+    const digest = digestCurrent(credential, rings.digest);
+    const key = {
+      ...{ keyId, kind, actorId: "actor_1", scopes: ["read", "write"], metadata: { team: "blue" } },
+      ...{ expireTime: null, revokeTime: null },
+      ...change,
+    };
+    store.put({ key, secrets: [{ version: secretVersion, digest, expireTime: null }] });
+    return { keyId, credential };
+  };
+  const newSecret = (keyId: string) => issueSecret({ prefix: PREFIX, keyId, random: systemRandom, tagKeys: rings.tag });
+  const content = (keyId: string, expireTime: number) => ({
+    ...{ issuer: ISSUER, subject: "actor_1", tokenId: newId(now, systemRandom), issueTime: now, expireTime },
+    ...{ scopes: ["read"], keyId, secretVersion: 1, claims: { team: "blue" } },
+  });
+
+  return {
+    ...{ store, cache, context, used, faults, rings, roots },
+    at: (time: number) => {
+      now = time;
+    },
+    /** Whether the node hears of changes. */
+    told: (told: boolean) => {
+      isCoherent = told;
+    },
+    /** Whether what is remembered may be used without a lease. */
+    staleGrace: (is: boolean) => {
+      isInStaleGrace = is;
+    },
+    /** Whether a renewal is granted. */
+    renewable: (may: boolean) => {
+      mayRenew = may;
+    },
+    issue: (change: Change = {}) => {
+      const keyId = newId(now, systemRandom);
+      return add("issued", newSecret(keyId), keyId, change);
+    },
+    importRaw: (rawKey: string, change: Change = {}) => add("imported", rawKey, newId(now, systemRandom), change),
+    /** A new secret for a key; the one before is good until then, or not at all. */
+    rotate: (keyId: string, graceEnd: number | null) => {
+      const record = store.records.get(keyId);
+      if (record === undefined) throw new Error("no such key");
+      const credential = newSecret(keyId);
+      const version = 1 + (record.secrets[0]?.version ?? 0);
+      const before = graceEnd === null ? [] : record.secrets;
+      const secrets = before.map((secret) => ({ ...secret, expireTime: new Date(graceEnd ?? 0) }));
+      const digest = digestCurrent(credential, rings.digest);
+      store.put({ ...record, secrets: [{ version, digest, expireTime: null }, ...secrets] });
+      return credential;
+    },
+    jwt: (keyId: string, expireTime: number) => {
+      if (signing.active === undefined) throw new Error("no signing key");
+      return mintJwt({ ...content(keyId, expireTime), signingKey: signing.active }).token;
+    },
+    macaroon: (keyId: string, expireTime: number) =>
+      mintMacaroon({ ...content(keyId, expireTime), rootKey: rings.macaroonRoot.current }).token,
+    changed: (keyId: string) => cache.invalidate({ keyIds: [keyId], digests: [] }),
+  };
+}
