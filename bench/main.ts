@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import { compareCheckouts } from "./harness/compare.ts";
 import { describeMachine } from "./harness/machine.ts";
 import { type Pinning, pin } from "./harness/pinning.ts";
-import { type Thresholds, type Result, readThresholds, saveResults } from "./harness/results.ts";
+import { type Result, readThresholds, saveResults, type Thresholds } from "./harness/results.ts";
 import { runScenarios } from "./harness/run.ts";
 import type { Scenario } from "./harness/scenario.ts";
 import { type Bound, keeps } from "./harness/statistics.ts";

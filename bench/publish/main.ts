@@ -1,7 +1,7 @@
 /** `npm run bench:publish`: writes the table of docs/performance.md and the pictures of docs/img/ from results.json. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { readThresholds, readResults } from "../harness/results.ts";
+import { readResults, readThresholds } from "../harness/results.ts";
 import { pictures } from "./pictures.ts";
 import { withResults } from "./table.ts";
 

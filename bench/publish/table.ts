@@ -1,4 +1,4 @@
-import type { Floor, Thresholds, Machine, Result, Results } from "../harness/results.ts";
+import type { Floor, Machine, Result, Results, Thresholds } from "../harness/results.ts";
 import { keeps } from "../harness/statistics.ts";
 import { boundText, judgedText, spreadText } from "../harness/text.ts";
 import { pictures } from "./pictures.ts";

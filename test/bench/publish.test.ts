@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { merge, type Result, readThresholds, readResults, toText } from "../../bench/harness/results.ts";
+import { merge, type Result, readResults, readThresholds, toText } from "../../bench/harness/results.ts";
 import { spread } from "../../bench/harness/statistics.ts";
 import { judgedText, resultText } from "../../bench/harness/text.ts";
 import { pictures } from "../../bench/publish/pictures.ts";
