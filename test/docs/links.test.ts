@@ -3,7 +3,11 @@ import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT, readPages } from "./blocks.ts";
 
-const pages = new Map(readPages().map(({ name }) => [name, readFileSync(join(ROOT, name), "utf8")]));
+/** Pages without blocks to run, whose links are checked too. */
+const OTHERS = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md", "examples/README.md"];
+
+const names = [...readPages().map(({ name }) => name), ...OTHERS];
+const pages = new Map(names.map((name) => [name, readFileSync(join(ROOT, name), "utf8")]));
 
 /** The anchor of a heading, as GitHub makes it. */
 function anchorOf(heading: string): string {

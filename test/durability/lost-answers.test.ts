@@ -29,7 +29,7 @@ interface Change {
   readonly send: () => Promise<Answer>;
   /** Whether it was made, as others see it. */
   readonly isMade: () => Promise<boolean>;
-  /** What the repeat answers when it was: docs/api.md, "When an answer is lost". */
+  /** The result of a retry after the first attempt was executed: docs/api.md, "Retries and idempotency". */
   readonly again: Json;
 }
 
