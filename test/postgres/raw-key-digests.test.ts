@@ -3,6 +3,8 @@ import type { Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
 import { connect } from "../support/driver-client.ts";
+import { isWaitedFor } from "../support/held-row.ts";
+import { eventually } from "../support/keyhold.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { newKey } from "./new-keys.ts";
 
@@ -56,6 +58,28 @@ test("the digests of imported keys that a release before stored are there after 
   await owner`DELETE FROM schema_migrations WHERE name = 'point_lookups'`;
   await migrate(owner, migrations);
   expect(await registered(owner)).toEqual(expected);
+});
+
+test("a key that is being deleted while its digest is added leaves no digest behind", async () => {
+  const { ownerUrl } = await fresh(createEmptyDatabase);
+  const [owner, deleting, watching] = [connectTo(ownerUrl), connectTo(ownerUrl), connectTo(ownerUrl)];
+  const migrations = await readMigrations();
+  await migrate(owner, migrations.slice(0, 6));
+  // A digest that the triggers do not know of, as one that was stored before 0006.
+  await owner`ALTER TABLE api_keys DISABLE TRIGGER raw_keys_added`;
+  const digests = random(1);
+  const [keyId = ""] = await insertAsBefore(owner, "imported", digests);
+  await owner`ALTER TABLE api_keys ENABLE TRIGGER raw_keys_added`;
+
+  const migrated = await deleting.begin(async (tx) => {
+    await tx`DELETE FROM api_keys WHERE key_id = ${keyId}`;
+    const migrating = migrate(owner, migrations);
+    await eventually(() => isWaitedFor(watching));
+    return { migrating };
+  });
+  await migrated.migrating;
+  expect(await registered(owner)).toEqual({});
+  expect(await insertAsBefore(owner, "imported", digests)).toHaveLength(1);
 });
 
 test("what the release before stores and deletes is registered, though its role has no right to the table", async () => {

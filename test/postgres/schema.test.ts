@@ -109,5 +109,5 @@ test("an embedded database of a release before, which had no role for servers, g
   await superuser.unsafe(
     "DROP TABLE api_keys, signing_keys, nodes, used_root_secrets, accepted_databases, schema_migrations CASCADE",
   );
-  await superuser.unsafe("DROP FUNCTION tell_key_changed, tell_raw_keys_came, tell");
+  await superuser.unsafe("DROP FUNCTION notify_key_changed, notify_raw_keys_imported, notify_change");
 });
