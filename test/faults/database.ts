@@ -23,8 +23,11 @@ export interface Database {
 
 const HOST_RULES = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
 
+/** Makes the schema as the owner, and gives the role of the servers its rights. */
+export type MakeSchema = (ownerUrl: string, serverRole: string) => Promise<unknown>;
+
 /** Starts it in a folder below this one. */
-export async function startDatabase(dir: string): Promise<Database> {
+export async function startDatabase(dir: string, makeSchema: MakeSchema = bringUpToDate): Promise<Database> {
   // Of all below this folder PostgreSQL, as a user of its own, sees its data folder alone.
   const dataDir = join(dir, "database");
   await mkdir(dataDir);
@@ -39,7 +42,7 @@ export async function startDatabase(dir: string): Promise<Database> {
   const password = randomBytes(16).toString("hex");
   await admin.unsafe(`ALTER ROLE ${owner} PASSWORD '${password}'; ALTER ROLE ${serverRole} PASSWORD '${password}'`);
   const urlOf = (role: string, roadPort: number) => `postgres://${role}:${password}@127.0.0.1:${roadPort}/${database}`;
-  await bringUpToDate(urlOf(owner, port), serverRole);
+  await makeSchema(urlOf(owner, port), serverRole);
   return {
     port,
     get pid() {

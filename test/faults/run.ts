@@ -69,7 +69,7 @@ export async function run(options: RunOptions): Promise<Result> {
 }
 
 /** One road for everything: that a URL of its own leads to notifications changes how a node uses the other. */
-async function openRoad(database: Database, seeded: Seeded): Promise<Access> {
+export async function openRoad(database: Database, seeded: Seeded): Promise<Access> {
   const road = await Road.start(database.port, seeded);
   return { roads: { data: road, feed: road }, environment: { KEYHOLD_DATABASE_URL: database.url(road.port) } };
 }
