@@ -39,6 +39,15 @@ function choose(names: readonly string[], all: boolean): Scenario[] {
   return SCENARIOS.filter(({ name, group }) => names.includes(name) || names.includes(group));
 }
 
+/** Returns the scenarios whose programs are installed, and says which of the others are skipped. */
+function runnable(scenarios: readonly Scenario[]): Scenario[] {
+  return scenarios.filter(({ name, needs = [] }) => {
+    const packages = missing(needs);
+    if (packages.length > 0) console.log(`${name} is skipped. On Debian: apt-get install ${packages.join(" ")}\n`);
+    return packages.length === 0;
+  });
+}
+
 function list(): 0 {
   const note = (long: number | undefined) =>
     long === undefined ? "" : ` (long: about ${Math.ceil(long / 60)} min, only by name or with --all)`;
@@ -65,7 +74,7 @@ async function compare(other: string, names: readonly string[], isQuick: boolean
     throw new TypeError(`${other} is no checkout of Keyhold with its node_modules`);
   }
   const thresholds = await readThresholds();
-  const scenarios = names.length === 0 ? comparable(thresholds) : choose(names, false);
+  const scenarios = runnable(names.length === 0 ? comparable(thresholds) : choose(names, false));
   const report = reportOf(isQuick, ({ name }) => thresholds[name]?.against, comparisonText);
   await compareCheckouts(pinned(), scenarios, {
     other,
@@ -128,7 +137,7 @@ async function main(): Promise<number> {
   const { against, all = false, quick = false } = values;
   const isGood =
     against === undefined
-      ? await bench(choose(positionals, all), quick)
+      ? await bench(runnable(choose(positionals, all)), quick)
       : await compare(resolve(against), positionals, quick);
   return isGood ? 0 : 1;
 }

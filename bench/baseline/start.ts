@@ -17,7 +17,7 @@ export type BaselineName = "bare" | "verify" | "select" | "insert" | "grpc-echo"
 export function startBaseline(stage: Stage, name: BaselineName, options: BaselineOptions = {}): Promise<ServerProcess> {
   const { answer = {}, databaseUrl = "", cores = "server" } = options;
   return startServer(stage, {
-    script: [resolve(import.meta.dirname, `${name}.ts`)],
+    command: [process.execPath, resolve(import.meta.dirname, `${name}.ts`)],
     environment: { ANSWER: JSON.stringify(answer), DATABASE_URL: databaseUrl },
     portVariable: "PORT",
     readyPath: name === "grpc-echo" ? null : "/",

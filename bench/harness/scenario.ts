@@ -23,6 +23,8 @@ export interface Scenario {
   readonly judged: Judgement;
   /** Left out unless it is asked for: seconds that it takes beyond the usual. */
   readonly long?: number;
+  /** Programs without which it is skipped. */
+  readonly needs?: readonly string[];
   /** Where a round is dear or has nothing to warm: rounds, and no warm-up. */
   readonly rounds?: number;
   prepare(stage: Stage): Promise<Pair>;

@@ -13,8 +13,8 @@ export interface ServerProcess {
 }
 
 export interface ServerOptions {
-  /** What Node runs, with its arguments. */
-  readonly script: readonly string[];
+  /** The program with its arguments. */
+  readonly command: readonly string[];
   /** Beside the port, which the server learns by this name. */
   readonly environment: Readonly<Record<string, string>>;
   readonly portVariable: string;
@@ -36,7 +36,7 @@ process.once("exit", () => {
 /** Starts a server and resolves when it is ready. Its log goes nowhere; what it says on standard error is ours too. */
 export async function startServer(stage: Stage, options: ServerOptions): Promise<ServerProcess> {
   const port = await freePort();
-  const [program, ...args] = stage.pinning.on(options.cores ?? "server", [process.execPath, ...options.script]);
+  const [program, ...args] = stage.pinning.on(options.cores ?? "server", options.command);
   const child = spawn(program, args, {
     env: { PATH: process.env.PATH, ...options.environment, [options.portVariable]: String(port) },
     stdio: ["ignore", "ignore", "inherit"],
@@ -51,12 +51,12 @@ export async function startServer(stage: Stage, options: ServerOptions): Promise
   const url = `http://127.0.0.1:${port}`;
   const { readyPath } = options;
   const isReady = readyPath === null ? () => accepts(port) : () => answers(url + readyPath);
-  await Promise.race([until(isReady), ended.then(() => failed(options.script))]);
+  await Promise.race([until(isReady), ended.then(() => failed(options.command))]);
   return { url, pid: child.pid ?? 0, stop };
 }
 
-function failed(script: readonly string[]): never {
-  throw new Error(`${script.join(" ")} ended before it was ready`);
+function failed(command: readonly string[]): never {
+  throw new Error(`${command.join(" ")} ended before it was ready`);
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {

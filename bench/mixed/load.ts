@@ -1,7 +1,6 @@
-import { join, resolve } from "node:path";
+import { buildGo } from "../harness/go.ts";
 import { run } from "../harness/program.ts";
 import type { Stage } from "../harness/stage.ts";
-import { isInstalled } from "../harness/tools.ts";
 
 /** Milliseconds. */
 export interface Latencies {
@@ -24,11 +23,8 @@ const RAMP = "10s";
 const HOLD = "30s";
 
 /** Builds the load generator, of the standard library alone, and resolves with the program. */
-export async function buildMixed(stage: Stage): Promise<string> {
-  if (!isInstalled("go")) throw new Error("the mixed run needs Go. On Debian: apt-get install golang-go");
-  const program = join(stage.dir, "mixed");
-  await run(["go", "build", "-C", resolve(import.meta.dirname), "-o", program, "."]);
-  return program;
+export function buildMixed(stage: Stage): Promise<string> {
+  return buildGo(stage, import.meta.dirname);
 }
 
 /** Runs it. `rate` is in requests a second of all clients together; 0: as fast as they are answered. Rejects on any error. */

@@ -1,7 +1,6 @@
-import { join, resolve } from "node:path";
+import { buildGo } from "../harness/go.ts";
 import { run } from "../harness/program.ts";
 import type { Stage } from "../harness/stage.ts";
-import { isInstalled } from "../harness/tools.ts";
 
 /** Milliseconds. */
 export interface Latencies {
@@ -34,11 +33,8 @@ export interface OverloadOptions {
 }
 
 /** Builds the load generator, of the standard library alone, and resolves with the program. */
-export async function buildOverload(stage: Stage): Promise<string> {
-  if (!isInstalled("go")) throw new Error("the overload needs Go. On Debian: apt-get install golang-go");
-  const program = join(stage.dir, "overload");
-  await run(["go", "build", "-C", resolve(import.meta.dirname), "-o", program, "."]);
-  return program;
+export function buildOverload(stage: Stage): Promise<string> {
+  return buildGo(stage, import.meta.dirname);
 }
 
 /** Runs it. Rejects on any other answer than 200 and 503 with `Retry-After`, and when health was not answered 200. */

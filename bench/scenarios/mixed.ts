@@ -98,6 +98,7 @@ function figure(
     against: "nothing: server, PostgreSQL and load share both cores",
     unit,
     judged: "value",
+    needs: ["go"],
     rounds: 1,
     prepare: async (stage) => ({ subject: async () => read(await run(stage)), baseline: null }),
   };

@@ -89,6 +89,7 @@ function scenariosOf(what: string, name: string, run: (stage: Stage) => Promise<
     against,
     unit,
     judged: "value",
+    needs: ["go"],
     rounds: 1,
     long: SECONDS / 3,
     prepare: async (stage) => ({ subject: async () => read(await run(stage)), baseline: null }),

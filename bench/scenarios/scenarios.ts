@@ -3,6 +3,7 @@ import { againstStockScenarios } from "./against-stock.ts";
 import { batchScenarios } from "./batch.ts";
 import { clusterScenarios } from "./cluster.ts";
 import { databaseScenarios } from "./database.ts";
+import { goScenarios } from "./go.ts";
 import { growthScenarios } from "./growth.ts";
 import { guardedScenarios } from "./guarded.ts";
 import { importScenarios } from "./import.ts";
@@ -19,6 +20,7 @@ import { verifyScenarios } from "./verify.ts";
 /** Everything that is measured, in the order of the table. */
 export const SCENARIOS: readonly Scenario[] = [
   ...verifyScenarios,
+  ...goScenarios,
   ...tokenScenarios,
   ...signatureScenarios,
   ...batchScenarios,

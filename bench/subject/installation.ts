@@ -53,7 +53,7 @@ export function startKeyhold(
   script: readonly string[] = [programOf(stage), "serve"],
 ): Promise<ServerProcess> {
   return startServer(stage, {
-    script,
+    command: [process.execPath, ...script],
     // All clients of a benchmark have one address.
     environment: { KEYHOLD_DATA_DIR: dataDir, KEYHOLD_METRICS_PORT: "0", KEYHOLD_PUBLIC_RATE: "off", ...environment },
     portVariable: "KEYHOLD_PORT",
