@@ -11,7 +11,7 @@ export interface BaselineOptions {
   readonly cores?: Cores;
 }
 
-export type BaselineName = "bare" | "verify" | "select" | "insert" | "grpc-echo";
+export type BaselineName = "bare" | "verify" | "select" | "insert" | "grpc-echo" | "http2";
 
 /** Starts a program of this folder. */
 export function startBaseline(stage: Stage, name: BaselineName, options: BaselineOptions = {}): Promise<ServerProcess> {
@@ -20,7 +20,7 @@ export function startBaseline(stage: Stage, name: BaselineName, options: Baselin
     command: [process.execPath, resolve(import.meta.dirname, `${name}.ts`)],
     environment: { ANSWER: JSON.stringify(answer), DATABASE_URL: databaseUrl },
     portVariable: "PORT",
-    readyPath: name === "grpc-echo" ? null : "/",
+    readyPath: name === "grpc-echo" || name === "http2" ? null : "/",
     cores,
   });
 }

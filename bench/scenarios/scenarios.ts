@@ -2,6 +2,7 @@ import type { Scenario } from "../harness/scenario.ts";
 import { againstStockScenarios } from "./against-stock.ts";
 import { batchScenarios } from "./batch.ts";
 import { clusterScenarios } from "./cluster.ts";
+import { cpuScenarios } from "./cpu.ts";
 import { databaseScenarios } from "./database.ts";
 import { goScenarios } from "./go.ts";
 import { growthScenarios } from "./growth.ts";
@@ -21,6 +22,7 @@ import { verifyScenarios } from "./verify.ts";
 export const SCENARIOS: readonly Scenario[] = [
   ...verifyScenarios,
   ...goScenarios,
+  ...cpuScenarios,
   ...tokenScenarios,
   ...signatureScenarios,
   ...batchScenarios,

@@ -1,7 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { VerifyApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { startBaseline } from "../baseline/start.ts";
-import { once } from "../harness/stage.ts";
+import { once, type Stage } from "../harness/stage.ts";
 import { jsonBodies, writeBodies } from "../load/requests.ts";
 import { type Json, PATHS, post } from "../subject/client.ts";
 import { issueKeys, verifyAll } from "../subject/fill.ts";
@@ -10,16 +10,21 @@ import { install } from "../subject/installation.ts";
 /** How many keys the load goes through in turn: all are in the cache. */
 const KEYS = 1000;
 
-/** The service with keys that were issued and verified through its API, and one of its verdicts. */
-export const stocked = once(async (stage) => {
-  const installation = await install(stage);
+/** Starts the service with these variables, and with keys that were issued and verified through its API. */
+export const stockedWith = (environment: Readonly<Record<string, string>>) => async (stage: Stage) => {
+  const installation = await install(stage, { environment });
   const { url } = installation.server;
   const secrets = await issueKeys(url, KEYS);
   await verifyAll(url, secrets);
   const [credential = ""] = secrets;
   const verdict: Json = await post(url + PATHS.verify, { credential });
   return { installation, url, secrets, credential, verdict };
-});
+};
+
+export type Stocked = Awaited<ReturnType<ReturnType<typeof stockedWith>>>;
+
+/** The service with its defaults, its keys and one of its verdicts. */
+export const stocked = once(stockedWith({}));
 
 /** Bodies that ask for a verdict on each of the keys. */
 export const verifyBodies = once(async (stage) => {

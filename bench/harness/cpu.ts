@@ -1,0 +1,23 @@
+import { readdir, readFile } from "node:fs/promises";
+import type { Measure } from "./scenario.ts";
+import type { ServerProcess } from "./server.ts";
+import type { Stage } from "./stage.ts";
+
+/** Turns rounds of load, in requests a second, into rounds of the server's CPU time, in microseconds per request. */
+export function cpuPerRequest({ seconds }: Stage, { pid }: ServerProcess, load: Measure): Measure {
+  return async () => {
+    const before = await cpuTime(pid);
+    const rate = await load();
+    return ((await cpuTime(pid)) - before) / (rate * seconds);
+  };
+}
+
+/** Returns what the threads of a process have used, in microseconds: proc(5), /proc/pid/task/tid/schedstat, which is in nanoseconds. */
+async function cpuTime(pid: number): Promise<number> {
+  const folder = `/proc/${pid}/task`;
+  const times = (await readdir(folder)).map(async (tid) => {
+    const [time] = (await readFile(`${folder}/${tid}/schedstat`, "utf8").catch(() => "0")).split(" ");
+    return Number(time) / 1000;
+  });
+  return (await Promise.all(times)).reduce((total, time) => total + time, 0);
+}
