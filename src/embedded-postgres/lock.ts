@@ -8,41 +8,41 @@ import { pidFilePath, readPidFile } from "./pid-file.ts";
 import { describeProcess, untilGone } from "./process.ts";
 import { shutDown } from "./shutdown.ts";
 
-/** A living holder of the cluster whose right must be respected. */
-export type OtherOwner = Extract<LockOwner, { readonly kind: "keyhold" | "stranger" }>;
+/** A running owner of the cluster that keeps it. */
+export type OtherOwner = Extract<LockOwner, { readonly kind: "keyhold" | "foreign" }>;
 
 /**
- * Clears away what a killed predecessor left on the cluster. Returns the rival instead if the cluster is rightly held.
+ * Removes what a killed predecessor left in the cluster. Returns the other owner, and changes nothing, if the cluster is in use.
  *
  * @throws KeyholdError `DATABASE_UNAVAILABLE` when a server that should stop does not.
  */
 export async function acquireLock(clusterDir: string, log: Log): Promise<OtherOwner | undefined> {
-  const holder = await findLockOwner(clusterDir);
-  if (holder.kind === "keyhold" || holder.kind === "stranger") return holder;
-  if (holder.kind === "orphan") await stopOrphan(holder.pid, clusterDir, log);
-  await clearRemains(clusterDir);
+  const owner = await findLockOwner(clusterDir);
+  if (owner.kind === "keyhold" || owner.kind === "foreign") return owner;
+  if (owner.kind === "orphan") await stopOrphan(owner.pid, clusterDir, log);
+  await removeStaleFiles(clusterDir);
   return undefined;
 }
 
-/** To delete `postmaster.pid` under a living server would let a second one in, and both would destroy the data. */
+/** Deleting `postmaster.pid` while its server runs would allow a second server, and the two would corrupt the data. */
 async function stopOrphan(pid: number, clusterDir: string, log: Log): Promise<void> {
-  log("warn", `stopping PostgreSQL process ${pid}, which a Keyhold that was killed left running`);
+  log("warn", `stopping PostgreSQL process ${pid}, left running by a Keyhold process that was killed`);
   const over = new AbortController();
   await shutDown(pid, clusterDir, untilGone(pid, over.signal)).finally(() => over.abort());
   if (await describeProcess(pid))
     throw new KeyholdError("DATABASE_UNAVAILABLE", `PostgreSQL process ${pid} does not end`);
 }
 
-/** A server that ended in good order leaves no `postmaster.pid`. */
-async function clearRemains(clusterDir: string): Promise<void> {
+/** A server that shut down cleanly leaves no `postmaster.pid`. */
+async function removeStaleFiles(clusterDir: string): Promise<void> {
   const file = await readPidFile(clusterDir);
   if (file === undefined) return;
   await endOrphanedBackends(clusterDir);
-  if (isTaken(file.pid)) await rm(pidFilePath(clusterDir), { force: true });
+  if (isInUse(file.pid)) await rm(pidFilePath(clusterDir), { force: true });
 }
 
-/** PostgreSQL itself sees that a number is unused, but not that another program has it by now. */
-function isTaken(pid: number): boolean {
+/** PostgreSQL detects an unused process id itself, but not one that another program has reused. */
+function isInUse(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch {

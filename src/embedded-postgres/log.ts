@@ -1,9 +1,9 @@
 export type Level = "info" | "warn" | "error";
 
-/** Where the embedded server's own lines, and what befalls it, are told. One line a call, without an end of line. */
+/** Logs a line of the embedded server or an event of its supervision, without a line feed. */
 export type Log = (level: Level, message: string) => void;
 
-/** PostgreSQL's severities that deserve attention; all others are for information (PostgreSQL docs, table 19.2). */
+/** PostgreSQL's severities above `info` (PostgreSQL docs, table 19.2). */
 const levels: ReadonlyMap<string, Level> = new Map([
   ["WARNING", "warn"],
   ["ERROR", "warn"],
@@ -11,7 +11,7 @@ const levels: ReadonlyMap<string, Level> = new Map([
   ["PANIC", "error"],
 ]);
 
-/** The level of a line such as `FATAL:  role "x" does not exist`. */
+/** Returns the level of a line such as `FATAL:  role "x" does not exist`. */
 export function levelOf(line: string): Level {
   return levels.get(/^[A-Z]+(?=: )/.exec(line)?.[0] ?? "") ?? "info";
 }

@@ -3,10 +3,9 @@ import { worksIn } from "./lock-owner.ts";
 import { describeProcess, signalProcess, untilGone } from "./process.ts";
 
 /**
- * Ends the server processes of a cluster whose postmaster was killed. A busy one notices that only when its query is
- * over, and keeps a new server from starting until then. SIGQUIT ends it at once; what it had committed is in the log.
- * One that stays all the same makes PostgreSQL refuse to start, with a message of its own.
- * To be called when no postmaster holds the cluster. Without /proc they are left to end by themselves.
+ * Terminates the server processes of a cluster whose postmaster was killed. A busy one notices that only when its query ends, and
+ * blocks the start of a new server until then. SIGQUIT ends it at once; what it committed is in the WAL. If one stays, PostgreSQL
+ * refuses to start with a message of its own. Call it when no postmaster uses the cluster. Without /proc it does nothing.
  */
 export async function endOrphanedBackends(clusterDir: string): Promise<void> {
   const pids = (await readdir("/proc").catch(() => [])).map(Number).filter(Number.isInteger);
@@ -20,7 +19,7 @@ export async function endOrphanedBackends(clusterDir: string): Promise<void> {
   );
 }
 
-/** Child processes rename themselves, as in `postgres: keyhold-17: checkpointer`; a shell in that folder is none. */
+/** Server processes set their title, such as `postgres: keyhold-17: checkpointer`; a shell in that folder has another. */
 async function isOrphanedBackend(pid: number, clusterDir: string): Promise<boolean> {
   const found = await describeProcess(pid);
   if (found === undefined || !found.command.startsWith("postgres: ")) return false;

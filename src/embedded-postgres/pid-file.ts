@@ -2,10 +2,10 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { poll } from "./process.ts";
 
-/** What a postmaster says of itself in `postmaster.pid` (PostgreSQL, src/include/utils/pidfile.h). */
+/** The contents of `postmaster.pid` (PostgreSQL, src/include/utils/pidfile.h). */
 export interface PidFile {
   readonly pid: number;
-  /** Absolute folder of its Unix socket; undefined as long as there is none. */
+  /** Absolute folder of its Unix socket; undefined before it has one. */
   readonly socketDir: string | undefined;
   /** Whether it accepts connections. */
   readonly ready: boolean;
@@ -15,7 +15,7 @@ export function pidFilePath(clusterDir: string): string {
   return join(clusterDir, "postmaster.pid");
 }
 
-/** Reads the cluster's `postmaster.pid`; undefined if there is none, or none that names a process yet. */
+/** Reads the cluster's `postmaster.pid`. Returns undefined if there is none or if it does not name a process yet. */
 export async function readPidFile(clusterDir: string): Promise<PidFile | undefined> {
   const text = await readFile(pidFilePath(clusterDir), "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "";

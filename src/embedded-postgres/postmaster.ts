@@ -9,9 +9,9 @@ import { untilReady } from "./pid-file.ts";
 import { shutDown, startWatchdog } from "./shutdown.ts";
 import { exitOf, startProgram } from "./spawn.ts";
 
-/** A running PostgreSQL server. What it has acknowledged survives its crash: that is PostgreSQL's own recovery. */
+/** A running PostgreSQL server. */
 export interface Postmaster extends Running {
-  /** Fast shutdown: sessions are cut off, everything committed is on disk. Resolves when it has ended. */
+  /** Performs a fast shutdown: sessions are closed, everything committed is on disk. Resolves when it has ended. */
   stop(): Promise<void>;
 }
 
@@ -21,18 +21,18 @@ export interface PostmasterOptions {
   readonly program: string;
   readonly clusterDir: string;
   readonly socketDir: string;
-  /** More of PostgreSQL's configuration parameters; they win over ours. */
+  /** PostgreSQL configuration parameters that override ours. */
   readonly settings: Readonly<Record<string, string>>;
-  /** How long it may take until it accepts connections, recovery from a crash included. */
+  /** Time until it must accept connections, crash recovery included. */
   readonly startTimeoutMs: number;
   readonly log: Log;
   readonly onLaunched: () => void;
 }
 
-/** What the name of the cluster says of the process that started it; `holder.ts` reads it back. */
+/** Identifies the process that started the server in the server's command line; `lock-owner.ts` reads it. */
 export const ownerMark = "cluster_name=keyhold-";
 
-/** Errors of statements are for the client: the log is terse, so that it repeats no value of a row. */
+/** The log is terse so that it contains no value of a row; the client receives the errors of its statements. */
 function settingsOf(options: PostmasterOptions): Readonly<Record<string, string>> {
   return {
     listen_addresses: "",
@@ -45,7 +45,7 @@ function settingsOf(options: PostmasterOptions): Readonly<Record<string, string>
     log_checkpoints: "off",
     log_error_verbosity: "terse",
     log_min_error_statement: "panic",
-    // Of solid state: PostgreSQL's own default is for disks that turn.
+    // For solid-state drives; PostgreSQL's default is for spinning disks.
     random_page_cost: "1.1",
     lc_messages: "C",
     timezone: "UTC",
@@ -97,7 +97,7 @@ function notStarted(why: string, lastLines: readonly string[]): KeyholdError {
   return new KeyholdError("DATABASE_UNAVAILABLE", [`PostgreSQL did not start: ${why}`, ...lastLines].join("\n  "));
 }
 
-/** Hands every line on, and keeps the last ones for an error message. */
+/** Logs every line, and keeps the last ten for an error message. */
 function followLog(child: ChildProcess, log: Log): readonly string[] {
   const last: string[] = [];
   if (child.stderr === null) return last;

@@ -4,19 +4,19 @@ import { promisify } from "node:util";
 import type { UserIds } from "./os-user.ts";
 import { childEnvironment } from "./process.ts";
 
-/** A folder that a user cannot reach, because the folder `parent` above it is private. */
+/** A folder that a user cannot reach because its ancestor `parent` is private. */
 export interface HiddenFolder {
   readonly path: string;
   readonly parent: string;
 }
 
-/** Finds the folders that the user cannot reach, each with the topmost folder above it that the user cannot enter. */
+/** Returns the folders that the user cannot reach, each with its topmost ancestor that the user cannot enter. */
 export async function privateParents(paths: readonly string[], ids: UserIds): Promise<HiddenFolder[]> {
-  const found = await Promise.all(paths.map(async (path) => ({ path, parent: await firstBarred(path, ids) })));
+  const found = await Promise.all(paths.map(async (path) => ({ path, parent: await firstInaccessible(path, ids) })));
   return found.filter(({ parent }) => parent !== "");
 }
 
-async function firstBarred(path: string, ids: UserIds): Promise<string> {
+async function firstInaccessible(path: string, ids: UserIds): Promise<string> {
   const script = 'for dir; do test -x "$dir" || { printf %s "$dir"; break; }; done';
   const args = ["-c", script, "sh", ...foldersAbove(path)];
   const { stdout } = await promisify(execFile)("sh", args, { ...ids, env: childEnvironment, cwd: "/" });
@@ -29,8 +29,8 @@ function foldersAbove(path: string): string[] {
 }
 
 /**
- * The command that runs what follows as the user, in a mount namespace where the hidden folders stay under their paths and can be
- * reached. Of the private folders above them nothing else is left there. Requires CAP_SYS_ADMIN; the process keeps its id.
+ * Returns the command that runs the arguments after it as the user, in a mount namespace in which the hidden folders are reachable
+ * under their paths and nothing else of their private ancestors is visible. Requires CAP_SYS_ADMIN; the process keeps its id.
  */
 export function inMountNamespace(hidden: readonly HiddenFolder[], { uid, gid }: UserIds): readonly string[] {
   const paths = hidden.map(({ path }) => path);

@@ -3,14 +3,14 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
-/** A running process. A zombie counts as gone: it holds no file and no memory any more. */
+/** A running process. A zombie counts as ended: it holds no file and no memory. */
 export interface ProcessInfo {
   readonly parent: number;
   /** Program and arguments, separated by spaces. */
   readonly command: string;
 }
 
-/** Where the programs of the system are looked for. The owner's environment is never handed down: it holds secrets. */
+/** Environment of child processes. Ours is never inherited because it contains secrets. */
 export const childEnvironment: NodeJS.ProcessEnv = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   LC_ALL: "C",
@@ -19,7 +19,7 @@ export const childEnvironment: NodeJS.ProcessEnv = {
 
 const pollMs = 20;
 
-/** What runs under `pid` and is visible from here, or undefined. */
+/** Returns the process `pid`, or undefined if none is visible. */
 export function describeProcess(pid: number): Promise<ProcessInfo | undefined> {
   return (process.platform === "linux" ? fromProc(pid) : fromPs(pid)).catch(() => undefined);
 }
@@ -41,7 +41,7 @@ async function fromPs(pid: number): Promise<ProcessInfo | undefined> {
   return { parent: Number(parent), command };
 }
 
-/** Resolves as soon as `condition` answers something, looking every 20 ms. Rejects when `signal` is aborted. */
+/** Evaluates `condition` every 20 ms and resolves with its first defined value. Rejects when `signal` is aborted. */
 export async function poll<T>(condition: () => Promise<T | undefined>, signal: AbortSignal): Promise<T> {
   for (;;) {
     signal.throwIfAborted();
@@ -57,7 +57,7 @@ export async function untilGone(pid: number, signal: AbortSignal): Promise<void>
   await poll(async () => ((await describeProcess(pid)) === undefined ? true : undefined), signal);
 }
 
-/** Sends a signal; a process that has gone already is no error. */
+/** Sends a signal. A process that has already ended is not an error. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);

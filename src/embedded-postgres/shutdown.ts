@@ -8,8 +8,8 @@ import { startProgram } from "./spawn.ts";
 type Step = readonly [signal: NodeJS.Signals, ms: number];
 
 /**
- * Fast shutdown, immediate shutdown (PostgreSQL docs, 18.5), and what nothing withstands; with the time each may take. A fast one in
- * the middle of a crash never ends (PostgreSQL 18.4); after an immediate one the next start recovers, and nothing is lost.
+ * Fast shutdown, immediate shutdown (PostgreSQL docs, 18.5) and SIGKILL, with their time limits. A fast shutdown during a crash never
+ * ends (PostgreSQL 18.4). After an immediate one the next start performs crash recovery, and nothing committed is lost.
  */
 const steps: readonly Step[] = [
   ["SIGINT", 15_000],
@@ -18,8 +18,8 @@ const steps: readonly Step[] = [
 ];
 
 /**
- * Stops the postmaster `pid` of a cluster and resolves when `exited` has, which tells of its end. One that still recovers has nothing
- * to bring in order.
+ * Stops the postmaster `pid` of a cluster and resolves when `exited` has resolved. One that is still in recovery is stopped
+ * immediately.
  */
 export async function shutDown(pid: number, clusterDir: string, exited: Promise<unknown>): Promise<void> {
   if (await endsWithin(exited, 0)) return;
@@ -37,8 +37,8 @@ async function endsWithin(exited: Promise<unknown>, ms: number): Promise<boolean
 }
 
 /**
- * A process that outlives us only to stop the postmaster: it reads from a pipe whose other end we alone hold, so it sees
- * our end however we end, by SIGKILL too. To be killed once the postmaster has gone.
+ * Starts a process that stops the postmaster when this process ends, even by SIGKILL: it reads from a pipe whose other end only
+ * this process holds. Kill it when the postmaster has ended.
  */
 export function startWatchdog(pid: number): ChildProcess {
   const command = ["sh", "-c", 'read -r _; kill -INT "$1"', "keyhold-watchdog", String(pid)];

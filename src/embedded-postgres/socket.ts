@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KeyholdError } from "../domain/errors.ts";
 import type { RunAs } from "./os-user.ts";
-import { give } from "./ownership.ts";
+import { changeOwner } from "./ownership.ts";
 
 /** sun_path with its closing zero takes 108 bytes on Linux, 104 on macOS (unix(7), sys/un.h). */
 const maxSocketPathBytes = 103;
@@ -16,8 +16,8 @@ function socketPath(socketDir: string): string {
 }
 
 /**
- * The private folder for the server's socket: the cluster itself, which PostgreSQL keeps at mode 0700, or one in the
- * system's folder for temporary files where that path would be too long for a socket.
+ * Creates the private folder of the server's socket: the cluster itself, which PostgreSQL keeps at mode 0700, or a folder in the
+ * system's temporary folder if the path would be too long for a socket.
  */
 export async function makeSocketDir(clusterDir: string, server: RunAs): Promise<string> {
   if (Buffer.byteLength(socketPath(clusterDir)) <= maxSocketPathBytes) return clusterDir;
@@ -28,27 +28,27 @@ export async function makeSocketDir(clusterDir: string, server: RunAs): Promise<
     () => false,
   );
   if (!made) await assertPrivate(dir, server);
-  await give(dir, server);
+  await changeOwner(dir, server);
   return dir;
 }
 
-/** The name is predictable and the parent shared, so another user may have been there first. */
+/** The name is predictable and the parent is shared, so another user may have created the folder. */
 async function assertPrivate(dir: string, { owner }: RunAs): Promise<void> {
   const found = await lstat(dir);
   const isOurs = found.uid === owner?.uid || found.uid === process.geteuid?.();
   if (found.isDirectory() && isOurs && (found.mode & 0o077) === 0) return;
-  throw new KeyholdError("DATABASE_UNAVAILABLE", `${dir} is not a private folder of ours: remove it`);
+  throw new KeyholdError("DATABASE_UNAVAILABLE", `${dir} is not a private folder of this user: remove it`);
 }
 
 /**
- * Removes the lock that a killed server left beside its socket, which bars the next one if another program has its number
- * by now. The folder is this cluster's alone, so that whoever holds the cluster may do it.
+ * Removes the lock file that a killed server left beside its socket; it blocks the next server if another program has reused the
+ * process id. The folder belongs to this cluster alone, so the owner of the cluster may do it.
  */
 export async function clearSocketLock(socketDir: string): Promise<void> {
   await rm(`${socketPath(socketDir)}.lock`, { force: true });
 }
 
-/** Whether a server accepts connections there, even one whose process is hidden from us in another container. */
+/** Returns whether a server accepts connections there, even one whose process is hidden in another container. */
 export function answers(socketDir: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(socketPath(socketDir));
@@ -57,7 +57,7 @@ export function answers(socketDir: string): Promise<boolean> {
   });
 }
 
-/** The URL of a database behind a socket, with the folder as an escaped host, as libpq reads it (PostgreSQL docs, 32.1.1.2). */
+/** Returns the URL of a database behind a socket, with the folder as a percent-encoded host (libpq; PostgreSQL docs, 32.1.1.2). */
 export function socketUrl(socketDir: string, user: string, database: string): string {
   return `postgres://${user}@${encodeURIComponent(socketDir)}/${database}`;
 }

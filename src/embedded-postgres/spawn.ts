@@ -6,7 +6,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import type { RunAs } from "./os-user.ts";
 import { childEnvironment } from "./process.ts";
 
-/** Starts a program as the user, in a session of its own: a terminal's Ctrl-C is not for it. */
+/** Starts a program as the user in a new session, so that it does not receive a terminal's Ctrl-C. */
 export function startProgram(runAs: RunAs, command: readonly string[], stdio: StdioOptions): ChildProcess {
   const [file = "", ...args] = [...runAs.prefix, ...command];
   const options: SpawnOptions = { ...runAs.ids, cwd: "/", env: childEnvironment, detached: true, stdio };
@@ -14,9 +14,9 @@ export function startProgram(runAs: RunAs, command: readonly string[], stdio: St
 }
 
 /**
- * Runs a program to its end, with `input` as its standard input.
+ * Runs a program to its end, with `input` on its stdin.
  *
- * @throws KeyholdError `DATABASE_UNAVAILABLE` with all that it wrote when it does not end well.
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` with its output when it fails.
  */
 export async function runProgram(runAs: RunAs, command: readonly string[], input: string): Promise<void> {
   const child = startProgram(runAs, command, ["pipe", "pipe", "pipe"]);
@@ -27,7 +27,7 @@ export async function runProgram(runAs: RunAs, command: readonly string[], input
   throw new KeyholdError("DATABASE_UNAVAILABLE", `${program} failed with ${code}: ${out}${err}`.trim());
 }
 
-/** How the process ended, in words. A program that cannot be started has ended too. */
+/** Resolves with a description of how the process ended, or why it could not be started. */
 export function exitOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once("error", (error) => resolve(`error "${error.message}"`));

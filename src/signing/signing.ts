@@ -10,45 +10,45 @@ import { generateSigningKey, rewrapSigningKey } from "../token/signing-key.ts";
 import type { SigningKeyStore } from "./store.ts";
 import { UnknownKids } from "./unknown-kids.ts";
 
-/** The signing keys of this node, kept up with those in the store. */
+/** The signing keys of this node, kept current with those in the store. */
 export interface Signing {
-  /** Reads the keys again. Rejects if the active one does not unwrap: the root secret is not the one it was made under. */
+  /** Reloads the keys. Rejects if the active one does not unwrap, which means that the root secret is another one. */
   reload(): Promise<void>;
-  /** The public key with this `kid`. One that is not known here is looked up in the store first, within bounds (`unknown-kids.ts`). */
+  /** Returns the public key with this `kid`. Looks up an unknown one in the store, within limits (`unknown-kids.ts`). */
   publicKey(kid: string): MaybePromise<KeyObject | undefined>;
   /**
-   * The key to sign with, once the store knows that its tokens may live until then (milliseconds). Throws `INTERNAL` if there
-   * is none.
+   * Returns the key to sign a token that expires at `expireTime` (Unix time in milliseconds), after the store has recorded an expiry
+   * at least as late. Throws `INTERNAL` if there is no key.
    */
   signer(expireTime: number): MaybePromise<ActiveSigningKey>;
-  /** What is published: as it is now, or when that cannot be read, as it was. */
+  /** Returns the published key set; the last known one if the store cannot be read. */
   jwks(): MaybePromise<Jwks>;
-  /** Whether there is a key to sign with, as far as is known. */
+  /** Whether the last known keys include an active one. */
   readonly hasActive: boolean;
-  /** Milliseconds since the key to sign with was made; null if there is none. */
+  /** Age of the active key in milliseconds; null if there is none. */
   readonly activeAge: number | null;
 }
 
 export interface SigningContext {
   readonly store: SigningKeyStore;
-  /** The ring "signing-key-wrap". */
+  /** The key ring "signing-key-wrap". */
   readonly ring: KeyRing;
   readonly clock: Clock;
   readonly random: Random;
-  /** Another number when the keys may have changed since; null while nobody would tell, and what was read is of no use. */
+  /** A number that changes when the keys may have changed; null while changes would not be noticed, so that cached keys are unusable. */
   version(): number | null;
-  /** Resolves when somebody would tell again: what is read from then on is so for every node. */
+  /** Resolves when changes are noticed again: what is read from then on is current. */
   renewed(): Promise<void>;
-  /** Told once of each retired key that does not unwrap: the tokens that it signed are refused. */
+  /** Called once for each retired key that does not unwrap: its tokens are rejected. */
   onUnusable?(kid: string): void;
-  /** Told when a key that verified does so no longer: what it has verified is to be forgotten. */
+  /** Called when a key no longer verifies: cached results of its tokens must be evicted. */
   onLost?(): void;
 }
 
-/** The store is told of an expiry in steps of a day, so that most tokens cost no write. */
+/** Milliseconds. Recorded expiries are rounded up to days, so that most tokens cost no write. */
 const EXPIRY_STEP = 86_400_000;
 
-/** The signing keys of a node; the first one of all is made here. */
+/** Loads the signing keys of a node. Generates the first one if there is none. */
 export async function createSigning(given: SigningContext): Promise<Signing> {
   const { store, clock } = given;
   const context = { ...given, onUnusable: oncePerKey(given.onUnusable) };
@@ -65,41 +65,41 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
     version = versionBefore;
     if (before.keys().some((kid) => !keys.verification.has(kid))) context.onLost?.();
   };
-  const reload = (): Promise<void> => {
+  const loadOnce = (): Promise<void> => {
     loading ??= load().finally(() => {
       loading = null;
     });
     return loading;
   };
-  /** A load that had begun before may have read too early to see what this caller has heard of. */
-  const reloadAfresh = async () => {
+  /** A load in flight may have read before the change that this caller must see. */
+  const reload = async () => {
     if (context.version() === null) await context.renewed();
     await loading?.catch(() => undefined);
-    await reload();
+    await loadOnce();
   };
   const isCurrent = () => version !== null && version === context.version();
-  /** The keys as they are now: at hand, unless they may have changed. */
-  const current = (): MaybePromise<SigningKeys> => (isCurrent() ? keys : reloadAfresh().then(() => keys));
-  /** The same, or what was known last: a verifier that does not find a key yet refuses its tokens, which does no harm. */
+  /** The current keys, cached unless they may have changed. */
+  const current = (): MaybePromise<SigningKeys> => (isCurrent() ? keys : reload().then(() => keys));
+  /** The current keys, or the last known: a verifier that lacks a new key rejects its tokens, which is safe. */
   const known = (): MaybePromise<SigningKeys> => {
     const now = current();
     return now instanceof Promise ? now.catch(() => keys) : now;
   };
   const mayLookUp = (kid: string) => UnknownKids.mayExist(kid) && (!isCurrent() || unknown.mayLookUp(kid));
   const lookUp = async (kid: string) => {
-    await reloadAfresh();
+    await reload();
     const key = keys.verification.get(kid);
     if (key === undefined && isCurrent()) unknown.add(kid);
     return key;
   };
   const extend = async (active: ActiveSigningKey, expireTime: number) => {
     await store.extendTokens(active.kid, nextStep(expireTime));
-    await reloadAfresh();
+    await reload();
     return active;
   };
 
   return {
-    reload: reloadAfresh,
+    reload,
     publicKey: (kid) => keys.verification.get(kid) ?? (mayLookUp(kid) ? lookUp(kid) : undefined),
     signer: (expireTime) =>
       andThen(current(), (keys) => {
@@ -119,13 +119,13 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
 }
 
 export interface RotateOptions {
-  /** Whether to go on although the active key does not unwrap: its tokens are refused from then on. */
+  /** Whether to rotate although the active key does not unwrap: its tokens are rejected from then on. */
   readonly force?: boolean;
 }
 
 /**
- * Makes a new key the active one. Tokens of the key before it stay good until they expire. Rejects, and changes nothing, if that one
- * does not unwrap: then the root secret is not that of the servers, which could not use the new key either.
+ * Generates a new active key and returns its `kid`. Tokens of the previous key stay valid until they expire. Rejects without a change
+ * if that one does not unwrap: then the root secret is not that of the servers, and they could not use the new key either.
  */
 export async function rotateSigningKey(
   context: SigningContext,
@@ -138,14 +138,14 @@ export async function rotateSigningKey(
   return key.kid;
 }
 
-/** Rejects if the key that signs does not unwrap: the root secrets given are not those of the database. */
+/** Rejects if the active key does not unwrap: the root secrets are not those of the database. */
 export async function requireActiveKey(context: SigningContext): Promise<void> {
   await loadKeys(context);
 }
 
 /**
- * Wraps every key that a retired root secret protects under the current one, and answers how many. All servers must know that one.
- * What does not unwrap stays as it is.
+ * Rewraps every key that a retired root secret protects under the current one, which all servers must know, and returns their number.
+ * A key that does not unwrap is left unchanged.
  */
 export async function rewrapSigningKeys({ store, ring, random }: SigningContext): Promise<number> {
   const records = (await store.list()).filter(({ wrapKeyId }) => wrapKeyId !== ring.current.id && ring.find(wrapKeyId));
@@ -167,12 +167,12 @@ async function loadKeys({ store, ring, clock, onUnusable }: SigningContext): Pro
   return keys;
 }
 
-/** Keys are read again and again; one that does not unwrap will not by itself. */
-function oncePerKey(tell: SigningContext["onUnusable"]): (kid: string) => void {
-  const told = new Set<string>();
+/** Keys are reloaded often, and a key that does not unwrap never will. */
+function oncePerKey(report: SigningContext["onUnusable"]): (kid: string) => void {
+  const reported = new Set<string>();
   return (kid) => {
-    if (!told.has(kid)) tell?.(kid);
-    told.add(kid);
+    if (!reported.has(kid)) report?.(kid);
+    reported.add(kid);
   };
 }
 

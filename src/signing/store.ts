@@ -1,14 +1,14 @@
 import type { NewSigningKey, SigningKeyRecord } from "../token/signing-key.ts";
 
-/** Where signing keys are kept. */
+/** Stores signing keys. */
 export interface SigningKeyStore {
   list(): Promise<SigningKeyRecord[]>;
-  /** Stores the first signing key of all; does nothing when there is an active one already. */
+  /** Stores the first signing key. No-op if there is an active one. */
   addFirst(key: NewSigningKey, now: Date): Promise<void>;
-  /** Makes this the active key and retires the one before, in one step. */
+  /** Atomically makes this the active key and retires the previous one. */
   replaceActive(key: NewSigningKey, now: Date): Promise<void>;
-  /** Stores how a key is wrapped now, unless it is no longer wrapped under `before`. */
+  /** Replaces the wrapped form of a key if it is still wrapped under the server key `before`. */
   rewrap(key: NewSigningKey, before: string): Promise<void>;
-  /** Notes that tokens signed with this key may live until then; never moves the time back. */
+  /** Records that tokens of this key may expire as late as `until`. Never moves the time back. */
   extendTokens(kid: string, until: Date): Promise<void>;
 }

@@ -1,31 +1,31 @@
-/** A key has its own thumbprint as `kid`: SHA-256 in base64url (`token/signing-key.ts`). */
+/** A `kid` is the thumbprint of its key: SHA-256 in base64url (`token/signing-key.ts`). */
 const KID = /^[\w-]{43}$/;
 
-/** Kids that are remembered at the most. */
+/** Maximum number of cached kids. */
 const MAX_KIDS = 10_000;
 
-/** Look-ups in an interval at the most, and the interval in milliseconds. */
+/** Maximum number of look-ups per interval, and the interval in milliseconds. */
 const MAX_LOOK_UPS = 10;
 const INTERVAL = 1_000;
 
 /**
- * Bounds what tokens with unknown kids cost, which anyone can send: a kid that was looked up in vain is not looked up again, and
- * of new ones only a few are in an interval.
+ * Bounds the cost of tokens with unknown kids, which anyone can send: a kid that was not found is not looked up again, and only a few
+ * new ones are looked up per interval.
  *
- * Only for a node that is told of every change of the signing keys, and has read them since the last one: it knows all keys but one that
- * was added a moment ago, of which it is about to be told. A look-up finds that one too, and a remembered kid cannot be its own, since
- * nobody knew it before.
+ * Valid only for a node that receives every change of the signing keys and has loaded them since the last one. The only key that such
+ * a node may lack is one that was just added. A look-up finds it, and its kid cannot have been cached as unknown, because a
+ * kid cannot be guessed.
  */
 export class UnknownKids {
   readonly #kids = new Set<string>();
   #lookUps = 0;
 
-  /** Whether the store may have a key of this kid, as far as its form says. */
+  /** Returns whether the kid is well-formed. */
   static mayExist(kid: string): boolean {
     return KID.test(kid);
   }
 
-  /** Returns whether this kid is to be looked up now, and counts the look-up. */
+  /** Returns whether the kid may be looked up now, and counts the look-up. */
   mayLookUp(kid: string): boolean {
     if (this.#kids.has(kid) || this.#lookUps >= MAX_LOOK_UPS) return false;
     if (this.#lookUps === 0) setTimeout(() => this.#begin(), INTERVAL).unref();
@@ -39,7 +39,7 @@ export class UnknownKids {
     if (this.#kids.size > MAX_KIDS && oldest !== undefined) this.#kids.delete(oldest);
   }
 
-  /** The keys have changed. */
+  /** Call when the keys have changed. */
   clear(): void {
     this.#kids.clear();
   }

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { findBinaries } from "../../src/embedded-postgres/binaries.ts";
 import { chooseOsUsers, ownOsUser } from "../../src/embedded-postgres/os-user.ts";
-import { giveTree } from "../../src/embedded-postgres/ownership.ts";
+import { changeOwnerOfTree } from "../../src/embedded-postgres/ownership.ts";
 import { runProgram } from "../../src/embedded-postgres/spawn.ts";
 import {
   clientOf,
@@ -107,7 +107,7 @@ if (isRoot)
       await symlink(join(outside, "secret"), join(cluster, "symbolic"));
       await symlink(outside, join(cluster, "folder"));
       await link(join(outside, "secret"), join(cluster, "hard"));
-      expect(await giveTree(cluster, { prefix: [], ids: {}, owner: dedicated })).toBe(2);
+      expect(await changeOwnerOfTree(cluster, { prefix: [], ids: {}, owner: dedicated })).toBe(2);
       const owners = ["cluster", "cluster/file", "outside", "outside/secret"].map((path) => stat(join(dir, path)));
       expect((await Promise.all(owners)).map(({ uid }) => uid)).toEqual([65530, 65530, 0, 0]);
     });
@@ -122,7 +122,7 @@ if (isRoot)
       const attacker = spawn("sh", ["-c", swap, "sh", outside, base], { stdio: "ignore" });
       onTestFinished(() => void attacker.kill("SIGKILL"));
       for (let round = 0; round < 200; round++) {
-        await giveTree(cluster, { prefix: [], ids: {}, owner: dedicated });
+        await changeOwnerOfTree(cluster, { prefix: [], ids: {}, owner: dedicated });
         expect((await stat(join(outside, "file"))).uid).toBe(0);
         await chown(cluster, 0, 0);
       }

@@ -5,7 +5,7 @@ import postgres, { type Sql } from "postgres";
 import { findBinaries } from "../../src/embedded-postgres/binaries.ts";
 import { clusterDirOf, database, ensureCluster, owner, serverRole } from "../../src/embedded-postgres/cluster.ts";
 import { chooseOsUsers } from "../../src/embedded-postgres/os-user.ts";
-import { giveTree } from "../../src/embedded-postgres/ownership.ts";
+import { changeOwnerOfTree } from "../../src/embedded-postgres/ownership.ts";
 import { type Postmaster, startPostmaster } from "../../src/embedded-postgres/postmaster.ts";
 import { describeProcess, poll, signalProcess } from "../../src/embedded-postgres/process.ts";
 import { makeSocketDir } from "../../src/embedded-postgres/socket.ts";
@@ -130,7 +130,7 @@ class Server implements PostgresServer {
     const port = await freePort();
     const launch = async () => {
       // A backup that was restored belongs to who restored it.
-      await giveTree(clusterDir, account.server);
+      await changeOwnerOfTree(clusterDir, account.server);
       return startPostmaster(
         {
           ...{ runAs: account.server, program: binaries.postgres, clusterDir, socketDir },
