@@ -110,10 +110,10 @@ test("gives up a server that does not accept connections in time, and leaves non
   expect(await keptIn((await start(dataDir)).url)).toContain(1);
 });
 
-test("refuses a folder that holds something else", async () => {
+test("refuses a folder that contains files that are not PostgreSQL data", async () => {
   const dataDir = await makeDir();
   await mkdir(join(dataDir, "postgres", "other"), { recursive: true });
-  await expect(start(dataDir)).rejects.toThrow("holds something else");
+  await expect(start(dataDir)).rejects.toThrow("contains files that are not PostgreSQL data");
   expect(await readdir(dataDir)).toEqual(["postgres"]);
 });
 
