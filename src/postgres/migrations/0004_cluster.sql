@@ -13,7 +13,7 @@ CREATE TABLE nodes (
 ) WITH (fillfactor = 50);
 
 -- Whoever changes a key or a signing key, and by whatever program, tells every node of it, together with the commit. The text is
--- read by postgres/change-feed-events.ts. What the previous version changes is told of too.
+-- read by postgres/feed-events.ts. What the previous version changes is told of too.
 
 -- Every column but last_used_time, which verification does not know.
 CREATE FUNCTION tell_key_changed() RETURNS trigger LANGUAGE plpgsql AS $$
