@@ -9,14 +9,14 @@ import { Schemas } from "./schema.ts";
 
 const DESCRIPTION = `Issues, imports, verifies, rotates and revokes API keys, and derives tokens from them.
 
-Answers are in snake_case. Requests may also be in lowerCamelCase. An unknown field, an unknown name of an enum, a wrong type and one
-field under both names are refused. A body may have 1 MiB, that of \`:batchCreate\` 16 MiB. Clients must ignore fields that they
-do not know in answers.
+Responses use snake_case. Requests may also use lowerCamelCase. A request with an unknown field, an unknown enum name, a wrong type, or
+one field under both names is rejected. A body has at most 1 MiB, for \`:batchCreate\` 16 MiB. Clients must ignore unknown fields in
+responses.
 
-The same calls are served over gRPC, gRPC-Web and Connect.`;
+The same calls are available over gRPC, gRPC-Web and Connect.`;
 
-const BEARER = `An admin token, or an access token of the configured OIDC issuer, with the scope that the operation names. A server that
-was started without \`KEYHOLD_AUTH\`, which is for its own machine alone, asks for none.`;
+const BEARER = `An admin token, or an access token of the configured OIDC issuer, with the scope that the operation names. A server
+without \`KEYHOLD_AUTH\`, which accepts calls only from its own machine, requires none.`;
 
 /** The OpenAPI 3.1 document of the REST paths. */
 export function openApiDocument(comment: CommentOf): JsonObject {

@@ -58,6 +58,6 @@ function wording(method: DescMethodUnary, comment: CommentOf): JsonObject {
   const [summary = ""] = /^[^.]*/.exec(text) ?? [];
   const policy = policyOf(method);
   const needs =
-    policy === "public" ? "Needs no credential of a caller." : `Needs the scope \`${policy}\` or \`${ADMIN_SCOPE}\`.`;
+    policy === "public" ? "Requires no credential." : `Requires the scope \`${policy}\` or \`${ADMIN_SCOPE}\`.`;
   return { summary, description: `${text}\n\n${needs}` };
 }

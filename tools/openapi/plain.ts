@@ -4,7 +4,7 @@ import { json, object } from "./responses.ts";
 /** What is served beside the RPCs: health (src/transport/health.ts). */
 const TAG = "Health";
 
-export const PLAIN_TAGS = [{ name: TAG, description: "Whether the server lives, and whether it can serve." }];
+export const PLAIN_TAGS = [{ name: TAG, description: "Liveness and readiness of the server." }];
 
 export const PLAIN_SCHEMAS: JsonObject = {
   Liveness: object({ status: { type: "string", enum: ["ok"] } }),
@@ -14,11 +14,11 @@ export const PLAIN_SCHEMAS: JsonObject = {
       status: { type: "string", enum: ["ok", "unavailable"] },
       checks: {
         type: "object",
-        description: "What the service needs to serve, by name.",
+        description: "The state of each dependency, by name.",
         additionalProperties: { type: "string", enum: ["ok", "unavailable"] },
       },
       workers: {
-        description: "Of a server that is several processes.",
+        description: "Present if several processes serve the port.",
         ...object({ running: { type: "integer" }, configured: { type: "integer" } }),
       },
     },

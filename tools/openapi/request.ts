@@ -21,12 +21,12 @@ export const HEADER_PARAMETERS: JsonObject = {
   ),
   "Cache-Control": header(
     "Cache-Control",
-    "`no-cache`: a verdict by a fresh read, which is kept. `no-store`: it is not.",
+    "`no-cache`: reads the key from the database and caches it. `no-store`: reads it and does not cache it.",
     {
       type: "string",
     },
   ),
-  "If-None-Match": header("If-None-Match", "The `ETag` of the answer that the caller has.", { type: "string" }),
+  "If-None-Match": header("If-None-Match", "The `ETag` of the cached response.", { type: "string" }),
 };
 
 function header(name: string, description: string, schema: JsonObject): JsonObject {

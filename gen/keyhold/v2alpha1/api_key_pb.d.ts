@@ -10,7 +10,8 @@ import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 export declare const file_keyhold_v2alpha1_api_key: GenFile;
 
 /**
- * KeyStatus is the condition of a key at the time it is read. Revoked wins over expired, and revocation is final.
+ * KeyStatus is the status of a key, evaluated when the key is read. Revoked takes precedence over expired, and revocation is
+ * permanent.
  *
  * @generated from enum keyhold.v2alpha1.KeyStatus
  */
@@ -21,7 +22,7 @@ export enum KeyStatus {
   UNSPECIFIED = 0,
 
   /**
-   * The key may be used.
+   * The key is valid.
    *
    * @generated from enum value: KEY_STATUS_ACTIVE = 1;
    */
@@ -35,7 +36,7 @@ export enum KeyStatus {
   REVOKED = 2,
 
   /**
-   * The key's expire_time has passed. Computed whenever it is read; nothing has to run for it.
+   * The key's expire_time has passed.
    *
    * @generated from enum value: KEY_STATUS_EXPIRED = 3;
    */
@@ -59,28 +60,28 @@ export enum RevocationReason {
   UNSPECIFIED = 0,
 
   /**
-   * The secret is, or may be, known to others.
+   * The secret is known to others, or may be.
    *
    * @generated from enum value: REVOCATION_REASON_KEY_COMPROMISE = 1;
    */
   KEY_COMPROMISE = 1,
 
   /**
-   * The owner's relation to the issuer has changed.
+   * The relationship between the owner and the issuer has changed.
    *
    * @generated from enum value: REVOCATION_REASON_AFFILIATION_CHANGED = 2;
    */
   AFFILIATION_CHANGED = 2,
 
   /**
-   * Another key has taken its place.
+   * Another key replaces it.
    *
    * @generated from enum value: REVOCATION_REASON_SUPERSEDED = 3;
    */
   SUPERSEDED = 3,
 
   /**
-   * A right was withdrawn. Only an administrator may say so, and may say why in revocation_description.
+   * A privilege was withdrawn. Only administrators may use this reason.
    *
    * @generated from enum value: REVOCATION_REASON_PRIVILEGE_WITHDRAWN = 4;
    */

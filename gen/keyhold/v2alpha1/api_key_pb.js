@@ -17,7 +17,8 @@ export const KeyStatusSchema = /*@__PURE__*/
   enumDesc(file_keyhold_v2alpha1_api_key, 0);
 
 /**
- * KeyStatus is the condition of a key at the time it is read. Revoked wins over expired, and revocation is final.
+ * KeyStatus is the status of a key, evaluated when the key is read. Revoked takes precedence over expired, and revocation is
+ * permanent.
  *
  * @generated from enum keyhold.v2alpha1.KeyStatus
  */

@@ -13,7 +13,7 @@ import type { KeyStatus, RevocationReason } from "./api_key_pb.js";
 export declare const file_keyhold_v2alpha1_api_keys: GenFile;
 
 /**
- * DeriveTokenRequest says what to derive from what.
+ * DeriveTokenRequest describes the token to derive.
  *
  * @generated from message keyhold.v2alpha1.DeriveTokenRequest
  */
@@ -31,22 +31,22 @@ export declare type DeriveTokenRequest = Message<"keyhold.v2alpha1.DeriveTokenRe
   algorithm: TokenAlgorithm;
 
   /**
-   * Lifetime, a duration such as `1h30m` from 1 s to 10 y. Absent: 1 h. A token never outlives its parent: a longer life is cut.
+   * Lifetime: a duration such as `1h30m`, 1 s to 10 y. Default: 1 h. It is shortened to the remaining lifetime of the parent.
    *
    * @generated from field: optional string ttl = 3;
    */
   ttl?: string | undefined;
 
   /**
-   * A part of the parent's scopes. Empty: all of them.
+   * A subset of the parent's scopes. Empty: all of them.
    *
    * @generated from field: repeated string scopes = 4;
    */
   scopes: string[];
 
   /**
-   * Claims to add, 4 KiB as JSON at the most. iss, sub, aud, exp, nbf, iat, jti, scope, key_id, parent_id and secret_version
-   * are reserved.
+   * Claims to add, at most 4 KiB as JSON. Reserved: iss, sub, aud, exp, nbf, iat, jti, scope, key_id, parent_id and
+   * secret_version.
    *
    * @generated from field: google.protobuf.Struct custom_claims = 5;
    */
@@ -60,7 +60,7 @@ export declare type DeriveTokenRequest = Message<"keyhold.v2alpha1.DeriveTokenRe
 export declare const DeriveTokenRequestSchema: GenMessage<DeriveTokenRequest>;
 
 /**
- * DeriveTokenResponse shows the token, once.
+ * DeriveTokenResponse contains the token. The server does not store it.
  *
  * @generated from message keyhold.v2alpha1.DeriveTokenResponse
  */
@@ -78,27 +78,27 @@ export declare type DeriveTokenResponse = Message<"keyhold.v2alpha1.DeriveTokenR
 export declare const DeriveTokenResponseSchema: GenMessage<DeriveTokenResponse>;
 
 /**
- * DerivedToken is a token and what it holds.
+ * DerivedToken is a token with its contents.
  *
  * @generated from message keyhold.v2alpha1.DerivedToken
  */
 export declare type DerivedToken = Message<"keyhold.v2alpha1.DerivedToken"> & {
   /**
-   * The token as it is presented.
+   * The token as its holder sends it.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * Its identifier: `jti` of a JWT.
+   * Identifier of the token: `jti` of a JWT.
    *
    * @generated from field: string token_id = 2;
    */
   tokenId: string;
 
   /**
-   * When it ends, cut to the life of its parent.
+   * When the token expires: no later than its parent.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -110,7 +110,7 @@ export declare type DerivedToken = Message<"keyhold.v2alpha1.DerivedToken"> & {
   scopes: string[];
 
   /**
-   * The custom claims that it carries, its own and those of the token that it was derived from.
+   * The custom claims of the token, including those of the token that it was derived from.
    *
    * @generated from field: google.protobuf.Struct claims = 5;
    */
@@ -124,7 +124,7 @@ export declare type DerivedToken = Message<"keyhold.v2alpha1.DerivedToken"> & {
 export declare const DerivedTokenSchema: GenMessage<DerivedToken>;
 
 /**
- * VerifyApiKeyRequest holds one credential.
+ * VerifyApiKeyRequest contains one credential.
  *
  * @generated from message keyhold.v2alpha1.VerifyApiKeyRequest
  */
@@ -144,7 +144,7 @@ export declare type VerifyApiKeyRequest = Message<"keyhold.v2alpha1.VerifyApiKey
 export declare const VerifyApiKeyRequestSchema: GenMessage<VerifyApiKeyRequest>;
 
 /**
- * VerifyApiKeyResponse is a verdict. All fields below is_valid but the two of the error are for a valid credential.
+ * VerifyApiKeyResponse is a verdict. If is_valid is false, only error_code and error_message are set, and stale if it applies.
  *
  * @generated from message keyhold.v2alpha1.VerifyApiKeyResponse
  */
@@ -165,7 +165,7 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
   actorId?: string | undefined;
 
   /**
-   * What the credential may do: of a token, those of its scopes that its key still has.
+   * The scopes of the credential. For a token: those of its scopes that its key still has.
    *
    * @generated from field: repeated string scopes = 4;
    */
@@ -184,7 +184,7 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
   status?: KeyStatus | undefined;
 
   /**
-   * When the credential ends. Absent: it does not expire.
+   * When the credential expires. Absent: never.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 7;
    */
@@ -203,22 +203,22 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
   credentialType?: CredentialType | undefined;
 
   /**
-   * Why it is not valid.
+   * Why the credential is invalid.
    *
    * @generated from field: optional keyhold.v2alpha1.VerificationError error_code = 10;
    */
   errorCode?: VerificationError | undefined;
 
   /**
-   * The same for people.
+   * The same as text for people.
    *
    * @generated from field: optional string error_message = 11;
    */
   errorMessage?: string | undefined;
 
   /**
-   * Whether the verdict is given without a connection to the database, by what the server knew before: a revocation may not have reached
-   * it. Only servers with KEYHOLD_STALE_GRACE give such verdicts; absent otherwise.
+   * True if the verdict came from the cache while the database was unreachable, so that a recent revocation may be missing. Only
+   * servers with KEYHOLD_STALE_GRACE return such verdicts. Otherwise absent.
    *
    * @generated from field: optional bool stale = 12;
    */
@@ -232,7 +232,7 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
 export declare const VerifyApiKeyResponseSchema: GenMessage<VerifyApiKeyResponse>;
 
 /**
- * BatchVerifyApiKeysRequest holds 1 to 1000 credentials.
+ * BatchVerifyApiKeysRequest contains 1 to 1000 credentials.
  *
  * @generated from message keyhold.v2alpha1.BatchVerifyApiKeysRequest
  */
@@ -250,7 +250,7 @@ export declare type BatchVerifyApiKeysRequest = Message<"keyhold.v2alpha1.BatchV
 export declare const BatchVerifyApiKeysRequestSchema: GenMessage<BatchVerifyApiKeysRequest>;
 
 /**
- * BatchVerifyApiKeysResponse has one verdict a credential, in the order of the request.
+ * BatchVerifyApiKeysResponse contains one verdict for each credential, in the order of the request.
  *
  * @generated from message keyhold.v2alpha1.BatchVerifyApiKeysResponse
  */
@@ -268,7 +268,7 @@ export declare type BatchVerifyApiKeysResponse = Message<"keyhold.v2alpha1.Batch
 export declare const BatchVerifyApiKeysResponseSchema: GenMessage<BatchVerifyApiKeysResponse>;
 
 /**
- * RevokeApiKeyRequest names the key to revoke and says why.
+ * RevokeApiKeyRequest names the key to revoke and the reason.
  *
  * @generated from message keyhold.v2alpha1.RevokeApiKeyRequest
  */
@@ -284,14 +284,14 @@ export declare type RevokeApiKeyRequest = Message<"keyhold.v2alpha1.RevokeApiKey
   reason: RevocationReason;
 
   /**
-   * More about the reason, whichever it is, at most 1000 characters.
+   * Free text, at most 1000 characters, with any reason.
    *
    * @generated from field: optional string revocation_description = 3;
    */
   revocationDescription?: string | undefined;
 
   /**
-   * `issuedApiKeys` or `importedApiKeys`: the key must be of this kind, else NOT_FOUND. Empty: either.
+   * `issuedApiKeys` or `importedApiKeys`: returns NOT_FOUND if the key is of the other kind. Empty: either kind.
    *
    * @generated from field: string collection = 4;
    */
@@ -305,7 +305,7 @@ export declare type RevokeApiKeyRequest = Message<"keyhold.v2alpha1.RevokeApiKey
 export declare const RevokeApiKeyRequestSchema: GenMessage<RevokeApiKeyRequest>;
 
 /**
- * RevokeApiKeyResponse tells what the key is now.
+ * RevokeApiKeyResponse contains the new state of the key.
  *
  * @generated from message keyhold.v2alpha1.RevokeApiKeyResponse
  */
@@ -338,7 +338,7 @@ export declare type RevokeApiKeyResponse = Message<"keyhold.v2alpha1.RevokeApiKe
 export declare const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse>;
 
 /**
- * TokenAlgorithm is the form of a derived token.
+ * TokenAlgorithm is the kind of a derived token.
  *
  * @generated from enum keyhold.v2alpha1.TokenAlgorithm
  */
@@ -349,14 +349,14 @@ export enum TokenAlgorithm {
   UNSPECIFIED = 0,
 
   /**
-   * A JWT signed with EdDSA (Ed25519); its keys are served as a JWKS.
+   * A JWT signed with EdDSA (Ed25519). GetJwks returns the public keys.
    *
    * @generated from enum value: TOKEN_ALGORITHM_JWT = 1;
    */
   JWT = 1,
 
   /**
-   * A macaroon in the V2 binary form of libmacaroons, unpadded base64url; its holder may narrow it by first-party caveats.
+   * A macaroon in the V2 binary format of libmacaroons, unpadded base64url. Its holder may restrict it with first-party caveats.
    *
    * @generated from enum value: TOKEN_ALGORITHM_MACAROON = 2;
    */
@@ -369,7 +369,7 @@ export enum TokenAlgorithm {
 export declare const TokenAlgorithmSchema: GenEnum<TokenAlgorithm>;
 
 /**
- * CredentialType is what a credential was found to be.
+ * CredentialType is the kind of a credential.
  *
  * @generated from enum keyhold.v2alpha1.CredentialType
  */
@@ -406,7 +406,7 @@ export enum CredentialType {
 export declare const CredentialTypeSchema: GenEnum<CredentialType>;
 
 /**
- * VerificationError says why a credential is not valid.
+ * VerificationError is the reason why a credential is invalid.
  *
  * @generated from enum keyhold.v2alpha1.VerificationError
  */
@@ -417,42 +417,42 @@ export enum VerificationError {
   UNSPECIFIED = 0,
 
   /**
-   * It has the shape of a Keyhold credential but is malformed.
+   * The credential looks like a Keyhold credential but is malformed.
    *
    * @generated from enum value: VERIFICATION_ERROR_INVALID_FORMAT = 1;
    */
   INVALID_FORMAT = 1,
 
   /**
-   * The key, or the token, has expired.
+   * The key or the token has expired.
    *
    * @generated from enum value: VERIFICATION_ERROR_EXPIRED = 2;
    */
   EXPIRED = 2,
 
   /**
-   * The key was revoked, or this secret, or the one that the token was derived from, was rotated away.
+   * The key is revoked, or the secret (of a token: the secret that it was derived from) was rotated.
    *
    * @generated from enum value: VERIFICATION_ERROR_REVOKED = 3;
    */
   REVOKED = 3,
 
   /**
-   * There is no such key (any more).
+   * The key does not exist, or was deleted.
    *
    * @generated from enum value: VERIFICATION_ERROR_NOT_FOUND = 4;
    */
   NOT_FOUND = 4,
 
   /**
-   * It was not made by this service, was altered, or has a caveat that is not met.
+   * This service did not make the credential, it was altered, or a caveat is not met.
    *
    * @generated from enum value: VERIFICATION_ERROR_SIGNATURE_INVALID = 5;
    */
   SIGNATURE_INVALID = 5,
 
   /**
-   * The verdict could not be reached. Do not let the caller in.
+   * The server could not reach a verdict. Deny access.
    *
    * @generated from enum value: VERIFICATION_ERROR_INTERNAL = 6;
    */
@@ -465,14 +465,14 @@ export enum VerificationError {
 export declare const VerificationErrorSchema: GenEnum<VerificationError>;
 
 /**
- * ApiKeysService acts on credentials and on keys of both kinds.
+ * ApiKeysService verifies credentials, derives tokens, and revokes keys of both kinds.
  *
  * @generated from service keyhold.v2alpha1.ApiKeysService
  */
 export declare const ApiKeysService: GenService<{
   /**
-   * Exchanges a valid credential for a token that lives for a while and can do no more than it. UNAUTHENTICATED if the
-   * credential is not valid, PERMISSION_DENIED if a scope is asked for that it does not have.
+   * Derives a token from a valid credential. The token expires, and has at most the scopes of the credential. Returns
+   * UNAUTHENTICATED if the credential is invalid, and PERMISSION_DENIED if it lacks a requested scope.
    *
    * @generated from rpc keyhold.v2alpha1.ApiKeysService.DeriveToken
    */
@@ -482,9 +482,8 @@ export declare const ApiKeysService: GenService<{
     output: typeof DeriveTokenResponseSchema;
   },
   /**
-   * Judges a credential. A verdict is an answer, not an error: the call succeeds whatever it says, so a gateway that looks at the
-   * status alone lets everyone in. Read `is_valid`. With `Cache-Control: no-cache` (header or metadata) the verdict is
-   * by a fresh read of the database.
+   * Verifies a credential. The call succeeds for every verdict: check `is_valid`. A gateway that checks only the status accepts
+   * everyone. With `Cache-Control: no-cache` (header or metadata), the key is read from the database instead of the cache.
    *
    * @generated from rpc keyhold.v2alpha1.ApiKeysService.VerifyApiKey
    */
@@ -494,7 +493,7 @@ export declare const ApiKeysService: GenService<{
     output: typeof VerifyApiKeyResponseSchema;
   },
   /**
-   * Judges 1 to 1000 credentials of any kinds, in order. One that is bad spoils no other.
+   * Verifies 1 to 1000 credentials of any kind, each independently of the others.
    *
    * @generated from rpc keyhold.v2alpha1.ApiKeysService.BatchVerifyApiKeys
    */
@@ -504,8 +503,8 @@ export declare const ApiKeysService: GenService<{
     output: typeof BatchVerifyApiKeysResponseSchema;
   },
   /**
-   * Revokes a key of either kind, for good, and with it every token derived from it. FAILED_PRECONDITION (HTTP 409) if it is
-   * revoked already; its reason then stays.
+   * Revokes a key of either kind, and every token derived from it, permanently. Returns FAILED_PRECONDITION (HTTP 409) if the key
+   * is already revoked, and does not change its reason.
    *
    * @generated from rpc keyhold.v2alpha1.ApiKeysService.RevokeApiKey
    */

@@ -85,7 +85,7 @@ export const TokenAlgorithmSchema = /*@__PURE__*/
   enumDesc(file_keyhold_v2alpha1_api_keys, 0);
 
 /**
- * TokenAlgorithm is the form of a derived token.
+ * TokenAlgorithm is the kind of a derived token.
  *
  * @generated from enum keyhold.v2alpha1.TokenAlgorithm
  */
@@ -99,7 +99,7 @@ export const CredentialTypeSchema = /*@__PURE__*/
   enumDesc(file_keyhold_v2alpha1_api_keys, 1);
 
 /**
- * CredentialType is what a credential was found to be.
+ * CredentialType is the kind of a credential.
  *
  * @generated from enum keyhold.v2alpha1.CredentialType
  */
@@ -113,7 +113,7 @@ export const VerificationErrorSchema = /*@__PURE__*/
   enumDesc(file_keyhold_v2alpha1_api_keys, 2);
 
 /**
- * VerificationError says why a credential is not valid.
+ * VerificationError is the reason why a credential is invalid.
  *
  * @generated from enum keyhold.v2alpha1.VerificationError
  */
@@ -121,7 +121,7 @@ export const VerificationError = /*@__PURE__*/
   tsEnum(VerificationErrorSchema);
 
 /**
- * ApiKeysService acts on credentials and on keys of both kinds.
+ * ApiKeysService verifies credentials, derives tokens, and revokes keys of both kinds.
  *
  * @generated from service keyhold.v2alpha1.ApiKeysService
  */

@@ -45,7 +45,7 @@ export declare type Jwks = Message<"keyhold.v2alpha1.Jwks"> & {
 export declare const JwksSchema: GenMessage<Jwks>;
 
 /**
- * Jwk is the public half of an Ed25519 signing key (RFC 8037 §2).
+ * Jwk is an Ed25519 public key (RFC 8037 §2).
  *
  * @generated from message keyhold.v2alpha1.Jwk
  */
@@ -88,13 +88,13 @@ export declare type Jwk = Message<"keyhold.v2alpha1.Jwk"> & {
 export declare const JwkSchema: GenMessage<Jwk>;
 
 /**
- * DerivedKeysService publishes the public keys of derived JWTs. It needs no caller credential.
+ * DerivedKeysService publishes the public keys of derived JWTs. Callers need no credential.
  *
  * @generated from service keyhold.v2alpha1.DerivedKeysService
  */
 export declare const DerivedKeysService: GenService<{
   /**
-   * Answers the JWK Set (RFC 7517 §5). A retired key stays in it until the last token that it signed has expired.
+   * Returns the JWK Set (RFC 7517 §5). A retired key stays in it until the last token that it signed has expired.
    *
    * @generated from rpc keyhold.v2alpha1.DerivedKeysService.GetJwks
    */

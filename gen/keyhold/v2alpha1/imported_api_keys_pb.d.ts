@@ -13,13 +13,13 @@ import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_keyhold_v2alpha1_imported_api_keys: GenFile;
 
 /**
- * ImportedApiKey is the record of a key that was made elsewhere. It never shows the raw key nor a hash of it.
+ * ImportedApiKey is a key that was generated elsewhere. It never contains the raw key or a hash of it.
  *
  * @generated from message keyhold.v2alpha1.ImportedApiKey
  */
 export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> & {
   /**
-   * Identifier, a UUID (version 7). One space for issued and imported keys.
+   * Identifier: a UUID (version 7), unique among issued and imported keys.
    *
    * @generated from field: string key_id = 1;
    */
@@ -40,21 +40,21 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
   actorId: string;
 
   /**
-   * What the key may do: at most 100 scopes of 1 to 255 visible ASCII characters. A scope that is given twice counts once.
+   * Permissions of the key: at most 100 scopes of 1 to 255 visible ASCII characters. Duplicates count once.
    *
    * @generated from field: repeated string scopes = 4;
    */
   scopes: string[];
 
   /**
-   * Condition of the key when this record was read.
+   * Status of the key when it was read.
    *
    * @generated from field: keyhold.v2alpha1.KeyStatus status = 5;
    */
   status: KeyStatus;
 
   /**
-   * Free-form strings: at most 64 entries, 4 KiB in all (UTF-8, keys and values).
+   * Arbitrary strings: at most 64 entries and 4 KiB in total (UTF-8, keys and values).
    *
    * @generated from field: map<string, string> metadata = 6;
    */
@@ -66,49 +66,49 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
   createTime?: Timestamp | undefined;
 
   /**
-   * When name, scopes, metadata, secret or status were last changed by a call.
+   * When a call last changed name, scopes, metadata, secret or status.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Absent: the key does not expire.
+   * When the key expires. Absent: never.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 9;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * When the key last verified, to the minute. Absent: never, or not yet recorded.
+   * When the key was last verified successfully, to the minute. Absent: never, or not yet recorded.
    *
    * @generated from field: google.protobuf.Timestamp last_used_time = 10;
    */
   lastUsedTime?: Timestamp | undefined;
 
   /**
-   * Present when the key is revoked.
+   * Present if the key is revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 11;
    */
   revokeTime?: Timestamp | undefined;
 
   /**
-   * Present when the key is revoked.
+   * Present if the key is revoked.
    *
    * @generated from field: optional keyhold.v2alpha1.RevocationReason revocation_reason = 12;
    */
   revocationReason?: RevocationReason | undefined;
 
   /**
-   * Present when the revocation had one.
+   * Present if the revocation had a description.
    *
    * @generated from field: optional string revocation_description = 13;
    */
   revocationDescription?: string | undefined;
 
   /**
-   * What lets a person recognise the key: the last four characters of a raw key that has 20 or more; else empty.
+   * Helps people to recognize the key: the last four characters of a raw key of at least 20 characters, otherwise empty.
    *
    * @generated from field: string hint = 15;
    */
@@ -142,37 +142,37 @@ export declare type CreateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Crea
   actorId: string;
 
   /**
-   * What the key may do: at most 100 scopes of 1 to 255 visible ASCII characters. A scope that is given twice counts once.
+   * Permissions of the key: at most 100 scopes of 1 to 255 visible ASCII characters. Duplicates count once.
    *
    * @generated from field: repeated string scopes = 3;
    */
   scopes: string[];
 
   /**
-   * Lifetime as `<number><unit>` once or more, with units s, m, h, d, w, mo (30 d) and y (365 d), as in `24h` or `1h30m`;
-   * from 1 s to 10 y. Absent: the key does not expire.
+   * Lifetime: one or more `<number><unit>` with the units s, m, h, d, w, mo (30 d) and y (365 d), such as `24h` or `1h30m`;
+   * 1 s to 10 y. Absent: the key does not expire.
    *
    * @generated from field: optional string ttl = 4;
    */
   ttl?: string | undefined;
 
   /**
-   * Free-form strings: at most 64 entries, 4 KiB in all (UTF-8, keys and values).
+   * Arbitrary strings: at most 64 entries and 4 KiB in total (UTF-8, keys and values).
    *
    * @generated from field: map<string, string> metadata = 5;
    */
   metadata: { [key: string]: string };
 
   /**
-   * Makes the call safe to repeat (AIP-155): a repeat answers the record made the first time and makes no second key. 1 to 128
-   * visible ASCII characters, best a UUID. The same identifier with another request is refused with ALREADY_EXISTS.
+   * Makes the call idempotent (AIP-155): a retry returns the key that the first call made, and makes no second key. 1 to 128
+   * visible ASCII characters, preferably a UUID. The same request_id with a different request is rejected with ALREADY_EXISTS.
    *
    * @generated from field: optional string request_id = 6;
    */
   requestId?: string | undefined;
 
   /**
-   * The key as its holders present it, 1 to 4096 bytes of UTF-8. Only a keyed hash of it is stored.
+   * The key exactly as its holders send it, 1 to 4096 bytes of UTF-8. Only a keyed hash of it is stored.
    *
    * @generated from field: string raw_key = 7;
    */
@@ -186,13 +186,13 @@ export declare type CreateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Crea
 export declare const CreateImportedApiKeyRequestSchema: GenMessage<CreateImportedApiKeyRequest>;
 
 /**
- * BatchCreateImportedApiKeysRequest holds 1 to 1000 keys.
+ * BatchCreateImportedApiKeysRequest contains 1 to 1000 keys.
  *
  * @generated from message keyhold.v2alpha1.BatchCreateImportedApiKeysRequest
  */
 export declare type BatchCreateImportedApiKeysRequest = Message<"keyhold.v2alpha1.BatchCreateImportedApiKeysRequest"> & {
   /**
-   * Each is judged on its own; a raw key that stands here twice is imported by the first.
+   * Each is imported independently. If a raw key occurs more than once, the first occurrence is imported.
    *
    * @generated from field: repeated keyhold.v2alpha1.CreateImportedApiKeyRequest requests = 1;
    */
@@ -206,7 +206,7 @@ export declare type BatchCreateImportedApiKeysRequest = Message<"keyhold.v2alpha
 export declare const BatchCreateImportedApiKeysRequestSchema: GenMessage<BatchCreateImportedApiKeysRequest>;
 
 /**
- * BatchCreateImportedApiKeysResponse has one result an item, in the order of the request.
+ * BatchCreateImportedApiKeysResponse contains one result for each item, in the order of the request.
  *
  * @generated from message keyhold.v2alpha1.BatchCreateImportedApiKeysResponse
  */
@@ -234,13 +234,13 @@ export declare type BatchCreateImportedApiKeysResponse = Message<"keyhold.v2alph
 export declare const BatchCreateImportedApiKeysResponseSchema: GenMessage<BatchCreateImportedApiKeysResponse>;
 
 /**
- * Result is what became of one item: imported_api_key, or error_code and error_message.
+ * Result is the result of one item: imported_api_key, or error_code and error_message.
  *
  * @generated from message keyhold.v2alpha1.BatchCreateImportedApiKeysResponse.Result
  */
 export declare type BatchCreateImportedApiKeysResponse_Result = Message<"keyhold.v2alpha1.BatchCreateImportedApiKeysResponse.Result"> & {
   /**
-   * Place of the item in the request, from 0.
+   * Index of the item in the request, from 0.
    *
    * @generated from field: int32 index = 1;
    */
@@ -287,20 +287,20 @@ export declare type GetImportedApiKeyRequest = Message<"keyhold.v2alpha1.GetImpo
 export declare const GetImportedApiKeyRequestSchema: GenMessage<GetImportedApiKeyRequest>;
 
 /**
- * ListImportedApiKeysRequest asks for one page.
+ * ListImportedApiKeysRequest requests one page.
  *
  * @generated from message keyhold.v2alpha1.ListImportedApiKeysRequest
  */
 export declare type ListImportedApiKeysRequest = Message<"keyhold.v2alpha1.ListImportedApiKeysRequest"> & {
   /**
-   * How many records to answer at the most: 50 when absent or 0; over 1000 is taken as 1000.
+   * Maximum number of keys to return. Default (absent or 0): 50. Values over 1000 are reduced to 1000.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before, with the same filter.
+   * The next_page_token of the previous page. The filter must be the same.
    *
    * @generated from field: string page_token = 2;
    */
@@ -308,7 +308,7 @@ export declare type ListImportedApiKeysRequest = Message<"keyhold.v2alpha1.ListI
 
   /**
    * An AIP-160 expression over key_id, name, actor_id, status, scopes, metadata.<key>, create_time, update_time, expire_time,
-   * last_used_time and revocation_reason, as in `actor_id="user_1"`.
+   * last_used_time and revocation_reason, such as `actor_id="user_1"`.
    *
    * @generated from field: string filter = 3;
    */
@@ -347,21 +347,21 @@ export declare type ListImportedApiKeysResponse = Message<"keyhold.v2alpha1.List
 export declare const ListImportedApiKeysResponseSchema: GenMessage<ListImportedApiKeysResponse>;
 
 /**
- * UpdateImportedApiKeyRequest says what to change.
+ * UpdateImportedApiKeyRequest describes the change.
  *
  * @generated from message keyhold.v2alpha1.UpdateImportedApiKeyRequest
  */
 export declare type UpdateImportedApiKeyRequest = Message<"keyhold.v2alpha1.UpdateImportedApiKeyRequest"> & {
   /**
-   * The key, named by its key_id, with the new values.
+   * The key_id of the key, and the new values.
    *
    * @generated from field: keyhold.v2alpha1.ImportedApiKey imported_api_key = 1;
    */
   importedApiKey?: ImportedApiKey | undefined;
 
   /**
-   * Fields to change: name, scopes, metadata, or `*` for all three. One that is listed but unset is cleared (name may not be).
-   * Absent: the fields that imported_api_key sets.
+   * Fields to change: name, scopes, metadata, or `*` for all three. A listed field that is not set is cleared; name cannot be
+   * cleared. Absent: the fields that are set in imported_api_key.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -407,7 +407,7 @@ export declare type DeleteImportedApiKeyResponse = Message<"keyhold.v2alpha1.Del
 export declare const DeleteImportedApiKeyResponseSchema: GenMessage<DeleteImportedApiKeyResponse>;
 
 /**
- * BatchCreateImportedApiKeysError says why one item of a batch was not imported.
+ * BatchCreateImportedApiKeysError is the reason why an item of a batch was not imported.
  *
  * @generated from enum keyhold.v2alpha1.BatchCreateImportedApiKeysError
  */
@@ -439,14 +439,14 @@ export enum BatchCreateImportedApiKeysError {
 export declare const BatchCreateImportedApiKeysErrorSchema: GenEnum<BatchCreateImportedApiKeysError>;
 
 /**
- * ImportedApiKeysService manages keys that were made elsewhere.
+ * ImportedApiKeysService manages keys that were generated elsewhere.
  *
  * @generated from service keyhold.v2alpha1.ImportedApiKeysService
  */
 export declare const ImportedApiKeysService: GenService<{
   /**
-   * Imports a key by its raw key. ALREADY_EXISTS if the raw key is known; INVALID_ARGUMENT if it looks like a secret or a
-   * derived token of Keyhold.
+   * Imports a raw key. Returns ALREADY_EXISTS if it has already been imported, and INVALID_ARGUMENT if it looks like a Keyhold
+   * secret or token.
    *
    * @generated from rpc keyhold.v2alpha1.ImportedApiKeysService.CreateImportedApiKey
    */
@@ -456,8 +456,8 @@ export declare const ImportedApiKeysService: GenService<{
     output: typeof ImportedApiKeySchema;
   },
   /**
-   * Imports up to 1000 keys, each on its own: when one item succeeds the call does, and every item has its result. When all
-   * fail the call fails with their common code, or INVALID_ARGUMENT if they differ, and its error details hold the results.
+   * Imports up to 1000 keys independently. If at least one is imported, the call succeeds, and each item has its own result. If
+   * all fail, the call fails with their common code, or INVALID_ARGUMENT if they differ, and the error details contain the results.
    *
    * @generated from rpc keyhold.v2alpha1.ImportedApiKeysService.BatchCreateImportedApiKeys
    */
@@ -467,7 +467,7 @@ export declare const ImportedApiKeysService: GenService<{
     output: typeof BatchCreateImportedApiKeysResponseSchema;
   },
   /**
-   * Reads a key. NOT_FOUND if there is none of this kind.
+   * Returns a key. Returns NOT_FOUND if no key of this kind has the id.
    *
    * @generated from rpc keyhold.v2alpha1.ImportedApiKeysService.GetImportedApiKey
    */
@@ -487,8 +487,8 @@ export declare const ImportedApiKeysService: GenService<{
     output: typeof ListImportedApiKeysResponseSchema;
   },
   /**
-   * Changes name, scopes or metadata. FAILED_PRECONDITION if the key is revoked or expired. The REST body is the resource,
-   * bare or as `imported_api_key`.
+   * Changes name, scopes or metadata. Returns FAILED_PRECONDITION if the key is revoked or expired. The REST body is the resource
+   * itself, or wrapped in `imported_api_key`.
    *
    * @generated from rpc keyhold.v2alpha1.ImportedApiKeysService.UpdateImportedApiKey
    */
@@ -498,7 +498,7 @@ export declare const ImportedApiKeysService: GenService<{
     output: typeof ImportedApiKeySchema;
   },
   /**
-   * Removes the record. The raw key, and every token derived from it, is unknown from then on and may be imported again.
+   * Deletes the key. The raw key and all tokens derived from it become invalid. The raw key may be imported again.
    *
    * @generated from rpc keyhold.v2alpha1.ImportedApiKeysService.DeleteImportedApiKey
    */

@@ -100,7 +100,7 @@ export const BatchCreateImportedApiKeysErrorSchema = /*@__PURE__*/
   enumDesc(file_keyhold_v2alpha1_imported_api_keys, 0);
 
 /**
- * BatchCreateImportedApiKeysError says why one item of a batch was not imported.
+ * BatchCreateImportedApiKeysError is the reason why an item of a batch was not imported.
  *
  * @generated from enum keyhold.v2alpha1.BatchCreateImportedApiKeysError
  */
@@ -108,7 +108,7 @@ export const BatchCreateImportedApiKeysError = /*@__PURE__*/
   tsEnum(BatchCreateImportedApiKeysErrorSchema);
 
 /**
- * ImportedApiKeysService manages keys that were made elsewhere.
+ * ImportedApiKeysService manages keys that were generated elsewhere.
  *
  * @generated from service keyhold.v2alpha1.ImportedApiKeysService
  */

@@ -13,13 +13,13 @@ import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_keyhold_v2alpha1_issued_api_keys: GenFile;
 
 /**
- * IssuedApiKey is the record of a key that Keyhold issued. It never shows the secret nor a hash of it.
+ * IssuedApiKey is a key that Keyhold issued. It never contains the secret or a hash of it.
  *
  * @generated from message keyhold.v2alpha1.IssuedApiKey
  */
 export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
   /**
-   * Identifier, a UUID (version 7). One space for issued and imported keys.
+   * Identifier: a UUID (version 7), unique among issued and imported keys.
    *
    * @generated from field: string key_id = 1;
    */
@@ -40,21 +40,21 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
   actorId: string;
 
   /**
-   * What the key may do: at most 100 scopes of 1 to 255 visible ASCII characters. A scope that is given twice counts once.
+   * Permissions of the key: at most 100 scopes of 1 to 255 visible ASCII characters. Duplicates count once.
    *
    * @generated from field: repeated string scopes = 4;
    */
   scopes: string[];
 
   /**
-   * Condition of the key when this record was read.
+   * Status of the key when it was read.
    *
    * @generated from field: keyhold.v2alpha1.KeyStatus status = 5;
    */
   status: KeyStatus;
 
   /**
-   * Free-form strings: at most 64 entries, 4 KiB in all (UTF-8, keys and values).
+   * Arbitrary strings: at most 64 entries and 4 KiB in total (UTF-8, keys and values).
    *
    * @generated from field: map<string, string> metadata = 6;
    */
@@ -66,42 +66,42 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When name, scopes, metadata, secret or status were last changed by a call.
+   * When a call last changed name, scopes, metadata, secret or status.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Absent: the key does not expire.
+   * When the key expires. Absent: never.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 9;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * When the key last verified, to the minute. Absent: never, or not yet recorded.
+   * When the key was last verified successfully, to the minute. Absent: never, or not yet recorded.
    *
    * @generated from field: google.protobuf.Timestamp last_used_time = 10;
    */
   lastUsedTime?: Timestamp | undefined;
 
   /**
-   * Present when the key is revoked.
+   * Present if the key is revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoke_time = 11;
    */
   revokeTime?: Timestamp | undefined;
 
   /**
-   * Present when the key is revoked.
+   * Present if the key is revoked.
    *
    * @generated from field: optional keyhold.v2alpha1.RevocationReason revocation_reason = 12;
    */
   revocationReason?: RevocationReason | undefined;
 
   /**
-   * Present when the revocation had one.
+   * Present if the revocation had a description.
    *
    * @generated from field: optional string revocation_description = 13;
    */
@@ -115,7 +115,7 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
   rotateTime?: Timestamp | undefined;
 
   /**
-   * What lets a person recognise the key: the prefix and the last four characters of its secret.
+   * Helps people to recognize the key: the prefix and the last four characters of its secret.
    *
    * @generated from field: string hint = 15;
    */
@@ -129,7 +129,7 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
 export declare const IssuedApiKeySchema: GenMessage<IssuedApiKey>;
 
 /**
- * CreateIssuedApiKeyRequest describes the key to make.
+ * CreateIssuedApiKeyRequest describes the key to issue.
  *
  * @generated from message keyhold.v2alpha1.CreateIssuedApiKeyRequest
  */
@@ -149,30 +149,30 @@ export declare type CreateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Create
   actorId: string;
 
   /**
-   * What the key may do: at most 100 scopes of 1 to 255 visible ASCII characters. A scope that is given twice counts once.
+   * Permissions of the key: at most 100 scopes of 1 to 255 visible ASCII characters. Duplicates count once.
    *
    * @generated from field: repeated string scopes = 3;
    */
   scopes: string[];
 
   /**
-   * Lifetime as `<number><unit>` once or more, with units s, m, h, d, w, mo (30 d) and y (365 d), as in `24h` or `1h30m`;
-   * from 1 s to 10 y. Absent: the key does not expire.
+   * Lifetime: one or more `<number><unit>` with the units s, m, h, d, w, mo (30 d) and y (365 d), such as `24h` or `1h30m`;
+   * 1 s to 10 y. Absent: the key does not expire.
    *
    * @generated from field: optional string ttl = 4;
    */
   ttl?: string | undefined;
 
   /**
-   * Free-form strings: at most 64 entries, 4 KiB in all (UTF-8, keys and values).
+   * Arbitrary strings: at most 64 entries and 4 KiB in total (UTF-8, keys and values).
    *
    * @generated from field: map<string, string> metadata = 5;
    */
   metadata: { [key: string]: string };
 
   /**
-   * Makes the call safe to repeat (AIP-155): a repeat answers the record made the first time and makes no second key. 1 to 128
-   * visible ASCII characters, best a UUID. The same identifier with another request is refused with ALREADY_EXISTS.
+   * Makes the call idempotent (AIP-155): a retry returns the key that the first call made, and makes no second key. 1 to 128
+   * visible ASCII characters, preferably a UUID. The same request_id with a different request is rejected with ALREADY_EXISTS.
    *
    * @generated from field: optional string request_id = 6;
    */
@@ -186,13 +186,13 @@ export declare type CreateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Create
 export declare const CreateIssuedApiKeyRequestSchema: GenMessage<CreateIssuedApiKeyRequest>;
 
 /**
- * CreateIssuedApiKeyResponse is the only message that shows the secret of a new key.
+ * CreateIssuedApiKeyResponse is the only message that contains the secret of a new key.
  *
  * @generated from message keyhold.v2alpha1.CreateIssuedApiKeyResponse
  */
 export declare type CreateIssuedApiKeyResponse = Message<"keyhold.v2alpha1.CreateIssuedApiKeyResponse"> & {
   /**
-   * The secret. Absent when the call repeats an earlier one by its request_id: it cannot be shown twice.
+   * The secret. Absent in the response to a retry with the same request_id, because the secret is not stored.
    *
    * @generated from field: optional string secret = 1;
    */
@@ -229,20 +229,20 @@ export declare type GetIssuedApiKeyRequest = Message<"keyhold.v2alpha1.GetIssued
 export declare const GetIssuedApiKeyRequestSchema: GenMessage<GetIssuedApiKeyRequest>;
 
 /**
- * ListIssuedApiKeysRequest asks for one page.
+ * ListIssuedApiKeysRequest requests one page.
  *
  * @generated from message keyhold.v2alpha1.ListIssuedApiKeysRequest
  */
 export declare type ListIssuedApiKeysRequest = Message<"keyhold.v2alpha1.ListIssuedApiKeysRequest"> & {
   /**
-   * How many records to answer at the most: 50 when absent or 0; over 1000 is taken as 1000.
+   * Maximum number of keys to return. Default (absent or 0): 50. Values over 1000 are reduced to 1000.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before, with the same filter.
+   * The next_page_token of the previous page. The filter must be the same.
    *
    * @generated from field: string page_token = 2;
    */
@@ -250,7 +250,7 @@ export declare type ListIssuedApiKeysRequest = Message<"keyhold.v2alpha1.ListIss
 
   /**
    * An AIP-160 expression over key_id, name, actor_id, status, scopes, metadata.<key>, create_time, update_time, expire_time,
-   * last_used_time and revocation_reason, as in `actor_id="user_1" AND status=KEY_STATUS_ACTIVE`.
+   * last_used_time and revocation_reason, such as `actor_id="user_1" AND status=KEY_STATUS_ACTIVE`.
    *
    * @generated from field: string filter = 3;
    */
@@ -289,21 +289,21 @@ export declare type ListIssuedApiKeysResponse = Message<"keyhold.v2alpha1.ListIs
 export declare const ListIssuedApiKeysResponseSchema: GenMessage<ListIssuedApiKeysResponse>;
 
 /**
- * UpdateIssuedApiKeyRequest says what to change.
+ * UpdateIssuedApiKeyRequest describes the change.
  *
  * @generated from message keyhold.v2alpha1.UpdateIssuedApiKeyRequest
  */
 export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.UpdateIssuedApiKeyRequest"> & {
   /**
-   * The key, named by its key_id, with the new values.
+   * The key_id of the key, and the new values.
    *
    * @generated from field: keyhold.v2alpha1.IssuedApiKey issued_api_key = 1;
    */
   issuedApiKey?: IssuedApiKey | undefined;
 
   /**
-   * Fields to change: name, scopes, metadata, or `*` for all three. One that is listed but unset is cleared (name may not be).
-   * Absent: the fields that issued_api_key sets.
+   * Fields to change: name, scopes, metadata, or `*` for all three. A listed field that is not set is cleared; name cannot be
+   * cleared. Absent: the fields that are set in issued_api_key.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -317,7 +317,7 @@ export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Update
 export declare const UpdateIssuedApiKeyRequestSchema: GenMessage<UpdateIssuedApiKeyRequest>;
 
 /**
- * RotateIssuedApiKeyRequest names the key whose secret is to be replaced.
+ * RotateIssuedApiKeyRequest names the key whose secret is replaced.
  *
  * @generated from message keyhold.v2alpha1.RotateIssuedApiKeyRequest
  */
@@ -328,8 +328,8 @@ export declare type RotateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Rotate
   keyId: string;
 
   /**
-   * How long the old secret works beside the new one, a duration such as `24h` of at most 30 d. Absent: not at all, and a grace
-   * period that an earlier rotation left running ends too.
+   * How long the old secret stays valid: a duration such as `24h`, at most 30 d. Absent: the old secret is invalid at once, and
+   * grace periods of earlier rotations end too.
    *
    * @generated from field: optional string grace_period = 2;
    */
@@ -343,7 +343,7 @@ export declare type RotateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Rotate
 export declare const RotateIssuedApiKeyRequestSchema: GenMessage<RotateIssuedApiKeyRequest>;
 
 /**
- * RotateIssuedApiKeyResponse shows the new secret, once.
+ * RotateIssuedApiKeyResponse is the only message that contains the new secret.
  *
  * @generated from message keyhold.v2alpha1.RotateIssuedApiKeyResponse
  */
@@ -366,13 +366,13 @@ export declare type RotateIssuedApiKeyResponse = Message<"keyhold.v2alpha1.Rotat
 export declare const RotateIssuedApiKeyResponseSchema: GenMessage<RotateIssuedApiKeyResponse>;
 
 /**
- * IssuedApiKeysService manages the keys whose secrets Keyhold makes.
+ * IssuedApiKeysService manages keys whose secrets Keyhold generates.
  *
  * @generated from service keyhold.v2alpha1.IssuedApiKeysService
  */
 export declare const IssuedApiKeysService: GenService<{
   /**
-   * Makes a key. The answer is the only place where its secret is ever shown.
+   * Issues a key. Only this response contains its secret.
    *
    * @generated from rpc keyhold.v2alpha1.IssuedApiKeysService.CreateIssuedApiKey
    */
@@ -382,7 +382,7 @@ export declare const IssuedApiKeysService: GenService<{
     output: typeof CreateIssuedApiKeyResponseSchema;
   },
   /**
-   * Reads a key. NOT_FOUND if there is none of this kind.
+   * Returns a key. Returns NOT_FOUND if no key of this kind has the id.
    *
    * @generated from rpc keyhold.v2alpha1.IssuedApiKeysService.GetIssuedApiKey
    */
@@ -402,8 +402,8 @@ export declare const IssuedApiKeysService: GenService<{
     output: typeof ListIssuedApiKeysResponseSchema;
   },
   /**
-   * Changes name, scopes or metadata. FAILED_PRECONDITION if the key is revoked or expired. The REST body is the resource,
-   * bare or as `issued_api_key`.
+   * Changes name, scopes or metadata. Returns FAILED_PRECONDITION if the key is revoked or expired. The REST body is the resource
+   * itself, or wrapped in `issued_api_key`.
    *
    * @generated from rpc keyhold.v2alpha1.IssuedApiKeysService.UpdateIssuedApiKey
    */
@@ -413,8 +413,8 @@ export declare const IssuedApiKeysService: GenService<{
     output: typeof IssuedApiKeySchema;
   },
   /**
-   * Gives the key a new secret under the same key_id. The old secret stops at once, and with it every token derived from it,
-   * unless grace_period lets both work for a while. FAILED_PRECONDITION if the key is revoked or expired.
+   * Replaces the secret of a key and keeps its key_id. The old secret and every token derived from it become invalid: at once, or
+   * at the end of grace_period. Returns FAILED_PRECONDITION if the key is revoked or expired.
    *
    * @generated from rpc keyhold.v2alpha1.IssuedApiKeysService.RotateIssuedApiKey
    */

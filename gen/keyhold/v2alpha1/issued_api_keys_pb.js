@@ -80,7 +80,7 @@ export const RotateIssuedApiKeyResponseSchema = /*@__PURE__*/
   messageDesc(file_keyhold_v2alpha1_issued_api_keys, 8);
 
 /**
- * IssuedApiKeysService manages the keys whose secrets Keyhold makes.
+ * IssuedApiKeysService manages keys whose secrets Keyhold generates.
  *
  * @generated from service keyhold.v2alpha1.IssuedApiKeysService
  */

@@ -13,7 +13,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_keyhold_v2alpha1_self_service: GenFile;
 
 /**
- * SelfRevokeApiKeyRequest holds the secret of the key to revoke.
+ * SelfRevokeApiKeyRequest contains the credential of the key to revoke.
  *
  * @generated from message keyhold.v2alpha1.SelfRevokeApiKeyRequest
  */
@@ -26,7 +26,7 @@ export declare type SelfRevokeApiKeyRequest = Message<"keyhold.v2alpha1.SelfRevo
   credential: string;
 
   /**
-   * Any but REVOCATION_REASON_PRIVILEGE_WITHDRAWN, which is an administrator's.
+   * Any reason except REVOCATION_REASON_PRIVILEGE_WITHDRAWN, which is for administrators.
    *
    * @generated from field: keyhold.v2alpha1.RevocationReason reason = 2;
    */
@@ -40,7 +40,7 @@ export declare type SelfRevokeApiKeyRequest = Message<"keyhold.v2alpha1.SelfRevo
 export declare const SelfRevokeApiKeyRequestSchema: GenMessage<SelfRevokeApiKeyRequest>;
 
 /**
- * SelfRevokeApiKeyResponse tells what the key is now.
+ * SelfRevokeApiKeyResponse contains the new state of the key.
  *
  * @generated from message keyhold.v2alpha1.SelfRevokeApiKeyResponse
  */
@@ -73,14 +73,14 @@ export declare type SelfRevokeApiKeyResponse = Message<"keyhold.v2alpha1.SelfRev
 export declare const SelfRevokeApiKeyResponseSchema: GenMessage<SelfRevokeApiKeyResponse>;
 
 /**
- * SelfServiceService is for the holder of a key. It needs no caller credential: the key speaks for itself.
+ * SelfServiceService is for holders of keys. Callers need no credential except the key itself.
  *
  * @generated from service keyhold.v2alpha1.SelfServiceService
  */
 export declare const SelfServiceService: GenService<{
   /**
-   * Revokes the key whose secret is given. UNAUTHENTICATED if the credential is not valid, INVALID_ARGUMENT if it is a derived
-   * token, FAILED_PRECONDITION if the key is revoked already.
+   * Revokes the key that the credential belongs to. Returns UNAUTHENTICATED if the credential is invalid, INVALID_ARGUMENT if it is
+   * a derived token, and FAILED_PRECONDITION if the key is already revoked.
    *
    * @generated from rpc keyhold.v2alpha1.SelfServiceService.SelfRevokeApiKey
    */

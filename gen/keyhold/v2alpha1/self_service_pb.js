@@ -30,7 +30,7 @@ export const SelfRevokeApiKeyResponseSchema = /*@__PURE__*/
   messageDesc(file_keyhold_v2alpha1_self_service, 1);
 
 /**
- * SelfServiceService is for the holder of a key. It needs no caller credential: the key speaks for itself.
+ * SelfServiceService is for holders of keys. Callers need no credential except the key itself.
  *
  * @generated from service keyhold.v2alpha1.SelfServiceService
  */

@@ -25,9 +25,9 @@ const NONE_IMPORTED: JsonObject = {
 
 export const importedExamples: Readonly<Record<string, Examples>> = {
   ImportedApiKeysService_CreateImportedApiKey: {
-    import: { summary: "A key that was made elsewhere", body: NEW, status: 200, response: importedKey() },
+    import: { summary: "A key that was generated elsewhere", body: NEW, status: 200, response: importedKey() },
     known: {
-      summary: "The raw key is imported already",
+      summary: "The raw key has already been imported",
       body: KNOWN,
       status: 409,
       response: alreadyExists("raw_key: is imported already", [], "raw_key"),
@@ -35,7 +35,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
   },
   ImportedApiKeysService_BatchCreateImportedApiKeys: {
     some: {
-      summary: "Of two keys one is imported already",
+      summary: "One of two keys has already been imported",
       body: { requests: [NEW, KNOWN] },
       status: 200,
       response: {
@@ -45,13 +45,13 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       },
     },
     none: {
-      summary: "Nothing is imported",
+      summary: "No key is imported",
       body: { requests: [KNOWN] },
       status: 409,
       response: alreadyExists("none of the 1 keys was imported; the details say why of each", [NONE_IMPORTED]),
     },
     empty: {
-      summary: "A batch of nothing",
+      summary: "An empty batch",
       body: { requests: [] },
       status: 400,
       response: invalidArgument("requests", "must contain at least 1 item(s)"),
@@ -60,7 +60,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
   ImportedApiKeysService_GetImportedApiKey: {
     get: { summary: "A key", parameters: { key_id: importedKeyId }, status: 200, response: importedKey() },
     unknown: {
-      summary: "There is no such key",
+      summary: "The key does not exist",
       parameters: { key_id: unknownKeyId },
       status: 404,
       response: keyNotFound("imported key"),
@@ -74,7 +74,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       response: { imported_api_keys: [importedKey()], next_page_token: "AZkfOw0uepCPE15tfIubAQ" },
     },
     negative: {
-      summary: "No size of a page",
+      summary: "An invalid page size",
       parameters: { page_size: -1 },
       status: 400,
       response: invalidArgument("page_size", "must be greater than or equal to 0"),
@@ -89,7 +89,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       response: importedKey({ name: "new portal", update_time: UPDATED }),
     },
     unknown: {
-      summary: "There is no such key",
+      summary: "The key does not exist",
       parameters: { key_id: unknownKeyId },
       body: { name: "new portal" },
       status: 404,
@@ -99,7 +99,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
   ImportedApiKeysService_DeleteImportedApiKey: {
     delete: { summary: "A key", parameters: { key_id: importedKeyId }, status: 200, response: {} },
     unknown: {
-      summary: "There is no such key",
+      summary: "The key does not exist",
       parameters: { key_id: unknownKeyId },
       status: 404,
       response: keyNotFound("imported key"),

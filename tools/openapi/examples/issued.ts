@@ -19,13 +19,13 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       response: invalidArgument("name", "value is required"),
     },
     misspelt: {
-      summary: "A field that is not known",
+      summary: "An unknown field",
       body: { ...ISSUED, scope: ["read"] },
       status: 400,
       response: invalidArgument("scope", "is no known field"),
     },
     reused: {
-      summary: "The request_id of another request",
+      summary: "A request_id that was used for a different request",
       body: { name: "another bot", actor_id: "team_42", request_id: usedRequestId },
       status: 409,
       response: errorBody(
@@ -42,13 +42,13 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
   IssuedApiKeysService_GetIssuedApiKey: {
     get: { summary: "A key", parameters: { key_id: issuedKeyId }, status: 200, response: issuedKey() },
     unknown: {
-      summary: "There is no such key",
+      summary: "The key does not exist",
       parameters: { key_id: unknownKeyId },
       status: 404,
       response: keyNotFound("issued key"),
     },
     malformed: {
-      summary: "No identifier of a key",
+      summary: "An invalid key id",
       parameters: { key_id: "key-1" },
       status: 400,
       response: invalidArgument("key_id", "is not a UUID such as 0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10"),
@@ -62,7 +62,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       response: { issued_api_keys: [issuedKey()], next_page_token: "AZkfOlscfSGcRAobLD1OXw" },
     },
     misspelt: {
-      summary: "A filter by a field that is not known",
+      summary: "A filter with an unknown field",
       parameters: { filter: 'owner="team_42"' },
       status: 400,
       response: invalidArgument(
@@ -73,21 +73,21 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
   },
   IssuedApiKeysService_UpdateIssuedApiKey: {
     update: {
-      summary: "New scopes, by the bare record",
+      summary: "New scopes, with the resource as the body",
       parameters: { key_id: issuedKeyId, update_mask: "scopes" },
       body: { scopes: ["read"] },
       status: 200,
       response: issuedKey({ scopes: ["read"], update_time: UPDATED }),
     },
     wrapped: {
-      summary: "New name and metadata, by the whole request",
+      summary: "New name and metadata, with the wrapped resource",
       parameters: { key_id: issuedKeyId },
       body: { issued_api_key: { name: "release bot", metadata: { env: "test" } }, update_mask: "name,metadata" },
       status: 200,
       response: issuedKey({ name: "release bot", metadata: { env: "test" }, update_time: UPDATED }),
     },
     immutable: {
-      summary: "A field that cannot be changed",
+      summary: "An immutable field",
       parameters: { key_id: issuedKeyId, update_mask: "actor_id" },
       body: { name: "release bot" },
       status: 400,
@@ -103,14 +103,14 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
   },
   IssuedApiKeysService_RotateIssuedApiKey: {
     rotate: {
-      summary: "The old secret works for another day",
+      summary: "A grace period of one day",
       parameters: { key_id: issuedKeyId },
       body: { grace_period: "24h" },
       status: 200,
       response: { secret, issued_api_key: issuedKey({ update_time: UPDATED, rotate_time: UPDATED }) },
     },
     unknown: {
-      summary: "There is no such key",
+      summary: "The key does not exist",
       parameters: { key_id: unknownKeyId },
       body: {},
       status: 404,

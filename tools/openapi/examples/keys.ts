@@ -33,7 +33,7 @@ const alreadyRevoked = wrongState("API_KEY_ALREADY_REVOKED", `key ${revokedKeyId
 export const keyExamples: Readonly<Record<string, Examples>> = {
   ApiKeysService_DeriveToken: {
     jwt: {
-      summary: "A JWT for an hour that may only read",
+      summary: "A JWT that is valid for an hour and can only read",
       body: {
         credential: secret,
         algorithm: "TOKEN_ALGORITHM_JWT",
@@ -53,13 +53,13 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       },
     },
     revoked: {
-      summary: "The credential is not valid",
+      summary: "The credential is invalid",
       body: { credential: revokedSecret, algorithm: "TOKEN_ALGORITHM_MACAROON" },
       status: 401,
       response: badCredential,
     },
     wider: {
-      summary: "A scope that the credential does not have",
+      summary: "A scope that the credential lacks",
       body: { credential: secret, algorithm: "TOKEN_ALGORITHM_JWT", scopes: ["admin"] },
       status: 403,
       response: errorBody(403, "PERMISSION_DENIED", "SCOPE_NOT_ALLOWED", "scopes: the credential does not have admin", {
@@ -71,7 +71,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
   ApiKeysService_VerifyApiKey: {
     valid: { summary: "A valid credential", body: { credential: secret }, status: 200, response: validVerdict() },
     revoked: {
-      summary: "A credential that is not valid",
+      summary: "An invalid credential",
       body: { credential: revokedSecret },
       status: 200,
       response: REVOKED_VERDICT,
@@ -91,7 +91,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       response: { results: [validVerdict(), REVOKED_VERDICT] },
     },
     empty: {
-      summary: "A batch of nothing",
+      summary: "An empty batch",
       body: { requests: [] },
       status: 400,
       response: invalidArgument("requests", "must contain at least 1 item(s)"),
@@ -106,14 +106,14 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       response: revocation(issuedKeyId),
     },
     unknown: {
-      summary: "There is no such key",
+      summary: "The key does not exist",
       parameters: { key_id: unknownKeyId },
       body: { reason: REASON },
       status: 404,
       response: keyNotFound("key"),
     },
     again: {
-      summary: "The key is revoked already",
+      summary: "The key is already revoked",
       parameters: { key_id: revokedKeyId },
       body: { reason: REASON },
       status: 409,
@@ -140,13 +140,13 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
   },
   SelfServiceService_SelfRevokeApiKey: {
     revoke: {
-      summary: "A key by its own secret",
+      summary: "A key, with its own secret",
       body: { credential: rawKey, reason: REASON },
       status: 200,
       response: revocation(importedKeyId),
     },
     again: {
-      summary: "The key is revoked already",
+      summary: "The key is already revoked",
       body: { credential: revokedSecret, reason: REASON },
       status: 409,
       response: alreadyRevoked,
