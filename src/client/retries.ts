@@ -4,7 +4,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { systemMonotonic } from "../lib/monotonic.ts";
+import { systemMonotonic } from "../lib/clock.ts";
 import { errorReason } from "./errors.ts";
 import { overUnary } from "./transport.ts";
 

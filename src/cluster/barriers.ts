@@ -1,5 +1,5 @@
 import { KeyholdError } from "../domain/errors.ts";
-import type { Monotonic } from "../lib/monotonic.ts";
+import type { Monotonic } from "../lib/clock.ts";
 import type { BarrierAnswer, FeedSession, LeaseRow, Mark } from "./change-feed.ts";
 import type { PeerLeases } from "./peer-leases.ts";
 

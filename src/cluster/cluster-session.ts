@@ -1,5 +1,5 @@
+import type { Monotonic } from "../lib/clock.ts";
 import { CloseSignal } from "../lib/close-signal.ts";
-import type { Monotonic } from "../lib/monotonic.ts";
 import { Barriers } from "./barriers.ts";
 import {
   type FeedEvent,

@@ -1,5 +1,4 @@
-import type { Clock } from "../lib/clock.ts";
-import type { Monotonic } from "../lib/monotonic.ts";
+import type { Clock, Monotonic } from "../lib/clock.ts";
 
 /**
  * Which part of the time of a lease its own node uses, and after which part the others may take it away. Between the two there

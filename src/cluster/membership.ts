@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Clock } from "../lib/clock.ts";
-import type { Monotonic } from "../lib/monotonic.ts";
+import type { Clock, Monotonic } from "../lib/clock.ts";
 import { toError } from "../lib/to-error.ts";
 import { Backoff } from "./backoff.ts";
 import { unconfirmed } from "./barriers.ts";

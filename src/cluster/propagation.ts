@@ -1,5 +1,5 @@
 import { KeyholdError } from "../domain/errors.ts";
-import type { Monotonic } from "../lib/monotonic.ts";
+import type { Monotonic } from "../lib/clock.ts";
 import { unconfirmed } from "./barriers.ts";
 import { OtherServerError, type SendBarrier } from "./change-feed.ts";
 import type { ClusterSession } from "./cluster-session.ts";

@@ -3,33 +3,33 @@ import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.
 import { equalBytes } from "../lib/bytes.ts";
 
 /**
- * What is stored of a credential: HMAC-SHA-256 of its text in UTF-8 under a server key that is not in the database, so that
- * a stolen table does not even allow guessing at weak imported keys.
+ * The stored form of a credential: HMAC-SHA-256 of its UTF-8 text under a server key that is not in the database. A stolen table alone does
+ * not allow guessing weak imported keys.
  */
 export interface CredentialDigest {
-  /** The `ServerKey.id` of the key of the ring "secret-digest" that made it, no API key's id. */
+  /** `ServerKey.id` in the ring "secret-digest"; not the id of an API key. */
   readonly keyId: string;
   /** 32 bytes. */
   readonly digest: Uint8Array;
 }
 
-/** The digest to store. Throws `INVALID_ARGUMENT` on `raw_key` for a lone surrogate, which UTF-8 cannot tell from U+FFFD. */
+/** Returns the digest under the current key. Throws `INVALID_ARGUMENT` on `raw_key` for a lone surrogate, which UTF-8 cannot represent. */
 export function digestCurrent(text: string, digestKeys: KeyRing): CredentialDigest {
   if (!text.isWellFormed()) throw invalidArgument("raw_key", "must be well-formed Unicode");
   return digestUnder(digestKeys.current, text);
 }
 
-/** The digests of well-formed Unicode by the keys of the ring that are not current: retired ones, and those that are to be current later. */
+/** Returns the digests under the ring's other keys: retired ones and those not yet promoted. `text` must be well-formed Unicode. */
 export function digestOthers(text: string, digestKeys: KeyRing): readonly CredentialDigest[] {
   return digestKeys.retired.map((key) => digestUnder(key, text));
 }
 
-/** Every digest under which a credential may be stored, the current key's first; none if its text cannot have been stored. */
+/** Returns every digest under which a credential may be stored, the current key's first; none for malformed Unicode, which is never stored. */
 export function digestAll(text: string, digestKeys: KeyRing): readonly CredentialDigest[] {
   return text.isWellFormed() ? digestKeys.all.map((key) => digestUnder(key, text)) : [];
 }
 
-/** Whether a credential is the one that was stored, in constant time. False if the key of the stored digest is gone from the ring. */
+/** Returns whether a credential matches a stored digest, in constant time. False if the key of the digest is no longer in the ring. */
 export function digestEquals(text: string, stored: CredentialDigest, digestKeys: KeyRing): boolean {
   const key = digestKeys.find(stored.keyId);
   return key !== undefined && text.isWellFormed() && equalBytes(digestUnder(key, text).digest, stored.digest);

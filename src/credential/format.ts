@@ -3,12 +3,12 @@ import { invalidArgument } from "../domain/errors.ts";
 import { decodeBase62, decodeBase62Number, encodeBase62, encodeBase62Number } from "../lib/base62.ts";
 
 /**
- * The text form of an issued secret, `<prefix>_v1_<body>`:
+ * An issued secret, `<prefix>_v1_<body>`:
  *
  *     kh_v1_ + 88 base62 digits of the payload (64 bytes, see issued-secret.ts) + 6 base62 digits of the checksum
  *
- * The checksum is the CRC-32 (ISO-HDLC, as in zlib) of all the text before it. It is no protection: it lets anyone tell a
- * real secret from a random string without asking us, and catches every single wrong character.
+ * The checksum is CRC-32 (ISO-HDLC, as in zlib) of all text before it. It is not a security measure: it lets a scanner distinguish a real
+ * secret from a random string offline, and detects every single-character error.
  */
 export interface SecretFormat {
   readonly prefix: SecretPrefix;
@@ -17,7 +17,7 @@ export interface SecretFormat {
 
 declare const checked: unique symbol;
 
-/** What an issued secret begins with: `[a-z][a-z0-9]{0,15}`. */
+/** The prefix of an issued secret: `[a-z][a-z0-9]{0,15}`. */
 export type SecretPrefix = string & { readonly [checked]: "SecretPrefix" };
 
 export const PAYLOAD_SIZE = 64;
@@ -27,26 +27,26 @@ const CHECKSUM_DIGITS = 6;
 const PREFIX_PATTERN = "[a-z][a-z0-9]{0,15}";
 const PREFIX_REGEXP = new RegExp(`^${PREFIX_PATTERN}$`);
 
-/** Finds issued secrets in other text: for secret scanners, which then test the checksum. The same in RE2, PCRE and JavaScript. */
+/** Finds issued secrets in text, for secret scanners, which then verify the checksum. Valid in RE2, PCRE and JavaScript. */
 export const SECRET_PATTERN = `${PREFIX_PATTERN}${VERSION}[0-9A-Za-z]{94}`;
 
-/** Matches a text that is an issued secret in shape; the checksum is still to be tested. */
+/** Matches text in the shape of an issued secret; does not verify the checksum. */
 export const SECRET_REGEXP = new RegExp(`^${SECRET_PATTERN}$`);
 
-/** Throws `INVALID_ARGUMENT` naming `field`. */
+/** Parses a prefix. Throws `INVALID_ARGUMENT` naming `field`. */
 export function parseSecretPrefix(text: string, field = "KEYHOLD_SECRET_PREFIX"): SecretPrefix {
   if (isSecretPrefix(text)) return text;
   throw invalidArgument(field, "must be a lower-case letter and up to 15 lower-case letters and digits");
 }
 
-/** The text of an issued secret. Throws `RangeError` if the payload has not 64 bytes. */
+/** Formats an issued secret. Throws `RangeError` unless the payload has 64 bytes. */
 export function formatSecret({ prefix, payload }: SecretFormat): string {
-  if (payload.length !== PAYLOAD_SIZE) throw new RangeError("the payload of a secret has 64 bytes");
+  if (payload.length !== PAYLOAD_SIZE) throw new RangeError("the payload of a secret must have 64 bytes");
   const text = secretHead(prefix) + encodeBase62(payload);
   return text + encodeBase62Number(crc32(text), CHECKSUM_DIGITS);
 }
 
-/** The inverse of `formatSecret`; undefined for every text that it never prints. That the secret is one of ours is not known yet. */
+/** Parses an issued secret; returns undefined for any text that `formatSecret` does not produce. Does not verify its tag. */
 export function parseSecretFormat(text: string): SecretFormat | undefined {
   if (!SECRET_REGEXP.test(text)) return undefined;
   const covered = text.slice(0, -CHECKSUM_DIGITS);
@@ -56,7 +56,7 @@ export function parseSecretFormat(text: string): SecretFormat | undefined {
   return payload && isSecretPrefix(prefix) ? { prefix, payload } : undefined;
 }
 
-/** What stands before the body: `kh_v1_`. */
+/** Returns the text before the body, such as `kh_v1_`. */
 export function secretHead(prefix: SecretPrefix): string {
   return prefix + VERSION;
 }

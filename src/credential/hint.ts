@@ -3,14 +3,14 @@ import { type SecretPrefix, secretHead } from "./format.ts";
 const SHOWN = 4;
 const RAW_KEY_MIN_LENGTH = 20;
 
-/** What lets a person recognise a secret issued with this prefix: `kh_v1_…abcd`. The last four characters are of the public checksum. */
+/** Returns the hint of an issued secret, such as `kh_v1_…abcd`. The last four characters belong to the public checksum. */
 export function issuedSecretHint(prefix: SecretPrefix, secret: string): string {
   return `${secretHead(prefix)}…${secret.slice(-SHOWN)}`;
 }
 
-/** The hint of an imported key: `…abcd`, its last four characters if it has 20 or more, or else the empty string. */
+/** Returns the hint of an imported key: `…` and its last four characters, or "" if it has fewer than 20 characters. */
 export function rawKeyHint(rawKey: string): string {
-  // A character has one code unit or two: a raw key of so many units needs no counting, and its end is within its last ones.
+  // A character is one or two code units, so a long text need not be split into characters.
   const isLong = rawKey.length >= 2 * RAW_KEY_MIN_LENGTH || [...rawKey].length >= RAW_KEY_MIN_LENGTH;
   return isLong ? `…${[...rawKey.slice(-2 * SHOWN)].slice(-SHOWN).join("")}` : "";
 }

@@ -29,15 +29,15 @@ export type ParsedSecret =
     }
   | { readonly ok: false; readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID"; readonly message: string };
 
-/** A new secret for a key, with 256 random bits of its own. Throws `TypeError` if `keyId` is no UUID. */
+/** Returns a new secret for a key, with 256 random bits. Throws `TypeError` if `keyId` is not a UUID. */
 export function issueSecret({ prefix, keyId, random, tagKeys }: IssueSecretInput): string {
   const tagged = Buffer.concat([keyIdBytes(keyId), random.bytes(RANDOM_SIZE)], TAGGED_SIZE);
   return formatSecret({ prefix, payload: Buffer.concat([tagged, secretTag(tagKeys.current, prefix, tagged)]) });
 }
 
 /**
- * Whose secret a text is, if we issued it: no database is asked, so a forged or mistyped one costs nothing. Whether it is
- * still the key's secret is for its digest to say. Any prefix is taken, for the configured one may have changed since.
+ * Parses an issued secret and verifies its tag, without the database: a forged or mistyped secret costs no lookup. Whether it is a current
+ * secret of the key must be checked by its digest. Any prefix is accepted, since the configured one may have changed.
  */
 export function parseSecret(text: string, tagKeys: KeyRing): ParsedSecret {
   const format = parseSecretFormat(text);
@@ -48,10 +48,10 @@ export function parseSecret(text: string, tagKeys: KeyRing): ParsedSecret {
   return { ok: true, prefix: format.prefix, keyId: uuidText(format.payload.subarray(0, KEY_ID_SIZE)) };
 }
 
-/** Of any version and variant: that there is no such key is for others to say. */
+/** Accepts a UUID of any version and variant. */
 function keyIdBytes(keyId: string): Uint8Array {
   const bytes = Buffer.from(keyId.replaceAll("-", ""), "hex");
-  if (bytes.length !== KEY_ID_SIZE) throw new TypeError("a key id has 16 bytes");
+  if (bytes.length !== KEY_ID_SIZE) throw new TypeError("a key id must have 16 bytes");
   return bytes;
 }
 
@@ -61,7 +61,7 @@ function isTagged({ prefix, payload }: SecretFormat, tagKeys: KeyRing): boolean 
   return tagKeys.all.some((key) => equalBytes(tag, secretTag(key, prefix, tagged)));
 }
 
-/** The zero byte ends the prefix, so that no other prefix and payload give the same input. */
+/** The zero byte terminates the prefix, so that distinct prefixes and payloads have distinct inputs. */
 function secretTag(key: ServerKey, prefix: SecretPrefix, tagged: Uint8Array): Uint8Array {
   return hmacSha256(key, `${prefix}\0`, tagged).subarray(0, TAG_SIZE);
 }

@@ -5,7 +5,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Milliseconds of each unit. A month is 30 days and a year 365: a duration has no calendar. */
+/** Milliseconds per unit. A month is 30 days and a year 365 days. */
 const UNITS = new Map([
   ["s", SECOND],
   ["m", MINUTE],
@@ -16,30 +16,30 @@ const UNITS = new Map([
   ["y", 365 * DAY],
 ]);
 
-/** The whole units in which a duration is printed: those that every reader takes for the same length. */
+/** The whole units that `formatDuration` prints. Weeks, months and years are left out: readers disagree on their length. */
 const PRINTED_UNITS = [
   ["d", DAY],
   ["h", HOUR],
   ["m", MINUTE],
 ] as const;
 
-/** Both in milliseconds and both allowed. */
+/** Inclusive bounds in milliseconds. */
 export interface DurationBounds {
   readonly min: number;
   readonly max: number;
 }
 
-/** The life of a key or token: from 1 s to 10 y. */
+/** The lifetime of a key or token: 1 s to 10 y. */
 export const TTL_BOUNDS: DurationBounds = { min: SECOND, max: 3650 * DAY };
 
-/** How long a secret that was rotated away still works: from 1 s to 30 d. */
+/** How long a rotated secret remains valid: 1 s to 30 d. */
 export const GRACE_PERIOD_BOUNDS: DurationBounds = { min: SECOND, max: 30 * DAY };
 
 const MAX_LENGTH = 64;
 const SYNTAX = 'must be a duration such as "24h" or "1h30m", with the units s m h d w mo y';
 
 interface Term {
-  /** The number without its point: `1.5` is 15 with one decimal. */
+  /** The number without its decimal point: `1.5` is 15 with one decimal. */
   readonly digits: bigint;
   readonly decimals: number;
   readonly unit: string;
@@ -47,15 +47,17 @@ interface Term {
 }
 
 /**
- * A duration in milliseconds from its text: one or more `<number><unit>` with the units `s m h d w mo y`, such as `24h`,
- * `1h30m`, `1.5h`, `90d`. The units may come in any order but each only once, since a repeated one is a slip. The arithmetic
- * is exact: what is no whole number of milliseconds is refused, never rounded. No sign, space, exponent or bare number.
- * Throws `INVALID_ARGUMENT` naming `field`.
+ * Parses a duration and returns milliseconds. The text is one or more `<number><unit>` with the units `s m h d w mo y`, in any order, each at
+ * most once. The arithmetic is exact: a value that is not a whole number of milliseconds is rejected. A sign, a space, an exponent or a
+ * number without a unit is rejected.
+ *
+ * @example parseDuration("1h30m", "ttl") // 5_400_000
+ * @throws `INVALID_ARGUMENT` naming `field`.
  */
 export function parseDuration(text: string, field: string, bounds: DurationBounds = TTL_BOUNDS): number {
   if (text.length > MAX_LENGTH) throw invalidArgument(field, `must have at most ${MAX_LENGTH} characters`);
   const terms = parseTerms(text, field);
-  refuseRepeatedUnits(terms, field);
+  rejectRepeatedUnits(terms, field);
   const total = terms.reduce((sum, term) => sum + termMilliseconds(term, field), 0n);
   if (total < bounds.min || total > bounds.max) {
     const range = `from ${formatDuration(bounds.min)} to ${formatDuration(bounds.max)}`;
@@ -65,18 +67,21 @@ export function parseDuration(text: string, field: string, bounds: DurationBound
 }
 
 /**
- * The canonical text of a duration in whole milliseconds from 0: `1d2h3m4.5s`, in days and smaller units, without those
- * that are zero (but `0s`). `parseDuration` reads it back. Throws `RangeError` on any other number.
+ * Formats milliseconds as the canonical duration, such as `1d2h3m4.5s`: days and smaller units without zero terms; `0s` for zero.
+ * `parseDuration` is the inverse.
+ *
+ * @throws `RangeError` unless `milliseconds` is a whole number from 0.
  */
 export function formatDuration(milliseconds: number): string {
-  if (!Number.isSafeInteger(milliseconds) || milliseconds < 0) throw new RangeError("no whole number of milliseconds");
+  if (!Number.isSafeInteger(milliseconds) || milliseconds < 0)
+    throw new RangeError("not a whole number of milliseconds");
   let text = "";
   let rest = milliseconds;
   for (const [unit, size] of PRINTED_UNITS) {
     if (rest >= size) text += `${Math.floor(rest / size)}${unit}`;
     rest %= size;
   }
-  // Below a minute the quotient prints with at most three decimals and never with an exponent.
+  // Below a minute the quotient has at most three decimals and no exponent.
   return rest > 0 || text === "" ? `${text}${rest / SECOND}s` : text;
 }
 
@@ -92,7 +97,7 @@ function parseTerms(text: string, field: string): readonly Term[] {
   return terms;
 }
 
-function refuseRepeatedUnits(terms: readonly Term[], field: string): void {
+function rejectRepeatedUnits(terms: readonly Term[], field: string): void {
   const seen = new Set<string>();
   for (const { unit } of terms) {
     if (seen.has(unit)) throw invalidArgument(field, `must have the unit "${unit}" only once`);

@@ -1,6 +1,6 @@
 /**
- * The one error that leaves the domain. It knows no protocol: `code` is a reason from a closed set, and the table in
- * `api/errors.ts` says what each is on the wire. An ordinary "no" (revoked, expired, unknown) is a verdict, not an error.
+ * The reasons of a `KeyholdError`. The set is closed and independent of any protocol: `api/errors.ts` maps each to its wire code.
+ * A rejected credential (revoked, expired, unknown) is a verdict, not an error.
  */
 export type ErrorCode =
   | "INVALID_ARGUMENT"
@@ -24,7 +24,7 @@ export type ErrorCode =
   | "RATE_LIMITED"
   | "INTERNAL";
 
-/** What is wrong with one field of a request; `field` is its path in snake_case, such as `requests[3].raw_key`. */
+/** A problem with one field of a request; `field` is its path in snake_case, such as `requests[3].raw_key`. */
 export interface FieldViolation {
   readonly field: string;
   readonly description: string;
@@ -32,14 +32,15 @@ export interface FieldViolation {
 
 export interface ErrorOptions {
   readonly violations?: readonly FieldViolation[];
-  /** Facts for the caller's program, such as the scope that was missing. Never a secret. */
+  /** Machine-readable details for the caller, such as the missing scope. Never contains a secret. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** For the log alone; no caller sees it. */
+  /** Logged; never sent to a caller. */
   readonly cause?: unknown;
-  /** Of keys that were changed in spite of the error: for the log alone. */
+  /** Keys that changed despite the error. Logged; never sent to a caller. */
   readonly changedKeyIds?: readonly string[];
 }
 
+/** The only error class that the domain throws. */
 export class KeyholdError extends Error {
   override readonly name = "KeyholdError";
   readonly code: ErrorCode;
@@ -56,7 +57,7 @@ export class KeyholdError extends Error {
   }
 }
 
-/** Bad input that names its field (house rule 7). */
+/** Returns an `INVALID_ARGUMENT` error with a violation of one field. */
 export function invalidArgument(field: string, description: string): KeyholdError {
   return new KeyholdError("INVALID_ARGUMENT", `${field}: ${description}`, { violations: [{ field, description }] });
 }

@@ -1,8 +1,7 @@
-/** What a key is, whatever stores it or speaks of it. */
-
+/** The API key, independent of storage and wire format. */
 export type KeyKind = "issued" | "imported";
 
-/** Why a key was revoked (RFC 5280 §5.3.1), by the name that the API gives it. */
+/** Why a key was revoked (RFC 5280 §5.3.1), by its enum name in the API. */
 export type RevocationReason =
   | "REVOCATION_REASON_UNSPECIFIED"
   | "REVOCATION_REASON_KEY_COMPROMISE"
@@ -10,7 +9,7 @@ export type RevocationReason =
   | "REVOCATION_REASON_SUPERSEDED"
   | "REVOCATION_REASON_PRIVILEGE_WITHDRAWN";
 
-/** What verification needs of a key, and what it tells of one. Absent values are null. */
+/** The fields of a key that verification reads and returns. Absent values are null. */
 export interface VerifiableKey {
   /** UUID version 7 in its canonical lower-case text. */
   readonly keyId: string;
@@ -22,10 +21,10 @@ export interface VerifiableKey {
   readonly revokeTime: Date | null;
 }
 
-/** A key as everyone may see it: no secret, no hash. */
+/** A key without secrets or hashes: safe to return to a caller. */
 export interface ApiKey extends VerifiableKey {
   readonly name: string;
-  /** What lets a person recognise the key; may be empty. */
+  /** Helps a person recognise the key; may be empty. */
   readonly hint: string;
   readonly createTime: Date;
   readonly updateTime: Date;
@@ -41,16 +40,16 @@ export interface SecretDigest {
   readonly digest: Uint8Array;
 }
 
-/** One secret of a key. An older version is good until its grace has run out. */
+/** One secret of a key. Earlier versions are valid until their grace period ends. */
 export interface KeySecret {
-  /** 1 for the first secret of a key, one more at each rotation. */
+  /** 1 for the first secret of a key, incremented by each rotation. */
   readonly version: number;
   readonly digest: SecretDigest;
-  /** When its grace ends; null for the current secret. */
+  /** End of the grace period; null for the current secret. */
   readonly expireTime: Date | null;
 }
 
-/** A key with what is needed to judge a credential. `secrets` has the current one first. */
+/** A key and its secrets, the current secret first. */
 export interface StoredKey<K extends VerifiableKey = ApiKey> {
   readonly key: K;
   readonly secrets: readonly KeySecret[];
@@ -58,7 +57,7 @@ export interface StoredKey<K extends VerifiableKey = ApiKey> {
 
 export type KeyStatus = "ACTIVE" | "REVOKED" | "EXPIRED";
 
-/** The status at a time (contract §3): revoked wins over expired; expired from `expireTime` on. */
+/** Returns the status of a key at `now` (milliseconds). Revoked takes precedence over expired; `expireTime` is exclusive. */
 export function statusAt(key: Pick<VerifiableKey, "revokeTime" | "expireTime">, now: number): KeyStatus {
   if (key.revokeTime !== null) return "REVOKED";
   if (key.expireTime !== null && key.expireTime.getTime() <= now) return "EXPIRED";

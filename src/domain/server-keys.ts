@@ -2,7 +2,7 @@ import { createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 import { HmacKey } from "../lib/hmac.ts";
 import { invalidArgument } from "./errors.ts";
 
-/** Every use of the root secret. A label is never used for two things and never renamed: what was made under it would be lost. */
+/** The uses of a root secret. A label must never be reused or renamed: data protected under it would become unreadable. */
 export const SERVER_KEY_LABELS = [
   "secret-digest",
   "secret-tag",
@@ -14,20 +14,20 @@ export const SERVER_KEY_LABELS = [
 
 export type ServerKeyLabel = (typeof SERVER_KEY_LABELS)[number];
 
-/** The root secrets as bytes of at least `ROOT_SECRET_MIN_LENGTH`: new work uses `current`, old work is still read under `retired`. */
+/** Root secrets of at least `ROOT_SECRET_MIN_LENGTH` bytes each. New data uses `current`; `retired` can still read older data. */
 export interface RootSecrets {
   readonly current: Uint8Array;
   readonly retired: readonly Uint8Array[];
 }
 
 export interface ServerKey {
-  /** A public fingerprint, 16 hexadecimal digits: it may be stored beside what the key made, and tells nothing of the key. */
+  /** A public fingerprint of 16 hexadecimal digits, stored next to the data. It reveals nothing about the key. */
   readonly id: string;
-  /** 32 bytes, made ready for OpenSSL once. Printing it shows nothing. */
+  /** 32 bytes. A `KeyObject` never prints its value. */
   readonly secret: KeyObject;
 }
 
-/** The keys of one label: one for new work, and all those under which older work is accepted. */
+/** The keys of one label: `current` for new data, `all` to read older data. */
 export interface KeyRing {
   readonly current: ServerKey;
   readonly retired: readonly ServerKey[];
@@ -38,16 +38,17 @@ export interface KeyRing {
 
 export const ROOT_SECRET_MIN_LENGTH = 32;
 
-/** Fewer different characters than this in 32 random hexadecimal digits is a chance of one in millions. */
+/** 32 random hexadecimal digits have fewer distinct characters than this once in millions. */
 const ROOT_SECRET_MIN_DISTINCT = 8;
 
 const KEY_SIZE = 32;
 const ID_SIZE = 8;
 
 /**
- * A root secret from its text, which is taken as it is (hexadecimal and base64 are not decoded: their text has the same
- * entropy), but for white space around it. HKDF does not stretch, so it must be random, not a passphrase.
- * Throws `INVALID_ARGUMENT` naming `name`, without the text, if it is too short or too uniform to be random.
+ * Parses a root secret and returns its bytes. White space around it is trimmed. Hexadecimal and base64 are not decoded, which preserves
+ * their entropy. The secret must be random: HKDF does not stretch a passphrase.
+ *
+ * @throws `INVALID_ARGUMENT` naming `name`, never the secret, if it is too short or has too few distinct characters.
  */
 export function parseRootSecret(text: string, name = "KEYHOLD_ROOT_SECRET"): Uint8Array {
   const secret = text.trim();
@@ -61,7 +62,7 @@ export function parseRootSecret(text: string, name = "KEYHOLD_ROOT_SECRET"): Uin
   return Buffer.from(secret, "utf8");
 }
 
-/** The server keys of one label. A root that is given twice counts once. Throws `RangeError` on a root below 32 bytes. */
+/** Derives the keys of one label. Duplicate roots yield one key. Throws `RangeError` on a root below 32 bytes. */
 export function deriveKeyRing(roots: RootSecrets, label: ServerKeyLabel): KeyRing {
   const current = deriveServerKey(roots.current, label);
   const byId = new Map([[current.id, current]]);
@@ -73,10 +74,10 @@ export function deriveKeyRing(roots: RootSecrets, label: ServerKeyLabel): KeyRin
   return { current, retired: all.slice(1), all, find: (id) => byId.get(id) };
 }
 
-/** By their secrets, the keys that are in use. */
+/** `HmacKey`s by secret, so that each is prepared once. */
 const hmacKeys = new WeakMap<KeyObject, HmacKey>();
 
-/** HMAC-SHA-256 (RFC 2104) under a server key: 32 bytes. Text counts as UTF-8. */
+/** Returns HMAC-SHA-256 (RFC 2104) of the concatenated parts under a server key: 32 bytes. Strings are encoded as UTF-8. */
 export function hmacSha256({ secret }: ServerKey, ...parts: readonly (string | Uint8Array)[]): Buffer {
   let key = hmacKeys.get(secret);
   if (key === undefined) {
@@ -94,7 +95,7 @@ function deriveServerKey(root: Uint8Array, label: ServerKeyLabel): ServerKey {
   };
 }
 
-/** HKDF-SHA-256 (RFC 5869) without salt (§3.1: the input is uniformly random already): `info` keeps the outputs apart. */
+/** Returns HKDF-SHA-256 (RFC 5869) without salt, since the input is uniformly random (§3.1). `info` separates the outputs. */
 function hkdfSha256(secret: Uint8Array, info: string, size: number): Buffer {
   return Buffer.from(hkdfSync("sha256", secret, new Uint8Array(), info, size));
 }

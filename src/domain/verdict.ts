@@ -1,10 +1,10 @@
 import type { JsonObject } from "../lib/json.ts";
 import type { VerifiableKey } from "./key.ts";
 
-/** What a credential can be. */
+/** The type of a credential. */
 export type CredentialType = "ISSUED_API_KEY" | "IMPORTED_API_KEY" | "JWT" | "MACAROON";
 
-/** Why a credential is not valid. `SECRET_ROTATED` is apart from `KEY_REVOKED` because the key itself still lives. */
+/** Why a credential is invalid. With `SECRET_ROTATED` the key itself is still active. */
 export type RejectionReason =
   | "INVALID_FORMAT"
   | "SIGNATURE_INVALID"
@@ -15,7 +15,7 @@ export type RejectionReason =
   | "INTERNAL";
 
 interface VerdictBase {
-  /** By what was in memory after the lease: it may have changed since (`KEYHOLD_STALE_GRACE`). */
+  /** Evaluated from the cache after the lease expired, so the key may have changed (`KEYHOLD_STALE_GRACE`). */
   readonly isStale?: true;
 }
 
@@ -23,13 +23,13 @@ export interface Valid extends VerdictBase {
   readonly valid: true;
   readonly credentialType: CredentialType;
   readonly key: VerifiableKey;
-  /** Version of the key's secret that the credential is, or was derived from. */
+  /** The version of the key's secret that the credential is or was derived from. */
   readonly secretVersion: number;
-  /** What the credential may do now: of a token, those of its scopes that its key still has. */
+  /** Effective scopes: for a token, its scopes that its key still has. */
   readonly scopes: readonly string[];
-  /** When the credential ends; null if it does not. */
+  /** Expiry of the credential; null if it does not expire. */
   readonly expireTime: Date | null;
-  /** Of a derived token alone. */
+  /** Set for derived tokens only. */
   readonly token: { readonly tokenId: string; readonly claims: JsonObject } | null;
 }
 
@@ -37,18 +37,18 @@ export interface Invalid extends VerdictBase {
   readonly valid: false;
   readonly reason: RejectionReason;
   readonly message: string;
-  /** The key that was recognised, where one was; not for the caller whose credential was refused. */
+  /** The key that the credential names, if known. Logged; never sent to the holder of a rejected credential. */
   readonly keyId: string | null;
 }
 
-/** The answer to "is this credential good?". A "no" is an answer, not an error. */
+/** The result of a verification. An invalid credential is a value, not an error. */
 export type Verdict = Valid | Invalid;
 
-export function invalid(refusal: RejectionReason, message: string, keyId: string | null = null): Invalid {
-  return { valid: false, reason: refusal, message, keyId };
+export function invalid(reason: RejectionReason, message: string, keyId: string | null = null): Invalid {
+  return { valid: false, reason, message, keyId };
 }
 
-/** What a caller is told of a refusal (contract §5). */
+/** The rejection reasons of the API. */
 export type VerificationError =
   | "VERIFICATION_ERROR_INVALID_FORMAT"
   | "VERIFICATION_ERROR_EXPIRED"
@@ -67,6 +67,7 @@ const VERIFICATION_ERRORS: Readonly<Record<RejectionReason, VerificationError>> 
   INTERNAL: "VERIFICATION_ERROR_INTERNAL",
 };
 
-export function verificationErrorOf(refusal: RejectionReason): VerificationError {
-  return VERIFICATION_ERRORS[refusal];
+/** Returns the API's reason for a rejection. */
+export function verificationErrorOf(reason: RejectionReason): VerificationError {
+  return VERIFICATION_ERRORS[reason];
 }

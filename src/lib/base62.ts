@@ -1,7 +1,7 @@
-/** Digits in ASCII order, so that encoded texts of one length sort as the numbers do. */
+/** Digits in ASCII order, so that encoded texts of equal length sort like the numbers. */
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** By code unit the value of the digit; what has none here is no digit. */
+/** The value of each ASCII digit by code unit; NaN for other characters. */
 const DIGIT_VALUES: readonly number[] = Array.from({ length: 0x80 }, (_, unit) =>
   digitValue(String.fromCharCode(unit)),
 );
@@ -9,14 +9,14 @@ const DIGIT_VALUES: readonly number[] = Array.from({ length: 0x80 }, (_, unit) =
 const BLOCK_BYTES = 8;
 /** 62^11 > 2^64 > 62^10. */
 const BLOCK_DIGITS = 11;
-/** Where a block's digits are cut, so that each half is an exact `number`: 62^6 and 62^5 are below 2^53. */
+/** A block splits into halves that are exact in a `number`: 62^6 and 62^5 are below 2^53. */
 const HIGH_DIGITS = 6;
 const LOW_DIGITS = BLOCK_DIGITS - HIGH_DIGITS;
 const LOW_RANGE = 62 ** LOW_DIGITS;
 const UINT16_RANGE = 2 ** 16;
 const UINT48_RANGE = 2 ** 48;
 
-/** `value` (a whole number from 0, below 62^`width` and 2^53) in exactly `width` base62 digits. Throws `RangeError` if it does not fit. */
+/** Encodes `value` (a whole number, 0 ≤ value < 62^`width` and 2^53) as exactly `width` base62 digits. Throws `RangeError` if it does not fit. */
 export function encodeBase62Number(value: number, width: number): string {
   let digits = "";
   let rest = value;
@@ -24,22 +24,22 @@ export function encodeBase62Number(value: number, width: number): string {
     digits = ALPHABET.charAt(rest % 62) + digits;
     rest = Math.floor(rest / 62);
   }
-  if (rest !== 0 || !Number.isSafeInteger(value)) throw new RangeError("no number of this many base62 digits");
+  if (rest !== 0 || !Number.isSafeInteger(value)) throw new RangeError(`not a number of ${width} base62 digits`);
   return digits;
 }
 
-/** The number that base62 digits mean, or undefined if one is no digit or the number is 2^53 or more. */
+/** Decodes base62 digits. Returns undefined for an invalid digit or a number from 2^53. */
 export function decodeBase62Number(digits: string): number | undefined {
   const value = numberAt(digits, 0, digits.length);
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
 /**
- * Bytes in base62 by blocks: each 8 bytes, read as a big-endian number, become 11 digits. Fixed blocks take linear time and
- * give a fixed length, which one big number would not. Throws `RangeError` if the length is no multiple of 8.
+ * Encodes bytes as base62, in blocks: each 8 bytes, as a big-endian number, become 11 digits. Blocks take linear time and have a fixed
+ * length, unlike one big number. Throws `RangeError` if the length is not a multiple of 8.
  */
 export function encodeBase62(bytes: Uint8Array): string {
-  if (bytes.length % BLOCK_BYTES !== 0) throw new RangeError("base62 blocks have 8 bytes");
+  if (bytes.length % BLOCK_BYTES !== 0) throw new RangeError("the length must be a multiple of 8 bytes");
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let text = "";
   for (let at = 0; at < bytes.length; at += BLOCK_BYTES) text += encodeBlock(view, at);
@@ -47,8 +47,8 @@ export function encodeBase62(bytes: Uint8Array): string {
 }
 
 /**
- * The bytes of a text by `encodeBase62`, or undefined if the length is no multiple of 11, a character is no digit or a
- * block is 2^64 or more: every text that is taken encodes back to itself.
+ * Decodes a text of `encodeBase62`. Returns undefined if the length is not a multiple of 11, a digit is invalid or a block is 2^64 or more:
+ * only canonical text decodes.
  */
 export function decodeBase62(text: string): Uint8Array | undefined {
   if (text.length % BLOCK_DIGITS !== 0) return undefined;
@@ -60,10 +60,7 @@ export function decodeBase62(text: string): Uint8Array | undefined {
   return new Uint8Array(view.buffer);
 }
 
-/**
- * A block is too large for an exact `number`, and a `bigint` takes ten times as long, so this is division by hand with
- * digits of 16 bits: no step goes beyond 2^50.
- */
+/** Long division with 16-bit digits, no step above 2^50: a block exceeds an exact `number`, and `bigint` takes ten times as long. */
 function encodeBlock(view: DataView, at: number): string {
   const upper = view.getUint32(at) * UINT16_RANGE + view.getUint16(at + 4);
   const lower = (upper % LOW_RANGE) * UINT16_RANGE + view.getUint16(at + 6);
@@ -71,7 +68,7 @@ function encodeBlock(view: DataView, at: number): string {
   return encodeBase62Number(high, HIGH_DIGITS) + encodeBase62Number(lower % LOW_RANGE, LOW_DIGITS);
 }
 
-/** The same backwards: `high * LOW_RANGE + low`, below 2^51 at every step. False if these digits are no block. */
+/** The inverse: `high * LOW_RANGE + low`, below 2^51 at each step. Returns false if the digits are not a block. */
 function decodeBlock(text: string, from: number, view: DataView, at: number): boolean {
   const high = numberAt(text, from, from + HIGH_DIGITS);
   const low = numberAt(text, from + HIGH_DIGITS, from + BLOCK_DIGITS);
@@ -79,7 +76,7 @@ function decodeBlock(text: string, from: number, view: DataView, at: number): bo
   const lower = (high - highUpper * UINT16_RANGE) * LOW_RANGE + low;
   const carry = Math.floor(lower / UINT16_RANGE);
   const upper = highUpper * LOW_RANGE + carry;
-  // A digit that is none made all of these NaN.
+  // NaN after an invalid digit.
   if (!(upper < UINT48_RANGE)) return false;
   const first = Math.floor(upper / UINT16_RANGE);
   view.setUint32(at, first);
@@ -87,7 +84,7 @@ function decodeBlock(text: string, from: number, view: DataView, at: number): bo
   return true;
 }
 
-/** The number that some digits of a text mean, inexact from 2^53 on; NaN if one is no digit. */
+/** Returns the number of a range of digits: inexact from 2^53, NaN if a digit is invalid. */
 function numberAt(text: string, from: number, to: number): number {
   let value = 0;
   for (let at = from; at < to; at++) value = value * 62 + (DIGIT_VALUES[text.charCodeAt(at)] ?? Number.NaN);

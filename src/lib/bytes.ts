@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 
-/** Whether two byte strings are equal, in a time that depends on their lengths alone. */
+/** Returns whether two byte strings are equal. The time depends on their lengths only. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

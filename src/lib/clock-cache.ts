@@ -1,20 +1,20 @@
 interface Entry<V> {
   readonly key: string;
   readonly value: V;
-  readonly place: number;
+  readonly slot: number;
   used: boolean;
 }
 
-/** More than these are not spared for one new entry, so that none takes long. */
-const MAX_SPARED = 8;
+/** Limits the second chances given per eviction, so that `set` takes constant time. */
+const MAX_SECOND_CHANCES = 8;
 
 /**
- * A bounded map. When it is full a hand goes round its places for one to give to the new entry, and passes by what was used
- * since it came by last (CLOCK). A `Map` alone, by its order, would get slow: it walks over all that was deleted from its front.
+ * A bounded map with the CLOCK eviction policy: an entry that was used since the hand last passed gets a second chance. Insertion order of
+ * a `Map` (LRU) would be slow: V8 walks over every entry deleted from the front.
  */
 export class ClockCache<V> {
   readonly #entries = new Map<string, Entry<V>>();
-  readonly #places: (Entry<V> | undefined)[] = [];
+  readonly #slots: (Entry<V> | undefined)[] = [];
   readonly #free: number[] = [];
   readonly #maxEntries: number;
   #hand = 0;
@@ -35,9 +35,9 @@ export class ClockCache<V> {
   }
 
   set(key: string, value: V): void {
-    const place = this.#entries.get(key)?.place ?? this.#freePlace();
-    const entry = { key, value, place, used: false };
-    this.#places[place] = entry;
+    const slot = this.#entries.get(key)?.slot ?? this.#freeSlot();
+    const entry = { key, value, slot, used: false };
+    this.#slots[slot] = entry;
     this.#entries.set(key, entry);
   }
 
@@ -45,34 +45,33 @@ export class ClockCache<V> {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
-    this.#places[entry.place] = undefined;
-    this.#free.push(entry.place);
+    this.#slots[entry.slot] = undefined;
+    this.#free.push(entry.slot);
   }
 
   clear(): void {
     this.#entries.clear();
-    this.#places.length = 0;
+    this.#slots.length = 0;
     this.#free.length = 0;
     this.#hand = 0;
   }
 
-  #freePlace(): number {
+  #freeSlot(): number {
     const free = this.#free.pop();
     if (free !== undefined) return free;
-    return this.#places.length < this.#maxEntries ? this.#places.length : this.#evict();
+    return this.#slots.length < this.#maxEntries ? this.#slots.length : this.#evict();
   }
 
   #evict(): number {
-    for (let spared = 0; spared < MAX_SPARED && this.#places[this.#hand]?.used === true; spared++) this.#spare();
-    const place = this.#hand;
-    this.#entries.delete(this.#places[place]?.key ?? "");
-    this.#hand = (place + 1) % this.#maxEntries;
-    return place;
-  }
-
-  #spare(): void {
-    const entry = this.#places[this.#hand];
-    if (entry !== undefined) entry.used = false;
-    this.#hand = (this.#hand + 1) % this.#maxEntries;
+    for (let chances = 0; chances < MAX_SECOND_CHANCES; chances++) {
+      const entry = this.#slots[this.#hand];
+      if (!entry?.used) break;
+      entry.used = false;
+      this.#hand = (this.#hand + 1) % this.#maxEntries;
+    }
+    const slot = this.#hand;
+    this.#entries.delete(this.#slots[slot]?.key ?? "");
+    this.#hand = (slot + 1) % this.#maxEntries;
+    return slot;
   }
 }

@@ -1,17 +1,17 @@
 /**
- * The end of something that lasts, such as a connection. `Promise.race` with a promise that lasts would leave a reaction on it at
- * every call, for as long as it lasts.
+ * Signals once that a long-lived object, such as a connection, has closed. Unlike `Promise.race` with a long-lived promise, it keeps no
+ * reaction of each call until the end.
  */
 export class CloseSignal {
   readonly #listeners = new Set<(reason: Error) => void>();
   #reason: Error | undefined;
 
-  /** Undefined as long as it lasts. */
+  /** Undefined while open. */
   get reason(): Error | undefined {
     return this.#reason;
   }
 
-  /** Ends it, and answers whether it was not over before. */
+  /** Signals the close. Returns false if it was signalled before. */
   end(reason: Error): boolean {
     if (this.#reason !== undefined) return false;
     this.#reason = reason;
@@ -20,14 +20,14 @@ export class CloseSignal {
     return true;
   }
 
-  /** Calls the listener at the end, or at once if it is over. Answers how to call it off. */
+  /** Calls the listener on close, immediately if already closed. Returns a function that removes it. */
   onEnd(listener: (reason: Error) => void): () => void {
     if (this.#reason !== undefined) listener(this.#reason);
     else this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** What becomes of the work, or a rejection with the reason if the end comes first. */
+  /** Settles like `work`, or rejects with the reason if the close comes first. */
   race<T>(work: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const off = this.onEnd(reject);

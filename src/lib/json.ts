@@ -1,4 +1,4 @@
-/** JSON (RFC 8259) as `JSON.parse` gives it. */
+/** A JSON value (RFC 8259) as returned by `JSON.parse`. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 export interface JsonObject {
   [name: string]: JsonValue;
@@ -8,7 +8,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value of a JSON text, or undefined if it is none. */
+/** Parses JSON. Returns undefined on a syntax error. */
 export function parseJson(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text);
@@ -18,8 +18,8 @@ export function parseJson(text: string): JsonValue | undefined {
 }
 
 /**
- * Whether two JSON values are the same but for the order of members. A loop: `isDeepStrictEqual` of Node recurses,
- * and may run out of stack on a value as deep as a macaroon can hold.
+ * Returns whether two JSON values are equal, ignoring member order. Iterative: `isDeepStrictEqual` recurses and can exhaust the stack on a
+ * value as deeply nested as a macaroon can hold.
  */
 export function equalJson(a: JsonValue, b: JsonValue): boolean {
   const pairs: [JsonValue, JsonValue][] = [[a, b]];

@@ -1,12 +1,12 @@
-/** What can be an item of a `LinkedList`, of one at a time. Only the list sets its neighbours. */
+/** An item of at most one `LinkedList` at a time. Only the list sets its links. */
 export interface Linked<T> {
   older: T | undefined;
   newer: T | undefined;
 }
 
 /**
- * Items in the order in which they were added, for items that stay for a moment. A `Set` through which every call passes keeps the
- * calls alive until the next full garbage collection: V8 leaves its old table behind when it grows, and that points to the new one.
+ * A doubly linked list in insertion order, for short-lived items. A `Set` that every call passes through retains them until a full garbage
+ * collection: when it grows, V8 leaves behind the old table, which references the new one.
  */
 export class LinkedList<T extends Linked<T>> {
   #oldest: T | undefined;
@@ -23,7 +23,7 @@ export class LinkedList<T extends Linked<T>> {
     this.#newest = item;
   }
 
-  /** Removes an item that the list has. */
+  /** Removes an item, which must be in the list. */
   remove(item: T): void {
     const { older, newer } = item;
     if (older === undefined) this.#oldest = newer;
@@ -34,7 +34,7 @@ export class LinkedList<T extends Linked<T>> {
     item.newer = undefined;
   }
 
-  /** Oldest first. */
+  /** Iterates from the oldest item. */
   *[Symbol.iterator](): Generator<T> {
     for (let item = this.#oldest; item !== undefined; item = item.newer) yield item;
   }

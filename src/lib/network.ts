@@ -1,10 +1,7 @@
-/** Groups of 16 bits in the part of an IPv6 address that names a network: one customer usually has a whole /64 (RFC 6177). */
+/** A network prefix has 4 groups of 16 bits: one customer usually has a whole /64 (RFC 6177). */
 const NETWORK_GROUPS = 4;
 
-/**
- * Returns what one client cannot change at will of its IP address: an IPv4 address, also one that is mapped into IPv6, or the first 64 bits
- * of an IPv6 address.
- */
+/** Returns the network of a client: its IPv4 address, also if mapped into IPv6, or the first 64 bits of its IPv6 address. */
 export function networkOf(address: string): string {
   if (address.includes(".")) return address.slice(address.lastIndexOf(":") + 1);
   const [head = "", tail] = (address.split("%")[0] ?? "").split("::");

@@ -1,4 +1,4 @@
-/** Up to this length it is faster to look at the characters here than to call `JSON.stringify`. */
+/** Up to this length a scan of the characters is faster than `JSON.stringify`. */
 const SHORT = 64;
 
 const SPACE = 0x20;
@@ -6,12 +6,12 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const DELETE = 0x7f;
 
-/** A string as `JSON.stringify` writes it. */
+/** Returns a string as `JSON.stringify` writes it. */
 export function quote(text: string): string {
   return isPlainAscii(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** Whether there is nothing to escape, as far as can be told with little effort. */
+/** Returns whether the text is short and needs no escapes. */
 function isPlainAscii(text: string): boolean {
   if (text.length > SHORT) return false;
   for (let i = 0; i < text.length; i++) {

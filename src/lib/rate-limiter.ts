@@ -1,19 +1,19 @@
+import type { Monotonic } from "./clock.ts";
 import { ClockCache } from "./clock-cache.ts";
-import type { Monotonic } from "./monotonic.ts";
 
 export interface RateLimiterOptions {
   /** Tokens per second. */
   readonly rate: number;
-  /** Tokens that a bucket holds. */
+  /** Capacity of a bucket in tokens. */
   readonly burst: number;
-  /** Buckets that are remembered, some 200 bytes each. One that is forgotten is full again. */
+  /** Buckets kept, about 200 bytes each. An evicted bucket is full when it is next used. */
   readonly maxBuckets: number;
   readonly monotonic: Monotonic;
 }
 
 /**
- * Token buckets by name, in the form of GCRA (ATM Forum, Traffic Management 4.0, §4.4.2): a bucket is the one time at which it will be
- * full, so that it takes one number and no timer refills it.
+ * Token buckets by name, as GCRA (ATM Forum, Traffic Management 4.0, §4.4.2): the state of a bucket is the time at which it will be full,
+ * one number, so no timer refills it.
  */
 export class RateLimiter {
   readonly #interval: number;
@@ -28,7 +28,7 @@ export class RateLimiter {
     this.#fullAt = new ClockCache(maxBuckets);
   }
 
-  /** Takes a token from the bucket. Returns whether there was one. */
+  /** Takes a token from a bucket. Returns false if it is empty. */
   take(bucket: string): boolean {
     const now = this.#monotonic();
     const fullAt = Math.max(now, this.#fullAt.get(bucket) ?? 0) + this.#interval;

@@ -1,8 +1,8 @@
 const SHOWN = 6;
 
 /**
- * A name that a caller gave, for an error that says it is unknown. A long one with digits may be a secret in the wrong place,
- * and a very long one helps nobody: of these only the beginning is shown.
+ * Returns a name to quote in an error, such as an unknown field. A long name with digits may be a misplaced secret, so only its first six
+ * characters are returned; likewise of a name above 64 characters.
  */
 export function redactName(name: string): string {
   const isPlain = name.length <= 16 || (name.length <= 64 && !/\d/.test(name));

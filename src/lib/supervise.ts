@@ -1,34 +1,34 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Something that runs beside us, such as a process. */
+/** A running process or similar. */
 export interface Running {
   readonly pid: number;
-  /** How it ended, in words, as soon as it has ended. Never rejects. */
+  /** Resolves with a description of the exit. Never rejects. */
   readonly exited: Promise<string>;
-  /** Why it is to be replaced, in words, as soon as it has failed; it may take its time to end. Never rejects. */
+  /** Resolves with the reason when it must be replaced, possibly before it exits. Never rejects. */
   readonly failed?: Promise<string>;
   stop(): Promise<void>;
 }
 
-/** What is started again whenever it ends without having been told to. */
+/** A `Running` that is restarted when it exits or fails, until `stop`. */
 export interface Supervised {
-  /** Of the process that runs, or ran last. */
+  /** The process that runs now or ran last. */
   readonly pid: number;
   stop(): Promise<void>;
 }
 
-/** Starts it; when `signal` is aborted, the start is to be given up. */
+/** Starts the process; aborts the start when `signal` aborts. */
 export type Start = (signal: AbortSignal) => Promise<Running>;
 
 type Log = (level: "info" | "error", message: string) => void;
 
-/** The wait before each attempt in a row, in milliseconds; the last one stays. */
+/** Delay before each consecutive attempt in milliseconds; the last value repeats. */
 const backoffMs: readonly number[] = [0, 100, 200, 500, 1_000, 2_000, 5_000];
 
 /**
- * Starts what `name` says and keeps it up.
+ * Starts a process and restarts it with backoff whenever it exits or fails. `name` is for the log.
  *
- * @throws what `start` throws the first time. Later failures go to the log, and the next attempt follows.
+ * @throws the error of the first `start`. Later errors are logged, and the start is retried.
  */
 export async function supervise(name: string, start: Start, log: Log): Promise<Supervised> {
   const stopping = new AbortController();
@@ -40,18 +40,18 @@ export async function supervise(name: string, start: Start, log: Log): Promise<S
       const why = await endOrFailure(current);
       if (stopping.signal.aborted) return;
       log("error", why);
-      // One at the most ends beside its successor: failures that follow each other must not make more and more processes.
+      // At most one failed process may still be exiting, or repeated failures would accumulate processes.
       await predecessor;
       predecessor = current.exited;
       current = await startAgain(start, log, stopping.signal);
       if (stopping.signal.aborted) return current.stop();
-      log("info", `${name} accepts connections again: process ${current.pid}`);
+      log("info", `${name} accepts connections again (pid ${current.pid})`);
     }
   }
 
   function endOrFailure({ exited, failed }: Running): Promise<string> {
-    const ended = exited.then((how) => `${name} ended by itself: ${how}. Starting it again`);
-    const replaced = failed?.then((why) => `${name} failed: ${why}. Starting another in its place`);
+    const ended = exited.then((how) => `${name} exited unexpectedly: ${how}; restarting`);
+    const replaced = failed?.then((why) => `${name} failed: ${why}; starting a replacement`);
     return replaced === undefined ? ended : Promise.race([ended, replaced]);
   }
 
@@ -70,7 +70,7 @@ export async function supervise(name: string, start: Start, log: Log): Promise<S
   };
 }
 
-/** Rejects only when `signal` is aborted. */
+/** Retries `start` with backoff. Rejects only when `signal` aborts. */
 async function startAgain(start: Start, log: Log, signal: AbortSignal): Promise<Running> {
   for (let attempt = 0; ; attempt++) {
     await sleep(backoffMs[attempt] ?? backoffMs.at(-1), undefined, { signal });

@@ -1,4 +1,4 @@
-/** What was thrown, as an error: anything can be thrown. */
+/** Returns a thrown value as an error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

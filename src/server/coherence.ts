@@ -1,8 +1,7 @@
 import { hostname } from "node:os";
 import type { Change } from "../cluster/cluster-session.ts";
 import { Membership, type MembershipOptions } from "../cluster/membership.ts";
-import { systemClock } from "../lib/clock.ts";
-import { systemMonotonic } from "../lib/monotonic.ts";
+import { systemClock, systemMonotonic } from "../lib/clock.ts";
 import { createOpenFeed } from "../postgres/change-feed.ts";
 import { createRenewLease } from "../postgres/leases.ts";
 import type { KeyChange } from "../verify/reader.ts";

@@ -1,5 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters } from "jose";
-import type { Monotonic } from "../lib/monotonic.ts";
+import type { Monotonic } from "../lib/clock.ts";
 import { freshnessLifetime } from "./cache-control.ts";
 
 export interface KeySetOptions {

@@ -2,8 +2,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { VerificationError, type VerifyApiKeyResponse } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { createKeyholdClient, type KeyholdClient, type KeyholdClientOptions } from "../client/client.ts";
-import { type Clock, systemClock } from "../lib/clock.ts";
-import { type Monotonic, systemMonotonic } from "../lib/monotonic.ts";
+import { type Clock, type Monotonic, systemClock, systemMonotonic } from "../lib/clock.ts";
 import { freshnessLifetime } from "./cache-control.ts";
 import {
   type RefusalReason,

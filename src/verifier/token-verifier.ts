@@ -1,7 +1,6 @@
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
-import { type Clock, systemClock } from "../lib/clock.ts";
+import { type Clock, type Monotonic, systemClock, systemMonotonic } from "../lib/clock.ts";
 import { isJsonObject } from "../lib/json.ts";
-import { type Monotonic, systemMonotonic } from "../lib/monotonic.ts";
 import { customClaims, isOurs, splitScopes } from "../token/jwt/claims.ts";
 import { KeySet, KeysUnavailable } from "./key-set.ts";
 import {

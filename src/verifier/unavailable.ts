@@ -1,5 +1,5 @@
 import { rootCause } from "../client/unreachable.ts";
-import { type Monotonic, systemMonotonic } from "../lib/monotonic.ts";
+import { type Monotonic, systemMonotonic } from "../lib/clock.ts";
 import type { RejectedCredential } from "./verdict.ts";
 
 /** Passed on when a request is answered 503, as its credential could not be verified. The message names the cause. */

@@ -1,5 +1,5 @@
+import type { Monotonic } from "../lib/clock.ts";
 import { ClockCache } from "../lib/clock-cache.ts";
-import type { Monotonic } from "../lib/monotonic.ts";
 import type { Verdict, VerifiedKey } from "./verdict.ts";
 
 /** A verdict, and the milliseconds for which it may be used, from when it was asked for. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Barriers } from "../../src/cluster/barriers.ts";
 import type { FeedSession, LeaseRow } from "../../src/cluster/change-feed.ts";
 import { PeerLeases } from "../../src/cluster/peer-leases.ts";
-import { systemMonotonic } from "../../src/lib/monotonic.ts";
+import { systemMonotonic } from "../../src/lib/clock.ts";
 
 const LEASES: readonly LeaseRow[] = ["b", "c"].map((leaseId) => ({ leaseId, ttl: 60_000, renewals: 1 }));
 

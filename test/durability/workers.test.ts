@@ -158,7 +158,7 @@ test.each(TO_ALL)("%s to all processes at once, as a terminal sends it, ends all
   for (const pid of [...workers, server.pid]) signalProcess(pid, signal);
   const ended = await server.ended;
   expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
-  expect(ended.stdout).not.toContain("Starting it again");
+  expect(ended.stdout).not.toContain("restarting");
   await expectNothingLeft(workers);
   expect(await verify(restClient(await start()), secret)).toMatchObject({ is_valid: true });
 });

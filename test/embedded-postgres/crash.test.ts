@@ -26,7 +26,9 @@ test("a killed server comes back by itself with every acknowledged write", async
   await sql.end();
   const kept = new Set(await keptIn(server.url));
   expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
-  expect(lines.filter((line) => line.startsWith("error PostgreSQL ended by itself: signal SIGKILL"))).toHaveLength(2);
+  expect(lines.filter((line) => line.startsWith("error PostgreSQL exited unexpectedly: signal SIGKILL"))).toHaveLength(
+    2,
+  );
 });
 
 test("a server told to stop while it comes back stays down", async () => {

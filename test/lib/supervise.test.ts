@@ -62,10 +62,10 @@ test("it is started again until that succeeds, and every failure is logged", asy
   await back.promise;
   expect(server.pid).toBe(4);
   expect(lines).toEqual([
-    "error PostgreSQL ended by itself: signal SIGKILL. Starting it again",
+    "error PostgreSQL exited unexpectedly: signal SIGKILL; restarting",
     "error Error: disk full",
     "error Error: disk still full",
-    "info PostgreSQL accepts connections again: process 4",
+    "info PostgreSQL accepts connections again (pid 4)",
   ]);
   await server.stop();
   expect(last.stopped).toBe(true);
@@ -96,10 +96,10 @@ test("a server that failed is replaced while it still runs, and at most one runs
   await serving[1].promise;
   expect(server.pid).toBe(3);
   expect(lines).toEqual([
-    "worker failed: uncaught exception. Starting another in its place",
-    "worker accepts connections again: process 2",
-    "worker failed: uncaught exception. Starting another in its place",
-    "worker accepts connections again: process 3",
+    "worker failed: uncaught exception; starting a replacement",
+    "worker accepts connections again (pid 2)",
+    "worker failed: uncaught exception; starting a replacement",
+    "worker accepts connections again (pid 3)",
   ]);
   await server.stop();
 });

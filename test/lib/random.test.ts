@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Random } from "../../src/lib/random.ts";
-import { pooledRandom } from "../../src/lib/random-pool.ts";
+import { pooledRandom, type Random } from "../../src/lib/random.ts";
 
 /** Counts up in two bytes each, so that every pair of bytes is drawn once. */
 function counting(): Random & { readonly drawn: Uint8Array[] } {
