@@ -39,12 +39,16 @@ class BufferedOutput {
     if (this.#text.length + line.length > this.#size) this.flush();
     this.#text += line;
     if (this.#text.length >= this.#size) this.flush();
-    else this.#timer ??= setTimeout(() => this.flush(), MAX_DELAY).unref();
+    else this.#timer ??= setTimeout(this.#onTimeout, MAX_DELAY).unref();
   }
 
-  flush(): void {
-    clearTimeout(this.#timer);
+  /** It stays set when the buffer is flushed earlier: to set one again for each costs more. */
+  readonly #onTimeout = (): void => {
     this.#timer = undefined;
+    this.flush();
+  };
+
+  flush(): void {
     const text = this.#text;
     this.#text = "";
     if (text !== "") this.#destination.write(text);

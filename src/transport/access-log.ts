@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { EndListener } from "../api/rpc.ts";
-import { createAccessLogWriter } from "./access-log-format.ts";
+import { type AccessLogEntry, createAccessLogWriter, recordOf } from "./access-log-format.ts";
 import { type CallCounters, CLIENT_CLOSED_REQUEST, codeOfStatus, type Protocol } from "./call-metrics.ts";
 
 declare module "fastify" {
@@ -26,13 +26,20 @@ export function registerAccessLog(fastify: FastifyInstance, counters: CallCounte
     counters.of(rpc, protocol).end(code, elapsedTime);
     request.onEnd?.(code, protocol);
     const writeLine = () => {
-      const { id, method, facts, log } = request;
-      const duration = Math.round(elapsedTime * 10) / 10;
-      const line = { method, status, ...facts, protocol, code, duration_ms: duration };
+      const { id, method, facts = {}, log } = request;
+      const { protocol: _, code: error, ...fields } = facts;
+      const entry: AccessLogEntry = {
+        reqId: id,
+        method,
+        status,
+        fields: [fields],
+        protocol,
+        code,
+        elapsed: elapsedTime,
+      };
       // An error of gRPC has the HTTP status 200.
-      if (facts?.rpc === undefined && facts?.code === undefined && status < 400)
-        log.debug({ reqId: id, ...line }, "request");
-      else write([{ reqId: id }, line]);
+      if (fields.rpc === undefined && error === undefined && status < 400) log.debug(recordOf(entry), "request");
+      else write(entry);
     };
     if (request.work === undefined) writeLine();
     else request.work.then(writeLine, writeLine);

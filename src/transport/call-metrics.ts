@@ -23,19 +23,6 @@ export const OK = "OK";
 /** The status that nginx logs where the client has disconnected, for the log alone: nobody receives it. */
 export const CLIENT_CLOSED_REQUEST = STATUSES[Code.Canceled].http;
 
-/** What the log is told of most calls: made once. */
-const WELL = {
-  rest: Object.freeze({ protocol: "rest", code: OK }),
-  connect: Object.freeze({ protocol: "connect", code: OK }),
-  grpc: Object.freeze({ protocol: "grpc", code: OK }),
-  grpc_web: Object.freeze({ protocol: "grpc_web", code: OK }),
-} as const satisfies Record<Protocol, object>;
-
-/** How a call ended, for its line in the log. */
-export function outcome(protocol: Protocol, code: string): Readonly<Record<"protocol" | "code", string>> {
-  return code === OK ? WELL[protocol] : { protocol, code };
-}
-
 /** `package.Service/Method`, as in the log, in metrics and in traces. */
 export function rpcName({ method }: { readonly method: DescMethod }): string {
   return `${method.parent.typeName}/${method.name}`;

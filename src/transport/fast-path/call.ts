@@ -2,9 +2,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import type { AdmittedCall, Call, CallLog, EndListener } from "../../api/rpc.ts";
-import type { WriteLine } from "../access-log-format.ts";
+import type { LogFields, WriteEntry } from "../access-log-format.ts";
 import type { BodyBudget } from "../body-budget.ts";
-import { type CallCounters, CLIENT_CLOSED_REQUEST, codeName, OK, outcome } from "../call-metrics.ts";
+import { type CallCounters, CLIENT_CLOSED_REQUEST, codeName, OK } from "../call-metrics.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { type Headers, headerOf, headersOf } from "../headers.ts";
 import { requestIdOf } from "../request-id.ts";
@@ -13,7 +13,7 @@ import type { Answer, FastRoute, HeaderList, Response } from "./route.ts";
 /** What all calls share. */
 export interface CallContext {
   readonly logger: FastifyBaseLogger;
-  readonly writeLine: WriteLine;
+  readonly writeEntry: WriteEntry;
   readonly counters: CallCounters;
   readonly budget: BodyBudget;
 }
@@ -41,9 +41,9 @@ export abstract class FastCall implements Call, CallLog {
   protected isTooLarge = false;
   protected isOver = false;
   #code = OK;
-  /** Facts shared by many calls; frozen, so that their text is made once. */
-  readonly #shared: Readonly<Record<string, string>>[] = [];
-  readonly #facts: Record<string, string> = {};
+  /** For the log: fields shared by many calls, which are frozen and formatted once, and the call's own. */
+  readonly #fields: LogFields[] = [];
+  #ownFields: Record<string, string> | undefined;
   #onEnd: EndListener | undefined;
   #headers: Map<string, string> | undefined;
   #controller: AbortController | undefined;
@@ -160,14 +160,13 @@ export abstract class FastCall implements Call, CallLog {
   #end(status: number): void {
     this.isOver = true;
     this.body = EMPTY;
-    clearTimeout(this.#timer);
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
     const { counter, protocol } = this.route;
     const elapsed = this.#elapsed();
     counter.end(this.#code, elapsed);
     this.#onEnd?.(this.#code, protocol);
-    const request = { reqId: this.#id, method: "POST", status };
-    const duration = { duration_ms: Math.round(elapsed * 10) / 10 };
-    this.#context.writeLine([request, ...this.#shared, this.#facts, outcome(protocol, this.#code), duration]);
+    const [reqId, fields, code] = [this.#id, this.#fields, this.#code];
+    this.#context.writeEntry({ reqId, method: "POST", status, fields, protocol, code, elapsed });
   }
 
   #elapsed(): number {
@@ -206,13 +205,17 @@ export abstract class FastCall implements Call, CallLog {
   }
 
   add(facts: Readonly<Record<string, string>>): void {
-    if (Object.isFrozen(facts)) this.#shared.push(facts);
+    if (Object.isFrozen(facts)) this.#fields.push(facts);
     else this.#addOwn(facts);
   }
 
   #addOwn({ code, ...facts }: Readonly<Record<string, string>>): void {
     if (code !== undefined) this.#code = code;
-    Object.assign(this.#facts, facts);
+    if (this.#ownFields === undefined) {
+      this.#ownFields = {};
+      this.#fields.push(this.#ownFields);
+    }
+    Object.assign(this.#ownFields, facts);
   }
 
   note(message: string, facts: Readonly<Record<string, unknown>>): void {
@@ -225,7 +228,7 @@ export abstract class FastCall implements Call, CallLog {
 
   #factsSoFar(): object {
     const failed = this.#code === OK ? {} : { code: this.#code };
-    return Object.assign({ reqId: this.#id, protocol: this.route.protocol }, ...this.#shared, this.#facts, failed);
+    return Object.assign({ reqId: this.#id, protocol: this.route.protocol }, ...this.#fields, failed);
   }
 
   onEnd(listener: EndListener): void {

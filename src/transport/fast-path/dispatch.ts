@@ -34,7 +34,7 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  */
 export function createFastPath(routes: RouteTable, options: FastPathOptions): RequestInterceptor {
   const { logger, counters, limits, budget, findRefusal } = options;
-  const context = { logger, counters, budget, writeLine: createAccessLogWriter(logger) };
+  const context = { logger, counters, budget, writeEntry: createAccessLogWriter(logger) };
   const tick = new TickBudget<FastCall>((call) => call.run());
   const start = (call: FastCall) => tick.enter(call);
   const find = (path: string, headers: Headers): FastRoute | undefined => {

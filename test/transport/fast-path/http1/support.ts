@@ -68,7 +68,7 @@ export interface EchoOptions {
 
 const { verifyApiKey } = ApiKeysService.method;
 const logger = pino({ enabled: false });
-const context = { logger, counters: uncounted, budget: new BodyBudget(0), writeLine: createAccessLogWriter(logger) };
+const context = { logger, counters: uncounted, budget: new BodyBudget(0), writeEntry: createAccessLogWriter(logger) };
 
 /** A port that answers with what it understood of each request; its interceptor declines those below /node. */
 export async function startEcho({ front = true, limits, certificate }: EchoOptions = {}): Promise<EchoServer> {
