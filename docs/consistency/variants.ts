@@ -60,7 +60,7 @@ export const SMALL: readonly Variant[] = [
   variant("protocol, cancelled wait, from a split", null, {}, { ...SPLIT, cancels: 1 }),
   variant("protocol, B joins later", null, {}, { start: "alone" }),
   variant(
-    "old By a read (2b)",
+    "old read without a lease (2b)",
     [...OVERDUE, "B: a verify begins without a lease, and is answered by a read of S1: live"],
     { withoutLease: "read" },
     SPLIT,
@@ -98,7 +98,7 @@ export const SMALL: readonly Variant[] = [
     { start: "split", sessions: [2, 1] },
   ),
   variant(
-    "nobody waited for",
+    "no wait for leases",
     ["sends a barrier", "answers that the key is revoked", FROM_CACHE],
     { awaitLeases: false },
     ONE_SESSION,
