@@ -1,6 +1,6 @@
 #!/bin/sh
-# Pins the images of docker/Dockerfile and compose/compose.yaml by digest: what their registries serve for each tag now. Run it again to
-# take a newer one. Needs docker with buildx, and the registries. Changes nothing unless it finds every digest.
+# Pins the images of docker/Dockerfile and compose/compose.yaml to the current digest of each tag. Run it again to
+# update them. Needs docker with buildx and access to the registries. Changes nothing unless it finds every digest.
 set -eu
 cd "$(dirname "$0")"
 

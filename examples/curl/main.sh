@@ -1,13 +1,13 @@
-# The life of a key over the REST paths. Reads KEYHOLD_URL and KEYHOLD_TOKEN.
+# The life cycle of a key over REST. Reads KEYHOLD_URL and KEYHOLD_TOKEN.
 set -euo pipefail
 
-# post PATH: sends the JSON on standard input. The token is in a pipe, not in an argument.
+# post PATH: sends the JSON on stdin. The token goes through a pipe, not an argument.
 post() {
   curl --silent --show-error --fail-with-body "$KEYHOLD_URL/v2alpha1$1" --data @- \
     --header 'Content-Type: application/json' --header @<(printf 'Authorization: Bearer %s' "$KEYHOLD_TOKEN")
 }
 
-# pick FIELD: one field of the JSON on standard input.
+# pick FIELD: prints one field of the JSON on stdin.
 pick() { node -p "JSON.parse(require('fs').readFileSync(0)).$1"; }
 
 issued=$(post /admin/issuedApiKeys <<<'{"name": "deploy bot", "actor_id": "team_42", "scopes": ["read"], "ttl": "90d"}')

@@ -1,4 +1,4 @@
-"""The life of a key over gRPC. Reads KEYHOLD_URL and KEYHOLD_TOKEN."""
+"""The life cycle of a key over gRPC. Reads KEYHOLD_URL and KEYHOLD_TOKEN."""
 
 import os
 from urllib.parse import urlsplit

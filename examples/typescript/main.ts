@@ -1,4 +1,4 @@
-// The life of a key. Reads KEYHOLD_URL and KEYHOLD_TOKEN.
+// The life cycle of a key. Reads KEYHOLD_URL and KEYHOLD_TOKEN.
 import { createKeyholdClient, RevocationReason, TokenAlgorithm, VerificationError } from "keyhold/client";
 
 const { KEYHOLD_URL: baseUrl = "http://127.0.0.1:4420", KEYHOLD_TOKEN: token = "" } = process.env;

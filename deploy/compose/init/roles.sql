@@ -1,6 +1,6 @@
--- Run once by the image of PostgreSQL, when its volume is empty. Neither role is a superuser: one owns the schema and brings it up to
--- date, and the servers have the other, which gets its rights on the tables from `keyhold migrate --grant-to keyhold`.
--- psql reads the passwords from files, so that they are in no list of arguments.
+-- The PostgreSQL image runs this once, when its volume is empty. Neither role is a superuser: one owns and migrates the schema,
+-- the servers use the other, which gets its rights on the tables from `keyhold migrate --grant-to keyhold`.
+-- psql reads the passwords from files, so that they are not visible in argument lists.
 \set owner_password `cat /run/secrets/owner_password`
 \set server_password `cat /run/secrets/server_password`
 

@@ -25,7 +25,7 @@ app.kubernetes.io/component: server
 runAsNonRoot: true
 runAsUser: 1000
 runAsGroup: 1000
-# The files of secrets are its group's.
+# Secret files belong to this group.
 fsGroup: 1000
 seccompProfile:
   type: RuntimeDefault
