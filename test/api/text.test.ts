@@ -9,14 +9,20 @@ import {
   CreateIssuedApiKeyRequestSchema,
   UpdateIssuedApiKeyRequestSchema,
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { textViolations, textViolationsIn } from "../../src/api/text.ts";
+import { checkOf } from "../../src/api/rules.ts";
+import { textViolationsIn } from "../../src/api/text.ts";
 import { table } from "../support/conformance.ts";
 
 const NUL = "must not contain the character NUL";
 const SURROGATE = "must be well-formed Unicode, without lone surrogates";
 
+function textViolations<D extends DescMessage>(desc: D, init: MessageInitShape<D>) {
+  const found = checkOf(desc)(create(desc, init)).filter(({ kind }) => kind === "text");
+  return found.map(({ field, description }) => ({ field, description }));
+}
+
 function fieldsOf<D extends DescMessage>(desc: D, init: MessageInitShape<D>): string[] {
-  return textViolations(desc, create(desc, init)).map(({ field }) => field);
+  return textViolations(desc, init).map(({ field }) => field);
 }
 
 const KEY = { name: "a", actorId: "a" };
@@ -41,10 +47,7 @@ const IN_KEYS: readonly (readonly [fields: MessageInitShape<typeof CreateIssuedA
   ];
 
 test.each(table(IN_KEYS))("NUL in %j is found at %s", (fields, field) => {
-  const violations = textViolations(
-    CreateIssuedApiKeyRequestSchema,
-    create(CreateIssuedApiKeyRequestSchema, { ...KEY, ...fields }),
-  );
+  const violations = textViolations(CreateIssuedApiKeyRequestSchema, { ...KEY, ...fields });
   expect(violations).toEqual([{ field, description: NUL }]);
 });
 

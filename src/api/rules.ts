@@ -1,0 +1,219 @@
+import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { StructSchema } from "@bufbuild/protobuf/wkt";
+import { type FieldRules, field as fieldRules, Ignore, type StringRules } from "../../gen/buf/validate/validate_pb.js";
+import type { FieldViolation } from "../domain/errors.ts";
+import { keyStep, textViolationsIn } from "./text.ts";
+
+/** A rule that a value breaks. `field` is the path from the value; empty for the value itself. */
+export interface Violation extends FieldViolation {
+  /** A value that is too large is not evaluated further, and text that cannot be stored by no other rule. */
+  readonly kind: "size" | "text" | "rule";
+}
+
+/** Returns the violations of a value; for a valid one always the same empty array. */
+export type Check = (value: unknown) => readonly Violation[];
+
+/** A rule as a predicate, and what is said of a value that breaks it. */
+type Rule<T> = readonly [keeps: (value: T) => boolean, description: string];
+
+const NONE: readonly Violation[] = [];
+const always: Check = () => NONE;
+
+const checks = new WeakMap<DescMessage, Check>();
+
+/**
+ * Returns the check of a message, which is compiled from the `buf.validate` rules of its fields at the first call. Protovalidate
+ * is the reference for it. Throws `Error` for a rule that this module does not support.
+ */
+export function checkOf(desc: DescMessage): Check {
+  const check = checks.get(desc) ?? messageCheck(desc);
+  checks.set(desc, check);
+  return check;
+}
+
+function messageCheck(desc: DescMessage): Check {
+  const fields = desc.fields
+    .map((field) => ({ ...field, check: fieldCheck(field) }))
+    .filter(({ check }) => check !== always);
+  return (message) => {
+    let all = NONE;
+    for (const { name, localName, check } of fields) {
+      const found = check(Reflect.get(Object(message), localName));
+      if (found.length > 0) all = [...all, ...within(name, found)];
+    }
+    return all;
+  };
+}
+
+/** Puts a step before the path of each violation. */
+function within(step: string, violations: readonly Violation[]): Violation[] {
+  return violations.map(({ field, ...rest }) => {
+    return { ...rest, field: field === "" || field.startsWith("[") ? step + field : `${step}.${field}` };
+  });
+}
+
+/** An absent value keeps every rule but `required`. */
+function fieldCheck(field: DescField): Check {
+  const rules = getOption(field, fieldRules);
+  if (rules.ignore !== undefined || field.oneof !== undefined) throw unsupported(field);
+  const check = valueCheck(field, rules);
+  if (!rules.required) return check === always ? always : (value) => (value === undefined ? NONE : check(value));
+  return (value) => (value === undefined || value === "" || value === 0 ? REQUIRED : check(value));
+}
+
+const REQUIRED: readonly Violation[] = [{ kind: "rule", field: "", description: "value is required" }];
+
+function unsupported(field: DescField): Error {
+  return new Error(`${field}: a buf.validate rule that src/api/rules.ts does not support`);
+}
+
+function valueCheck(field: DescField, { type, required }: FieldRules): Check {
+  if (field.fieldKind === "list" || field.fieldKind === "map") {
+    if (required) throw unsupported(field);
+    return field.fieldKind === "list" ? listCheck(field, type) : mapCheck(field, type);
+  }
+  if (type.case === "string") return textCheck(type.value);
+  if (type.case === "int32") {
+    const { value: min = Number.NEGATIVE_INFINITY } = type.value.greaterThan;
+    return ruleCheck<number>([[(value) => value >= min, `must be greater than or equal to ${min}`]]);
+  }
+  if (type.case === "enum" && field.enum !== undefined) {
+    const { definedOnly = false, notIn } = type.value;
+    const defined = new Set(field.enum.values.map(({ number }) => number));
+    return ruleCheck<number>([
+      [(value) => !notIn.includes(value), `must not be in list [${notIn.join(", ")}]`],
+      [(value) => !definedOnly || defined.has(value), "value must be one of the defined enum values"],
+    ]);
+  }
+  if (type.case !== undefined) throw unsupported(field);
+  if (field.scalar === ScalarType.STRING) return textCheck();
+  return field.message === undefined ? always : nestedCheck(field.message);
+}
+
+/** A message may contain itself, so the check of an inner message is compiled when the first one is met. */
+function nestedCheck(desc: DescMessage): Check {
+  if (desc.typeName === StructSchema.typeName) return unstorable;
+  return (value) => checkOf(desc)(value);
+}
+
+const unstorable: Check = (value) => textViolationsIn("", value).map((found) => ({ ...found, kind: "text" }));
+
+/** Messages in lists are the items of batches, which are judged one by one. */
+function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["type"]): Check {
+  const rules = type.case === "repeated" ? type.value : undefined;
+  const item = field.listKind === "message" ? itemsOfBatch(field, rules?.items) : entryCheck(field, rules?.items);
+  const size = sizeCheck(rules?.minItems, rules?.maxItems, (min) => `must contain at least ${min} item(s)`);
+  return (value) => {
+    const list = Array.isArray(value) ? value : [];
+    const wrong = size(list.length);
+    if (wrong.length > 0 || item === always) return wrong;
+    return list.flatMap((entry, index) => {
+      const found = item(entry);
+      return found.length === 0 ? NONE : within(`[${index}]`, found);
+    });
+  };
+}
+
+function itemsOfBatch(field: DescField, rules: FieldRules | undefined): Check {
+  if (rules?.ignore !== Ignore.ALWAYS) throw unsupported(field);
+  return always;
+}
+
+function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["type"]): Check {
+  const rules = type.case === "map" ? type.value : undefined;
+  const [keyCheck, entry] = [entryCheck(field, rules?.keys), entryCheck(field, rules?.values)];
+  const size = sizeCheck(rules?.minPairs, rules?.maxPairs, (min) => `map must be at least ${min} entries`);
+  return (value) => {
+    const entries = Object.entries(Object(value));
+    const wrong = size(entries.length);
+    if (wrong.length > 0) return wrong;
+    return entries.flatMap(([key, text]) => {
+      const ofKey = keyCheck(key);
+      // Not by its name, which cannot be shown.
+      if (ofKey.some(({ kind }) => kind === "text")) return ofKey;
+      const found = entry(text);
+      return found.length === 0 && ofKey.length === 0 ? NONE : within(keyStep(key), [...ofKey, ...found]);
+    });
+  };
+}
+
+/** The check of a text in a list or map. */
+function entryCheck(field: DescField, rules: FieldRules | undefined): Check {
+  if (field.scalar !== ScalarType.STRING || rules?.required || rules?.ignore !== undefined) throw unsupported(field);
+  if (rules === undefined || rules.type.case === undefined) return textCheck();
+  if (rules.type.case !== "string") throw unsupported(field);
+  return textCheck(rules.type.value);
+}
+
+function sizeCheck(min = 0n, max: bigint | undefined, tooFew: (min: bigint) => string) {
+  const tooMany: Violation = { kind: "size", field: "", description: `must have at most ${max} entries` };
+  return (size: number): readonly Violation[] => {
+    if (size > Number(max ?? Number.POSITIVE_INFINITY)) return [tooMany];
+    return size < min ? [{ kind: "rule", field: "", description: tooFew(min) }] : NONE;
+  };
+}
+
+/** In code units. Of a longer text only the length is checked, if that is wrong: patterns would take too long. */
+const LONG = 16_384;
+
+function textCheck(rules?: StringRules): Check {
+  const lengths = rules === undefined ? [] : lengthRules(rules);
+  const tooLong = ruleCheck(lengths, "size");
+  const others = ruleCheck([...lengths, ...(rules === undefined ? [] : contentRules(rules))]);
+  return (value) => {
+    const text = String(value);
+    const long = text.length > LONG ? tooLong(text) : NONE;
+    if (long.length > 0) return long.slice(0, 1);
+    const bad = unstorable(text);
+    return bad.length > 0 ? bad : others(text);
+  };
+}
+
+/** Lengths in characters (code points: one or two code units) and in bytes of UTF-8 (three per code unit at most). */
+function lengthRules({ minLen, maxLen, minBytes, maxBytes }: StringRules): Rule<string>[] {
+  const rules: Rule<string>[] = [];
+  if (minLen !== undefined) {
+    const enough = 2n * minLen;
+    rules.push([
+      (text) => text.length >= enough || characters(text) >= minLen,
+      `must be at least ${minLen} characters`,
+    ]);
+  }
+  if (maxLen !== undefined) {
+    rules.push([(text) => text.length <= maxLen || characters(text) <= maxLen, `must be at most ${maxLen} characters`]);
+  }
+  if (minBytes !== undefined) rules.push([(text) => bytes(text) >= minBytes, `must be at least ${minBytes} bytes`]);
+  if (maxBytes !== undefined) {
+    rules.push([(text) => 3 * text.length <= maxBytes || bytes(text) <= maxBytes, `must be at most ${maxBytes} bytes`]);
+  }
+  return rules;
+}
+
+function characters(text: string): number {
+  return [...text].length;
+}
+
+function bytes(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+/** Patterns are of RE2. Those that our protos use have the same meaning here. */
+function contentRules({ pattern, in: allowed }: StringRules): Rule<string>[] {
+  const rules: Rule<string>[] = [];
+  if (pattern !== undefined) {
+    const regexp = new RegExp(pattern);
+    rules.push([(text) => regexp.test(text), `does not match regex pattern \`${pattern}\``]);
+  }
+  if (allowed.length > 0) rules.push([(text) => allowed.includes(text), `must be in list [${allowed.join(", ")}]`]);
+  return rules;
+}
+
+function ruleCheck<T>(rules: readonly Rule<T>[], kind: Violation["kind"] = "rule"): Check {
+  return (value) => {
+    let found = NONE;
+    for (const [keeps, description] of rules) {
+      if (!keeps(value as T)) found = [...found, { kind, field: "", description }];
+    }
+    return found;
+  };
+}
