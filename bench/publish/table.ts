@@ -20,7 +20,7 @@ function resultsText(results: Results, thresholds: Thresholds): string {
 }
 
 function tableOf(results: readonly Result[], thresholds: Thresholds): string {
-  const head = ["Work", "Compared with", "Keyhold", "Baseline", "Judged", "Wanted", "Fails"];
+  const head = ["Work", "Compared with", "Keyhold", "Baseline", "Result", "Wanted", "Threshold"];
   const rows = results.map((result) => [
     `${result.work} \`${result.name}\``,
     result.against,
@@ -35,7 +35,7 @@ function tableOf(results: readonly Result[], thresholds: Thresholds): string {
 function boundCells({ figure }: Result, threshold: Floor | undefined): string[] {
   if (threshold === undefined) return ["", ""];
   const { wanted } = threshold;
-  return [`${boundText(wanted)}${keeps(figure, wanted) ? "" : ": **short**"}`, `unless ${boundText(threshold)}`];
+  return [`${boundText(wanted)}${keeps(figure, wanted) ? "" : ": **short**"}`, boundText(threshold)];
 }
 
 function machineText(machine: Machine): string {

@@ -13,7 +13,7 @@ export const memoryScenarios: readonly Scenario[] = [
     name: "memory-idle",
     group: "process",
     work: "memory of the server when idle",
-    against: "nothing: resident memory of the process",
+    against: "absolute resident memory",
     unit: "MB",
     judged: "value",
     rounds: 1,

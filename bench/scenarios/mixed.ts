@@ -95,7 +95,7 @@ function figure(
     name,
     group: "mixed",
     work: `mixed run, 437 clients, no error: ${what}`,
-    against: "nothing: server, PostgreSQL and load share both cores",
+    against: "absolute; server, PostgreSQL and load share both cores",
     unit,
     judged: "value",
     needs: ["go"],

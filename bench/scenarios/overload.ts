@@ -103,13 +103,7 @@ function scenariosOf(what: string, name: string, run: (stage: Stage) => Promise<
       "what it served when clients waited",
       (one) => one.answered / one.capacity,
     ),
-    of("refusal", "median of refusals", "ms", "nothing: the time itself", ({ refused }) => refused.p50),
-    of(
-      "health",
-      "median of /health/alive and /health/ready",
-      "ms",
-      "nothing: the time itself",
-      ({ health }) => health.p50,
-    ),
+    of("refusal", "median of refusals", "ms", "absolute time", ({ refused }) => refused.p50),
+    of("health", "median of /health/alive and /health/ready", "ms", "absolute time", ({ health }) => health.p50),
   ];
 }

@@ -28,7 +28,7 @@ export const processScenarios: readonly Scenario[] = [
     name: "help",
     group: "process",
     work: "keyhold --help",
-    against: "nothing: the time itself",
+    against: "absolute time",
     unit: "s",
     judged: "value",
     rounds: ROUNDS,
