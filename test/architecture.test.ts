@@ -112,6 +112,13 @@ test("a violation is found", () => {
   expect([up, sideways, kept].flatMap(violation)).toHaveLength(3);
 });
 
+test("only server/database-server.ts uses the embedded database", () => {
+  const users = sourceFiles()
+    .flatMap(importsOf)
+    .filter(({ from, target }) => target === "src:embedded-postgres" && from !== "embedded-postgres");
+  expect([...new Set(users.map(({ file }) => file))]).toEqual(["server/database-server.ts"]);
+});
+
 test("the client takes nothing of the server along, and the verifier only what a token says", () => {
   const imports = sourceFiles().flatMap(importsOf);
   const ours = (place: string) =>

@@ -1,6 +1,7 @@
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { KeyholdError } from "../domain/errors.ts";
+import { syncDir } from "../lib/sync-dir.ts";
 import type { Binaries } from "./binaries.ts";
 import type { OsUsers } from "./os-user.ts";
 import { changeOwner, changeOwnerOfTree } from "./ownership.ts";
@@ -84,12 +85,6 @@ async function publish(draft: string, dataDir: string): Promise<void> {
     if (!(await isMade(dataDir))) throw error;
   });
   await syncDir(dataDir);
-}
-
-/** Flushes a folder: a new name in it is durable only after that (fsync(2)). */
-export async function syncDir(dir: string): Promise<void> {
-  const handle = await open(dir, "r");
-  await handle.sync().finally(() => handle.close());
 }
 
 /** Removes drafts of processes that have ended. One with our own process id is an earlier process's: ids are reused. */

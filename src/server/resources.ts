@@ -1,7 +1,5 @@
 import type { MembershipLog } from "../cluster/membership.ts";
 import { type CredentialShapes, looksLikeOurs } from "../credential/kinds.ts";
-import { deriveKeyRing, type RootSecrets } from "../domain/server-keys.ts";
-import { type EmbeddedOptions, startEmbeddedPostgres } from "../embedded-postgres/embedded.ts";
 import type { KeysContext } from "../keys/context.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
@@ -11,7 +9,6 @@ import { ConnectBackoff } from "../postgres/connect-backoff.ts";
 import { createFindKeys } from "../postgres/find-keys.ts";
 import { createKeyStore } from "../postgres/key-store.ts";
 import { type Database, Pool } from "../postgres/pool.ts";
-import { openSchema, prepareOwned } from "../postgres/schema.ts";
 import { createSigningKeyStore } from "../postgres/signing-key-store.ts";
 import { traced } from "../postgres/traced.ts";
 import type { SigningContext } from "../signing/signing.ts";
@@ -24,7 +21,9 @@ import type { FindKeys } from "../verify/reader.ts";
 import { createUncachedReader } from "../verify/uncached.ts";
 import { type Coherence, createCoherence } from "./coherence.ts";
 import type { Config } from "./config/config.ts";
+import { type EmbeddedStart, openDatabaseServer } from "./database-server.ts";
 import { loadRootSecrets } from "./root-secrets/file.ts";
+import { deriveRings, type Rings } from "./root-secrets/rings.ts";
 
 /** After this the database cancels a statement, in milliseconds. */
 const STATEMENT_TIMEOUT = 10_000;
@@ -62,10 +61,6 @@ export interface Resources {
 /** The cache, or what stands for it where there is none. */
 export type KeyReader = VerificationCache;
 
-export type Rings = ReturnType<typeof deriveRings>;
-
-export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunched" | "settings">;
-
 export interface ResourcesOptions extends EmbeddedStart {
   /** Told of what happens to the connection for news of changes. */
   readonly onMembership?: MembershipLog;
@@ -99,10 +94,8 @@ export async function openResources(config: Config, options: ResourcesOptions): 
 }
 
 async function openDatabase(config: Config, embedded: EmbeddedStart) {
-  const server =
-    config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, ...embedded }) : null;
-  const url = server?.serverUrl ?? config.databaseUrl ?? "";
-  const options = { url, statementTimeout: STATEMENT_TIMEOUT, attempts: new ConnectBackoff() };
+  const server = await openDatabaseServer(config, embedded);
+  const options = { url: server.url, statementTimeout: STATEMENT_TIMEOUT, attempts: new ConnectBackoff() };
   // Who has a URL of its own for notifications has a pooler behind the other, where a connection does not keep its statements.
   const prepare = config.databaseListenUrl === null;
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });
@@ -111,25 +104,12 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const pools = [database, lists, reads];
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.close()));
-    await server?.stop();
+    await server.stop();
   };
   const giveUp = (reason: Error) => {
     for (const pool of pools) pool.giveUp(reason);
   };
-  // A pooler of transactions would give the lock of the migrations to others.
-  const prepareSchema = () => (server === null ? openSchema(config.databaseListenUrl ?? url) : prepareOwned(server));
-  return { url, database, lists, reads, prepareSchema, giveUp, close };
-}
-
-function deriveRings(roots: RootSecrets) {
-  return {
-    tag: deriveKeyRing(roots, "secret-tag"),
-    digest: deriveKeyRing(roots, "secret-digest"),
-    fingerprint: deriveKeyRing(roots, "request-fingerprint"),
-    pageToken: deriveKeyRing(roots, "page-token"),
-    macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
-    signingKeyWrap: deriveKeyRing(roots, "signing-key-wrap"),
-  };
+  return { url: server.url, database, lists, reads, prepareSchema: server.prepareSchema, giveUp, close };
 }
 
 type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;

@@ -15,7 +15,7 @@ import { RateLimiter } from "../lib/rate-limiter.ts";
 import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { createLastUsedStore } from "../postgres/last-used-store.ts";
-import { recordRootSecretUse } from "../postgres/used-root-secrets.ts";
+import { recordRootSecretUse } from "../postgres/root-secret-use.ts";
 import { createSigning, type Signing } from "../signing/signing.ts";
 import { BodyBudget } from "../transport/body-budget.ts";
 import type { Checks } from "../transport/health.ts";
@@ -28,6 +28,7 @@ import type { Config, OidcConfig } from "./config/config.ts";
 import { cannotListen } from "./listening.ts";
 import { Instruments, metricsOf, type Task } from "./metrics.ts";
 import type { Resources } from "./resources.ts";
+import { currentRootSecretId } from "./root-secrets/rings.ts";
 
 /** A running server. */
 export interface Service {
@@ -79,7 +80,7 @@ async function listen(
   const onLost = () => resources.reader.clear();
   await resources.coherence.membership.join();
   const signing = await createSigning({ ...resources.signing, onUnusable, onLost });
-  await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
+  await recordRootSecretUse(resources.database, currentRootSecretId(resources.rings));
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const context = createVerifyContext(config, resources, signing, lastUsed, logger);
   const api = createApi(config, resources, signing, {

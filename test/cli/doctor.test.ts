@@ -9,10 +9,10 @@ import { judgeSpace } from "../../src/cli/doctor/checks/data-folder.ts";
 import { judgeUrl } from "../../src/cli/doctor/checks/database-tls.ts";
 import { judgeVersion } from "../../src/cli/doctor/checks/version.ts";
 import { examine, type NamedFinding } from "../../src/cli/doctor/examine.ts";
-import { idOf } from "../../src/cli/secrets/file.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { prepareOwned } from "../../src/postgres/schema.ts";
 import { toConfig } from "../../src/server/config/config.ts";
+import { rootSecretId } from "../../src/server/root-secrets/rings.ts";
 import { startDeafRoad } from "../cluster/deaf-road.ts";
 import { start, usedDataDir } from "../embedded-postgres/support.ts";
 import { importKey, table } from "../support/conformance.ts";
@@ -321,8 +321,8 @@ describe("of what is secret", () => {
   test("a retired root secret that is needed, and one that is not", async () => {
     const retired = (secret: string) => ({ KEYHOLD_ROOT_SECRETS_RETIRED: secret });
     expect((await found("root_secret_use", retired(OTHER)))[1]).toMatch(/^ok root secret \w+ \(staged\): 0 issued/);
-    const used = `used_root_secrets (digest_key_id) VALUES ('${idOf(OTHER)}')`;
-    await during(`INSERT INTO ${used}`, `DELETE FROM used_root_secrets WHERE digest_key_id = '${idOf(OTHER)}'`);
+    const used = `used_root_secrets (digest_key_id) VALUES ('${rootSecretId(OTHER)}')`;
+    await during(`INSERT INTO ${used}`, `DELETE FROM used_root_secrets WHERE digest_key_id = '${rootSecretId(OTHER)}'`);
     expect((await found("root_secret_use", retired(OTHER)))[1]).toMatch(
       /^warning root secret \w+ \(retired\): 0 issued/,
     );
@@ -333,7 +333,7 @@ describe("of what is secret", () => {
   });
 
   test("raw keys that a release before may have stored twice, and those that are known to differ", async () => {
-    const [first, second] = [idOf(ROOT_SECRET), idOf(OTHER)];
+    const [first, second] = [rootSecretId(ROOT_SECRET), rootSecretId(OTHER)];
     const differ = JSON.stringify([{ digest: "ab".repeat(32), digest_key_id: first }]);
     const rows = [
       ["a", "…beef", first, null],

@@ -9,7 +9,7 @@ import { createLastUsedStore } from "../../src/postgres/last-used-store.ts";
 import { createRenewLease } from "../../src/postgres/leases.ts";
 import { listNodes } from "../../src/postgres/nodes.ts";
 import { RIGHTS, readRights } from "../../src/postgres/rights.ts";
-import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/used-root-secrets.ts";
+import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/root-secret-use.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
 import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";

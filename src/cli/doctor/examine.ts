@@ -1,10 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Config } from "../../server/config/config.ts";
 import { explain } from "../failure.ts";
+import { readRings } from "./checks/root-secret.ts";
 import { DATABASE_CHECKS, LOCAL_CHECKS } from "./checks.ts";
 import { openDatabase } from "./database.ts";
 import { type Answering, type Check, type CheckContext, error, type Finding, ok } from "./finding.ts";
-import { readRootSecrets } from "./root-secrets.ts";
 
 /** A finding with the name of the check that made it. */
 export interface NamedFinding extends Finding {
@@ -13,17 +13,17 @@ export interface NamedFinding extends Finding {
 
 /** Examines all that the configuration names. Nothing is changed, and what does not answer keeps nothing else from being examined. */
 export async function examine(config: Config, clock: Clock): Promise<NamedFinding[]> {
-  const secrets = await readRootSecrets(config);
-  const patient: CheckContext = { config, clock, rootSecrets: secrets.rootSecrets };
-  const local = await runAll(LOCAL_CHECKS, patient);
-  return [...local, ...named("root_secret", secrets.findings), ...(await examineDatabase(patient))];
+  const { rings, findings } = await readRings(config);
+  const context: CheckContext = { config, clock, rings };
+  const local = await runAll(LOCAL_CHECKS, context);
+  return [...local, ...named("root_secret", findings), ...(await examineDatabase(context))];
 }
 
-async function examineDatabase(patient: CheckContext): Promise<NamedFinding[]> {
-  const opened = await openDatabase(patient.config);
+async function examineDatabase(context: CheckContext): Promise<NamedFinding[]> {
+  const opened = await openDatabase(context.config);
   if ("level" in opened) return named("database", [opened]);
   try {
-    const answering: Answering = { ...patient, ...opened };
+    const answering: Answering = { ...context, ...opened };
     return [...named("database", [ok("the database answers")]), ...(await runAll(DATABASE_CHECKS, answering))];
   } finally {
     await opened.close();
@@ -33,11 +33,11 @@ async function examineDatabase(patient: CheckContext): Promise<NamedFinding[]> {
 /** One after the other: the database is asked over one connection. */
 async function runAll<P extends CheckContext>(
   checks: Readonly<Record<string, Check<P>>>,
-  patient: P,
+  context: P,
 ): Promise<NamedFinding[]> {
   const found: NamedFinding[] = [];
   for (const [name, check] of Object.entries(checks))
-    found.push(...named(name, await check(patient).catch((reason) => [couldNot(reason)])));
+    found.push(...named(name, await check(context).catch((reason) => [couldNot(reason)])));
   return found;
 }
 

@@ -1,7 +1,7 @@
-import type { RootSecrets } from "../../domain/server-keys.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Database } from "../../postgres/pool.ts";
 import type { Config } from "../../server/config/config.ts";
+import type { Rings } from "../../server/root-secrets/rings.ts";
 
 export type Level = "ok" | "warning" | "error";
 
@@ -17,8 +17,8 @@ export interface Finding {
 export interface CheckContext {
   readonly config: Config;
   readonly clock: Clock;
-  /** Null: given by nobody, and not made yet. */
-  readonly rootSecrets: RootSecrets | null;
+  /** The server keys; null: there is no root secret, or it cannot be read. */
+  readonly rings: Rings | null;
 }
 
 /** The same with a database that answers. */
@@ -31,7 +31,7 @@ export interface Answering extends CheckContext {
 }
 
 /** Examines and changes nothing. What it throws becomes an error that it could not be examined. */
-export type Check<P extends CheckContext = CheckContext> = (patient: P) => Promise<readonly Finding[]>;
+export type Check<P extends CheckContext = CheckContext> = (context: P) => Promise<readonly Finding[]>;
 
 export function ok(message: string): Finding {
   return { level: "ok", message, remedy: null };

@@ -1,6 +1,6 @@
+import { isNeeded, type RootSecretUse, takeInventory } from "../../server/root-secrets/inventory.ts";
 import { withResources } from "../command.ts";
 import { type OutputOptions, tableText, write, writeJson } from "../output.ts";
-import { isNeeded, type RootSecretUse, takeInventory } from "./inventory.ts";
 
 const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "VERDICT"];
 

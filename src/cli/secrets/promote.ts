@@ -3,11 +3,11 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { listNodes } from "../../postgres/nodes.ts";
 import type { Resources } from "../../server/resources.ts";
 import { changeRootSecretFile } from "../../server/root-secrets/file.ts";
+import { rootSecretId } from "../../server/root-secrets/rings.ts";
 import { requireActiveKey } from "../../signing/signing.ts";
 import { withResources } from "../command.ts";
 import { type OutputOptions, writeJson } from "../output.ts";
-import { idOf, requireSecretFile } from "./file.ts";
-import { rewrapped, rewrapUnderCurrent } from "./rewrap.ts";
+import { requireSecretFile, rewrapped, rewrapUnderCurrent } from "./file.ts";
 
 /** Makes a root secret that was staged the current one, and wraps the signing keys under it. May be repeated. */
 export async function promoteSecret(id: string, { json = false }: OutputOptions): Promise<void> {
@@ -26,7 +26,7 @@ async function promote(resources: Resources, id: string): Promise<boolean> {
   const file = requireSecretFile();
   await requireRestarted(resources, file);
   await changeRootSecretFile(file, (lines) =>
-    [...lines].sort((a, b) => Number(idOf(b) === id) - Number(idOf(a) === id)),
+    [...lines].sort((a, b) => Number(rootSecretId(b) === id) - Number(rootSecretId(a) === id)),
   );
   return false;
 }

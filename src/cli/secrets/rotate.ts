@@ -1,11 +1,11 @@
 import { listNodes } from "../../postgres/nodes.ts";
 import type { Resources } from "../../server/resources.ts";
 import { changeRootSecretFile, newRootSecret } from "../../server/root-secrets/file.ts";
+import { rootSecretId } from "../../server/root-secrets/rings.ts";
 import { requireActiveKey } from "../../signing/signing.ts";
 import { withResources } from "../command.ts";
 import { type OutputOptions, writeJson } from "../output.ts";
-import { idOf, requireSecretFile } from "./file.ts";
-import { rewrapped, rewrapUnderCurrent } from "./rewrap.ts";
+import { requireSecretFile, rewrapped, rewrapUnderCurrent } from "./file.ts";
 
 export interface RotateSecretOptions extends OutputOptions {
   readonly stage?: boolean;
@@ -20,7 +20,7 @@ export async function rotateSecret({ stage = false, json = false }: RotateSecret
     if (!stage) await requireNoServer(resources);
     await changeRootSecretFile(file, (lines) => (stage ? [...lines, secret] : [secret, ...lines]));
   });
-  const id = idOf(secret);
+  const id = rootSecretId(secret);
   const count = stage ? 0 : await rewrapUnderCurrent();
   if (json) await writeJson({ id, state: stage ? "staged" : "current", file, signing_keys: count });
   else console.log(stage ? staged(id, file) : rotated(id, file, count));

@@ -3,17 +3,18 @@ import { chmod, chown, link, mkdir, open, readFile, realpath, rename, rm, stat, 
 import { dirname, join } from "node:path";
 import { invalidArgument } from "../../domain/errors.ts";
 import { parseRootSecret, type RootSecrets } from "../../domain/server-keys.ts";
-import { findBinaries } from "../../embedded-postgres/binaries.ts";
-import { clusterDirOf, syncDir } from "../../embedded-postgres/cluster.ts";
+import { syncDir } from "../../lib/sync-dir.ts";
 import type { Config } from "../config/config.ts";
+import { hasEmbeddedFiles, requireEmbedded } from "../database-server.ts";
 
-/** What the configuration says of root secrets. */
+/** Where the configuration gets root secrets from. */
 export type RootSecretSource = Pick<Config, "rootSecrets" | "rootSecretFile" | "databaseUrl" | "dataDir">;
 
 /**
- * The root secrets of the configuration: its own, those of its file, or those of the embedded database.
+ * Returns the root secrets of the configuration: from the environment, its file, or the data folder of the embedded database, where
+ * they are created if there is no database yet.
  *
- * @throws KeyholdError `INVALID_ARGUMENT` that names the file if it is not there or holds no root secret.
+ * @throws KeyholdError `INVALID_ARGUMENT` that names the file if it is missing or contains no root secret.
  */
 export async function loadRootSecrets(source: RootSecretSource): Promise<RootSecrets> {
   if (source.rootSecrets !== null) return source.rootSecrets;
@@ -21,21 +22,28 @@ export async function loadRootSecrets(source: RootSecretSource): Promise<RootSec
   return file === null ? loadOfDataDir(dataDir) : parseRootSecretFile(await readGiven(file), file);
 }
 
-/** Where the root secrets stand; null if they came by the environment. */
+/** Reads the root secrets where they are, without creating any. @throws `ENOENT` and the like, of their file. */
+export async function readRootSecrets(source: RootSecretSource): Promise<RootSecrets> {
+  if (source.rootSecrets !== null) return source.rootSecrets;
+  const file = source.rootSecretFile ?? fileIn(source.dataDir);
+  return parseRootSecretFile(await readFile(file, "utf8"), file);
+}
+
+/** Returns the path of the file with the root secrets, or null if they are in the environment. */
 export function rootSecretFileOf(source: RootSecretSource): string | null {
   if (source.rootSecrets !== null) return null;
   return source.rootSecretFile ?? fileIn(source.dataDir);
 }
 
-/** A file of root secrets: the current one first, retired ones below, one a line. */
-export function parseRootSecretFile(text: string, file: string): RootSecrets {
+/** Parses a file of root secrets: the current one in the first line, then one retired or staged secret per line. */
+function parseRootSecretFile(text: string, file: string): RootSecrets {
   const [current = "", ...retired] = linesOf(text);
   return { current: parseRootSecret(current, file), retired: retired.map((line) => parseRootSecret(line, file)) };
 }
 
 /**
- * Changes a file of root secrets, line by line: the new text appears whole or not at all, with the mode and the owner of the old one.
- * `change` sees the lines as they are while nobody else changes them.
+ * Replaces the lines of a file of root secrets atomically, and keeps its mode and owner. `change` receives the current lines while the
+ * file is locked against other commands.
  *
  * @throws KeyholdError `INVALID_ARGUMENT` that names the file if it cannot be written there.
  */
@@ -59,7 +67,7 @@ export async function changeRootSecretFile(
   await syncDir(dirname(path));
 }
 
-/** The draft is also the lock: it is left by whoever was killed. A file that was mounted by itself cannot be replaced. */
+/** The draft is also the lock; a killed command leaves it behind. A file that is a mount point itself cannot be replaced. */
 function refuseToWrite(file: string, draft: string, { code }: NodeJS.ErrnoException): never {
   if (code === "EEXIST")
     throw invalidArgument(file, `is being changed by another command; if none runs, remove ${draft}`);
@@ -84,9 +92,8 @@ async function readGiven(file: string): Promise<string> {
 }
 
 /**
- * The root secret of a server with the embedded database: the file `root-secret` in the data folder, mode 0600, made at first
- * start. The file appears whole or not at all, and one of several makers wins. Beside a database that is there already none is
- * made: it would fit nothing in it.
+ * Reads or creates the file `root-secret` in the data folder, mode 0600. It is created atomically; if several processes create it, one
+ * wins. None is created for an existing database, whose content it could not verify.
  */
 async function loadOfDataDir(dataDir: string): Promise<RootSecrets> {
   const file = fileIn(dataDir);
@@ -101,8 +108,8 @@ async function readIfThere(file: string): Promise<string | null> {
 }
 
 async function makeFile(dataDir: string, file: string): Promise<string> {
-  if (await hasDatabase(dataDir)) {
-    // Another process may have made both since we looked: the file comes first.
+  if (await hasEmbeddedFiles(dataDir)) {
+    // Another process may have created both in the meantime; it creates the file first.
     const text = await readIfThere(file);
     if (text !== null) return text;
     throw invalidArgument(
@@ -110,8 +117,8 @@ async function makeFile(dataDir: string, file: string): Promise<string> {
       "is missing, and no key in the database works without it: restore it or set KEYHOLD_ROOT_SECRET",
     );
   }
-  // Without the programs there will be no database, nor need there be a place to write to.
-  await findBinaries();
+  // Fail before writing anything if there can be no database.
+  await requireEmbedded();
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomUUID()}`;
   await write(draft, `${newRootSecret()}\n`);
@@ -125,13 +132,6 @@ async function makeFile(dataDir: string, file: string): Promise<string> {
 
 export function newRootSecret(): string {
   return randomBytes(32).toString("base64url");
-}
-
-function hasDatabase(dataDir: string): Promise<boolean> {
-  return stat(clusterDirOf(dataDir)).then(
-    () => true,
-    () => false,
-  );
 }
 
 async function write(file: string, text: string): Promise<void> {

@@ -1,13 +1,35 @@
 import { stat } from "node:fs/promises";
-import { deriveKeyRing } from "../../../domain/server-keys.ts";
 import { readSigningKeys } from "../../../postgres/signing-key-store.ts";
-import { rootSecretFileOf } from "../../../server/root-secrets/file.ts";
-import { isNeeded, type RootSecretUse, takeInventory } from "../../secrets/inventory.ts";
+import type { Config } from "../../../server/config/config.ts";
+import { hasEmbeddedFiles } from "../../../server/database-server.ts";
+import { readRootSecrets, rootSecretFileOf } from "../../../server/root-secrets/file.ts";
+import { isNeeded, type RootSecretUse, takeInventory } from "../../../server/root-secrets/inventory.ts";
+import { deriveRings, type Rings } from "../../../server/root-secrets/rings.ts";
+import { explain } from "../../failure.ts";
 import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
 
-/** That it is there, and random enough, is seen when it is read (`root-secrets.ts`). */
-export const checkRootSecretFile: Check = async ({ config, rootSecrets }) => {
-  if (rootSecrets === null) return [];
+/** Returns the server keys, or what is wrong with the root secrets; no keys if the first start will create the root secret. */
+export async function readRings(
+  config: Config,
+): Promise<{ readonly rings: Rings | null; readonly findings: readonly Finding[] }> {
+  try {
+    return { rings: deriveRings(await readRootSecrets(config)), findings: [] };
+  } catch (reason) {
+    const file = rootSecretFileOf(config);
+    const isDefaultFile = config.rootSecretFile === null && config.databaseUrl === null;
+    const isFirstStart = isDefaultFile && !(await hasEmbeddedFiles(config.dataDir));
+    const isAbsent = (reason as NodeJS.ErrnoException).code === "ENOENT";
+    const finding =
+      isFirstStart && isAbsent
+        ? ok(`no root secret yet: the server makes one at first start, in ${file}`)
+        : error(explain(reason), `restore ${file} from a backup`);
+    return { rings: null, findings: [finding] };
+  }
+}
+
+/** Checks where the root secret is stored. Reading it has shown that it is long and random enough. */
+export const checkRootSecretFile: Check = async ({ config, rings }) => {
+  if (rings === null) return [];
   const file = rootSecretFileOf(config);
   if (file === null) {
     const remedy = "put it into a file that KEYHOLD_ROOT_SECRET_FILE names: an environment is seen by more";
@@ -18,13 +40,9 @@ export const checkRootSecretFile: Check = async ({ config, rootSecrets }) => {
   return [warning(`others may read ${file}`, `chmod o= ${file}`)];
 };
 
-/** Whether the root secrets are those that the database was filled under, and which of them it still needs. */
-export const checkRootSecretUse: Check<Answering> = async ({ rootSecrets, database, hasSchema, clock }) => {
-  if (rootSecrets === null || !hasSchema) return [];
-  const rings = {
-    digest: deriveKeyRing(rootSecrets, "secret-digest"),
-    signingKeyWrap: deriveKeyRing(rootSecrets, "signing-key-wrap"),
-  };
+/** Checks that the root secrets are those of the database, and which of them it still needs. */
+export const checkRootSecretUse: Check<Answering> = async ({ rings, database, hasSchema, clock }) => {
+  if (rings === null || !hasSchema) return [];
   const signingKeys = (await readSigningKeys(database)).records;
   return (await takeInventory({ database, rings, signingKeys, now: clock.now() })).map(judge);
 };

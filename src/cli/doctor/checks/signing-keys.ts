@@ -1,4 +1,3 @@
-import { deriveKeyRing } from "../../../domain/server-keys.ts";
 import { readSigningKeys } from "../../../postgres/signing-key-store.ts";
 import { isInUse, type SigningKeyRecord, unwrapSigningKey } from "../../../token/signing-key.ts";
 import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
@@ -6,9 +5,8 @@ import { type Answering, type Check, error, type Finding, ok, warning } from "..
 const DAY = 86_400_000;
 const OLD = 365 * DAY;
 
-export const checkSigningKeys: Check<Answering> = async ({ rootSecrets, database, hasSchema, clock }) => {
-  if (rootSecrets === null || !hasSchema) return [];
-  const ring = deriveKeyRing(rootSecrets, "signing-key-wrap");
+export const checkSigningKeys: Check<Answering> = async ({ rings, database, hasSchema, clock }) => {
+  if (rings === null || !hasSchema) return [];
   const records = (await readSigningKeys(database)).records;
   const inUse = records.filter((record) => isInUse(record, clock.now()));
   if (inUse.every(({ retireTime }) => retireTime !== null))
@@ -16,7 +14,7 @@ export const checkSigningKeys: Check<Answering> = async ({ rootSecrets, database
   return inUse.map((record) =>
     judge(
       record,
-      opens(() => unwrapSigningKey(record, ring)),
+      opens(() => unwrapSigningKey(record, rings.signingKeyWrap)),
       clock.now(),
     ),
   );

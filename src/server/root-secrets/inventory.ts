@@ -1,16 +1,15 @@
-import { countDigestKeys, type DigestKeyUse } from "../../postgres/digest-keys.ts";
 import type { Database } from "../../postgres/pool.ts";
-import { listUsedRootSecrets } from "../../postgres/used-root-secrets.ts";
-import type { Rings } from "../../server/resources.ts";
+import { countDigestKeys, type DigestKeyUse, listUsedRootSecrets } from "../../postgres/root-secret-use.ts";
 import { isInUse, type SigningKeyRecord } from "../../token/signing-key.ts";
+import type { Rings } from "./rings.ts";
 
 /**
- * `staged`: given beside the current one, and never the current one of a server. `missing`: something in the database was made under
- * it, and it was not given.
+ * `staged`: configured, and never the current one of a server. `missing`: not configured, although something in the database was made
+ * under it.
  */
 export type RootSecretState = "current" | "staged" | "retired" | "missing";
 
-/** A root secret, and what would be refused without it. */
+/** A root secret, and what would be rejected without it. */
 export interface RootSecretUse extends Omit<DigestKeyUse, "digestKeyId"> {
   /** A public fingerprint, 16 hexadecimal digits: that of the server key for digests, which stands beside each digest. */
   readonly id: string;
@@ -29,9 +28,11 @@ export interface InventoryContext {
 
 const NONE = { issued: 0, imported: 0, inGrace: 0 };
 
-/** The current root secret, the others that are given, in their order, then those that are missing. */
+/** Returns the use of the current root secret, then of the others given, in their order, then of those that are missing. */
 export async function takeInventory({ database, rings, signingKeys, now }: InventoryContext): Promise<RootSecretUse[]> {
-  const uses = new Map((await countDigestKeys(database, new Date(now))).map((use) => [use.digestKeyId, use]));
+  const uses = new Map(
+    (await countDigestKeys(database, new Date(now))).map(({ digestKeyId, ...counts }) => [digestKeyId, counts]),
+  );
   const used = await listUsedRootSecrets(database);
   const wrapped = Map.groupBy(
     signingKeys.filter((key) => isInUse(key, now)),
@@ -41,20 +42,10 @@ export async function takeInventory({ database, rings, signingKeys, now }: Inven
   const given = rings.digest.all.map(({ id }, place): RootSecretUse => {
     const keys = wrapped.get(rings.signingKeyWrap.all[place]?.id ?? "") ?? [];
     const state = stateOf(place, used.has(id) || uses.has(id));
-    return { ...(uses.get(id) ?? NONE), id, state, signingKeys: keys.length };
+    return { id, state, ...(uses.get(id) ?? NONE), signingKeys: keys.length };
   });
-  const missing = [...uses.values()].filter(({ digestKeyId }) => rings.digest.find(digestKeyId) === undefined);
-  return [
-    ...given,
-    ...missing.map((use) => ({ ...use, id: use.digestKeyId, state: "missing" as const, signingKeys: 0 })),
-  ].map(({ id, state, issued, imported, inGrace, signingKeys }) => ({
-    id,
-    state,
-    issued,
-    imported,
-    inGrace,
-    signingKeys,
-  }));
+  const missing = [...uses].filter(([id]) => rings.digest.find(id) === undefined);
+  return [...given, ...missing.map(([id, counts]) => ({ id, state: "missing" as const, ...counts, signingKeys: 0 }))];
 }
 
 function stateOf(place: number, isUsed: boolean): RootSecretState {
@@ -62,7 +53,7 @@ function stateOf(place: number, isUsed: boolean): RootSecretState {
   return isUsed ? "retired" : "staged";
 }
 
-/** Whether it must be kept: something that works would be refused without it, or it is in use or to be used next. */
+/** Whether it must be kept: it is in use, or staged, or credentials that work would be rejected without it. */
 export function isNeeded({ state, issued, imported, inGrace, signingKeys }: RootSecretUse): boolean {
   return state === "current" || state === "staged" || issued + imported + inGrace + signingKeys > 0;
 }

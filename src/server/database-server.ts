@@ -1,0 +1,46 @@
+import { stat } from "node:fs/promises";
+import { findBinaries } from "../embedded-postgres/binaries.ts";
+import { clusterDirOf } from "../embedded-postgres/cluster.ts";
+import { type EmbeddedOptions, startEmbeddedPostgres } from "../embedded-postgres/embedded.ts";
+import { openSchema, prepareOwned } from "../postgres/schema.ts";
+import type { Config } from "./config/config.ts";
+
+/** The PostgreSQL server of the configuration: one that is running, or the embedded one, which only this module knows. */
+export interface DatabaseServer {
+  /** URL of the role that servers have. */
+  readonly url: string;
+  /** Brings the schema up to date where this role may, and returns the migrations that were applied. */
+  prepareSchema(): Promise<readonly string[]>;
+  /** Stops the embedded server unless another process started it. */
+  stop(): Promise<void>;
+}
+
+/** Options of the embedded server. */
+export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunched" | "settings">;
+
+/** Returns the configured server, or starts the embedded one. @throws KeyholdError `DATABASE_UNAVAILABLE` */
+export async function openDatabaseServer(
+  { databaseUrl, databaseListenUrl, dataDir }: Pick<Config, "databaseUrl" | "databaseListenUrl" | "dataDir">,
+  options: EmbeddedStart,
+): Promise<DatabaseServer> {
+  if (databaseUrl !== null) {
+    // A transaction pooler would release the lock of the migrations to other clients.
+    const prepareSchema = () => openSchema(databaseListenUrl ?? databaseUrl);
+    return { url: databaseUrl, prepareSchema, stop: async () => {} };
+  }
+  const server = await startEmbeddedPostgres({ dataDir, ...options });
+  return { url: server.serverUrl, prepareSchema: () => prepareOwned(server), stop: () => server.stop() };
+}
+
+/** Returns whether the data folder has the files of an embedded database, running or not. */
+export function hasEmbeddedFiles(dataDir: string): Promise<boolean> {
+  return stat(clusterDirOf(dataDir)).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Rejects unless this platform has an embedded database. @throws KeyholdError `DATABASE_UNAVAILABLE` */
+export async function requireEmbedded(): Promise<void> {
+  await findBinaries();
+}

@@ -1,0 +1,31 @@
+import { deriveKeyRing, parseRootSecret, type RootSecrets } from "../../domain/server-keys.ts";
+
+/** The server keys of all uses. */
+export type Rings = ReturnType<typeof deriveRings>;
+
+/** Derives the server keys from the root secrets, in the order of these. */
+export function deriveRings(roots: RootSecrets) {
+  return {
+    tag: deriveKeyRing(roots, "secret-tag"),
+    digest: deriveKeyRing(roots, "secret-digest"),
+    fingerprint: deriveKeyRing(roots, "request-fingerprint"),
+    pageToken: deriveKeyRing(roots, "page-token"),
+    macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
+    signingKeyWrap: deriveKeyRing(roots, "signing-key-wrap"),
+  };
+}
+
+/**
+ * Returns the public fingerprint of a root secret, which the commands show and the database stores: that of its server key for digests,
+ * which is stored with each digest.
+ */
+export function rootSecretId(rootSecret: string): string {
+  return currentRootSecretId({
+    digest: deriveKeyRing({ current: parseRootSecret(rootSecret), retired: [] }, "secret-digest"),
+  });
+}
+
+/** Returns the same of the current root secret. */
+export function currentRootSecretId({ digest }: Pick<Rings, "digest">): string {
+  return digest.current.id;
+}
