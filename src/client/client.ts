@@ -10,21 +10,21 @@ import { type TokenSource, withToken } from "./token.ts";
 import { type Fetch, fetchTransport } from "./transport.ts";
 
 export interface KeyholdClientOptions {
-  /** Where the server is, such as `https://keys.example.com`. Not needed with `transport`. */
+  /** The server's address, such as `https://keys.example.com`. Not needed with `transport`. */
   readonly baseUrl?: string;
-  /** The bearer token of the caller, or what makes one for each call. */
+  /** The caller's bearer token, or a function that returns one for each call. */
   readonly token?: TokenSource;
-  /** Milliseconds that a call may take with all its repeats; 10 s if absent, 0 for no limit. A call may have its own. */
+  /** Timeout of a call including its retries, in milliseconds; 10 s by default, 0 for none. A call may override it. */
   readonly timeoutMs?: number;
-  /** `false`: nothing is repeated. */
+  /** Retry policy; `false` disables retries. */
   readonly retry?: RetryOptions | false;
-  /** Sends the requests, if `globalThis.fetch` is not to. */
+  /** Replaces `globalThis.fetch`. */
   readonly fetch?: Fetch;
-  /** In place of `baseUrl` and `fetch`: another transport of Connect, such as that of `@connectrpc/connect-node` for gRPC. */
+  /** Replaces `baseUrl` and `fetch`: another Connect transport, such as that of `@connectrpc/connect-node` for gRPC. */
   readonly transport?: Transport;
 }
 
-/** The services of Keyhold as clients of Connect: `await client.apiKeys.verifyApiKey({ credential })`. */
+/** A Connect client for each service of Keyhold. */
 export interface KeyholdClient {
   readonly issuedApiKeys: Client<typeof IssuedApiKeysService>;
   readonly importedApiKeys: Client<typeof ImportedApiKeysService>;
@@ -34,9 +34,14 @@ export interface KeyholdClient {
 }
 
 /**
- * A client of one server, or of several behind one address. Calls that create or import get a `request_id` (AIP-155), and calls that
- * may be repeated without harm are, when the server cannot answer for a moment (`RetryOptions`). Calls reject with a `ConnectError`;
- * `errorReason` and `fieldViolations` say more of it. Throws `TypeError` if `baseUrl` is not an http or https URL.
+ * Creates a client of a Keyhold server. Calls that create or import get a `request_id` (AIP-155); idempotent calls are retried on
+ * UNAVAILABLE and on connection loss (`RetryOptions`). Calls reject with a `ConnectError`; `errorReason` and `fieldViolations` return its
+ * details.
+ *
+ * @example
+ * const keyhold = createKeyholdClient({ baseUrl: "https://keys.example.com", token });
+ * const { isValid } = await keyhold.apiKeys.verifyApiKey({ credential });
+ * @throws `TypeError` if `baseUrl` is not an http or https URL.
  */
 export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClient {
   const transport = transportOf(options);

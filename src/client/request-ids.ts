@@ -5,7 +5,7 @@ import {
   CreateImportedApiKeyRequestSchema,
 } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { CreateIssuedApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { overUnary } from "./transport.ts";
+import { withUnary } from "./transport.ts";
 
 const WITH_REQUEST_ID: ReadonlySet<DescMessage> = new Set<DescMessage>([
   CreateIssuedApiKeyRequestSchema,
@@ -13,15 +13,15 @@ const WITH_REQUEST_ID: ReadonlySet<DescMessage> = new Set<DescMessage>([
   BatchCreateImportedApiKeysRequestSchema,
 ]);
 
-/** Gives each request that makes a key a `request_id` (AIP-155), if its caller has not: one for the call and all its repeats. */
+/** Adds a `request_id` (AIP-155) to each request that creates a key and has none. Retries of the call reuse it. */
 export function withRequestIds(transport: Transport): Transport {
-  return overUnary(transport, (method, signal, timeoutMs, header, input, values) =>
-    transport.unary(method, signal, timeoutMs, header, identified(method.input, input), values),
+  return withUnary(transport, (method, signal, timeoutMs, header, input, values) =>
+    transport.unary(method, signal, timeoutMs, header, addRequestIds(method.input, input), values),
   );
 }
 
-/** A copy if one is missing, since what was given is the caller's, who may send it again as another call. */
-function identified<I extends DescMessage>(desc: I, input: MessageInitShape<I>): MessageInitShape<I> {
+/** Returns a copy if an id is missing: the caller may reuse its message for another call. */
+function addRequestIds<I extends DescMessage>(desc: I, input: MessageInitShape<I>): MessageInitShape<I> {
   if (!WITH_REQUEST_ID.has(desc)) return input;
   const given = create(desc, input);
   if (requestsIn(given).every(({ requestId }) => requestId !== undefined)) return given as MessageInitShape<I>;

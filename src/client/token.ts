@@ -1,27 +1,27 @@
 import type { Transport } from "@connectrpc/connect";
-import { overUnary } from "./transport.ts";
+import { withUnary } from "./transport.ts";
 
-/** A bearer token, or what is asked for one before each call: a file, an identity provider. */
+/** A bearer token, or a function that returns one for each call, for example from a file or an identity provider. */
 export type TokenSource = string | (() => string | Promise<string>);
 
-/** As RFC 6750 §2.1 has it. */
+/** The syntax of RFC 6750 §2.1. */
 const BEARER_TOKEN = /^[\w.~+/-]+=*$/;
 
-/** Sends the token with each call that has no `Authorization` of its own. */
+/** Adds the token to each call without an `Authorization` header. Throws `TypeError` on a malformed token. */
 export function withToken(transport: Transport, source: TokenSource): Transport {
   if (typeof source === "string") checkToken(source);
-  return overUnary(transport, async (method, signal, timeoutMs, header, input, values) => {
+  return withUnary(transport, async (method, signal, timeoutMs, header, input, values) => {
     const headers = new Headers(header);
-    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${await read(source)}`);
+    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${await readToken(source)}`);
     return transport.unary(method, signal, timeoutMs, headers, input, values);
   });
 }
 
-async function read(source: TokenSource): Promise<string> {
+async function readToken(source: TokenSource): Promise<string> {
   return checkToken(typeof source === "string" ? source : await source());
 }
 
-/** Looked at before `Headers` does, whose error would show the token. */
+/** Checks the token before `Headers` does, whose error would quote it. */
 function checkToken(token: string): string {
   if (BEARER_TOKEN.test(token)) return token;
   throw new TypeError("token: must be a bearer token (RFC 6750): no spaces, no line break, not empty");

@@ -1,17 +1,17 @@
-/** Of the certificate of a server whose authority is not trusted (OpenSSL, `X509_verify_cert_error_string`). */
+/** Codes of an untrusted server certificate (OpenSSL, `X509_verify_cert_error_string`). */
 const UNTRUSTED =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(?:_LOCALLY)?)$/;
 
-/** Node's text of an error of OpenSSL, such as `…:SSL routines:tls_validate_record_header:wrong version number:…`. */
+/** Node's text of an OpenSSL error, such as `…:SSL routines:tls_validate_record_header:wrong version number:…`. */
 const OPENSSL_TEXT = /:SSL routines:[^:]*:([^:\n]+)/;
 
-/** Returns why no answer came from `baseUrl`, by the error that `fetch` rejected with, and what may help. */
+/** Returns why `fetch` failed to reach `baseUrl`, with a remedy where one is known. */
 export function unreachableMessage(baseUrl: string, error: unknown): string {
   const { text, code } = rootCause(error);
-  return `${baseUrl} cannot be reached: ${OPENSSL_TEXT.exec(text)?.[1] ?? text}${hint(baseUrl, code)}`;
+  return `${baseUrl} is unreachable: ${OPENSSL_TEXT.exec(text)?.[1] ?? text}${hint(baseUrl, code)}`;
 }
 
-/** Returns the innermost cause of an error. Node's `fetch` wraps the cause; browsers give none. */
+/** Returns the innermost cause of an error. Node's `fetch` wraps the cause; browsers do not expose it. */
 export function rootCause(error: unknown): { readonly text: string; readonly code: string } {
   if (!(error instanceof Error)) return { text: String(error), code: "" };
   const inner = error instanceof AggregateError ? error.errors[0] : error.cause;
@@ -21,8 +21,8 @@ export function rootCause(error: unknown): { readonly text: string; readonly cod
 }
 
 function hint(baseUrl: string, code: string): string {
-  if (UNTRUSTED.test(code)) return "; to trust its authority, name a file by --ca-file or NODE_EXTRA_CA_CERTS";
-  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") return "; it may not speak TLS: try http://";
+  if (UNTRUSTED.test(code)) return "; to trust its certificate authority, set --ca-file or NODE_EXTRA_CA_CERTS";
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") return "; the server may not use TLS: try http://";
   const isCut = code === "UND_ERR_SOCKET" || code === "ECONNRESET";
-  return isCut && baseUrl.startsWith("http:") ? "; it may speak TLS only: try https://" : "";
+  return isCut && baseUrl.startsWith("http:") ? "; the server may require TLS: try https://" : "";
 }

@@ -1,44 +1,44 @@
 import { VerificationUnavailable, warnAtIntervals } from "./unavailable.ts";
 import type {
-  RefusalReason,
   RejectedCredential,
+  RejectionReason,
   VerifiedCredential,
   VerifiedKey,
   VerifiedToken,
   Verifier,
 } from "./verdict.ts";
 
-/** `R`: the request of the framework. */
+/** `R` is the request type of the framework. */
 export interface AdmissionOptions<R = unknown> {
-  /** What the credential must be allowed to do: all of these scopes. */
+  /** Scopes that the credential must have, all of them. */
   readonly scopes?: readonly string[];
-  /** `realm` of `WWW-Authenticate` (RFC 9110 §11.5); `api` if absent. */
+  /** `realm` of `WWW-Authenticate` (RFC 9110 §11.5); `api` by default. */
   readonly realm?: string;
   /**
-   * Called when a request is answered 503 because no verdict could be reached. The error names the cause and holds no credential of a
-   * caller. By default the process emits a warning, at most every ten seconds.
+   * Called when a request is answered 503 because its credential could not be verified. The error names the cause and contains no
+   * credential. By default the process emits a warning, at most every ten seconds.
    *
    * @example `onError: (error, request) => request.log.error(error)`
    */
   readonly onError?: (error: Error, request: R) => void;
 }
 
-/** A good credential of any verifier: what only one of them knows may be absent. */
+/** A verified credential of any verifier. Fields that only one verifier knows may be absent. */
 export type AdmittedCredential = VerifiedCredential &
   Partial<Pick<VerifiedKey, "credentialType" | "metadata">> &
   Partial<Pick<VerifiedToken, "tokenId" | "issueTime" | "parentId" | "claims">>;
 
-/** The header fields of a request, as Node has them: names in lower case. */
+/** Request headers as in Node: names in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What to answer to a request that is not let in. */
+/** The response to a rejected request. */
 export interface Rejection {
   readonly admitted: false;
   readonly status: 400 | 401 | 403 | 503;
   readonly headers: Readonly<Record<string, string>>;
-  /** In the form of Keyhold's own errors (AIP-193). */
+  /** An error in Keyhold's format (AIP-193). */
   readonly body: { readonly error: { readonly code: number; readonly status: string; readonly message: string } };
-  /** Why no verdict could be reached, for the log. */
+  /** Why the credential could not be verified, for the log. */
   readonly error?: VerificationUnavailable;
 }
 
@@ -46,8 +46,8 @@ export type Admission<T extends VerifiedCredential> = { readonly admitted: true;
 
 const STATUSES = { 400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 503: "UNAVAILABLE" };
 
-/** Returns a judge of requests with these options, which reports those that are answered 503. */
-export function admissionBy<R extends { readonly headers: RequestHeaders }, T extends VerifiedCredential>(
+/** Returns a function that authenticates and authorizes requests, and reports those answered 503 to `onError`. */
+export function createAdmission<R extends { readonly headers: RequestHeaders }, T extends VerifiedCredential>(
   verifier: Verifier<T>,
   { onError = warnAtIntervals(), ...options }: AdmissionOptions<R> = {},
 ): (request: R) => Promise<Admission<T>> {
@@ -59,8 +59,8 @@ export function admissionBy<R extends { readonly headers: RequestHeaders }, T ex
 }
 
 /**
- * Judges a request by its `Authorization: Bearer` or `X-API-Key` (RFC 6750): 401 without a good credential, 403 without the scopes, 503
- * when no verdict can be reached, 400 when there are two credentials (§2).
+ * Checks the credential in `Authorization: Bearer` or `X-API-Key` (RFC 6750). Returns 401 without a valid credential, 403 without the
+ * scopes, 503 if it could not be verified, 400 with two credentials (§2).
  */
 async function admit<T extends VerifiedCredential>(
   headers: RequestHeaders,
@@ -72,15 +72,15 @@ async function admit<T extends VerifiedCredential>(
     return reject(401, "send a credential as Authorization: Bearer or X-API-Key", { realm });
   if (more.length > 0) return reject(400, "send one credential, not two", { realm, error: "invalid_request" });
   const verdict = await verifier.verify(credential);
-  if (!verdict.ok) return refuse(verdict, realm);
+  if (!verdict.ok) return rejectCredential(verdict, realm);
   const { credential: verified } = verdict;
   if (scopes.every((scope) => verified.scopes.includes(scope))) return { admitted: true, credential: verified };
   const scope = scopes.join(" ");
   return reject(403, `this needs the scope ${scope}`, { realm, error: "insufficient_scope", scope });
 }
 
-/** What a caller is told; whether a key was never there is not for everyone to know. */
-const MESSAGES: Readonly<Record<RefusalReason, string>> = {
+/** Messages to callers. They do not reveal whether a key ever existed. */
+const MESSAGES: Readonly<Record<RejectionReason, string>> = {
   INVALID_FORMAT: "the credential is malformed",
   SIGNATURE_INVALID: "the credential is not valid",
   NOT_FOUND: "the credential is not valid",
@@ -89,10 +89,10 @@ const MESSAGES: Readonly<Record<RefusalReason, string>> = {
   UNAVAILABLE: "the credential cannot be verified now",
 };
 
-function refuse(refusal: RejectedCredential, realm: string): Rejection {
-  const message = MESSAGES[refusal.reason];
-  if (refusal.reason === "UNAVAILABLE") {
-    const error = new VerificationUnavailable(refusal);
+function rejectCredential(rejected: RejectedCredential, realm: string): Rejection {
+  const message = MESSAGES[rejected.reason];
+  if (rejected.reason === "UNAVAILABLE") {
+    const error = new VerificationUnavailable(rejected);
     return { ...reject(503, message, { realm }), headers: { "retry-after": "1" }, error };
   }
   return reject(401, message, { realm, error: "invalid_token" });
@@ -106,13 +106,13 @@ function apiKey(header: RequestHeaders[string]): string {
   return String(header ?? "").trim();
 }
 
-/** With a challenge of these parameters. */
+/** Returns a rejection with a Bearer challenge of these parameters. */
 function reject(status: Rejection["status"], message: string, parameters: Record<string, string>): Rejection {
   const headers = { "www-authenticate": toChallenge(parameters) };
   return { admitted: false, status, headers, body: { error: { code: status, status: STATUSES[status], message } } };
 }
 
-/** Values as quoted strings (RFC 9110 §5.6.4). */
+/** Formats a challenge. Values are quoted strings (RFC 9110 §5.6.4). */
 function toChallenge(parameters: Record<string, string>): string {
   const quoted = Object.entries(parameters).map(([name, value]) => `${name}="${value.replace(/["\\]/g, "\\$&")}"`);
   return `Bearer ${quoted.join(", ")}`;

@@ -1,7 +1,4 @@
-/**
- * Milliseconds for which an answer may be used again by its `Cache-Control` and `Age` (RFC 9111 §4.2.1, of a private cache); undefined
- * if it does not say.
- */
+/** Returns how long a response is fresh in a private cache, in milliseconds, by `Cache-Control` and `Age` (RFC 9111 §4.2.1); undefined if unspecified. */
 export function freshnessLifetime(headers: Headers): number | undefined {
   const directives = (headers.get("cache-control") ?? "").toLowerCase().split(",");
   const named = new Map(directives.map((directive) => split(directive.trim())));

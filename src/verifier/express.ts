@@ -1,6 +1,6 @@
 /** `keyhold/express` */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type AdmissionOptions, type AdmittedCredential, admissionBy } from "./admission.ts";
+import { type AdmissionOptions, type AdmittedCredential, createAdmission } from "./admission.ts";
 import type { Verifier } from "./verdict.ts";
 
 export type { AdmissionOptions, AdmittedCredential };
@@ -8,7 +8,7 @@ export type { AdmissionOptions, AdmittedCredential };
 declare global {
   namespace Express {
     interface Request {
-      /** Who calls, behind `requireCredential`. */
+      /** The verified credential of the caller, set by `requireCredential`. */
       keyhold?: AdmittedCredential;
     }
   }
@@ -16,9 +16,13 @@ declare global {
 
 type Request = IncomingMessage & { keyhold?: AdmittedCredential };
 
-/** Middleware of Express, and of whatever else takes it, that lets in only who has a good credential with these scopes. */
+/**
+ * Returns Express (or Connect-style) middleware that rejects requests without a valid credential with these scopes.
+ *
+ * @example app.use("/reports", requireCredential(verifier, { scopes: ["reports.read"] }))
+ */
 export function requireCredential<R extends Request = Request>(verifier: Verifier, options?: AdmissionOptions<R>) {
-  const admit = admissionBy(verifier, options);
+  const admit = createAdmission(verifier, options);
   return (request: R, response: ServerResponse, next: (error?: unknown) => void): void => {
     admit(request).then((admission) => {
       if (!admission.admitted) return void send(response, admission.status, admission.headers, admission.body);

@@ -1,20 +1,24 @@
 /** `keyhold/fastify` */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type AdmissionOptions, type AdmittedCredential, admissionBy } from "./admission.ts";
+import { type AdmissionOptions, type AdmittedCredential, createAdmission } from "./admission.ts";
 import type { Verifier } from "./verdict.ts";
 
 export type { AdmissionOptions, AdmittedCredential };
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who calls, behind `requireCredential`. */
+    /** The verified credential of the caller, set by `requireCredential`. */
     keyhold?: AdmittedCredential;
   }
 }
 
-/** An `onRequest` hook, of one route or of all, that lets in only who has a good credential with these scopes. */
+/**
+ * Returns an `onRequest` hook, for a route or a server, that rejects requests without a valid credential with these scopes.
+ *
+ * @example server.addHook("onRequest", requireCredential(verifier, { scopes: ["reports.read"] }))
+ */
 export function requireCredential(verifier: Verifier, options?: AdmissionOptions<FastifyRequest>) {
-  const admit = admissionBy(verifier, options);
+  const admit = createAdmission(verifier, options);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     const admission = await admit(request);
     if (!admission.admitted) return reply.code(admission.status).headers(admission.headers).send(admission.body);

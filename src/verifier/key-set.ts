@@ -6,15 +6,15 @@ export interface KeySetOptions {
   readonly url: string;
   readonly fetch: typeof globalThis.fetch;
   readonly monotonic: Monotonic;
-  /** Milliseconds that one read may take. */
+  /** Timeout of a read in milliseconds. */
   readonly timeoutMs: number;
-  /** Milliseconds after a read, good or bad, in which there is no other. */
+  /** Minimum milliseconds between reads, successful or not. */
   readonly cooldownMs: number;
-  /** Milliseconds for which keys that should have been read again are used while they cannot be. */
+  /** How long expired keys remain usable while they cannot be read again, in milliseconds. */
   readonly maxStalenessMs: number;
 }
 
-/** The keys could not be read, so nothing can be said of a token. */
+/** Thrown when the signing keys could not be read, so that a token can be neither accepted nor rejected. */
 export class KeysUnavailable extends Error {
   override readonly name = "KeysUnavailable";
 }
@@ -23,37 +23,37 @@ interface Keys {
   readonly find: ReturnType<typeof createLocalJWKSet>;
   readonly kids: ReadonlySet<unknown>;
   readonly etag: string | null;
-  /** By `monotonic`. */
+  /** In terms of `monotonic`. */
   readonly freshUntil: number;
 }
 
-/** Milliseconds for which keys are fresh whose answer does not say. */
+/** Freshness in milliseconds of a response without `Cache-Control`. */
 const DEFAULT_LIFETIME = 300_000;
 
 /**
- * The public keys of a JWKS (RFC 7517), read when they are first asked for, again when `Cache-Control` says so, and again for an
- * unknown `kid`. jose's own remote set does not do for us: it does not use what it has while the server is away, reads again for every
- * token after a failure, and looks at neither `Cache-Control` nor `ETag`.
+ * The public keys of a JWKS (RFC 7517), read on first use, when they expire (`Cache-Control`) and for an unknown `kid`. jose's remote set
+ * does not use stale keys while the server is unreachable, reads again for every token after a failure, and ignores `Cache-Control` and
+ * `ETag`.
  */
 export class KeySet {
   readonly #options: KeySetOptions;
   #keys: Keys | undefined;
   #reading: Promise<void> | undefined;
   #lastRead = Number.NEGATIVE_INFINITY;
-  /** Of the last read; undefined if it was good. */
+  /** The error of the last read; undefined if it succeeded. */
   #failure: unknown;
 
   constructor(options: KeySetOptions) {
     this.#options = options;
   }
 
-  /** The key that a token names. Rejects with `KeysUnavailable`, or with an error of jose if there is no such key. */
+  /** Returns the key of a token. Rejects with `KeysUnavailable`, or with an error of jose if the key does not exist. */
   readonly find = async (header: JWSHeaderParameters): Promise<CryptoKey> => {
     if (typeof header.kid !== "string") throw new errors.JWSInvalid("the token names no key");
     await this.#refresh();
     if (!this.#usable()?.kids.has(header.kid)) await this.#read();
     const keys = this.#usable();
-    // A key that is unknown may be one that we could not hear of.
+    // After a failed read, an unknown kid may belong to a new key.
     const isUnsure = keys === undefined || (this.#failure !== undefined && !keys.kids.has(header.kid));
     if (isUnsure) throw new KeysUnavailable("the signing keys cannot be read", { cause: this.#failure });
     return keys.find(header);
@@ -64,14 +64,14 @@ export class KeySet {
     return this.#keys !== undefined && monotonic() < this.#keys.freshUntil + maxStalenessMs ? this.#keys : undefined;
   }
 
-  /** While the server is away, callers have the old keys at once and do not wait for the attempt to read new ones. */
+  /** While the server is unreachable, callers get the stale keys without waiting for the read. */
   async #refresh(): Promise<void> {
     if (this.#keys !== undefined && this.#options.monotonic() < this.#keys.freshUntil) return;
     const reading = this.#read();
     if (this.#failure === undefined || this.#usable() === undefined) await reading;
   }
 
-  /** One read at a time, of which all have the result, and none within the cool-down. Never rejects. */
+  /** Reads the keys. Concurrent calls share one read; during the cool-down it is a no-op. Never rejects. */
   #read(): Promise<void> {
     const { monotonic, cooldownMs } = this.#options;
     if (this.#reading === undefined && monotonic() - this.#lastRead < cooldownMs) return Promise.resolve();
@@ -94,11 +94,11 @@ export class KeySet {
 
   async #fetch(): Promise<Keys> {
     const { url, fetch, timeoutMs, monotonic } = this.#options;
-    const begin = monotonic();
+    const started = monotonic();
     const known = this.#keys;
     const headers = { accept: "application/json", ...(known?.etag && { "if-none-match": known.etag }) };
     const response = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
-    const freshUntil = begin + (freshnessLifetime(response.headers) ?? DEFAULT_LIFETIME);
+    const freshUntil = started + (freshnessLifetime(response.headers) ?? DEFAULT_LIFETIME);
     if (response.status === 304 && known !== undefined) return { ...known, freshUntil };
     if (response.status === 200)
       return { ...toKeys(await response.json()), etag: response.headers.get("etag"), freshUntil };
@@ -107,7 +107,7 @@ export class KeySet {
   }
 }
 
-/** Throws if the document is no JWK Set. */
+/** Throws if the document is not a JWK Set. */
 function toKeys(document: unknown): Pick<Keys, "find" | "kids"> {
   const find = createLocalJWKSet(document as JSONWebKeySet);
   return { find, kids: new Set(find.jwks().keys.map(({ kid }) => kid)) };

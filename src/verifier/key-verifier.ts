@@ -5,40 +5,47 @@ import { createKeyholdClient, type KeyholdClient, type KeyholdClientOptions } fr
 import { type Clock, type Monotonic, systemClock, systemMonotonic } from "../lib/clock.ts";
 import { freshnessLifetime } from "./cache-control.ts";
 import {
-  type RefusalReason,
   type RejectedCredential,
-  refusal,
+  type RejectionReason,
+  rejected,
   type Verdict,
   type VerifiedKey,
   type Verifier,
 } from "./verdict.ts";
 import { type Answer, VerdictCache } from "./verdict-cache.ts";
 
-/** A client, or what to make one of. */
+/** A client, or the options to create one. */
 export type KeyVerifierOptions = ({ readonly client: Pick<KeyholdClient, "apiKeys"> } | KeyholdClientOptions) & {
   /**
-   * Milliseconds for which a verdict may be used again, where the answer does not say. 0 if absent, for Keyhold does not say: each
-   * credential is asked about, and revoked means revoked. With it, a key that was revoked may be good here for so long.
+   * How long a verdict may be cached, in milliseconds, if the response does not say. By default nothing is cached, and a revocation takes
+   * effect at once; otherwise it takes effect after at most this time.
    */
   readonly maxAgeMs?: number;
-  /** Verdicts that are remembered at the most; 10,000 if absent. */
+  /** Maximum number of cached verdicts; 10,000 by default. */
   readonly cacheSize?: number;
-  /** The time of day, by which credentials expire. */
+  /** Wall-clock time, for the expiry of credentials. */
   readonly clock?: Clock;
-  /** A clock that never steps, by which verdicts grow old. */
+  /** Monotonic time, for the age of verdicts. */
   readonly monotonic?: Monotonic;
 };
 
-/** A verifier of credentials of every kind, which asks Keyhold. The token of its client needs the scope `keyhold:verify`. */
+/**
+ * Creates a verifier that calls Keyhold, for credentials of every kind. Its token needs the scope `keyhold:verify`.
+ *
+ * @example
+ * const verifier = createKeyVerifier({ baseUrl: "https://keys.example.com", token });
+ * const verdict = await verifier.verify(credential);
+ * if (verdict.ok) allow(verdict.credential.scopes);
+ */
 export function createKeyVerifier(options: KeyVerifierOptions): Verifier<VerifiedKey> {
   const { maxAgeMs, cacheSize = 10_000, clock = systemClock, monotonic = systemMonotonic } = options;
   const client = "client" in options ? options.client : createKeyholdClient(options);
-  const ask = (credential: string) => askKeyhold(client, credential, maxAgeMs, clock);
-  const cache = new VerdictCache(ask, { maxAgeMs: maxAgeMs ?? 0, size: cacheSize, monotonic });
+  const call = (credential: string) => callKeyhold(client, credential, maxAgeMs, clock);
+  const cache = new VerdictCache(call, { maxAgeMs: maxAgeMs ?? 0, size: cacheSize, monotonic });
   return { verify: (credential) => cache.verify(credential) };
 }
 
-async function askKeyhold(
+async function callKeyhold(
   { apiKeys }: Pick<KeyholdClient, "apiKeys">,
   credential: string,
   maxAgeMs: number | undefined,
@@ -52,11 +59,11 @@ async function askKeyhold(
     const verdict = toVerdict(await apiKeys.verifyApiKey({ credential }, { onHeader }));
     return { verdict, lifetimeMs: lifetimeOf(verdict, allowed, maxAgeMs, clock) };
   } catch (error) {
-    return { verdict: toRefusal(error), lifetimeMs: 0 };
+    return { verdict: toRejection(error), lifetimeMs: 0 };
   }
 }
 
-/** The shorter of what the answer allows and what the caller does, and no longer than the credential lives. */
+/** Returns the minimum of what the response and the options allow and the remaining lifetime of the credential. */
 function lifetimeOf(
   verdict: Verdict<VerifiedKey>,
   allowed: number | undefined,
@@ -69,7 +76,7 @@ function lifetimeOf(
   return Math.min(allowed ?? maxAgeMs ?? 0, maxAgeMs ?? Infinity, rest);
 }
 
-const REASONS: Readonly<Record<VerificationError, RefusalReason>> = {
+const REASONS: Readonly<Record<VerificationError, RejectionReason>> = {
   [VerificationError.UNSPECIFIED]: "UNAVAILABLE",
   [VerificationError.INVALID_FORMAT]: "INVALID_FORMAT",
   [VerificationError.EXPIRED]: "EXPIRED",
@@ -79,19 +86,19 @@ const REASONS: Readonly<Record<VerificationError, RefusalReason>> = {
   [VerificationError.INTERNAL]: "UNAVAILABLE",
 };
 
-/** An error code of a later server that we do not know is no verdict that we could tell. */
+/** An error code that this release does not know yields `UNAVAILABLE`. */
 function toVerdict(answer: VerifyApiKeyResponse): Verdict<VerifiedKey> {
   const { isValid, errorCode = VerificationError.UNSPECIFIED, errorMessage = "the credential is not valid" } = answer;
-  if (!isValid) return refusal(REASONS[errorCode] ?? "UNAVAILABLE", errorMessage);
+  if (!isValid) return rejected(REASONS[errorCode] ?? "UNAVAILABLE", errorMessage);
   const { keyId = "", actorId = "", scopes, issuer = "", expireTime, credentialType = 0, metadata } = answer;
   const credential = { keyId, actorId, scopes, issuer, credentialType, metadata };
   return { ok: true, credential: expireTime ? { ...credential, expireTime: timestampDate(expireTime) } : credential };
 }
 
-/** What a client cannot be told is no verdict: the server is away, or does not let us ask. */
-function toRefusal(error: unknown): RejectedCredential {
+/** Errors other than INVALID_ARGUMENT yield `UNAVAILABLE`: Keyhold is unreachable or rejects this service's own token. */
+function toRejection(error: unknown): RejectedCredential {
   if (ConnectError.from(error).code === Code.InvalidArgument) {
-    return refusal("INVALID_FORMAT", "the credential is empty or too long");
+    return rejected("INVALID_FORMAT", "the credential is empty or too long");
   }
-  return refusal("UNAVAILABLE", "Keyhold cannot be asked", error);
+  return rejected("UNAVAILABLE", "the call to Keyhold failed", error);
 }

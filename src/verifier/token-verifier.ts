@@ -4,9 +4,9 @@ import { isJsonObject } from "../lib/json.ts";
 import { customClaims, isOurs, splitScopes } from "../token/jwt/claims.ts";
 import { KeySet, KeysUnavailable } from "./key-set.ts";
 import {
-  type RefusalReason,
   type RejectedCredential,
-  refusal,
+  type RejectionReason,
+  rejected,
   type Verdict,
   type VerifiedCredential,
   type VerifiedToken,
@@ -15,44 +15,47 @@ import {
 
 /** Durations are in milliseconds. */
 export interface TokenVerifierOptions<T extends VerifiedCredential = never> {
-  /** Where Keyhold is, such as `https://keys.example.com`; its JWKS is read from there. */
+  /** The server's address, such as `https://keys.example.com`, from which the JWKS is read. */
   readonly baseUrl?: string;
-  /** Where the JWKS is, if not below `baseUrl`. */
+  /** The address of the JWKS, if not below `baseUrl`. */
   readonly jwksUrl?: string;
-  /** What `iss` must be: `KEYHOLD_ISSUER` of the server. `keyhold` if absent, as there. */
+  /** Required value of `iss`: the server's `KEYHOLD_ISSUER`; `keyhold` by default. */
   readonly issuer?: string;
   /**
-   * Judges what cannot be judged offline: credentials that are no JWT, and tokens while the keys cannot be read. Best one of
-   * `createKeyVerifier`. Without it they are refused.
+   * Verifies what cannot be verified offline: other credentials than JWTs, and tokens while the signing keys cannot be read. Usually a
+   * `createKeyVerifier`. Without it they are rejected.
    */
   readonly online?: Verifier<T>;
-  /** How far your clock may be behind that of Keyhold; 5 s if absent. A token is good for so much longer. */
+  /** Allowed clock skew: a token is accepted this long after it expires; 5 s by default. */
   readonly clockToleranceMs?: number;
-  /** How long keys are used that should have been read again, while the server cannot be reached; 1 h if absent. */
+  /** How long expired keys remain usable while the server is unreachable; 1 h by default. */
   readonly maxStalenessMs?: number;
-  /** How long after a read of the keys no unknown `kid` makes another; 5 s if absent. */
+  /** Minimum time between reads of the keys for an unknown `kid`; 5 s by default. */
   readonly cooldownMs?: number;
-  /** How long one read of the keys may take; 5 s if absent. */
+  /** Timeout of a read of the keys; 5 s by default. */
   readonly timeoutMs?: number;
   readonly fetch?: typeof globalThis.fetch;
-  /** The time of day, by which tokens expire. */
+  /** Wall-clock time, for the expiry of tokens. */
   readonly clock?: Clock;
-  /** A clock that never steps, by which keys grow old. */
+  /** Monotonic time, for the age of keys. */
   readonly monotonic?: Monotonic;
 }
 
 const JWKS_PATH = "/v2alpha1/derivedKeys/jwks.json";
 
-/** What `online` is asked about. A signature that is wrong, or a token that has expired, is so online too. */
-const UNDECIDED: ReadonlySet<RefusalReason> = new Set(["INVALID_FORMAT", "UNAVAILABLE"]);
+/** Reasons that `online` may overrule. It would confirm an invalid signature and an expired token. */
+const INCONCLUSIVE: ReadonlySet<RejectionReason> = new Set(["INVALID_FORMAT", "UNAVAILABLE"]);
 
 /**
- * A verifier of derived JWTs by their signature (EdDSA alone), without asking Keyhold about each.
+ * Creates a verifier of derived JWTs (EdDSA only) by their signature, without a call to Keyhold per token.
  *
- * It does not see a revocation: a token whose key is revoked, or whose secret is rotated away, stays good here until it expires. Derive
- * tokens that live for minutes, or ask Keyhold with `createKeyVerifier` where revoked must mean revoked at once.
+ * It does not detect revocation: after its key is revoked or its secret rotated, a token remains valid here until it expires. Use short
+ * lifetimes, or `createKeyVerifier` where a revocation must take effect at once.
  *
- * Throws `TypeError` if the address of the keys is not an http or https URL.
+ * @example
+ * const online = createKeyVerifier({ baseUrl, token });
+ * const verifier = createTokenVerifier({ baseUrl, online });
+ * @throws `TypeError` if the address of the keys is not an http or https URL.
  */
 export function createTokenVerifier<T extends VerifiedCredential = never>(
   options: TokenVerifierOptions<T>,
@@ -62,8 +65,10 @@ export function createTokenVerifier<T extends VerifiedCredential = never>(
   const rules = { algorithms: ["EdDSA"], typ: "JWT", issuer, clockTolerance: clockToleranceMs / 1000 };
   return {
     verify: async (credential) => {
-      const verdict = await judge(credential, keys, { ...rules, currentDate: new Date(clock.now()) });
-      return online === undefined || verdict.ok || !UNDECIDED.has(verdict.reason) ? verdict : online.verify(credential);
+      const verdict = await verifyToken(credential, keys, { ...rules, currentDate: new Date(clock.now()) });
+      return online === undefined || verdict.ok || !INCONCLUSIVE.has(verdict.reason)
+        ? verdict
+        : online.verify(credential);
     },
   };
 }
@@ -81,25 +86,25 @@ function keysUrl({ baseUrl, jwksUrl }: TokenVerifierOptions<VerifiedCredential>)
 }
 
 /**
- * The one text of a token of ours (RFC 7515 §7.1): three parts of base64url, the last of them 64 bytes with no stray bits. jose takes
- * white space, padding and stray bits too, by which one token could be written in several ways.
+ * The canonical compact serialization (RFC 7515 §7.1): three parts of base64url, the signature 64 bytes without stray bits. jose also
+ * accepts white space, padding and stray bits, so that one token would have several texts.
  */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/;
 
-async function judge(token: string, keys: KeySet, rules: JWTVerifyOptions): Promise<Verdict<VerifiedToken>> {
+async function verifyToken(token: string, keys: KeySet, rules: JWTVerifyOptions): Promise<Verdict<VerifiedToken>> {
   try {
     if (!COMPACT.test(token)) throw new errors.JWSInvalid();
     const { payload } = await jwtVerify(token, keys.find, rules);
     return toVerdict(payload);
   } catch (error) {
-    return toRefusal(error);
+    return toRejection(error);
   }
 }
 
-/** By the same rules for claims as the server has. */
+/** Applies the server's rules for claims. */
 function toVerdict(payload: JWTPayload): Verdict<VerifiedToken> {
   const set: unknown = payload;
-  if (!isJsonObject(set) || !isOurs(set)) return refusal("INVALID_FORMAT", "the claims are not those of Keyhold");
+  if (!isJsonObject(set) || !isOurs(set)) return rejected("INVALID_FORMAT", "the claims are not those of Keyhold");
   const credential = {
     keyId: set.key_id,
     actorId: set.sub,
@@ -114,16 +119,16 @@ function toVerdict(payload: JWTPayload): Verdict<VerifiedToken> {
   return { ok: true, credential };
 }
 
-/** Errors of jose that say that a token is malformed; any other of them is about its signature, its key or its issuer. */
+/** jose's errors for malformed tokens. Its other errors concern the signature, the key or the issuer. */
 const MALFORMED = [errors.JWSInvalid, errors.JWTInvalid];
 
-/** The errors of jose are verdicts; any other error is a fault and goes on. */
-function toRefusal(error: unknown): RejectedCredential {
-  if (error instanceof KeysUnavailable) return refusal("UNAVAILABLE", error.message, error);
-  if (error instanceof errors.JWTExpired) return refusal("EXPIRED", "the token has expired");
+/** Maps jose's errors to rejections; rethrows others. */
+function toRejection(error: unknown): RejectedCredential {
+  if (error instanceof KeysUnavailable) return rejected("UNAVAILABLE", error.message, error);
+  if (error instanceof errors.JWTExpired) return rejected("EXPIRED", "the token has expired");
   if (MALFORMED.some((malformed) => error instanceof malformed)) {
-    return refusal("INVALID_FORMAT", "the token is not a well-formed JWT");
+    return rejected("INVALID_FORMAT", "the token is not a well-formed JWT");
   }
-  if (error instanceof errors.JOSEError) return refusal("SIGNATURE_INVALID", "the token was not made by this Keyhold");
+  if (error instanceof errors.JOSEError) return rejected("SIGNATURE_INVALID", "the token was not made by this Keyhold");
   throw error;
 }

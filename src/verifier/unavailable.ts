@@ -2,7 +2,7 @@ import { rootCause } from "../client/unreachable.ts";
 import { type Monotonic, systemMonotonic } from "../lib/clock.ts";
 import type { RejectedCredential } from "./verdict.ts";
 
-/** Passed on when a request is answered 503, as its credential could not be verified. The message names the cause. */
+/** The reason why a request was answered 503: its credential could not be verified. The message names the cause. */
 export class VerificationUnavailable extends Error {
   override readonly name = "VerificationUnavailable";
 
@@ -11,10 +11,10 @@ export class VerificationUnavailable extends Error {
   }
 }
 
-/** Milliseconds. An outage makes an error for each request. */
+/** Milliseconds between warnings: during an outage every request fails. */
 const WARNING_INTERVAL = 10_000;
 
-/** Returns a listener that emits a warning of the process, which Node writes to standard error, and is then silent for ten seconds. */
+/** Returns a listener that emits a process warning, which Node writes to standard error, at most every ten seconds. */
 export function warnAtIntervals(monotonic: Monotonic = systemMonotonic): (error: Error) => void {
   let silentUntil = Number.NEGATIVE_INFINITY;
   return ({ message }) => {

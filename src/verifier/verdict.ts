@@ -1,38 +1,38 @@
 import type { CredentialType } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { JsonObject } from "../lib/json.ts";
 
-/** What every good credential says. */
+/** The properties of every valid credential. */
 export interface VerifiedCredential {
   readonly keyId: string;
   /** The owner of the key. */
   readonly actorId: string;
-  /** What the credential may do. */
+  /** Scopes that the credential grants. */
   readonly scopes: readonly string[];
   readonly issuer: string;
-  /** Absent: it does not expire. */
+  /** Absent if it does not expire. */
   readonly expireTime?: Date;
 }
 
-/** What a derived JWT says of itself. */
+/** The properties of a derived JWT. */
 export interface VerifiedToken extends VerifiedCredential {
   readonly tokenId: string;
   readonly issueTime: Date;
   readonly expireTime: Date;
-  /** `tokenId` of the token that it was derived from, if it was. */
+  /** `tokenId` of the token that it was derived from, if any. */
   readonly parentId?: string;
-  /** The custom claims. */
+  /** Custom claims. */
   readonly claims: JsonObject;
 }
 
-/** What Keyhold says of a credential of any kind. */
+/** The properties of a credential that Keyhold verified. */
 export interface VerifiedKey extends VerifiedCredential {
   readonly credentialType: CredentialType;
-  /** Of the key. */
+  /** Metadata of the key. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** As the `VERIFICATION_ERROR_…` of the API (docs/api.md). `UNAVAILABLE`: no verdict could be reached, so let nobody in. */
-export type RefusalReason =
+/** The API's `VERIFICATION_ERROR_…` (docs/api.md), or `UNAVAILABLE` if the credential could not be verified: deny access. */
+export type RejectionReason =
   | "INVALID_FORMAT"
   | "SIGNATURE_INVALID"
   | "EXPIRED"
@@ -42,14 +42,14 @@ export type RefusalReason =
 
 export interface RejectedCredential {
   readonly ok: false;
-  readonly reason: RefusalReason;
-  /** For a person; holds nothing of the credential. */
+  readonly reason: RejectionReason;
+  /** For people; contains nothing of the credential. */
   readonly message: string;
-  /** Of `UNAVAILABLE`, for the log. */
+  /** The cause of `UNAVAILABLE`, for the log. */
   readonly cause?: unknown;
 }
 
-/** A "no" is a value: `verify` rejects on a fault of the program alone. */
+/** The result of a verification. A rejection is a value: `verify` rejects only on a programming error. */
 export type Verdict<T extends VerifiedCredential = VerifiedCredential> =
   | { readonly ok: true; readonly credential: T }
   | RejectedCredential;
@@ -58,6 +58,6 @@ export interface Verifier<T extends VerifiedCredential = VerifiedCredential> {
   verify(credential: string): Promise<Verdict<T>>;
 }
 
-export function refusal(reason: RefusalReason, message: string, cause?: unknown): RejectedCredential {
+export function rejected(reason: RejectionReason, message: string, cause?: unknown): RejectedCredential {
   return cause === undefined ? { ok: false, reason, message } : { ok: false, reason, message, cause };
 }

@@ -156,7 +156,7 @@ test("the memory is bounded", async () => {
   expect(none.count()).toBe(2);
 });
 
-test("where Keyhold cannot be asked there is no verdict, and none is remembered", async () => {
+test("where the call to Keyhold failed there is no verdict, and none is remembered", async () => {
   const { verify, use } = verifier({ maxAgeMs: 60_000 });
   use(async () => new Response("", { status: 500 }));
   expect(await verify(secret)).toMatchObject({ ok: false, reason: "UNAVAILABLE", cause: expect.any(Error) });

@@ -7,7 +7,7 @@ import { ConnectError } from "@connectrpc/connect";
 import express from "express";
 import { type FastifyRequest, fastify } from "fastify";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { admissionBy } from "../../src/verifier/admission.ts";
+import { createAdmission } from "../../src/verifier/admission.ts";
 import { requireCredential as expressMiddleware } from "../../src/verifier/express.ts";
 import { requireCredential as fastifyHook } from "../../src/verifier/fastify.ts";
 import { createKeyVerifier, createTokenVerifier, type Verifier } from "../../src/verifier/index.ts";
@@ -156,7 +156,7 @@ describe.for(
     const [{ error, path } = { error: new Error(), path: "" }] = reports;
     expect(path).toBe("/reported");
     expect(error.message).toMatch(
-      /^Keyhold cannot be asked: .*http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/,
+      /^the call to Keyhold failed: .*http:\/\/127\.0\.0\.1:\d+ is unreachable: .*ECONNREFUSED/,
     );
     expect(error.cause).toBeInstanceOf(ConnectError);
     expect(inspect(error)).not.toContain(secret);
@@ -172,7 +172,7 @@ describe.for(
     const ask = () => fetch(`${quiet.url}/away`, { headers: { "x-api-key": secret, connection: "close" } });
     expect([(await ask()).status, (await ask()).status]).toEqual([503, 503]);
     expect(warnings.map(({ name }) => name)).toEqual(["KeyholdWarning"]);
-    expect(warnings[0]?.message).toMatch(/^a request was answered 503: Keyhold cannot be asked: .*ECONNREFUSED/);
+    expect(warnings[0]?.message).toMatch(/^a request was answered 503: the call to Keyhold failed: .*ECONNREFUSED/);
   });
 
   test("sees a revocation at once", async () => {
@@ -202,7 +202,7 @@ test("signing keys that cannot be read are the cause too", async () => {
     .concat("A".repeat(86))
     .join(".");
   const errors: Error[] = [];
-  const admit = admissionBy(verifier, { onError: (error) => errors.push(error) });
+  const admit = createAdmission(verifier, { onError: (error) => errors.push(error) });
   await admit({ headers: { "x-api-key": token } });
   expect(errors.map(({ message }) => message)).toEqual([
     expect.stringMatching(/^the signing keys cannot be read: .*ECONNREFUSED/),

@@ -26,7 +26,7 @@ export interface WorkerCounts {
   readonly uncaught: ReadonlyMap<number, number>;
 }
 
-const LAUNCHER = fileURLToPath(new URL("../keyhold.js", import.meta.url));
+const LAUNCHER = fileURLToPath(new URL("../../../src/cli/keyhold.js", import.meta.url));
 
 /**
  * Starts as many workers as are configured, and keeps them up. The parent listens and hands connections out in turn, so that no

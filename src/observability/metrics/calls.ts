@@ -1,13 +1,13 @@
 import type { AnyFamily, HistogramSample, Sample } from "./family.ts";
 
-/** Seconds: what is answered from memory takes 0.1 ms, a statement 1 ms, and after 10 s the database gives up. */
+/** Upper bounds in seconds: a cached answer takes 0.1 ms, a statement 1 ms, and the statement timeout is 10 s. */
 const BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The calls of one RPC over one protocol, as plain numbers: a call in memory takes 30 µs, and counting it is to cost none of them. */
+/** Counters of one RPC over one protocol, as plain numbers: a cached call takes 30 µs, so counting must cost almost nothing. */
 class CallTally {
   readonly rpc: string;
   readonly protocol: string;
-  /** By code, but for OK. */
+  /** Counts by code, except OK. */
   readonly #errors = new Map<string, number>();
   #ok = 0;
   readonly counts = new Float64Array(BOUNDS.length + 1);
@@ -33,7 +33,7 @@ class CallTally {
   }
 }
 
-/** Counts calls. Those who call it keep the tally of an RPC and protocol, so that none is looked up in a call. */
+/** Counts calls. Callers keep the tally of an RPC and protocol, so that no call looks it up. */
 export class CallTallies {
   /** By protocol and RPC. */
   readonly #tallies = new Map<string, Map<string, CallTally>>();
@@ -43,7 +43,7 @@ export class CallTallies {
     this.#begun++;
   }
 
-  /** The tally of an RPC and protocol, of which there must be a bounded number. */
+  /** Returns the tally of an RPC and protocol. The number of combinations must be bounded. */
   of(rpc: string, protocol: string): CallTally {
     const known = this.#tallies.get(protocol)?.get(rpc);
     if (known !== undefined) return known;
@@ -57,28 +57,28 @@ export class CallTallies {
     return [
       {
         name: "keyhold_requests_total",
-        help: "Requests that have ended, by RPC (other: none of them), protocol and gRPC code.",
+        help: "Completed requests by RPC (other: not an RPC), protocol and gRPC code.",
         type: "counter",
-        read: () => this.#seen().flatMap(byCode),
+        read: () => this.#used().flatMap(byCode),
       },
       {
         name: "keyhold_request_duration_seconds",
-        help: "Time from the head of a request to its answer.",
+        help: "Time from the request headers to the end of the response.",
         type: "histogram",
         bounds: BOUNDS,
-        read: () => this.#seen().map(durations),
+        read: () => this.#used().map(durations),
       },
       {
         name: "keyhold_requests_in_flight",
-        help: "Requests that have begun and not ended.",
+        help: "Requests in flight.",
         type: "gauge",
-        read: () => this.#begun - this.#seen().reduce((total, { counts }) => total + sumOf(counts), 0),
+        read: () => this.#begun - this.#used().reduce((total, { counts }) => total + sumOf(counts), 0),
       },
     ];
   }
 
-  /** Without those that never came: most RPCs are called over one protocol. */
-  #seen(): CallTally[] {
+  /** Tallies with calls: most RPCs are called over one protocol only. */
+  #used(): CallTally[] {
     return [...this.#tallies.values()]
       .flatMap((tallies) => [...tallies.values()])
       .filter(({ codes }) => codes.size > 0);

@@ -1,11 +1,11 @@
 import type { Labels, Sample } from "./family.ts";
 
-/** Counts by two words of closed sets, such as a kind and an outcome. */
+/** Counters by two labels with closed sets of values, such as a kind and an outcome. */
 export class Counts<A extends string, B extends string> {
   readonly #names: readonly [string, string];
   readonly #counts = new Map<A, Map<B, number>>();
 
-  /** The names of the labels. */
+  /** Takes the names of the two labels. */
   constructor(first: string, second: string) {
     this.#names = [first, second];
   }

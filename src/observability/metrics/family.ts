@@ -7,21 +7,21 @@ export interface Sample {
 export type Labels = Readonly<Record<string, string>>;
 
 /**
- * A metric that is read when it is scraped: whoever counts keeps plain numbers, and a scrape asks for them. Names and units are those of
- * the Prometheus conventions (https://prometheus.io/docs/practices/naming/).
+ * A metric that is read when it is scraped: its owner keeps plain numbers. Names and units follow the Prometheus conventions
+ * (https://prometheus.io/docs/practices/naming/).
  */
 export interface Family {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge";
-  /** A number, of a metric without labels; null or no samples: nothing is known now. */
+  /** Returns a number for a metric without labels; null or no samples if the value is unknown. */
   read(): number | null | readonly Sample[];
 }
 
-/** How many observations there were, by how large they were. */
+/** The observations of a histogram. */
 export interface HistogramSample {
   readonly labels: Labels;
-  /** Up to each bound, and above the last one; not added up. */
+  /** Observations per bucket, not cumulative; the last is above every bound. */
   readonly counts: ArrayLike<number>;
   readonly sum: number;
 }

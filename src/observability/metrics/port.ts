@@ -2,13 +2,13 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-names.ts";
 
-/** The text of a scrape. */
+/** Returns the text of a scrape. */
 export type Scrape = () => Promise<string>;
 
 export interface MetricsPort {
   /** Such as `http://127.0.0.1:4421/metrics`. */
   readonly url: string;
-  /** What is answered from now on; before, scrapes are told to come again. */
+  /** Sets the source of scrapes. Until then they are answered 503. */
   serve(scrape: Scrape): void;
   close(): Promise<void>;
 }
@@ -17,9 +17,8 @@ export interface MetricsPort {
 const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
- * Listens for scrapes, on a port of its own: the network decides who may read them. A request by a name that is not in `allowedHosts`
- * is refused, as a web page may be behind it (DNS rebinding). `onFault` is called for scrapes that failed. Rejects with the error of
- * Node when it cannot listen there.
+ * Listens for scrapes on a separate port, so that the network decides who may read them. A Host that is a name not in `allowedHosts` is
+ * rejected (DNS rebinding). `onFault` receives the error of a failed scrape. Rejects with Node's error if it cannot listen.
  */
 export async function openMetricsPort(
   { host, port }: { readonly host: string; readonly port: number },
@@ -27,15 +26,15 @@ export async function openMetricsPort(
   onFault: (error: unknown) => void,
 ): Promise<MetricsPort> {
   let scrape: Scrape | undefined;
-  const server = createServer(answer(() => scrape, allowedHosts, onFault));
+  const server = createServer(handler(() => scrape, allowedHosts, onFault));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port }, resolve);
   });
   return {
     url: urlOf(server.address() as AddressInfo),
-    serve: (given) => {
-      scrape = given;
+    serve: (source) => {
+      scrape = source;
     },
     close: () =>
       new Promise((resolve) => {
@@ -45,25 +44,25 @@ export async function openMetricsPort(
   };
 }
 
-function answer(
-  scrapeNow: () => Scrape | undefined,
+function handler(
+  currentScrape: () => Scrape | undefined,
   allowedHosts: readonly string[],
   onFault: (error: unknown) => void,
 ): RequestListener {
   return async ({ method, url = "", headers: { host = "" } }, response) => {
-    const refuse = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
+    const reject = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
     const isAllowed = isLoopbackHost(host) || isAddressHost(host) || isListedHost(host, allowedHosts);
-    if (!isAllowed) return refuse(403, "the Host must be a loopback name, an IP address, or in KEYHOLD_ALLOWED_HOSTS");
-    if (url.split("?")[0] !== "/metrics") return refuse(404, "metrics are at /metrics");
-    if (method !== "GET" && method !== "HEAD") return refuse(405, "metrics are only to be read");
-    const scrape = scrapeNow();
-    if (scrape === undefined) return refuse(503, "the server is starting");
+    if (!isAllowed) return reject(403, "the Host must be a loopback name, an IP address, or in KEYHOLD_ALLOWED_HOSTS");
+    if (url.split("?")[0] !== "/metrics") return reject(404, "metrics are at /metrics");
+    if (method !== "GET" && method !== "HEAD") return reject(405, "/metrics allows GET and HEAD only");
+    const scrape = currentScrape();
+    if (scrape === undefined) return reject(503, "the server is starting");
     try {
       const text = await scrape();
       return response.writeHead(200, { "content-type": CONTENT_TYPE }).end(text);
     } catch (error) {
       onFault(error);
-      return refuse(500, "the metrics could not be read");
+      return reject(500, "the metrics could not be read");
     }
   };
 }

@@ -1,10 +1,10 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { AnyFamily, HistogramFamily, HistogramSample, Labels } from "./family.ts";
 
-/** What one process tells in a scrape, fit to be sent to another. */
+/** The metrics of one process at one scrape; serializable. */
 export type Snapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
 
-/** The metrics of this process: these, and those of Node and the process (`nodejs_…`, `process_…`). `labels` are on all of them. */
+/** Returns a registry of these metrics and those of Node and the process (`nodejs_…`, `process_…`). `labels` are added to all. */
 export function createRegistry(families: readonly AnyFamily[], labels: Labels): Registry {
   const registry = new Registry();
   registry.setDefaultLabels(labels);
@@ -13,7 +13,7 @@ export function createRegistry(families: readonly AnyFamily[], labels: Labels): 
   return registry;
 }
 
-/** The text of several processes together. Each sample has a label of its process, so nothing is added up: a reset is seen as one. */
+/** Returns the text of several processes. Nothing is summed, since each sample has a label for its process: counter resets stay visible. */
 export function merged(snapshots: readonly Snapshot[]): Promise<string> {
   const apart = snapshots.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: "first" })));
   return AggregatorRegistry.aggregate(apart).metrics();
@@ -25,7 +25,7 @@ interface Value {
   readonly value: number;
 }
 
-/** A metric of prom-client that is read from a family. Its own counters look a child up by its labels at every call. */
+/** Adapts a family to prom-client, whose own counters look up a child by its labels at every call. */
 class Mirror extends Gauge {
   readonly #family: AnyFamily;
 
@@ -36,7 +36,7 @@ class Mirror extends Gauge {
 
   override async get() {
     const metric = await super.get();
-    // The types of the package take it for a number, which it is not.
+    // The package's types declare a number; it is a string.
     Reflect.set(metric, "type", this.#family.type);
     return { ...metric, values: valuesOf(this.#family) };
   }
@@ -49,7 +49,7 @@ function valuesOf(family: AnyFamily): Value[] {
   return typeof read === "number" ? [{ labels: {}, value: read }] : [...read];
 }
 
-/** Buckets that are added up, as the text format has them. */
+/** Returns cumulative buckets, as the text format requires. */
 function histogramValues({ name, bounds }: HistogramFamily, { labels, counts, sum }: HistogramSample): Value[] {
   let count = 0;
   const buckets = [...bounds.map(String), "+Inf"].map((le, place) => {

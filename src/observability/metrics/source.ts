@@ -1,13 +1,13 @@
 import type { AnyFamily, Labels } from "./family.ts";
 import type { Snapshot } from "./registry.ts";
 
-/** The metrics of a process, for a scrape of its own and for one that its parent gathers. */
+/** The metrics of a process: as text for a scrape, as a snapshot for the primary to merge. */
 export interface MetricsSource {
   text(): Promise<string>;
   snapshot(): Promise<Snapshot>;
 }
 
-/** The library, and the observers of Node that come with it, are not there before the first scrape. */
+/** Returns a source that loads prom-client, with its observers of Node, at the first scrape. */
 export function createSource(families: readonly AnyFamily[], labels: Labels = {}): MetricsSource {
   let loading: ReturnType<typeof load> | undefined;
   const load = async () => (await import("./registry.ts")).createRegistry(families, labels);
@@ -21,7 +21,7 @@ export function createSource(families: readonly AnyFamily[], labels: Labels = {}
   };
 }
 
-/** The text of several processes, each of whose samples have a label of their own. */
+/** Returns the text of several processes, whose samples have distinct labels. */
 export async function mergedText(snapshots: readonly Snapshot[]): Promise<string> {
   return (await import("./registry.ts")).merged(snapshots);
 }

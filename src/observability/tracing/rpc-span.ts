@@ -1,17 +1,17 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import { type Context, type Span, SpanStatusCode } from "@opentelemetry/api";
 
-/** The span of a call of an RPC. */
+/** The span of one RPC. */
 export interface RpcSpan {
-  /** 32 hexadecimal digits, for the log. */
+  /** 32 hexadecimal digits, for the access log. */
   readonly traceId: string;
-  /** Does work within the span: what is begun there belongs to it. */
+  /** Runs `work` in the context of the span, so that spans started there are its children. */
   run<T>(work: () => T): T;
-  /** `code` is the name of a gRPC code. */
+  /** Ends the span. `code` is the name of a gRPC code. */
   end(code: string, protocol: string): void;
 }
 
-/** Codes that are a fault of the server (OpenTelemetry semantic conventions, "gRPC", span status). */
+/** Codes of server faults (OpenTelemetry semantic conventions, "gRPC", span status). */
 const FAULTS: ReadonlySet<string> = new Set([
   "UNKNOWN",
   "DEADLINE_EXCEEDED",
@@ -21,7 +21,7 @@ const FAULTS: ReadonlySet<string> = new Set([
   "DATA_LOSS",
 ]);
 
-/** `rpc.system.name`. REST is not among those of the conventions. */
+/** Values of `rpc.system.name`. The conventions have none for REST. */
 const SYSTEMS: Readonly<Record<string, string>> = {
   connect: "connectrpc",
   grpc: "grpc",

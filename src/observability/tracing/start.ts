@@ -8,15 +8,15 @@ import {
 } from "@opentelemetry/sdk-trace";
 import { Tracing } from "./tracing.ts";
 
-/** Which calls are traced: a share of those that begin a trace, and with `parentBased` those whose caller is. */
+/** Which calls are traced: a ratio of new traces and, if `parentBased`, calls whose caller is sampled. */
 export interface Sampling {
   readonly ratio: number;
   readonly parentBased: boolean;
 }
 
 /**
- * Starts OpenTelemetry. Where spans are sent to, with which headers, and what the service is called, its packages read from the
- * standard variables (OTEL_EXPORTER_OTLP_…, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES).
+ * Starts OpenTelemetry. Its packages read the exporter's endpoint and headers and the service name from the standard variables
+ * (OTEL_EXPORTER_OTLP_…, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES).
  */
 export function startTracing({ ratio, parentBased }: Sampling, version: string): Tracing {
   const root = new TraceIdRatioBasedSampler(ratio);

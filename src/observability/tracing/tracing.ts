@@ -3,25 +3,25 @@ import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trac
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { type RpcSpan, SpanOfRpc } from "./rpc-span.ts";
 
-/** Reads a header of the caller by its lower-case name. */
+/** Returns a request header by its lower-case name. */
 type ReadHeader = (name: string) => string | undefined;
 
 const PROPAGATOR = new W3CTraceContextPropagator();
 const GETTER = { get: (header: ReadHeader, name: string) => header(name), keys: () => [] };
 
-/** Spans of RPCs, of statements within them, and what the cache knew. Nothing global: no library of others is traced by it. */
+/** Creates spans of RPCs and their statements and records cache hits. Registers nothing globally, so libraries add no spans. */
 export class Tracing {
   readonly #tracer: Tracer;
   readonly #shutdown: () => Promise<void>;
   readonly #current = new AsyncLocalStorage<Context>();
 
-  /** `shutdown` sends what has not been sent. */
+  /** `shutdown` flushes pending spans. */
   constructor(tracer: Tracer, shutdown: () => Promise<void>) {
     this.#tracer = tracer;
     this.#shutdown = shutdown;
   }
 
-  /** The span of a call, within the trace of its caller (W3C Trace Context). `rpc` is `package.Service/Method`. */
+  /** Starts the span of a call in the trace of its caller (W3C Trace Context). `rpc` is `package.Service/Method`. */
   begin(rpc: string, header: ReadHeader): RpcSpan {
     const parent = PROPAGATOR.extract(ROOT_CONTEXT, header, GETTER);
     const span = this.#tracer.startSpan(rpc, { kind: SpanKind.SERVER, attributes: { "rpc.method": rpc } }, parent);
@@ -29,8 +29,8 @@ export class Tracing {
   }
 
   /**
-   * The span of a statement, within that of the call that has it sent. Statements that serve many calls are within the one that came
-   * first; those of none have no span. Neither text nor parameters are told, nor the message of an error, which may quote them.
+   * Runs a statement in a span within that of its call. A batched statement is within the call that came first; without a call there is no
+   * span. The span has neither the text and parameters nor the error message, which may quote them.
    */
   readonly statement = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
     const parent = this.#current.getStore();
@@ -47,7 +47,7 @@ export class Tracing {
     }
   };
 
-  /** Whether a key was in the cache, on the span of the call that asked for it. */
+  /** Records on the span of the current call whether the key was cached. */
   readonly lookup = (isHit: boolean): void => {
     const context = this.#current.getStore();
     if (context !== undefined) trace.getSpan(context)?.setAttribute("keyhold.cache.hit", isHit);
