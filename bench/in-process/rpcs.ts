@@ -40,6 +40,7 @@ function fail(error: unknown): never {
 
 /** A call that comes from nowhere and whose line in the log nobody reads. */
 const call: Call = {
+  id: "bench",
   header: () => undefined,
   headers: () => [],
   setHeader: () => {},
@@ -56,6 +57,6 @@ export function callers(rpcs: readonly Rpc[]) {
   return <I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>): Ask<DescMethodUnary<I, O>> => {
     const rpc: Rpc<I, O> | undefined = rpcs.find((one): one is Rpc & Rpc<I, O> => one.method === method);
     if (rpc === undefined) throw new TypeError(`there is no ${method.name}`);
-    return async (request) => rpc.invoke(create(method.input, request), await rpc.admit(call));
+    return async (request) => rpc.invoke(create(method.input, request), await rpc.admit(call), call);
   };
 }

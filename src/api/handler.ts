@@ -1,11 +1,12 @@
 import type { DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { Principal } from "../domain/principal.ts";
 import type { Verdict } from "../domain/verdict.ts";
 import type { KeysContext } from "../keys/context.ts";
 import type { DeriveContext } from "../keys/derive.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Jwks } from "../token/jwks.ts";
 import type { CacheMode } from "../verify/reader.ts";
-import type { AdmittedCall } from "./rpc.ts";
+import type { Call } from "./rpc.ts";
 
 /** What the implementations work with. */
 export interface ApiContext {
@@ -22,5 +23,6 @@ export interface ApiContext {
 /** The implementation of an RPC. Its request has been authorized and validated; its errors are mapped to the wire later. */
 export type Handler<M extends DescMethodUnary> = (
   request: MessageShape<M["input"]>,
-  call: AdmittedCall,
+  principal: Principal,
+  call: Call,
 ) => MaybePromise<MessageInitShape<M["output"]>>;

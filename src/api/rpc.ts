@@ -1,9 +1,11 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import type { Authority } from "../keys/authority.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 
 /** What an RPC may know of the call that carries it. It never learns which protocol that was. */
 export interface Call {
+  /** The request id: answered as `x-request-id`, and `reqId` in the log. */
+  readonly id: string;
   /** A request header or piece of gRPC metadata by its lower-case name; several values come joined by ", ". */
   header(name: string): string | undefined;
   /** All request headers (gRPC metadata), with lower-case names; several values of a name come joined by ", ". */
@@ -34,13 +36,6 @@ export interface CallLog {
 /** Told how a call ended: the name of its gRPC code, and the protocol that carried it. */
 export type EndListener = (code: string, protocol: string) => void;
 
-/** A call that its caller may make. */
-export interface AdmittedCall {
-  readonly call: Call;
-  /** What the caller may do to keys that are rights over Keyhold. */
-  readonly authority: Authority;
-}
-
 /**
  * A unary RPC as the transports see it: authorization, validation and the implementation behind two functions, which throw or
  * reject with a `ConnectError` alone, whose code and details every transport writes in its own form. What is at hand is answered
@@ -56,7 +51,7 @@ export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage 
    * Returns whether the caller may make this call. Asked before the body is read, which may take 16 MiB; and once more when it is
    * complete, unless that is in the same turn of the event loop: a credential may be revoked while the body is on the wire.
    */
-  admit(call: Call): MaybePromise<AdmittedCall>;
+  admit(call: Call): MaybePromise<Principal>;
   /** Answers the request of a call that was admitted. */
-  invoke(request: MessageShape<I>, admitted: AdmittedCall): MaybePromise<MessageInitShape<O>>;
+  invoke(request: MessageShape<I>, principal: Principal, call: Call): MaybePromise<MessageInitShape<O>>;
 }

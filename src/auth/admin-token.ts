@@ -1,7 +1,7 @@
+import { type Identity, UNRESTRICTED } from "../domain/principal.ts";
 import type { Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { memoize } from "../lib/memoize.ts";
-import type { Caller } from "./caller.ts";
 import type { Authenticate } from "./guard.ts";
 import { unauthenticated } from "./refused-credential.ts";
 
@@ -9,21 +9,24 @@ import { unauthenticated } from "./refused-credential.ts";
 export type IsAdminToken = (credential: string) => boolean;
 
 /**
- * The service guards itself with its own keys (contract §7): an admin token is an issued key with scopes over Keyhold. A token
- * derived from one is none: an admin token is revoked by name, not by waiting.
+ * Authenticates callers by admin tokens: issued keys with scopes over Keyhold. A token derived from one is none: an admin token can be
+ * revoked by its id, and need not expire first.
  */
 export function adminTokens(
   isAdminToken: IsAdminToken,
   verify: (credential: string) => MaybePromise<Verdict>,
 ): Authenticate {
-  return (credential) => (isAdminToken(credential) ? andThen(verify(credential), toCaller) : null);
+  return (credential) => (isAdminToken(credential) ? andThen(verify(credential), toIdentity) : null);
 }
 
-/** Of a verdict that is given again the caller is the same. */
-const toCaller = memoize((verdict: Verdict): Caller => {
+const toIdentity = memoize((verdict: Verdict): Identity => {
   if (!verdict.valid) {
-    const { reason: refusal, message, keyId } = verdict;
-    throw unauthenticated(`the admin token is not valid: ${message}`, { reason: refusal, keyId });
+    const { reason, message, keyId } = verdict;
+    throw unauthenticated(`the admin token is not valid: ${message}`, { reason, keyId });
   }
-  return Object.freeze({ method: "admin-token", subject: verdict.key.keyId, scopes: verdict.scopes });
+  const { keyId } = verdict.key;
+  return Object.freeze({
+    ...{ method: "admin-token", subject: keyId, keyId, scopes: verdict.scopes, restrictions: UNRESTRICTED },
+    ...(verdict.expireTime !== null && { expireTime: verdict.expireTime }),
+  });
 });

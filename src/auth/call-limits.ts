@@ -1,4 +1,5 @@
 import { KeyholdError } from "../domain/errors.ts";
+import { callerName } from "../domain/principal.ts";
 import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
 import type { GuardedCall } from "./guard.ts";
@@ -50,7 +51,7 @@ export class CallLimits {
   refuse(error: unknown, call: GuardedCall): unknown {
     if (!(error instanceof RefusedCredential)) return error;
     const { reason, keyId, caller } = error.refused;
-    const name = caller && `${caller.method}:${caller.subject}`;
+    const name = caller && callerName(caller);
     this.refused[reason]++;
     call.log.add({
       reason,

@@ -1,13 +1,18 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { ADMIN_SCOPE, type AdminScope } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
+import { callerName, hasScope, type Identity, type Principal } from "../domain/principal.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { memoize } from "../lib/memoize.ts";
 import { CallLimits } from "./call-limits.ts";
-import { anonymous, type Caller, mayCall, unauthenticatedAdmin } from "./caller.ts";
-import { ADMIN_SCOPE, type AdminScope, policyOf } from "./policy.ts";
+import { policyOf } from "./policy.ts";
+import { anonymous, CallPrincipal, unauthenticatedAdmin } from "./principal.ts";
 import { RefusedCredential, unauthenticated } from "./refused-credential.ts";
 
-/** What a guard has to know of a call. */
+/** The facts of a call that a guard needs. */
 export interface GuardedCall {
+  /** The request id. */
+  readonly id: string;
   /** A request header by its lower-case name. */
   header(name: string): string | undefined;
   /** The IP address that the connection comes from. */
@@ -15,11 +20,14 @@ export interface GuardedCall {
   readonly log: { add(facts: Readonly<Record<string, string>>): void };
 }
 
-/** Who presents this bearer credential; null if this way of authentication does not know it. Throws or rejects if it is known and bad. */
-export type Authenticate = (credential: string) => MaybePromise<Caller | null>;
+/**
+ * Returns the identity behind a bearer credential; null if it is not of the kind that this method accepts. Throws or rejects if it is, and
+ * is not valid.
+ */
+export type Authenticate = (credential: string) => MaybePromise<Identity | null>;
 
-/** Says who is calling, or refuses by throwing or rejecting: every RPC passes here, and one without a policy is refused. */
-export type Guard = (method: DescMethod, call: GuardedCall) => MaybePromise<Caller>;
+/** Authorizes a call, and returns its principal. Throws or rejects if it is refused; an RPC without a policy always is. */
+export type Guard = (method: DescMethod, call: GuardedCall) => MaybePromise<Principal>;
 
 export interface GuardOptions {
   /** Ways to authenticate, in the order in which they are asked. */
@@ -32,17 +40,20 @@ export interface GuardOptions {
 
 export function createGuard(options: GuardOptions): Guard {
   const { limits = new CallLimits() } = options;
-  const authorize = (policy: AdminScope, call: GuardedCall) =>
-    andThen(identify(options, call.header("authorization")), (caller) => requireScope(caller, policy));
+  const authorize = (policy: AdminScope, call: GuardedCall): MaybePromise<Principal> => {
+    const identity = authenticate(options, call.header("authorization"));
+    if (identity instanceof Promise) return identity.then((known) => admit(requireScope(known, policy), call));
+    return admit(requireScope(identity, policy), call);
+  };
   return (method, call) => {
     const policy = policyOf(method);
     if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `${method.name} has no policy`);
     if (policy === "public") limits.admitPublic(call);
-    if (policy === "public" || policy === "probe") return anonymous;
+    if (policy === "public" || policy === "probe") return admit(anonymous, call);
     try {
-      const caller = authorize(policy, call);
-      if (!(caller instanceof Promise)) return caller;
-      return caller.catch((error: unknown) => {
+      const principal = authorize(policy, call);
+      if (!(principal instanceof Promise)) return principal;
+      return principal.catch((error: unknown) => {
         throw limits.refuse(error, call);
       });
     } catch (error) {
@@ -51,19 +62,26 @@ export function createGuard(options: GuardOptions): Guard {
   };
 }
 
-function identify(
-  { authenticators, allowUnauthenticated }: GuardOptions,
-  authorization: string | undefined,
-): MaybePromise<Caller> {
-  if (allowUnauthenticated && (authorization === undefined || authenticators.length === 0)) return unauthenticatedAdmin;
-  return askInTurn(authenticators, bearerOf(authorization));
+function admit(identity: Identity, call: GuardedCall): Principal {
+  call.log.add(factsOf(identity));
+  return new CallPrincipal(identity, call);
 }
 
-function askInTurn([authenticate, ...others]: readonly Authenticate[], credential: string): MaybePromise<Caller> {
-  if (authenticate === undefined) {
+const factsOf = memoize((identity: Identity) => Object.freeze({ caller: callerName(identity) }));
+
+function authenticate(
+  { authenticators, allowUnauthenticated }: GuardOptions,
+  authorization: string | undefined,
+): MaybePromise<Identity> {
+  if (allowUnauthenticated && (authorization === undefined || authenticators.length === 0)) return unauthenticatedAdmin;
+  return tryEach(authenticators, bearerOf(authorization));
+}
+
+function tryEach([first, ...others]: readonly Authenticate[], credential: string): MaybePromise<Identity> {
+  if (first === undefined) {
     throw unauthenticated("the bearer credential is of no kind that this service takes", { reason: "UNKNOWN_KIND" });
   }
-  return andThen(authenticate(credential), (caller) => caller ?? askInTurn(others, credential));
+  return andThen(first(credential), (identity) => identity ?? tryEach(others, credential));
 }
 
 /** RFC 6750 §2.1; the scheme in any case (RFC 9110 §11.1). */
@@ -78,8 +96,8 @@ function bearerOf(authorization: string | undefined): string {
   return credential;
 }
 
-function requireScope(caller: Caller, scope: AdminScope): Caller {
-  if (mayCall(caller, scope)) return caller;
+function requireScope(identity: Identity, scope: AdminScope): Identity {
+  if (hasScope(identity, scope)) return identity;
   const message = `the call needs the scope ${scope} or ${ADMIN_SCOPE}`;
-  throw new RefusedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED", caller }, scope);
+  throw new RefusedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED", caller: identity }, scope);
 }

@@ -7,23 +7,7 @@ import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.j
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
-
-/** The right to everything, this service's own keys included. */
-export const ADMIN_SCOPE = "keyhold:admin";
-
-/** Rights over Keyhold, as scopes of an admin token or of an OIDC access token (contract §7). */
-export const ADMIN_SCOPES = [
-  ADMIN_SCOPE,
-  "keyhold:keys.read",
-  "keyhold:keys.write",
-  "keyhold:verify",
-  "keyhold:derive",
-] as const;
-
-export type AdminScope = (typeof ADMIN_SCOPES)[number];
-
-/** What a call needs: nothing, or a caller with this scope (or `keyhold:admin`). A `probe` is not even limited in its rate. */
-export type Policy = "public" | "probe" | AdminScope;
+import type { Policy } from "../domain/admin-scopes.ts";
 
 const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;

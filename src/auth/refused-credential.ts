@@ -1,6 +1,6 @@
 import { KeyholdError } from "../domain/errors.ts";
+import type { Identity } from "../domain/principal.ts";
 import type { RejectionReason } from "../domain/verdict.ts";
-import type { Caller } from "./caller.ts";
 
 /** Why a caller was refused, for metrics and the log. */
 export const REFUSED_REASONS = [
@@ -32,7 +32,7 @@ export interface Refused {
   /** The key that was recognised. */
   readonly keyId?: string | null;
   /** Who lacks the scope. */
-  readonly caller?: Caller;
+  readonly caller?: Identity;
 }
 
 /** The error of a caller whose credential was refused. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import {
   CreateIssuedApiKeyRequestSchema,
@@ -6,9 +7,9 @@ import {
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { issuedApiKey } from "../api/v2alpha1/key-resources.ts";
 import { requireValid } from "../api/validation.ts";
-import { ADMIN_SCOPE, ADMIN_SCOPES } from "../auth/policy.ts";
+import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import { invalidArgument } from "../domain/errors.ts";
-import { fullAuthority } from "../keys/authority.ts";
+import { localOperator } from "../domain/principal.ts";
 import { issueKey } from "../keys/issue.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
 import { withResources } from "./command.ts";
@@ -29,9 +30,10 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
   if (unknown !== undefined) throw invalidArgument("--scope", `${unknown} is not one of ${ADMIN_SCOPES.join(", ")}`);
   const request = create(CreateIssuedApiKeyRequestSchema, { name, actorId: actor, scopes: [...scope], ttl });
   requireValid(CreateIssuedApiKeyRequestSchema, request);
+  const principal = localOperator(`uid ${process.geteuid?.() ?? "unknown"}`, randomUUID());
   await withResources(({ keys, database }) =>
     makeSecret(options, async () => {
-      const { key, secret } = await issueKey(keys, request, fullAuthority);
+      const { key, secret } = await issueKey(keys, principal, request);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
       const record = create(IssuedApiKeySchema, issuedApiKey(key, keys.clock.now()));
       if (secret === null) throw new TypeError("a key was made without a request id and has no secret");

@@ -1,5 +1,5 @@
 import { parseKeyId } from "../domain/key-id.ts";
-import type { Authority } from "./authority.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { explainRejection } from "./rejection.ts";
 import type { KeyName } from "./store.ts";
@@ -8,10 +8,10 @@ import { changedMeanwhile } from "./update.ts";
 /** Removes an imported key: the raw key is unknown from then on. */
 export async function deleteImportedKey(
   { store, clock }: KeysContext,
+  principal: Principal,
   keyId: string,
-  authority: Authority,
 ): Promise<void> {
   const name: KeyName = { keyId: parseKeyId(keyId, "key_id"), kind: "imported" };
-  if (await store.delete(name, authority)) return;
-  throw await explainRejection(store, name, authority, clock.now(), () => null, changedMeanwhile);
+  if (await store.delete(name, principal)) return;
+  throw await explainRejection(store, name, principal, clock.now(), () => null, changedMeanwhile);
 }

@@ -2,6 +2,7 @@ import { parseDuration } from "../domain/duration.ts";
 import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import { newId } from "../domain/key-id.ts";
 import { checkClaimsSize, uniqueScopes } from "../domain/limits.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -83,6 +84,7 @@ const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
  */
 export function deriveToken(
   context: DeriveContext,
+  _: Principal,
   parent: Verdict,
   derivation: Derivation,
 ): MaybePromise<DerivedToken> {

@@ -3,12 +3,13 @@ import { rawKeyHint } from "../credential/hint.ts";
 import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { ApiKey } from "../domain/key.ts";
 import { newId } from "../domain/key-id.ts";
+import type { Principal } from "../domain/principal.ts";
 import { encodeBase64url } from "../lib/base64url.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
-import { type Authority, requireAuthority } from "./authority.ts";
 import type { KeysContext } from "./context.ts";
 import { identify, requireRepeat } from "./idempotency.ts";
 import { type NewKeyInput, newStoredKey } from "./new-key-input.ts";
+import { requireReservedScopes } from "./reserved-scopes.ts";
 import type { Insertion, NewKey } from "./store.ts";
 
 export interface NewImportInput extends NewKeyInput {
@@ -17,8 +18,8 @@ export interface NewImportInput extends NewKeyInput {
 }
 
 /** Imports one key. Throws on bad input, and `RAW_KEY_ALREADY_EXISTS` if the raw key is known. */
-export async function importKey(context: KeysContext, draft: NewImportInput, authority: Authority): Promise<ApiKey> {
-  const [result] = await importKeys(context, [draft], authority);
+export async function importKey(context: KeysContext, principal: Principal, draft: NewImportInput): Promise<ApiKey> {
+  const [result] = await importKeys(context, principal, [draft]);
   if (result === undefined) throw new KeyholdError("INTERNAL", "an import had no result");
   if (result instanceof KeyholdError) throw result;
   return result;
@@ -27,16 +28,16 @@ export async function importKey(context: KeysContext, draft: NewImportInput, aut
 /** Imports keys, each on its own: one result a draft, in order. Of drafts with the same raw key the first wins. */
 export async function importKeys(
   context: KeysContext,
+  principal: Principal,
   drafts: readonly NewImportInput[],
-  authority: Authority,
 ): Promise<(ApiKey | KeyholdError)[]> {
-  const results = await mapInSlices(drafts, (draft) => attempt(() => prepare(context, draft, authority)));
+  const results = await mapInSlices(drafts, (draft) => attempt(() => prepare(context, principal, draft)));
   const winners = firstOfEach(results);
   const insertions = await context.store.insert([...winners.values()]);
   const stored = new Map([...winners.keys()].map((index, place) => [index, insertions[place]]));
   return results.map((result, index) => {
     if (result instanceof KeyholdError) return result;
-    return attempt(() => conclude(context, drafts[index], stored.get(index), authority));
+    return attempt(() => conclude(context, principal, drafts[index], stored.get(index)));
   });
 }
 
@@ -49,12 +50,12 @@ function attempt<T>(run: () => T): T | KeyholdError {
   }
 }
 
-function prepare(context: KeysContext, draft: NewImportInput, authority: Authority): NewKey {
+function prepare(context: KeysContext, principal: Principal, draft: NewImportInput): NewKey {
   const { rawKey } = draft;
   if (context.looksLikeOurs(rawKey)) {
     throw invalidArgument("raw_key", "has the form of a secret or a token that Keyhold makes itself");
   }
-  requireAuthority(draft.scopes, authority);
+  requireReservedScopes(draft.scopes, principal);
   const now = context.clock.now();
   const key = newStoredKey("imported", newId(now, context.random), draft, rawKeyHint(rawKey), now);
   const { digest: digestKeys, fingerprint } = context.rings;
@@ -83,14 +84,14 @@ function isRepeat(a: NewKey, b: NewKey): boolean {
 
 function conclude(
   context: KeysContext,
+  principal: Principal,
   draft: NewImportInput | undefined,
   insertion: Insertion | undefined,
-  authority: Authority,
 ): ApiKey {
   if (draft !== undefined && insertion?.outcome === "inserted") return insertion.key;
   if (draft !== undefined && insertion?.outcome === "repeated") {
     requireRepeat(draft, draft.rawKey, insertion.fingerprint, context.rings.fingerprint);
-    requireAuthority(insertion.key.scopes, authority);
+    requireReservedScopes(insertion.key.scopes, principal);
     return insertion.key;
   }
   throw new KeyholdError("RAW_KEY_ALREADY_EXISTS", "raw_key: is imported already", {

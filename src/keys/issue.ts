@@ -4,10 +4,11 @@ import { issueSecret } from "../credential/issued-secret.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { ApiKey, SecretDigest } from "../domain/key.ts";
 import { newId } from "../domain/key-id.ts";
-import { type Authority, requireAuthority } from "./authority.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { identify, requireRepeat } from "./idempotency.ts";
 import { type NewKeyInput, newStoredKey } from "./new-key-input.ts";
+import { requireReservedScopes } from "./reserved-scopes.ts";
 
 /** A key that was issued. The secret is null when the request repeats an earlier one: it was shown then. */
 export interface Issued {
@@ -16,8 +17,8 @@ export interface Issued {
 }
 
 /** Makes a key and its secret. Throws on bad input, on scopes the caller may not give, and on a request id used otherwise. */
-export async function issueKey(context: KeysContext, draft: NewKeyInput, authority: Authority): Promise<Issued> {
-  requireAuthority(draft.scopes, authority);
+export async function issueKey(context: KeysContext, principal: Principal, draft: NewKeyInput): Promise<Issued> {
+  requireReservedScopes(draft.scopes, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
@@ -27,7 +28,7 @@ export async function issueKey(context: KeysContext, draft: NewKeyInput, authori
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };
   if (insertion?.outcome !== "repeated") throw new KeyholdError("INTERNAL", "a new key was not stored");
   requireRepeat(draft, null, insertion.fingerprint, context.rings.fingerprint);
-  requireAuthority(insertion.key.scopes, authority);
+  requireReservedScopes(insertion.key.scopes, principal);
   return { key: insertion.key, secret: null };
 }
 

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../domain/errors.ts";
 import type { ApiKey, KeyKind } from "../domain/key.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { parseFilter } from "./filter/parse.ts";
 import { openPageToken, sealPageToken } from "./page-token.ts";
@@ -22,7 +23,7 @@ export interface Page {
 }
 
 /** One page of keys of this kind, newest first. */
-export async function listKeys(context: KeysContext, kind: KeyKind, request: PageRequest): Promise<Page> {
+export async function listKeys(context: KeysContext, _: Principal, kind: KeyKind, request: PageRequest): Promise<Page> {
   const { store, clock, rings } = context;
   const filter = parseFilter(request.filter, kind);
   const scope = { list: kind, filter: request.filter };

@@ -1,6 +1,7 @@
 import { KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, type StoredKey, statusAt } from "../domain/key.ts";
-import { type Authority, requireAuthority } from "./authority.ts";
+import type { Principal } from "../domain/principal.ts";
+import { requireReservedScopes } from "./reserved-scopes.ts";
 import type { KeyName, KeyStore } from "./store.ts";
 
 export function keyNotFound({ keyId, kind }: KeyName): KeyholdError {
@@ -34,13 +35,13 @@ export const rejectIfRevoked: Refuse = (key) =>
 export async function explainRejection(
   store: KeyStore,
   name: KeyName,
-  authority: Authority,
+  principal: Principal,
   now: number,
   refuse: Refuse,
   otherwise: (stored: StoredKey) => KeyholdError,
 ): Promise<KeyholdError> {
   const stored = await store.get(name);
   if (stored === null) return keyNotFound(name);
-  requireAuthority(stored.key.scopes, authority);
+  requireReservedScopes(stored.key.scopes, principal);
   return refuse(stored.key, now) ?? otherwise(stored);
 }

@@ -1,5 +1,5 @@
 import type { ApiKey } from "../domain/key.ts";
-import type { Authority } from "./authority.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { explainRejection, rejectIfRevoked } from "./rejection.ts";
 import type { KeyName, Revocation } from "./store.ts";
@@ -8,12 +8,12 @@ import { changedMeanwhile } from "./update.ts";
 /** Revokes a key for good. Throws `API_KEY_ALREADY_REVOKED` if it is revoked; its reason and description then stay. */
 export async function revokeKey(
   { store, clock }: KeysContext,
+  principal: Principal,
   name: KeyName,
   revocation: Revocation,
-  authority: Authority,
 ): Promise<ApiKey> {
   const now = clock.now();
-  const revoked = await store.revoke(name, revocation, authority, new Date(now));
+  const revoked = await store.revoke(name, revocation, principal, new Date(now));
   if (revoked !== null) return revoked;
-  throw await explainRejection(store, name, authority, now, rejectIfRevoked, changedMeanwhile);
+  throw await explainRejection(store, name, principal, now, rejectIfRevoked, changedMeanwhile);
 }

@@ -1,7 +1,7 @@
 import { GRACE_PERIOD_BOUNDS, parseDuration } from "../domain/duration.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { ApiKey, StoredKey } from "../domain/key.ts";
-import type { Authority } from "./authority.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { newSecret } from "./issue.ts";
 import { explainRejection, rejectUnlessActive } from "./rejection.ts";
@@ -19,9 +19,9 @@ export interface Rotated {
 /** Replaces the secret of a key that is neither revoked nor expired. Without a grace period every older secret stops. */
 export async function rotateKey(
   context: KeysContext,
+  principal: Principal,
   keyId: string,
   gracePeriod: string | undefined,
-  authority: Authority,
 ): Promise<Rotated> {
   const { store, clock } = context;
   const now = clock.now();
@@ -30,9 +30,9 @@ export async function rotateKey(
   const graceEnd = grace === null ? null : new Date(now + grace);
   const name: KeyName = { keyId, kind: "issued" };
   const rotation = { digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };
-  const key = await store.rotate(name, rotation, authority, new Date(now));
+  const key = await store.rotate(name, rotation, principal, new Date(now));
   if (key !== null) return { key, secret };
-  throw await explainRejection(store, name, authority, now, rejectUnlessActive, (stored) =>
+  throw await explainRejection(store, name, principal, now, rejectUnlessActive, (stored) =>
     graceEnd !== null && graceSecrets(stored, now) >= MAX_GRACE_SECRETS
       ? tooManySecrets(stored.key)
       : changedMeanwhile(stored),

@@ -1,24 +1,37 @@
 import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { ApiKey, RevocationReason } from "../domain/key.ts";
-import type { Verdict } from "../domain/verdict.ts";
-import { fullAuthority } from "./authority.ts";
+import { type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import type { Valid, Verdict } from "../domain/verdict.ts";
 import type { KeysContext } from "./context.ts";
 import { credentialInvalid } from "./credential-invalid.ts";
 import { revokeKey } from "./revoke.ts";
 
-/** Revokes the key that a credential is the secret of: whoever holds it may end it, and needs no other right. */
-export async function selfRevoke(context: KeysContext, verdict: Verdict, reason: RevocationReason): Promise<ApiKey> {
+/** Revokes the key that a credential is the secret of: its holder needs no other right. `caller` may be anonymous. */
+export async function selfRevoke(
+  context: KeysContext,
+  caller: Principal,
+  verdict: Verdict,
+  reason: RevocationReason,
+): Promise<ApiKey> {
   if (reason === "REVOCATION_REASON_PRIVILEGE_WITHDRAWN") {
     throw invalidArgument("reason", "is for administrators: a key cannot withdraw its own privilege");
   }
-  return revokeKey(context, { keyId: ownKey(verdict), kind: null }, { reason, description: null }, fullAuthority);
+  const { key, scopes } = requireOwnSecret(verdict);
+  const revocation = { reason, description: null };
+  return revokeKey(context, holderOf(key.keyId, scopes, caller), { keyId: key.keyId, kind: null }, revocation);
 }
 
-function ownKey(verdict: Verdict): string {
+/** Returns the principal that authenticates with the secret of this key, in the call of another. */
+function holderOf(keyId: string, scopes: readonly string[], { peerAddress, userAgent, callId }: Principal): Principal {
+  const identity = { subject: keyId, method: "secret", keyId, scopes, restrictions: UNRESTRICTED } as const;
+  return { ...identity, peerAddress, userAgent, callId };
+}
+
+function requireOwnSecret(verdict: Verdict): Valid {
   if (verdict.valid) {
     if (verdict.token !== null)
       throw invalidArgument("credential", "is a derived token; only the secret of a key revokes it");
-    return verdict.key.keyId;
+    return verdict;
   }
   if (verdict.reason !== "KEY_REVOKED" || verdict.keyId === null) throw credentialInvalid(verdict);
   throw new KeyholdError("API_KEY_ALREADY_REVOKED", `key ${verdict.keyId} is revoked already`, {

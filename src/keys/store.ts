@@ -1,5 +1,5 @@
 import type { ApiKey, KeyKind, KeySecret, RevocationReason, SecretDigest, StoredKey } from "../domain/key.ts";
-import type { Authority } from "./authority.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { Filter } from "./filter/filter.ts";
 
 /** A key to be stored, with the digest of its first secret. */
@@ -60,17 +60,17 @@ export interface ListQuery {
 /**
  * Where keys are kept. Every change is one atomic step that is durable when the promise resolves. A change answers the key as
  * it is afterwards, or null when its condition did not hold: the key exists (of that kind), is not revoked, for update and
- * rotation not expired, and the authority suffices for the scopes it has at that moment.
+ * rotation not expired, and the principal may handle the reserved scopes that it has at that time.
  */
 export interface KeyStore {
   /** One result a key, in order; a raw key that stands twice is inserted by the first. */
   insert(keys: readonly NewKey[]): Promise<Insertion[]>;
   get(name: KeyName): Promise<StoredKey | null>;
   list(query: ListQuery, now: Date): Promise<ApiKey[]>;
-  update(name: KeyName, changes: KeyChanges, authority: Authority, now: Date): Promise<ApiKey | null>;
-  rotate(name: KeyName, rotation: Rotation, authority: Authority, now: Date): Promise<ApiKey | null>;
-  revoke(name: KeyName, revocation: Revocation, authority: Authority, now: Date): Promise<ApiKey | null>;
-  delete(name: KeyName, authority: Authority): Promise<boolean>;
+  update(name: KeyName, changes: KeyChanges, principal: Principal, now: Date): Promise<ApiKey | null>;
+  rotate(name: KeyName, rotation: Rotation, principal: Principal, now: Date): Promise<ApiKey | null>;
+  revoke(name: KeyName, revocation: Revocation, principal: Principal, now: Date): Promise<ApiKey | null>;
+  delete(name: KeyName, principal: Principal): Promise<boolean>;
 }
 
 /** Secrets of a stored key that are good at this time: the current one, and those in their grace. */

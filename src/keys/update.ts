@@ -1,30 +1,31 @@
 import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { ApiKey, StoredKey } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
-import { type Authority, requireAuthority } from "./authority.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { explainRejection, rejectUnlessActive } from "./rejection.ts";
+import { requireReservedScopes } from "./reserved-scopes.ts";
 import type { KeyChanges, KeyName } from "./store.ts";
 
 /** Changes a key that is neither revoked nor expired. What `changes` leaves out stays. */
 export async function updateKey(
   { store, clock }: KeysContext,
+  principal: Principal,
   name: KeyName,
   changes: KeyChanges,
-  authority: Authority,
 ): Promise<ApiKey> {
-  const checked = checkChanges(changes, authority);
+  const checked = checkChanges(changes, principal);
   const now = clock.now();
-  const updated = await store.update(name, checked, authority, new Date(now));
+  const updated = await store.update(name, checked, principal, new Date(now));
   if (updated !== null) return updated;
-  throw await explainRejection(store, name, authority, now, rejectUnlessActive, changedMeanwhile);
+  throw await explainRejection(store, name, principal, now, rejectUnlessActive, changedMeanwhile);
 }
 
-function checkChanges(changes: KeyChanges, authority: Authority): KeyChanges {
+function checkChanges(changes: KeyChanges, principal: Principal): KeyChanges {
   if (changes.name === "") throw invalidArgument("name", "must not be cleared");
   if (changes.metadata !== undefined) checkMetadata(changes.metadata, "metadata");
   if (changes.scopes === undefined) return changes;
-  requireAuthority(changes.scopes, authority);
+  requireReservedScopes(changes.scopes, principal);
   return { ...changes, scopes: uniqueScopes(changes.scopes) };
 }
 

@@ -1,8 +1,10 @@
 import type { Fragment, Sql } from "postgres";
 import type { Propagation } from "../cluster/propagation.ts";
+import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { ApiKey } from "../domain/key.ts";
-import { type Authority, RESERVED_SCOPE_PREFIX } from "../keys/authority.ts";
+import type { Principal } from "../domain/principal.ts";
+import { reservedGrants } from "../keys/reserved-scopes.ts";
 import type { Insertion, KeyChanges, KeyName, KeyStore, NewKey, Revocation, Rotation } from "../keys/store.ts";
 import type { KeyChange } from "../verify/reader.ts";
 import { batchGets } from "./batch-gets.ts";
@@ -50,14 +52,14 @@ export function createKeyStore({ changes, reads, lists }: KeyDatabases, servers:
     },
     get: batchGets(reads),
     list: (list, now) => lists.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey), "keys.list"),
-    update: (name, changes, authority, now) =>
-      changeOf("keys.update", name, (sql) => updateKey(sql, name, changes, authority, now)),
-    rotate: (name, rotation, authority, now) =>
-      changeOf("keys.rotate", name, (sql) => rotateKey(sql, name, rotation, authority, now)),
-    revoke: (name, revocation, authority, now) =>
-      changeOf("keys.revoke", name, (sql) => revokeKey(sql, name, revocation, authority, now)),
-    delete: async (name, authority) =>
-      (await changeOf("keys.delete", name, (sql) => deleteKey(sql, name, authority))) !== null,
+    update: (name, changes, principal, now) =>
+      changeOf("keys.update", name, (sql) => updateKey(sql, name, changes, principal, now)),
+    rotate: (name, rotation, principal, now) =>
+      changeOf("keys.rotate", name, (sql) => rotateKey(sql, name, rotation, principal, now)),
+    revoke: (name, revocation, principal, now) =>
+      changeOf("keys.revoke", name, (sql) => revokeKey(sql, name, revocation, principal, now)),
+    delete: async (name, principal) =>
+      (await changeOf("keys.delete", name, (sql) => deleteKey(sql, name, principal))) !== null,
   };
 }
 
@@ -101,17 +103,17 @@ function insertionOf(keys: readonly NewKey[]): KeyChange {
   };
 }
 
-function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, authority: Authority, now: Date) {
+function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, principal: Principal, now: Date) {
   return sql`
     UPDATE api_keys SET update_time = ${forward(sql, now)}
       ${changes.name === undefined ? sql`` : sql`, name = ${changes.name}`}
       ${changes.scopes === undefined ? sql`` : sql`, scopes = ${[...changes.scopes]}::text[]`}
       ${changes.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...changes.metadata })}`}
-    WHERE ${keyWhere(sql, name, [active(sql, now), handledBy(sql, authority)])}
+    WHERE ${keyWhere(sql, name, [active(sql, now), handledBy(sql, principal)])}
     RETURNING ${sql(KEY_COLUMNS)}`;
 }
 
-function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, authority: Authority, now: Date) {
+function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {
   const inGrace = sql`(
     SELECT coalesce(jsonb_agg(secret ORDER BY (secret ->> 'version')::integer DESC), '[]')
     FROM jsonb_array_elements(previous_secrets) AS secret WHERE (secret ->> 'expire_time')::timestamptz > ${now})`;
@@ -125,21 +127,21 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, authority: Autho
       digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
       previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${inGrace}`},
       rotate_time = ${now}, update_time = ${forward(sql, now)}
-    WHERE ${keyWhere(sql, name, [active(sql, now), handledBy(sql, authority), ...room])}
+    WHERE ${keyWhere(sql, name, [active(sql, now), handledBy(sql, principal), ...room])}
     RETURNING ${sql(KEY_COLUMNS)}`;
 }
 
-function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation, authority: Authority, now: Date) {
+function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation, principal: Principal, now: Date) {
   return sql`
     UPDATE api_keys SET
       revoke_time = ${now}, update_time = ${forward(sql, now)}, revocation_reason = ${reason}, revocation_description = ${description}
-    WHERE ${keyWhere(sql, name, [sql`revoke_time IS NULL`, handledBy(sql, authority)])}
+    WHERE ${keyWhere(sql, name, [sql`revoke_time IS NULL`, handledBy(sql, principal)])}
     RETURNING ${sql(KEY_COLUMNS)}`;
 }
 
-function deleteKey(sql: Sql, name: KeyName, authority: Authority) {
+function deleteKey(sql: Sql, name: KeyName, principal: Principal) {
   return sql`
-    DELETE FROM api_keys WHERE ${keyWhere(sql, name, [handledBy(sql, authority)])}
+    DELETE FROM api_keys WHERE ${keyWhere(sql, name, [handledBy(sql, principal)])}
     RETURNING ${sql(KEY_COLUMNS)}`;
 }
 
@@ -163,8 +165,9 @@ function active(sql: Sql, now: Date): Fragment {
   return sql`(revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now}))`;
 }
 
-/** `mayHandle` of the authority, over the scopes that the row has when it is changed. */
-function handledBy(sql: Sql, { grants }: Authority): Fragment {
+/** `requireReservedScopes`, for the scopes that the row has when it is changed. */
+function handledBy(sql: Sql, principal: Principal): Fragment {
+  const grants = reservedGrants(principal);
   if (grants === "all") return sql`true`;
   return sql`NOT EXISTS (
     SELECT FROM unnest(scopes) AS scope

@@ -19,6 +19,10 @@ export abstract class FastifyCall implements Call, CallLog {
   abstract setTrailer(name: string, value: string): void;
   abstract get signal(): AbortSignal;
 
+  get id(): string {
+    return this.request.id;
+  }
+
   header(name: string): string | undefined {
     return headerOf(this.request.headers, name);
   }

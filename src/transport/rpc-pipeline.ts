@@ -3,14 +3,13 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { toConnectError } from "../api/errors.ts";
 import type { Implementation } from "../api/implementations.ts";
 import { keyFacts, logKeys } from "../api/log-fields.ts";
-import type { AdmittedCall, Call, Rpc } from "../api/rpc.ts";
+import type { Call, Rpc } from "../api/rpc.ts";
 import { requireValid } from "../api/validation.ts";
-import { authorityOf, type Caller } from "../auth/caller.ts";
 import type { Guard } from "../auth/guard.ts";
 import { KeyholdError } from "../domain/errors.ts";
+import type { Principal } from "../domain/principal.ts";
 import { pageSizeOf } from "../keys/list.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
-import { memoize } from "../lib/memoize.ts";
 import { codeName, rpcName } from "./call-metrics.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 
@@ -28,35 +27,28 @@ const ITEMS_OF_A_UNIT = 10;
 export function createRpc(implementation: Implementation, guard: Guard, limiter: ConcurrencyLimiter): Rpc {
   const { method, maxRequestBytes, acceptsCompression = true, mayAnswerFromCache = false } = implementation;
   const facts = Object.freeze({ rpc: rpcName(implementation) });
-  const identify = (call: Call) => {
+  const admit = (call: Call): MaybePromise<Principal> => {
     call.log.add(facts);
     // Before the body is read, which may be large.
     if (!mayAnswerFromCache) limiter.assertCapacity();
-    const caller = guard(method, call);
-    if (!(caller instanceof Promise)) return admitted(call, caller);
-    return limiter.track(caller).then((known) => admitted(call, known));
+    const principal = guard(method, call);
+    return principal instanceof Promise ? limiter.track(principal) : principal;
   };
-  const answer = (request: Message, admission: AdmittedCall): Answer => {
+  const answer = (request: Message, principal: Principal, call: Call): Answer => {
     requireValid(method.input, request);
     if (!mayAnswerFromCache) limiter.assertCapacity();
-    const response = implementation.handler(request, admission);
+    const response = implementation.handler(request, principal, call);
     if (!(response instanceof Promise)) return response;
     const answered = limiter.track(response, unitsOf(request));
-    return mayAnswerFromCache ? answered : answered.then((known) => told(known, request, admission.call));
+    return mayAnswerFromCache ? answered : answered.then((known) => told(known, request, call));
   };
   return {
     method,
     maxRequestBytes,
     acceptsCompression,
-    admit: (call) => reported(call, limiter, () => identify(call)),
-    invoke: (request, admission) => reported(admission.call, limiter, () => answer(request, admission)),
+    admit: (call) => reported(call, limiter, () => admit(call)),
+    invoke: (request, principal, call) => reported(call, limiter, () => answer(request, principal, call)),
   };
-}
-
-function admitted(call: Call, caller: Caller): AdmittedCall {
-  const { facts, authority } = knownAs(caller);
-  call.log.add(facts);
-  return { call, authority };
 }
 
 /** Those that may be at hand tell the log themselves. */
@@ -64,12 +56,6 @@ function told<T extends object>(response: T, request: Message, { log }: Call): T
   log.add(keyFacts(request, response));
   return response;
 }
-
-/** What the log and the implementations are told of a caller. */
-const knownAs = memoize((caller: Caller) => ({
-  facts: Object.freeze({ caller: `${caller.method}:${caller.subject}` }),
-  authority: authorityOf(caller),
-}));
 
 type Answer = MaybePromise<MessageInitShape<Implementation["method"]["output"]>>;
 

@@ -31,9 +31,9 @@ export function traceRpc(rpc: Rpc, tracer: CallTracer): Rpc {
       call.log.onEnd((code, protocol) => span.end(code, protocol));
       return span.run(() => rpc.admit(call));
     },
-    invoke(request, admitted) {
-      const work = () => rpc.invoke(request, admitted);
-      return spans.get(admitted.call)?.run(work) ?? work();
+    invoke(request, principal, call) {
+      const work = () => rpc.invoke(request, principal, call);
+      return spans.get(call)?.run(work) ?? work();
     },
   };
 }

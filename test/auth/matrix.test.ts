@@ -8,9 +8,9 @@ import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { SERVICES } from "../../src/api/implementations.ts";
-import type { AdminScope } from "../../src/auth/policy.ts";
 import { parseSecretPrefix } from "../../src/credential/format.ts";
 import { issueSecret } from "../../src/credential/issued-secret.ts";
+import type { AdminScope } from "../../src/domain/admin-scopes.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { importKey, newRawKey, table } from "../support/conformance.ts";

@@ -11,7 +11,8 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { SERVICES } from "../../src/api/implementations.ts";
 import { createGuard } from "../../src/auth/guard.ts";
-import { ADMIN_SCOPES, policyOf } from "../../src/auth/policy.ts";
+import { policyOf } from "../../src/auth/policy.ts";
+import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
 import { KeyholdError } from "../../src/domain/errors.ts";
 import { createServer } from "../../src/transport/server.ts";
 import { bareServer } from "../support/bare-server.ts";
@@ -52,7 +53,7 @@ describe("an RPC without a policy", () => {
   test("is refused by the guard, even where everyone may do everything", async () => {
     const refusal = { code: "CALLER_NOT_PERMITTED", message: "ForgottenRpc has no policy" };
     expect(() =>
-      openGuard(forgotten, { header: () => undefined, peerAddress: "127.0.0.1", log: { add: () => {} } }),
+      openGuard(forgotten, { id: "call", header: () => undefined, peerAddress: "127.0.0.1", log: { add: () => {} } }),
     ).toThrow(expect.objectContaining(refusal));
   });
 

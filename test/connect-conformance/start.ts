@@ -1,7 +1,6 @@
 import { create, type DescMethodUnary, fromJsonString, type Registry, toJsonString } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import type { Rpc } from "../../src/api/rpc.ts";
-import { unauthenticatedAdmin } from "../../src/auth/caller.ts";
 import type { StreamingRpc } from "../../src/transport/connect/register.ts";
 import { protoCodec } from "../../src/transport/fast-path/codecs/proto.ts";
 import type { Codec } from "../../src/transport/fast-path/route.ts";
@@ -9,6 +8,7 @@ import type { Certificate } from "../../src/transport/listener/acceptor.ts";
 import { JSON_OPTIONS } from "../../src/transport/rest/json-message.ts";
 import { createTransport } from "../../src/transport/transport.ts";
 import { bareServer } from "../support/bare-server.ts";
+import { operator } from "../support/principal.ts";
 
 export interface StartOptions {
   readonly rpcs: readonly Rpc[];
@@ -27,7 +27,7 @@ export async function start({ rpcs, streams, fastRpcs, registry, certificate }: 
     rpcs,
     streams,
     fastRpcs: fastRpcs.map((rpc) => ({ rpc, json: jsonCodec(rpc.method, registry), proto: protoCodec(rpc) })),
-    guard: () => unauthenticatedAdmin,
+    guard: () => operator,
     logger: pino({ level: "silent" }),
     certificate,
   });

@@ -6,6 +6,7 @@ import { type Derivation, type DeriveContext, deriveToken } from "../../src/keys
 import { systemRandom } from "../../src/lib/random.ts";
 import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";
 import { verifyJwt } from "../../src/token/jwt/verify.ts";
+import { operator } from "../support/principal.ts";
 import { activeKey, HOUR, ISSUER, NOW, RING, record } from "../token/jwt/fixtures.ts";
 
 const SIGNING_KEY = activeKey(loadSigningKeys([record()], RING, NOW));
@@ -42,6 +43,7 @@ function read(token: string) {
 test("with the signing key at hand a token is made without waiting for a turn, and lives an hour", () => {
   const derived = deriveToken(
     context(() => SIGNING_KEY),
+    operator,
     PARENT,
     JWT,
   );
@@ -55,7 +57,7 @@ test("a macaroon needs no signing key", () => {
   const none = () => {
     throw new Error("not asked for");
   };
-  expect(deriveToken(context(none), PARENT, { ...JWT, algorithm: "MACAROON" })).not.toBeInstanceOf(Promise);
+  expect(deriveToken(context(none), operator, PARENT, { ...JWT, algorithm: "MACAROON" })).not.toBeInstanceOf(Promise);
 });
 
 test("a signing key that is to come is waited for, and told how long the token lives", async () => {
@@ -65,7 +67,7 @@ test("a signing key that is to come is waited for, and told how long the token l
     told.push(expireTime);
     return promise;
   };
-  const derived = deriveToken(context(signer), PARENT, { ...JWT, ttl: "2h" });
+  const derived = deriveToken(context(signer), operator, PARENT, { ...JWT, ttl: "2h" });
   expect(told).toEqual([NOW + 2 * HOUR]);
   resolve(SIGNING_KEY);
   expect(read((await derived).token)).toMatchObject({ ok: true });
@@ -77,6 +79,7 @@ test("a parent that ends before its token would begin is refused as expired", ()
   expect(() =>
     deriveToken(
       context(() => SIGNING_KEY),
+      operator,
       parent,
       JWT,
     ),

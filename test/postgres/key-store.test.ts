@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { Propagation } from "../../src/cluster/propagation.ts";
-import { fullAuthority } from "../../src/keys/authority.ts";
 import type { KeyName } from "../../src/keys/store.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { type Database, Pool } from "../../src/postgres/pool.ts";
 import type { KeyChange } from "../../src/verify/reader.ts";
 import { UNKNOWN_KEY_ID } from "../support/conformance.ts";
+import { operator } from "../support/principal.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
 /** Servers that write down what they are told. */
@@ -30,7 +30,7 @@ test("a change whose answer did not come is told of, and nobody is asked", async
   const store = createKeyStore({ changes: database, reads: database, lists: database }, servers);
   const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
   const name = { keyId: UNKNOWN_KEY_ID, kind: null };
-  const outcome = store.revoke(name, revocation, fullAuthority, new Date(0));
+  const outcome = store.revoke(name, revocation, operator, new Date(0));
   await expect(outcome).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE" });
   expect(told).toEqual([{ keyIds: [UNKNOWN_KEY_ID], digests: [] }]);
 });
@@ -58,8 +58,8 @@ test("a change is propagated whether it was made or refused, and one that reject
   await store.insert([{ ...newKey({ kind: "issued" }), key }]);
   const name = { keyId: key.keyId, kind: null };
   const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
-  expect(await store.revoke(name, revocation, fullAuthority, new Date())).not.toBeNull();
-  expect(await store.revoke(name, revocation, fullAuthority, new Date())).toBeNull();
+  expect(await store.revoke(name, revocation, operator, new Date())).not.toBeNull();
+  expect(await store.revoke(name, revocation, operator, new Date())).toBeNull();
   const change = { keyIds: [key.keyId], digests: [] };
   expect(told.slice(1)).toEqual(["begin", "confirm", change, "begin", "confirm", change]);
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Authority, fullAuthority } from "../../src/keys/authority.ts";
+import type { Principal } from "../../src/domain/principal.ts";
 import type { KeyName, KeyStore, Rotation } from "../../src/keys/store.ts";
 import { createFindKeys } from "../../src/postgres/find-keys.ts";
 import { COPY_ROWS } from "../../src/postgres/insert.ts";
@@ -11,6 +11,7 @@ import { Pool } from "../../src/postgres/pool.ts";
 import { anyServer, noNodes } from "../support/alone.ts";
 import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, runAsSuperuser, type TestDatabase } from "../support/postgres.ts";
+import { operator } from "../support/principal.ts";
 import { newKey } from "./new-keys.ts";
 
 const NOW = new Date();
@@ -41,7 +42,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const SOME: Authority = { grants: ["keyhold:verify"] };
+const SOME: Principal = { ...operator, scopes: ["keyhold:verify"] };
 const REVOCATION = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
 
 function rotation(graceEnd: Date | null): Rotation {
@@ -66,21 +67,21 @@ async function touchKeys(): Promise<void> {
   expect(await find([byId, byDigest])).toMatchObject([[{}], [{}]]);
   await createLastUsedStore(pool)([issued.key.keyId, imported.key.keyId], NOW);
 
-  for (const authority of [fullAuthority, SOME]) {
+  for (const principal of [operator, SOME]) {
     const name: KeyName = { keyId: issued.key.keyId, kind: "issued" };
     expect(await store.get(name)).not.toBeNull();
     for (const changes of [{ name: "n" }, { scopes: ["a"] }, { metadata: { a: "b" } }, { name: "n", scopes: [] }])
-      expect(await store.update(name, changes, authority, NOW)).not.toBeNull();
+      expect(await store.update(name, changes, principal, NOW)).not.toBeNull();
     for (const graceEnd of [null, new Date(NOW.getTime() + 60_000)])
-      expect(await store.rotate(name, rotation(graceEnd), authority, NOW)).not.toBeNull();
+      expect(await store.rotate(name, rotation(graceEnd), principal, NOW)).not.toBeNull();
     for (const kind of [null, "issued"] as const) {
       const other = newKey({ kind: "issued" });
       await store.insert([other]);
-      expect(await store.revoke({ keyId: other.key.keyId, kind }, REVOCATION, authority, NOW)).not.toBeNull();
+      expect(await store.revoke({ keyId: other.key.keyId, kind }, REVOCATION, principal, NOW)).not.toBeNull();
     }
     const deleted = newKey({ otherDigests: [randomBytes(32)] });
     await store.insert([deleted]);
-    expect(await store.delete({ keyId: deleted.key.keyId, kind: "imported" }, authority)).toBe(true);
+    expect(await store.delete({ keyId: deleted.key.keyId, kind: "imported" }, principal)).toBe(true);
   }
 }
 

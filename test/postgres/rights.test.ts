@@ -1,7 +1,6 @@
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FeedSession } from "../../src/cluster/change-feed.ts";
-import { fullAuthority } from "../../src/keys/authority.ts";
 import { acceptDatabase } from "../../src/postgres/accepted-databases.ts";
 import { createOpenFeed } from "../../src/postgres/change-feed.ts";
 import { createFindKeys } from "../../src/postgres/find-keys.ts";
@@ -16,6 +15,7 @@ import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";
 import { anyServer } from "../support/alone.ts";
 import { table } from "../support/conformance.ts";
 import { createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
+import { operator } from "../support/principal.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 import { newKey } from "./new-keys.ts";
 
@@ -113,7 +113,7 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on api_keys": () => resources.keys.store.get({ keyId: KEY_ID, kind: null }),
   "INSERT on api_keys": () => resources.keys.store.insert(Array.from({ length: 100 }, () => newKey())),
   "UPDATE on api_keys": () => createLastUsedStore(resources.database)([KEY_ID], NOW),
-  "DELETE on api_keys": () => resources.keys.store.delete({ keyId: KEY_ID, kind: null }, fullAuthority),
+  "DELETE on api_keys": () => resources.keys.store.delete({ keyId: KEY_ID, kind: null }, operator),
   "SELECT on signing_keys": () => resources.signing.store.list(),
   "INSERT on signing_keys": () => createSigning(resources.signing),
   "UPDATE on signing_keys": () => rotateSigningKey(resources.signing),

@@ -1,5 +1,5 @@
 import { beforeAll } from "vitest";
-import { ADMIN_SCOPES, type AdminScope } from "../../src/auth/policy.ts";
+import { ADMIN_SCOPES, type AdminScope } from "../../src/domain/admin-scopes.ts";
 import { type Suite, useService } from "./conformance.ts";
 import { issue, type RestClient, restClient } from "./rest.ts";
 

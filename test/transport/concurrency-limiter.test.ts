@@ -5,15 +5,15 @@ import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import type { Implementation } from "../../src/api/implementations.ts";
 import type { Call } from "../../src/api/rpc.ts";
-import { unauthenticatedAdmin } from "../../src/auth/caller.ts";
 import type { Guard } from "../../src/auth/guard.ts";
 import type { MaybePromise } from "../../src/lib/maybe-promise.ts";
 import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
 import { createRpc } from "../../src/transport/rpc-pipeline.ts";
+import { operator } from "../support/principal.ts";
 
 const { batchVerifyApiKeys, revokeApiKey, verifyApiKey } = ApiKeysService.method;
 const { listIssuedApiKeys } = IssuedApiKeysService.method;
-const admit: Guard = () => unauthenticatedAdmin;
+const admit: Guard = () => operator;
 type Fields = Record<string, unknown>;
 
 const OVERLOADED = { code: Code.Unavailable, metadata: new Headers({ "retry-after": "1" }) };
@@ -38,6 +38,7 @@ function heldRpc(
   };
   const rpc = createRpc({ method, handler, maxRequestBytes: 1000, mayAnswerFromCache }, guard, limiter);
   const call: Call = {
+    id: "call",
     header: () => undefined,
     headers: () => [],
     setHeader: () => {},
@@ -46,7 +47,7 @@ function heldRpc(
     peerAddress: "127.0.0.1",
     log: { add: (facts) => lines.push(facts), note: () => {}, fault: (error) => faults.push(error), onEnd: () => {} },
   };
-  const ask = async (fields: Fields) => rpc.invoke(create(method.input, fields), await rpc.admit(call));
+  const ask = async (fields: Fields) => rpc.invoke(create(method.input, fields), await rpc.admit(call), call);
   return {
     ask,
     held,
@@ -94,7 +95,7 @@ test("what is answered at once is never refused, and what would have to wait is"
 
 test("a caller who waits to be known counts, and is refused", async () => {
   const limiter = new ConcurrencyLimiter(1);
-  const issuer = Promise.withResolvers<typeof unauthenticatedAdmin>();
+  const issuer = Promise.withResolvers<typeof operator>();
   const verify = heldRpc(verifyApiKey, limiter, {
     mayAnswerFromCache: true,
     guard: () => issuer.promise,
@@ -102,7 +103,7 @@ test("a caller who waits to be known counts, and is refused", async () => {
   });
   const first = verify.admit();
   await expect(verify.admit()).rejects.toMatchObject(OVERLOADED);
-  issuer.resolve(unauthenticatedAdmin);
+  issuer.resolve(operator);
   await first;
   await verify.admit();
 });

@@ -1,5 +1,6 @@
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
-import { ADMIN_SCOPE, policyOf } from "../../src/auth/policy.ts";
+import { policyOf } from "../../src/auth/policy.ts";
+import { ADMIN_SCOPE } from "../../src/domain/admin-scopes.ts";
 import { type RestRule, readRestRules } from "../../src/transport/rest/http-rule.ts";
 import type { CommentOf } from "./comments.ts";
 import { examplesOf } from "./examples/examples.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { type ErrorCode, KeyholdError } from "../../domain/errors.ts";
 import type { ApiKey } from "../../domain/key.ts";
-import type { Authority } from "../../keys/authority.ts";
+import type { Principal } from "../../domain/principal.ts";
 import { importKeys } from "../../keys/import.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
 import { CODES, toConnectError } from "../errors.ts";
@@ -32,14 +32,14 @@ const ITEM_ERRORS: ReadonlyMap<ErrorCode, BatchCreateImportedApiKeysError> = new
 export function batchCreateImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
-  const importValid = async (requests: readonly CreateImportedApiKeyRequest[], authority: Authority) => {
+  const importValid = async (requests: readonly CreateImportedApiKeyRequest[], principal: Principal) => {
     const outcomes = await mapInSlices(requests, judgeItem);
     const valid = requests.filter((_, index) => outcomes[index] === null);
-    const imported = (await importKeys(keys, valid, authority)).values();
+    const imported = (await importKeys(keys, principal, valid)).values();
     return outcomes.map((outcome): Outcome => outcome ?? imported.next().value ?? internal());
   };
-  return async ({ requests }, { authority, call }) => {
-    const outcomes = await importValid(requests, authority);
+  return async ({ requests }, principal, call) => {
+    const outcomes = await importValid(requests, principal);
     logKeys(
       call.log,
       outcomes.flatMap((outcome) => (outcome instanceof KeyholdError ? [] : [outcome.keyId])),

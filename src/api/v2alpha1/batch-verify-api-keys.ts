@@ -16,7 +16,7 @@ export function batchVerifyApiKeys({
   issuer,
 }: ApiContext): Handler<typeof ApiKeysService.method.batchVerifyApiKeys> {
   const verification = verificationBy(issuer);
-  return ({ requests }, { call }) => {
+  return ({ requests }, _principal, call) => {
     const broken = requests.map(judgeItem);
     const credentials = requests.flatMap(({ credential }, index) => (broken[index] === null ? credential : []));
     return andThen(verifyAll(credentials, cacheModeOf(call)), (verdicts) => {

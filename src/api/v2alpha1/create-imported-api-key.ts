@@ -6,5 +6,5 @@ import { importedApiKey } from "./key-resources.ts";
 export function createImportedApiKey({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.createImportedApiKey> {
-  return async (request, { authority }) => importedApiKey(await importKey(keys, request, authority), keys.clock.now());
+  return async (request, principal) => importedApiKey(await importKey(keys, principal, request), keys.clock.now());
 }

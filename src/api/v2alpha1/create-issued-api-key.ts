@@ -6,8 +6,8 @@ import { issuedApiKey } from "./key-resources.ts";
 export function createIssuedApiKey({
   keys,
 }: ApiContext): Handler<typeof IssuedApiKeysService.method.createIssuedApiKey> {
-  return async (request, { authority }) => {
-    const { key, secret } = await issueKey(keys, request, authority);
+  return async (request, principal) => {
+    const { key, secret } = await issueKey(keys, principal, request);
     return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
   };
 }

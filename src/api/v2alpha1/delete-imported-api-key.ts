@@ -5,8 +5,8 @@ import type { ApiContext, Handler } from "../handler.ts";
 export function deleteImportedApiKey({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.deleteImportedApiKey> {
-  return async ({ keyId }, { authority }) => {
-    await deleteImportedKey(keys, keyId, authority);
+  return async ({ keyId }, principal) => {
+    await deleteImportedKey(keys, principal, keyId);
     return {};
   };
 }

@@ -18,13 +18,13 @@ export function deriveToken({
   derive: context,
   verifyStrictly,
 }: ApiContext): Handler<typeof ApiKeysService.method.deriveToken> {
-  return ({ credential, algorithm: wire, ttl, scopes, customClaims }, { call }) => {
+  return ({ credential, algorithm: wire, ttl, scopes, customClaims }, principal, call) => {
     const algorithm = ALGORITHMS.get(wire);
     if (algorithm === undefined) throw invalidArgument("algorithm", "is not one that Keyhold knows");
     const derivation = { algorithm, ttl, scopes, claims: customClaims ?? {} };
     return andThen(verifyStrictly(credential), (parent) => {
       call.log.add(factsOf(parent));
-      return andThen(derive(context, parent, derivation), toResponse);
+      return andThen(derive(context, principal, parent, derivation), toResponse);
     });
   };
 }

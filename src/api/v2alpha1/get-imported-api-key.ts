@@ -6,5 +6,6 @@ import { importedApiKey } from "./key-resources.ts";
 export function getImportedApiKey({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.getImportedApiKey> {
-  return async ({ keyId }) => importedApiKey(await getKey(keys, "imported", keyId), keys.clock.now());
+  return async ({ keyId }, principal) =>
+    importedApiKey(await getKey(keys, principal, "imported", keyId), keys.clock.now());
 }

@@ -4,5 +4,5 @@ import type { ApiContext, Handler } from "../handler.ts";
 import { issuedApiKey } from "./key-resources.ts";
 
 export function getIssuedApiKey({ keys }: ApiContext): Handler<typeof IssuedApiKeysService.method.getIssuedApiKey> {
-  return async ({ keyId }) => issuedApiKey(await getKey(keys, "issued", keyId), keys.clock.now());
+  return async ({ keyId }, principal) => issuedApiKey(await getKey(keys, principal, "issued", keyId), keys.clock.now());
 }

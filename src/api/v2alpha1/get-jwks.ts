@@ -6,7 +6,7 @@ import type { ApiContext, Handler } from "../handler.ts";
 const MAX_AGE = 300;
 
 export function getJwks({ jwks }: ApiContext): Handler<typeof DerivedKeysService.method.getJwks> {
-  return async (_request, { call }) => {
+  return async (_request, _principal, call) => {
     const document = await jwks();
     call.setHeader("cache-control", `public, max-age=${MAX_AGE}`);
     call.setHeader("etag", jwksEtag(document));

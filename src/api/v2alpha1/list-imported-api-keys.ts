@@ -6,8 +6,8 @@ import { importedApiKey } from "./key-resources.ts";
 export function listImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.listImportedApiKeys> {
-  return async (request) => {
-    const page = await listKeys(keys, "imported", request);
+  return async (request, principal) => {
+    const page = await listKeys(keys, principal, "imported", request);
     const now = keys.clock.now();
     return { importedApiKeys: page.keys.map((key) => importedApiKey(key, now)), nextPageToken: page.nextPageToken };
   };

@@ -4,8 +4,8 @@ import type { ApiContext, Handler } from "../handler.ts";
 import { issuedApiKey } from "./key-resources.ts";
 
 export function listIssuedApiKeys({ keys }: ApiContext): Handler<typeof IssuedApiKeysService.method.listIssuedApiKeys> {
-  return async (request) => {
-    const page = await listKeys(keys, "issued", request);
+  return async (request, principal) => {
+    const page = await listKeys(keys, principal, "issued", request);
     const now = keys.clock.now();
     return { issuedApiKeys: page.keys.map((key) => issuedApiKey(key, now)), nextPageToken: page.nextPageToken };
   };

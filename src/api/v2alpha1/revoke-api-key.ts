@@ -13,10 +13,10 @@ const KINDS: ReadonlyMap<string, KeyKind> = new Map([
 ]);
 
 export function revokeApiKey({ keys }: ApiContext): Handler<typeof ApiKeysService.method.revokeApiKey> {
-  return async (request, { authority }) => {
+  return async (request, principal) => {
     const name = { keyId: parseKeyId(request.keyId, "key_id"), kind: KINDS.get(request.collection) ?? null };
     const description = request.revocationDescription ?? null;
     const revocation = { reason: revocationReason(request.reason), description };
-    return revokedApiKey(await revokeKey(keys, name, revocation, authority), keys.clock.now());
+    return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
   };
 }

@@ -7,9 +7,9 @@ import { issuedApiKey } from "./key-resources.ts";
 export function rotateIssuedApiKey({
   keys,
 }: ApiContext): Handler<typeof IssuedApiKeysService.method.rotateIssuedApiKey> {
-  return async (request, { authority }) => {
+  return async (request, principal) => {
     const keyId = parseKeyId(request.keyId, "key_id");
-    const { key, secret } = await rotateKey(keys, keyId, request.gracePeriod, authority);
+    const { key, secret } = await rotateKey(keys, principal, keyId, request.gracePeriod);
     return { secret, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
   };
 }

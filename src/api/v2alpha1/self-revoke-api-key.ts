@@ -8,8 +8,8 @@ export function selfRevokeApiKey({
   keys,
   verifyStrictly,
 }: ApiContext): Handler<typeof SelfServiceService.method.selfRevokeApiKey> {
-  return async ({ credential, reason }) => {
-    const key = await selfRevoke(keys, await verifyStrictly(credential), revocationReason(reason));
+  return async ({ credential, reason }, principal) => {
+    const key = await selfRevoke(keys, principal, await verifyStrictly(credential), revocationReason(reason));
     return { ...revokedApiKey(key, keys.clock.now()), $typeName: undefined };
   };
 }

@@ -12,11 +12,11 @@ import { maskedChanges } from "./update-mask.ts";
 export function updateImportedApiKey({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.updateImportedApiKey> {
-  return async (request, { authority }) => {
+  return async (request, principal) => {
     const changed = requireSet(request.importedApiKey, "imported_api_key");
     const keyId = parseKeyId(changed.keyId, "imported_api_key.key_id");
     const changes = maskedChanges(request.updateMask, ImportedApiKeySchema, changed);
-    const key = await updateKey(keys, { keyId, kind: "imported" }, changes, authority);
+    const key = await updateKey(keys, principal, { keyId, kind: "imported" }, changes);
     return importedApiKey(key, keys.clock.now());
   };
 }

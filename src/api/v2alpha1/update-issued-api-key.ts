@@ -9,11 +9,11 @@ import { maskedChanges } from "./update-mask.ts";
 export function updateIssuedApiKey({
   keys,
 }: ApiContext): Handler<typeof IssuedApiKeysService.method.updateIssuedApiKey> {
-  return async (request, { authority }) => {
+  return async (request, principal) => {
     const changed = requireSet(request.issuedApiKey, "issued_api_key");
     const keyId = parseKeyId(changed.keyId, "issued_api_key.key_id");
     const changes = maskedChanges(request.updateMask, IssuedApiKeySchema, changed);
-    const key = await updateKey(keys, { keyId, kind: "issued" }, changes, authority);
+    const key = await updateKey(keys, principal, { keyId, kind: "issued" }, changes);
     return issuedApiKey(key, keys.clock.now());
   };
 }

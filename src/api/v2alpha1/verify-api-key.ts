@@ -7,7 +7,7 @@ import { verificationBy } from "./verification.ts";
 
 export function verifyApiKey({ verify, issuer }: ApiContext): Handler<typeof ApiKeysService.method.verifyApiKey> {
   const verification = verificationBy(issuer);
-  return ({ credential }, { call }) =>
+  return ({ credential }, _principal, call) =>
     andThen(verify(credential, cacheModeOf(call)), (verdict) => {
       call.log.add(factsOf(verdict));
       return verification(verdict);

@@ -31,7 +31,7 @@ export interface RefusedAccessToken {
 }
 
 export type AccessTokenVerdict =
-  | { readonly ok: true; readonly subject: string; readonly scopes: readonly string[] }
+  | { readonly ok: true; readonly subject: string; readonly scopes: readonly string[]; readonly expireTime: Date }
   | RefusedAccessToken;
 
 export interface OidcVerifier {
@@ -94,9 +94,10 @@ function checkIssuer(issuer: string): void {
 }
 
 function accepted(payload: JWTPayload, scopeClaim: string): AccessTokenVerdict {
-  const { sub } = payload;
+  const { sub, exp } = payload;
   if (typeof sub !== "string" || sub === "") return refused("INVALID", "the access token has no subject");
-  return { ok: true, subject: sub, scopes: readScopes(payload, scopeClaim) };
+  if (exp === undefined) return refused("INVALID", "the access token has no expiry");
+  return { ok: true, subject: sub, scopes: readScopes(payload, scopeClaim), expireTime: new Date(exp * 1000) };
 }
 
 /** The errors of jose that we know are verdicts; any other error is a fault and goes on. */

@@ -93,10 +93,10 @@ function implementationOf(rpc: Rpc): MethodImpl<DescMethodUnary> {
     call.isCalled = true;
     // Judged again: while the body was on the wire, the caller may have been revoked.
     const serve = async () => {
-      const admitted = await rpc.admit(call);
+      const principal = await rpc.admit(call);
       // Connect reads a request, and writes a response, as a whole: what is long has a turn of the event loop for each.
       if (isLong(request)) await nextTurn();
-      const response = await rpc.invoke(request, admitted);
+      const response = await rpc.invoke(request, principal, call);
       if (isLong(response)) await nextTurn();
       return response;
     };

@@ -1,7 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
-import type { AdmittedCall, Call, CallLog, EndListener } from "../../api/rpc.ts";
+import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { LogFields, WriteEntry } from "../access-log-format.ts";
 import type { BodyBudget } from "../body-budget.ts";
 import { type CallCounters, CLIENT_CLOSED_REQUEST, codeName, OK } from "../call-metrics.ts";
@@ -33,7 +34,7 @@ export abstract class FastCall implements Call, CallLog {
   trailers: Record<string, string> | undefined;
   readonly #requestHeaders: Headers;
   readonly #context: CallContext;
-  readonly #id: string;
+  readonly id: string;
   readonly #begin = performance.now();
   /** The complete request body. */
   protected body: Uint8Array = EMPTY;
@@ -53,7 +54,7 @@ export abstract class FastCall implements Call, CallLog {
     this.route = route;
     this.#context = context;
     this.#requestHeaders = headers;
-    this.#id = requestIdOf(headers["x-request-id"]);
+    this.id = requestIdOf(headers["x-request-id"]);
     context.counters.begin();
   }
 
@@ -74,26 +75,26 @@ export abstract class FastCall implements Call, CallLog {
   run(): void {
     if (this.isOver) return;
     try {
-      const admission = this.route.rpc.admit(this);
-      if (admission instanceof Promise) this.#awaitAdmission(admission);
-      else this.#invoke(admission);
+      const principal = this.route.rpc.admit(this);
+      if (principal instanceof Promise) this.#awaitAdmission(principal);
+      else this.#invoke(principal);
     } catch (error) {
       this.refuse(error);
     }
   }
 
-  #awaitAdmission(admission: Promise<AdmittedCall>): void {
-    admission.then((known) => this.#invoke(known)).catch((error: unknown) => this.refuse(error));
+  #awaitAdmission(principal: Promise<Principal>): void {
+    principal.then((known) => this.#invoke(known)).catch((error: unknown) => this.refuse(error));
   }
 
-  #invoke(admission: AdmittedCall): void {
+  #invoke(principal: Principal): void {
     if (this.isOver) return;
     if (this.isTooLarge) throw new HttpError("BODY_TOO_LARGE");
     const request = this.route.decode(this.body);
     this.body = EMPTY;
     const deadline = this.#deadline();
     if (deadline !== undefined && this.#elapsed() >= deadline) throw timedOut();
-    const response = this.route.rpc.invoke(request, admission);
+    const response = this.route.rpc.invoke(request, principal, this);
     if (response instanceof Promise) this.#await(response, deadline);
     else this.#answer(response);
   }
@@ -165,7 +166,7 @@ export abstract class FastCall implements Call, CallLog {
     const elapsed = this.#elapsed();
     counter.end(this.#code, elapsed);
     this.#onEnd?.(this.#code, protocol);
-    const [reqId, fields, code] = [this.#id, this.#fields, this.#code];
+    const [reqId, fields, code] = [this.id, this.#fields, this.#code];
     this.#context.writeEntry({ reqId, method: "POST", status, fields, protocol, code, elapsed });
   }
 
@@ -188,7 +189,7 @@ export abstract class FastCall implements Call, CallLog {
 
   /** The response headers: those that were set, and of `defaults` the others. */
   responseHeaders(defaults: Readonly<Record<string, string>> = {}): HeaderList {
-    const fields = ["x-request-id", this.#id];
+    const fields = ["x-request-id", this.id];
     for (const name in defaults) if (!this.#headers?.has(name)) fields.push(name, defaults[name] ?? "");
     if (this.#headers !== undefined) for (const [name, value] of this.#headers) fields.push(name, value);
     return fields;
@@ -228,7 +229,7 @@ export abstract class FastCall implements Call, CallLog {
 
   #factsSoFar(): object {
     const failed = this.#code === OK ? {} : { code: this.#code };
-    return Object.assign({ reqId: this.#id, protocol: this.route.protocol }, ...this.#fields, failed);
+    return Object.assign({ reqId: this.id, protocol: this.route.protocol }, ...this.#fields, failed);
   }
 
   onEnd(listener: EndListener): void {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { AdmittedCall, Rpc } from "../../api/rpc.ts";
+import type { Rpc } from "../../api/rpc.ts";
+import type { Principal } from "../../domain/principal.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { hasNoBody, NO_BODY, type ReadBody } from "../request-body.ts";
 import type { BodyRule } from "./http-rule.ts";
@@ -34,8 +35,8 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     const isEmpty = route.body.kind === "none" && hasNoBody(request.raw);
     const body = isEmpty ? NO_BODY : await readJsonBody(readBody, request.raw, route.body, rpc.maxRequestBytes);
     // While the body was on the wire, the caller may have been revoked.
-    const admission = body === NO_BODY ? admitted : await rpc.admit(call);
-    const response = await rpc.invoke(await route.decode({ segments, query, body }), admission);
+    const principal = body === NO_BODY ? admitted : await rpc.admit(call);
+    const response = await rpc.invoke(await route.decode({ segments, query, body }), principal, call);
     return encodeResponse(rpc.method.output, response, registry);
   };
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -45,7 +46,7 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
 }
 
 /** The body of a request that is refused still flows, and is dropped: the connection is to take the next one. */
-async function admit(rpc: Rpc, call: RestCall, { raw }: FastifyRequest): Promise<AdmittedCall> {
+async function admit(rpc: Rpc, call: RestCall, { raw }: FastifyRequest): Promise<Principal> {
   try {
     return await rpc.admit(call);
   } catch (error) {

@@ -3,8 +3,8 @@ import type { MessageShape } from "@bufbuild/protobuf";
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import type { Call, Rpc } from "../../../src/api/rpc.ts";
-import { fullAuthority } from "../../../src/keys/authority.ts";
 import type { StreamingRpc } from "../../../src/transport/connect/register.ts";
+import { operator } from "../../support/principal.ts";
 import { type Exchange, ofCall, ofContext, requestInfo, setMetadata } from "./exchange.ts";
 import {
   BidiStreamRequestSchema,
@@ -26,12 +26,12 @@ const { unary, idempotentUnary, clientStream, serverStream, bidiStream } = Confo
  * each call of its unary method.
  */
 export function conformanceService(maxRequestBytes: number, onUnary: (call: Call) => void) {
-  const admit: Rpc["admit"] = (call) => ({ call, authority: fullAuthority });
+  const admit: Rpc["admit"] = () => operator;
   const ofOne: Rpc<typeof unary.input, typeof unary.output> = {
     method: unary,
     maxRequestBytes,
     admit,
-    invoke(request, { call }) {
+    invoke(request, _, call) {
       onUnary(call);
       return respond(ofCall(call), request.responseDefinition, [anyPack(UnaryRequestSchema, request)]);
     },
@@ -40,7 +40,7 @@ export function conformanceService(maxRequestBytes: number, onUnary: (call: Call
     method: idempotentUnary,
     maxRequestBytes,
     admit,
-    invoke: (request, { call }) =>
+    invoke: (request, _, call) =>
       respond(ofCall(call), request.responseDefinition, [anyPack(IdempotentUnaryRequestSchema, request)]),
   };
   const ofClient: StreamingRpc<typeof clientStream> = {

@@ -5,10 +5,10 @@ import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { pino } from "pino";
-import { unauthenticatedAdmin } from "../../../src/auth/caller.ts";
 import type { Certificate } from "../../../src/transport/listener/acceptor.ts";
 import { createServer as createKeyhold } from "../../../src/transport/server.ts";
 import { bareServer } from "../../support/bare-server.ts";
+import { operator } from "../../support/principal.ts";
 import type { H2specTarget } from "./suite.ts";
 
 export interface H2specServer extends H2specTarget {
@@ -37,7 +37,7 @@ export async function startServers(): Promise<{
 async function startOurs(name: string, certificate?: Certificate): Promise<H2specServer> {
   const fastify = await createKeyhold({
     ...bareServer(),
-    guard: () => unauthenticatedAdmin,
+    guard: () => operator,
     logger: pino({ level: "silent" }),
     certificate,
   });

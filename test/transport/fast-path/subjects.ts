@@ -8,8 +8,7 @@ import { BadRequestSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Handler } from "../../../src/api/handler.ts";
 import type { Implementation } from "../../../src/api/implementations.ts";
-import { unauthenticatedAdmin } from "../../../src/auth/caller.ts";
-import type { Guard } from "../../../src/auth/guard.ts";
+import { createGuard, type Guard } from "../../../src/auth/guard.ts";
 import { unauthenticated } from "../../../src/auth/refused-credential.ts";
 import { invalidArgument, KeyholdError } from "../../../src/domain/errors.ts";
 import { createServer, type ServerOptions } from "../../../src/transport/server.ts";
@@ -77,27 +76,30 @@ function createLog() {
   return { stream, of };
 }
 
+const openGuard = createGuard({ authenticators: [], allowUnauthenticated: true });
+
 /** Whoever says "no" is refused; "later" makes an answer wait for a turn of the event loop. */
-const guard: Guard = (_method, call) => {
+const guard: Guard = (method, call) => {
   const authorization = call.header("authorization") ?? "";
   if (authorization === "no") throw unauthenticated("the credential is no good", { reason: "NOT_FOUND" });
   if (authorization === "no, later")
     return Promise.reject(unauthenticated("the credential is no good", { reason: "NOT_FOUND" }));
-  return authorization === "later" ? Promise.resolve(unauthenticatedAdmin) : unauthenticatedAdmin;
+  const principal = openGuard(method, call);
+  return authorization === "later" ? Promise.resolve(principal) : principal;
 };
 
 function implementations(calls: EventEmitter): Implementation[] {
   const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
-  const handler: Verify = (request, admitted) => (BEHAVIOURS[request.credential] ?? echo)(request, admitted);
-  const waiting: Verify = async (request, { call }) => {
+  const handler: Verify = (request, ...admitted) => (BEHAVIOURS[request.credential] ?? echo)(request, ...admitted);
+  const waiting: Verify = async (request, _principal, call) => {
     calls.emit("begun");
     const aborted = once(call.signal, "abort");
     if (!call.signal.aborted) await aborted;
     calls.emit("aborted", call.signal.reason);
     return { actorId: request.credential };
   };
-  const verify: Verify = (request, admitted) =>
-    request.credential === "wait" ? waiting(request, admitted) : handler(request, admitted);
+  const verify: Verify = (request, ...admitted) =>
+    request.credential === "wait" ? waiting(request, ...admitted) : handler(request, ...admitted);
   const batch: Handler<typeof batchVerifyApiKeys> = ({ requests }) => ({
     results: requests.map(({ credential }) => ({ actorId: credential })),
   });
@@ -120,15 +122,14 @@ const timestamp = { $typeName: "google.protobuf.Timestamp", seconds: 1_900_000_0
 
 /** By the credential. */
 const BEHAVIOURS: Readonly<Record<string, Verify>> = {
-  later: async (request, admitted) => echo(request, admitted),
-  headers: (request, admitted) => {
-    const { call } = admitted;
+  later: async (request, ...admitted) => echo(request, ...admitted),
+  headers: (request, principal, call) => {
     call.setHeader("cache-control", "private");
     call.setHeader("ETag", '"a"');
     call.setHeader("x-seen", call.header("x-sent") ?? "nothing");
-    return echo(request, admitted);
+    return echo(request, principal, call);
   },
-  "headers, then error": (_request, { call }) => {
+  "headers, then error": (_request, _principal, call) => {
     call.setHeader("etag", '"a"');
     call.setHeader("x-seen", "1");
     throw invalidArgument("credential", "is one of those");

@@ -14,6 +14,7 @@ import { ListenerServer } from "../../../src/transport/listener/server.ts";
 import { bodyReader } from "../../../src/transport/request-body.ts";
 import { registerRest } from "../../../src/transport/rest/register.ts";
 import { makeRoutes } from "../../../src/transport/rest/routes.ts";
+import { operator } from "../../support/principal.ts";
 import { send } from "./client.ts";
 import { compileLibrary, methodsOf } from "./library.ts";
 
@@ -26,7 +27,7 @@ beforeAll(async () => {
 const rpcOf = (method: DescMethodUnary): Rpc => ({
   method,
   maxRequestBytes: 1,
-  admit: async (call) => ({ call, authority: { grants: "all" } }),
+  admit: async () => operator,
   invoke: async (request) => request,
 });
 
@@ -86,7 +87,7 @@ test("REST lives beside Connect, gRPC, CORS and plain routes", async () => {
     {
       method: getJwks,
       maxRequestBytes: 1,
-      admit: async (call) => ({ call, authority: { grants: "all" } }),
+      admit: async () => operator,
       invoke: async () => jwks,
     },
     ...methodsOf(registry).map(rpcOf),

@@ -16,6 +16,7 @@ import { ListenerServer } from "../../../src/transport/listener/server.ts";
 import { bodyReader } from "../../../src/transport/request-body.ts";
 import { registerRest } from "../../../src/transport/rest/register.ts";
 import { makeRoutes } from "../../../src/transport/rest/routes.ts";
+import { operator } from "../../support/principal.ts";
 
 export function unaryMethodsOf(service: DescService): readonly DescMethodUnary[] {
   return service.methods.filter((method): method is DescMethodUnary => method.methodKind === "unary");
@@ -48,8 +49,8 @@ export async function serve(methods: readonly DescMethodUnary[], registry?: Regi
     return {
       method,
       maxRequestBytes: MAX_REQUEST_BYTES,
-      admit: async (call) => ({ call, authority: { grants: "all" } }),
-      async invoke(request, { call }) {
+      admit: async () => operator,
+      async invoke(request, _, call) {
         invoked.push({ rpc: method.name, request });
         return (
           (await behaviours.get(method.name)?.(request, call)) ??

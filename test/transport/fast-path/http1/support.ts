@@ -17,6 +17,7 @@ import { defaultLimits, type ListenerLimits } from "../../../../src/transport/li
 import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
 import { ListenerServer } from "../../../../src/transport/listener/server.ts";
 import { uncounted } from "../../../support/bare-server.ts";
+import { operator } from "../../../support/principal.ts";
 import { stop } from "../../listener/support.ts";
 
 /** What was understood of a request, as JSON: the same text of the same understanding. */
@@ -141,7 +142,7 @@ function echoRoute(result: Answer | Promise<Answer>): FastRoute {
     rpc: {
       method: verifyApiKey,
       maxRequestBytes: 0,
-      admit: (call) => ({ call, authority: { grants: "all" } }),
+      admit: () => operator,
       invoke: () => (result instanceof Promise ? result.then(note) : note(result)),
     },
     protocol: "rest",

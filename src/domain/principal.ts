@@ -1,0 +1,55 @@
+import { ADMIN_SCOPE, type AdminScope } from "./admin-scopes.ts";
+
+/**
+ * How a caller is known: by no credential, an admin token, an access token of the OIDC issuer, the secret of the key that the call is
+ * about, or as the operator who runs a command on the database itself.
+ */
+export type AuthMethod = "none" | "admin-token" | "oidc" | "secret" | "local";
+
+/** Limits on which keys a caller may see and change, whatever its scopes. */
+export interface Restrictions {
+  /** The actors whose keys the caller may handle; null: any. */
+  readonly actorIds: readonly string[] | null;
+}
+
+export const UNRESTRICTED: Restrictions = Object.freeze({ actorIds: null });
+
+/** The part of a principal that its credential determines: the same in all of its calls. Contains no secret. */
+export interface Identity {
+  readonly subject: string;
+  readonly method: AuthMethod;
+  /** The key that the caller has authenticated with. */
+  readonly keyId?: string;
+  readonly scopes: readonly string[];
+  readonly restrictions: Restrictions;
+  /** When the credential expires; undefined if it does not. */
+  readonly expireTime?: Date;
+}
+
+/** The caller of one call. `auth/` creates it, the policy of the RPC is checked against it, and every verb of `keys/` receives it. */
+export interface Principal extends Identity {
+  /** The IP address that the connection comes from, a proxy's if there is one; empty if it is closed, or for a local caller. */
+  readonly peerAddress: string;
+  /** The header `User-Agent`; empty without one. */
+  readonly userAgent: string;
+  /** The request id: answered as `x-request-id`, and `reqId` in the log. */
+  readonly callId: string;
+}
+
+/** Reports whether the identity has this scope, or `keyhold:admin`. */
+export function hasScope({ scopes }: Identity, scope: AdminScope): boolean {
+  return scopes.includes(ADMIN_SCOPE) || scopes.includes(scope);
+}
+
+/** Returns the name of a caller for the log, such as `oidc:alice`. */
+export function callerName({ method, subject }: Identity): string {
+  return `${method}:${subject}`;
+}
+
+/** Returns the principal for commands that work on the database directly; they may do everything. */
+export function localOperator(subject: string, callId: string): Principal {
+  return {
+    ...{ subject, method: "local", scopes: [ADMIN_SCOPE], restrictions: UNRESTRICTED },
+    ...{ peerAddress: "", userAgent: "", callId },
+  };
+}
