@@ -28,7 +28,7 @@ const USAGE = `npm run bench -- [names or groups…]
 const FULL = { rounds: 5, seconds: 4 };
 const QUICK = { rounds: 3, seconds: 1 };
 
-/** Of a comparison, where two hundredths matter: more rounds, shorter ones, of several starts. */
+/** Rounds of a comparison, where 2 % matter: more and shorter rounds, with several starts. */
 const FULL_COMPARISON = { starts: 3, rounds: 9, seconds: 2 };
 const QUICK_COMPARISON = { starts: 1, ...QUICK };
 

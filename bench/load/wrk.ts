@@ -46,7 +46,7 @@ export function soundRate(result: WrkResult): number {
   return requests / (microseconds / 1e6);
 }
 
-/** Of an answer with its headers, in bytes. */
+/** Size of a response with its headers, in bytes. */
 export function answerSize({ bytes, requests }: WrkResult): number {
   return bytes / requests;
 }

@@ -21,7 +21,7 @@ func main() {
 	headers := flag.String("headers", "", "more of the header, lines separated by |")
 	bodies := flag.String("bodies", "", "a file of bodies, one a line, which are sent in turn")
 	rate := flag.Float64("rate", 1000, "requests a second of all connections together")
-	connections := flag.Int("connections", 2000, "that many requests are under way at the most")
+	connections := flag.Int("connections", 2000, "maximum number of in-flight requests")
 	hold := flag.Duration("hold", 20*time.Second, "how long it goes on")
 	flag.Parse()
 	requests, err := format(*address, *path, *headers, *bodies)

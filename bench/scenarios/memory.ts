@@ -54,7 +54,7 @@ async function restarted(stage: Stage, { server, dataDir }: Installation): Promi
   return install(stage, { dataDir });
 }
 
-/** Throws unless these verdicts need no database: the table is away meanwhile. */
+/** Throws unless these verdicts need no database: the table is renamed during the check. */
 async function requireCached(sql: Sql, url: string, credentials: readonly string[]): Promise<void> {
   await sql`ALTER TABLE api_keys RENAME TO api_keys_away`;
   try {

@@ -7,7 +7,7 @@ export interface RowShape {
   readonly count: number;
   /** Actors there are; a tenth of the keys are of the most frequent one, with 1000 actors a three-thousandth of the rarest. */
   readonly actors: number;
-  /** Of a hundred keys, how many are imported. */
+  /** Percentage of imported keys. */
   readonly importedPercent: number;
   /** Keys were made in the year before. */
   readonly now: Date;

@@ -29,7 +29,7 @@ export function programOf({ checkout }: Pick<Stage, "checkout">): string {
 export interface InstallOptions {
   /** What Node runs instead of `keyhold serve`: a program that takes the same variables and answers at `/health/ready`. */
   readonly script?: readonly string[];
-  /** Of an earlier installation; without it a new one is made. */
+  /** Folder of an earlier installation; by default a new one is created. */
   readonly dataDir?: string;
   readonly environment?: Readonly<Record<string, string>>;
 }

@@ -74,7 +74,7 @@ function after(reached: Reached, change: Change, isAcknowledged: boolean): Reach
 /** A rotation of the signing key. */
 export interface Rotation {
   readonly began: number;
-  /** Null: nobody was told that it was made, nor of its `kid`. */
+  /** Null: the response with its `kid` was lost. */
   readonly acknowledged: number | null;
   readonly kid: string | null;
 }

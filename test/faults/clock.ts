@@ -1,4 +1,4 @@
-/** The wall clock of this process, as far off as it is told. The monotonic one stays as it is. */
+/** The wall clock of this process with a configurable offset. The monotonic clock is unchanged. */
 
 const RealDate = Date;
 const realNow = Date.now;

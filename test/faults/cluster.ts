@@ -4,7 +4,7 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../support/free-port.ts";
-import type { Sabotage } from "./fault-injection.ts";
+import type { Defect } from "./fault-injection.ts";
 import type { NodeMessage } from "./node.ts";
 import type { PausePoint } from "./pause-points.ts";
 import type { Road } from "./road.ts";
@@ -30,7 +30,7 @@ export interface ClusterOptions {
   readonly nodes: number;
   readonly dir: string;
   readonly environment: Readonly<Record<string, string>>;
-  readonly sabotage: Sabotage | null;
+  readonly defect: Defect | null;
 }
 
 const HOUR = 3_600_000;
@@ -136,8 +136,8 @@ export class ClusterNode {
 
   /** Answers whether it serves; if not, it has ended. */
   async #launch(): Promise<boolean> {
-    const { environment, sabotage } = this.#options;
-    const args = [`--clock=${this.clockOffset}`, ...(sabotage === null ? [] : [`--sabotage=${sabotage}`])];
+    const { environment, defect } = this.#options;
+    const args = [`--clock=${this.clockOffset}`, ...(defect === null ? [] : [`--defect=${defect}`])];
     const env = {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: COMPILE_CACHE,

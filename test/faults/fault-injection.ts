@@ -13,17 +13,17 @@ import type { FaultName } from "./faults.ts";
  * What can be taken out of the product, to see that the checker finds what then goes wrong: each replaces a method in this process,
  * before the product starts, which has no switch for it itself.
  */
-export const SABOTAGES = {
+export const DEFECTS = {
   /** A lease is fresh for ever. */
   lease: () => {
     Object.defineProperty(Lease.prototype, "isFresh", { get: () => true });
   },
-  /** What a read found is kept, whatever was changed while it was under way. */
+  /** The result of a read is cached even if the key changed while the read was in flight. */
   fence: () => {
     KeyLoader.prototype.invalidate = () => {};
     KeyLoader.prototype.invalidateAll = () => {};
   },
-  /** A change is acknowledged before the other nodes have heard of it. */
+  /** A change is acknowledged before the other nodes have received it. */
   wait: () => {
     Barriers.prototype.wait = () => Promise.resolve();
   },
@@ -74,10 +74,10 @@ export const SABOTAGES = {
   },
 };
 
-export type Sabotage = keyof typeof SABOTAGES;
+export type Defect = keyof typeof DEFECTS;
 
 /** Faults under which a part of the argument must be missed when it is taken away. Others need a failover (`failover/scenarios.ts`). */
-export const EXPOSING: Readonly<Partial<Record<Sabotage, readonly FaultName[]>>> = {
+export const EXPOSING: Readonly<Partial<Record<Defect, readonly FaultName[]>>> = {
   lease: ["node stopped", "node cut off"],
   fence: ["network slow"],
   wait: ["network slow", "node cut off"],

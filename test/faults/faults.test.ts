@@ -15,7 +15,7 @@ test("revoked means revoked on three nodes, whatever befalls them", { timeout: 1
     seconds: 10,
     nodes: 3,
     faults: ["node stopped", "node cut off", "feed cut", "PostgreSQL killed", "network slow"],
-    sabotage: null,
+    defect: null,
     isOverAtFirst: false,
   });
   console.info(table);

@@ -123,12 +123,12 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS;
 
-/** PostgreSQL 18.4 never ends when it is told to while it recovers from a crash: its startup process ends, and the others stay. */
+/** PostgreSQL 18.4 never ends when it is stopped while it recovers from a crash: its startup process ends, and the others stay. */
 function insist(database: Database, pid: number): void {
   if (database.pid === pid) signal(pid, "SIGKILL");
 }
 
-/** What has ended meanwhile is past being told. */
+/** Ignores a process that has ended. */
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

@@ -1,7 +1,7 @@
 import type { Change, Observation, Rotation, Signature } from "./checker.ts";
 import { type Credential, type KeyState, recordOf, verdictOn } from "./register.ts";
 
-/** What the clients did and heard, on the one clock of this process: milliseconds of `performance.now()`. */
+/** The requests and responses of the clients, on the one clock of this process: milliseconds of `performance.now()`. */
 
 export interface Mutation extends Change {
   readonly kind: string;
@@ -49,7 +49,7 @@ export type KeyKind = "issued" | "imported";
 
 const MAX_CREDENTIALS = 12;
 
-/** A key, all that was done to it, and all that was heard of it. */
+/** A key with every change of it and every response about it. */
 export class Register {
   readonly name: string;
   readonly kind: KeyKind;
@@ -100,7 +100,7 @@ export class History {
   readonly #inFlight = new Set<Promise<void>>();
   #numbers = 0;
 
-  /** Of a secret or a name; never 0. */
+  /** Version of a secret or a name; never 0. */
   nextNumber(): number {
     return ++this.#numbers;
   }

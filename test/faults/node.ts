@@ -3,18 +3,18 @@ import { pino } from "pino";
 import { readConfig } from "../../src/server/config/config.ts";
 import { startService } from "../../src/server/start.ts";
 import { replaceClock, setClockOffset } from "./clock.ts";
-import { SABOTAGES, type Sabotage } from "./fault-injection.ts";
+import { DEFECTS, type Defect } from "./fault-injection.ts";
 import { type PausePoint, pauseAt, watchPausePoints } from "./pause-points.ts";
 
 /** The program of a node under test: the service itself, by its own configuration, on a clock that the parent sets by messages. */
 
 export type NodeMessage = { readonly clock: number } | { readonly pauseAt: PausePoint | null };
 
-const { values } = parseArgs({ options: { sabotage: { type: "string" }, clock: { type: "string", default: "0" } } });
+const { values } = parseArgs({ options: { defect: { type: "string" }, clock: { type: "string", default: "0" } } });
 
 replaceClock();
 setClockOffset(Number(values.clock));
-if (values.sabotage !== undefined) SABOTAGES[values.sabotage as Sabotage]();
+if (values.defect !== undefined) DEFECTS[values.defect as Defect]();
 watchPausePoints();
 
 process.on("message", (message: NodeMessage) => {

@@ -36,7 +36,7 @@ export interface Credential {
   readonly incarnation: number;
   /** The secret that it is or was derived from. */
   readonly secret: number;
-  /** Of a token; null: it has those that the key has. */
+  /** Scopes of a token; null: those of the key. */
   readonly scopes: readonly string[] | null;
 }
 

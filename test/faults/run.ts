@@ -5,7 +5,7 @@ import { startLoad } from "./clients/load.ts";
 import { type Member, memberOf } from "./clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "./cluster.ts";
 import { type Database, startDatabase } from "./database.ts";
-import type { Sabotage } from "./fault-injection.ts";
+import type { Defect } from "./fault-injection.ts";
 import { FAULTS, type Fault, type FaultName, type World } from "./faults.ts";
 import { History } from "./history.ts";
 import { judge, type Violation } from "./judge.ts";
@@ -22,7 +22,7 @@ export interface RunOptions {
   readonly seconds: number;
   readonly nodes: number;
   readonly faults: readonly FaultName[];
-  readonly sabotage: Sabotage | null;
+  readonly defect: Defect | null;
   /** Whether to end as soon as a violation has been found. */
   readonly isOverAtFirst: boolean;
   /** More of the environment of the nodes. */
@@ -49,7 +49,7 @@ const WARM_UP = 1_000;
 
 /**
  * One run: a database (`database.ts`), nodes (`cluster.ts`: processes of `node.ts`, each on its own `road.ts` and clock), clients that
- * write down what they hear (`clients/`, `history.ts`), faults by rounds (`faults.ts`, `schedule.ts`, `round.ts`), lists of all
+ * record the responses (`clients/`, `history.ts`), faults by rounds (`faults.ts`, `schedule.ts`, `round.ts`), lists of all
  * records after crashes (`audit.ts`), and what the checker says of it all (`judge.ts`, `checker.ts` by the model in `register.ts`).
  */
 export async function run(options: RunOptions): Promise<Result> {

@@ -13,7 +13,7 @@ export function openConnection(port: number, alpn: "http/1.1" | "h2" | undefined
   const tcp = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
   const reset = () => void tcp.resetAndDestroy();
   if (alpn === undefined) return { socket: tcp, reset };
-  // The certificate is for tests. What happens to the TCP connection is told by the TLS socket.
+  // The certificate is for tests. The TLS socket reports the events of the TCP connection.
   tcp.on("error", () => {});
   const socket = connectTls({ socket: tcp, ALPNProtocols: [alpn], rejectUnauthorized: false });
   return { socket, reset };

@@ -67,7 +67,7 @@ async function startNode(dir: string, more: Record<string, string>): Promise<Clu
     KEYHOLD_LOG_LEVEL: "warn",
     ...more,
   };
-  const cluster = startCluster(() => openRoad(database, seeded(1)), { nodes: 1, dir, environment, sabotage: null });
+  const cluster = startCluster(() => openRoad(database, seeded(1)), { nodes: 1, dir, environment, defect: null });
   const started: ClusterNode[] = [];
   for await (const one of cluster) {
     one.clockOffset = Date.parse(fixture.time) - Date.now();

@@ -19,7 +19,7 @@ export interface Habit {
   readonly pause: number;
 }
 
-/** Verifies on one node until it is told to stop, hot keys more often than others. */
+/** Verifies on one node until it is stopped, hot keys more often than others. */
 export async function runVerifier(
   history: History,
   member: Member,

@@ -48,7 +48,7 @@ export async function lostChanges(server: PostgresServer, { registers }: History
   });
 }
 
-/** Milliseconds by which the wall clock may be stepped, or adjusted, while a change is under way. */
+/** Milliseconds by which the wall clock may be stepped, or adjusted, while a change is in flight. */
 const TOLERANCE = 50;
 
 function isIn(entries: readonly Entry[], mutation: Mutation, { mutations }: Register): boolean {

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededBy } from "../../support/seeded.ts";
-import type { Sabotage } from "../fault-injection.ts";
+import type { Defect } from "../fault-injection.ts";
 import { type Outcome, tableOf } from "./outcome.ts";
 import { hasPgBouncer } from "./pgbouncer.ts";
 import { play } from "./play.ts";
@@ -14,12 +14,12 @@ import { EXPOSING, SCENARIOS, type Scenario } from "./scenarios.ts";
  *
  * KEYHOLD_FAULTS_SEED         which choices are made; printed
  * KEYHOLD_FAILOVER_ONLY       names of scenarios, separated by commas
- * KEYHOLD_FAILOVER_SABOTAGE   taken out of the product, so that there must be violations
+ * KEYHOLD_FAILOVER_DEFECT   taken out of the product, so that there must be violations
  */
 
 const { env } = process;
 const chosen = env.KEYHOLD_FAILOVER_ONLY?.split(",").map(scenarioOf) ?? SCENARIOS;
-const sabotage = (env.KEYHOLD_FAILOVER_SABOTAGE ?? null) as Sabotage | null;
+const defect = (env.KEYHOLD_FAILOVER_DEFECT ?? null) as Defect | null;
 
 /** Lines of each scenario that are shown. */
 const SHOWN = 5;
@@ -32,20 +32,20 @@ const isPooled = await hasPgBouncer();
 const outcomes: Outcome[] = [];
 const failures: string[] = [];
 for (const scenario of chosen) {
-  const outcome = await playOne(scenario, sabotage);
+  const outcome = await playOne(scenario, defect);
   if (outcome !== null) outcomes.push(outcome);
 }
 console.info(tableOf(outcomes));
 for (const { name, notes } of outcomes) for (const note of notes) console.info(`${name}: ${note}`);
-if (sabotage === null && env.KEYHOLD_FAILOVER_ONLY === undefined)
-  for (const [missing, name] of Object.entries(EXPOSING) as [Sabotage, string][]) await expose(missing, name);
+if (defect === null && env.KEYHOLD_FAILOVER_ONLY === undefined)
+  for (const [missing, name] of Object.entries(EXPOSING) as [Defect, string][]) await expose(missing, name);
 console.info(`${outcomes.length} scenarios, ${failures.length} failures`);
 for (const failure of failures) console.error(failure);
-// Node would wait for ever for what was under way on connections that were reset.
+// Node would wait for ever for in-flight requests on connections that were reset.
 process.exit(failures.length === 0 ? 0 : 1);
 
 /** Without it a suite that finds nothing would say nothing of the product. */
-async function expose(missing: Sabotage, name: string): Promise<void> {
+async function expose(missing: Defect, name: string): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const outcome = await playOne(scenarioOf(name), missing);
     const [first] = outcome?.violations ?? [];
@@ -62,14 +62,14 @@ function scenarioOf(name: string): Scenario {
   throw new Error(`no scenario "${name}"; there are: ${SCENARIOS.map((scenario) => scenario.name).join(", ")}`);
 }
 
-async function playOne(scenario: Scenario, missing: Sabotage | null): Promise<Outcome | null> {
+async function playOne(scenario: Scenario, missing: Defect | null): Promise<Outcome | null> {
   const { name } = scenario;
   if (scenario.needsPgBouncer && !isPooled) {
     console.info(`${name}: skipped: pgbouncer is not installed`);
     return null;
   }
   const dir = await newDir();
-  const outcome = await play(scenario, { seed, dir, sabotage: missing }).catch((error: unknown) => {
+  const outcome = await play(scenario, { seed, dir, defect: missing }).catch((error: unknown) => {
     failures.push(`${name}: not played to its end: ${error instanceof Error ? error.stack : error}`);
     return null;
   });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Sabotage } from "../fault-injection.ts";
+import type { Defect } from "../fault-injection.ts";
 import type { Mutation } from "../history.ts";
 import { judge, type Violation } from "../judge.ts";
 import { lostChanges } from "./journal.ts";
@@ -11,7 +11,7 @@ import { acceptIfRefused, move } from "./steps.ts";
 export interface PlayOptions {
   readonly seed: number;
   readonly dir: string;
-  readonly sabotage: Sabotage | null;
+  readonly defect: Defect | null;
 }
 
 /** Milliseconds of load before the first step, and after all nodes are ready again. */

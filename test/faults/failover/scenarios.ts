@@ -1,4 +1,4 @@
-import type { Sabotage } from "../fault-injection.ts";
+import type { Defect } from "../fault-injection.ts";
 import { type PausePoint, pointsOf } from "../pause-points.ts";
 import type { Replication } from "./stage.ts";
 import {
@@ -207,7 +207,7 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 /** Scenarios in which a protection must be missed when it is taken out. */
-export const EXPOSING: Readonly<Partial<Record<Sabotage, string>>> = {
+export const EXPOSING: Readonly<Partial<Record<Defect, string>>> = {
   echo: "10",
   "server of reads": "8b",
   "server of changes": "5d",

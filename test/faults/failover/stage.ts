@@ -5,7 +5,7 @@ import { audit } from "../audit.ts";
 import { type Load, startLoad } from "../clients/load.ts";
 import { type Member, memberOf } from "../clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "../cluster.ts";
-import type { Sabotage } from "../fault-injection.ts";
+import type { Defect } from "../fault-injection.ts";
 import { History } from "../history.ts";
 import { Road } from "../road.ts";
 import { keepJournal } from "./journal.ts";
@@ -22,7 +22,7 @@ export interface StageOptions {
   readonly hasPgBouncer: boolean;
   /** More of the environment of the nodes. */
   readonly environment: Readonly<Record<string, string>>;
-  readonly sabotage: Sabotage | null;
+  readonly defect: Defect | null;
 }
 
 /** What a scenario works on. */

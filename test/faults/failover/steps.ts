@@ -73,7 +73,7 @@ export const resume =
     for (const node of chosen(stage, numbers)) node.resume();
   };
 
-/** Connections hang, and neither side is told. */
+/** Drops packets silently: connections hang on both sides. */
 export const cutOff =
   ({ nodes: numbers, roads: names = ["data", "feed"] }: Place): Step =>
   (stage) => {
@@ -93,12 +93,12 @@ export const joinAgain: Step = async (stage) => {
   await becomeReady(stage);
 };
 
-/** Nodes that cannot hear of changes say so; by default all. */
+/** Expects nodes that receive no changes not to be ready; by default all nodes. */
 export const expectUnready =
   (...numbers: readonly number[]): Step =>
   async (stage) => {
     for (const node of chosen(stage, numbers.length === 0 ? undefined : numbers))
-      if (await node.isReady()) stage.violations.push(`${node.name} is ready although it cannot hear of changes`);
+      if (await node.isReady()) stage.violations.push(`${node.name} is ready although it receives no changes`);
   };
 
 /** Some verdict was given without a lease, and marked so. */

@@ -7,7 +7,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 export const SAMPLES = {
   issuedKeyId: "01991f3a-5b1c-7d21-9c44-0a1b2c3d4e5f",
   importedKeyId: "01991f3b-0d2e-7a90-8f13-5e6d7c8b9a01",
-  /** Of an issued key that is revoked. */
+  /** Id of an issued key that is revoked. */
   revokedKeyId: "01991f3c-44aa-7b1e-b0d7-1122334455aa",
   unknownKeyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
   /** Of the issued key. Its checksum is wrong, so that no scanner takes it for a real one. */
@@ -18,7 +18,7 @@ export const SAMPLES = {
   /** Of no key yet. */
   newRawKey: "legacy-9876543210-jihgfedcba",
   requestId: "4b1f0f52-6a3e-4a0e-9d0a-2f3c8e1b7a55",
-  /** Of a key that was issued by it. */
+  /** Id of a key issued by the example. */
   usedRequestId: "7d0c2f1e-90ab-4c3d-8e5f-6a7b8c9d0e1f",
 } as const;
 
