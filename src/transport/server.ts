@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { type Implementation, SERVICES } from "../api/implementations.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
-import { verificationRpcs } from "./fast-path/codecs/verification.ts";
+import { verificationRpcs } from "./fast-path/codecs.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
 import { registerOpenApi } from "./openapi/register.ts";
 import { createReflection } from "./reflection/service.ts";

@@ -8,8 +8,8 @@ import { registerConnect, type StreamingRpc } from "./connect/register.ts";
 import { allowOrigins } from "./cors.ts";
 import { clientErrorHandler, refuseConnect } from "./errors/client-error.ts";
 import { answerErrors, errorHandler } from "./errors/error-handler.ts";
-import { createFastPath } from "./fast-path/dispatch.ts";
-import { type FastRpc, makeFastRoutes } from "./fast-path/routes.ts";
+import type { FastRpc } from "./fast-path/codecs.ts";
+import { createFastPath } from "./fast-path/fast-path.ts";
 import { createHostCheck, type RequestPolicy } from "./host-check.ts";
 import type { Certificate } from "./listener/acceptor.ts";
 import { defaultLimits } from "./listener/limits.ts";
@@ -48,8 +48,8 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   const onError = errorHandler(routes.registry);
   const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
   const findRefusal = createHostCheck(requestPolicy);
-  const fastRoutes = makeFastRoutes(fastRpcs, counters, routes.registry);
-  const fastPath = createFastPath(fastRoutes, { logger, counters, limits, budget, findRefusal });
+  const { registry } = routes;
+  const fastPath = createFastPath(fastRpcs, { logger, counters, limits, budget, findRefusal, registry });
   const port = { limits, certificate, interceptor: fastRpcs.length > 0 ? fastPath : undefined };
   const fastify = Fastify({
     serverFactory: (listener) => new ListenerServer(port, listener),

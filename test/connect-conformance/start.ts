@@ -2,8 +2,7 @@ import { create, type DescMethodUnary, fromJsonString, type Registry, toJsonStri
 import { pino } from "pino";
 import type { Rpc } from "../../src/api/rpc.ts";
 import type { StreamingRpc } from "../../src/transport/connect/register.ts";
-import { protoCodec } from "../../src/transport/fast-path/codecs/proto.ts";
-import type { Codec } from "../../src/transport/fast-path/route.ts";
+import { type Codec, protoCodec } from "../../src/transport/fast-path/codecs.ts";
 import type { Certificate } from "../../src/transport/listener/acceptor.ts";
 import { JSON_OPTIONS } from "../../src/transport/rest/json-message.ts";
 import { createTransport } from "../../src/transport/transport.ts";

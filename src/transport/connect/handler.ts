@@ -10,7 +10,7 @@ import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { toErrorBody } from "../errors/error-body.ts";
 import { HttpError, type HttpErrorReason } from "../errors/http-error.ts";
-import { HEAD_BYTES, isOneFrame, toFrame } from "../fast-path/grpc-frame.ts";
+import { HEAD_BYTES, isOneFrame, toFrame } from "../fast-path/protocols.ts";
 import { fieldBound } from "../field-count.ts";
 import type { ReadBody } from "../request-body.ts";
 import { LONG, readJsonOfAnyLength } from "../rest/json-message.ts";

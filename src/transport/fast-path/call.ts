@@ -1,15 +1,50 @@
+import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
-import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
+import type { Call, CallLog, EndListener, Rpc } from "../../api/rpc.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { LogFields, WriteEntry } from "../access-log-format.ts";
 import type { BodyBudget } from "../body-budget.ts";
-import { type CallCounters, CLIENT_CLOSED_REQUEST, codeName, OK } from "../call-metrics.ts";
+import {
+  type CallCounter,
+  type CallCounters,
+  CLIENT_CLOSED_REQUEST,
+  codeName,
+  OK,
+  type Protocol,
+} from "../call-metrics.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { type Headers, headerOf, headersOf } from "../headers.ts";
 import { requestIdOf } from "../request-id.ts";
-import type { Answer, FastRoute, HeaderList, Response } from "./route.ts";
+import type { Response } from "./codecs.ts";
+
+/** Header names and values in turn: Node writes them without looking each one up. */
+export type HeaderList = string[];
+
+/** A complete response. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: string | Uint8Array;
+  /** HTTP/2 only. */
+  readonly trailers?: Readonly<Record<string, string>>;
+}
+
+/** An RPC in one protocol and encoding. */
+export interface FastRoute {
+  readonly rpc: Rpc;
+  readonly protocol: Protocol;
+  readonly counter: CallCounter;
+  /** Largest request body in bytes. */
+  readonly maxBodyBytes: number;
+  /** The request header with the deadline of the call, where the protocol has one, and its value in milliseconds. */
+  readonly deadline?: { readonly header: string; parse(value: string): number | undefined };
+  /** Throws an error for `refuse`. */
+  decode(bytes: Uint8Array): Message;
+  answer(call: FastCall, response: Response): Answer;
+  refuse(call: FastCall, error: ConnectError): Answer;
+}
 
 /** What all calls share. */
 export interface CallContext {
@@ -17,6 +52,8 @@ export interface CallContext {
   readonly writeEntry: WriteEntry;
   readonly counters: CallCounters;
   readonly budget: BodyBudget;
+  /** Runs a call whose body is complete, now or in one of the next ticks. */
+  readonly start: (call: FastCall) => void;
 }
 
 /** The longest delay of a Node timer, in milliseconds. */
@@ -26,14 +63,14 @@ const EMPTY = new Uint8Array();
 
 /**
  * One call on the fast path: the `Call` that the RPC sees, its log line, and its steps from the complete body to the response. A call that
- * has its result in memory is answered in the same turn of the event loop. Steps are methods: closures would cost more than the steps.
+ * has its result in memory is answered in the same tick of the event loop. Steps are methods: closures would cost more than the steps.
  */
 export abstract class FastCall implements Call, CallLog {
   readonly route: FastRoute;
   /** Trailing metadata that the RPC has set. */
   trailers: Record<string, string> | undefined;
   readonly #requestHeaders: Headers;
-  readonly #context: CallContext;
+  protected readonly context: CallContext;
   readonly id: string;
   readonly #begin = performance.now();
   /** The complete request body. */
@@ -52,7 +89,7 @@ export abstract class FastCall implements Call, CallLog {
 
   constructor(route: FastRoute, context: CallContext, headers: Headers) {
     this.route = route;
-    this.#context = context;
+    this.context = context;
     this.#requestHeaders = headers;
     this.id = requestIdOf(headers["x-request-id"]);
     context.counters.begin();
@@ -71,7 +108,7 @@ export abstract class FastCall implements Call, CallLog {
   /** Sends the response; a no-op if the client has disconnected. If it throws, it has closed the stream or connection. */
   protected abstract respond(answer: Answer): void;
 
-  /** Serves the call, whose body is complete. The caller is authorized here, in the same turn that the call is served in. */
+  /** Serves the call, whose body is complete. The caller is authorized here, in the same tick that the call is served in. */
   run(): void {
     if (this.isOver) return;
     try {
@@ -167,7 +204,7 @@ export abstract class FastCall implements Call, CallLog {
     counter.end(this.#code, elapsed);
     this.#onEnd?.(this.#code, protocol);
     const [reqId, fields, code] = [this.id, this.#fields, this.#code];
-    this.#context.writeEntry({ reqId, method: "POST", status, fields, protocol, code, elapsed });
+    this.context.writeEntry({ reqId, method: "POST", status, fields, protocol, code, elapsed });
   }
 
   #elapsed(): number {
@@ -220,11 +257,11 @@ export abstract class FastCall implements Call, CallLog {
   }
 
   note(message: string, facts: Readonly<Record<string, unknown>>): void {
-    this.#context.logger.info({ ...this.#factsSoFar(), ...facts }, message);
+    this.context.logger.info({ ...this.#factsSoFar(), ...facts }, message);
   }
 
   fault(error: unknown): void {
-    this.#context.logger.error({ err: error, ...this.#factsSoFar() }, "fault");
+    this.context.logger.error({ err: error, ...this.#factsSoFar() }, "fault");
   }
 
   #factsSoFar(): object {

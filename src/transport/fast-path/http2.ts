@@ -1,28 +1,19 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { BodyBuffer } from "../body-budget.ts";
-import { type CallContext, FastCall } from "./call.ts";
-import type { Answer, FastRoute } from "./route.ts";
+import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
 
 const WITH_TRAILERS = { waitForTrailers: true };
 
 /** A call over HTTP/2, on the stream itself: Node's compatibility API costs as much as the rest of a call. */
 export class Http2Call extends FastCall {
   readonly #stream: ServerHttp2Stream;
-  readonly #start: (call: Http2Call) => void;
   readonly #buffer: BodyBuffer;
   readonly #link: Link;
 
-  /** `start` is called when the body is complete. */
-  constructor(
-    route: FastRoute,
-    context: CallContext,
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
-    start: (call: Http2Call) => void,
-  ) {
+  /** Receives the body, and starts when it is complete. */
+  constructor(route: FastRoute, context: CallContext, headers: IncomingHttpHeaders, stream: ServerHttp2Stream) {
     super(route, context, headers);
     this.#stream = stream;
-    this.#start = start;
     this.#buffer = new BodyBuffer(route.maxBodyBytes, context.budget, this);
     this.#link = { call: this };
     listen(stream, this.#link);
@@ -36,7 +27,7 @@ export class Http2Call extends FastCall {
   receive(chunk: Uint8Array): void {
     if (this.isTooLarge || this.#buffer.add(chunk)) return;
     this.isTooLarge = true;
-    this.#start(this);
+    this.context.start(this);
   }
 
   /** Node also ends the stream of a request that was reset or lost before END_STREAM: part of a message is no message. */
@@ -47,7 +38,7 @@ export class Http2Call extends FastCall {
       return;
     }
     this.body = this.#buffer.complete();
-    this.#start(this);
+    this.context.start(this);
   }
 
   override cancel(): void {
@@ -78,7 +69,7 @@ interface Link {
   call: Http2Call | undefined;
 }
 
-/** A function of its own, since all closures of a scope keep what one of them needs. */
+/** A separate function, since all closures of a scope retain what one of them uses. */
 function listen(stream: ServerHttp2Stream, link: Link): void {
   // A reset also emits "close"; without a listener "error" would end the process.
   stream.on("error", ignore).on("close", () => link.call?.cancel());

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HEAD_BYTES, toFrame, unframe } from "../../../src/transport/fast-path/grpc-frame.ts";
+import { HEAD_BYTES, toFrame, unframe } from "../../../src/transport/fast-path/protocols.ts";
 
 const LIMIT = 70_000;
 

@@ -6,7 +6,7 @@ import {
   BatchVerifyApiKeysRequestSchema,
   VerifyApiKeyRequestSchema,
 } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { readBatchVerifyJson, readVerifyJson } from "../../../../src/transport/fast-path/codecs/verify-requests.ts";
+import { readBatchVerifyJson, readVerifyJson } from "../../../../src/transport/fast-path/codecs.ts";
 import { readJsonMessage } from "../../../../src/transport/rest/json-message.ts";
 import { valueLimits } from "../../../../src/transport/rest/strict-json.ts";
 import { anyJson, damaged } from "./arbitrary-json.ts";

@@ -5,7 +5,7 @@ import {
   BatchVerifyApiKeysResponseSchema,
   VerifyApiKeyResponseSchema,
 } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { writeBatchVerifyJson, writeVerifyJson } from "../../../../src/transport/fast-path/codecs/verify-responses.ts";
+import { writeBatchVerifyJson, writeVerifyJson } from "../../../../src/transport/fast-path/codecs.ts";
 import { anyInit } from "./arbitrary-init.ts";
 import { outcomeOf } from "./messages.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readHead } from "../../../../src/transport/fast-path/http1/head.ts";
+import { readHead } from "../../../../src/transport/fast-path/http1-message.ts";
 
 const MAX = 200;
 

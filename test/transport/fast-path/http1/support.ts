@@ -7,11 +7,11 @@ import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { ApiKeysService } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import type { Call } from "../../../../src/api/rpc.ts";
 import { createAccessLogWriter } from "../../../../src/transport/access-log-format.ts";
 import { BodyBudget } from "../../../../src/transport/body-budget.ts";
-import { Http1Call } from "../../../../src/transport/fast-path/http1/call.ts";
-import { createHttp1Connections } from "../../../../src/transport/fast-path/http1/connections.ts";
-import type { Answer, FastRoute } from "../../../../src/transport/fast-path/route.ts";
+import type { Answer, CallContext, FastRoute } from "../../../../src/transport/fast-path/call.ts";
+import { createHttp1Connections } from "../../../../src/transport/fast-path/http1.ts";
 import type { Certificate } from "../../../../src/transport/listener/acceptor.ts";
 import { defaultLimits, type ListenerLimits } from "../../../../src/transport/listener/limits.ts";
 import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
@@ -69,7 +69,13 @@ export interface EchoOptions {
 
 const { verifyApiKey } = ApiKeysService.method;
 const logger = pino({ enabled: false });
-const context = { logger, counters: uncounted, budget: new BodyBudget(0), writeEntry: createAccessLogWriter(logger) };
+const context: CallContext = {
+  logger,
+  counters: uncounted,
+  budget: new BodyBudget(0),
+  writeEntry: createAccessLogWriter(logger),
+  start: (call) => call.run(),
+};
 
 /** A port that answers with what it understood of each request; its interceptor declines those below /node. */
 export async function startEcho({ front = true, limits, certificate }: EchoOptions = {}): Promise<EchoServer> {
@@ -81,26 +87,20 @@ export async function startEcho({ front = true, limits, certificate }: EchoOptio
       createHttp1Connections({
         node,
         limits: allLimits,
-        start: (call) => call.run(),
-        find: (target) => (target.startsWith("/node") ? undefined : { ...echoRoute(INTERNAL), target }),
-        accept(found, headers, body, send, socket) {
-          const target = String(Reflect.get(found, "target"));
-          counts.front++;
-          const result = Promise.withResolvers<Answer>();
-          const cancelled = Promise.withResolvers<void>();
-          const accepted = {
-            method: "POST",
-            target,
-            headers,
-            body,
-            cancelled: cancelled.promise,
-            respond: result.resolve,
-          };
-          const route = echoRoute(target === "/wait" ? result.promise : echoed(accepted));
-          const call = new Http1Call(route, context, headers, body, send, socket);
-          call.signal.addEventListener("abort", () => cancelled.resolve());
-          if (target === "/wait") waiting.emit("waiting", accepted);
-          return call;
+        context,
+        find(target, headers) {
+          if (target.startsWith("/node")) return undefined;
+          return echoRoute(({ call, body }) => {
+            counts.front++;
+            const result = Promise.withResolvers<Answer>();
+            const cancelled = Promise.withResolvers<void>();
+            call.signal.addEventListener("abort", () => cancelled.resolve());
+            const [method, respond] = ["POST", result.resolve];
+            const accepted = { method, target, headers, body, cancelled: cancelled.promise, respond };
+            if (target !== "/wait") return echoed(accepted);
+            waiting.emit("waiting", accepted);
+            return result.promise;
+          });
         },
       }),
     takeStream: () => false,
@@ -131,9 +131,10 @@ function echoed({ method, target, headers, body }: Omit<Accepted, "cancelled" | 
   return { status: 200, headers: fieldsOf(text), body: text };
 }
 
-/** A route whose RPC answers as the test wants. */
-function echoRoute(result: Answer | Promise<Answer>): FastRoute {
+/** A route whose RPC returns what `serve` does. */
+function echoRoute(serve: (request: { call: Call; body: Uint8Array }) => Answer | Promise<Answer>): FastRoute {
   let known: Answer | undefined;
+  let body = new Uint8Array();
   const note = (answer: Answer) => {
     known = answer;
     return {};
@@ -143,12 +144,18 @@ function echoRoute(result: Answer | Promise<Answer>): FastRoute {
       method: verifyApiKey,
       maxRequestBytes: 0,
       admit: () => operator,
-      invoke: () => (result instanceof Promise ? result.then(note) : note(result)),
+      invoke: (_request, _principal, call) => {
+        const result = serve({ call, body });
+        return result instanceof Promise ? result.then(note) : note(result);
+      },
     },
     protocol: "rest",
     counter: { end: () => {} },
     maxBodyBytes: 2 ** 17,
-    decode: () => create(verifyApiKey.input),
+    decode: (bytes) => {
+      body = Uint8Array.from(bytes);
+      return create(verifyApiKey.input);
+    },
     answer: () => known ?? INTERNAL,
     refuse: () => INTERNAL,
   };

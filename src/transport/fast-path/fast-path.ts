@@ -1,3 +1,4 @@
+import type { Registry } from "@bufbuild/protobuf";
 import type { FastifyBaseLogger } from "fastify";
 import { createAccessLogWriter } from "../access-log-format.ts";
 import type { BodyBudget } from "../body-budget.ts";
@@ -7,21 +8,21 @@ import type { CheckHost } from "../host-check.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { RequestInterceptor } from "../listener/request-interceptor.ts";
 import { isHost } from "../request-checks.ts";
-import type { FastCall } from "./call.ts";
-import { Http1Call } from "./http1/call.ts";
-import { createHttp1Connections } from "./http1/connections.ts";
+import type { CallContext, FastCall, FastRoute } from "./call.ts";
+import type { FastRpc } from "./codecs.ts";
+import { createHttp1Connections } from "./http1.ts";
 import { Http2Call } from "./http2.ts";
-import type { FastRoute } from "./route.ts";
-import type { RouteTable } from "./routes.ts";
-import { TickBudget } from "./tick-budget.ts";
+import { makeFastRoutes } from "./protocols.ts";
 
 export interface FastPathOptions {
   readonly logger: FastifyBaseLogger;
   readonly counters: CallCounters;
   readonly limits: ListenerLimits;
   readonly budget: BodyBudget;
-  /** What must be refused is left to the complete path. */
+  /** Requests that must be refused are left to the complete path. */
   readonly findRefusal: CheckHost;
+  /** The types of error details. */
+  readonly registry: Registry;
 }
 
 /** A body that its Content-Length says is larger is left to the complete path. Bytes. */
@@ -32,11 +33,12 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  * accepts a request only in its most common form: a known path and content type, uncompressed, not from a web page. Everything else it
  * declines, unread. Its responses are those of the complete path, but for the differences that the comparison test lists.
  */
-export function createFastPath(routes: RouteTable, options: FastPathOptions): RequestInterceptor {
-  const { logger, counters, limits, budget, findRefusal } = options;
-  const context = { logger, counters, budget, writeEntry: createAccessLogWriter(logger) };
+export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOptions): RequestInterceptor {
+  const { logger, counters, limits, budget, findRefusal, registry } = options;
+  const routes = makeFastRoutes(rpcs, counters, registry);
   const tick = new TickBudget<FastCall>((call) => call.run());
   const start = (call: FastCall) => tick.enter(call);
+  const context: CallContext = { logger, counters, budget, start, writeEntry: createAccessLogWriter(logger) };
   const find = (path: string, headers: Headers): FastRoute | undefined => {
     const type = headers["content-type"];
     const route = typeof type === "string" ? routes.get(path)?.get(type) : undefined;
@@ -47,17 +49,16 @@ export function createFastPath(routes: RouteTable, options: FastPathOptions): Re
       createHttp1Connections({
         node,
         limits,
-        start,
+        context,
         find(target, headers) {
           const route = find(target, headers);
           return route?.protocol === "grpc" ? undefined : route;
         },
-        accept: (route, ...request) => new Http1Call(route, context, ...request),
       }),
     takeStream(stream, headers) {
       const route = headers[":method"] === "POST" ? find(headers[":path"] ?? "", headers) : undefined;
       if (route === undefined) return false;
-      new Http2Call(route, context, stream, headers, start);
+      new Http2Call(route, context, headers, stream);
       return true;
     },
   };
@@ -72,4 +73,42 @@ function isUsual({ deadline }: FastRoute, headers: Headers): boolean {
   if (encoding !== undefined && encoding !== "identity") return false;
   const value = deadline && headerOf(headers, deadline.header);
   return value === undefined || deadline?.parse(value) !== undefined;
+}
+
+/**
+ * Calls begun per tick of the event loop: about 10 ms of work. A client that has its response sends the next request at once, and libuv
+ * keeps reading, up to 48 times 1024 connections, before it runs timers and sends queued statements: with a few thousand busy
+ * connections a tick would take seconds. Leases are renewed by timers, and probes have deadlines.
+ */
+const MAX_PER_TICK = 128;
+
+/** Starts work as it arrives, up to a limit per tick of the event loop; the rest in the next ticks, in the same order. */
+export class TickBudget<Work> {
+  readonly #start: (work: Work) => void;
+  readonly #max: number;
+  #queue: Work[] = [];
+  #started = 0;
+
+  /** `start` must not throw. */
+  constructor(start: (work: Work) => void, max = MAX_PER_TICK) {
+    this.#start = start;
+    this.#max = max;
+  }
+
+  enter(work: Work): void {
+    if (this.#started >= this.#max || this.#queue.length > 0) {
+      this.#queue.push(work);
+      return;
+    }
+    if (this.#started === 0) setImmediate(this.#next);
+    this.#started++;
+    this.#start(work);
+  }
+
+  readonly #next = (): void => {
+    const next = this.#queue.splice(0, this.#max);
+    this.#started = next.length;
+    if (next.length > 0) setImmediate(this.#next);
+    for (const work of next) this.#start(work);
+  };
 }

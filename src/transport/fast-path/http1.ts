@@ -1,24 +1,38 @@
 import type { Socket } from "node:net";
-import type { Headers } from "../../headers.ts";
-import type { ListenerLimits } from "../../listener/limits.ts";
-import type { Http1Connections, NodeHttp1 } from "../../listener/request-interceptor.ts";
-import type { Answer, FastRoute } from "../route.ts";
-import type { Http1Call, Send } from "./call.ts";
-import { readHead } from "./head.ts";
-import { writeResponse } from "./response.ts";
+import type { Headers } from "../headers.ts";
+import type { ListenerLimits } from "../listener/limits.ts";
+import type { Http1Connections, NodeHttp1 } from "../listener/request-interceptor.ts";
+import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
+import { readHead, writeResponse } from "./http1-message.ts";
+
+/** A call over HTTP/1.1, whose body is complete when it is created. */
+class Http1Call extends FastCall {
+  readonly #connection: Http1Connection;
+
+  constructor(route: FastRoute, context: CallContext, headers: Headers, body: Uint8Array, connection: Http1Connection) {
+    super(route, context, headers);
+    this.#connection = connection;
+    this.body = body;
+  }
+
+  get peerAddress(): string {
+    return this.#connection.peerAddress;
+  }
+
+  protected respond(answer: Answer): void {
+    this.#connection.send(this, answer);
+  }
+}
 
 export interface Http1Options {
   readonly node: NodeHttp1;
+  readonly context: CallContext;
   /** Returns the route of a request by its head, or undefined to decline it. */
   readonly find: (target: string, headers: Headers) => FastRoute | undefined;
-  /** Creates the call of a complete request. */
-  readonly accept: (route: FastRoute, headers: Headers, body: Uint8Array, send: Send, socket: Socket) => Http1Call;
-  /** Starts a call that was accepted. */
-  readonly start: (call: Http1Call) => void;
   readonly limits: Pick<ListenerLimits, "maxHeaderBytes" | "keepAliveTimeout">;
 }
 
-/** The HTTP/1.1 connections of a server. */
+/** Serves the HTTP/1.1 connections of a server. */
 export function createHttp1Connections(options: Http1Options): Http1Connections {
   const connections = new Set<Http1Connection>();
   let isDraining = false;
@@ -49,7 +63,7 @@ const NOTHING: Buffer = Buffer.alloc(0);
  */
 class Http1Connection {
   readonly #socket: Socket;
-  readonly #context: Http1Options;
+  readonly #options: Http1Options;
   /** Called when the connection is closed or handed over. */
   readonly #left: () => void;
   /** Received and not yet accepted. */
@@ -61,11 +75,11 @@ class Http1Connection {
   #isServing = false;
   #isDraining = false;
 
-  constructor(socket: Socket, context: Http1Options, left: () => void) {
+  constructor(socket: Socket, options: Http1Options, left: () => void) {
     this.#socket = socket;
-    this.#context = context;
+    this.#options = options;
     this.#left = left;
-    socket.setTimeout(context.limits.keepAliveTimeout);
+    socket.setTimeout(options.limits.keepAliveTimeout);
     socket.on("data", this.#onData).on("end", this.#onEnd).on("close", this.#onClose);
     socket.on("drain", this.#onDrain).on("timeout", this.#onTimeout).on("error", ignore);
   }
@@ -93,7 +107,7 @@ class Http1Connection {
   /** The client may have closed its sending side alone: a call in flight is answered before the connection closes. */
   readonly #onEnd = (): void => {
     if (this.#current !== undefined) this.#isDraining = true;
-    else if (this.#rest.length > 0) this.#context.node.cutShort(this.#socket);
+    else if (this.#rest.length > 0) this.#options.node.cutShort(this.#socket);
     else this.#socket.destroySoon();
   };
 
@@ -140,9 +154,10 @@ class Http1Connection {
   /** Returns whether a request was accepted. */
   #serveNext(): boolean {
     const rest = this.#rest;
-    const head = readHead(rest, this.#context.limits.maxHeaderBytes);
+    const { context, find, limits } = this.#options;
+    const head = readHead(rest, limits.maxHeaderBytes);
     if (head === "partial") return this.#wait();
-    const route = head === "unusual" ? undefined : this.#context.find(head.target, head.headers);
+    const route = head === "unusual" ? undefined : find(head.target, head.headers);
     if (head === "unusual" || route === undefined || head.contentLength > route.maxBodyBytes) return this.#handOver();
     const size = head.size + head.contentLength;
     if (rest.length < size) return this.#wait();
@@ -150,9 +165,8 @@ class Http1Connection {
     this.#timer = undefined;
     this.#rest = size === rest.length ? NOTHING : rest.subarray(size);
     this.#reads = this.#rest.length === 0 ? 0 : 1;
-    const call = this.#context.accept(route, head.headers, rest.subarray(head.size, size), this.#send, this.#socket);
-    this.#current = call;
-    this.#context.start(call);
+    this.#current = new Http1Call(route, context, head.headers, rest.subarray(head.size, size), this);
+    context.start(this.#current);
     return true;
   }
 
@@ -162,16 +176,21 @@ class Http1Connection {
     return false;
   }
 
-  readonly #send = (call: Http1Call, answer: Answer): void => {
+  get peerAddress(): string {
+    return this.#socket.remoteAddress ?? "";
+  }
+
+  /** Writes the response to the call in flight. */
+  send(call: Http1Call, answer: Answer): void {
     if (this.#current !== call) return;
     this.#current = undefined;
     this.#write(answer);
     if (this.#isDraining) this.#socket.destroySoon();
     else if (!this.#isServing) this.#continue();
-  };
+  }
 
   #write(answer: Answer): void {
-    const { keepAliveTimeout } = this.#context.limits;
+    const { keepAliveTimeout } = this.#options.limits;
     try {
       writeResponse(this.#socket, answer, this.#isDraining ? "close" : Math.floor(keepAliveTimeout / 1000));
     } catch (error) {
@@ -192,7 +211,7 @@ class Http1Connection {
     socket.off("drain", this.#onDrain).off("timeout", this.#onTimeout).off("error", ignore);
     this.#left();
     if (this.#rest.length > 0) socket.unshift(this.#rest);
-    this.#context.node.handOver(socket);
+    this.#options.node.handOver(socket);
     if (socket.isPaused()) socket.resume();
     return false;
   }

@@ -1,0 +1,190 @@
+import {
+  create,
+  type DescEnum,
+  fromBinary,
+  type Message,
+  type MessageInitShape,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
+import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { KeyStatusSchema } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
+import {
+  ApiKeysService,
+  type BatchVerifyApiKeysRequest,
+  BatchVerifyApiKeysRequestSchema,
+  type BatchVerifyApiKeysResponseSchema,
+  CredentialTypeSchema,
+  VerificationErrorSchema,
+  type VerifyApiKeyRequest,
+  VerifyApiKeyRequestSchema,
+  type VerifyApiKeyResponseSchema,
+} from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import type { Implementation } from "../../api/implementations.ts";
+import type { Rpc } from "../../api/rpc.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import { memoize } from "../../lib/memoize.ts";
+import { fieldBound } from "../field-count.ts";
+import { readJsonMessage } from "../rest/json-message.ts";
+import { BODY, valueLimits } from "../rest/strict-json.ts";
+
+/** What an RPC returns; it need not be a message yet. */
+export type Response = MessageInitShape<Implementation["method"]["output"]>;
+
+/** The request and response messages of an RPC as bytes. */
+export interface Codec {
+  /** Throws `INVALID_ARGUMENT`. */
+  read(bytes: Uint8Array): Message;
+  write(response: Response): string | Uint8Array;
+}
+
+/** An RPC that the fast path serves, and its messages in JSON and in Protobuf's binary form. */
+export interface FastRpc {
+  readonly rpc: Rpc;
+  readonly json: Codec;
+  readonly proto: Codec;
+}
+
+const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
+
+/** Returns the RPCs that the fast path serves: verification, and nothing that changes anything. */
+export function verificationRpcs(rpcs: readonly Rpc[]): FastRpc[] {
+  return rpcs.flatMap((rpc) => {
+    const json = jsonCodec(rpc);
+    return json === undefined ? [] : [{ rpc, json, proto: protoCodec(rpc) }];
+  });
+}
+
+function jsonCodec({ method }: Rpc): Codec | undefined {
+  if (method === verifyApiKey) return { read: readVerifyJson, write: writeVerifyJson };
+  if (method === batchVerifyApiKeys) return { read: readBatchVerifyJson, write: writeBatchVerifyJson };
+  return undefined;
+}
+
+/** The messages of an RPC in Protobuf's binary form. Frozen responses are encoded once. */
+export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc): Codec {
+  const requireFewFields = fieldBound(input, maxRequestBytes);
+  return {
+    read(bytes) {
+      requireFewFields(bytes);
+      try {
+        return fromBinary(input, bytes);
+      } catch {
+        // The library's error quotes what the caller sent, which may be a secret.
+        throw malformed();
+      }
+    },
+    write: memoize((response: Response) => toBinary(output, create(output, response))),
+  };
+}
+
+/** The error for a body that is no message of the RPC. */
+export function malformed(): Error {
+  return invalidArgument(BODY, "is not a well-formed request of this RPC");
+}
+
+const SPACE = "[ \\t\\n\\r]*";
+/** A JSON string without escapes (RFC 8259 §7). */
+const STRING = '"([^"\\\\\\u0000-\\u001f]*)"';
+/** `{"credential": "…"}` */
+const ITEM = ["\\{", '"credential"', ":", STRING, "\\}"].join(SPACE);
+
+const SINGLE = new RegExp(`^${SPACE}${ITEM}${SPACE}$`);
+const LIST_START = new RegExp(["^", "\\{", '"requests"', ":", "\\[", ""].join(SPACE));
+const NEXT_ITEM = new RegExp(`${ITEM}${SPACE}([,\\]])${SPACE}`, "y");
+const LIST_END = new RegExp(`\\}${SPACE}$`, "y");
+
+/** Neither takes a body of more than 1 MiB. */
+const LIMITS = valueLimits(0);
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Reads the JSON of a `VerifyApiKeyRequest`: the usual text directly, any other as the complete path does. */
+export function readVerifyJson(bytes: Uint8Array): VerifyApiKeyRequest {
+  const credential = SINGLE.exec(textOf(bytes))?.[1];
+  return credential === undefined
+    ? readJsonMessage(VerifyApiKeyRequestSchema, bytes, LIMITS)
+    : verifyRequest(credential);
+}
+
+/** Reads the JSON of a `BatchVerifyApiKeysRequest` likewise. */
+export function readBatchVerifyJson(bytes: Uint8Array): BatchVerifyApiKeysRequest {
+  const requests = listOf(textOf(bytes));
+  if (requests === undefined) return readJsonMessage(BatchVerifyApiKeysRequestSchema, bytes, LIMITS);
+  const message = create(BatchVerifyApiKeysRequestSchema);
+  message.requests = requests;
+  return message;
+}
+
+/** Returns an empty text for what is not UTF-8: the complete reader says so. */
+function textOf(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return "";
+  }
+}
+
+function verifyRequest(credential: string): VerifyApiKeyRequest {
+  const message = create(VerifyApiKeyRequestSchema);
+  message.credential = credential;
+  return message;
+}
+
+/** Returns undefined unless the text is a list of at least one item, each of the usual form. */
+function listOf(text: string): VerifyApiKeyRequest[] | undefined {
+  const start = LIST_START.exec(text);
+  if (start === null) return undefined;
+  const requests: VerifyApiKeyRequest[] = [];
+  NEXT_ITEM.lastIndex = start[0].length;
+  for (;;) {
+    const end = NEXT_ITEM.lastIndex;
+    const [match, credential = "", separator] = NEXT_ITEM.exec(text) ?? [];
+    if (match === undefined) return undefined;
+    requests.push(verifyRequest(credential));
+    if (separator === "]") {
+      LIST_END.lastIndex = end + match.length;
+      return LIST_END.test(text) ? requests : undefined;
+    }
+  }
+}
+
+type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
+type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
+
+/**
+ * Writes a `VerifyApiKeyResponse` as JSON (contract §2): the text that `JSON.stringify(toJson(…))` of the library gives, without the
+ * message in between. Frozen verifications are written once.
+ */
+export const writeVerifyJson = memoize((verification: Verification): string => {
+  const { expireTime } = verification;
+  return JSON.stringify({
+    is_valid: verification.isValid ?? false,
+    key_id: verification.keyId,
+    actor_id: verification.actorId,
+    scopes: verification.scopes ?? [],
+    metadata: verification.metadata ?? {},
+    status: statusName(verification.status),
+    expire_time: expireTime && toJson(TimestampSchema, create(TimestampSchema, expireTime)),
+    issuer: verification.issuer,
+    credential_type: credentialTypeName(verification.credentialType),
+    error_code: errorName(verification.errorCode),
+    error_message: verification.errorMessage,
+    stale: verification.stale,
+  });
+});
+
+/** Writes a `BatchVerifyApiKeysResponse` likewise. */
+export function writeBatchVerifyJson({ results = [] }: Verifications): string {
+  return `{"results":[${results.map(writeVerifyJson).join(",")}]}`;
+}
+
+const statusName = nameIn(KeyStatusSchema);
+const credentialTypeName = nameIn(CredentialTypeSchema);
+const errorName = nameIn(VerificationErrorSchema);
+
+/** The name of an enum value, or the number of one that has no name. */
+function nameIn({ values }: DescEnum): (value: number | undefined) => string | number | undefined {
+  const names = new Map<number | undefined, string>(values.map(({ number, name }) => [number, name]));
+  return (value) => names.get(value) ?? value;
+}
