@@ -28,7 +28,7 @@ export interface Identity {
 
 /** The caller of one call. `auth/` creates it, the policy of the RPC is checked against it, and every verb of `keys/` receives it. */
 export interface Principal extends Identity {
-  /** The IP address that the connection comes from, a proxy's if there is one; empty if it is closed, or for a local caller. */
+  /** The IP address that the connection comes from, a proxy's if there is one; empty for a local caller. */
   readonly peerAddress: string;
   /** The header `User-Agent`; empty without one. */
   readonly userAgent: string;

@@ -6,10 +6,13 @@ import { headerOf, headersOf } from "./headers.ts";
 /** The call that a Fastify request carries, as an RPC sees it, and its log. */
 export abstract class FastifyCall implements Call, CallLog {
   protected readonly request: FastifyRequest;
+  /** Read at the start: a change may commit, and be recorded, after the client has disconnected. */
+  readonly peerAddress: string;
   readonly #facts: Record<string, string>;
 
   constructor(request: FastifyRequest, protocol: Protocol) {
     this.request = request;
+    this.peerAddress = request.socket.remoteAddress ?? "";
     request.facts ??= {};
     request.facts.protocol = protocol;
     this.#facts = request.facts;
@@ -29,10 +32,6 @@ export abstract class FastifyCall implements Call, CallLog {
 
   headers(): [name: string, value: string][] {
     return headersOf(this.request.headers);
-  }
-
-  get peerAddress(): string {
-    return this.request.socket.remoteAddress ?? "";
   }
 
   get log(): CallLog {
