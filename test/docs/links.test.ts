@@ -38,3 +38,13 @@ test("links between the pages lead somewhere", () => {
   expect(links.length).toBeGreaterThan(30);
   expect(links.flatMap(([name, link]) => broken(name, link))).toEqual([]);
 });
+
+const PATH_IN_CODE = /`((?:bench|deploy|docs|examples|gen|proto|src|test|tools)\/[\w./-]+)`/g;
+
+test("files and folders that a page names exist", () => {
+  const named = [...pages].flatMap(([name, text]) =>
+    [...text.matchAll(PATH_IN_CODE)].map(([, path = ""]) => ({ name, path })),
+  );
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter(({ path }) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
