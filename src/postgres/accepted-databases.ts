@@ -2,17 +2,17 @@ import { firstRow } from "./first-row.ts";
 import type { Database } from "./pool.ts";
 import { systemIdentifier, timeline } from "./server-position.ts";
 
-/** A database that was accepted as it is. */
+/** A database that an operator accepted although it lacks changes. */
 export interface AcceptedDatabase {
   readonly systemIdentifier: string;
   readonly timeline: number;
-  /** Where its write-ahead log was then, as PostgreSQL writes it. */
+  /** Position of its write-ahead log at that time, in PostgreSQL's notation. */
   readonly lsn: string;
 }
 
 /**
- * Writes that the database is accepted as it is, whatever it has lost (`cluster/history.ts`): servers that refuse it join it. It is of use
- * once: what is lost later has to be accepted again.
+ * Records that the database is accepted whatever it has lost (`cluster/history.ts`), so that servers that refuse it join it. Later losses
+ * have to be accepted again.
  */
 export async function acceptDatabase(database: Database): Promise<AcceptedDatabase> {
   const rows = await database.run(

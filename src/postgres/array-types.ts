@@ -1,7 +1,7 @@
 /**
- * The array types that our statements use, by their object identifiers (PostgreSQL, src/include/catalog/pg_type.dat). By
- * default the driver asks the database for them on every new connection, and if that one query fails its rejection is
- * nobody's: it ends the process (porsager/postgres#1192).
+ * The array types that our statements use, by object identifier (PostgreSQL, src/include/catalog/pg_type.dat). By default the driver
+ * queries them on every new connection, and if that query fails, its rejection is unhandled and ends the process
+ * (porsager/postgres#1192).
  */
 export const ARRAY_TYPES = { text_array: arrayType(1009), uuid_array: arrayType(2951) };
 
@@ -9,7 +9,7 @@ function arrayType(oid: number) {
   return { to: oid, from: [oid], serialize: writeArray, parse: readArray };
 }
 
-/** The text form of an array of one dimension without nulls (PostgreSQL docs, 8.15.6). */
+/** Returns the text form of a one-dimensional array without nulls (PostgreSQL docs, 8.15.6). */
 export function writeArray(items: readonly string[]): string {
   return `{${items.map((item) => `"${item.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }

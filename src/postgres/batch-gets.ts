@@ -5,15 +5,15 @@ import { Batcher } from "./batch.ts";
 import type { Database } from "./pool.ts";
 import { STORED_KEY_COLUMNS, type StoredKeyRow, toStoredKey } from "./rows.ts";
 
-/** A second spares those who come late the wait for the first. */
+/** With two, a late caller need not wait for the statement in flight. */
 const MAX_IN_FLIGHT = 2;
 
-/** So that no answer is large. */
+/** Bounds the size of a result. */
 const MAX_KEYS = 100;
 
 /**
- * Reads keys by their names, each by a statement that is sent after it was asked for. Those that are asked for at the same time go in one: a
- * server with many callers is busy, and each use of a connection takes it a turn of the event loop.
+ * Reads keys by name, each with a statement that is sent after the call. Concurrent reads are batched, because each use of a connection
+ * costs a tick of the event loop.
  */
 export function batchGets(database: Database): (name: KeyName) => Promise<StoredKey | null> {
   const getMany = (names: readonly KeyName[]) => database.run((sql) => getKeys(sql, names), "keys.get");

@@ -7,26 +7,20 @@ import { COPY_ROWS, insertKeys } from "./insert.ts";
 import type { Database } from "./pool.ts";
 import { type Committed, commit } from "./propagate.ts";
 
-/**
- * 2 spare the second of two callers the wait for the commit of the first. With 64 clients they store as many keys as 1, within
- * what can be measured, since they are sent side by side only when they are of a size.
- */
+/** With two, the second of two callers need not wait for the commit of the first. With 64 clients the throughput equals that of one. */
 const MAX_IN_FLIGHT = 2;
 
-/** Fewer than go by COPY, which takes no key that was sent before, as those are that are tried again. */
+/** Fewer than use COPY, which fails for keys that exist, as those of retried calls do. */
 const MAX_KEYS = COPY_ROWS - 1;
 
-/**
- * Not so a deadlock: keys go in the order of their raw keys, and two statements may have the same two requests in different orders.
- */
+/** False for a deadlock: keys are ordered by their raw keys, and two statements may contain the same two requests in different orders. */
 function concernsAll(error: unknown): boolean {
   return error instanceof KeyholdError && error.code === "DATABASE_UNAVAILABLE" && !wasRolledBack(error);
 }
 
 /**
- * Stores keys. Single ones that come while others are being stored go together, in one statement and one commit. A failure of
- * the database says nothing of any key, and all of its statement hear it. An imported key may have been looked for before, so
- * that it is propagated; an issued one cannot have been.
+ * Stores keys. Concurrent single inserts are batched into one statement and one commit. A failure of the database rejects the whole
+ * batch. An imported key may have been looked up before and is propagated; an issued key cannot have been.
  */
 export function batchInserts(
   database: Database,

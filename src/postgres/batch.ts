@@ -1,12 +1,12 @@
-/** Does many at once: one result an item, in order. If it rejects, nothing is said of any item. */
+/** Processes a batch: one result per item, in order. A rejection concerns no single item. */
 export type DoMany<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
 
 export interface BatchOptions {
-  /** Calls at once, at the most. */
+  /** Maximum number of batches in flight. */
   readonly maxInFlight: number;
-  /** Items at the most in one call. */
+  /** Maximum number of items in a batch. */
   readonly maxItems: number;
-  /** Whether a failure says nothing of single items. After any other each is tried with fewer, so that a bad one fails alone. */
+  /** Whether a failure concerns the whole batch. After any other failure the batch is split in halves, so that a bad item fails alone. */
   readonly concernsAll: (error: unknown) => boolean;
 }
 
@@ -17,9 +17,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Gathers items that come one by one into calls of many. No timer: when nothing is under way, those of one turn of the event loop
- * go at its end. Beside other calls goes only one that is as large as they are together: else, of many callers whose answers
- * come together, the first to come again would go alone, and all the others wait for it.
+ * Batches items that arrive one by one. There is no timer: if nothing is in flight, the items of one tick of the event loop are sent at
+ * its end. Another batch is sent only when it is as large as those in flight together; otherwise, of many callers
+ * that receive their results at once, the first to call again would be sent alone and all others would wait for it.
  */
 export class Batcher<Item, Result> {
   readonly #doMany: DoMany<Item, Result>;
@@ -70,13 +70,13 @@ export class Batcher<Item, Result> {
     });
   }
 
-  /** Never rejects: all that it learns it tells those who wait. */
+  /** Never rejects: every outcome is passed to the callers. */
   async #send(group: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#doMany(group.map(({ item }) => item));
       for (const [place, { resolve, reject }] of group.entries()) {
         const result = results[place];
-        if (result === undefined) reject(new Error("a call of many answered fewer"));
+        if (result === undefined) reject(new Error("a batch returned fewer results than items"));
         else resolve(result);
       }
     } catch (error) {

@@ -1,9 +1,9 @@
 import type { FeedEvent } from "../cluster/change-feed.ts";
 
-/** Heard by every node. What the database itself sends there stands in the migrations. */
+/** Channel that every node listens to. The triggers in the migrations send to it. */
 export const CHANGES_CHANNEL = "keyhold_changes";
 
-/** Heard by one session alone. */
+/** Returns the channel that one session listens to. */
 export function sessionChannel(sessionId: string): string {
   return `keyhold_${sessionId}`;
 }
@@ -12,7 +12,7 @@ export const barrierText = (from: string, number: number) => `barrier ${from} ${
 export const acknowledgementText = (from: string, number: number) => `acknowledgement ${from} ${number}`;
 export const echoText = (number: number) => `echo ${number}`;
 
-/** What a notification says. One that is not known comes from a later version: then anything may have changed. */
+/** Parses a notification. An unknown one was sent by a later version and means that anything may have changed. */
 export function parseFeedEvent(payload: string): FeedEvent {
   const [type = "", first = "", second = ""] = payload.split(" ");
   switch (type) {

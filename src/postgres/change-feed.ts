@@ -25,10 +25,10 @@ import {
   toPosition,
 } from "./server-position.ts";
 
-/** After this the database cancels a statement of a session, in milliseconds. */
+/** Statement timeout of a session, in milliseconds. */
 const STATEMENT_TIMEOUT = 5_000;
 
-/** Opens sessions over connections of their own. The URL is that of the database itself: a pooler of transactions hears no notifications. */
+/** Returns a function that opens sessions on dedicated connections. The URL must not lead to a transaction pooler, which receives no notifications. */
 export function createOpenFeed(url: string): OpenFeed {
   return async (listener, timeout) => {
     const session = new Session(url, listener);
@@ -43,8 +43,8 @@ export function createOpenFeed(url: string): OpenFeed {
 }
 
 /**
- * The driver would connect again by itself, to a session that listens to nothing: with the first end of its connection this one is
- * over. The driver may also leave a statement unanswered then (postgres 3.4.9), so each is raced with the end.
+ * A session ends with its connection, because the driver would reconnect without LISTEN. The driver may also leave a statement pending
+ * then (postgres 3.4.9), so each statement races with the end.
  */
 class Session implements FeedSession {
   readonly id = randomUUID();

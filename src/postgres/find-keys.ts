@@ -7,16 +7,16 @@ import { toVerifiable, VERIFIABLE_COLUMNS, type VerifiableRow } from "./rows.ts"
 import { serverId } from "./server-position.ts";
 
 /**
- * Finds keys for verification: any number of look-ups by one statement. Each statement says which server has answered it: a connection may lead
- * to one that was the primary once, or lags behind it.
+ * Finds keys for verification, any number of look-ups with one statement. The statement returns the identity of its server, because a
+ * connection may lead to a former primary or a lagging standby.
  */
-export function createFindKeys(database: Database, heard: ServerObserver): FindKeys {
+export function createFindKeys(database: Database, feed: ServerObserver): FindKeys {
   return async (lookups) => {
-    const expected = heard.server;
+    const expected = feed.server;
     const ids = lookups.flatMap((lookup) => lookup.keyId ?? []);
     const digests = lookups.flatMap((lookup) => lookup.digests.map(hex));
     const found = await database.run((sql) => findRows(sql, ids, digests), "keys.find");
-    heard.requireServer(found[0]?.server ?? "", expected);
+    feed.requireServer(found[0]?.server ?? "", expected);
     const rows = found.filter((row): row is FoundRow => row.key_id !== null);
     const byId = new Map(rows.map((row) => [row.key_id, row]));
     const byDigest = new Map(rows.flatMap((row) => (row.kind === "imported" ? [[hex(row.digest), row] as const] : [])));
@@ -34,10 +34,10 @@ interface FoundRow extends VerifiableRow {
   readonly server: ServerId;
 }
 
-/** Of a statement that finds nothing there is one row, of the server alone. */
+/** A statement that finds no key returns one row with the server alone. */
 type AnswerRow = FoundRow | { readonly server: ServerId; readonly key_id: null };
 
-/** Each condition has one index that it can use (migration 0006). */
+/** Each condition uses one index (migration 0006). */
 function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]): PromiseLike<AnswerRow[]> {
   const byDigest = sql`ARRAY (SELECT key_id FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)})`;
   return sql<AnswerRow[]>`

@@ -4,17 +4,17 @@ import { addressOf, type Host, parseConnectionUrl } from "./connection-url.ts";
 import { answeredWithin, describeFailure } from "./primary.ts";
 import { serverId } from "./server-position.ts";
 
-/** What one host of a URL is. */
+/** The state of one host of a URL. */
 export interface HostReport {
   readonly address: string;
   readonly kind: "primary" | "standby" | "unreachable";
-  /** Why it is unreachable, as the end of a sentence that begins with the address; else empty. */
+  /** Why it is unreachable, as a predicate that follows the address; otherwise empty. */
   readonly failure: string;
   /** The identity of a primary. */
   readonly server: string | null;
 }
 
-/** Asks each host of the URL what it is, all at once, each for `timeout` milliseconds at the most. */
+/** Queries the state of every host of the URL concurrently, each with a time limit of `timeout` milliseconds. */
 export function readHosts(url: string, timeout: number): Promise<HostReport[]> {
   return Promise.all(parseConnectionUrl(url).hosts.map((host) => readHost(url, host, timeout)));
 }

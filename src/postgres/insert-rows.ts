@@ -3,7 +3,7 @@ import type { NewKey } from "../keys/store.ts";
 import { writeArray } from "./array-types.ts";
 import { hex } from "./bytes.ts";
 
-/** A new row of `api_keys` by its columns, each value in the form in which JSON has it. */
+/** A new row of `api_keys` by column, with JSON values. */
 export type NewRow = { readonly [C in keyof typeof NEW_ROW_TYPES]: NewValue } & {
   readonly key_id: string;
   readonly digest: string;
@@ -18,7 +18,7 @@ interface OtherDigest {
   readonly digest_key_id: string;
 }
 
-/** The columns that a new row sets, with their types. The order is that of the columns in statements. */
+/** The columns of a new row with their types, in the order of the statements. */
 export const NEW_ROW_TYPES = {
   key_id: "uuid",
   kind: "text",
@@ -39,14 +39,14 @@ export const NEW_ROW_TYPES = {
 
 export const NEW_ROW_COLUMNS = Object.keys(NEW_ROW_TYPES);
 
-/** The same as a list of columns with their types, as a function that returns records wants them. */
+/** The same as a column definition list of a function that returns records. */
 export const NEW_ROW_DEFINITION = Object.entries(NEW_ROW_TYPES)
   .map((column) => column.join(" "))
   .join(", ");
 
 /**
- * The rows of keys in the order of their digests: a row waits for an equal one of another statement, and two statements in
- * different orders would wait for each other. Keys of one request go with its first, in their order.
+ * Returns the rows of keys ordered by digest, because two statements that insert equal digests in different orders would deadlock. Keys
+ * of one request stay together, in their order, at the place of the first.
  */
 export function toNewRows(keys: readonly NewKey[]): NewRow[] {
   const firsts = new Map<string, string>();
@@ -85,7 +85,7 @@ function toOtherDigest({ keyId, digest }: SecretDigest): OtherDigest {
   return { digest: hex(digest), digest_key_id: keyId };
 }
 
-/** The time that was written last: most keys of a statement are made in the same few milliseconds. */
+/** The last formatted time: most keys of a statement are created in the same few milliseconds. */
 let lastTime = { value: Number.NaN, text: "" };
 
 function timeText(time: Date): string {
@@ -99,7 +99,7 @@ function bytea(bytes: Uint8Array): string {
   return `\\x${hex(bytes)}`;
 }
 
-/** Rows as the text format of COPY has them (PostgreSQL docs, COPY, "Text Format"). */
+/** Returns rows in the text format of COPY (PostgreSQL docs, COPY, "Text Format"). */
 export function toCopyText(rows: readonly NewRow[]): string {
   let text = "";
   for (const row of rows) {
@@ -119,14 +119,14 @@ function copyValue(value: NewValue): string {
   return escapeCopy(isTextList(value) ? writeArray(value) : JSON.stringify(value));
 }
 
-/** Scopes: the other list of a row is JSON. */
+/** Only scopes are a text array; the other list of a row is JSON. */
 function isTextList(value: NewValue): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
 const SPECIAL = /[\\\t\n\r]/;
 
-/** One character after the other: a function for each that is met takes twice as long, and every digest has one. */
+/** One pass per character: a replacer function takes twice as long, and every digest contains a backslash. */
 function escapeCopy(text: string): string {
   if (!SPECIAL.test(text)) return text;
   const escaped = text.replaceAll("\\", "\\\\").replaceAll("\t", "\\t");

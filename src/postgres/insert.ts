@@ -7,19 +7,19 @@ import { NEW_ROW_COLUMNS, NEW_ROW_DEFINITION, type NewRow, toNewRows } from "./i
 import type { RanOn } from "./propagate.ts";
 import { type WithServer, withServer } from "./server-position.ts";
 
-/** How many attempts in a row may settle no key. A key that was deleted between our conflict with it and our look at it frees its place. */
+/** Maximum number of consecutive attempts without progress. An attempt makes none if the conflicting key was deleted before it was read. */
 const ATTEMPTS = 3;
 
 /**
- * From so many rows on COPY is tried first: an INSERT of 1000 rows costs the database 1.5 times as much (45 ms of its time
- * against 30; as much from JSON as from arrays, and more with a parameter for each value), one by COPY through a table
- * between 1.2 times. It is all or none, so that a row that is known costs twice the rows before it.
+ * Number of rows from which COPY is tried first. An INSERT of 1,000 rows takes the database 1.5 times as long (45 ms against 30 ms; the
+ * same from JSON and from arrays, longer with a parameter per value), COPY through a staging table 1.2 times. COPY stores all or none,
+ * so a row that exists costs the rows before it twice.
  */
 export const COPY_ROWS = 100;
 
 /**
- * Stores keys in one statement and one commit. A key whose raw key or request is known already conflicts and is not stored;
- * what it conflicts with is read afterwards, since it may have been committed by another server meanwhile.
+ * Stores keys with one statement and one commit. A key whose raw key or request exists conflicts and is not stored; the conflicting key
+ * is read afterwards, because another server may have committed it concurrently.
  */
 export async function insertKeys(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promise<Insertion[]> {
   const found = await findKnown(sql, keys);
@@ -32,7 +32,7 @@ export async function insertKeys(sql: Sql, keys: readonly NewKey[], ranOn: RanOn
   return conclude(sql, keys, found, ranOn);
 }
 
-/** A conflict that was gone whenever it was looked for may be of one key alone: the others are stored without that one. */
+/** A conflict that could never be read may concern a single key: the others are stored without it. */
 async function conclude(
   sql: Sql,
   keys: readonly NewKey[],
@@ -47,7 +47,7 @@ async function conclude(
   return keys.map((_, index) => found.get(index) ?? { outcome: "raw_key_exists" });
 }
 
-/** By place, what became of the keys of which that is known: stored, or what each conflicted with. */
+/** Returns the known outcomes by index: inserted, or the conflict. */
 async function insertPending(sql: Sql, pending: readonly Pending[], ranOn: RanOn): Promise<Map<number, Insertion>> {
   const stored = await storeRows(
     sql,
@@ -63,7 +63,7 @@ async function insertPending(sql: Sql, pending: readonly Pending[], ranOn: RanOn
   return conflicts;
 }
 
-/** Identifiers of the keys that were stored: none of them if the statement is to be tried again. */
+/** Returns the ids of the stored keys; none if the statement has to be retried. */
 async function storeRows(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promise<Set<string>> {
   const rows = toNewRows(keys);
   try {
@@ -71,16 +71,16 @@ async function storeRows(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promi
       return new Set(keys.map(({ key }) => key.keyId));
     return await insertRows(sql, rows, ranOn);
   } catch (error) {
-    // Batches with the same requests go in the order of their raw keys, and may deadlock.
+    // Batches with the same requests are ordered by raw key and may deadlock.
     if (wasRolledBack(error) || isRawKeyConflict(error)) return new Set();
     throw error;
   }
 }
 
 /**
- * Identifiers of the keys that were stored. A duplicate within the statement conflicts with the first like any other. The statement
- * fails as a whole if a raw key is stored under a digest that is not the first of both keys: the trigger of migration 0006 inserts
- * it, and `ON CONFLICT` says nothing of that.
+ * Returns the ids of the stored keys. A duplicate within the statement conflicts with the first like any other. The statement fails as a
+ * whole if a raw key exists under a digest that is not the first of both keys: the trigger of migration 0006 inserts that one, and
+ * `ON CONFLICT` does not cover it.
  */
 async function insertRows(sql: Sql, rows: readonly NewRow[], ranOn: RanOn): Promise<Set<string>> {
   const columns = sql(NEW_ROW_COLUMNS);

@@ -1,6 +1,6 @@
 import { addressOf, type ConnectionUrl, type Host } from "./connection-url.ts";
 
-/** The address that last answered as a primary, by the addresses of a URL: all connections of the process begin with it. */
+/** The address that last answered as a primary, by the addresses of a URL. All connections of the process try it first. */
 const lastPrimaries = new Map<string, string>();
 
 /** Returns the hosts in the order in which they are tried. */
@@ -10,7 +10,7 @@ export function hostsToTry({ hosts }: ConnectionUrl): readonly Host[] {
   return [...hosts.filter(isLast), ...hosts.filter((host) => !isLast(host))];
 }
 
-/** Remembers which of the hosts is the primary. */
+/** Records which of the hosts is the primary. */
 export function rememberPrimary({ hosts }: ConnectionUrl, primary: Host): void {
   lastPrimaries.set(keyOf(hosts), addressOf(primary));
 }

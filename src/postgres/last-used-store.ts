@@ -1,7 +1,7 @@
 import type { StoreLastUsed } from "../verify/last-used.ts";
 import type { Database } from "./pool.ts";
 
-/** Writes `last_used_time`, forward only. */
+/** Returns a function that advances `last_used_time`; it never moves it back. */
 export function createLastUsedStore(database: Database): StoreLastUsed {
   return async (keyIds, minute) => {
     await database.run(

@@ -4,14 +4,14 @@ import { creationBounds } from "./creation-bounds.ts";
 import { compareIds, compileFilter } from "./filter.ts";
 import { KEY_COLUMNS, type KeyRow } from "./rows.ts";
 
-/** The keys of one page, newest first. */
+/** Returns the keys of one page, newest first. */
 export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<KeyRow[]> {
   return sql<KeyRow[]>`${selectPage(sql, list, now)}`;
 }
 
 /**
- * The statement for one page. Its order is written as the indexes of lists have it (migration 0003), and it begins where the
- * page before ended, so what it costs does not depend on how many keys are newer.
+ * Returns the statement of one page. It is ordered like the list indexes (migration 0003) and starts at the end of the previous page
+ * (keyset pagination), so its cost does not depend on the number of newer keys.
  */
 export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
   return sql`

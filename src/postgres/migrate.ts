@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
 import { grantRights } from "./rights.ts";
 
-/** A numbered step of the schema. Once released it is never edited, and it is safe while the version before it still runs. */
+/** A numbered migration. It is never edited after its release, and is safe while the previous version still runs. */
 export interface Migration {
   readonly version: number;
   readonly name: string;
@@ -13,24 +13,24 @@ export interface Migration {
   readonly checksum: string;
 }
 
-/** Where they are in the source, which the published package has for them: what is compiled has the same depth. */
+/** The published package contains this folder of the source; compiled code has the same depth. */
 const FOLDER = new URL("../../src/postgres/migrations/", import.meta.url);
 const FILE = /^(\d{4})_(\w+)\.sql$/;
 
 /**
- * How a migration begins that is no transaction, since `CREATE INDEX CONCURRENTLY` cannot be in one. Its statements run one by
- * one, each ended by a semicolon at the end of a line. Where one fails the next run begins again with the first, so each must
- * be one that may be repeated: what it makes is dropped before, for an index that was not finished is there but of no use.
+ * First line of a migration that runs outside a transaction, for `CREATE INDEX CONCURRENTLY`. Its statements, each ended by a semicolon
+ * at the end of a line, run one by one. After a failure the next run starts with the first, so each must be idempotent: it first drops
+ * what it creates, because an unfinished index exists but is invalid.
  */
 const ONE_BY_ONE = "-- one by one\n";
 
-/** Key of the advisory lock under which the schema is changed: "keyhold" as a number on a telephone. */
+/** Key of the advisory lock for migrations: "keyhold" on a telephone keypad. */
 const LOCK = 5394653;
 
 /** Milliseconds. */
 const LOCK_POLL = 50;
 
-/** The migrations of this version, in order. */
+/** Returns the migrations of this version, in order. */
 export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]> {
   const files = (await readdir(folder)).filter((file) => file.endsWith(".sql")).sort();
   return Promise.all(files.map((file) => readOne(folder, file)));
@@ -44,9 +44,9 @@ async function readOne(folder: URL, file: string): Promise<Migration> {
 }
 
 /**
- * Brings the schema up to these migrations and answers the names of those applied now; then gives `serverRole`, if there is one,
- * its rights. Any number of servers may do this at once: an advisory lock lets one work while the others wait. A schema that is
- * ahead of this version is left as it is. `sql` has one connection, which holds the lock, and no limit to the time of a statement.
+ * Applies pending migrations, grants `serverRole` its rights if given, and returns the names of the migrations that were applied. Safe to
+ * call concurrently from any number of servers: an advisory lock serializes them. A schema that is newer than this version is left
+ * unchanged. `sql` must have one connection, which holds the lock, and no statement timeout.
  */
 export async function migrate(
   sql: Sql,
@@ -64,8 +64,8 @@ export async function migrate(
 }
 
 /**
- * Asks again and again, for a statement that waits is a transaction that is open: an index that is built concurrently waits for
- * all of them to end, and each would wait for the other (PostgreSQL docs, "CREATE INDEX", "Building Indexes Concurrently").
+ * Polls, because a statement that waits for the lock is an open transaction: a concurrent index build waits for all transactions to
+ * end, so the two would deadlock (PostgreSQL docs, "CREATE INDEX", "Building Indexes Concurrently").
  */
 async function lock(sql: Sql): Promise<void> {
   for (;;) {
@@ -85,7 +85,7 @@ async function applyPending(sql: Sql, migrations: readonly Migration[]): Promise
   return done;
 }
 
-/** Names of the migrations that the schema lacks: all of them if there is none. It takes no right but to read. */
+/** Returns the names of the pending migrations. Needs only the right to read. */
 export async function findPending(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
   const [row] = await sql<{ is_there: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS is_there`;
   const applied = row?.is_there === true ? await readApplied(sql) : new Map();
@@ -97,7 +97,7 @@ async function readApplied(sql: Sql): Promise<ReadonlyMap<number, string>> {
   return new Map(rows.map((row) => [row.version, row.checksum]));
 }
 
-/** Those that were not applied, each when those before it have been looked at. */
+/** Yields the migrations that were not applied. Throws if one was edited after it was applied. */
 function* toApply(checksums: ReadonlyMap<number, string>, migrations: readonly Migration[]): Generator<Migration> {
   for (const migration of migrations) {
     const checksum = checksums.get(migration.version);
@@ -107,7 +107,7 @@ function* toApply(checksums: ReadonlyMap<number, string>, migrations: readonly M
   }
 }
 
-/** The migration and its entry go as one simple query, which is one transaction (PostgreSQL docs, 54.2.2.1): all or nothing. */
+/** Sends the migration and its entry as one simple query, which is one transaction (PostgreSQL docs, 54.2.2.1). */
 async function applyOne(sql: Sql, migration: Migration): Promise<string> {
   const { version, name, sql: change, checksum } = migration;
   const entry = `INSERT INTO schema_migrations (version, name, checksum) VALUES (${version}, '${name}', '${checksum}')`;

@@ -1,16 +1,16 @@
 import type { Database } from "./pool.ts";
 
-/** A node as people are to see it. Times are by the clock of the database. */
+/** A node as shown to operators. Times are by the clock of the database. */
 export interface NodeStatus {
   readonly name: string;
   readonly version: string;
   readonly leaseId: string;
   readonly joinTime: Date;
-  /** Since the lease was last renewed, in milliseconds. */
+  /** Time since the last renewal of the lease, in milliseconds. */
   readonly leaseAge: number;
-  /** How long the lease is, in milliseconds. */
+  /** Duration of the lease, in milliseconds. */
   readonly ttl: number;
-  /** How long news took to reach the node when it last renewed its lease, in milliseconds; null if it has not yet. */
+  /** Delay of notifications at the last renewal of the lease, in milliseconds; null before the first. */
   readonly feedLag: number | null;
 }
 
@@ -24,7 +24,7 @@ interface NodeRow {
   feed_lag_ms: number | null;
 }
 
-/** The nodes that have a lease, or had one that nobody has needed to take away. Those that joined first come first. */
+/** Returns the nodes that have a lease, or an expired one that was not deleted yet, in the order in which they joined. */
 export function listNodes(database: Database): Promise<NodeStatus[]> {
   return database.run(async (sql) => {
     const rows = await sql<NodeRow[]>`

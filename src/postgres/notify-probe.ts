@@ -4,8 +4,8 @@ import type { Database } from "./pool.ts";
 import { openPrimary } from "./primary.ts";
 
 /**
- * Sends a notification over the connections of a database and listens for it at `listenUrl`, on a channel of its own. Answers how
- * long it took in milliseconds, or null if it did not come within `timeout`, as when a pooler of transactions stands between.
+ * Sends a notification through a database's connections and listens for it at `listenUrl`, on a separate channel. Returns the delay in
+ * milliseconds, or null if it did not arrive within `timeout`, for example through a transaction pooler.
  */
 export async function probeNotifications(
   listenUrl: string,
@@ -13,13 +13,13 @@ export async function probeNotifications(
   timeout: number,
 ): Promise<number | null> {
   const channel = `keyhold_doctor_${randomUUID()}`;
-  const heard = Promise.withResolvers<true>();
+  const received = Promise.withResolvers<true>();
   const opening = openPrimary({
     url: listenUrl,
     maxConnections: 1,
     statementTimeout: timeout,
     prepare: false,
-    onNotification: () => heard.resolve(true),
+    onNotification: () => received.resolve(true),
   });
   const over = Promise.withResolvers<null>();
   const timer = setTimeout(over.resolve, timeout, null);
@@ -34,7 +34,7 @@ export async function probeNotifications(
         await transaction`SELECT pg_notify(${channel}, '')`;
       }),
     );
-    return (await Promise.race([heard.promise, over.promise])) && performance.now() - start;
+    return (await Promise.race([received.promise, over.promise])) && performance.now() - start;
   } catch (error) {
     throw databaseError(error);
   } finally {

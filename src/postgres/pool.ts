@@ -7,46 +7,46 @@ import { cutOff, databaseError, tooLate } from "./errors.ts";
 import { type Opening, openPrimary } from "./primary.ts";
 import { isReplicationCancelled } from "./replication-notice.ts";
 
-/** Where statements run. */
+/** Runs statements. */
 export interface Database {
   /**
-   * Runs statements over a connection that nobody else uses meanwhile. A database that cannot be reached, or does not answer
-   * in time, is `DATABASE_UNAVAILABLE`; what was begun may then be done or not. `OVERLOADED` if too many wait: nothing is begun.
-   * `statement` is what traces call it.
+   * Runs statements on a connection that is reserved for `work`. Rejects with `DATABASE_UNAVAILABLE` if the database is unreachable or
+   * does not answer in time; the statements may then have taken effect or not. Rejects with `OVERLOADED` before anything is sent if too
+   * many calls are waiting. `statement` is the name of the span in traces.
    */
   run<T>(work: Work<T>, statement?: string): Promise<T>;
 }
 
 export type Work<T> = (sql: Sql, checkout: Checkout) => PromiseLike<T>;
 
-/** What is known of the statements of one use of a connection. */
+/** State of one use of a connection. */
 export interface Checkout {
-  /** Whether a commit did not wait for its synchronous standby to the end: it is made, and a failover may lose it. */
+  /** Whether a commit's wait for its synchronous standby was cancelled: it is committed, but a failover may lose it. */
   readonly isReplicationCancelled: boolean;
 }
 
 export interface PoolOptions extends DatabaseOptions {
-  /** Milliseconds that a turn may take, the wait for its connection included. */
+  /** Time limit of a call in milliseconds, the wait for a connection included. */
   readonly answerTimeout?: number;
-  /** Turns at the most that wait for a connection. */
+  /** Maximum number of calls that wait for a connection. */
   readonly maxWaiting?: number;
   /** Shared by the pools of one database. */
   readonly attempts?: ConnectBackoff;
 }
 
-/** How busy a pool is. */
+/** Usage of a pool. */
 export interface PoolUsage {
-  /** Connections that are open, and how many of them have a user. */
+  /** Open connections, and how many of them are in use. */
   readonly open: number;
   readonly inUse: number;
   readonly max: number;
-  /** Turns that wait for a connection. */
+  /** Calls that wait for a connection. */
   readonly waiting: number;
 }
 
-/** One use of a connection. */
+/** One call, waiting or using a connection. */
 interface Turn {
-  /** When the caller is told that the answer is late, by `performance.now()`. */
+  /** When the call times out, by `performance.now()`. */
   readonly deadline: number;
   readonly begin: (connection: Connection) => void;
   readonly reject: (error: Error) => void;
@@ -56,45 +56,42 @@ interface Connection {
   readonly opening: Opening;
   /** Null until it is open, to a server that is a primary. */
   sql: Sql | null;
-  /** When it is thrown away after its next use, by `performance.now()`. */
+  /** When it is discarded after its next use, by `performance.now()`. */
   readonly expiry: number;
   /** Null: it is idle. */
   turn: Turn | null;
-  /** Of the statements of this turn. */
+  /** State of the current use. */
   readonly checkout: { isReplicationCancelled: boolean };
   /** Whether the database has answered over it. */
   isProven: boolean;
 }
 
-/**
- * A second more than the database lets a statement run, for the answer to come: after that none will. The backend hangs, or its
- * machine, or the road to it, is gone.
- */
+/** Milliseconds. One second more than the statement timeout: after that the backend hangs, or its machine or the network is down. */
 const ANSWER_TIMEOUT = 11_000;
 
 /**
- * The last defence: calls that wait are bounded before they come here (`transport/concurrency-limiter.ts`), to half of that. It holds what
- * memory a line can take, some 2 KB a turn, whoever stands in it.
+ * Bounds the memory of the queue, about 2 KB per call. Calls of clients are bounded before, to half of it
+ * (`transport/concurrency-limiter.ts`).
  */
 const MAX_WAITING = 2_000;
 
 /** Seconds. */
 const CLOSE_TIMEOUT = 5;
 
-/** Milliseconds; twice as long at the most. A backend keeps what it has learned of tables, and a name may lead elsewhere by now. */
+/** Milliseconds; the maximum is twice as long. Connections are replaced because backends cache table metadata and host names may resolve elsewhere. */
 const MIN_LIFETIME = 30 * 60_000;
 
 /**
- * Connections that are made when needed, each with one user at a time, and thrown away when the database has failed that one.
- * The driver has a pool of its own, but a connection that it lost may then answer nobody ever again, or answer the next user
- * with the error of the one before (postgres 3.4.9; porsager/postgres#1193, #1208, #1223).
+ * Connections that are opened on demand, used by one call at a time, and discarded after a failure of the database. The driver's own
+ * pool may leave a query on a lost connection pending for ever, or reject the next query with the error of the previous one
+ * (postgres 3.4.9; porsager/postgres#1193, #1208, #1223).
  */
 export class Pool implements Database {
   readonly #options: PoolOptions;
   readonly #attempts: ConnectBackoff;
   readonly #answerTimeout: number;
   readonly #connections: Connection[] = [];
-  /** In the order in which they came, which is that of their deadlines. */
+  /** In order of arrival, which is that of their deadlines. */
   readonly #waiting: Turn[] = [];
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;

@@ -4,23 +4,23 @@ import { addressOf, type ConnectionUrl, type Host, parseConnectionUrl } from "./
 import { hostsToTry, rememberPrimary } from "./last-primary.ts";
 
 /**
- * Milliseconds after which the next host is tried beside one that has not answered, so that a host whose packets are dropped does not
- * use up the time of the caller. More than a busy machine takes to answer, less than half of the shortest lease.
+ * Milliseconds after which the next host is tried in parallel, so that a host whose packets are dropped does not use up the caller's
+ * time. More than a busy machine takes to answer, less than half of the shortest lease.
  */
 const NEXT_HOST_DELAY = 400;
 
-/** A connection that is being opened, and then open. */
+/** A connection that is being opened or is open. */
 export interface Opening {
-  /** One connection to a primary, which is not made again when it ends. Rejects with what was wrong with each host. */
+  /** Resolves with one connection to a primary, which never reconnects. Rejects with the failure of each host. */
   readonly ready: Promise<Sql>;
-  /** Ends the connection, as the driver's `end` does. With a `timeout` of 0 it ends at once, also while it is opened. */
+  /** Ends the connection like the driver's `end`. With a `timeout` of 0 it ends at once, even while it is being opened. */
   end(how: { readonly timeout: number }): Promise<void>;
 }
 
 /**
- * Opens one connection to the primary among the hosts of the URL: to a server that is not in recovery, which each is asked before the
- * connection is used. Each host is tried once, beginning with the one that was the primary last, and each for five seconds at the most;
- * the first primary is taken. `maxConnections` of the options is ignored.
+ * Opens one connection to the primary among the hosts of the URL: a server that is not in recovery, which is checked before the
+ * connection is used. Each host is tried once, the last known primary first, for at most five seconds; the first primary wins.
+ * Ignores `maxConnections`.
  */
 export function openPrimary(options: DatabaseOptions, { failsOnStandby = false }: PrimaryOptions = {}): Opening {
   const search = new Search(options, failsOnStandby);
@@ -28,11 +28,11 @@ export function openPrimary(options: DatabaseOptions, { failsOnStandby = false }
 }
 
 export interface PrimaryOptions {
-  /** Whether the first statement is an error on a standby by itself: a single host is then not asked before. */
+  /** Whether the first statement fails on a standby anyway, so that a single host need not be checked. */
   readonly failsOnStandby?: boolean;
 }
 
-/** No host is a primary that may be used. */
+/** No host is a usable primary. */
 class NoPrimaryError extends Error {
   readonly code: string;
 
@@ -41,7 +41,7 @@ class NoPrimaryError extends Error {
     super(`no primary among ${hosts.map(addressOf).join(", ")}: ${found.join(", ")}`);
     const codes = new Set([...failures.values()].map(codeOf));
     const [only = ""] = codes;
-    // What all fail with, such as a wrong password, is told from an unreachable database by its code.
+    // The common code of all hosts, such as that of a wrong password, distinguishes it from an unreachable database.
     this.code = codes.size === 1 && only !== "" ? only : "NO_PRIMARY";
   }
 }
@@ -54,7 +54,7 @@ class Search {
   readonly #options: DatabaseOptions;
   readonly #url: ConnectionUrl;
   readonly #left: Host[];
-  /** Whether a server is asked if it is in recovery. */
+  /** Whether servers are checked for recovery. */
   readonly #isAsked: boolean;
   readonly #failures = new Map<Host, Error>();
   readonly #clients = new Set<Sql>();
@@ -68,7 +68,7 @@ class Search {
     this.#url = parseConnectionUrl(options.url);
     this.#isAsked = !failsOnStandby || this.#url.hosts.length > 1;
     this.#left = [...hostsToTry(this.#url)];
-    // Who ends it at once need not wait for it.
+    // A caller that ends it at once does not await it.
     this.ready.catch(() => undefined);
     this.#tryNext();
   }
@@ -154,7 +154,7 @@ class Search {
   }
 }
 
-/** Rejects with what `describeFailure` puts into words when the first answer of a host takes longer than these milliseconds. */
+/** Rejects with an error that `describeFailure` knows if the answer takes longer than `limit` milliseconds. */
 export async function answeredWithin<T>(answer: PromiseLike<T>, limit: number): Promise<T> {
   const late = Promise.withResolvers<never>();
   const error = Object.assign(new Error("did not answer in time"), { code: "CONNECT_TIMEOUT" });
@@ -166,7 +166,7 @@ function codeOf(error: Error): string {
   return "code" in error ? String(error.code) : "";
 }
 
-/** Of the driver's and Node's messages the usual ones are put into words; all name the host themselves. */
+/** Predicates for the usual error codes of Node and the driver, whose own messages repeat the host. */
 const IN_WORDS: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "refused the connection"],
   ["CONNECT_TIMEOUT", "did not answer in time"],
@@ -179,7 +179,7 @@ const IN_WORDS: ReadonlyMap<string, string> = new Map([
   ["CONNECTION_CLOSED", "closed the connection"],
 ]);
 
-/** What was wrong with a host, as the end of a sentence that begins with it. */
+/** Returns the failure of a host as a predicate that follows its address. */
 export function describeFailure(error: Error | undefined): string {
   if (error === undefined) return "was not tried";
   if (error instanceof StandbyError) return error.message;

@@ -17,11 +17,11 @@ interface SigningKeyRow {
   tokens_expire_time: Date | null;
 }
 
-/** Signing keys in PostgreSQL. A change of them is over when no server works by those from before. */
+/** Creates the store of signing keys in PostgreSQL. A change resolves when no server uses the previous keys any more. */
 export function createSigningKeyStore(
   database: Database,
   propagation: Propagation,
-  heard: ServerObserver,
+  feed: ServerObserver,
 ): SigningKeyStore {
   const change = async (change: (sql: Sql) => Fragment, statement?: string) => {
     const isMade = (kid: string | null) => kid !== null;
@@ -32,9 +32,9 @@ export function createSigningKeyStore(
   };
   return {
     list: async () => {
-      const expected = heard.server;
+      const expected = feed.server;
       const { server, records } = await readSigningKeys(database);
-      heard.requireServer(server, expected);
+      feed.requireServer(server, expected);
       return records;
     },
     addFirst: async (key, now) => {
@@ -63,7 +63,7 @@ export function createSigningKeyStore(
   };
 }
 
-/** Reads all signing keys, in no order, and the server that has answered. */
+/** Reads all signing keys, unordered, and the identity of the server. */
 export async function readSigningKeys(
   database: Database,
 ): Promise<{ readonly server: ServerId; readonly records: SigningKeyRecord[] }> {
@@ -76,12 +76,12 @@ export async function readSigningKeys(
   return { server: rows[0]?.server ?? "", records };
 }
 
-/** Where there is no signing key there is one row, of the server alone. */
+/** Without signing keys the result is one row with the server alone. */
 type AnswerRow = { readonly server: ServerId } & (SigningKeyRow | { readonly kid: null });
 
 /**
- * One statement: in a transaction of several, the driver ends the process when the connection is lost between two of them. The
- * INSERT reads what the UPDATE returns, and so comes after it: one key signs at a time, and the index that says so looks at once.
+ * One statement, because the driver ends the process when a connection is lost between two statements of a transaction. The INSERT
+ * reads the result of the UPDATE and so runs after it, as the unique index on the active key requires.
  */
 function replaceActive(sql: Sql, key: NewSigningKey, now: Date): Fragment {
   const retired = sql`retired AS (UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL RETURNING kid),`;

@@ -1,9 +1,9 @@
 import type { Database } from "./pool.ts";
 
-/** Whoever traces statements: does the work, and knows by its name what it is. */
+/** Runs work in a span of that name. */
 export type TraceStatement = <T>(statement: string, work: () => Promise<T>) => Promise<T>;
 
-/** A database whose statements are traced; without a tracer the database itself. */
+/** Decorates a database so that its statements are traced; returns the database itself without a tracer. */
 export function traced(database: Database, trace: TraceStatement | undefined): Database {
   if (trace === undefined) return database;
   return { run: (work, statement = "statement") => trace(statement, () => database.run(work, statement)) };
