@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from "fastify";
 import { symbols } from "pino";
+import { systemClock } from "../lib/clock.ts";
 import { memoize } from "../lib/memoize.ts";
 import { quote } from "../lib/quote.ts";
 import type { Protocol } from "./call-metrics.ts";
@@ -11,6 +12,7 @@ export type LogFields = Readonly<Record<string, string | number>>;
 export interface AccessLogEntry {
   /** As `requestIdOf` returns it: nothing in it is escaped. */
   readonly reqId: string;
+  /** A token (RFC 9110 §9.1), which needs no escaping either: Node refuses any other. */
   readonly method: string;
   readonly status: number;
   /** What else is known of the call, each name once. Frozen fields are formatted once. */
@@ -39,11 +41,18 @@ export function createAccessLogWriter(logger: FastifyBaseLogger): WriteEntry {
   if (!isStream(stream) || typeof time !== "function" || typeof start !== "string" || typeof isEnabled !== "function") {
     return (entry) => logger.info(recordOf(entry), "request");
   }
-  const beforeId = flat([bindings ?? "", ',"reqId":"']);
+  let [now, head] = [0, ""];
+  /** The start of the line, which the lines of a millisecond share. */
+  const headNow = (): string => {
+    const before = now;
+    now = systemClock.now();
+    if (now !== before) head = flat([start, time(), bindings ?? "", ',"reqId":"']);
+    return head;
+  };
   return (entry) => {
     if (!isEnabled.call(logger, "info")) return;
     const { reqId, method, status, fields, protocol, code, elapsed } = entry;
-    let text = `${start}${time()}${beforeId}${reqId}","method":${quote(method)},"status":${status}`;
+    let text = `${headNow()}${reqId}","method":"${method}","status":${status}`;
     for (const some of fields) text += membersOf(some);
     text += `,"protocol":"${protocol}","code":"${code}","duration_ms":${inTenths(elapsed)},"msg":"request"}\n`;
     stream.write(text);

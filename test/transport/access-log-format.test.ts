@@ -25,7 +25,7 @@ const FIELDS = {
 
 const ENTRY: AccessLogEntry = {
   reqId: "a-1",
-  method: 'G"T',
+  method: "M-SEARCH",
   status: 200,
   fields: [FIELDS],
   protocol: "rest",
@@ -35,7 +35,7 @@ const ENTRY: AccessLogEntry = {
 
 const RECORD = {
   reqId: "a-1",
-  method: 'G"T',
+  method: "M-SEARCH",
   status: 200,
   ...FIELDS,
   protocol: "rest",

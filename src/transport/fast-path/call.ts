@@ -79,9 +79,8 @@ export abstract class FastCall implements Call, CallLog {
   protected isTooLarge = false;
   protected isOver = false;
   #code = OK;
-  /** For the log: fields shared by many calls, which are frozen and formatted once, and the call's own. */
+  /** For the log. Those that are shared by many calls are frozen, and formatted once. */
   readonly #fields: LogFields[] = [];
-  #ownFields: Record<string, string> | undefined;
   #onEnd: EndListener | undefined;
   #headers: Map<string, string> | undefined;
   #controller: AbortController | undefined;
@@ -203,8 +202,15 @@ export abstract class FastCall implements Call, CallLog {
     const elapsed = this.#elapsed();
     counter.end(this.#code, elapsed);
     this.#onEnd?.(this.#code, protocol);
-    const [reqId, fields, code] = [this.id, this.#fields, this.#code];
-    this.context.writeEntry({ reqId, method: "POST", status, fields, protocol, code, elapsed });
+    this.context.writeEntry({
+      reqId: this.id,
+      method: "POST",
+      status,
+      fields: this.#fields,
+      protocol,
+      code: this.#code,
+      elapsed,
+    });
   }
 
   #elapsed(): number {
@@ -243,17 +249,13 @@ export abstract class FastCall implements Call, CallLog {
   }
 
   add(facts: Readonly<Record<string, string>>): void {
-    if (Object.isFrozen(facts)) this.#fields.push(facts);
-    else this.#addOwn(facts);
+    if (facts.code === undefined) this.#fields.push(facts);
+    else this.#addFailure(facts);
   }
 
-  #addOwn({ code, ...facts }: Readonly<Record<string, string>>): void {
-    if (code !== undefined) this.#code = code;
-    if (this.#ownFields === undefined) {
-      this.#ownFields = {};
-      this.#fields.push(this.#ownFields);
-    }
-    Object.assign(this.#ownFields, facts);
+  #addFailure({ code = OK, ...facts }: Readonly<Record<string, string>>): void {
+    this.#code = code;
+    this.#fields.push(facts);
   }
 
   note(message: string, facts: Readonly<Record<string, unknown>>): void {
