@@ -51,8 +51,13 @@ const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
 export function verificationRpcs(rpcs: readonly Rpc[]): FastRpc[] {
   return rpcs.flatMap((rpc) => {
     const json = jsonCodec(rpc);
-    return json === undefined ? [] : [{ rpc, json, proto: protoCodec(rpc) }];
+    return json === undefined ? [] : [{ rpc, json, proto: protoOf(rpc) }];
   });
+}
+
+function protoOf(rpc: Rpc): Codec {
+  const codec = protoCodec(rpc);
+  return rpc.method === verifyApiKey ? { ...codec, read: (bytes) => readVerifyProto(bytes, codec.read) } : codec;
 }
 
 function jsonCodec({ method }: Rpc): Codec | undefined {
@@ -97,7 +102,7 @@ const LIST_END = new RegExp(`\\}${SPACE}$`, "y");
 /** Neither takes a body of more than 1 MiB. */
 const LIMITS = valueLimits(0);
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Reads the JSON of a `VerifyApiKeyRequest`: the usual text directly, any other as the complete path does. */
 export function readVerifyJson(bytes: Uint8Array): VerifyApiKeyRequest {
@@ -114,6 +119,19 @@ export function readBatchVerifyJson(bytes: Uint8Array): BatchVerifyApiKeysReques
   const message = create(BatchVerifyApiKeysRequestSchema);
   message.requests = requests;
   return message;
+}
+
+/** The tag of the field `credential`: number 1, length-delimited (https://protobuf.dev/programming-guides/encoding/). */
+const CREDENTIAL_TAG = 0x0a;
+/** Lengths up to here take one byte. */
+const MAX_SHORT = 0x7f;
+
+/** Reads the binary form of a `VerifyApiKeyRequest`: the one field of a usual length directly, anything else by `readAny`. */
+export function readVerifyProto(bytes: Uint8Array, readAny: Codec["read"]): Message {
+  const length = bytes.length - 2;
+  const isUsual = bytes[0] === CREDENTIAL_TAG && bytes[1] === length && length <= MAX_SHORT;
+  const credential = isUsual ? textOf(bytes.subarray(2)) : "";
+  return credential === "" ? readAny(bytes) : verifyRequest(credential);
 }
 
 /** Returns an empty text for what is not UTF-8: the complete reader says so. */

@@ -6,17 +6,15 @@ const WITH_TRAILERS = { waitForTrailers: true };
 
 /** A call over HTTP/2, on the stream itself: Node's compatibility API costs as much as the rest of a call. */
 export class Http2Call extends FastCall {
-  readonly #stream: ServerHttp2Stream;
+  readonly #stream: TakenStream;
   readonly #buffer: BodyBuffer;
-  readonly #link: Link;
 
   /** Receives the body, and starts when it is complete. */
   constructor(route: FastRoute, context: CallContext, headers: IncomingHttpHeaders, stream: ServerHttp2Stream) {
     super(route, context, headers);
     this.#stream = stream;
     this.#buffer = new BodyBuffer(route.maxBodyBytes, context.budget, this);
-    this.#link = { call: this };
-    listen(stream, this.#link);
+    listen(stream, this);
   }
 
   get peerAddress(): string {
@@ -42,14 +40,18 @@ export class Http2Call extends FastCall {
   }
 
   override cancel(): void {
-    this.#link.call = undefined;
+    this.#leave();
     this.#buffer.drop();
     super.cancel();
   }
 
+  #leave(): void {
+    this.#stream[CALL] = undefined;
+  }
+
   protected respond({ status, headers, body, trailers }: Answer): void {
     const stream = this.#stream;
-    this.#link.call = undefined;
+    this.#leave();
     if (stream.destroyed || stream.closed) return;
     headers.push(":status", String(status));
     try {
@@ -64,16 +66,30 @@ export class Http2Call extends FastCall {
   }
 }
 
-/** What a stream knows of its call, until the call is over: Node keeps streams longer, and must not keep what the call was. */
-interface Link {
-  call: Http2Call | undefined;
+const CALL = Symbol("call");
+
+/** A stream that a call has taken. Node keeps streams longer than calls last, and must not keep what the call was. */
+interface TakenStream extends ServerHttp2Stream {
+  [CALL]?: Http2Call | undefined;
 }
 
-/** A separate function, since all closures of a scope retain what one of them uses. */
-function listen(stream: ServerHttp2Stream, link: Link): void {
+/** The listeners are the same for all streams: closures would be four more objects per call. */
+function listen(stream: TakenStream, call: Http2Call): void {
+  stream[CALL] = call;
   // A reset also emits "close"; without a listener "error" would end the process.
-  stream.on("error", ignore).on("close", () => link.call?.cancel());
-  stream.on("data", (chunk: Uint8Array) => link.call?.receive(chunk)).on("end", () => link.call?.complete());
+  stream.on("error", ignore).on("close", onClose).on("data", onData).on("end", onEnd);
+}
+
+function onClose(this: TakenStream): void {
+  this[CALL]?.cancel();
+}
+
+function onData(this: TakenStream, chunk: Uint8Array): void {
+  this[CALL]?.receive(chunk);
+}
+
+function onEnd(this: TakenStream): void {
+  this[CALL]?.complete();
 }
 
 function ignore(): void {}

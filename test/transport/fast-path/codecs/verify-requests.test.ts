@@ -1,12 +1,12 @@
 import { inspect, isDeepStrictEqual } from "node:util";
-import type { DescMessage, Message } from "@bufbuild/protobuf";
+import { create, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   BatchVerifyApiKeysRequestSchema,
   VerifyApiKeyRequestSchema,
 } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { readBatchVerifyJson, readVerifyJson } from "../../../../src/transport/fast-path/codecs.ts";
+import { readBatchVerifyJson, readVerifyJson, readVerifyProto } from "../../../../src/transport/fast-path/codecs.ts";
 import { readJsonMessage } from "../../../../src/transport/rest/json-message.ts";
 import { valueLimits } from "../../../../src/transport/rest/strict-json.ts";
 import { anyJson, damaged } from "./arbitrary-json.ts";
@@ -92,3 +92,36 @@ test.each([
   const bytes = encode(`{"requests":[${Array(count).fill("{}").join(",")}]}`);
   expect(compare(BatchVerifyApiKeysRequestSchema, readBatchVerifyJson, bytes)).toBe(isRead);
 });
+
+const readAny = (bytes: Uint8Array) => fromBinary(VerifyApiKeyRequestSchema, bytes);
+
+function compareProto(bytes: Uint8Array): void {
+  const outcome = outcomeOf(() => readVerifyProto(bytes, readAny));
+  const expected = outcomeOf(() => readAny(bytes));
+  if (!isDeepStrictEqual(outcome, expected)) expect.fail(`${inspect(outcome)} is not ${inspect(expected)}`);
+}
+
+test("random binary messages, whole and damaged, are read as the library reads them", () => {
+  const credential = fc.string({ unit: "binary", minLength: 1, maxLength: 140 });
+  fc.assert(
+    fc.property(credential, fc.nat(), fc.nat(255), (text, at, byte) => {
+      const bytes = toBinary(VerifyApiKeyRequestSchema, create(VerifyApiKeyRequestSchema, { credential: text }));
+      compareProto(bytes);
+      compareProto(bytes.subarray(0, at % (bytes.length + 1)));
+      compareProto(bytes.with(at % bytes.length, byte));
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test.each([
+  ["no field", []],
+  ["an empty credential", [0x0a, 0]],
+  ["a byte order mark", [0x0a, 4, 0xef, 0xbb, 0xbf, 0x61]],
+  ["text that is not UTF-8", [0x0a, 1, 0xff]],
+  ["two credentials", [0x0a, 1, 0x61, 0x0a, 1, 0x62]],
+  ["an unknown field", [0x0a, 1, 0x61, 0x10, 1]],
+  ["127 bytes", [0x0a, 127, ...Array.from({ length: 127 }, () => 0x61)]],
+  ["128 bytes", [0x0a, 0x80, 1, ...Array.from({ length: 128 }, () => 0x61)]],
+  ["a length in two bytes", [0x0a, 0x81, 0, 0x61]],
+])("%s is read as the library reads it", (_, bytes) => compareProto(Uint8Array.from(bytes)));
