@@ -18,6 +18,7 @@ import { createLastUsedStore } from "../postgres/last-used-store.ts";
 import { recordRootSecretUse } from "../postgres/root-secret-use.ts";
 import { createSigning, type Signing } from "../signing/signing.ts";
 import { BodyBudget } from "../transport/body-budget.ts";
+import { uncounted } from "../transport/call-metrics.ts";
 import type { Checks } from "../transport/health.ts";
 import { requestPolicy } from "../transport/host-check.ts";
 import { createServer, type ServerOptions } from "../transport/server.ts";
@@ -75,6 +76,8 @@ async function listen(
   { metricLabels, tracing, uncaught, ...options }: ServeOptions,
 ): Promise<Service> {
   const meters = new Instruments(createLimiters(config));
+  /** Without a port for metrics nobody reads what every call would count. */
+  const isCounting = config.metrics !== null;
   const onUnusable = (kid: string) =>
     logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
   const onLost = () => resources.reader.clear();
@@ -85,7 +88,7 @@ async function listen(
   const context = createVerifyContext(config, resources, signing, lastUsed, logger);
   const api = createApi(config, resources, signing, {
     ...context,
-    onVerdict: meters.onVerdict,
+    onVerdict: isCounting ? meters.onVerdict : () => {},
     onStale: staleVerdicts(config, resources, meters, logger),
   });
   let isStopping = false;
@@ -96,7 +99,7 @@ async function listen(
     // What callers present to be let in is not counted as a verdict: nobody asked for one.
     guard: await configuredGuard(config, resources, (credential) => verify(strict, credential), meters.limits),
     checkReadiness: async () => checks(),
-    counters: meters.calls,
+    counters: isCounting ? meters.calls : uncounted,
     limiter: meters.limiter,
     ...(tracing && { tracer: tracing }),
     logger,

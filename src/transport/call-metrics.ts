@@ -17,6 +17,9 @@ export interface CallCounter {
   end(code: string, milliseconds: number): void;
 }
 
+/** Counts nothing. */
+export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
+
 /** The code of a call that ended well. */
 export const OK = "OK";
 

@@ -1,9 +1,6 @@
 import { BodyBudget } from "../../src/transport/body-budget.ts";
-import type { CallCounters } from "../../src/transport/call-metrics.ts";
+import { uncounted } from "../../src/transport/call-metrics.ts";
 import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
-
-/** For a server whose calls nobody counts. */
-export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
 
 /** Options of a server without RPCs or configuration. */
 export function bareServer() {
