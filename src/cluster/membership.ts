@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock, Monotonic } from "../lib/clock.ts";
 import { toError } from "../lib/to-error.ts";
+import { withTimeout } from "../lib/with-timeout.ts";
 import { Backoff } from "./backoff.ts";
 import { unconfirmed } from "./barriers.ts";
 import { type NodeIdentity, type OpenFeed, OtherServerError, type RenewLease } from "./change-feed.ts";
@@ -69,8 +70,8 @@ export class Membership implements ServerObserver {
   readonly #history = new DatabaseHistory();
   readonly #waiters = new RenewalWaiters();
   #link: ClusterSession | undefined;
-  /** Those who need the next session. */
-  #linked = Promise.withResolvers<ClusterSession>();
+  /** The next session; undefined: closed before there was one. */
+  #linked = Promise.withResolvers<ClusterSession | undefined>();
   /** The last lease that this node asked for. */
   #leaseId: string | null = null;
   /** The server of the last session that had a lease. */
@@ -147,7 +148,7 @@ export class Membership implements ServerObserver {
     this.lease.end();
     this.#waiters.refuse();
     const left = this.#link?.session.leave().catch(() => undefined);
-    await Promise.race([left, sleep(LEAVE_TIMEOUT, undefined, { ref: false })]);
+    await withTimeout(Promise.resolve(left), LEAVE_TIMEOUT, () => undefined);
   }
 
   async close(): Promise<void> {
@@ -156,6 +157,7 @@ export class Membership implements ServerObserver {
     this.#over.abort();
     this.#waiters.refuse();
     this.#link?.session.end();
+    this.#linked.resolve(undefined);
     await this.#running;
   }
 
@@ -163,10 +165,7 @@ export class Membership implements ServerObserver {
   async #whenConnected(): Promise<void> {
     if (this.#link !== undefined) return;
     this.#running ??= this.#run(undefined);
-    const timer = new AbortController();
-    const late = sleep(SESSION_PATIENCE, undefined, { signal: AbortSignal.any([timer.signal, this.#over.signal]) });
-    const link = await Promise.race([this.#linked.promise, late.catch(() => undefined)]);
-    timer.abort();
+    const link = await withTimeout(this.#linked.promise, SESSION_PATIENCE, () => undefined);
     if (link === undefined) throw unconfirmed(this.#unavailableReason ?? undefined);
   }
 
@@ -310,12 +309,11 @@ export class Membership implements ServerObserver {
   }
 
   /** Rejects if the session ends, or the work takes longer. */
-  async #within<T>(link: ClusterSession, work: Promise<T>, limit: number): Promise<T> {
-    const timer = new AbortController();
-    const late = sleep(limit, new LateError(), { signal: timer.signal, ref: false }).catch(() => new LateError());
-    const result = await link.ending.race(Promise.race([work, late])).finally(() => timer.abort());
-    if (result instanceof LateError) throw result;
-    return result;
+  #within<T>(link: ClusterSession, work: Promise<T>, limit: number): Promise<T> {
+    const answer = withTimeout(work, limit, () => {
+      throw new LateError();
+    });
+    return link.ending.race(answer);
   }
 
   #pause(milliseconds: number): Promise<void> {

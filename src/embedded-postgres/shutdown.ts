@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { setTimeout as sleep } from "node:timers/promises";
+import { withTimeout } from "../lib/with-timeout.ts";
 import { ownOsUser } from "./os-user.ts";
 import { readPidFile } from "./pid-file.ts";
 import { signalProcess } from "./process.ts";
@@ -30,10 +30,12 @@ export async function shutDown(pid: number, clusterDir: string, exited: Promise<
   }
 }
 
-async function endsWithin(exited: Promise<unknown>, ms: number): Promise<boolean> {
-  const timer = new AbortController();
-  const late = sleep(ms, false, { signal: timer.signal });
-  return Promise.race([exited.then(() => true), late]).finally(() => timer.abort());
+function endsWithin(exited: Promise<unknown>, ms: number): Promise<boolean> {
+  return withTimeout(
+    exited.then(() => true),
+    ms,
+    () => false,
+  );
 }
 
 /**

@@ -1,7 +1,7 @@
 import { toError } from "../lib/to-error.ts";
 import { connectTo } from "./connect.ts";
 import { addressOf, type Host, parseConnectionUrl } from "./connection-url.ts";
-import { answeredWithin, describeFailure } from "./primary.ts";
+import { describeFailure, firstAnswer } from "./primary.ts";
 import { serverId } from "./server-position.ts";
 
 /** The state of one host of a URL. */
@@ -26,7 +26,7 @@ async function readHost(url: string, host: Host, timeout: number): Promise<HostR
   try {
     const asked = sql<{ server: string | null }[]>`
       SELECT CASE WHEN NOT pg_is_in_recovery() THEN ${serverId(sql)} END AS server`;
-    const [row] = await answeredWithin(asked, timeout);
+    const [row] = await firstAnswer(asked, timeout);
     const server = row?.server ?? null;
     return { ...report, kind: server === null ? "standby" : "primary", server };
   } catch (error) {

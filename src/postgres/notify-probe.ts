@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { withTimeout } from "../lib/with-timeout.ts";
 import { databaseError } from "./errors.ts";
 import type { Database } from "./pool.ts";
 import { openPrimary } from "./primary.ts";
 
 /**
- * Sends a notification through a database's connections and listens for it at `listenUrl`, on a separate channel. Returns the delay in
- * milliseconds, or null if it did not arrive within `timeout`, for example through a transaction pooler.
+ * Sends a notification over the connections of a database, listens for it at `listenUrl` on a new channel, and returns the delay in
+ * milliseconds; null if it did not arrive within `timeout`, as behind a transaction pooler.
  */
 export async function probeNotifications(
   listenUrl: string,
@@ -13,16 +14,14 @@ export async function probeNotifications(
   timeout: number,
 ): Promise<number | null> {
   const channel = `keyhold_doctor_${randomUUID()}`;
-  const received = Promise.withResolvers<true>();
+  const notified = Promise.withResolvers<void>();
   const opening = openPrimary({
     url: listenUrl,
     maxConnections: 1,
     statementTimeout: timeout,
     prepare: false,
-    onNotification: () => received.resolve(true),
+    onNotification: () => notified.resolve(),
   });
-  const over = Promise.withResolvers<null>();
-  const timer = setTimeout(over.resolve, timeout, null);
   try {
     const sql = await opening.ready;
     await sql.unsafe(`LISTEN "${channel}"`);
@@ -34,11 +33,14 @@ export async function probeNotifications(
         await transaction`SELECT pg_notify(${channel}, '')`;
       }),
     );
-    return (await Promise.race([received.promise, over.promise])) && performance.now() - start;
+    return await withTimeout(
+      notified.promise.then(() => performance.now() - start),
+      timeout,
+      () => null,
+    );
   } catch (error) {
     throw databaseError(error);
   } finally {
-    clearTimeout(timer);
     await opening.end({ timeout: 1 });
   }
 }

@@ -1,4 +1,5 @@
 import type { Sql } from "postgres";
+import { withTimeout } from "../lib/with-timeout.ts";
 import { CONNECT_TIMEOUT, connectTo, type DatabaseOptions } from "./connect.ts";
 import { addressOf, type ConnectionUrl, type Host, parseConnectionUrl } from "./connection-url.ts";
 import { hostsToTry, rememberPrimary } from "./last-primary.ts";
@@ -108,7 +109,7 @@ class Search {
     if (!this.#isAsked) return sql;
     try {
       const asked = sql.unsafe("SELECT pg_is_in_recovery() AS is_standby");
-      const [row] = await answeredWithin(asked, CONNECT_TIMEOUT * 1000);
+      const [row] = await firstAnswer(asked, CONNECT_TIMEOUT * 1000);
       if (row?.is_standby !== false) throw new StandbyError("is a standby (in recovery)");
       if (isClosed) throw Object.assign(new Error("closed the connection"), { code: "CONNECTION_CLOSED" });
       return sql;
@@ -154,12 +155,11 @@ class Search {
   }
 }
 
-/** Rejects with an error that `describeFailure` knows if the answer takes longer than `limit` milliseconds. */
-export async function answeredWithin<T>(answer: PromiseLike<T>, limit: number): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const error = Object.assign(new Error("did not answer in time"), { code: "CONNECT_TIMEOUT" });
-  const timer = setTimeout(() => late.reject(error), limit);
-  return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer));
+/** Rejects with an error that `describeFailure` knows when the first answer of a host takes longer than these milliseconds. */
+export function firstAnswer<T>(answer: PromiseLike<T>, timeout: number): Promise<T> {
+  return withTimeout(answer, timeout, () => {
+    throw Object.assign(new Error("did not answer in time"), { code: "CONNECT_TIMEOUT" });
+  });
 }
 
 function codeOf(error: Error): string {

@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import cluster, { type Worker } from "node:cluster";
-import { setTimeout as sleep } from "node:timers/promises";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Running } from "../../lib/supervise.ts";
+import { withTimeout } from "../../lib/with-timeout.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
 import type { Order, Report } from "./ipc.ts";
 import { reassignConnections } from "./reassign-connections.ts";
@@ -109,16 +109,14 @@ let scrapes = 0;
 /** One that dies, or hangs, is missing in this scrape. */
 async function scrape(worker: Worker, exited: Promise<string>): Promise<Snapshot | null> {
   const number = ++scrapes;
-  const timer = new AbortController();
   const answer = Promise.withResolvers<Snapshot>();
   const onReport = (report: Report) => {
     if (report.kind === "metrics" && report.number === number) answer.resolve(report.snapshot);
   };
   worker.on("message", onReport);
   tell(worker, { kind: "scrape", number });
-  const late = sleep(SCRAPE_TIMEOUT, null, { signal: timer.signal }).catch(() => null);
-  const snapshot = await Promise.race([answer.promise, exited.then(() => null), late]);
-  timer.abort();
+  const ended = exited.then(() => null);
+  const snapshot = await withTimeout(Promise.race([answer.promise, ended]), SCRAPE_TIMEOUT, () => null);
   worker.off("message", onReport);
   return snapshot;
 }
@@ -126,9 +124,6 @@ async function scrape(worker: Worker, exited: Promise<string>): Promise<Snapshot
 /** The order goes by message: signals come to workers from elsewhere too, and a second one would cut off what is under way. */
 async function stop(worker: Worker, exited: Promise<string>): Promise<void> {
   tell(worker, { kind: "stop" });
-  const timer = new AbortController();
-  const late = sleep(STOP_TIMEOUT, undefined, { signal: timer.signal }).then(() => worker.process.kill("SIGKILL"));
+  await withTimeout(exited, STOP_TIMEOUT, () => worker.process.kill("SIGKILL"));
   await exited;
-  timer.abort();
-  await late.catch(() => {});
 }

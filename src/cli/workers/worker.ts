@@ -1,7 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { withTimeout } from "../../lib/with-timeout.ts";
 import { type Config, readConfig } from "../../server/config/config.ts";
 import type { Service } from "../../server/service.ts";
 import { startService } from "../../server/start.ts";
@@ -48,7 +48,7 @@ function configOf(databaseUrl: string | null): Config {
 async function untilTold(parent: Primary, uncaught: Uncaught): Promise<string> {
   const told = Promise.race([signalToStop(), parent.untilStopped()]);
   const reason = await uncaught.or(told);
-  if (uncaught.count() > 0) await Promise.race([told, sleep(HANDOVER_TIMEOUT)]);
+  if (uncaught.count() > 0) await withTimeout(told, HANDOVER_TIMEOUT, () => undefined);
   return reason;
 }
 
