@@ -1,44 +1,12 @@
-import { CallLimits, type Limiters } from "../auth/call-limits.ts";
-import type { CredentialType, Verdict } from "../domain/verdict.ts";
-import { verificationErrorOf } from "../domain/verdict.ts";
-import { CallTallies } from "../observability/metrics/calls.ts";
-import { Counts } from "../observability/metrics/counts.ts";
-import type { AnyFamily, Family, Labels, Sample } from "../observability/metrics/family.ts";
+import { type AnyFamily, counter, type Family, gauge, samples, seconds } from "../observability/metrics/family.ts";
 import type { Signing } from "../signing/signing.ts";
-import { ConcurrencyLimiter } from "../transport/concurrency-limiter.ts";
 import type { LastUsed } from "../verify/last-used.ts";
+import type { Instruments } from "./instruments.ts";
+import type { JobStats, Jobs } from "./jobs.ts";
 import type { Resources } from "./resources.ts";
 import { readVersion } from "./version.ts";
 
-/** Work that goes on beside the calls. */
-export type Task = "signing_keys" | "last_used";
-
-/** What this process counts by itself, for the scrape. */
-export class Instruments {
-  readonly calls = new CallTallies();
-  readonly limiter = new ConcurrencyLimiter();
-  readonly verdicts = new Counts<CredentialType, string>("credential_type", "result");
-  readonly failures: Record<Task, number> = { signing_keys: 0, last_used: 0 };
-  readonly limits: CallLimits;
-  staleVerdicts = 0;
-
-  constructor(limiters: Limiters) {
-    this.limits = new CallLimits(limiters);
-  }
-
-  readonly onVerdict = (credentialType: CredentialType, verdict: Verdict): void => {
-    this.verdicts.add(credentialType, verdict.valid ? "VALID" : resultOf(verdict.reason));
-  };
-}
-
-type Refusal = Parameters<typeof verificationErrorOf>[0];
-
-/** As callers are told it. */
-function resultOf(refusal: Refusal): string {
-  return verificationErrorOf(refusal).slice("VERIFICATION_ERROR_".length);
-}
-
-/** What a server has that metrics are read from. */
+/** What the metrics of a server are read from. */
 export interface Measured {
   readonly resources: Resources;
   readonly signing: Signing;
@@ -47,15 +15,18 @@ export interface Measured {
   /** Milliseconds. */
   readonly leaseTtl: number;
   readonly meters: Instruments;
-  /** Of this process; undefined where another counts them. */
+  readonly jobs: Jobs;
+  /** Returns the uncaught exceptions of this process; undefined if another process counts them. */
   readonly uncaught?: (() => number) | undefined;
 }
 
-/** Every metric of a server but those of Node and the process; docs/metrics.md says what each is for. */
+/** Returns every metric of a server but those of Node and the process; docs/metrics.md describes them. */
 export async function metricsOf(measured: Measured): Promise<AnyFamily[]> {
   const { meters } = measured;
   return [
-    gauge("keyhold_build_info", "The version that runs; always 1.", constant({ version: readVersion() })),
+    gauge("keyhold_build_info", "The version that runs; always 1.", () => [
+      { labels: { version: readVersion() }, value: 1 },
+    ]),
     gauge("keyhold_ready", "Whether /health/ready answers 200.", () => Number(measured.isReady())),
     ...meters.calls.families(),
     ...loadMetrics(meters),
@@ -186,33 +157,35 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
 
 type Usage = Resources["pools"]["changes"]["usage"];
 
-function backgroundMetrics({ signing, lastUsed, meters }: Measured): Family[] {
+function backgroundMetrics({ signing, lastUsed, jobs }: Measured): Family[] {
+  const byTask = (read: (job: JobStats) => number | null) => () =>
+    jobs.stats.flatMap((job) => {
+      const value = read(job);
+      return value === null ? [] : [{ labels: { task: job.name }, value }];
+    });
   return [
     gauge("keyhold_signing_key_active", "Whether there is a key to sign tokens with.", () => Number(signing.hasActive)),
     gauge("keyhold_signing_key_age_seconds", "Age of the key that signs.", () => seconds(signing.activeAge)),
     gauge("keyhold_last_used_queue", "Keys whose last_used_time is still to be written.", () => lastUsed.size),
-    counter("keyhold_background_failures_total", "Work beside the calls that failed.", () =>
-      samples("task", meters.failures),
+    counter(
+      "keyhold_background_runs_total",
+      "Runs of background jobs.",
+      byTask(({ runs }) => runs),
+    ),
+    counter(
+      "keyhold_background_failures_total",
+      "Failed runs of background jobs.",
+      byTask(({ failures }) => failures),
+    ),
+    counter(
+      "keyhold_background_seconds_total",
+      "Time spent in background jobs.",
+      byTask(({ duration }) => seconds(duration)),
+    ),
+    gauge(
+      "keyhold_background_last_success_timestamp_seconds",
+      "End of the last run that succeeded, as Unix time.",
+      byTask(({ lastSuccess }) => seconds(lastSuccess)),
     ),
   ];
-}
-
-export function gauge(name: string, help: string, read: Family["read"]): Family {
-  return { name, help, type: "gauge", read };
-}
-
-export function counter(name: string, help: string, read: Family["read"]): Family {
-  return { name, help, type: "counter", read };
-}
-
-function constant(labels: Labels): Family["read"] {
-  return () => [{ labels, value: 1 }];
-}
-
-function samples(label: string, values: Readonly<Record<string, number>>): Sample[] {
-  return Object.entries(values).map(([name, value]) => ({ labels: { [label]: name }, value }));
-}
-
-function seconds(milliseconds: number | null): number | null {
-  return milliseconds === null ? null : milliseconds / 1000;
 }

@@ -39,8 +39,10 @@ const READ_CONNECTIONS = 4;
 
 /** What the server and the commands stand on: an open database with its schema, and the server keys. */
 export interface Resources {
-  /** Of the database: that of the configuration, or the embedded one's own. */
+  /** URL of the database, embedded or not. */
   readonly url: string;
+  /** URL for connections that keep their session, which a transaction pooler does not. */
+  readonly listenUrl: string;
   readonly database: Database;
   /** For lists, and for statements that read a whole table: without kept plans (`connect.ts`). */
   readonly lists: Database;
@@ -86,7 +88,8 @@ export async function openResources(config: Config, options: ResourcesOptions): 
       await opened.close();
     };
     const pools = { changes: opened.database, lists: opened.lists, reads: opened.reads };
-    return { ...opened, pools, migrated, ...assemble(config, opened, rings, coherence, options), close };
+    const listenUrl = config.databaseListenUrl ?? opened.url;
+    return { ...opened, listenUrl, pools, migrated, ...assemble(config, opened, rings, coherence, options), close };
   } catch (error) {
     await opened.close();
     throw error;

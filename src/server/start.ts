@@ -2,7 +2,6 @@ import type { FastifyBaseLogger } from "fastify";
 import type { MetricsPort } from "../observability/metrics/port.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { isOurs } from "../postgres/server-log.ts";
-import { announce } from "./announce.ts";
 import type { Config } from "./config/config.ts";
 import { cannotListen, listenFailure } from "./listening.ts";
 import { openResources, type Resources, type ResourcesOptions } from "./resources.ts";
@@ -15,7 +14,7 @@ export async function startService(
   logger: FastifyBaseLogger,
   options: ServeOptions = {},
 ): Promise<Service> {
-  // Of several processes on a port, their parent tells, and is scraped.
+  // With workers, the primary process announces the port and serves the metrics.
   if (options.workers !== undefined) return openService(config, logger, options);
   return withMetricsPort(config, logger, async (port) => {
     const service = await openService(config, logger, options);
@@ -30,8 +29,8 @@ export async function startService(
 }
 
 /**
- * Runs work with the port for metrics, or null without one. It is opened first, and the port of the service is tried before it: a port
- * in use is reported before the database is started, and a second server is told of the port of the service and not of the next one.
+ * Runs work with the port for metrics, or null if none is configured. Both ports are checked first, so that one in use is reported before
+ * the database is started; that of the service comes first, since a second server would find both in use.
  */
 export async function withMetricsPort<T>(
   { metrics, allowedHosts, ...service }: Pick<Config, "host" | "port" | "metrics" | "allowedHosts">,
@@ -59,20 +58,20 @@ async function openService(config: Config, logger: FastifyBaseLogger, options: S
   const tracing = await openTracing(config);
   const launched = Promise.withResolvers<void>();
   const opening = openForServing(config, logger, { onLaunched: launched.resolve, tracing });
-  // The protocols and their libraries are two thirds of the program: they are read while PostgreSQL starts.
+  // The protocols and their libraries are two thirds of the program: they are loaded while PostgreSQL starts.
   await Promise.race([launched.promise, opening]);
   const { serve } = await import("./service.ts");
   return serve(config, await opening, logger, { ...options, tracing });
 }
 
-/** Loaded where it is asked for. */
+/** Loads OpenTelemetry if it is configured. */
 async function openTracing({ tracing }: Config): Promise<Tracing | undefined> {
   if (tracing === null) return undefined;
   const { startTracing } = await import("../observability/tracing/start.ts");
   return startTracing(tracing, readVersion());
 }
 
-/** The resources of a server, whose database no other server may have started. `embedded` is for the embedded one. */
+/** Opens the resources of a server. An embedded database must not be in use by another server. */
 export async function openForServing(
   config: Config,
   logger: FastifyBaseLogger,
@@ -93,9 +92,26 @@ export async function openForServing(
   return resources;
 }
 
-/** PostgreSQL's own lines: what is ordinary to it is detail to us, but for what commands have written there. */
+/** Writes PostgreSQL's log to ours: its ordinary lines as `debug`, except those that our commands wrote. */
 function databaseLog(logger: FastifyBaseLogger) {
   const log = logger.child({ from: "postgres" });
   return (level: "info" | "warn" | "error", message: string) =>
     log[level === "info" && !isOurs(message) ? "debug" : level](message);
+}
+
+/** Logs that the server is ready; scripts wait for this first line with `url`. `metrics` is the URL of the metrics. */
+export function announce(
+  { auth }: Pick<Config, "auth">,
+  url: string,
+  logger: FastifyBaseLogger,
+  metrics: string | undefined,
+): void {
+  logger.info({ url, metrics, auth }, `Keyhold is listening on ${url}`);
+  if (auth.length === 0) {
+    logger.warn(
+      "KEYHOLD_AUTH is not set: everyone on this machine may do everything, and no other machine can connect",
+    );
+  } else if (auth.includes("none")) {
+    logger.warn("KEYHOLD_AUTH has none: everyone who reaches this address may do everything");
+  }
 }

@@ -1,12 +1,11 @@
 import cluster from "node:cluster";
 import type { Logger } from "pino";
-import type { Family, Sample } from "../../observability/metrics/family.ts";
+import { counter, type Family, gauge, type Sample } from "../../observability/metrics/family.ts";
 import type { MetricsPort, Scrape } from "../../observability/metrics/port.ts";
 import { createSource, mergedText } from "../../observability/metrics/source.ts";
-import { announce } from "../../server/announce.ts";
 import type { Config } from "../../server/config/config.ts";
-import { counter, gauge, uncaughtMetric } from "../../server/metrics.ts";
-import { openForServing, withMetricsPort } from "../../server/start.ts";
+import { uncaughtMetric } from "../../server/metrics.ts";
+import { announce, openForServing, withMetricsPort } from "../../server/start.ts";
 import { releaseYoungGeneration } from "../heap.ts";
 import { signalToStop } from "../signals.ts";
 import { type Uncaught, watchUncaught } from "../uncaught.ts";

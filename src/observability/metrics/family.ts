@@ -36,3 +36,23 @@ export interface HistogramFamily {
 }
 
 export type AnyFamily = Family | HistogramFamily;
+
+/** Returns a gauge that is read in each scrape. */
+export function gauge(name: string, help: string, read: Family["read"]): Family {
+  return { name, help, type: "gauge", read };
+}
+
+/** Returns a counter that is read in each scrape. */
+export function counter(name: string, help: string, read: Family["read"]): Family {
+  return { name, help, type: "counter", read };
+}
+
+/** Returns a sample for each value, with its name in this label. */
+export function samples(label: string, values: Readonly<Record<string, number>>): Sample[] {
+  return Object.entries(values).map(([name, value]) => ({ labels: { [label]: name }, value }));
+}
+
+/** Converts milliseconds to the seconds of a metric; null stays null. */
+export function seconds(milliseconds: number | null): number | null {
+  return milliseconds === null ? null : milliseconds / 1000;
+}

@@ -1,0 +1,57 @@
+import type { FastifyBaseLogger } from "fastify";
+import type { ApiContext } from "../api/handler.ts";
+import type { Signing } from "../signing/signing.ts";
+import type { VerifyContext } from "../verify/context.ts";
+import type { LastUsed } from "../verify/last-used.ts";
+import { verify, verifyAll } from "../verify/verify.ts";
+import type { Config } from "./config/config.ts";
+import type { Resources } from "./resources.ts";
+
+/** Returns the context of verification. Its verdicts are not counted. */
+export function createVerifyContext(
+  { issuer }: Config,
+  { keys, reader, rings, shapes }: Resources,
+  signing: Signing,
+  lastUsed: LastUsed,
+  logger: Pick<FastifyBaseLogger, "error">,
+): VerifyContext {
+  return {
+    findKey: reader.findKey,
+    findStale: reader.findStale,
+    identities: reader.identities,
+    clock: keys.clock,
+    shapes,
+    issuer,
+    rings,
+    publicKey: signing.publicKey,
+    onValid: lastUsed.note,
+    onVerdict: () => {},
+    onStale: () => {},
+    onFault: (error) => logger.error({ err: error }, "a verdict could not be reached"),
+  };
+}
+
+/** Returns the same context without stale verdicts. */
+export function strictly(context: VerifyContext): VerifyContext {
+  return { ...context, findStale: () => undefined };
+}
+
+/** Returns the context of the RPCs. */
+export function createApi(
+  { issuer }: Config,
+  { keys, rings }: Resources,
+  signing: Signing,
+  context: VerifyContext,
+): ApiContext {
+  const { clock, random } = keys;
+  const strict = strictly(context);
+  return {
+    keys,
+    derive: { clock, random, issuer, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
+    issuer,
+    verify: (credential, mode) => verify(context, credential, mode),
+    verifyStrictly: (credential) => verify(strict, credential),
+    verifyAll: (credentials, mode) => verifyAll(context, credentials, mode),
+    jwks: signing.jwks,
+  };
+}

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
+import { Leadership } from "../../src/postgres/leadership.ts";
+import { type Job, Jobs, type JobsOptions } from "../../src/server/jobs.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
+
+const noLeadership = { isLeader: async () => true, close: async () => {} };
+
+function newJobs(options: Partial<JobsOptions> = {}) {
+  const warnings: unknown[] = [];
+  const log = { warn: (...line: unknown[]) => warnings.push(line) } as unknown as JobsOptions["log"];
+  const jobs = new Jobs({ leadership: noLeadership, clock: systemClock, monotonic: systemMonotonic, log, ...options });
+  onTestFinished(() => jobs.stop());
+  return { jobs, warnings };
+}
+
+/** A job that ends each of its runs when the test says so. */
+function heldJob(more: Partial<Job> = {}) {
+  const runs: PromiseWithResolvers<void>[] = [];
+  const started: PromiseWithResolvers<void>[] = [];
+  const startOf = (place: number) => (started[place] ??= Promise.withResolvers());
+  const job: Job = {
+    name: "held",
+    interval: 3_600_000,
+    failureMessage: "the job failed",
+    run: () => {
+      const run = Promise.withResolvers<void>();
+      runs.push(run);
+      startOf(runs.length - 1).resolve();
+      return run.promise;
+    },
+    ...more,
+  };
+  return { job, runs, started: (place: number) => startOf(place).promise };
+}
+
+test("a job runs at its interval, and its runs, failures, duration and last success are counted", async () => {
+  const { jobs, warnings } = newJobs();
+  const { job, runs, started } = heldJob({ interval: 20 });
+  jobs.start(job);
+  await started(0);
+  expect(jobs.stats).toMatchObject([{ name: "held", runs: 1, failures: 0, lastSuccess: null }]);
+  runs[0]?.reject(new Error("no"));
+  await started(1);
+  expect(jobs.stats).toMatchObject([{ runs: 2, failures: 1, lastSuccess: null }]);
+  expect(warnings).toEqual([[{ err: expect.objectContaining({ message: "no" }) }, "the job failed"]]);
+  const before = systemClock.now();
+  runs[1]?.resolve();
+  await started(2);
+  expect(jobs.stats[0]?.lastSuccess).toBeGreaterThanOrEqual(before);
+  expect(jobs.stats[0]?.duration).toBeGreaterThan(0);
+  runs[2]?.resolve();
+});
+
+test("runs of a job do not overlap: triggers during a run lead to one more run", async () => {
+  const { jobs } = newJobs();
+  const { job, runs, started } = heldJob({ interval: 5 });
+  const trigger = jobs.start(job);
+  trigger();
+  await started(0);
+  for (let times = 0; times < 3; times++) trigger();
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(runs).toHaveLength(1);
+  runs[0]?.resolve();
+  await started(1);
+  expect(runs).toHaveLength(2);
+  runs[1]?.resolve();
+});
+
+test("stop waits for the run in progress, then for the last run, and nothing runs after it", async () => {
+  const { jobs } = newJobs();
+  const { job, runs, started } = heldJob({ runsAtStop: true });
+  const trigger = jobs.start(job);
+  trigger();
+  await started(0);
+  let isStopped = false;
+  const stopping = jobs.stop().then(() => {
+    isStopped = true;
+  });
+  expect(runs).toHaveLength(1);
+  runs[0]?.resolve();
+  await started(1);
+  expect(isStopped).toBe(false);
+  runs[1]?.resolve();
+  await stopping;
+  trigger();
+  expect(runs).toHaveLength(2);
+});
+
+test("stop cancels a run that takes too long", async () => {
+  const { jobs } = newJobs({ stopTimeout: 10 });
+  const cancelled = Promise.withResolvers<void>();
+  const { job } = heldJob({
+    run: (signal) => {
+      signal.addEventListener("abort", () => cancelled.resolve());
+      return new Promise(() => {});
+    },
+  });
+  jobs.start(job)();
+  await jobs.stop();
+  await cancelled.promise;
+});
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+interface LeaderNode {
+  readonly runs: number[];
+  readonly jobs: Jobs;
+  readonly proxy: PostgresProxy;
+}
+
+/** A node with a leader job, on connections that the test can cut. */
+async function leaderNode(interval: number): Promise<LeaderNode> {
+  const proxy = await startPostgresProxy(database.url);
+  onTestFinished(() => proxy.close());
+  const { jobs } = newJobs({ leadership: new Leadership(proxy.url) });
+  const runs: number[] = [];
+  jobs.start({
+    name: "leader",
+    interval,
+    isForLeader: true,
+    failureMessage: "the job failed",
+    run: async () => {
+      runs.push(systemMonotonic());
+    },
+  });
+  return { runs, jobs, proxy };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+test("of two nodes one runs the leader's job, and the other when the first has lost its connection", async () => {
+  const nodes = [await leaderNode(100), await leaderNode(100)];
+  await until(() => nodes.some(({ runs }) => runs.length >= 5));
+  const leader = nodes.find(({ runs }) => runs.length > 0);
+  const other = nodes.find((node) => node !== leader);
+  if (leader === undefined || other === undefined) throw new Error("nobody leads");
+  expect(other.runs).toEqual([]);
+  // Once per interval, which varies by a tenth. The first run also waits for its connection, so the second may follow early.
+  const first = leader.runs[0] ?? 0;
+  expect(leader.runs.length - 2).toBeLessThanOrEqual((systemMonotonic() - first) / 90);
+  await leader.proxy.down();
+  await until(() => other.runs.length >= 2);
+  const before = leader.runs.length;
+  await until(() => other.runs.length >= 4);
+  expect(leader.runs).toHaveLength(before);
+  expect(leader.jobs.stats[0]?.failures).toBeGreaterThan(0);
+});
+
+test("a leader that stops is followed by another node", async () => {
+  const [first, second] = [await leaderNode(50), await leaderNode(60_000)];
+  await until(() => first.runs.length > 0);
+  const leadership = new Leadership(database.url);
+  onTestFinished(() => leadership.close());
+  expect(await leadership.isLeader()).toBe(false);
+  await first.jobs.stop();
+  expect(await Promise.all([leadership.isLeader(), leadership.isLeader()])).toEqual([true, true]);
+  expect(second.runs).toEqual([]);
+});
