@@ -9,10 +9,19 @@ import type { NodeMessage } from "./node.ts";
 import type { PausePoint } from "./pause-points.ts";
 import type { Road } from "./road.ts";
 
-const PROGRAM = resolve(import.meta.dirname, "node.ts");
+/** What a node runs. */
+export interface Program {
+  /** The root of an installed checkout, whose `test/faults/node.ts` is started. */
+  readonly checkout: string;
+  /** Arguments that inject a defect. */
+  readonly args: readonly string[];
+}
+
+/** This checkout. */
+const CHECKOUT = resolve(import.meta.dirname, "../..");
 
 /** That of `keyhold.js`: compiling the service takes half of the processor time of a start. */
-const COMPILE_CACHE = resolve(import.meta.dirname, "../../node_modules/.cache/keyhold");
+const COMPILE_CACHE = join(CHECKOUT, "node_modules/.cache/keyhold");
 
 /** The TCP proxies between a node and its database: for data and for notifications, which may be the same one. */
 export interface Roads {
@@ -31,9 +40,16 @@ export interface ClusterOptions {
   readonly dir: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly defect: Defect | null;
+  /** Instead of this checkout with the defect. */
+  readonly program?: Program;
 }
 
 const HOUR = 3_600_000;
+
+/** Returns the program of this checkout. */
+export function currentProgram(defect: Defect | null): Program {
+  return { checkout: CHECKOUT, args: defect === null ? [] : [`--defect=${defect}`] };
+}
 
 /** Starts nodes, each with its own access to the database and on its own idea of the time. */
 export async function* startCluster(
@@ -59,6 +75,8 @@ export class ClusterNode {
   /** What happened to it that no fault was to do. */
   readonly troubles: string[] = [];
   clockOffset = 0;
+  /** Used from the next start on. */
+  program: Program;
   readonly #options: ClusterOptions;
   readonly #log: WriteStream;
   #child: ChildProcess | undefined;
@@ -68,6 +86,7 @@ export class ClusterNode {
     this.name = name;
     this.port = port;
     this.roads = roads;
+    this.program = options.program ?? currentProgram(options.defect);
     this.#options = options;
     this.#log = createWriteStream(join(options.dir, `${name.replace(" ", "-")}.log`), { flags: "a" });
   }
@@ -136,16 +155,20 @@ export class ClusterNode {
 
   /** Answers whether it serves; if not, it has ended. */
   async #launch(): Promise<boolean> {
-    const { environment, defect } = this.#options;
-    const args = [`--clock=${this.clockOffset}`, ...(defect === null ? [] : [`--defect=${defect}`])];
+    const { checkout, args } = this.program;
     const env = {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: COMPILE_CACHE,
       KEYHOLD_PORT: String(this.port),
       KEYHOLD_METRICS_PORT: "off",
-      ...environment,
+      ...this.#options.environment,
     };
-    const child = fork(PROGRAM, args, { env, execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    const program = join(checkout, "test/faults/node.ts");
+    const child = fork(program, [`--clock=${this.clockOffset}`, ...args], {
+      env,
+      execArgv: [],
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) stream?.pipe(this.#log, { end: false });
     const killWithUs = () => child.kill("SIGKILL");

@@ -3,7 +3,7 @@ import type { Seeded } from "../../support/seeded.ts";
 import type { History, Register } from "../history.ts";
 import type { Member } from "./member.ts";
 import { Owner } from "./owner.ts";
-import { noteFirstSigningKey, runSigningRotator } from "./signing-rotator.ts";
+import { COMMAND, noteFirstSigningKey, runSigningRotator } from "./signing-rotator.ts";
 import { type Habit, type Interest, runVerifier } from "./verifier.ts";
 import { BATCH_WAYS, SINGLE_WAYS } from "./verify.ts";
 
@@ -34,6 +34,8 @@ export interface LoadOptions {
   readonly keysOfOwner?: number;
   /** Environment of the command that rotates signing keys; without it none is rotated. */
   readonly commandEnvironment?: Readonly<Record<string, string>>;
+  /** The launchers of that command, one of which is picked each time; by default that of this checkout. */
+  readonly commands?: readonly string[];
 }
 
 /** Starts the clients and resolves when there are keys to work on. */
@@ -45,6 +47,7 @@ export async function startLoad(
     owners: homes = Array.from({ length: OWNERS }, () => members),
     keysOfOwner = KEYS_OF_OWNER,
     commandEnvironment,
+    commands = [COMMAND],
   }: LoadOptions,
 ): Promise<Load> {
   await noteFirstSigningKey(history, members);
@@ -61,7 +64,8 @@ export async function startLoad(
   const running = [
     ...owners.map((owner) => own(owner, keysOfOwner, seeded.fork(), over.signal)),
     ...verifiers.map((one) => runVerifier(history, one.member, one.habit, interest, one.seeded, over.signal)),
-    commandEnvironment && runSigningRotator(history, members, commandEnvironment, interest, seeded.fork(), over.signal),
+    commandEnvironment &&
+      runSigningRotator(history, members, commands, commandEnvironment, interest, seeded.fork(), over.signal),
   ];
   return {
     stop: async () => {

@@ -10,7 +10,8 @@ import type { Member } from "./member.ts";
 import type { Interest } from "./verifier.ts";
 import { chase } from "./verify.ts";
 
-const COMMAND = resolve(import.meta.dirname, "../../../src/cli/keyhold.js");
+/** The launcher of this checkout. */
+export const COMMAND = resolve(import.meta.dirname, "../../../src/cli/keyhold.js");
 
 /** Writes down which key signs before anyone rotates it. */
 export async function noteFirstSigningKey(history: History, [member]: readonly Member[]): Promise<void> {
@@ -22,13 +23,14 @@ export async function noteFirstSigningKey(history: History, [member]: readonly M
 export async function runSigningRotator(
   history: History,
   members: readonly Member[],
+  commands: readonly string[],
   environment: Readonly<Record<string, string>>,
   interest: Interest,
   seeded: Seeded,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    await rotate(history, environment);
+    await rotate(history, seeded.pick(commands), environment);
     const issued = interest.live().filter(({ kind }) => kind === "issued");
     if (issued.length > 0)
       await Promise.all(members.map((member) => deriveOn(history, member, members, seeded.pick(issued), seeded)));
@@ -36,12 +38,12 @@ export async function runSigningRotator(
   }
 }
 
-async function rotate(history: History, environment: Readonly<Record<string, string>>): Promise<void> {
+async function rotate(history: History, command: string, environment: Readonly<Record<string, string>>): Promise<void> {
   const rotation: History["rotations"][number] = { began: performance.now(), acknowledged: null, kid: null };
   history.rotations.push(rotation);
   const env = { PATH: process.env.PATH, ...environment };
   const options = { env, timeout: 20_000 };
-  const output = await promisify(execFile)(process.execPath, [COMMAND, "signing-keys", "rotate"], options).catch(
+  const output = await promisify(execFile)(process.execPath, [command, "signing-keys", "rotate"], options).catch(
     () => null,
   );
   if (output === null) return;

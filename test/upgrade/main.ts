@@ -1,0 +1,54 @@
+import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { seededBy } from "../support/seeded.ts";
+import { expose, playUpgrade, type ReleaseName } from "./play.ts";
+import { installRelease } from "./release.ts";
+
+/**
+ * `npm run test:upgrade`: three nodes of release 0.1, which is installed from the history of this repository, are upgraded one after another
+ * on one database, under load and faults. Then the wait for other nodes is removed from each release in turn, which the checker must find.
+ *
+ * KEYHOLD_FAULTS_SEED     which choices are made; printed
+ * KEYHOLD_UPGRADE_FROM    an installed checkout of release 0.1, instead of one that is installed now
+ */
+
+/** Without so many answers a run shows nothing. */
+const LEAST = { verifies: 20_000, mutations: 400 };
+
+/** Lines of each list that are shown. */
+const SHOWN = 20;
+
+const { seed } = seededBy("KEYHOLD_FAULTS_SEED");
+const dir = await mkdtemp(join(tmpdir(), "keyhold-upgrade-"));
+await chmod(dir, 0o711);
+const oldCheckout = process.env.KEYHOLD_UPGRADE_FROM ?? (await installRelease(dir));
+const failures: string[] = [];
+
+const { table, totals, violations, ...outcome } = await playUpgrade({ seed, dir: await newDir("run"), oldCheckout });
+console.info(table);
+failures.push(...violations.map(({ text }) => `violation: ${text}`), ...outcome.failures);
+if (totals.verifies < LEAST.verifies || totals.mutations < LEAST.mutations)
+  failures.push(`too few answers: ${totals.verifies} verifications, ${totals.mutations} changes`);
+
+for (const release of ["0.1", "current"] satisfies ReleaseName[]) {
+  const found = await expose({ seed, dir: await newDir(`exposed-${release}`), oldCheckout }, release);
+  if (found === null) failures.push(`without the wait of release ${release} the checker finds no violation`);
+  else console.info(`without the wait of release ${release}: ${found.text}`);
+}
+
+console.info(
+  `${totals.verifies} verifications, ${totals.mutations} changes, ${totals.records} records compared, ${failures.length} failures`,
+);
+for (const failure of failures.slice(0, SHOWN)) console.error(failure);
+if (failures.length === 0) await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+else console.error(`the logs of the nodes are in ${dir}`);
+// Node would wait for in-flight requests on connections that were reset.
+process.exit(failures.length === 0 ? 0 : 1);
+
+/** A folder that other users may pass through. */
+async function newDir(name: string): Promise<string> {
+  const made = join(dir, name);
+  await mkdir(made, { mode: 0o711 });
+  return made;
+}
