@@ -111,7 +111,7 @@ class Session implements FeedSession {
       SELECT pg_notify(channel, text) FROM unnest(${channels}::text[], ${texts}::text[]) AS mark (channel, text)`);
   }
 
-  /** A row that is locked is being renewed, and so not overdue: to wait for it could take as long as its backend hangs. */
+  /** A locked row is being renewed and so is not overdue. Waiting for the lock could take as long as its backend hangs. */
   async fence(overdue: readonly LeaseRow[]): Promise<readonly LeaseRow[]> {
     const leaseIds = overdue.map(({ leaseId }) => leaseId);
     const renewals = overdue.map((lease) => String(lease.renewals));

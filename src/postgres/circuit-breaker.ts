@@ -1,7 +1,10 @@
 import { cutOff } from "./errors.ts";
 import type { Database } from "./pool.ts";
 
-/** Rejects at once while the database is unreachable, with the reason as the cause, instead of waiting for an answer. */
+/**
+ * Decorates a database with a circuit breaker: while the database is known to be unreachable, statements reject at once with the reason
+ * as the cause.
+ */
 export function withCircuitBreaker(database: Database, unavailableReason: () => Error | null): Database {
   return {
     run: (work, statement) => {

@@ -3,7 +3,7 @@ import type { Insertion, NewKey } from "../keys/store.ts";
 import { byteArray, hex } from "./bytes.ts";
 import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
 
-/** A key to be stored, with its place among those of the call. */
+/** A key to insert, with its index in the call. */
 export interface Pending {
   readonly key: NewKey;
   readonly index: number;
@@ -15,8 +15,8 @@ interface ConflictRow extends KeyRow {
 }
 
 /**
- * Finds the keys whose raw key is stored already, by place. Reads nothing while the server knows one root secret: an equal raw
- * key then conflicts when it is inserted. With several, this spares most inserts a statement that fails (`insert.ts`).
+ * Returns, by index, the keys whose raw key exists. Reads nothing while the server knows one root secret: an equal raw key then conflicts
+ * when it is inserted. With several, this avoids a failing statement for most inserts (`insert.ts`).
  */
 export async function findKnown(sql: Sql, keys: readonly NewKey[]): Promise<Map<number, Insertion>> {
   if (!keys.some(({ otherDigests }) => otherDigests.length > 0)) return new Map();
@@ -28,7 +28,10 @@ export async function findKnown(sql: Sql, keys: readonly NewKey[]): Promise<Map<
   );
 }
 
-/** What each key conflicted with, by place: itself, where the answer to storing it was lost; a repeat of its request; an equal raw key. */
+/**
+ * Returns, by index, what each key conflicts with: itself, if the response to its insert was lost; a retry of its request; an equal raw
+ * key.
+ */
 export async function findConflicts(sql: Sql, pending: readonly Pending[]): Promise<Map<number, Insertion>> {
   if (pending.length === 0) return new Map();
   const keys = pending.map(({ key }) => key);
@@ -42,8 +45,8 @@ export async function findConflicts(sql: Sql, pending: readonly Pending[]): Prom
 }
 
 /**
- * Each condition has one index that it can use (migrations 0006 and 0007). Not so `= ANY ('{}')`: it holds for no row, so that the
- * planner takes the predicate of every partial index for implied, and may read all keys of such an index. It is left out.
+ * Each condition uses one index (migrations 0006 and 0007). `= ANY ('{}')` is omitted: it matches no row, so the planner considers the
+ * predicate of every partial index implied and may scan one of them.
  */
 function findRows(sql: Sql, keys: readonly NewKey[]): PromiseLike<ConflictRow[]> {
   const ids = keys.map(({ key }) => key.keyId);
@@ -54,7 +57,7 @@ function findRows(sql: Sql, keys: readonly NewKey[]): PromiseLike<ConflictRow[]>
     WHERE key_id = ANY (${ids}::uuid[] ${requestIds.length === 0 ? sql`` : sql`|| ${byRequest}`})`;
 }
 
-/** Those of the keys' digests that belong to a stored raw key, in hexadecimal. */
+/** Returns the digests among those of the keys that belong to a stored raw key, in hexadecimal. */
 async function findDigests(sql: Sql, keys: readonly NewKey[]): Promise<Set<string>> {
   const digests = keys.flatMap(digestsOf);
   if (digests.length === 0) return new Set();

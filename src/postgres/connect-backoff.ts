@@ -1,23 +1,23 @@
-/** Milliseconds until the next attempt after the first failed one, and at the most. */
+/** First and maximum delay between attempts, in milliseconds. */
 const FIRST_DELAY = 25;
 const MAX_DELAY = 500;
 
 /**
- * When to try a database again that refuses connections: soon, then at longer intervals. Between them callers hear at once what the
- * last attempt came to: thousands of calls a second must not be as many attempts, which cost us and the database, when it starts
- * again, more than all else. Pools of one database share it: where one has come through, all may try.
+ * Exponential backoff for connecting to a database that refuses connections. Between attempts callers fail at once with the last error,
+ * because thousands of calls per second must not become as many attempts, which would slow down the restart of the database. Pools of one
+ * database share it: when one has connected, all may try.
  */
 export class ConnectBackoff {
   #delay = FIRST_DELAY;
   #next = 0;
   #failure: Error | null = null;
 
-  /** What the last attempt came to, if it is too early for another; null: try. `now` by `performance.now()`. */
+  /** Returns the last error if it is too early for another attempt, else null. `now` is `performance.now()`. */
   refusal(now: number): Error | null {
     return now < this.#next ? this.#failure : null;
   }
 
-  /** Several that were under way together count as one. */
+  /** Concurrent failures count as one. */
   failed(failure: Error, now: number): void {
     if (now < this.#next) return;
     this.#failure = failure;

@@ -7,36 +7,36 @@ import { type Host, parseConnectionUrl, socketFile } from "./connection-url.ts";
 export interface DatabaseOptions {
   /** With one host or several (`connection-url.ts`). */
   readonly url: string;
-  /** Connections at the most. */
+  /** Maximum number of connections. */
   readonly maxConnections: number;
-  /** After this the database cancels a statement, in milliseconds. */
+  /** Statement timeout in milliseconds. */
   readonly statementTimeout: number;
   /**
-   * Whether connections prepare each statement and keep its plan: for statements that find rows by an index. Not for lists, whose
-   * filters make endlessly many statements, nor for statements that read a whole table.
+   * Whether statements are prepared and their plans kept: for statements that find rows by an index. False for lists, whose filters
+   * produce an unbounded number of statements, and for statements that scan a whole table.
    */
   readonly prepare: boolean;
-  /** What the connections call themselves in `pg_stat_activity`; by default `keyhold`. */
+  /** `application_name` in `pg_stat_activity`; by default `keyhold`. */
   readonly applicationName?: string;
-  /** Told of what connections that LISTEN hear. Not the driver's own `listen`, which hides the loss of its connection. */
+  /** Called for each notification. The driver's own `listen` hides the loss of its connection. */
   readonly onNotification?: (channel: string, payload: string) => void;
-  /** Told of the notices of the database, by which it says more of a statement than that it is done. */
+  /** Called for each notice of the database. */
   readonly onNotice?: (notice: Notice) => void;
-  /** Told of every connection that has ended. */
+  /** Called when a connection has ended. */
   readonly onClose?: () => void;
 }
 
-/** Seconds. A backend is there in milliseconds; on a machine that is busy with others, in tenths of a second. */
+/** Seconds. A backend starts in milliseconds, on a busy machine in tenths of a second. */
 export const CONNECT_TIMEOUT = 5;
 
-/** Seconds until the next attempt to connect. The driver's own wait grows to 20 s, and whoever asks meanwhile waits with it. */
+/** Seconds until the next attempt to connect. The driver's own backoff grows to 20 s, and callers wait with it. */
 function reconnectDelay(failures: number): number {
   return Math.min(0.05 * 2 ** failures, 0.5);
 }
 
 /**
- * `host` and `port` are for the driver: TLS checks the name by them. Without delay, as libpq has it: else a statement that is sent
- * behind another waits for the server to acknowledge that one, up to 40 ms.
+ * Opens a socket. `host` and `port` are for the driver: TLS checks the name by them. With TCP_NODELAY like libpq; otherwise a statement
+ * sent behind another waits up to 40 ms for an acknowledgement.
  */
 function openSocket(to: Host): Socket {
   if (to.name.startsWith("/")) return openClientSocket({ path: socketFile(to) });
@@ -44,7 +44,7 @@ function openSocket(to: Host): Socket {
   return Object.assign(openClientSocket({ host, port, noDelay: true }), { host, port });
 }
 
-/** A socket that is lost. The driver never answers again where none can be made (postgres 3.4.9, createSocket in connection.js). */
+/** Returns a socket that fails. The driver never answers if no socket can be created (postgres 3.4.9, createSocket in connection.js). */
 function lostSocket(): Socket {
   const socket = new Socket();
   const lost = Object.assign(new Error("the connection was closed"), { code: "CONNECTION_CLOSED" });
@@ -53,8 +53,8 @@ function lostSocket(): Socket {
 }
 
 /**
- * Creates a client of the driver for one connection to one host, which is opened when first used and never again. Whether the server is a
- * primary is not checked: see `openPrimary`. Notices of the database go to `onNotice` and to no log.
+ * Creates a driver client for one connection to one host, which is opened on first use and never reconnected. Does not check whether the
+ * server is a primary: see `openPrimary`. Notices go to `onNotice` and to no log.
  */
 export function connectTo(options: DatabaseOptions, host: Host): Sql {
   let isEnded = false;
@@ -66,8 +66,8 @@ export function connectTo(options: DatabaseOptions, host: Host): Sql {
     return socket;
   });
   const { end } = sql;
-  // An attempt to connect that was to follow a failed one is made by the driver all the same (3.4.9), and keeps the process alive.
-  // One that is being made is left alone by it, and does so too.
+  // The driver makes a scheduled reconnect attempt in spite of `end` (3.4.9), and does not cancel one in progress; both keep the process
+  // alive.
   sql.end = async (how) => {
     isEnded ||= how?.timeout === 0;
     await end(how);
@@ -78,19 +78,18 @@ export function connectTo(options: DatabaseOptions, host: Host): Sql {
 }
 
 /**
- * A plan that was made while a table was small is kept when it has grown, until the table is analyzed. The planner takes a
- * sequential scan for a small table, so it must not consider one. Without JIT, which a scan that cannot be avoided would start
- * before PostgreSQL 18, by its pretended cost.
+ * A generic plan made while a table was small is kept until the table is analyzed. For a small table the planner prefers a sequential
+ * scan, so it must not consider one. JIT is off because an unavoidable scan would trigger it before PostgreSQL 18 by its artificial cost.
  */
 const KEPT_PLANS = { enable_seqscan: "off", jit: "off" };
 
-/** Modes of `sslmode` in which the driver checks neither certificate nor name. */
+/** Values of `sslmode` with which the driver checks neither certificate nor name. */
 export const UNCHECKED_TLS_MODES: readonly string[] = ["allow", "prefer", "require"];
 
 /**
- * The driver would take several hosts and `target_session_attrs` itself, from the URL and from PGTARGETSESSIONATTRS: it swallows errors
- * then, and tries for ever (3.4.9, `error` and `tryNext` in connection.js). So it has one host, and its reading of that variable is
- * overwritten. It checks certificates of IP addresses against `localhost`, unless it is given the name.
+ * With several hosts or `target_session_attrs` (from the URL or PGTARGETSESSIONATTRS) the driver swallows errors and retries for ever
+ * (3.4.9, `error` and `tryNext` in connection.js), so it gets one host, and its value of that variable is overridden. It checks
+ * certificates of IP addresses against `localhost` unless it is given the name.
  */
 function createClient(options: DatabaseOptions, host: Host, socket: () => Socket): Sql {
   const { withoutHosts, database } = parseConnectionUrl(options.url);
@@ -102,14 +101,14 @@ function createClient(options: DatabaseOptions, host: Host, socket: () => Socket
     database: database || parsed.database,
     ...(isChecked ? { ssl: { host: host.name } } : {}),
   };
-  // What the driver has parsed it takes again as it is, which its types do not know.
+  // The driver accepts parsed options as they are, which its types do not declare.
   return postgres({ ...parsed, ...own } as object);
 }
 
 function driverOptions(options: DatabaseOptions): postgres.Options<Record<string, postgres.PostgresType>> {
   const { maxConnections, statementTimeout, prepare, applicationName = "keyhold" } = options;
   return {
-    // The driver takes `onnotify` too, but its types do not know it.
+    // The driver accepts `onnotify`, which its types do not declare.
     ...{ onnotify: options.onNotification },
     onclose: () => options.onClose?.(),
     target_session_attrs: "primary",

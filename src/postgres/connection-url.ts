@@ -1,24 +1,24 @@
 import { isIP } from "node:net";
 import { invalidArgument } from "../domain/errors.ts";
 
-/** Where a PostgreSQL server may be reached. */
+/** The address of a PostgreSQL server. */
 export interface Host {
-  /** A name, an IP address, or the folder of a Unix socket, which begins with `/`. */
+  /** A name, an IP address, or the folder of a Unix socket, which starts with `/`. */
   readonly name: string;
   readonly port: number;
 }
 
 /** A connection URI as libpq reads it (PostgreSQL docs, 32.1.1.2 and 32.1.1.3). */
 export interface ConnectionUrl {
-  /** One or more, in the order of the URL. */
+  /** At least one, in the order of the URL. */
   readonly hosts: readonly Host[];
   /** Empty: not given. */
   readonly user: string;
   /** Empty: not given. */
   readonly database: string;
-  /** Those that say neither where to connect nor to which kind of server. */
+  /** Parameters other than those that select the host or the kind of server. */
   readonly parameters: URLSearchParams;
-  /** The URL without its hosts and without what is not in `parameters`, for a client that is told the host apart. */
+  /** The URL without hosts and with only `parameters`, for a client that receives the host separately. */
   readonly withoutHosts: string;
 }
 
@@ -28,11 +28,11 @@ const DEFAULT_HOST = "localhost";
 const HOST_PARAMETERS: ReadonlySet<string> = new Set(["host", "port", "target_session_attrs"]);
 
 /**
- * Parses the URL of a database. It may name several hosts, each with its port: `h1:5433,h2:5434`. As in libpq, `host` and `port` in the
- * query win over those before it. `field` is the name of the variable.
+ * Parses the URL of a database. It may contain several hosts, each with a port: `h1:5433,h2:5434`. As in libpq, `host` and `port` in the
+ * query override those before it. `field` is the name of the variable.
  *
- * @throws KeyholdError `INVALID_ARGUMENT` that repeats nothing of the URL but a known value of `target_session_attrs`: where a
- * password is not percent-encoded, any part may be a piece of it.
+ * @throws KeyholdError `INVALID_ARGUMENT` that quotes nothing of the URL but a known value of `target_session_attrs`: if a password is
+ * not percent-encoded, any part of the URL may belong to it.
  */
 export function parseConnectionUrl(text: string, field = "database URL"): ConnectionUrl {
   const [, scheme, authority = "", path = "", query = ""] =
@@ -58,13 +58,13 @@ export function parseConnectionUrl(text: string, field = "database URL"): Connec
   };
 }
 
-/** Returns the host as people write it: `h1:5432`, `[::1]:5432`, or the path of a Unix socket. */
+/** Returns the address in its usual form: `h1:5432`, `[::1]:5432`, or the path of a Unix socket. */
 export function addressOf(host: Host): string {
   if (host.name.startsWith("/")) return socketFile(host);
   return `${isIP(host.name) === 6 ? `[${host.name}]` : host.name}:${host.port}`;
 }
 
-/** PostgreSQL names its socket after a port even when it listens on none. */
+/** Returns the path of the Unix socket. Its name contains a port even if the server listens on none. */
 export function socketFile({ name, port }: Host): string {
   return `${name}/.s.PGSQL.${port}`;
 }
@@ -100,7 +100,7 @@ function splitHost(text: string, field: string): HostText {
   throw invalidArgument(field, "has a host that is neither a name nor an IPv6 address in brackets");
 }
 
-/** Nobody means an empty host among others; alone it is this machine, as in `postgres:///keyhold`. */
+/** An empty host among others is a mistake; alone it means this machine, as in `postgres:///keyhold`. */
 function toName(name: string, isOnly: boolean, field: string): string {
   if (name === "" && isOnly) return DEFAULT_HOST;
   if (name === "") throw invalidArgument(field, "has an empty host: separate hosts by one comma");
@@ -118,7 +118,7 @@ function toPort(text: string, field: string): number {
   );
 }
 
-/** The other values of libpq (PostgreSQL docs, 32.1.2), and why none is of use. */
+/** The other values of libpq (PostgreSQL docs, 32.1.2), and why they are rejected. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
   ["any", "Keyhold writes, and a standby may be behind"],
   ["read-write", "primary is meant: read-write does not tell a standby from a primary that is read-only by default"],

@@ -1,18 +1,18 @@
 import type { Comparison, Filter, Operator } from "../keys/filter/filter.ts";
 
-/** A condition on `key_id` that holds for every key the filter means. */
+/** A condition on `key_id` that holds for every key that the filter matches. */
 export interface IdBound {
   readonly operator: "<" | ">=";
   /** A UUID. */
   readonly keyId: string;
 }
 
-/** Milliseconds. A key id begins with the time at which the key was made; the clock may be set between that and `create_time`. */
+/** Milliseconds. A key id starts with its creation time; the clock may be set between that and `create_time`. */
 const SLACK = 60_000;
 
 /**
- * What a filter that requires a `create_time` says of `key_id`, in whose order keys are listed: the index then begins or ends
- * where such keys are. The filter is still to be applied.
+ * Returns the conditions on `key_id`, the order of lists, that follow from conditions on `create_time` which the filter requires, so that
+ * the index scan is bounded. The filter must still be applied.
  */
 export function creationBounds(filter: Filter): IdBound[] {
   if (filter.node === "and") return filter.operands.flatMap(creationBounds);
@@ -33,7 +33,7 @@ const BOUNDS: { readonly [O in Operator]: Bounds } = {
   ">=": madeAfter,
 };
 
-/** The least UUID of version 7 of this time in milliseconds (RFC 9562 §5.7: 48 bits of time come first). */
+/** Returns the smallest version 7 UUID of a time in milliseconds (RFC 9562 §5.7: the first 48 bits are the time). */
 function firstIdAt(time: number): string {
   const digits = Math.max(time, 0).toString(16).padStart(12, "0");
   return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`;

@@ -6,13 +6,13 @@ export interface SuspectedDuplicate {
   readonly newer: string;
 }
 
-/** Pairs that are read at the most. */
+/** Maximum number of pairs. */
 export const MAX_SUSPECTED = 100;
 
 /**
- * Finds imported keys of the same actor and hint (short raw keys have none: of the same name) that were stored under different
- * root secrets, where neither has a digest under the root secret of the other: with one the two would be known to differ. Only the
- * raw key itself could tell for certain. The whole table is read, unless all imported keys are of one root secret.
+ * Finds imported keys with the same actor and hint (short raw keys have none: with the same name) that were stored under different root
+ * secrets, where neither has a digest under the other's root secret; such a digest would show that they differ. Only the raw key itself
+ * would prove that they are equal. Scans the whole table unless all imported keys are stored under one root secret.
  */
 export function findSuspectedDuplicates(database: Database): Promise<SuspectedDuplicate[]> {
   return database.run(async (sql) => [

@@ -1,6 +1,6 @@
 import { KeyholdError } from "../domain/errors.ts";
 
-/** What the driver, or `primary.ts`, says when there is no connection, or no longer. */
+/** Error codes of the driver and of `primary.ts` for a connection that could not be opened or was lost. */
 const DRIVER_CODES: ReadonlySet<string> = new Set([
   "CONNECT_TIMEOUT",
   "NO_PRIMARY",
@@ -19,22 +19,22 @@ const DRIVER_CODES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Classes and codes of SQLSTATE (PostgreSQL, appendix A) that are the database's condition, not ours: no connection (08),
- * rolled back for the sake of another (40), out of resources (53), shutting down or starting (57P01 to 57P03), read-only (25006), or in
- * recovery (55000, of functions that a standby does not have).
+ * SQLSTATE classes and codes (PostgreSQL, appendix A) that describe the state of the database and no bug of ours: no connection (08),
+ * transaction rollback (40), insufficient resources (53), shutting down or starting (57P01 to 57P03), read-only (25006), in recovery
+ * (55000, raised by functions that a standby does not support).
  */
 const SQLSTATES = /^(08...|40...|53...|57P0[123]|25006|55000)$/;
 
 /**
- * It answers, but does not let us in: the password or the role (28P01, 28000), or the database's name (3D000). That is for the
- * operator to change, and then all is well again: no fault of the call, which may be repeated.
+ * Authentication failed: wrong password or role (28P01, 28000) or database name (3D000). The operator must correct it; calls may be
+ * retried afterwards.
  */
 const NOT_LET_IN: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
 
-/** By statement_timeout. */
+/** Raised by statement_timeout. */
 const CANCELED = "57014";
 
-/** A failure as callers are to see it: a database that cannot be reached or cannot answer now is `DATABASE_UNAVAILABLE`. */
+/** Returns the error for callers: `DATABASE_UNAVAILABLE` if the database is unreachable or cannot answer now. */
 export function databaseError(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === CANCELED) return tooLate(error);
@@ -43,7 +43,7 @@ export function databaseError(error: unknown): unknown {
   return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database cannot be reached", error) : error;
 }
 
-/** Without a connection, for this reason where it is known. */
+/** The error for a missing connection, with its cause if known. */
 export function cutOff(cause?: Error): KeyholdError {
   return unavailable("the database cannot be reached", cause);
 }
@@ -56,7 +56,10 @@ function unavailable(message: string, cause: unknown): KeyholdError {
   return new KeyholdError("DATABASE_UNAVAILABLE", message, { cause });
 }
 
-/** Whether the database undid the work for the sake of another's (class 40): nothing of it is done, and it may be tried again. */
+/**
+ * Returns whether the database rolled the transaction back because of a concurrent one (class 40): nothing was changed, and it may be
+ * retried.
+ */
 export function wasRolledBack(error: unknown): boolean {
   const cause = error instanceof KeyholdError ? error.cause : error;
   return cause instanceof Error && "code" in cause && /^40...$/.test(String(cause.code));

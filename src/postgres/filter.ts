@@ -3,8 +3,8 @@ import type { KeyStatus } from "../domain/key.ts";
 import type { Comparison, FieldName, Filter, Operator, TimeField } from "../keys/filter/filter.ts";
 
 /**
- * The condition on a row of `api_keys` that the filter means, in parentheses where it needs them. Every value is a parameter.
- * It is never NULL: where a column may be, the condition says what holds then. `now` decides which keys have expired.
+ * Returns the SQL condition on a row of `api_keys` for a filter, in parentheses where needed. Every value is a parameter. It is never
+ * NULL: for nullable columns the condition defines the result. `now` decides which keys have expired.
  */
 export function compileFilter(sql: Sql, filter: Filter, now: Date): Fragment {
   switch (filter.node) {
@@ -51,19 +51,19 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
   }
 }
 
-/** UUIDs in the order of their bytes, as the indexes of lists have them (migration 0003); equality is for the primary key. */
+/** Compares UUIDs by their bytes, like the list indexes (migration 0003); equality uses the primary key. */
 export function compareIds(sql: Sql, operator: Operator, keyId: string): Fragment {
   if (operator === "=") return sql`(key_id = ${keyId})`;
   return sql`(uuid_send(key_id) ${OPERATORS[operator](sql)} uuid_send(${keyId}))`;
 }
 
-/** Order is that of code points, whatever the collation of the column; equality is left to an index. */
+/** Orders by code point, independent of the collation of the column; equality uses an index. */
 function compareStrings(sql: Sql, operand: Fragment, operator: Operator, value: string): Fragment {
   if (operator === "=") return sql`(${operand} = ${value})`;
   return sql`(${operand} COLLATE "C" ${OPERATORS[operator](sql)} ${value})`;
 }
 
-/** The value goes as text: the driver would make a `Date` of it, which has no microseconds. */
+/** The value is sent as text: the driver would convert it to a `Date`, which has no microseconds. */
 function compareTimes(sql: Sql, field: TimeField, operator: Operator, value: string): Fragment {
   const time = field === "expire_time" ? expireTime(sql) : sql`${sql(field)}`;
   return sql`(${sql(field)} IS NOT NULL AND ${time} ${OPERATORS[operator](sql)} ${value}::text::timestamptz)`;
@@ -83,10 +83,13 @@ const OPERATORS: { readonly [O in Operator]: (sql: Sql) => Fragment } = {
   ">=": (sql) => sql`>=`,
 };
 
-/** The indexes of lists have this very expression (migration 0003). */
+/** The list indexes contain exactly this expression (migration 0003). */
 const expireTime = (sql: Sql) => sql`coalesce(expire_time, 'infinity')`;
 
-/** As `statusAt` of the record has it. That `expire_time` is not null lets the planner take an index of the few keys that expire. */
+/**
+ * Equals `statusAt` of the domain. The condition that `expire_time` is not null lets the planner use the index of the few keys that
+ * expire.
+ */
 const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date) => Fragment } = {
   ACTIVE: (sql, now) => sql`(revoke_time IS NULL AND ${expireTime(sql)} > ${now})`,
   REVOKED: (sql) => sql`(revoke_time IS NOT NULL)`,

@@ -45,7 +45,7 @@ export interface PoolUsage {
 }
 
 /** One call, waiting or using a connection. */
-interface Turn {
+interface Call {
   /** When the call times out, by `performance.now()`. */
   readonly deadline: number;
   readonly begin: (connection: Connection) => void;
@@ -59,7 +59,7 @@ interface Connection {
   /** When it is discarded after its next use, by `performance.now()`. */
   readonly expiry: number;
   /** Null: it is idle. */
-  turn: Turn | null;
+  call: Call | null;
   /** State of the current use. */
   readonly checkout: { isReplicationCancelled: boolean };
   /** Whether the database has answered over it. */
@@ -92,7 +92,7 @@ export class Pool implements Database {
   readonly #answerTimeout: number;
   readonly #connections: Connection[] = [];
   /** In order of arrival, which is that of their deadlines. */
-  readonly #waiting: Turn[] = [];
+  readonly #waiting: Call[] = [];
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
@@ -106,91 +106,91 @@ export class Pool implements Database {
   run<T>(work: Work<T>): Promise<T> {
     if (this.#isClosed) return Promise.reject(stopping());
     return new Promise((resolve, reject) => {
-      const turn: Turn = {
+      const call: Call = {
         deadline: performance.now() + this.#answerTimeout,
-        begin: (connection) => void this.#serve(turn, connection, work).then(resolve, reject),
+        begin: (connection) => void this.#serve(call, connection, work).then(resolve, reject),
         reject,
       };
-      this.#enter(turn);
+      this.#enter(call);
     });
   }
 
   get usage(): PoolUsage {
-    const inUse = this.#connections.filter(({ turn }) => turn !== null).length;
+    const inUse = this.#connections.filter(({ call }) => call !== null).length;
     const { maxConnections: max } = this.#options;
     return { open: this.#connections.length, inUse, max, waiting: this.#waiting.length };
   }
 
   /**
-   * Tells everyone who waits or is served that the database cannot be reached, and throws all connections away: for whoever knows
-   * that it cannot, and would else wait for each connection to show it by itself. The next turn begins with a new one.
+   * Rejects all waiting and active calls and discards all connections, for a caller that knows that the database is unreachable. The next
+   * call opens a new connection.
    */
   giveUp(reason: Error): void {
     const connections = this.#connections.splice(0);
     for (const { reject } of this.#waiting.splice(0)) reject(cutOff(reason));
     for (const connection of connections) {
-      connection.turn?.reject(cutOff(reason));
-      connection.turn = null;
+      connection.call?.reject(cutOff(reason));
+      connection.call = null;
       end(connection);
     }
   }
 
-  /** Lets what is under way finish for 5 s, and ends every connection. */
+  /** Drains calls in flight for up to 5 s, then ends every connection. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#connections.map(({ opening }) => opening.end({ timeout: CLOSE_TIMEOUT })));
   }
 
-  async #serve<T>(turn: Turn, connection: Connection, work: Work<T>): Promise<T> {
+  async #serve<T>(call: Call, connection: Connection, work: Work<T>): Promise<T> {
     try {
       connection.checkout.isReplicationCancelled = false;
       connection.sql ??= await connection.opening.ready;
       const result = await work(connection.sql, connection.checkout);
-      this.#release(connection, turn);
+      this.#release(connection, call);
       return result;
     } catch (error) {
-      const told = connection.sql === null ? notOpened(error) : databaseError(error);
-      if (told !== error && told instanceof Error) this.#lose(connection, turn, told);
-      else this.#release(connection, turn);
-      throw told;
+      const translated = connection.sql === null ? notOpened(error) : databaseError(error);
+      if (translated !== error && translated instanceof Error) this.#lose(connection, call, translated);
+      else this.#release(connection, call);
+      throw translated;
     }
   }
 
-  #enter(turn: Turn): void {
+  #enter(call: Call): void {
     const connection = this.#take();
-    if (connection !== null) begin(connection, turn);
-    else this.#standInLine(turn);
+    if (connection !== null) begin(connection, call);
+    else this.#enqueue(call);
     if (this.#timer === null) this.#watch(this.#answerTimeout);
   }
 
-  #standInLine(turn: Turn): void {
-    if (this.#connections.length === 0) turn.reject(this.#refusal());
-    else if (this.#waiting.length >= (this.#options.maxWaiting ?? MAX_WAITING)) turn.reject(lineIsFull());
-    else this.#waiting.push(turn);
+  #enqueue(call: Call): void {
+    if (this.#connections.length === 0) call.reject(this.#refusal());
+    else if (this.#waiting.length >= (this.#options.maxWaiting ?? MAX_WAITING)) call.reject(queueIsFull());
+    else this.#waiting.push(call);
   }
 
-  /** The database has answered. Nothing happens to a turn that was given up: its connection is away. */
-  #release(connection: Connection, turn: Turn): void {
-    if (connection.turn !== turn) return;
-    connection.turn = null;
+  /** The database has answered. No-op for a call that was abandoned: its connection was discarded. */
+  #release(connection: Connection, call: Call): void {
+    if (connection.call !== call) return;
+    connection.call = null;
     if (!connection.isProven) this.#attempts.succeeded();
     connection.isProven = true;
     if (performance.now() > connection.expiry) this.#drop(connection);
     this.#serveWaiting();
   }
 
-  /** The database has failed this turn. One that never answered over this connection may be away. */
-  #lose(connection: Connection, turn: Turn, failure: Error): void {
-    if (connection.turn !== turn) return;
-    connection.turn = null;
+  /** The database failed this call. A server that never answered on this connection may be unreachable. */
+  #lose(connection: Connection, call: Call, failure: Error): void {
+    if (connection.call !== call) return;
+    connection.call = null;
     if (!connection.isProven) this.#attempts.failed(failure, performance.now());
     this.#drop(connection);
     this.#serveWaiting();
   }
 
-  /** One that was closed while nobody used it: the next turn needs another, as no connection is made twice. */
+  /** A connection that closed while idle is removed; connections are never reopened. */
   #dropIdle(connection: Connection): void {
-    if (connection.turn === null && this.#connections.includes(connection)) this.#drop(connection);
+    if (connection.call === null && this.#connections.includes(connection)) this.#drop(connection);
   }
 
   #drop(connection: Connection): void {
@@ -198,7 +198,7 @@ export class Pool implements Database {
     end(connection);
   }
 
-  /** When there is no connection, and none may be made, nobody is left to wait for. */
+  /** Without a connection, and without the permission to open one, nothing can serve the waiting calls. */
   #serveWaiting(): void {
     while (this.#waiting.length > 0) {
       const connection = this.#take();
@@ -211,7 +211,7 @@ export class Pool implements Database {
   }
 
   #take(): Connection | null {
-    return this.#connections.find(({ turn }) => turn === null) ?? (this.#mayOpen() ? this.#open() : null);
+    return this.#connections.find(({ call }) => call === null) ?? (this.#mayOpen() ? this.#open() : null);
   }
 
   #mayOpen(): boolean {
@@ -231,12 +231,12 @@ export class Pool implements Database {
     const onClose = () => this.#dropIdle(connection);
     const expiry = performance.now() + MIN_LIFETIME * (1 + Math.random());
     const opening = openPrimary({ ...this.#options, onNotice, onClose });
-    const connection: Connection = { opening, sql: null, expiry, turn: null, checkout, isProven: false };
+    const connection: Connection = { opening, sql: null, expiry, call: null, checkout, isProven: false };
     this.#connections.push(connection);
     return connection;
   }
 
-  /** One timer for all turns, set for the oldest. It keeps no process alive: a connection does. */
+  /** One timer for all calls, set for the oldest deadline. It does not keep the process alive; a connection does. */
   #watch(delay: number): void {
     this.#timer = setTimeout(() => this.#endLate(), delay).unref();
   }
@@ -245,45 +245,45 @@ export class Pool implements Database {
     const now = performance.now();
     while (this.#waiting[0] !== undefined && this.#waiting[0].deadline <= now) this.#waiting.shift()?.reject(tooLate());
     const late = this.#connections.flatMap((connection) => {
-      const { turn } = connection;
-      return turn !== null && turn.deadline <= now ? [{ connection, turn }] : [];
+      const { call } = connection;
+      return call !== null && call.deadline <= now ? [{ connection, call }] : [];
     });
-    // What has kept one from its answer may have cut off those too that nobody has used since.
-    if (late.length > 0) for (const idle of this.#connections.filter(({ turn }) => turn === null)) this.#drop(idle);
-    for (const { connection, turn } of late) {
-      turn.reject(tooLate());
-      this.#lose(connection, turn, tooLate());
+    // The cause may have affected idle connections too.
+    if (late.length > 0) for (const idle of this.#connections.filter(({ call }) => call === null)) this.#drop(idle);
+    for (const { connection, call } of late) {
+      call.reject(tooLate());
+      this.#lose(connection, call, tooLate());
     }
     this.#timer = null;
     const oldest = this.#oldest();
     if (oldest !== undefined) this.#watch(oldest.deadline - now);
   }
 
-  #oldest(): Turn | undefined {
-    const turns = this.#connections.flatMap(({ turn }) => turn ?? []);
+  #oldest(): Call | undefined {
+    const turns = this.#connections.flatMap(({ call }) => call ?? []);
     return [...turns, ...this.#waiting.slice(0, 1)].sort((a, b) => a.deadline - b.deadline)[0];
   }
 }
 
-function begin(connection: Connection, turn: Turn): void {
-  connection.turn = turn;
-  turn.begin(connection);
+function begin(connection: Connection, call: Call): void {
+  connection.call = call;
+  call.begin(connection);
 }
 
 function end({ opening }: Connection): void {
   void opening.end({ timeout: 0 });
 }
 
-/** Whatever is wrong, such as a certificate: no statement was sent, and the next connection may be better. */
+/** Whatever the cause, such as a certificate: no statement was sent, and the next connection may succeed. */
 function notOpened(error: unknown): Error {
-  const told = databaseError(error);
-  return told instanceof KeyholdError ? told : cutOff(toError(error));
+  const translated = databaseError(error);
+  return translated instanceof KeyholdError ? translated : cutOff(toError(error));
 }
 
 function stopping(): KeyholdError {
   return new KeyholdError("DATABASE_UNAVAILABLE", "the service is stopping");
 }
 
-function lineIsFull(): KeyholdError {
+function queueIsFull(): KeyholdError {
   return new KeyholdError("OVERLOADED", "too many calls wait for the database");
 }

@@ -6,28 +6,28 @@ import { serverId } from "./server-position.ts";
 /** Standbys that commits wait for: `synchronous_standby_names` (PostgreSQL docs, 19.6.2). */
 export interface SynchronousStandbys {
   readonly method: "FIRST" | "ANY";
-  /** How many commits wait for. */
+  /** Number of standbys that commits wait for. */
   readonly count: number;
-  /** In lower case, as the comparison ignores it; `*` is every name. */
+  /** In lower case, because the comparison ignores case; `*` matches every name. */
   readonly names: readonly string[];
 }
 
 export interface Standby {
   readonly name: string;
-  /** Such as `streaming`; null: the role may not see it. */
+  /** Such as `streaming`; null if the role may not read it. */
   readonly state: string | null;
 }
 
-/** How a primary replicates, as the role sees it. */
+/** The replication of a primary as visible to the role. */
 export interface Replication {
   readonly role: string;
-  /** As it is set. */
+  /** The value of the setting. */
   readonly synchronousStandbyNames: string;
   /** Null: commits wait for no standby. */
   readonly synchronous: SynchronousStandbys | null;
-  /** Of our own connections: a role or a database may have another than the server. */
+  /** The value for our connections: a role or a database may override that of the server. */
   readonly synchronousCommit: string;
-  /** Connected, by physical replication. */
+  /** Standbys connected by physical replication. */
   readonly standbys: readonly Standby[];
 }
 
@@ -64,7 +64,7 @@ export function parseStandbyNames(text: string): SynchronousStandbys | null {
   return { method: method?.toUpperCase() === "ANY" ? "ANY" : "FIRST", count: Number(count ?? 1), names };
 }
 
-/** Whether a standby of this name is one that commits may wait for. */
+/** Returns whether commits may wait for a standby of this name. */
 export function isSynchronousName({ names }: SynchronousStandbys, name: string): boolean {
   return names.includes("*") || names.includes(name.toLowerCase());
 }

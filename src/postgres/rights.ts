@@ -2,9 +2,9 @@ import type { Sql } from "postgres";
 import { invalidArgument } from "../domain/errors.ts";
 
 /**
- * All that a server may do: what its statements need, and no more (`test/postgres/rights.test.ts` takes away one after the other).
- * Trigger functions need no right to be called (PostgreSQL docs, CREATE TRIGGER). A release may add a right and takes none away,
- * since servers of the release before run on.
+ * The rights of a server: exactly those that its statements need (`test/postgres/rights.test.ts` removes each). Trigger functions can be
+ * executed without a right (PostgreSQL docs, CREATE TRIGGER). A release may add a right and removes none, because servers of the previous
+ * release keep running.
  */
 export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   api_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
@@ -17,24 +17,24 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   raw_key_digests: ["SELECT"],
 };
 
-/** What a role has in the database, and should have or not. */
+/** The rights that a role has, lacks or does not need. */
 export interface RoleRights {
   readonly role: string;
   readonly isSuperuser: boolean;
-  /** Owns the tables, by itself or as a member of a role, and so may change them. */
+  /** Whether it owns the tables, directly or as a member of a role, and so may change them. */
   readonly isOwner: boolean;
-  /** May make tables and functions in the schema. */
+  /** Whether it may create tables and functions in the schema. */
   readonly mayCreate: boolean;
   /** Such as `INSERT on nodes`. */
   readonly missing: readonly string[];
-  /** Rights on the tables that no server needs. Empty for an owner, who has them all. */
+  /** Rights on the tables that no server needs. Empty for an owner, who has all rights. */
   readonly needless: readonly string[];
 }
 
-/** All rights that a table has (PostgreSQL docs, 5.8), but for MAINTAIN, which came with 17. */
+/** All rights on tables (PostgreSQL docs, 5.8) except MAINTAIN, which was added in 17. */
 const ALL_RIGHTS = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
 
-/** Gives the role of the servers its rights. To be called under the lock of the migrations, when the tables are there. */
+/** Grants the rights of the servers. Call it under the lock of the migrations, when the tables exist. */
 export async function grantRights(sql: Sql, role: string): Promise<void> {
   const [place] = await sql<Place[]>`
     SELECT current_schema() AS schema, current_database() AS database,
@@ -54,7 +54,7 @@ interface Place {
   readonly owns_database: boolean;
 }
 
-/** Before PostgreSQL 15, everyone may create in the schema `public`. What is another's to give is left to them. */
+/** Before PostgreSQL 15 every role may create objects in the schema `public`. The check ignores grants of other owners. */
 function grants({ schema, database, owns_schema, owns_database }: Place, role: string): string[] {
   const tables = Object.entries(RIGHTS).map(
     ([table, rights]) => `GRANT ${rights.join(", ")} ON ${quoted(schema)}.${table} TO ${role}`,
@@ -67,7 +67,7 @@ function grants({ schema, database, owns_schema, owns_database }: Place, role: s
   return [...(owns_schema ? ofSchema : []), ...(owns_database ? [ofDatabase] : []), ...tables];
 }
 
-/** Whether the current role may make the schema, or change it: the owner of what is there, or one who may begin. */
+/** Returns whether the current role may create or migrate the schema. */
 export async function mayMigrate(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ may: boolean }[]>`
     SELECT coalesce(
@@ -76,7 +76,7 @@ export async function mayMigrate(sql: Sql): Promise<boolean> {
   return row?.may ?? false;
 }
 
-/** What the current role has. The tables must be there. */
+/** Returns the rights of the current role. The tables must exist. */
 export async function readRights(sql: Sql): Promise<RoleRights> {
   const [row] = await sql<{ role: string; superuser: boolean; owner: boolean; creates: boolean }[]>`
     SELECT current_user AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,

@@ -1,6 +1,6 @@
 import type { ApiKey, KeyKind, KeySecret, RevocationReason, StoredKey, VerifiableKey } from "../domain/key.ts";
 
-/** A row of `api_keys` as the driver reads it: the columns that make a `VerifiableKey`. */
+/** The columns of `api_keys` that a `VerifiableKey` is made of, as returned by the driver. */
 export interface VerifiableKeyRow {
   key_id: string;
   kind: KeyKind;
@@ -11,7 +11,7 @@ export interface VerifiableKeyRow {
   revoke_time: Date | null;
 }
 
-/** The columns that make an `ApiKey`. */
+/** The columns of an `ApiKey`. */
 export interface KeyRow extends VerifiableKeyRow {
   name: string;
   hint: string;
@@ -23,7 +23,7 @@ export interface KeyRow extends VerifiableKeyRow {
   revocation_description: string | null;
 }
 
-/** The columns that make its secrets. */
+/** The columns of its secrets. */
 export interface SecretsRow {
   secret_version: number;
   digest: Buffer;
@@ -84,7 +84,7 @@ export function toStoredKey(row: StoredKeyRow): StoredKey {
   return { key: toApiKey(row), secrets: toSecrets(row) };
 }
 
-/** The same with no more of the key than verification needs. */
+/** The same with only the part of the key that verification needs. */
 export function toVerifiable(row: VerifiableRow): StoredKey<VerifiableKey> {
   return { key: toVerifiableKey(row), secrets: toSecrets(row) };
 }

@@ -7,19 +7,19 @@ import { openPrimary } from "./primary.ts";
 import { mayMigrate, readRights } from "./rights.ts";
 
 /**
- * Brings the schema up to date as its owner, and gives the role of the servers its rights. Answers what was applied now.
+ * Migrates the schema as its owner, grants the role of the servers its rights, and returns the names of the applied migrations.
  *
- * @throws KeyholdError `DATABASE_UNAVAILABLE`, with what to do, when the user of the URL may not.
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` with a remedy when the user of the URL may not migrate.
  */
 export function bringUpToDate(url: string, role: string | null): Promise<string[]> {
   return overOne(url, async (sql) => migrate(sql, await readMigrations(), role).catch((error) => refuse(url, error)));
 }
 
 /**
- * For a server: sees that the schema is there and that the role has the rights that it needs. A role that owns the schema brings
- * it up to date. Answers what was applied now.
+ * Checks, for a server, that the schema is current and that the role has its rights. Migrates if the role owns the schema. Returns the
+ * names of the applied migrations.
  *
- * @throws KeyholdError `DATABASE_UNAVAILABLE`, with what to do, when the owner of the schema must do something first.
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` with a remedy when the owner of the schema must act first.
  */
 export function openSchema(url: string): Promise<string[]> {
   return overOne(url, async (sql) => {
@@ -62,7 +62,7 @@ async function createRole(sql: Sql, role: string): Promise<void> {
   });
 }
 
-/** Over a connection of its own: a migration may take longer than a statement of the service. */
+/** Uses a separate connection without a statement timeout. */
 async function overOne<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
   const opening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
   try {
@@ -74,7 +74,7 @@ async function overOne<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Prom
   }
 }
 
-/** SQLSTATE insufficient_privilege, of the connection itself too. */
+/** Translates SQLSTATE insufficient_privilege, which connecting may raise too. */
 function refuse(url: string, error: { code?: string; message?: string }): never {
   if (error.code !== "42501") throw error;
   throw notReady(`role ${parseConnectionUrl(url).user} lacks a right (${error.message})`);

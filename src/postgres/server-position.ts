@@ -2,8 +2,9 @@ import type { Fragment, Sql } from "postgres";
 import type { DatabasePosition, ServerId } from "../cluster/server-id.ts";
 
 /**
- * The identity of the server that runs a statement, as `ServerId` has it. `pg_current_wal_lsn` is an error on a standby (SQLSTATE 55000), so
- * that nothing which carries this is answered by one. The timeline of `pg_control_checkpoint` would lag behind a promotion.
+ * Returns an expression for the identity of the server that runs a statement (`ServerId`). `pg_current_wal_lsn` fails on a standby
+ * (SQLSTATE 55000), so a statement that contains this is never answered by one. The timeline of `pg_control_checkpoint` would lag behind
+ * a promotion.
  */
 export function serverId(sql: Sql): Fragment {
   return sql`(
@@ -11,20 +12,20 @@ export function serverId(sql: Sql): Fragment {
     extract(epoch FROM pg_postmaster_start_time()))`;
 }
 
-/** The system identifier of the server that runs a statement, a bigint. */
+/** Returns an expression for the system identifier of the server, a bigint. */
 export function systemIdentifier(sql: Sql): Fragment {
   return sql`(SELECT system_identifier FROM pg_control_system())`;
 }
 
-/** The timeline of the server that runs a statement, an integer. */
+/** Returns an expression for the timeline of the server, an integer. */
 export function timeline(sql: Sql): Fragment {
   return sql`('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer`;
 }
 
 /**
- * Runs a statement that changes rows and returns them (`INSERT`, `UPDATE` or `DELETE … RETURNING`), and returns the server that ran it with each; where
- * it changed none, one row with nothing else but the server. A pooler may run the next statement on another server. `before` is a query that the change
- * reads, as in `WITH`, with a comma behind it.
+ * Wraps a statement that changes and returns rows (`INSERT`, `UPDATE` or `DELETE … RETURNING`) so that each row also contains the server
+ * that ran it; if nothing was changed, the result is one row with the server alone. A separate statement might run on another server
+ * behind a pooler. `before` is a query that the statement reads, written as in `WITH` and followed by a comma.
  */
 export function withServer(sql: Sql, change: Fragment, before: Fragment = sql``): Fragment {
   return sql`
@@ -32,7 +33,7 @@ export function withServer(sql: Sql, change: Fragment, before: Fragment = sql``)
     SELECT ${serverId(sql)} AS server, changed.* FROM (VALUES (1)) AS one LEFT JOIN changed ON true`;
 }
 
-/** A row of `withServer`: all its other columns are null where nothing was changed. */
+/** A row of `withServer`. The other columns are null if nothing was changed. */
 export type WithServer<R> = { readonly server: ServerId } & R;
 
 /** The columns of a `PositionRow`. */
@@ -51,7 +52,7 @@ export function toPosition({ server, lsn, time }: PositionRow): DatabasePosition
   return { server, lsn: parseLsn(lsn), time };
 }
 
-/** Reads a `pg_lsn`: two halves in hexadecimal (PostgreSQL docs, 8.20). */
+/** Parses a `pg_lsn`: two halves in hexadecimal (PostgreSQL docs, 8.20). */
 export function parseLsn(text: string): bigint {
   const [high = "0", low = "0"] = text.split("/");
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);

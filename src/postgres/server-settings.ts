@@ -1,18 +1,18 @@
 import { firstRow } from "./first-row.ts";
 import type { Database } from "./pool.ts";
 
-/** How a PostgreSQL server is set up, as far as it matters to us. */
+/** The settings of a PostgreSQL server that matter to Keyhold. */
 export interface ServerSettings {
   /** Such as 180001 for 18.1 (PostgreSQL docs, server_version_num). */
   readonly versionNumber: number;
   readonly version: string;
   readonly fsync: boolean;
   readonly fullPageWrites: boolean;
-  /** Of our own connections: a role or a database may have another than the server. */
+  /** The value for our connections: a role or a database may override that of the server. */
   readonly synchronousCommit: boolean;
-  /** It is a standby, or every transaction is read-only. */
+  /** Whether it is a standby or every transaction is read-only. */
   readonly isReadOnly: boolean;
-  /** Connections that we may have at the most: of the server without those kept back, of the database, of the role. */
+  /** Maximum number of our connections: the smallest limit of the server (without reserved ones), the database and the role. */
   readonly connections: number;
   /** Milliseconds since the Unix epoch, by its clock. */
   readonly time: number;
