@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { invalidArgument } from "../domain/errors.ts";
-import { BODY, valueLimits } from "./rest/strict-json.ts";
+import { BODY, valueLimits } from "./json/scan.ts";
 
 /** No field takes less: its tag, and a value or a length. */
 const MIN_FIELD_BYTES = 2;

@@ -12,9 +12,9 @@ import { toErrorBody } from "../errors/error-body.ts";
 import { HttpError, type HttpErrorReason } from "../errors/http-error.ts";
 import { HEAD_BYTES, isOneFrame, toFrame } from "../fast-path/protocols.ts";
 import { fieldBound } from "../field-count.ts";
+import { LONG, readJsonOfAnyLength } from "../json/reader.ts";
+import { valueLimits } from "../json/scan.ts";
 import type { ReadBody } from "../request-body.ts";
-import { LONG, readJsonOfAnyLength } from "../rest/json-message.ts";
-import { valueLimits } from "../rest/strict-json.ts";
 import { requestKey } from "./call.ts";
 import { unescapeMessage } from "./grpc-error.ts";
 

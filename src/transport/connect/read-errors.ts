@@ -5,8 +5,8 @@ import { toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { codeName, rpcName } from "../call-metrics.ts";
 import { HttpError } from "../errors/http-error.ts";
-import { readJsonMessage } from "../rest/json-message.ts";
-import { BODY, valueLimits } from "../rest/strict-json.ts";
+import { readJsonMessage } from "../json/reader.ts";
+import { BODY, valueLimits } from "../json/scan.ts";
 import { callOf } from "./call.ts";
 
 /**

@@ -2,7 +2,7 @@ import { create, createRegistry, fromBinary, type JsonValue, type Registry, toJs
 import type { ConnectError } from "@connectrpc/connect";
 import type { FastifyReply } from "fastify";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
-import { JSON_OPTIONS } from "../rest/json-message.ts";
+import { JSON_OPTIONS } from "../json/reader.ts";
 import { HTTP_ERRORS, HttpError } from "./http-error.ts";
 import { STATUSES } from "./status.ts";
 

@@ -25,8 +25,8 @@ import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { memoize } from "../../lib/memoize.ts";
 import { fieldBound } from "../field-count.ts";
-import { readJsonMessage } from "../rest/json-message.ts";
-import { BODY, valueLimits } from "../rest/strict-json.ts";
+import { readJsonMessage } from "../json/reader.ts";
+import { BODY, valueLimits } from "../json/scan.ts";
 
 /** What an RPC returns; it need not be a message yet. */
 export type Response = MessageInitShape<Implementation["method"]["output"]>;

@@ -13,8 +13,8 @@ import { grpcStatus } from "../connect/grpc-error.ts";
 import { unexpectedCompression } from "../connect/read-errors.ts";
 import { errorHeaders, toErrorBody } from "../errors/error-body.ts";
 import { HttpError } from "../errors/http-error.ts";
+import { JSON_OPTIONS } from "../json/reader.ts";
 import { readRestRules } from "../rest/http-rule.ts";
-import { JSON_OPTIONS } from "../rest/json-message.ts";
 import type { Answer, FastCall, FastRoute, HeaderList } from "./call.ts";
 import { type Codec, type FastRpc, malformed, type Response } from "./codecs.ts";
 

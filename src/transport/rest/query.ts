@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../domain/errors.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import { findField, nameIn, notOfForm, valueForm } from "./fields.ts";
+import { findField, nameIn, notOfForm, valueForm } from "../json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
 
 /** Adds the fields of a raw query string, such as `page_size=10&filter=a%3Db`, to the JSON of the request. */

@@ -10,11 +10,11 @@ import {
 import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
-import { findField, nameIn, valueIn } from "./fields.ts";
+import { findField, nameIn, valueIn } from "../json/fields.ts";
+import { parseJson, readJson, readJsonOfAnyLength, requireObject } from "../json/reader.ts";
+import { BODY, type ValueLimits } from "../json/scan.ts";
 import type { BodyRule, PathBinding, RestRule } from "./http-rule.ts";
-import { readJson, readJsonOfAnyLength, requireObject } from "./json-message.ts";
 import { queryReader } from "./query.ts";
-import { BODY, parseJson, type ValueLimits } from "./strict-json.ts";
 import { isFieldMask, updateMaskAdder, withFieldMasks } from "./update-mask.ts";
 
 /** An HTTP request in the parts that google/api/http.proto makes a message of. */
@@ -59,7 +59,7 @@ export function requestDecoder(
 /** The JSON of the request message that a body makes by its rule. Throws `INVALID_ARGUMENT` if the body does not fit the rule. */
 function bodyToRequestJson(desc: DescMessage, rule: BodyRule, bytes: Uint8Array, limits: ValueLimits): JsonObject {
   if (rule.kind === "none") throw invalidArgument(BODY, "must be empty");
-  const body = parseJson(bytes, { limits, desc: rule.kind === "whole" ? desc : undefined });
+  const body = parseJson(bytes, limits, rule.kind === "whole" ? desc : undefined);
   if (rule.kind === "whole" || (rule.kind === "either" && isWrapped(desc, rule.field, body)))
     return requireObject(body);
   return { [rule.field.name]: body };

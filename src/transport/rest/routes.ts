@@ -1,11 +1,11 @@
 import { createRegistry, type DescFile, type Registry } from "@bufbuild/protobuf";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
+import { valueLimits } from "../json/scan.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
 import { PathRouter } from "./path-router.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
-import { valueLimits } from "./strict-json.ts";
 
 /** What a path and an HTTP method lead to. */
 export interface Route {

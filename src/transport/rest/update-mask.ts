@@ -2,7 +2,7 @@ import type { DescField, DescMessage, JsonObject } from "@bufbuild/protobuf";
 import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { isJsonObject } from "../../lib/json.ts";
-import { findField, nameIn, notOfForm, valueIn } from "./fields.ts";
+import { findField, nameIn, notOfForm, valueIn } from "../json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
 
 export function isFieldMask({ message }: DescField): boolean {

@@ -4,17 +4,12 @@ import { describe, expect, test } from "vitest";
 import { DeriveTokenRequestSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { BatchCreateImportedApiKeysRequestSchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { KeyholdError } from "../../../src/domain/errors.ts";
-import {
-  checkedLongText,
-  MAX_JSON_DEPTH,
-  parseJson as parseShaped,
-  parseText,
-  valueLimits,
-} from "../../../src/transport/rest/strict-json.ts";
-import { character } from "./characters.ts";
+import { parseLongJson, parseJson as parseWithin } from "../../../src/transport/json/reader.ts";
+import { MAX_JSON_DEPTH, valueLimits } from "../../../src/transport/json/scan.ts";
+import { character } from "../rest/characters.ts";
 
 const limits = valueLimits(2 ** 24);
-const parseJson = (text: Uint8Array, desc?: DescMessage) => parseShaped(text, { limits, desc });
+const parseJson = (text: Uint8Array, desc?: DescMessage) => parseWithin(text, limits, desc);
 const bytes = (text: string) => new TextEncoder().encode(text);
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 
@@ -74,7 +69,7 @@ const long = (values: number) => `[${"0,".repeat(values - 2)}0]`;
 
 const wide = (members: number) => `{${Array.from({ length: members }, (_, i) => `"k${i}":0`).join(",")}}`;
 
-describe("an unknown field is refused where it stands, whatever follows", () => {
+describe("an unknown field is refused at its name, whatever follows", () => {
   const BATCH = BatchCreateImportedApiKeysRequestSchema;
   const DERIVE = DeriveTokenRequestSchema;
   const unknown: readonly (readonly [DescMessage, string, string])[] = [
@@ -111,8 +106,8 @@ describe("JSON", () => {
     expect(parse).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT", violations: [{ field, description }] }));
   });
 
-  test("is the same when it is looked at character by character", async () => {
-    const readSlowly = async (text: Uint8Array) => parseText(await checkedLongText(text, { limits }, 1));
+  test("is the same when it is scanned character by character", async () => {
+    const readSlowly = (text: Uint8Array) => parseLongJson(text, limits, undefined, 1);
     for (const text of valid) expect(await readSlowly(bytes(text))).toEqual(JSON.parse(text));
     for (const [text, field, description] of invalid) {
       const reading = readSlowly(typeof text === "string" ? bytes(text) : text);
@@ -141,7 +136,7 @@ describe("JSON", () => {
 
   test("of a request that is no batch it is less", () => {
     const ofOne = valueLimits(2 ** 20);
-    expect(() => parseShaped(bytes(long(ofOne.values + 1)), { limits: ofOne })).toThrow("more than 16384 values");
+    expect(() => parseWithin(bytes(long(ofOne.values + 1)), ofOne)).toThrow("more than 16384 values");
   });
 
   test("__proto__ is a name like any other", () => {
