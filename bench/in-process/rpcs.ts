@@ -1,6 +1,6 @@
 import { create, type DescMessage, type DescMethodUnary, type MessageInitShape } from "@bufbuild/protobuf";
-import { implement } from "../../src/api/implementations.ts";
 import type { Call, Rpc } from "../../src/api/rpc.ts";
+import { implementRpcs } from "../../src/api/v2alpha1/rpcs.ts";
 import { createGuard } from "../../src/auth/guard.ts";
 import { createLastUsedStore } from "../../src/postgres/last-used-store.ts";
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
@@ -30,7 +30,7 @@ export async function openRpcs(ifRunning: "attach" | "refuse"): Promise<OpenRpcs
   const context = createVerifyContext(config, resources, signing, lastUsed, { error: fail });
   const api = createApi(config, resources, signing, context);
   const limiter = new ConcurrencyLimiter();
-  const rpcs = implement(api).map((implementation) => createRpc(implementation, guard, limiter));
+  const rpcs = implementRpcs(api).map((implementation) => createRpc(implementation, guard, limiter));
   return { rpcs, close: resources.close };
 }
 

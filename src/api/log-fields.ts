@@ -19,15 +19,6 @@ export const factsOf = memoize((verdict: Verdict): Facts => {
   return Object.isFrozen(verdict) ? Object.freeze(facts) : facts;
 });
 
-/**
- * The key that a call which succeeded was about, by its answer, or by its request where the answer names none. Only after success: what
- * stands in the place of a key_id before may be a secret.
- */
-export function keyFacts(request: object, response: object): Facts {
-  const keyId = keyIdIn(response) ?? keyIdIn(request);
-  return keyId === undefined ? {} : { key_id: keyId };
-}
-
 /** So that a line is written in one piece: pipe(7), PIPE_BUF. */
 const MAX_KEY_IDS = 80;
 
@@ -41,10 +32,4 @@ export function logKeys(log: CallLog, keyIds: readonly string[]): void {
   for (let start = 0; start < keyIds.length; start += MAX_KEY_IDS) {
     log.note("keys changed", { key_ids: keyIds.slice(start, start + MAX_KEY_IDS) });
   }
-}
-
-function keyIdIn(message: object): string | undefined {
-  const issued = "issuedApiKey" in message ? message.issuedApiKey : undefined;
-  const holder = typeof issued === "object" && issued !== null ? issued : message;
-  return "keyId" in holder && typeof holder.keyId === "string" && holder.keyId !== "" ? holder.keyId : undefined;
 }

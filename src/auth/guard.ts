@@ -1,11 +1,9 @@
-import type { DescMethod } from "@bufbuild/protobuf";
-import { ADMIN_SCOPE, type AdminScope } from "../domain/admin-scopes.ts";
+import { ADMIN_SCOPE, type AdminScope, type Policy } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import { callerName, hasScope, type Identity, type Principal } from "../domain/principal.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { memoize } from "../lib/memoize.ts";
 import { CallLimits } from "./call-limits.ts";
-import { policyOf } from "./policy.ts";
 import { anonymous, CallPrincipal, unauthenticatedAdmin } from "./principal.ts";
 import { RefusedCredential, unauthenticated } from "./refused-credential.ts";
 
@@ -26,8 +24,14 @@ export interface GuardedCall {
  */
 export type Authenticate = (credential: string) => MaybePromise<Identity | null>;
 
+/** The row of an RPC, as far as it concerns a guard. */
+export interface GuardedRpc {
+  readonly method: { readonly name: string };
+  readonly policy: Policy | undefined;
+}
+
 /** Authorizes a call, and returns its principal. Throws or rejects if it is refused; an RPC without a policy always is. */
-export type Guard = (method: DescMethod, call: GuardedCall) => MaybePromise<Principal>;
+export type Guard = (rpc: GuardedRpc, call: GuardedCall) => MaybePromise<Principal>;
 
 export interface GuardOptions {
   /** Ways to authenticate, in the order in which they are asked. */
@@ -45,8 +49,7 @@ export function createGuard(options: GuardOptions): Guard {
     if (identity instanceof Promise) return identity.then((known) => admit(requireScope(known, policy), call));
     return admit(requireScope(identity, policy), call);
   };
-  return (method, call) => {
-    const policy = policyOf(method);
+  return ({ method, policy }, call) => {
     if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `${method.name} has no policy`);
     if (policy === "public") limits.admitPublic(call);
     if (policy === "public" || policy === "probe") return admit(anonymous, call);

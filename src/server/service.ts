@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
-import { implement } from "../api/implementations.ts";
+import { implementRpcs } from "../api/v2alpha1/rpcs.ts";
 import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { createLastUsedStore } from "../postgres/last-used-store.ts";
@@ -84,7 +84,7 @@ async function listen(
   const checks = () => (isStopping ? NOT_READY : readinessOf(resources, signing));
   const strict = strictly(context);
   const fastify = await createServer({
-    implementations: implement(api),
+    implementations: implementRpcs(api),
     // Authenticating a caller is not counted as a verdict.
     guard: await configuredGuard(config, resources, (credential) => verify(strict, credential), meters.limits),
     checkReadiness: async () => checks(),

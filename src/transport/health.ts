@@ -3,7 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance } from "fastify";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.js";
-import type { Implementation } from "../api/implementations.ts";
+import type { Implementation } from "../api/row.ts";
 import type { StreamingRpc } from "./connect/register.ts";
 
 /** What the service needs to serve, by name, and whether each works. */
@@ -55,6 +55,8 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
   const statusNow = async () => (isReady(await checkReadiness()) ? Status.SERVING : Status.NOT_SERVING);
   const check: Implementation<typeof Health.method.check> = {
     method: Health.method.check,
+    policy: "probe",
+    idempotency: "no side effects",
     maxRequestBytes: MAX_REQUEST_BYTES,
     acceptsCompression: false,
     handler: async ({ service }) => {
@@ -64,6 +66,7 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
   };
   const watch: StreamingRpc<typeof Health.method.watch> = {
     method: Health.method.watch,
+    policy: "probe",
     maxRequestBytes: MAX_REQUEST_BYTES,
     serve: ({ service }, { signal }) => {
       const status = known.has(service) ? statusNow : async () => Status.SERVICE_UNKNOWN;

@@ -1,14 +1,13 @@
 import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { toConnectError } from "../api/errors.ts";
-import type { Implementation } from "../api/implementations.ts";
-import { keyFacts, logKeys } from "../api/log-fields.ts";
+import { logKeys } from "../api/log-fields.ts";
+import type { Implementation } from "../api/row.ts";
 import type { Call, Rpc } from "../api/rpc.ts";
 import { requireValid } from "../api/validation.ts";
 import type { Guard } from "../auth/guard.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { Principal } from "../domain/principal.ts";
-import { pageSizeOf } from "../keys/list.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { codeName, rpcName } from "./call-metrics.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
@@ -16,31 +15,37 @@ import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 /** Faults of ours or of what we stand on: for the log with their cause. The other codes are the caller's affair. */
 const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
 
-const OVERLOADED = Object.freeze({ reason: "OVERLOADED" });
+/** The default of every RPC. */
+const MAX_REQUEST_BYTES = 2 ** 20;
 
-const ITEMS_OF_A_UNIT = 10;
+const OVERLOADED = Object.freeze({ reason: "OVERLOADED" });
 
 /**
  * Puts the guard, the rules of the protos and the bound of what waits in front of an implementation, and the table of errors behind
  * it. Every transport comes by here, so here is where calls are counted.
  */
 export function createRpc(implementation: Implementation, guard: Guard, limiter: ConcurrencyLimiter): Rpc {
-  const { method, maxRequestBytes, acceptsCompression = true, mayAnswerFromCache = false } = implementation;
+  const { method, maxRequestBytes = MAX_REQUEST_BYTES, acceptsCompression, mayAnswerFromCache } = implementation;
   const facts = Object.freeze({ rpc: rpcName(implementation) });
   const admit = (call: Call): MaybePromise<Principal> => {
     call.log.add(facts);
     // Before the body is read, which may be large.
-    if (!mayAnswerFromCache) limiter.assertCapacity();
-    const principal = guard(method, call);
+    if (mayAnswerFromCache !== true) limiter.assertCapacity();
+    const principal = guard(implementation, call);
     return principal instanceof Promise ? limiter.track(principal) : principal;
   };
-  const answer = (request: Message, principal: Principal, call: Call): Answer => {
+  const logKey = (response: Response, request: Message, call: Call): Response => {
+    const keyId = implementation.keyId?.(request, response);
+    if (keyId !== undefined && keyId !== "") call.log.add({ key_id: keyId });
+    return response;
+  };
+  const answer = (request: Message, principal: Principal, call: Call): MaybePromise<Response> => {
     requireValid(method.input, request);
-    if (!mayAnswerFromCache) limiter.assertCapacity();
+    if (mayAnswerFromCache !== true) limiter.assertCapacity();
     const response = implementation.handler(request, principal, call);
-    if (!(response instanceof Promise)) return response;
-    const answered = limiter.track(response, unitsOf(request));
-    return mayAnswerFromCache ? answered : answered.then((known) => told(known, request, call));
+    if (!(response instanceof Promise)) return logKey(response, request, call);
+    const answered = limiter.track(response, implementation.cost?.(request) ?? 1);
+    return implementation.keyId === undefined ? answered : answered.then((known) => logKey(known, request, call));
   };
   return {
     method,
@@ -51,23 +56,7 @@ export function createRpc(implementation: Implementation, guard: Guard, limiter:
   };
 }
 
-/** Those that may be at hand tell the log themselves. */
-function told<T extends object>(response: T, request: Message, { log }: Call): T {
-  log.add(keyFacts(request, response));
-  return response;
-}
-
-type Answer = MaybePromise<MessageInitShape<Implementation["method"]["output"]>>;
-
-/** What a call weighs while it waits: one for each ten of the items that it brings, or of those that its page may have. */
-function unitsOf(request: Message): number {
-  if ("requests" in request && Array.isArray(request.requests))
-    return Math.ceil(request.requests.length / ITEMS_OF_A_UNIT);
-  if ("pageSize" in request && typeof request.pageSize === "number") {
-    return Math.ceil(pageSizeOf(request.pageSize) / ITEMS_OF_A_UNIT);
-  }
-  return 1;
-}
+type Response = MessageInitShape<Implementation["method"]["output"]>;
 
 function reported<T>(call: Call, limiter: ConcurrencyLimiter, work: () => MaybePromise<T>): MaybePromise<T> {
   try {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import { type Implementation, SERVICES } from "../api/implementations.ts";
+import type { Implementation } from "../api/row.ts";
+import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";

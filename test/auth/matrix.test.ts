@@ -7,7 +7,7 @@ import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.j
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
-import { SERVICES } from "../../src/api/implementations.ts";
+import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { parseSecretPrefix } from "../../src/credential/format.ts";
 import { issueSecret } from "../../src/credential/issued-secret.ts";
 import type { AdminScope } from "../../src/domain/admin-scopes.ts";

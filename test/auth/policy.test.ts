@@ -6,28 +6,30 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { SERVICES } from "../../src/api/implementations.ts";
-import { createGuard } from "../../src/auth/guard.ts";
-import { policyOf } from "../../src/auth/policy.ts";
+import { rowOf, SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
+import { createGuard, type GuardedRpc } from "../../src/auth/guard.ts";
 import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
 import { KeyholdError } from "../../src/domain/errors.ts";
+import { createHealth } from "../../src/transport/health.ts";
+import { createReflection } from "../../src/transport/reflection/service.ts";
 import { createServer } from "../../src/transport/server.ts";
 import { bareServer } from "../support/bare-server.ts";
 import { table } from "../support/conformance.ts";
 
-/** Of the standard health service those that are served, and both versions of server reflection. */
-const METHODS: readonly DescMethod[] = [
-  ...SERVICES.flatMap((service) => service.methods as readonly DescMethod[]),
-  Health.method.check,
-  Health.method.watch,
-  ServerReflection.method.serverReflectionInfo,
-  ServerReflectionAlpha.method.serverReflectionInfo,
+const stopping = new AbortController().signal;
+const health = createHealth(SERVICES, async () => ({}), stopping);
+
+/** Every RPC that is served, with its policy: those of the API, of the standard health service, and both versions of reflection. */
+const RPCS: readonly GuardedRpc[] = [
+  ...SERVICES.flatMap(({ methods }) =>
+    methods.map((method: DescMethod) => ({ method, policy: rowOf(method)?.policy })),
+  ),
+  ...[health.check, health.watch, ...createReflection(SERVICES, stopping)],
 ];
 
-/** An RPC that somebody added and gave no row in the table of policies. */
+/** An RPC that has no row in the table. */
 const forgotten: DescMethodUnary = { ...ApiKeysService.method.verifyApiKey, name: "ForgottenRpc" };
 
 /** A guard that asks nobody for a credential. */
@@ -35,17 +37,17 @@ const openGuard = createGuard({ authenticators: [], allowUnauthenticated: true }
 
 const OPTIONS = { ...bareServer(), logger: pino({ level: "silent" }) };
 
-describe("the table of policies", () => {
-  test.each(table(METHODS.map((method) => [String(method), method] as const)))("has a row for %s", (_, method) => {
-    expect(["public", "probe", ...ADMIN_SCOPES]).toContain(policyOf(method));
+describe("the table of RPCs", () => {
+  test.each(table(RPCS.map((rpc) => [String(rpc.method), rpc] as const)))("has a policy for %s", (_, { policy }) => {
+    expect(["public", "probe", ...ADMIN_SCOPES]).toContain(policy);
   });
 
-  test("lets nobody but an administrator need keyhold:admin, so that least privilege is possible", () => {
-    expect(METHODS.filter((method) => policyOf(method) === "keyhold:admin")).toEqual([]);
+  test("requires keyhold:admin for no RPC, so that least privilege is possible", () => {
+    expect(RPCS.filter(({ policy }) => policy === "keyhold:admin")).toEqual([]);
   });
 
-  test("is for the very methods: one that is only named so has no row", () => {
-    expect(policyOf({ ...ApiKeysService.method.verifyApiKey })).toBeUndefined();
+  test("is keyed by the method itself: a copy has no row", () => {
+    expect(rowOf({ ...ApiKeysService.method.verifyApiKey })).toBeUndefined();
   });
 });
 
@@ -53,7 +55,10 @@ describe("an RPC without a policy", () => {
   test("is refused by the guard, even where everyone may do everything", async () => {
     const refusal = { code: "CALLER_NOT_PERMITTED", message: "ForgottenRpc has no policy" };
     expect(() =>
-      openGuard(forgotten, { id: "call", header: () => undefined, peerAddress: "127.0.0.1", log: { add: () => {} } }),
+      openGuard(
+        { method: forgotten, policy: rowOf(forgotten)?.policy },
+        { id: "call", header: () => undefined, peerAddress: "127.0.0.1", log: { add: () => {} } },
+      ),
     ).toThrow(expect.objectContaining(refusal));
   });
 
@@ -65,7 +70,8 @@ describe("an RPC without a policy", () => {
     };
     const server = await createServer({
       ...OPTIONS,
-      implementations: [{ method: forgotten, handler, maxRequestBytes: 1024 }],
+      // The compiler requires a policy.
+      implementations: [{ method: forgotten, handler, idempotency: "none", policy: rowOf(forgotten)?.policy as never }],
       guard: openGuard,
     });
     try {

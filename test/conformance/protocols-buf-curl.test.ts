@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { SERVICES } from "../../src/api/implementations.ts";
+import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { table, useService } from "../support/conformance.ts";
 import { decodeDetails } from "../support/protocols/call.ts";
 import { issue, type Json } from "../support/rest.ts";

@@ -10,7 +10,7 @@ import {
   HealthCheckResponse_ServingStatus,
   HealthCheckResponseSchema,
 } from "../../gen/health/v1/health_pb.js";
-import { SERVICES } from "../../src/api/implementations.ts";
+import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { defaultLimits } from "../../src/transport/listener/limits.ts";
 import { table } from "../support/conformance.ts";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";

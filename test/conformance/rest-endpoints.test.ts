@@ -1,6 +1,6 @@
 import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, test } from "vitest";
-import { SERVICES } from "../../src/api/implementations.ts";
+import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { readRestRules } from "../../src/transport/rest/http-rule.ts";
 import { expectRefused, newRawKey, succeeded, table, UUID_V7, useService, withQuery } from "../support/conformance.ts";
 import { type Json, paths } from "../support/rest.ts";

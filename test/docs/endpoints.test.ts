@@ -4,8 +4,7 @@ import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { CODES } from "../../src/api/errors.ts";
-import { SERVICES } from "../../src/api/implementations.ts";
-import { policyOf } from "../../src/auth/policy.ts";
+import { rowOf, SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { ROOT } from "./blocks.ts";
 
 const page = readFileSync(resolve(ROOT, "docs/endpoints.md"), "utf8");
@@ -14,7 +13,7 @@ const page = readFileSync(resolve(ROOT, "docs/endpoints.md"), "utf8");
 function lineOf(method: DescMethod): string {
   const { pattern } = getOption(method, http);
   const path = String(pattern.value).replace(/\{\w+\.key_id\}/, "{key_id}");
-  const policy = policyOf(method);
+  const policy = rowOf(method)?.policy;
   const needed = policy === "public" ? "no token needed" : `scope \`${policy}\``;
   return `\`${pattern.case?.toUpperCase()} ${path}\` · RPC \`${method.parent.name}/${method.name}\` · ${needed}`;
 }

@@ -5,7 +5,7 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { afterAll, afterEach, beforeEach, expect } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import { SERVICES } from "../../src/api/implementations.ts";
+import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import type { Suite } from "./conformance.ts";
 import type { Answer, Json } from "./rest.ts";
 

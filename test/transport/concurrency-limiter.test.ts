@@ -3,8 +3,9 @@ import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import type { Implementation } from "../../src/api/implementations.ts";
+import type { Implementation } from "../../src/api/row.ts";
 import type { Call } from "../../src/api/rpc.ts";
+import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
 import type { Guard } from "../../src/auth/guard.ts";
 import type { MaybePromise } from "../../src/lib/maybe-promise.ts";
 import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
@@ -36,7 +37,9 @@ function heldRpc(
     held.push(answer);
     return respond?.() ?? answer.promise;
   };
-  const rpc = createRpc({ method, handler, maxRequestBytes: 1000, mayAnswerFromCache }, guard, limiter);
+  const row = rowOf(method);
+  if (row === undefined) throw new TypeError(`${method.name} has no row`);
+  const rpc = createRpc({ ...row, method, handler, mayAnswerFromCache }, guard, limiter);
   const call: Call = {
     id: "call",
     header: () => undefined,

@@ -14,7 +14,7 @@ import {
   type ServerReflectionResponse,
 } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { SERVICES } from "../../src/api/implementations.ts";
+import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { MAX_REQUESTS } from "../../src/transport/reflection/service.ts";
 import { table, useService } from "../support/conformance.ts";
 import { frame } from "../support/wire.ts";

@@ -1,5 +1,5 @@
 import type { DescMethodUnary, DescService, JsonObject } from "@bufbuild/protobuf";
-import { SERVICES } from "../../src/api/implementations.ts";
+import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import type { CommentOf } from "./comments.ts";
 import { operationsOf, type PathEntry } from "./operation.ts";
 import { PLAIN_PATHS, PLAIN_SCHEMAS, PLAIN_TAGS } from "./plain.ts";

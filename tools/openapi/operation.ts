@@ -1,5 +1,5 @@
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
-import { policyOf } from "../../src/auth/policy.ts";
+import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
 import { ADMIN_SCOPE } from "../../src/domain/admin-scopes.ts";
 import { type RestRule, readRestRules } from "../../src/transport/rest/http-rule.ts";
 import type { CommentOf } from "./comments.ts";
@@ -46,7 +46,7 @@ function operation(
     operationId,
     tags: [method.parent.name],
     ...wording(method, comment),
-    security: policyOf(method) === "public" ? [] : [{ bearer: [] }],
+    security: rowOf(method)?.policy === "public" ? [] : [{ bearer: [] }],
     parameters: parametersOf(method, binding, schemas, examples),
     ...(requestBody === undefined ? {} : { requestBody }),
     responses: responsesOf(method, schemas, reasonsOf(method, requestBody !== undefined), examples),
@@ -57,7 +57,7 @@ function operation(
 function wording(method: DescMethodUnary, comment: CommentOf): JsonObject {
   const text = comment(method);
   const [summary = ""] = /^[^.]*/.exec(text) ?? [];
-  const policy = policyOf(method);
+  const policy = rowOf(method)?.policy;
   const needs =
     policy === "public" ? "Requires no credential." : `Requires the scope \`${policy}\` or \`${ADMIN_SCOPE}\`.`;
   return { summary, description: `${text}\n\n${needs}` };

@@ -4,7 +4,7 @@ import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
-import { policyOf } from "../../src/auth/policy.ts";
+import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import type { HttpErrorReason } from "../../src/transport/errors/http-error.ts";
 
@@ -46,7 +46,7 @@ const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, 
 export function reasonsOf(method: DescMethod, hasBody: boolean): readonly Reason[] {
   return [
     ...OF_EVERY_CALL,
-    ...(policyOf(method) === "public" ? [] : OF_GUARDED),
+    ...(rowOf(method)?.policy === "public" ? [] : OF_GUARDED),
     ...(hasBody ? OF_BODIES : []),
     ...(OF_RPCS.get(method) ?? []),
   ];

@@ -6,6 +6,7 @@ import type { FastifyInstance } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
+import type { Policy } from "../../domain/admin-scopes.ts";
 import { rpcName } from "../call-metrics.ts";
 import { JSON_OPTIONS } from "../json/reader.ts";
 import type { ReadBody } from "../request-body.ts";
@@ -20,6 +21,8 @@ type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
 /** A streaming RPC beside the unary ones, as Connect takes it. */
 export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreaming> {
   readonly method: M;
+  /** What a caller needs for it. */
+  readonly policy: Policy;
   /** Largest request message in bytes. */
   readonly maxRequestBytes: number;
   readonly serve: MethodImpl<M>;
@@ -52,7 +55,7 @@ type JsonOptions = typeof JSON_OPTIONS & { readonly registry: Registry };
 
 function addStream(
   router: ConnectRouter,
-  { method, maxRequestBytes, serve }: StreamingRpc,
+  { method, policy, maxRequestBytes, serve }: StreamingRpc,
   guard: Guard,
   jsonOptions: JsonOptions,
 ): void {
@@ -61,7 +64,7 @@ function addStream(
     const call = callOf(context);
     call.log.add({ rpc: rpcName({ method }) });
     try {
-      await guard(method, call);
+      await guard({ method, policy }, call);
     } catch (error) {
       throw toConnectError(error);
     }

@@ -20,7 +20,7 @@ import {
   VerifyApiKeyRequestSchema,
   type VerifyApiKeyResponseSchema,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import type { Implementation } from "../../api/implementations.ts";
+import type { Implementation } from "../../api/row.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { memoize } from "../../lib/memoize.ts";

@@ -42,7 +42,7 @@ export function createReflection(services: readonly DescService[], stopping: Abo
       yield { validHost, originalRequest, messageResponse: answer(catalog, names, sent, messageRequest) };
     }
   };
-  const common = { maxRequestBytes: MAX_REQUEST_BYTES, serve: reflect };
+  const common = { policy: "public", maxRequestBytes: MAX_REQUEST_BYTES, serve: reflect } as const;
   const v1: StreamingRpc<typeof METHOD> = { method: METHOD, ...common };
   const v1alpha: StreamingRpc<typeof METHOD_ALPHA> = { method: METHOD_ALPHA, ...common };
   return [v1, v1alpha];

@@ -7,7 +7,7 @@ import { pino } from "pino";
 import { BadRequestSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Handler } from "../../../src/api/handler.ts";
-import type { Implementation } from "../../../src/api/implementations.ts";
+import type { Implementation } from "../../../src/api/row.ts";
 import { createGuard, type Guard } from "../../../src/auth/guard.ts";
 import { unauthenticated } from "../../../src/auth/refused-credential.ts";
 import { invalidArgument, KeyholdError } from "../../../src/domain/errors.ts";
@@ -79,12 +79,12 @@ function createLog() {
 const openGuard = createGuard({ authenticators: [], allowUnauthenticated: true });
 
 /** Whoever says "no" is refused; "later" makes an answer wait for a turn of the event loop. */
-const guard: Guard = (method, call) => {
+const guard: Guard = (rpc, call) => {
   const authorization = call.header("authorization") ?? "";
   if (authorization === "no") throw unauthenticated("the credential is no good", { reason: "NOT_FOUND" });
   if (authorization === "no, later")
     return Promise.reject(unauthenticated("the credential is no good", { reason: "NOT_FOUND" }));
-  const principal = openGuard(method, call);
+  const principal = openGuard(rpc, call);
   return authorization === "later" ? Promise.resolve(principal) : principal;
 };
 
@@ -107,7 +107,7 @@ function implementations(calls: EventEmitter): Implementation[] {
 }
 
 function rpc<M extends DescMethodUnary>(method: M, handler: Handler<M>, maxRequestBytes: number): Implementation {
-  return { method, handler, maxRequestBytes };
+  return { method, handler, policy: "keyhold:verify", idempotency: "idempotent", maxRequestBytes };
 }
 
 const echo: Verify = ({ credential }) => ({

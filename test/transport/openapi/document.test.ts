@@ -2,8 +2,7 @@ import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
 import { CODES } from "../../../src/api/errors.ts";
-import { SERVICES } from "../../../src/api/implementations.ts";
-import { policyOf } from "../../../src/auth/policy.ts";
+import { rowOf, SERVICES } from "../../../src/api/v2alpha1/rpcs.ts";
 import { readRestRules } from "../../../src/transport/rest/http-rule.ts";
 import { table } from "../../support/conformance.ts";
 import { contentOf, document, examples, operations, validator } from "./document.ts";
@@ -39,7 +38,7 @@ test.for(table(METHODS.map((method) => [`${method.parent.name}_${method.name}`, 
   "%s asks for the credential, and names the scope, of the table of policies",
   ([id, method]) => {
     const found = operations.find(({ operation }) => operation.operationId === id)?.operation;
-    const policy = policyOf(method);
+    const policy = rowOf(method)?.policy;
     expect(found.security).toEqual(policy === "public" ? [] : [{ bearer: [] }]);
     if (policy !== "public") expect(found.description).toContain(`\`${policy}\``);
   },

@@ -1,0 +1,53 @@
+import type { DescMethodUnary, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { Policy } from "../domain/admin-scopes.ts";
+import type { ApiContext, Handler } from "./handler.ts";
+
+/**
+ * What a repeated call does (docs/api.md, "Retries and idempotency"). The first two are also the `idempotency_level` in the proto;
+ * `request_id`: nothing more, if the request has one (AIP-155).
+ */
+export type Idempotency = "no side effects" | "idempotent" | "request_id" | "none";
+
+/** The properties of a unary RPC. */
+export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
+  /** What a caller needs for it. */
+  readonly policy: Policy;
+  readonly idempotency: Idempotency;
+  /** Largest request in bytes; 1 MiB by default. */
+  readonly maxRequestBytes?: number;
+  /** Whether request bodies may be compressed; true by default. */
+  readonly acceptsCompression?: boolean;
+  /**
+   * Whether it may answer from memory, and has no side effects: under overload the call is started, and refused only if it has to wait.
+   * False by default: it is refused before it starts.
+   */
+  readonly mayAnswerFromCache?: boolean;
+  /** Returns the share of the concurrency limit that a call takes while it waits; 1 by default. */
+  cost?(request: MessageShape<M["input"]>): number;
+  /**
+   * Returns the key that a successful call was about, for its log line. After a failure the field of a `key_id` is not logged, since it may
+   * contain a secret. A handler that logs more than that logs it itself.
+   */
+  keyId?(request: MessageShape<M["input"]>, response: MessageInitShape<M["output"]>): string | undefined;
+}
+
+/** A unary RPC with its properties, ready to be served. */
+export interface Implementation<M extends DescMethodUnary = DescMethodUnary> extends RpcRow<M> {
+  readonly method: M;
+  readonly handler: Handler<M>;
+}
+
+/** The properties of a unary RPC, and how its handler is created. */
+export interface TableRow<M extends DescMethodUnary = DescMethodUnary> extends RpcRow<M> {
+  implement(context: ApiContext): Handler<M>;
+}
+
+/** A row for each method of a service, by its name in TypeScript. */
+export type ServiceRows<S extends DescService> = {
+  readonly [Name in keyof S["method"]]: S["method"][Name] extends DescMethodUnary ? TableRow<S["method"][Name]> : never;
+};
+
+/** Returns the cost of a request with this many items, or for a page of that size: as much as a single call for each ten. */
+export function costOfItems(count: number): number {
+  return Math.ceil(count / 10);
+}
