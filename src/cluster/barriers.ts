@@ -3,36 +3,36 @@ import type { Monotonic } from "../lib/clock.ts";
 import type { BarrierAnswer, FeedSession, LeaseRow, Mark } from "./change-feed.ts";
 import type { PeerLeases } from "./peer-leases.ts";
 
-/** A barrier that not every node has acknowledged yet. */
+/** A barrier that some nodes have not acknowledged. */
 export interface Barrier {
   readonly mark: Mark;
   /** The leases that have acknowledged it. */
   readonly acknowledged: Set<string>;
-  /** Those that have not; null until the barrier was sent, and the leases are known. */
+  /** Leases that have not; null until the barrier was sent and the leases are known. */
   missing: Set<string> | null;
-  /** When that was: see `Moment`. */
+  /** When the leases became known: see `Moment`. */
   answered: Moment;
-  /** When the caller is told that it did not work, by the monotonic clock. */
+  /** When the wait fails, by the monotonic clock. */
   deadline: number;
   readonly done: PromiseWithResolvers<void>;
 }
 
 /**
- * Orders statements that go over different connections: one that is sent at a later moment than another was answered has a later
- * snapshot.
+ * Logical clock that orders statements on different connections: a statement that is sent at a later moment than another was answered has
+ * a later snapshot.
  */
 export type Moment = number;
 
-/** How often to look whether a node that does not answer has left, in milliseconds. */
+/** Interval in milliseconds between checks whether a node that does not acknowledge has left. */
 const LOOK_INTERVAL = 250;
 
-/** What a mutation waits beyond the longest lease that it meets, in milliseconds. */
-const PATIENCE = 10_000;
+/** Milliseconds that a change waits beyond the longest lease among the nodes it waits for. */
+const EXTRA_WAIT = 10_000;
 
 /**
- * The barriers of one session. What was committed before one was sent, every node has heard of before it hears the barrier, since
- * notifications come in the order of the commits: its acknowledgement is one of all that came before. Each is sent over the connection
- * that made a change, so that nothing follows from the numbers of two.
+ * The barriers of one session. Notifications are delivered in commit order, so a node receives everything that was committed before a
+ * barrier before the barrier itself: its acknowledgement covers all of it. Each barrier is sent on the connection that made its change,
+ * so the numbers of two barriers imply no order.
  */
 export class Barriers {
   readonly #session: FeedSession;
@@ -49,12 +49,12 @@ export class Barriers {
     this.#monotonic = monotonic;
   }
 
-  /** The moment of a statement that is sent now. */
+  /** Returns the moment of a statement that is sent now. */
   now(): Moment {
     return ++this.#moment;
   }
 
-  /** Makes a barrier that is to be sent, and then either waited for or abandoned. */
+  /** Creates a barrier, which the caller sends and then passes to `wait` or `abandon`. */
   open(): Barrier {
     const barrier: Barrier = {
       mark: { from: this.#session.id, number: ++this.#number },
@@ -74,17 +74,16 @@ export class Barriers {
   }
 
   /**
-   * Resolves when no node answers by anything from before the barrier, which was sent: each that has a lease has acknowledged it, or has
-   * its lease no longer.
+   * Resolves when no node answers from a state before the barrier: each node that held a lease has acknowledged it or lost its lease.
    *
-   * @throws `CHANGE_UNCONFIRMED` when a node neither acknowledges nor can be fenced; what ended the session, when that did.
+   * @throws `CHANGE_UNCONFIRMED` when a node neither acknowledges nor can be fenced; the reason of the session's end if it ends.
    */
   wait(barrier: Barrier, { leases }: BarrierAnswer): Promise<void> {
     this.#peers.observe(leases, this.#monotonic());
     barrier.answered = this.now();
     const missing = leases.filter(({ leaseId }) => !barrier.acknowledged.has(leaseId));
     barrier.missing = new Set(missing.map(({ leaseId }) => leaseId));
-    barrier.deadline = this.#monotonic() + PATIENCE + Math.max(0, ...missing.map(({ ttl }) => ttl));
+    barrier.deadline = this.#monotonic() + EXTRA_WAIT + Math.max(0, ...missing.map(({ ttl }) => ttl));
     this.#release(barrier);
     if (barrier.missing.size > 0) this.#watch();
     return barrier.done.promise;
@@ -99,8 +98,8 @@ export class Barriers {
   }
 
   /**
-   * The leases of the others that there were after this moment: one that a barrier was answered with before it, and that is not among
-   * them, will never be again.
+   * Records the leases of the other nodes as read by a statement that was sent at `sent`. A lease that a barrier found earlier and that
+   * is no longer among them has ended for good.
    */
   observe(leases: readonly LeaseRow[], sent: Moment): void {
     this.#peers.observe(leases, this.#monotonic());
@@ -112,14 +111,14 @@ export class Barriers {
     }
   }
 
-  /** The session is over: whoever waits has to ask the next one. */
+  /** Rejects all waits because the session has ended; the callers repeat them in the next one. */
   fail(reason: Error): void {
     clearTimeout(this.#timer);
     for (const { done } of this.#open.values()) done.reject(reason);
     this.#open.clear();
   }
 
-  /** Takes away the leases that are overdue. */
+  /** Deletes overdue leases. */
   async fence(): Promise<void> {
     const sent = this.now();
     this.observe(await this.#session.fence(this.#peers.overdue(this.#monotonic())), sent);
@@ -135,7 +134,7 @@ export class Barriers {
     return [...this.#open.values()].flatMap(({ missing }) => [...(missing ?? [])]);
   }
 
-  /** Looks after those that do not answer, as long as anyone waits. */
+  /** Checks the nodes that have not acknowledged, while there are waits. */
   #watch(): void {
     if (this.#timer !== undefined) return;
     const nextEnd = this.#peers.nextEnd(this.#missing());
@@ -146,7 +145,7 @@ export class Barriers {
   async #look(): Promise<void> {
     const now = this.#monotonic();
     if (this.#missing().length > 0) {
-      // A session that fails here fails for those who wait too, by `fail`.
+      // A failure of the session rejects the waits through `fail`.
       await this.fence().catch(() => undefined);
     }
     this.#timer = undefined;

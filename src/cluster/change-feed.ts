@@ -1,71 +1,74 @@
 import { KeyholdError } from "../domain/errors.ts";
 import type { DatabasePosition, ServerId } from "./server-id.ts";
 
-/** What the database tells a node. */
+/** A notification of the database. */
 export type FeedEvent =
-  /** This key changed or went. */
+  /** The key was changed or deleted. */
   | { readonly type: "key"; readonly keyId: string }
-  /** Raw keys with these digests came. */
+  /** Raw keys with these digests were imported. */
   | { readonly type: "digests"; readonly digests: readonly Uint8Array[] }
   | { readonly type: "signing_keys" }
   /** Anything may have changed. */
   | { readonly type: "everything" }
-  /** Someone asks every node to say that it has heard of all that was committed before this. */
+  /** A node asks all others to acknowledge that they have received every change committed before this. */
   | ({ readonly type: "barrier" } & Mark)
-  /** A node has heard a barrier of ours. */
+  /** A node acknowledges one of our barriers. */
   | ({ readonly type: "acknowledgement" } & Mark)
-  /** A renewal of this session's lease, which went over another connection. */
+  /** A renewal of this session's lease, which was sent on another connection. */
   | { readonly type: "echo"; readonly number: number };
 
-/** Who speaks, and of which barrier: of the asker of a barrier the session, of an acknowledgement the lease. */
+/** Identifies a barrier. In a barrier `from` is the session of its sender, in an acknowledgement the lease of the node. */
 export interface Mark {
   readonly from: string;
   readonly number: number;
 }
 
-/** A lease as it stands in the database. */
+/** A lease as stored in the database. */
 export interface LeaseRow {
   readonly leaseId: string;
   /** Milliseconds. */
   readonly ttl: number;
-  /** Goes up with each renewal. */
+  /** Incremented by each renewal. */
   readonly renewals: number;
 }
 
-/** What a node says of itself. */
+/** Description of a node. */
 export interface NodeIdentity {
-  /** For people, such as `host:4711`. */
+  /** Display name, such as `host:4711`. */
   readonly name: string;
   readonly version: string;
-  /** How long its leases are, in milliseconds. */
+  /** Duration of its leases, in milliseconds. */
   readonly ttl: number;
 }
 
-/** The database at the beginning of a session. */
+/** Position of the database at the start of a session. */
 export interface SessionPosition extends DatabasePosition {
-  /** Where a server that was promoted while it runs ended to follow its primary; null: it was not. */
+  /** WAL position at which a server that was promoted since its start ended to follow its primary; null if it was not promoted. */
   readonly promotedAt: bigint | null;
-  /** When an operator last accepted a database with this history (`keyhold cluster accept-database`), in milliseconds; null: never. */
+  /**
+   * When an operator last accepted a database with this history (`keyhold cluster accept-database`), Unix time in milliseconds; null if
+   * never.
+   */
   readonly acceptTime: number | null;
 }
 
 /**
- * One connection to the database, and what is heard on it, in the order of the commits. It hears of all that was committed after
- * `openFeed` resolved. Whatever fails or comes too late ends it for good; `onLost` is told once, whoever ended it.
+ * A connection that receives notifications in commit order: all that are committed after `openFeed` resolved. Any failure or timeout ends
+ * it for good; `onLost` is called exactly once.
  */
 export interface FeedSession {
-  /** Of this session and of the lease that it may take: no other ever has it. */
+  /** Unique id of the session and of its lease. */
   readonly id: string;
-  /** The database when the session began. Its server stays the same. */
+  /** Position of the database when the session began. Its server never changes. */
   readonly position: SessionPosition;
-  /** Takes the lease, durably, in place of an earlier one of this node. Answers the leases of the others. */
+  /** Durably stores the lease, which replaces an earlier one of this node. Returns the leases of the other nodes. */
   join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]>;
   acknowledge(marks: readonly Mark[]): Promise<void>;
-  /** Takes the leases away that still have this number of renewals, and answers those that others have now. */
+  /** Deletes those leases that still have this number of renewals. Returns the remaining leases of the other nodes. */
   fence(overdue: readonly LeaseRow[]): Promise<readonly LeaseRow[]>;
-  /** Gives up the lease and ends. */
+  /** Deletes the lease and ends the session. */
   leave(): Promise<void>;
-  /** `reason` by default: the session was ended. */
+  /** Ends the session. Default `reason`: the session was ended. */
   end(reason?: Error): void;
 }
 
@@ -75,43 +78,45 @@ export interface FeedListener {
   onLost(reason: Error): void;
 }
 
-/** Opens a session within so many milliseconds, or rejects. */
+/** Opens a session; rejects after `timeout` milliseconds. */
 export type OpenFeed = (listener: FeedListener, timeout: number) => Promise<FeedSession>;
 
 export interface Renewal {
   readonly leaseId: string;
-  /** Of this session: the echo has it. */
+  /** Number within the session; the echo contains it. */
   readonly number: number;
-  /** For people, in milliseconds, if it is known. */
+  /** Shown to operators, in milliseconds; null if unknown. */
   readonly feedLag: number | null;
 }
 
 export interface RenewalAnswer {
   readonly position: DatabasePosition;
-  /** Whether the lease was still there. One that was not is lost for good. */
+  /** Whether the lease still existed. A deleted lease is lost for good. */
   readonly isHeld: boolean;
-  /** Whether the commit waited for the synchronous standbys, if there are any. */
+  /** Whether the commit waited for all synchronous standbys. */
   readonly isReplicated: boolean;
   /** All leases. */
   readonly leases: readonly LeaseRow[];
 }
 
 /**
- * Renews a lease, over a connection that is opened for it in the way in which connections for reads and changes are opened: a renewal
- * shows where those lead now. It sends an echo to the session. The signal is that nobody waits for it any more.
+ * Renews a lease on a connection that is opened for it like those for reads and changes, so that the renewal shows where they lead now.
+ * Sends an echo to the session. `signal` is aborted when the result is no longer needed.
  */
 export type RenewLease = (renewal: Renewal, signal: AbortSignal) => Promise<RenewalAnswer>;
 
 export interface BarrierAnswer {
   readonly position: DatabasePosition;
-  /** Of the others. */
+  /** Leases of the other nodes. */
   readonly leases: readonly LeaseRow[];
 }
 
-/** Sends a barrier to all other nodes over one connection, and answers their leases. Null: sends none, and answers only the position. */
+/**
+ * Sends a barrier to all other nodes on one connection and returns their leases. With null it sends none and returns only the position.
+ */
 export type SendBarrier = (mark: Mark | null) => Promise<BarrierAnswer>;
 
-/** A statement was answered by a server that the session does not listen to. */
+/** A statement was answered by another server than that of the session. */
 export class OtherServerError extends KeyholdError {
   constructor(server: ServerId, expected: ServerId) {
     super(

@@ -13,27 +13,27 @@ import {
 import { PeerLeases } from "./peer-leases.ts";
 import type { DatabasePosition, ServerId } from "./server-id.ts";
 
-/** What one session needs, and whom it tells of what it hears. */
+/** Dependencies of a session. */
 export interface ClusterSessionOptions {
   readonly open: OpenFeed;
   readonly renew: RenewLease;
   readonly monotonic: Monotonic;
-  /** Told of every change, before any barrier behind it is acknowledged. */
+  /** Called for every change, before any later barrier is acknowledged. */
   readonly onChange: (event: Change) => void;
 }
 
 export type Change = Exclude<FeedEvent, { type: "barrier" | "acknowledgement" | "echo" }>;
 
-/** What became of a renewal that the database has answered. */
+/** Outcome of a renewal. */
 export interface Renewed {
-  /** Whether the synchronous standbys have it, if there are any. Without that the lease is not extended. */
+  /** Whether all synchronous standbys have it. Otherwise the lease is not extended. */
   readonly isReplicated: boolean;
   readonly position: DatabasePosition;
-  /** Resolves when the notification of the renewal has come. */
+  /** Resolves when the notification of the renewal was received. */
   readonly echo: Promise<void>;
 }
 
-/** One session with the database: its barriers, and the acknowledgement of those of others. */
+/** A session with the database: sends barriers and acknowledges those of other nodes. */
 export class ClusterSession {
   readonly ending = new CloseSignal();
   readonly #options: ClusterSessionOptions;
@@ -51,17 +51,17 @@ export class ClusterSession {
     this.#options = options;
   }
 
-  /** Resolves when all that is committed from then on will be heard of; rejects after `timeout` milliseconds. */
+  /** Resolves when every change committed from then on will be received; rejects after `timeout` milliseconds. */
   static async open(options: ClusterSessionOptions, timeout: number): Promise<ClusterSession> {
-    const link = new ClusterSession(options);
+    const opened = new ClusterSession(options);
     const session = await options.open(
-      { onEvent: (event) => link.#hear(event), onLost: (reason) => link.#end(reason) },
+      { onEvent: (event) => opened.#receive(event), onLost: (reason) => opened.#end(reason) },
       timeout,
     );
-    link.#session = session;
-    link.#openTime = options.monotonic();
-    link.#barriers = new Barriers(session, link.#peers, options.monotonic);
-    return link;
+    opened.#session = session;
+    opened.#openTime = options.monotonic();
+    opened.#barriers = new Barriers(session, opened.#peers, options.monotonic);
+    return opened;
   }
 
   get session(): FeedSession {
@@ -74,7 +74,7 @@ export class ClusterSession {
     return this.#barriers;
   }
 
-  /** When the session was open, by the monotonic clock. */
+  /** When the session was opened, by the monotonic clock. */
   get openTime(): number {
     return this.#openTime;
   }
@@ -83,12 +83,12 @@ export class ClusterSession {
     return this.session.position.server;
   }
 
-  /** How long the last echo took, in milliseconds, its renewal included: as long as news takes to come. Null before the first. */
+  /** Time from the last renewal to its echo in milliseconds, an upper bound of the notification delay. Null before the first. */
   get feedLag(): number | null {
     return this.#feedLag;
   }
 
-  /** Takes a lease in place of the earlier one. It may be used when it was renewed. */
+  /** Stores a lease that replaces the earlier one. It is usable after its first renewal. */
   async join(node: NodeIdentity, earlier: string | null): Promise<void> {
     const sent = this.barriers.now();
     this.barriers.observe(await this.session.join(node, earlier), sent);
@@ -111,7 +111,7 @@ export class ClusterSession {
       if (!isHeld) throw new LeaseGoneError();
       const others = leases.filter((lease) => lease.leaseId !== leaseId);
       this.barriers.observe(others, sent);
-      // A node that crashed leaves its lease behind. Nobody need wait for it who asks later.
+      // Deletes leases of crashed nodes so that later changes do not wait for them.
       if (isReplicated && this.#peers.overdue(monotonic()).length > 0)
         void this.barriers.fence().catch(() => undefined);
       return { isReplicated, position, echo };
@@ -121,7 +121,7 @@ export class ClusterSession {
     }
   }
 
-  /** @throws OtherServerError when a statement was answered by a server that this session does not listen to. */
+  /** @throws OtherServerError when a statement was answered by another server than that of this session. */
   requireServer({ server }: Pick<DatabasePosition, "server">): void {
     if (server !== this.server) throw new OtherServerError(server, this.server);
   }
@@ -130,7 +130,7 @@ export class ClusterSession {
     return new Promise((resolve) => this.#echoes.set(number, resolve));
   }
 
-  #hear(event: FeedEvent): void {
+  #receive(event: FeedEvent): void {
     switch (event.type) {
       case "barrier":
         this.#acknowledge(event);
@@ -147,14 +147,14 @@ export class ClusterSession {
     }
   }
 
-  /** Those that come in one turn of the event loop are acknowledged together. */
+  /** Barriers that arrive in one tick of the event loop are acknowledged together. */
   #acknowledge({ from, number }: Mark): void {
     this.#marks.push({ from, number });
     if (this.#marks.length > 1) return;
     queueMicrotask(() => {
       const marks = this.#marks;
       this.#marks = [];
-      // Whoever waits for an acknowledgement that is not sent waits until our lease is over.
+      // Without the acknowledgement the sender waits until our lease has ended.
       this.#session?.acknowledge(marks).catch(() => undefined);
     });
   }

@@ -1,36 +1,36 @@
 import type { SessionPosition } from "./change-feed.ts";
 import { type DatabasePosition, historyOf, type ServerId, systemIdentifierOf, timelineOf } from "./server-id.ts";
 
-/** What the log is to say of a database that was accepted. */
+/** A log entry about a database that was accepted. */
 export interface HistoryNote {
   readonly level: "info" | "warn";
   readonly message: string;
 }
 
 interface Refused {
-  /** Of the database (`server-id.ts`). */
+  /** History of the database (`server-id.ts`). */
   readonly history: string;
   readonly loss: string;
-  /** When it had been accepted by then, in milliseconds; null: never. */
+  /** When it had last been accepted at that time, Unix time in milliseconds; null if never. */
   readonly acceptTime: number | null;
 }
 
-/** How many positions are remembered, to tell since when changes may be lost: one a second, for five minutes. */
+/** Number of positions kept, to report since when changes may be lost: one per second for five minutes. */
 const MAX_POSITIONS = 300;
 
 /**
- * What this process knows of the history of its database: where the write-ahead log was when the database was last seen. A database that has
- * lost some of it may have forgotten revocations that were answered, and accepts what was revoked.
+ * What this process knows of the history of its database: the last known positions of its write-ahead log. A database that lacks some of
+ * it may have lost acknowledged revocations and would accept revoked keys.
  */
 export class DatabaseHistory {
   #server: ServerId | null = null;
-  /** When the database was last seen, by its own clock. */
+  /** Time of the last known position, by the database's clock. */
   #time = Number.NEGATIVE_INFINITY;
-  /** Positions of one history, oldest first; both members grow. */
+  /** Positions of one history, oldest first; both fields increase. */
   #positions: { readonly lsn: bigint; readonly time: number }[] = [];
   #refused: Refused | null = null;
 
-  /** Remembers where the database is. */
+  /** Records a position of the database. */
   note({ server, lsn, time }: DatabasePosition): void {
     if (this.#server === null || historyOf(this.#server) !== historyOf(server)) this.#positions = [];
     this.#server = server;
@@ -41,13 +41,13 @@ export class DatabaseHistory {
   }
 
   /**
-   * Compares the database that a session has found with the one that was known. Returns what to log, if anything. Time: by the database.
+   * Compares the database of a new session with the last known position. Returns a log entry, or null.
    *
-   * @throws DatabaseRefusedError when it has lost what was known to be durable, and no operator has accepted it since.
+   * @throws DatabaseRefusedError when it lacks changes that were durable and no operator has accepted it since.
    */
   check(found: SessionPosition): HistoryNote | null {
     if (this.#server === null) return null;
-    // What is refused stays refused: others may write to it until its log is as long as the one that was known.
+    // A refused database stays refused: its log may grow beyond the known position.
     const isKnown = this.#refused?.history === historyOf(found.server);
     const loss = isKnown ? (this.#refused?.loss ?? null) : this.#lossOf(found, this.#server);
     if (loss === null) return this.#timelineNote(found, this.#server);
@@ -61,13 +61,15 @@ export class DatabaseHistory {
     return { level: "warn", message: `an operator has accepted the database, although ${loss}` };
   }
 
-  /** Whether it was accepted since it was last seen, or since it was refused: its clock may be behind that of the server before. */
+  /**
+   * Whether it was accepted after its last known position or after it was refused: its clock may be behind that of the previous server.
+   */
   #isAccepted({ acceptTime }: SessionPosition, isRefused: boolean): boolean {
     if (acceptTime === null) return false;
     return acceptTime > this.#time || (isRefused && acceptTime !== this.#refused?.acceptTime);
   }
 
-  /** Says what the database lacks; null: nothing that is known. */
+  /** Returns a description of what the database lacks; null if nothing is known to be missing. */
   #lossOf({ server, lsn, promotedAt }: SessionPosition, known: ServerId): string | null {
     if (systemIdentifierOf(server) !== systemIdentifierOf(known))
       return `it is another one: its system identifier is ${systemIdentifierOf(server)}, and was ${systemIdentifierOf(known)}`;
@@ -91,7 +93,7 @@ export class DatabaseHistory {
   }
 }
 
-/** The database has lost changes that were answered. An operator has to accept that. */
+/** The database has lost acknowledged changes. An operator has to accept it. */
 export class DatabaseRefusedError extends Error {
   constructor(loss: string) {
     super(
@@ -100,7 +102,7 @@ export class DatabaseRefusedError extends Error {
   }
 }
 
-/** As PostgreSQL writes it (PostgreSQL docs, 8.20 pg_lsn). */
+/** Formats a position like PostgreSQL (PostgreSQL docs, 8.20 pg_lsn). */
 function lsnText(lsn: bigint): string {
   return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
 }

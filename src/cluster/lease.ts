@@ -1,13 +1,13 @@
 import type { Clock, Monotonic } from "../lib/clock.ts";
 
 /**
- * Which part of the time of a lease its own node uses, and after which part the others may take it away. Between the two there
- * is room for clocks that run at different rates: 5 % of a second's length, where quartz differs by 0.01 %.
+ * Fraction of the TTL during which the owner uses its lease, and after which other nodes may delete it. The margin allows for different
+ * clock rates: 5 % of one second, where quartz oscillators differ by 0.01 %.
  */
 export const USED_PART = 0.9;
 export const WAITED_PART = 0.95;
 
-/** The right of this node to answer from memory: until a time that it measures itself. */
+/** The right of this node to answer from its cache, until a time by its own clocks. */
 export class Lease {
   readonly #monotonic: Monotonic;
   readonly #clock: Clock;
@@ -17,7 +17,7 @@ export class Lease {
   #granted: number | null = null;
   #grants = 0;
 
-  /** `staleGrace`: milliseconds for which what is in memory may be used after the lease (`KEYHOLD_STALE_GRACE`). */
+  /** `staleGrace`: milliseconds after the lease during which cached verdicts may be used, marked as stale (`KEYHOLD_STALE_GRACE`). */
   constructor(monotonic: Monotonic, clock: Clock, staleGrace = 0) {
     this.#monotonic = monotonic;
     this.#clock = clock;
@@ -25,38 +25,38 @@ export class Lease {
   }
 
   /**
-   * The monotonic clock of Linux stands still while a machine is suspended; the other one is set right when it wakes. If either
-   * says that the time is over, it is. A wall clock that steps forward costs reads until the next renewal, and nothing else.
+   * Linux' monotonic clock stops while a machine is suspended; the wall clock is corrected on wake-up. The lease has ended if either
+   * clock says so. A wall clock that steps forward only costs reads until the next renewal.
    */
   get isFresh(): boolean {
     return this.#monotonic() < this.#end && this.#clock.now() < this.#wallEnd;
   }
 
   /**
-   * Whether the lease is over, and for no longer than the grace: a change that this node has not heard of was answered when the lease was
-   * over, so that what is in memory is late by the grace at the most.
+   * Whether the lease has ended no longer ago than the grace. A change that this node has not received can have returned only after the
+   * lease ended, so a cached verdict is outdated by at most the grace.
    */
   get isInStaleGrace(): boolean {
     if (this.#staleGrace === 0 || this.isFresh) return false;
     return this.#monotonic() < this.#end + this.#staleGrace && this.#clock.now() < this.#wallEnd + this.#staleGrace;
   }
 
-  /** Milliseconds since the last renewal that was granted was sent; null if none was. */
+  /** Milliseconds since the last granted renewal was sent; null if there was none. */
   get age(): number | null {
     return this.#granted === null ? null : this.#monotonic() - this.#granted;
   }
 
-  /** How many renewals were granted. */
+  /** Number of granted renewals. */
   get grants(): number {
     return this.#grants;
   }
 
-  /** When a renewal would be sent now. */
+  /** The current time by both clocks. */
   get moment(): Moment {
     return { monotonic: this.#monotonic(), wall: this.#clock.now() };
   }
 
-  /** A renewal that was sent at this moment was granted for `ttl` milliseconds. */
+  /** Records that a renewal sent at `sent` was granted for `ttl` milliseconds. */
   extend(sent: Moment, ttl: number): void {
     this.#granted = sent.monotonic;
     this.#grants++;
@@ -70,7 +70,7 @@ export class Lease {
   }
 }
 
-/** One moment by both clocks, in milliseconds. */
+/** A time by both clocks, in milliseconds. */
 export interface Moment {
   readonly monotonic: number;
   readonly wall: number;

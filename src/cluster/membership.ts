@@ -25,42 +25,42 @@ export interface MembershipOptions {
   readonly open: OpenFeed;
   readonly renew: RenewLease;
   readonly node: NodeIdentity;
-  /** For how long after its lease what is in memory may be used, in milliseconds (`Lease`). */
+  /** Milliseconds after the lease during which cached verdicts may be used (`Lease`). */
   readonly staleGrace: number;
   readonly clock: Clock;
   readonly monotonic: Monotonic;
-  /** Told of what changed anywhere. */
+  /** Called for every change in the cluster. */
   readonly onChange: (change: Change) => void;
-  /** Told when anything may have changed unheard: all that was read before is to be forgotten, reads under way included. */
+  /** Called when changes may have been missed: everything cached must be dropped, reads in flight included. */
   readonly onForget: () => void;
-  /** Called when the connections for keys are to be closed: the database is unreachable, or it is another server than before. */
+  /** Called when the connections for keys must be closed: the database is unreachable, or the server is another than before. */
   readonly onGiveUp: (reason: Error) => void;
   readonly log: MembershipLog;
 }
 
 export type MembershipLog = (level: "info" | "warn" | "error", message: string, reason?: Error) => void;
 
-/** Renewals in the time of a lease. */
+/** Renewals per TTL. */
 const RENEWALS = 3;
 
-/** How long the first session and lease may take, in milliseconds: the server starts with them or not at all. */
+/** Timeout of the first session and lease in milliseconds; without them the server does not start. */
 const FIRST_TIMEOUT = 10_000;
 
-/** How long to wait for the database to know that the lease is given up, in milliseconds. */
+/** Timeout for deleting the lease on leave, in milliseconds. */
 const LEAVE_TIMEOUT = 1_000;
 
-/** How long a change waits for a session, in milliseconds. */
+/** Milliseconds that a change waits for a session. */
 const SESSION_PATIENCE = 5_000;
 
 interface RenewalListener {
-  /** Called when the answer does not come in time. */
+  /** Called when the response is late. */
   readonly onLate?: (error: Error) => void;
   readonly onGranted: () => void;
 }
 
 /**
- * This node among the others (docs/consistency.md). It hears of every change on one connection, its feed; it renews its lease over others,
- * and extends it when it hears of that on the feed. When the feed is lost, so is all that was remembered, and it begins again.
+ * This node as a member of the cluster (docs/consistency.md). It receives every change on one connection, the feed, renews its lease on
+ * others, and extends it when the echo arrives on the feed. When the feed is lost, it drops everything cached and starts again.
  */
 export class Membership implements ServerObserver {
   readonly lease: Lease;
@@ -70,9 +70,9 @@ export class Membership implements ServerObserver {
   readonly #history = new DatabaseHistory();
   readonly #waiters = new RenewalWaiters();
   #link: ClusterSession | undefined;
-  /** The next session; undefined: closed before there was one. */
+  /** The next session; undefined if closed before there was one. */
   #linked = Promise.withResolvers<ClusterSession | undefined>();
-  /** The last lease that this node asked for. */
+  /** The last lease that this node requested. */
   #leaseId: string | null = null;
   /** The server of the last session that had a lease. */
   #lastServer: ServerId | null = null;
@@ -94,27 +94,27 @@ export class Membership implements ServerObserver {
     });
   }
 
-  /** Why the database is unreachable, by the last attempt; null: it is reachable. */
+  /** Why the database is unreachable, by the last attempt; null if it is reachable. */
   get unavailableReason(): Error | null {
     return this.#unavailableReason;
   }
 
-  /** Whether the database is refused, since it has lost what was durable. */
+  /** Whether the database is refused because it lost durable changes. */
   get isDatabaseRefused(): boolean {
     return this.#unavailableReason instanceof DatabaseRefusedError;
   }
 
-  /** How long news takes to come, in milliseconds, by the last renewal; null if there is no session, or was no renewal yet. */
+  /** Notification delay in milliseconds, by the last renewal; null without a session or renewal. */
   get feedLag(): number | null {
     return this.#link?.feedLag ?? null;
   }
 
-  /** The server whose changes this node hears of; null without a session. */
+  /** The server whose changes this node receives; null without a session. */
   get server(): ServerId | null {
     return this.#link?.server ?? null;
   }
 
-  /** Takes a lease, and keeps one until `leave`. Rejects if the first one is not to be had. */
+  /** Acquires a lease and keeps it until `leave`. Rejects if the first one cannot be acquired. */
   async join(): Promise<void> {
     this.#isMember = true;
     const link = await this.#connect(FIRST_TIMEOUT);
@@ -122,7 +122,8 @@ export class Membership implements ServerObserver {
   }
 
   /**
-   * Resolves when a renewal was granted that was sent after this call: whatever was answered before it, this node has heard of, or will read.
+   * Resolves when a renewal that was sent after this call was granted: this node has received, or will read, every change that returned
+   * before the call.
    *
    * @throws `DATABASE_UNAVAILABLE`
    */
@@ -132,17 +133,17 @@ export class Membership implements ServerObserver {
     return this.#waiters.wait();
   }
 
-  /** A node leaves a server that others than those it listens to have answered for. Who is no node, as a command, hears of none. */
+  /** Ends the session when a statement was answered by another server. No-op for a process that is no node, such as a command. */
   requireServer(server: ServerId, expected: ServerId | null): void {
     if (server === expected || (expected === null && !this.#isMember)) return;
-    // The session was lost before the statement was sent: nobody knows whose answer it is.
+    // Without a session when the statement was sent, its server cannot be verified.
     if (expected === null) throw noLease();
     const error = new OtherServerError(server, expected);
     if (this.#link !== undefined && this.#link.server !== server) this.#leaveServer(this.#link, error);
     throw noLease(error);
   }
 
-  /** Gives up the lease at once. Changes that are under way are still confirmed. A database that is silent will find out. */
+  /** Ends the lease at once. Changes in flight are still confirmed. If the database does not answer, its row expires. */
   async leave(): Promise<void> {
     this.#isMember = false;
     this.lease.end();
@@ -161,7 +162,7 @@ export class Membership implements ServerObserver {
     await this.#running;
   }
 
-  /** Those who never joined, as commands do, have a session when they first need one. */
+  /** A process that never joined, such as a command, opens a session when it first needs one. */
   async #whenConnected(): Promise<void> {
     if (this.#link !== undefined) return;
     this.#running ??= this.#run(undefined);
@@ -196,7 +197,7 @@ export class Membership implements ServerObserver {
     }
   }
 
-  /** Opens a session, and takes a lease if this is to be a node. An attempt that hangs is given up. */
+  /** Opens a session, and acquires a lease if this process is a node. Abandons an attempt that hangs. */
   async #connect(timeout: number): Promise<ClusterSession> {
     const link = await ClusterSession.open(this.#options, timeout);
     try {
@@ -206,7 +207,7 @@ export class Membership implements ServerObserver {
       this.#history.note({ ...position, lsn: null });
       if (this.#isMember) await this.#join(link, timeout);
       else this.#begin(link);
-      // Who closes meanwhile has no link to end yet, and waits for this one.
+      // A concurrent `close` has no session to end yet and waits for this one.
       this.#over.signal.throwIfAborted();
     } catch (error) {
       link.session.end();
@@ -215,7 +216,7 @@ export class Membership implements ServerObserver {
     return link;
   }
 
-  /** The lease is used from the first renewal on. */
+  /** The lease is usable from its first renewal on. */
   async #join(link: ClusterSession, timeout: number): Promise<void> {
     const { node, onForget, onGiveUp } = this.#options;
     const earlier = this.#leaseId;
@@ -223,11 +224,11 @@ export class Membership implements ServerObserver {
     await this.#within(link, link.join(node, earlier), timeout);
     await this.#renewWith(link, timeout, {
       onGranted: () => {
-        // Connections to another server may still be open, and would answer what is so there.
+        // Connections to the previous server may still be open and would answer with its state.
         if (this.#lastServer !== null && this.#lastServer !== link.server)
           onGiveUp(new Error("the server has changed"));
         this.#lastServer = link.server;
-        // What was read before the lease was there, nobody will tell us of.
+        // No notification covers what was read before the lease existed.
         onForget();
         this.#begin(link);
       },
@@ -244,7 +245,7 @@ export class Membership implements ServerObserver {
     link.ending.onEnd((reason) => this.#lose(reason));
   }
 
-  /** Renews the lease until the session is over. */
+  /** Renews the lease until the session ends. */
   async #keep(link: ClusterSession): Promise<void> {
     const backoff = new Backoff();
     const { ttl } = this.#options.node;
@@ -259,7 +260,7 @@ export class Membership implements ServerObserver {
         const reason = toError(error);
         if (!isTransient(reason)) link.session.end(reason);
         else {
-          // While there is a lease, another renewal may still come in time, and the connections that are open may work.
+          // While the lease lasts, another renewal may still succeed in time, and open connections may work.
           if (!this.lease.isFresh) this.#setAway(reason);
           pause = backoff.next(isSilent(reason));
         }
@@ -268,8 +269,8 @@ export class Membership implements ServerObserver {
   }
 
   /**
-   * Renews the lease once. A database that does not answer is waited for, since what it does is not undone by another renewal, while calls
-   * are told at once.
+   * Renews the lease once. Keeps waiting for a database that does not answer, because another renewal would not cancel the first, while
+   * calls fail at once.
    */
   async #renew(link: ClusterSession): Promise<void> {
     const limit = this.#options.node.ttl * (USED_PART - 1 / RENEWALS);
@@ -280,8 +281,8 @@ export class Membership implements ServerObserver {
   }
 
   /**
-   * Sends a renewal, and extends the lease when it is granted. Whoever waits for one by then is answered; `onGranted` is called before. Without
-   * `onLate` the answer has to come within the limit.
+   * Sends a renewal, and extends the lease when it is granted. Answers the calls that were waiting when it was sent, after `onGranted`.
+   * Without `onLate` the response has a time limit.
    */
   async #renewWith(link: ClusterSession, limit: number, { onLate, onGranted }: RenewalListener): Promise<void> {
     const waiters = this.#waiters.take();
@@ -320,7 +321,7 @@ export class Membership implements ServerObserver {
     return sleep(milliseconds, undefined, { signal: this.#over.signal }).catch(() => undefined);
   }
 
-  /** Statements are answered by a server that this session does not listen to: what it has heard is worth nothing. */
+  /** Statements are answered by another server than that of this session, so its notifications are worthless. */
   #leaveServer(link: ClusterSession, error: OtherServerError): void {
     link.session.end(error);
     this.#options.onGiveUp(error);
@@ -332,7 +333,7 @@ export class Membership implements ServerObserver {
     this.lease.end();
     if (this.#over.signal.aborted) return;
     this.#options.log("warn", "the connection for news of changes was lost", reason);
-    // With a grace it is kept: nothing is answered from it without a mark until the next lease, and everything is forgotten before that.
+    // With a grace the cache is kept: until the next lease its verdicts are marked as stale, and it is cleared before that.
     if (this.#options.staleGrace === 0 || reason instanceof OtherServerError) this.#options.onForget();
   }
 

@@ -3,19 +3,18 @@ import { WAITED_PART } from "./lease.ts";
 
 interface Seen {
   readonly lease: LeaseRow;
-  /** When it was first seen with this number of renewals, in milliseconds. */
+  /** When this number of renewals was first observed, in milliseconds. */
   readonly since: number;
 }
 
 /**
- * The leases of the other nodes as one session has seen them. One that was seen with the same number of renewals for as long as it
- * lasts is over: its node asked for the last renewal before we first saw it. No clock but our own is asked, and of that only how
- * long something took.
+ * The leases of the other nodes as observed by one session. A lease whose number of renewals did not change for its whole TTL has ended,
+ * because its node sent the last renewal before it was first observed. This compares durations of our own monotonic clock only.
  */
 export class PeerLeases {
   #seen = new Map<string, Seen>();
 
-  /** What was read; `now` is a time after the answer came. */
+  /** Records leases that were read; `now` is a time after the response. */
   observe(leases: readonly LeaseRow[], now: number): void {
     const before = this.#seen;
     this.#seen = new Map(
@@ -30,7 +29,7 @@ export class PeerLeases {
     return [...this.#seen.values()].filter((seen) => endOf(seen) <= now).map(({ lease }) => lease);
   }
 
-  /** When the next of these leases is overdue; undefined if none of them is known. */
+  /** Returns when the next of these leases is overdue; undefined if none is known. */
   nextEnd(leaseIds: Iterable<string>): number | undefined {
     const ends = [...leaseIds].flatMap((leaseId) => {
       const seen = this.#seen.get(leaseId);

@@ -5,50 +5,50 @@ import { OtherServerError, type SendBarrier } from "./change-feed.ts";
 import type { ClusterSession } from "./cluster-session.ts";
 import { type DatabasePosition, historyOf, type ServerId } from "./server-id.ts";
 
-/** How a change reaches every node. */
+/** Propagates a change to every node. */
 export interface Propagation {
   /**
-   * Sends a barrier by `send`, over the connection on which a change was committed.
+   * Sends a barrier with `send`, on the connection on which a change was committed.
    *
-   * @throws what `send` does; `CHANGE_UNCONFIRMED` when that connection leads to a server that this node does not listen to.
+   * @throws what `send` throws; `CHANGE_UNCONFIRMED` when that connection leads to another server than that of the session.
    */
   begin(send: SendBarrier): Promise<Propagating>;
   /**
-   * Resolves when no node answers by anything from before the change. When the session is lost meanwhile, `repeat` begins again, over any
+   * Resolves when no node answers from a state before the change. If the session is lost, `repeat` sends another barrier on any
    * connection for changes.
    *
    * @throws `CHANGE_UNCONFIRMED`
    */
   confirm(begun: Propagating, repeat: () => Promise<Propagating>): Promise<void>;
   /**
-   * Whether all nodes with a lease read what is new on these servers, so that what none of them can have cached needs no barrier: it is the server that
-   * this node listens to, and leases that another has granted before it was promoted are over.
+   * Whether all nodes with a lease read new rows from these servers, so that a key that none of them can have cached needs no barrier: it
+   * is the server of this session, and leases granted by another server before the promotion have ended.
    */
   isAcknowledgedByAll(servers: ReadonlySet<ServerId>): boolean;
 }
 
-/** A change that is made, and that not every node may have heard of. */
+/** A committed change that some nodes may not have received. */
 export interface Propagating {
-  /** Of the database in which it is made (`server-id.ts`). */
+  /** History of the database that contains it (`server-id.ts`). */
   readonly history: string;
-  /** Rejects when the session that waits is lost, and with `CHANGE_UNCONFIRMED`; null: there was no session. */
+  /** Rejects when the waiting session is lost, and with `CHANGE_UNCONFIRMED`; null if there was no session. */
   readonly done: Promise<void> | null;
 }
 
 export interface PropagationOptions {
   readonly monotonic: Monotonic;
-  /** How long a lease is, in milliseconds. */
+  /** Duration of a lease, in milliseconds. */
   readonly ttl: number;
-  /** The session that there is. */
+  /** Returns the current session. */
   readonly session: () => ClusterSession | undefined;
-  /** Resolves when there is one. @throws `CHANGE_UNCONFIRMED` when it does not come in time. */
+  /** Resolves when there is a session. @throws `CHANGE_UNCONFIRMED` after a timeout. */
   readonly whenConnected: () => Promise<void>;
   readonly onOtherServer: (link: ClusterSession, error: OtherServerError) => void;
-  /** Told where the database was after a change. */
+  /** Called with the position of the database after a change. */
   readonly onPosition: (position: DatabasePosition) => void;
 }
 
-/** How long to begin again when one session after the other is lost, in milliseconds. */
+/** Milliseconds during which the wait is repeated when sessions are lost. */
 const PATIENCE = 15_000;
 
 export function createPropagation(options: PropagationOptions): Propagation {
@@ -79,7 +79,7 @@ export function createPropagation(options: PropagationOptions): Propagation {
       last = await repeat().catch((error: unknown) => {
         throw unconfirmed(error);
       });
-      // Another history may lack the change, although every node agrees.
+      // Another history may lack the change although every node agrees.
       if (last.history !== begun.history) throw unconfirmed(new Error("the database has changed meanwhile"));
     }
   };
@@ -91,7 +91,7 @@ export function createPropagation(options: PropagationOptions): Propagation {
   return { begin, confirm, isAcknowledgedByAll: isReadByAll };
 }
 
-/** Null: every node has heard. Else why the session that waited is lost. */
+/** Returns null if every node has acknowledged, else why the waiting session was lost. */
 async function outcome({ done }: Propagating): Promise<unknown> {
   if (done === null) return new Error("there was no session");
   try {

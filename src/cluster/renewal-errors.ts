@@ -2,7 +2,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { OtherServerError } from "./change-feed.ts";
 import { DatabaseRefusedError } from "./history.ts";
 
-/** Why a node has no lease. */
+/** Returns the error of a node that has no lease. */
 
 export class LateError extends Error {
   constructor() {
@@ -31,13 +31,15 @@ export class OtherDatabaseError extends KeyholdError {
   }
 }
 
-/** Whether another renewal in the same session may succeed: what failed is the way to the database, or its standby, and not the session. */
+/**
+ * Returns whether another renewal in the same session may succeed: the connection to the database or its standby failed, not the session.
+ */
 export function isTransient(error: Error): boolean {
   if (error instanceof NoEchoError || error instanceof OtherServerError) return false;
   return error instanceof NotReplicatedError || error instanceof KeyholdError;
 }
 
-/** Whether the next attempt is likely to take as long, or needs somebody to act first. */
+/** Returns whether the next attempt is likely to take as long, or needs an operator first. */
 export function isSilent(error: Error): boolean {
   return error instanceof LateError || error instanceof NotReplicatedError || error instanceof DatabaseRefusedError;
 }

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { toError } from "../lib/to-error.ts";
 import { noLease } from "./renewal-errors.ts";
 
-/** Calls that wait for a renewal of the lease that is sent after they came. */
+/** Calls that wait for a renewal that is sent after they arrived. */
 export class RenewalWaiters {
   #waiters: PromiseWithResolvers<void>[] = [];
-  /** Called when somebody comes. */
+  /** Called when a call starts to wait. */
   #wake: () => void = () => undefined;
 
   /** Resolves when the next renewal is granted. @throws `DATABASE_UNAVAILABLE` */
@@ -16,7 +16,7 @@ export class RenewalWaiters {
     return waiter.promise;
   }
 
-  /** Hands over those who wait for the renewal that is sent now. They are answered once, whatever is called after that. */
+  /** Returns the calls that wait for the renewal being sent now. They are settled once. */
   take(): { grant(): void; refuse(reason: unknown): void } {
     const waiters = this.#waiters.splice(0);
     return {
@@ -29,12 +29,12 @@ export class RenewalWaiters {
     };
   }
 
-  /** Refuses all who wait. */
+  /** Rejects all waiting calls. */
   refuse(reason?: Error): void {
     for (const { reject } of this.#waiters.splice(0)) reject(noLease(reason));
   }
 
-  /** Resolves after so many milliseconds, or as soon as somebody waits. */
+  /** Resolves after `milliseconds`, or as soon as a call waits. */
   async pause(milliseconds: number): Promise<void> {
     if (this.#waiters.length > 0) return;
     const asked = new AbortController();

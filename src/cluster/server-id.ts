@@ -1,22 +1,19 @@
 /**
- * Identifies a PostgreSQL server as it runs: `<system identifier>/<timeline>/<start time>`. A standby that is promoted has the system
- * identifier of its primary and the next timeline; a copy of a data folder may have both in common, but not the start time.
+ * Identifies a running PostgreSQL server: `<system identifier>/<timeline>/<start time>`. A promoted standby has the system identifier of
+ * its primary and the next timeline; a copy of a data folder may share both, but not the start time.
  */
 export type ServerId = string;
 
-/** The database as one statement saw it. */
+/** Position of a database, read by one statement. */
 export interface DatabasePosition {
   readonly server: ServerId;
-  /**
-   * Up to where the write-ahead log is certain to outlive the server, and a failover to a synchronous standby; null if this statement
-   * cannot tell.
-   */
+  /** WAL position that is certain to survive the server and a failover to a synchronous standby; null if unknown. */
   readonly lsn: bigint | null;
-  /** By the clock of the database, in milliseconds since the Unix epoch. */
+  /** By the clock of the database, Unix time in milliseconds. */
   readonly time: number;
 }
 
-/** Returns `<system identifier>/<timeline>`: servers that share it have the same changes, as far as each goes. */
+/** Returns `<system identifier>/<timeline>`. Servers that share it have the same changes, up to their positions. */
 export function historyOf(server: ServerId): string {
   return server.slice(0, server.lastIndexOf("/"));
 }
@@ -30,14 +27,15 @@ export function timelineOf(server: ServerId): number {
   return Number.parseInt(timeline, 16);
 }
 
-/** The server whose changes this node hears of. */
+/** The server whose changes this node receives. */
 export interface ServerObserver {
-  /** Null: none. */
+  /** Null without a session. */
   readonly server: ServerId | null;
   /**
-   * To be called with the server that has answered a statement on which a verdict or a token depends, and the one that was heard when it was sent.
+   * Call it with the server that answered a statement on which a verdict or token depends, and with the server of the session when the
+   * statement was sent.
    *
-   * @throws `DATABASE_UNAVAILABLE` when it is another one.
+   * @throws `DATABASE_UNAVAILABLE` when they differ.
    */
   requireServer(server: ServerId, expected: ServerId | null): void;
 }
