@@ -2,12 +2,12 @@ import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { type ErrorCode, KeyholdError } from "../domain/errors.ts";
-import { memoize } from "../lib/memoize.ts";
+import { memoize, sharedLike } from "../lib/memoize.ts";
 
 /** `domain` of every ErrorInfo (AIP-193). */
 export const ERROR_DOMAIN = "keyhold";
 
-/** The one table from domain errors to codes of the wire. FAILED_PRECONDITION is HTTP 409 on the REST paths. */
+/** The table from domain errors to codes of the wire. FAILED_PRECONDITION is HTTP 409 on the REST paths. */
 export const CODES: Readonly<Record<ErrorCode, Code>> = {
   INVALID_ARGUMENT: Code.InvalidArgument,
   API_KEY_NOT_FOUND: Code.NotFound,
@@ -33,20 +33,17 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
 
 export type ErrorDetail = { readonly desc: DescMessage; readonly value: MessageInitShape<DescMessage> };
 
-/** Any error as the wire tells it: ours by the table, one that is meant for the wire as it is, every other as INTERNAL. */
+/** Returns any error as a `ConnectError`: ours by the table, a `ConnectError` unchanged, and every other as INTERNAL. */
 export function toConnectError(error: unknown, details: readonly ErrorDetail[] = []): ConnectError {
   if (error instanceof ConnectError) return error;
   if (!(error instanceof KeyholdError)) return internalError(error);
-  return details.length === 0 ? toldOnce(error) : tell(error, details);
+  return details.length === 0 ? convertShared(error) : convert(error, details);
 }
 
-/** An error that is thrown again and again is frozen, and what is told of it then too. */
-const toldOnce = memoize((error: KeyholdError) => {
-  const connect = tell(error, []);
-  return Object.isFrozen(error) ? Object.freeze(connect) : connect;
-});
+/** The wire form of a shared error is shared too. */
+const convertShared = memoize((error: KeyholdError) => sharedLike(error, convert(error, [])));
 
-function tell(error: KeyholdError, details: readonly ErrorDetail[]): ConnectError {
+function convert(error: KeyholdError, details: readonly ErrorDetail[]): ConnectError {
   const connect = new ConnectError(error.message, CODES[error.code], headersOf(error.code), [
     { desc: ErrorInfoSchema, value: { reason: error.code, domain: ERROR_DOMAIN, metadata: { ...error.metadata } } },
     ...badRequest(error),
@@ -57,7 +54,7 @@ function tell(error: KeyholdError, details: readonly ErrorDetail[]): ConnectErro
   return connect;
 }
 
-/** Says nothing of the cause to the caller, and keeps it for the log. */
+/** Hides the cause from the caller, and keeps it for the log. */
 function internalError(cause: unknown): ConnectError {
   const error = new ConnectError("internal error", Code.Internal, undefined, [
     { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: ERROR_DOMAIN } },
@@ -75,13 +72,13 @@ function isTemporary(code: ErrorCode): boolean {
   return CODES[code] === Code.Unavailable || code === "RATE_LIMITED";
 }
 
-/** Seconds after which a call that found something away may come again. */
+/** Seconds after which a call that failed with UNAVAILABLE may be retried. */
 const RETRY_DELAY = 1;
 
 /** The same as `Retry-After`, where clients of gRPC look for it. */
 const RETRY_INFO: ErrorDetail = { desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(RETRY_DELAY) } } };
 
-/** RFC 9110 §11.6.1, of every 401 whoever's credential it is (§15.5.2), and §10.2.3. */
+/** `WWW-Authenticate` in every 401 (RFC 9110 §11.6.1, §15.5.2), and `Retry-After` (§10.2.3). */
 function headersOf(code: ErrorCode): Record<string, string> | undefined {
   if (CODES[code] === Code.Unauthenticated) return { "www-authenticate": 'Bearer realm="keyhold"' };
   if (isTemporary(code)) return { "retry-after": String(RETRY_DELAY) };

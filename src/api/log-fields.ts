@@ -1,5 +1,5 @@
 import { type Verdict, verificationErrorOf } from "../domain/verdict.ts";
-import { memoize } from "../lib/memoize.ts";
+import { memoize, sharedLike } from "../lib/memoize.ts";
 import type { CallLog } from "./rpc.ts";
 
 type Facts = Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ export const factsOf = memoize((verdict: Verdict): Facts => {
     verdict: result.replace("VERIFICATION_ERROR_", ""),
     ...(verdict.isStale && { stale: "true" }),
   };
-  return Object.isFrozen(verdict) ? Object.freeze(facts) : facts;
+  return sharedLike(verdict, facts);
 });
 
 /** So that a line is written in one piece: pipe(7), PIPE_BUF. */

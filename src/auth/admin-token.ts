@@ -1,7 +1,7 @@
 import { type Identity, UNRESTRICTED } from "../domain/principal.ts";
 import type { Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { memoize } from "../lib/memoize.ts";
+import { memoize, sharedLike } from "../lib/memoize.ts";
 import type { Authenticate } from "./guard.ts";
 import { unauthenticated } from "./refused-credential.ts";
 
@@ -25,7 +25,7 @@ const toIdentity = memoize((verdict: Verdict): Identity => {
     throw unauthenticated(`the admin token is not valid: ${message}`, { reason, keyId });
   }
   const { keyId } = verdict.key;
-  return Object.freeze({
+  return sharedLike(verdict, {
     ...{ method: "admin-token", subject: keyId, keyId, scopes: verdict.scopes, restrictions: UNRESTRICTED },
     ...(verdict.expireTime !== null && { expireTime: verdict.expireTime }),
   });

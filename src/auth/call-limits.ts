@@ -1,5 +1,6 @@
 import { KeyholdError } from "../domain/errors.ts";
 import { callerName } from "../domain/principal.ts";
+import { share } from "../lib/memoize.ts";
 import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
 import type { GuardedCall } from "./guard.ts";
@@ -14,11 +15,11 @@ export type LimitName = (typeof LIMITS)[number];
 export type Limiters = Readonly<Record<LimitName, RateLimiter | null>>;
 
 /** One for all: it is thrown when there are too many, and what is made of it is made once. A token comes within a second. */
-const RATE_LIMITED = Object.freeze(
+const RATE_LIMITED = share(
   new KeyholdError("RATE_LIMITED", "too many calls of this kind from this address or caller; retry after 1 s"),
 );
 
-const REASON = Object.freeze({ reason: "RATE_LIMITED" });
+const REASON = share({ reason: "RATE_LIMITED" });
 
 /**
  * Limits calls that need no credential, by the address of the peer, and calls with a refused one, by the address, or by the caller if

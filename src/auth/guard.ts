@@ -2,7 +2,7 @@ import { ADMIN_SCOPE, type AdminScope, type Policy } from "../domain/admin-scope
 import { KeyholdError } from "../domain/errors.ts";
 import { callerName, hasScope, type Identity, type Principal } from "../domain/principal.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { memoize } from "../lib/memoize.ts";
+import { memoize, sharedLike } from "../lib/memoize.ts";
 import { CallLimits } from "./call-limits.ts";
 import { anonymous, CallPrincipal, unauthenticatedAdmin } from "./principal.ts";
 import { RefusedCredential, unauthenticated } from "./refused-credential.ts";
@@ -70,7 +70,7 @@ function admit(identity: Identity, call: GuardedCall): Principal {
   return new CallPrincipal(identity, call);
 }
 
-const factsOf = memoize((identity: Identity) => Object.freeze({ caller: callerName(identity) }));
+const factsOf = memoize((identity: Identity) => sharedLike(identity, { caller: callerName(identity) }));
 
 function authenticate(
   { authenticators, allowUnauthenticated }: GuardOptions,

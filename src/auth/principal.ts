@@ -1,9 +1,10 @@
 import { ADMIN_SCOPE } from "../domain/admin-scopes.ts";
 import { type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import { share } from "../lib/memoize.ts";
 import type { GuardedCall } from "./guard.ts";
 
 /** The identity of a caller of a public RPC. */
-export const anonymous: Identity = Object.freeze({
+export const anonymous: Identity = share({
   method: "none",
   subject: "anonymous",
   scopes: [],
@@ -11,7 +12,7 @@ export const anonymous: Identity = Object.freeze({
 });
 
 /** The identity of a caller without a credential when the operator requires none. */
-export const unauthenticatedAdmin: Identity = Object.freeze({ ...anonymous, scopes: [ADMIN_SCOPE] });
+export const unauthenticatedAdmin: Identity = share({ ...anonymous, scopes: [ADMIN_SCOPE] });
 
 /** An identity in one of its calls. Facts of the call are read on use: most calls never need them. */
 export class CallPrincipal implements Principal {

@@ -1,16 +1,40 @@
+const SHARED = Symbol("shared");
+
+/** A deeply frozen value that is returned many times, so that values derived from it may be cached by its identity. */
+export type Shared<T extends object> = T & { readonly [SHARED]: true };
+
 /**
- * Makes what is made of a frozen object once, and gives it again as long as the object lives: it does not change. Of any other
- * object it is made each time, and nothing is remembered. What is frozen must be so through and through.
+ * Freezes a value and marks it as shared. Its properties must be immutable too. A copy is not shared.
+ *
+ * @example const OVERLOADED = share(new KeyholdError("OVERLOADED", "server overloaded"));
+ */
+export function share<T extends object>(value: T): Shared<T> {
+  // Not enumerable, so that a copy with changes does not have it.
+  Object.freeze(Object.defineProperty(value, SHARED, { value: true }));
+  if (!isShared(value)) throw new TypeError("a value that cannot be marked as shared");
+  return value;
+}
+
+export function isShared<T extends object>(value: T): value is Shared<T> {
+  return SHARED in value;
+}
+
+/** Returns `derived`, shared if the value is that it was derived from. */
+export function sharedLike<T extends object>(source: object, derived: T): T {
+  return isShared(source) ? share(derived) : derived;
+}
+
+/**
+ * Memoizes by identity; arguments must be deeply frozen, which `Shared` ones are. For others `make` is called each time. Results live as
+ * long as their argument. Errors are not memoized.
  */
 export function memoize<K extends object, V>(make: (key: K) => V): (key: K) => V {
-  const made = new WeakMap<K, { readonly value: V }>();
+  const results = new WeakMap<K, { readonly value: V }>();
   return (key) => {
-    // Looked up first: what is known is frozen, and to ask whether an object is takes longer.
-    const known = made.get(key);
+    const known = results.get(key);
     if (known !== undefined) return known.value;
-    if (!Object.isFrozen(key)) return make(key);
     const value = make(key);
-    made.set(key, { value });
+    if (isShared(key)) results.set(key, { value });
     return value;
   };
 }

@@ -15,7 +15,7 @@ export interface AccessLogEntry {
   /** A token (RFC 9110 §9.1), which needs no escaping either: Node refuses any other. */
   readonly method: string;
   readonly status: number;
-  /** What else is known of the call, each name once. Frozen fields are formatted once. */
+  /** What else is known of the call, each name once. `Shared` fields are formatted once. */
   readonly fields: readonly LogFields[];
   readonly protocol: Protocol;
   /** The name of a gRPC code. */

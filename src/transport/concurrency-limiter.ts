@@ -1,4 +1,5 @@
 import { KeyholdError } from "../domain/errors.ts";
+import { share } from "../lib/memoize.ts";
 
 /**
  * Calls that wait, in units: a single one is one, a batch one for each ten of its items, which is about what they cost. One process
@@ -8,7 +9,7 @@ import { KeyholdError } from "../domain/errors.ts";
 const MAX_UNITS = 1_000;
 
 /** One for all, frozen: a stack and a response for each would make a refusal cost as much as the work that it spares. */
-const OVERLOADED = Object.freeze(new KeyholdError("OVERLOADED", "too many calls wait already; come again in a second"));
+const OVERLOADED = share(new KeyholdError("OVERLOADED", "too many calls wait already; come again in a second"));
 
 /**
  * Bounds the calls of this process that wait for something: the database, or an issuer of access tokens. What is answered from

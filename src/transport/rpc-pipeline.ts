@@ -9,6 +9,7 @@ import type { Guard } from "../auth/guard.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
+import { share } from "../lib/memoize.ts";
 import { codeName, rpcName } from "./call-metrics.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 
@@ -18,7 +19,7 @@ const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Una
 /** The default of every RPC. */
 const MAX_REQUEST_BYTES = 2 ** 20;
 
-const OVERLOADED = Object.freeze({ reason: "OVERLOADED" });
+const OVERLOADED = share({ reason: "OVERLOADED" });
 
 /**
  * Puts the guard, the rules of the protos and the bound of what waits in front of an implementation, and the table of errors behind
@@ -26,7 +27,7 @@ const OVERLOADED = Object.freeze({ reason: "OVERLOADED" });
  */
 export function createRpc(implementation: Implementation, guard: Guard, limiter: ConcurrencyLimiter): Rpc {
   const { method, maxRequestBytes = MAX_REQUEST_BYTES, acceptsCompression, mayAnswerFromCache } = implementation;
-  const facts = Object.freeze({ rpc: rpcName(implementation) });
+  const facts = share({ rpc: rpcName(implementation) });
   const admit = (call: Call): MaybePromise<Principal> => {
     call.log.add(facts);
     // Before the body is read, which may be large.

@@ -1,5 +1,6 @@
 import { type KeySecret, statusAt } from "../domain/key.ts";
 import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
+import { share } from "../lib/memoize.ts";
 import { belongsTo, type Identified } from "./identified.ts";
 import type { VerifiableRecord } from "./reader.ts";
 
@@ -18,9 +19,9 @@ export function evaluate(recognized: Identified, stored: VerifiableRecord | null
   if (status === "REVOKED") return invalid("KEY_REVOKED", "the key is revoked", key.keyId);
   if (status === "EXPIRED") return invalid("EXPIRED", "the key has expired", key.keyId);
   if (last?.isRepeated === true) return last.verdict;
-  // Frozen when it is given again: what is made of it may then be kept, such as the answer that is sent.
+  // Shared from the second time on: what is derived from it, such as the encoded response, is then cached.
   const isRepeated = last !== undefined;
-  const verdict = isRepeated ? Object.freeze({ ...last.verdict }) : validBy(recognized, stored, secret);
+  const verdict = isRepeated ? share({ ...last.verdict }) : validBy(recognized, stored, secret);
   recognized.last = { stored, secret, verdict, isRepeated };
   return verdict;
 }

@@ -22,7 +22,7 @@ export interface Evaluated {
   readonly stored: VerifiableRecord;
   readonly secret: KeySecret;
   readonly verdict: Valid;
-  /** Whether the verdict was given before, and is frozen. */
+  /** Whether the verdict was returned before, and is `Shared`. */
   readonly isRepeated: boolean;
 }
 

@@ -1,19 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
-import { memoize } from "../../lib/memoize.ts";
+import { memoize, sharedLike } from "../../lib/memoize.ts";
 import { CREDENTIAL_TYPE, KEY_STATUS, VERIFICATION_ERROR } from "./enums.ts";
 import { timestamp } from "./key-resources.ts";
 
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 
-/** Verdicts as callers see them. Of a credential that is not valid they learn why, and nothing of its key. */
+/** Returns a function from a verdict to its response, which says why a credential is invalid, and nothing about its key. */
 export function verificationBy(issuer: string): (verdict: Verdict) => Verification {
-  // A verdict that is frozen is given again and again: what is said of it is frozen too, so that it need be written but once.
-  const ofValid = memoize((verdict: Valid) => {
-    const said = describe(verdict, issuer);
-    return Object.isFrozen(verdict) ? Object.freeze(said) : said;
-  });
+  // The response of a shared verdict is shared too, so that codecs encode it once.
+  const ofValid = memoize((verdict: Valid) => sharedLike(verdict, describe(verdict, issuer)));
   return (verdict) => (verdict.valid ? ofValid(verdict) : explain(verdict));
 }
 

@@ -79,7 +79,7 @@ export abstract class FastCall implements Call, CallLog {
   protected isTooLarge = false;
   protected isOver = false;
   #code = OK;
-  /** For the log. Those that are shared by many calls are frozen, and formatted once. */
+  /** For the log. Those that are `Shared` are formatted once. */
   readonly #fields: LogFields[] = [];
   #onEnd: EndListener | undefined;
   #headers: Map<string, string> | undefined;

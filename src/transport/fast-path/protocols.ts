@@ -7,7 +7,7 @@ import {
   parseTimeout as parseConnectTimeout,
 } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import { memoize } from "../../lib/memoize.ts";
+import { isShared, memoize } from "../../lib/memoize.ts";
 import { type CallCounters, rpcName } from "../call-metrics.ts";
 import { grpcStatus } from "../connect/grpc-error.ts";
 import { unexpectedCompression } from "../connect/read-errors.ts";
@@ -56,7 +56,6 @@ function restPaths({ rpc }: FastRpc): string[] {
 
 function restRoute({ rpc, json }: FastRpc, counters: CallCounters, registry: Registry): FastRoute {
   const { input } = rpc.method;
-  // Memoized by identity: errors that are thrown again and again are frozen.
   const errorOf = memoize((error: ConnectError) => {
     const content = toErrorBody(error, registry);
     const body = JSON.stringify(content);
@@ -161,7 +160,7 @@ function grpcRoute({ rpc, proto }: FastRpc, counters: CallCounters): FastRoute {
 /** A memoized frame is copied: it must not keep the buffer pool alive that it was cut from. */
 function framed(response: Response, codec: Codec): Uint8Array {
   const frame = toFrame(codec.write(response));
-  return Object.isFrozen(response) ? Buffer.from(new Uint8Array(frame).buffer) : frame;
+  return isShared(response) ? Buffer.from(new Uint8Array(frame).buffer) : frame;
 }
 
 /** The prefix of each gRPC and gRPC-Web message: a byte of flags and the length, big-endian. */
