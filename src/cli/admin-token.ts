@@ -13,8 +13,8 @@ import { localOperator } from "../domain/principal.ts";
 import { issueKey } from "../keys/issue.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
 import { withResources } from "./command.ts";
-import { restJson } from "./record.ts";
-import { makeSecret, type SecretOptions } from "./secret-output.ts";
+import { restJson } from "./output.ts";
+import { outputSecret, type SecretOptions } from "./secret-output.ts";
 
 export interface AdminTokenOptions extends SecretOptions {
   readonly name: string;
@@ -23,7 +23,7 @@ export interface AdminTokenOptions extends SecretOptions {
   readonly ttl?: string;
 }
 
-/** Makes an admin token. The secret alone goes to standard output, so that a script can keep it. */
+/** Creates an admin token. Only the secret goes to standard output, for scripts. */
 export async function createAdminToken(options: AdminTokenOptions): Promise<void> {
   const { name, scope = [ADMIN_SCOPE], actor, ttl } = options;
   const unknown = scope.find((one) => !ADMIN_SCOPES.some((known) => known === one));
@@ -32,11 +32,11 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
   requireValid(CreateIssuedApiKeyRequestSchema, request);
   const principal = localOperator(`uid ${process.geteuid?.() ?? "unknown"}`, randomUUID());
   await withResources(({ keys, database }) =>
-    makeSecret(options, async () => {
+    outputSecret(options, async () => {
       const { key, secret } = await issueKey(keys, principal, request);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
       const record = create(IssuedApiKeySchema, issuedApiKey(key, keys.clock.now()));
-      if (secret === null) throw new TypeError("a key was made without a request id and has no secret");
+      if (secret === null) throw new TypeError("issueKey returned no secret without a request id");
       const answer = create(CreateIssuedApiKeyResponseSchema, { secret, issuedApiKey: record });
       return {
         secret,

@@ -4,7 +4,7 @@ import { writeServerLog } from "../postgres/server-log.ts";
 import { withResources } from "./command.ts";
 import { type OutputOptions, tableText, write, writeJson } from "./output.ts";
 
-/** Shows the servers on the database, one a line; as JSON in one array, with durations in milliseconds. */
+/** Prints the servers that share the database: a table, or a JSON array with durations in milliseconds. */
 export function showCluster(options: OutputOptions): Promise<void> {
   return withResources(async ({ database }) => {
     const nodes = await listNodes(database);
@@ -14,7 +14,7 @@ export function showCluster(options: OutputOptions): Promise<void> {
   });
 }
 
-/** Accepts the database as it is, for servers that refuse it because it lacks changes that were durable. */
+/** Accepts the current state of the database, for servers that reject it because it has lost durable changes. */
 export function acceptCurrentDatabase(options: OutputOptions): Promise<void> {
   return withResources(async ({ database }) => {
     const { systemIdentifier, timeline, lsn } = await acceptDatabase(database);
@@ -23,7 +23,7 @@ export function acceptCurrentDatabase(options: OutputOptions): Promise<void> {
     if (options.json === true) await writeJson(facts);
     else
       await write(
-        `accepted database ${systemIdentifier} on timeline ${timeline}, at ${lsn}: servers join it within seconds`,
+        `accepted database ${systemIdentifier} on timeline ${timeline}, at ${lsn}: servers rejoin within seconds`,
       );
   });
 }

@@ -1,7 +1,7 @@
 import { readConfig } from "../server/config/config.ts";
 import { openResources, type Resources } from "../server/resources.ts";
 
-/** Runs a command on the database: that of a running server on this data folder, or one started for as long as it takes. */
+/** Runs a command on the database. Attaches to an embedded database that is running; otherwise starts it for the duration of the command. */
 export async function withResources<T>(run: (resources: Resources) => Promise<T>): Promise<T> {
   const log = (level: string, message: string) => {
     if (level !== "info") console.error(message);

@@ -6,13 +6,13 @@ import { decodeUtf8 } from "../lib/utf8.ts";
 import { EXIT_STATUS } from "./exit-status.ts";
 
 export interface CredentialOptions {
-  /** `-` is standard input. */
+  /** `-` is stdin. */
   readonly credentialFile?: string;
 }
 
 /**
- * A secret, from the file or from standard input, never from the arguments, which every user of the machine can read. On a
- * terminal it is asked for, without echo. One line end behind it is not part of it.
+ * Reads a secret from a file or stdin; never from an argument, which other users of the machine can read. On a terminal it prompts without
+ * echo. One trailing line break is removed.
  */
 export async function readCredential(
   { credentialFile = "-" }: CredentialOptions,
@@ -31,15 +31,15 @@ function required(text: string): string {
   return text;
 }
 
-/** Asks on the terminal, with an output that swallows what is typed. */
+/** Prompts on the terminal, with an output that discards the echo. */
 async function prompt(question: string): Promise<string> {
   process.stderr.write(question);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
-  const given = new AbortController();
-  lines.once("SIGINT", () => given.abort());
+  const interrupt = new AbortController();
+  lines.once("SIGINT", () => interrupt.abort());
   try {
-    return await lines.question("", { signal: given.signal });
+    return await lines.question("", { signal: interrupt.signal });
   } catch {
     process.exit(EXIT_STATUS.interrupted);
   } finally {
@@ -48,14 +48,14 @@ async function prompt(question: string): Promise<string> {
   }
 }
 
-/** Where a secret that was made goes. */
+/** A file for a new secret. */
 export interface SecretFile {
   write(secret: string): Promise<void>;
-  /** Removes the file when no secret came. */
+  /** Removes the file if no secret was created. */
   abandon(): Promise<void>;
 }
 
-/** Makes the file, for its owner alone, before the secret is made: a secret that cannot be kept is lost. It must not exist. */
+/** Creates the file (mode 0600) before the secret is created, so that the secret cannot be lost. Rejects if it exists. */
 export async function createSecretFile(path: string): Promise<SecretFile> {
   const file = await open(path, "wx", 0o600);
   return {

@@ -1,4 +1,4 @@
-/** What a command ends with, for scripts. The same table stands in `keyhold --help` and in the README. */
+/** Exit statuses for scripts. `keyhold --help` and the README have the same table. */
 export const EXIT_STATUS = {
   done: 0,
   failed: 1,
@@ -9,19 +9,19 @@ export const EXIT_STATUS = {
   unavailable: 6,
   invalidCredential: 7,
   partial: 8,
-  /** 128 and the number of SIGINT, as a shell counts. */
+  /** 128 + SIGINT, as in a shell. */
   interrupted: 130,
 } as const;
 
 export const EXIT_STATUS_HELP = `
 Exit status:
-  0    done
-  1    failed
-  2    wrong usage, configuration or input
-  3    there is no such key
-  4    the caller is not known or not permitted
-  5    the state of the key does not allow it, or it exists already
-  6    the server, or its database, cannot be reached
-  7    the credential is not valid
+  0    success
+  1    failure
+  2    invalid usage, configuration or input
+  3    key not found
+  4    caller not authenticated or not permitted
+  5    conflict with the state of the key, or key already exists
+  6    server or database unreachable
+  7    credential not valid
   8    some rows of an import failed
   130  interrupted`;

@@ -5,7 +5,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { toErrorBody } from "../transport/errors/error-body.ts";
 import { EXIT_STATUS } from "./exit-status.ts";
 
-/** By the code of the wire; what stands in none of the rows has failed. */
+/** Exit statuses by wire code; `failed` for any other. */
 const BY_CODE: ReadonlyMap<Code, number> = new Map([
   [Code.InvalidArgument, EXIT_STATUS.usage],
   [Code.OutOfRange, EXIT_STATUS.usage],
@@ -19,13 +19,14 @@ const BY_CODE: ReadonlyMap<Code, number> = new Map([
   [Code.DeadlineExceeded, EXIT_STATUS.unavailable],
 ]);
 
+/** Returns the exit status of an error. */
 export function exitStatus(error: unknown): number {
-  const wire = onTheWire(error);
+  const wire = toWireError(error);
   if (errorReason(wire) === "CREDENTIAL_INVALID") return EXIT_STATUS.invalidCredential;
   return BY_CODE.get(wire.code) ?? EXIT_STATUS.failed;
 }
 
-/** What went wrong, and what that comes from. An error of several attempts to connect has a code and no message. */
+/** Returns the message of an error and its causes. An AggregateError of connection attempts has a code and no message. */
 export function explain(error: unknown): string {
   if (error instanceof ConnectError) return error.rawMessage;
   if (!(error instanceof Error)) return String(error);
@@ -33,13 +34,13 @@ export function explain(error: unknown): string {
   return error.cause instanceof Error ? `${message}: ${explain(error.cause)}` : message;
 }
 
-/** One line of JSON, in the form that the REST paths give errors (AIP-193). */
+/** Returns one line of JSON in the error format of REST (AIP-193). */
 export function explainInJson(error: unknown): string {
-  return JSON.stringify(toErrorBody(onTheWire(error)));
+  return JSON.stringify(toErrorBody(toWireError(error)));
 }
 
-/** An error of a call as it came; any other as the server would tell it, but with its cause: it is told to who runs the command. */
-function onTheWire(error: unknown): ConnectError {
+/** Converts as the server does, but keeps the cause in the message: the reader runs the command. */
+function toWireError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return error;
   if (!(error instanceof KeyholdError)) return new ConnectError(explain(error), Code.Unknown);
   const { code, metadata, violations } = error;

@@ -1,17 +1,17 @@
 #!/usr/bin/env node
-// The one file in JavaScript: Node loads its TypeScript compiler for the first file that is not in the cache, which takes
-// longer than all else that help and mistakes need. It has no static import and no top-level await, so that an old Node can parse it
-// and name the version that is needed: the lower bound of `engines` in package.json.
+// The only JavaScript file. Node loads its TypeScript compiler for the first file missing from the compile cache, which dominates the time
+// of help and usage errors. Without static imports and top-level await an old Node can parse this file and print the required version: the
+// lower bound of `engines` in package.json.
 const NEEDED = 24;
 
 async function launch() {
   const { existsSync } = await import("node:fs");
   const { enableCompileCache } = await import("node:module");
   const { fileURLToPath } = await import("node:url");
-  // The cache stands beside the dependencies, so that whoever may write it may write the code as well; a shared folder for
-  // temporary files would let others plant code. Where it cannot be written there is none, and all goes on without.
+  // The cache is next to the dependencies: who can write it can write the code too. In a shared temporary folder others could plant code.
+  // If it is not writable, Node runs without a cache.
   enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/keyhold", import.meta.url)));
-  // The published package has the compiled program in place of the source: Node runs no TypeScript below node_modules.
+  // The published package has the compiled program: Node does not run TypeScript below node_modules.
   const source = new URL("./main.ts", import.meta.url);
   await import(existsSync(source) ? source.href : new URL("../../dist/cli/main.js", import.meta.url).href);
 }

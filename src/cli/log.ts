@@ -1,18 +1,18 @@
 import { type Logger, pino } from "pino";
 
-/** Characters that are written at once. */
+/** Characters per write. */
 const WRITE_SIZE = 16_384;
 
-/** The same where several processes write to one pipe: what is larger may be cut by what another writes (pipe(7), PIPE_BUF). */
+/** The same if several processes write to one pipe: only writes up to PIPE_BUF are atomic (pipe(7)). */
 const SHARED_WRITE_SIZE = 4096;
 
-/** Milliseconds that a line waits for others at the most. */
+/** Maximum delay of a line in milliseconds. */
 const MAX_DELAY = 50;
 
 /**
- * The log on standard output. Lines are written some at a time, since to hand on each would cost a busy server more than to make
- * it. Writing does not go on in the background, so a process that ends, by an exception too, leaves no line behind; only
- * SIGKILL takes those that waited. `shared`: other processes write to the same output.
+ * Creates the logger on stdout. Lines are buffered, since a write per line would cost a busy server more than formatting it. Writes are
+ * synchronous, so an exiting process loses no line, even on an exception; SIGKILL loses the buffer. `shared`: other processes write to
+ * the same output.
  */
 export function createLog(level: string, shared: "shared" | "own" = "own"): Logger {
   const output = new BufferedOutput(
@@ -23,7 +23,7 @@ export function createLog(level: string, shared: "shared" | "own" = "own"): Logg
   return pino({ level }, output);
 }
 
-/** Gathers lines for a slower destination. */
+/** Buffers lines for a slower destination. */
 class BufferedOutput {
   readonly #destination: { write(text: string): unknown };
   readonly #size: number;
@@ -42,7 +42,7 @@ class BufferedOutput {
     else this.#timer ??= setTimeout(this.#onTimeout, MAX_DELAY).unref();
   }
 
-  /** It stays set when the buffer is flushed earlier: to set one again for each costs more. */
+  /** Not cancelled by an earlier flush: a new timer per buffer costs more. */
   readonly #onTimeout = (): void => {
     this.#timer = undefined;
     this.flush();

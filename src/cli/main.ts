@@ -2,9 +2,9 @@
 import { CommanderError } from "commander";
 import { EXIT_STATUS } from "./exit-status.ts";
 import { createProgram } from "./program.ts";
-import { obeySignalsAsInit } from "./signals.ts";
+import { handleSignalsAsInit } from "./signals.ts";
 
-obeySignalsAsInit();
+handleSignalsAsInit();
 
 const isJson = process.argv.includes("--json");
 

@@ -9,7 +9,7 @@ export interface MigrateOptions extends OutputOptions {
   readonly grantTo?: string;
 }
 
-/** Brings the schema up to date as its owner, and gives the role of the servers what it needs. Any number may at once. */
+/** Migrates the schema as its owner and grants the servers' role what it needs. Safe to run concurrently. */
 export async function migrate({ grantTo, json = false }: MigrateOptions): Promise<void> {
   const config = readConfig({ withoutRootSecret: true });
   const applied =

@@ -1,14 +1,15 @@
-import type { JsonValue } from "../lib/json.ts";
+import { type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
+import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
 
-/** Of every command that has an output. */
+/** Options of every command with output. */
 export interface OutputOptions {
   readonly json?: boolean;
 }
 
-/** The most characters of a cell of a table; all of it is in the JSON. */
+/** Maximum characters of a table cell; JSON output has the whole value. */
 const MAX_CELL = 60;
 
-/** Writes a text and resolves when it is handed on. Who reads may go, as `head` does: then the command ends, without failure. */
+/** Writes text; resolves when it is flushed. Exits 0 on EPIPE, as when piped to `head`. */
 export function write(text: string, stream: NodeJS.WriteStream = process.stdout): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => {
@@ -19,15 +20,15 @@ export function write(text: string, stream: NodeJS.WriteStream = process.stdout)
   });
 }
 
-/** One JSON value on a line of its own. */
+/** Writes one line of JSON. */
 export function writeJson(value: JsonValue): Promise<void> {
   return write(`${JSON.stringify(value)}\n`);
 }
 
-/** Names and values for people, one a line. What is empty is left out. */
+/** Writes non-empty fields for people, one per line. */
 export function writeFields(fields: JsonValue, stream: NodeJS.WriteStream = process.stdout): Promise<void> {
   const rows = Object.entries(Object(fields)).flatMap(([name, value]) => {
-    const text = shownValue(value);
+    const text = displayValue(value);
     return text === "" ? [] : [[name, text]];
   });
   const width = Math.max(0, ...rows.map(([name = ""]) => name.length));
@@ -37,7 +38,19 @@ export function writeFields(fields: JsonValue, stream: NodeJS.WriteStream = proc
   );
 }
 
-/** Lines of columns as wide as the widest text of each. */
+/** Writes one object: JSON in the format of REST, or its fields for people. */
+export function writeObject(json: JsonObject, options: OutputOptions): Promise<void> {
+  return options.json === true ? writeJson(json) : writeFields(json);
+}
+
+/** Returns a message as JSON in the format of REST. */
+export function restJson<I extends DescMessage>(schema: I, message: MessageShape<I>): JsonObject {
+  const json = toJson(schema, message, { useProtoFieldName: true, alwaysEmitImplicit: true });
+  if (!isJsonObject(json)) throw new TypeError(`${schema.typeName} is not an object in JSON`);
+  return json;
+}
+
+/** Returns a table with aligned columns. */
 export function tableText(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
@@ -51,28 +64,29 @@ export function tableText(rows: readonly (readonly string[])[]): string {
     .join("");
 }
 
-/** A value in a cell of a table. */
+/** Formats a table cell. */
 export function cell(value: unknown): string {
-  const text = shownValue(value);
+  const text = displayValue(value);
   return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text || "-";
 }
 
-/** A value of a record as people read it. */
-export function shownValue(value: unknown): string {
+/** Formats a value of a record for people. */
+function displayValue(value: unknown): string {
   if (value === undefined || value === null) return "";
-  if (Array.isArray(value)) return value.map(shownValue).join(" ");
-  if (typeof value !== "object") return shownText(String(value).replace(ENUM_PREFIX, ""));
+  if (Array.isArray(value)) return value.map(displayValue).join(" ");
+  if (typeof value !== "object") return escapeControls(String(value).replace(ENUM_PREFIX, ""));
   return Object.entries(value)
     .map(
-      ([name, inner]) => `${shownText(name)}=${typeof inner === "string" ? shownText(inner) : JSON.stringify(inner)}`,
+      ([name, inner]) =>
+        `${escapeControls(name)}=${typeof inner === "string" ? escapeControls(inner) : JSON.stringify(inner)}`,
     )
     .join(" ");
 }
 
 const ENUM_PREFIX = /^(?:KEY_STATUS|REVOCATION_REASON|CREDENTIAL_TYPE|VERIFICATION_ERROR)_(?=[A-Z_]+$)/;
 
-/** What others wrote, without the characters by which it could move the cursor or turn the text of a terminal. */
-export function shownText(text: string): string {
+/** Escapes control and format characters, with which untrusted text could manipulate the terminal. */
+function escapeControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     return `\\u{${character.codePointAt(0)?.toString(16)}}`;
   });

@@ -6,7 +6,7 @@ import { serverUrl } from "../server/config/values.ts";
 import type { OutputOptions } from "./output.ts";
 import { trustCertificates } from "./trust.ts";
 
-/** Options of every command that calls a running server. */
+/** Options of commands that call a running server. */
 export interface RemoteOptions extends OutputOptions {
   readonly url?: string;
   readonly tokenFile?: string;
@@ -18,12 +18,12 @@ export interface Remote extends KeyholdClient {
   readonly url: string;
 }
 
-/** After this a call has failed, in milliseconds. The server gives a statement 10 s. */
+/** Timeout of a call in milliseconds. The server's statement timeout is 10 s. */
 const TIMEOUT = 60_000;
 
 /**
- * The server of the options or of the environment. Nothing is sent before the first call. A call is made once: who runs a command, or
- * a script that does, hears at once that the server is away.
+ * Returns a client for the server of the options or environment. Nothing is sent before the first call. Calls are not retried, so that an
+ * unreachable server is reported at once.
  */
 export async function openRemote(options: RemoteOptions): Promise<Remote> {
   const config = readClientConfig();
@@ -35,7 +35,7 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
   return { ...clientOf(baseUrl, token ?? undefined), url: baseUrl };
 }
 
-/** The address was looked at already, so a `TypeError` is about the token, and says what it has to be. */
+/** The URL is validated before, so a `TypeError` is about the token. */
 function clientOf(baseUrl: string, token: string | undefined): KeyholdClient {
   try {
     return createKeyholdClient({ baseUrl, timeoutMs: TIMEOUT, retry: false, ...(token !== undefined && { token }) });

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../domain/errors.ts";
 import { parseJson } from "../lib/json.ts";
 
-/** Separators that other programs write. Each may be part of a scope, so a text that contains one is ambiguous. */
+/** Separators used by other programs. A scope may contain them, so text with one is ambiguous. */
 const OTHER_SEPARATOR = /[,;|]/;
 
 /**
@@ -20,10 +20,9 @@ export function parseScopes(field: string, text: string): string[] {
 
 /** Returns the scopes of a JSON value. Throws `INVALID_ARGUMENT` if it is not an array of non-empty strings. */
 export function scopeList(field: string, value: unknown): string[] {
-  if (!Array.isArray(value))
-    throw invalidArgument(field, "must be a list of texts, or a text with spaces between them");
+  if (!Array.isArray(value)) throw invalidArgument(field, "must be a list of strings, or a string separated by spaces");
   return value.map((scope, index) => {
     if (typeof scope === "string" && scope !== "") return scope;
-    throw invalidArgument(`${field}[${index}]`, "must be a text with at least one character");
+    throw invalidArgument(`${field}[${index}]`, "must be a non-empty string");
   });
 }

@@ -3,33 +3,34 @@ import { createSecretFile } from "./credential-input.ts";
 import { type OutputOptions, write, writeFields, writeJson } from "./output.ts";
 
 export interface SecretOptions extends OutputOptions {
-  /** A new file that the secret goes to instead of standard output. */
+  /** A new file for the secret, which then does not go to stdout. */
   readonly out?: string;
 }
 
-/** What was made: its secret, and the answer of the server that it stands in. */
-export interface Made {
+/** The result of a call that creates a secret. */
+export interface CreatedSecret {
   readonly secret: string;
+  /** The server's response, which contains the secret. */
   readonly answer: JsonObject;
-  /** What of it people want to see. */
+  /** The part of the response for people. */
   readonly record: JsonObject;
 }
 
 /**
- * Makes a secret and shows it once: alone on standard output, so that a script can keep it, with the record on standard error;
- * in the answer of the server with `--json`; or in a file, and then nowhere else.
+ * Creates a secret and outputs it once: alone on stdout, with the record on stderr; within the response with `--json`; or only in the
+ * file `--out`.
  */
-export async function makeSecret(options: SecretOptions, make: () => Promise<Made>): Promise<void> {
-  if (options.out !== undefined) return toFile(options.out, options, make);
-  const { secret, answer, record } = await make();
+export async function outputSecret(options: SecretOptions, create: () => Promise<CreatedSecret>): Promise<void> {
+  if (options.out !== undefined) return toFile(options.out, options, create);
+  const { secret, answer, record } = await create();
   if (options.json === true) return writeJson(answer);
   await writeFields(record, process.stderr);
   await write(`${secret}\n`);
 }
 
-async function toFile(path: string, options: OutputOptions, make: () => Promise<Made>): Promise<void> {
+async function toFile(path: string, options: OutputOptions, create: () => Promise<CreatedSecret>): Promise<void> {
   const file = await createSecretFile(path);
-  const { secret, answer, record } = await make().catch(async (error: unknown) => {
+  const { secret, answer, record } = await create().catch(async (error: unknown) => {
     await file.abandon();
     throw error;
   });
@@ -37,7 +38,7 @@ async function toFile(path: string, options: OutputOptions, make: () => Promise<
   await (options.json === true ? writeJson(without(secret, answer)) : writeFields(record));
 }
 
-/** The same answer but for its secret, so that a script reads both alike. */
+/** Removes the secret from the response, whose shape stays the same for scripts. */
 function without(secret: string, answer: JsonObject): JsonObject {
   const members = Object.entries(answer).filter(([, value]) => value !== secret);
   return Object.fromEntries(

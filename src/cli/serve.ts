@@ -8,11 +8,11 @@ import { DRAIN_DELAY, signalToStop } from "./signals.ts";
 import { watchUncaught } from "./uncaught.ts";
 
 export interface ServeCommandOptions {
-  /** As it was written; it wins over the configuration. */
+  /** Unparsed; overrides the configuration. */
   readonly workers?: string;
 }
 
-/** Runs the server, in one process or in several, until it is told to stop; a second signal stops it at once. */
+/** Runs the server, in one or several processes, until SIGINT or SIGTERM; a second signal exits at once. */
 export async function serve(options: ServeCommandOptions): Promise<void> {
   boundHeapGrowth();
   holdYoungGeneration();
@@ -21,11 +21,11 @@ export async function serve(options: ServeCommandOptions): Promise<void> {
   const count = wanted === "auto" ? availableParallelism() : wanted;
   const logger = createLog(config.logLevel, count === 1 ? "own" : "shared");
   for (const message of findUnknownVariables()) logger.warn(message);
-  if (count === 1) await serveAlone(config, logger);
+  if (count === 1) await serveInProcess(config, logger);
   else await (await import("./workers/primary.ts")).serveByWorkers(config, count, logger);
 }
 
-async function serveAlone(config: Config, logger: Logger): Promise<void> {
+async function serveInProcess(config: Config, logger: Logger): Promise<void> {
   const uncaught = watchUncaught(logger);
   const service = await startService(config, logger, { drainDelay: DRAIN_DELAY, uncaught: uncaught.count });
   releaseYoungGeneration();

@@ -3,25 +3,25 @@ import { EXIT_STATUS } from "./exit-status.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** Resolves with the name of the next SIGINT or SIGTERM, which then does not end the process by itself. */
+/** Resolves with the name of the next SIGINT or SIGTERM, which does not terminate the process. */
 export function nextSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of SIGNALS) process.once(signal, resolve);
   });
 }
 
-/** Resolves like `nextSignal`; the signal after it ends the process at once, by `atOnce`. */
-export function signalToStop(atOnce: () => void = () => process.exit(EXIT_STATUS.failed)): Promise<string> {
+/** Resolves like `nextSignal`; the signal after it calls `exit`. */
+export function signalToStop(exit: () => void = () => process.exit(EXIT_STATUS.failed)): Promise<string> {
   const signal = nextSignal();
-  void signal.then(nextSignal).then(atOnce);
+  void signal.then(nextSignal).then(exit);
   return signal;
 }
 
 /**
- * Gives process 1, as which a command runs in a container, the signals' usual effect while nobody else listens to them: the kernel
- * keeps from it what it has no listener for (pid_namespaces(7)), so a server that waits for its database could not be stopped.
+ * Makes SIGINT and SIGTERM terminate process 1 of a container while nothing else listens to them: the kernel ignores signals without a
+ * handler for PID 1 (pid_namespaces(7)), so a server that waits for its database could not be stopped.
  */
-export function obeySignalsAsInit(): void {
+export function handleSignalsAsInit(): void {
   if (process.pid !== 1) return;
   for (const signal of SIGNALS) {
     process.on(signal, () => {
@@ -30,5 +30,5 @@ export function obeySignalsAsInit(): void {
   }
 }
 
-/** Milliseconds for which idle connections of HTTP/1.1 may still bring a request after the order to stop. */
+/** Milliseconds for which idle HTTP/1.1 connections may still send a request after the stop signal. */
 export const DRAIN_DELAY = 1_000;

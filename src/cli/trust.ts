@@ -6,8 +6,8 @@ import { invalidArgument } from "../domain/errors.ts";
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs;
 
 /**
- * Trusts the certificates of a PEM file in this process, beside those of Node and of `NODE_EXTRA_CA_CERTS`. Throws
- * `INVALID_ARGUMENT` naming `name` if there are none in the file.
+ * Trusts the certificates of a PEM file in this process, in addition to those of Node and `NODE_EXTRA_CA_CERTS`. Throws
+ * `INVALID_ARGUMENT` naming `name` if the file has none.
  */
 export async function trustCertificates(name: string, file: string): Promise<void> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -16,7 +16,7 @@ export async function trustCertificates(name: string, file: string): Promise<voi
   const certificates = text.match(CERTIFICATE) ?? [];
   if (certificates.length === 0 || !certificates.every(isCertificate))
     throw invalidArgument(name, `${file} contains no certificate in PEM form`);
-  // A named import would keep the command from starting on Node 24.0 to 24.4, which lack it.
+  // A named import would fail on Node 24.0 to 24.4, which lack the function.
   if (tls.setDefaultCACertificates === undefined) throw invalidArgument(name, "needs Node 24.5 or later");
   tls.setDefaultCACertificates([...tls.getCACertificates("default"), ...certificates]);
 }

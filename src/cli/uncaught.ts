@@ -1,23 +1,23 @@
 import type { Logger } from "pino";
 import { EXIT_STATUS } from "./exit-status.ts";
 
-/** The uncaught exceptions and unhandled rejections of this process. */
+/** Tracks uncaught exceptions and unhandled rejections of this process. */
 export interface Uncaught {
-  /** How many there were. */
+  /** Returns their number. */
   readonly count: () => number;
   /**
-   * Resolves with why the process is to end in order: with `signal`, or at the first uncaught exception. Until this is called nothing is
-   * in flight, and an uncaught exception ends the process at once.
+   * Resolves when the process must shut down: with `signal`, or on the first uncaught exception. Before this is called there are no calls in
+   * flight, and an uncaught exception exits at once.
    */
   or(signal: Promise<string>): Promise<string>;
-  /** Ends the process if there was one: what it has left behind may keep it running. */
+  /** Exits if there was one: its leftovers may keep the process alive. */
   exitIfAny(): void;
 }
 
-/** Milliseconds for the order, which the state of the process may no longer allow; longer than it takes (`closeTimeout`). */
-const END_TIMEOUT = 20_000;
+/** Milliseconds for the shutdown, which may hang after an exception; longer than a regular one (`closeTimeout`). */
+const SHUTDOWN_TIMEOUT = 20_000;
 
-/** Logs and counts what nobody caught. Node reports rejections as exceptions, whose `origin` tells. */
+/** Logs and counts uncaught exceptions. Node reports unhandled rejections as exceptions; `origin` distinguishes them. */
 export function watchUncaught(logger: Logger, onUncaught: () => void = () => {}): Uncaught {
   const first = Promise.withResolvers<string>();
   let count = 0;
@@ -28,7 +28,7 @@ export function watchUncaught(logger: Logger, onUncaught: () => void = () => {})
     logger.fatal({ err: withoutProperties(error), origin }, "uncaught exception");
     if (!isAwaited) process.exit();
     onUncaught();
-    if (count === 1) setTimeout(() => process.exit(), END_TIMEOUT).unref();
+    if (count === 1) setTimeout(() => process.exit(), SHUTDOWN_TIMEOUT).unref();
     first.resolve("uncaught exception");
   });
   return {
@@ -43,7 +43,7 @@ export function watchUncaught(logger: Logger, onUncaught: () => void = () => {})
   };
 }
 
-/** Some errors of Node hold the bytes of a request, which may be a secret. What is thrown need not be an `Error`. */
+/** Some errors of Node contain the bytes of a request, which may be a secret. A thrown value need not be an `Error`. */
 function withoutProperties(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(`a value of type ${typeof error} was thrown`);
   const { message, stack } = error;

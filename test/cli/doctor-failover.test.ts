@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { judgeHosts } from "../../src/cli/doctor/checks/hosts.ts";
-import { judgeReplication } from "../../src/cli/doctor/checks/replication.ts";
-import { examine } from "../../src/cli/doctor/examine.ts";
+import { evaluateHosts } from "../../src/cli/doctor/checks/hosts.ts";
+import { evaluateReplication } from "../../src/cli/doctor/checks/replication.ts";
+import { runChecks } from "../../src/cli/doctor/run-checks.ts";
 import { serverRole } from "../../src/embedded-postgres/cluster.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { parseStandbyNames } from "../../src/postgres/replication.ts";
@@ -13,7 +13,7 @@ import { freePort } from "../support/free-port.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 import { type PostgresServer, startPrimary } from "../support/standby.ts";
 
-const LOSS = "a standby that is promoted may lack revocations that were answered";
+const LOSS = "a promoted standby may lack acknowledged revocations";
 
 let dir: string;
 let primary: PostgresServer;
@@ -35,7 +35,7 @@ afterAll(async () => {
 /** What a check finds, as `level message`. */
 async function found(check: string, more: Record<string, string> = {}): Promise<string[]> {
   const environment = { KEYHOLD_DATABASE_URL: primary.url(), KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_PORT: "0" };
-  const findings = await examine(toConfig({ ...environment, ...more }), systemClock);
+  const findings = await runChecks(toConfig({ ...environment, ...more }), systemClock);
   for (const { level, remedy } of findings) expect(remedy !== null).toBe(level !== "ok");
   expect(JSON.stringify(findings)).not.toContain(new URL(primary.url()).password);
   return findings.filter((finding) => finding.check === check).map(({ level, message }) => `${level} ${message}`);
@@ -52,20 +52,20 @@ async function seeStates(): Promise<void> {
   onTestFinished(async () => void (await primary.admin.unsafe(`REVOKE pg_read_all_stats FROM ${serverRole}`)));
 }
 
-const UNKNOWN = `ok whether standbys stream is unknown: role ${serverRole} may not see it (GRANT pg_read_all_stats)`;
-const ON = "ok synchronous_commit is on: a change is answered when the synchronous standbys have it on disk";
+const UNKNOWN = `ok replication state unknown: role ${serverRole} may not read it (GRANT pg_read_all_stats)`;
+const ON = "ok synchronous_commit is on: a change is acknowledged when the synchronous standbys have it on disk";
 
 describe("replication", () => {
   test("a standby that no commit waits for", async () => {
     expect(await found("replication")).toEqual([
-      `warning commits wait for no standby, and s1 may be promoted: ${LOSS}`,
+      `warning commits do not wait for a standby, but s1 may be promoted: ${LOSS}`,
     ]);
   });
 
   test("one synchronous standby, whose state the role of the servers may see or not", async () => {
     await during({ synchronous_standby_names: "FIRST 1 (s1)" });
     const number =
-      "warning synchronous_standby_names is FIRST 1 (s1), and s1 of its standbys is connected: nothing is changed or verified while it is down";
+      "warning synchronous_standby_names is FIRST 1 (s1), and s1 of its standbys is connected: all changes and verifications block while it is down";
     expect(await found("replication")).toEqual([ON, number, UNKNOWN]);
     await seeStates();
     expect(await found("replication")).toEqual([ON, number]);
@@ -80,14 +80,14 @@ describe("replication", () => {
     const began = performance.now();
     expect(await found("replication")).toEqual([
       ON,
-      "error synchronous_standby_names is s1, s2, and none of its standbys is connected: nothing is changed or verified until 1 are",
+      "error synchronous_standby_names is s1, s2, and none of its standbys is connected: all changes and verifications block until 1 are",
     ]);
     expect(performance.now() - began).toBeLessThan(20_000);
   });
 
   const COMMITS = table([
-    ["local", `error synchronous_commit is local: commits do not wait for the synchronous standbys, so that ${LOSS}`],
-    ["off", `error synchronous_commit is off: commits do not wait for the synchronous standbys, so that ${LOSS}`],
+    ["local", `error synchronous_commit is local: commits do not wait for synchronous standbys, so ${LOSS}`],
+    ["off", `error synchronous_commit is off: commits do not wait for synchronous standbys, so ${LOSS}`],
     ["remote_write", /^warning synchronous_commit is remote_write: a standby whose operating system crashes/],
     ["remote_apply", /^ok synchronous_commit is remote_apply/],
   ] as const);
@@ -98,23 +98,25 @@ describe("replication", () => {
   });
 
   const streaming = (...names: string[]) => names.map((name) => ({ name, state: "streaming" }));
-  const judge = (names: string, standbys: { name: string; state: string | null }[]) =>
-    judgeReplication({
+  const evaluate = (names: string, standbys: { name: string; state: string | null }[]) =>
+    evaluateReplication({
       ...{ role: "r", synchronousCommit: "on", synchronousStandbyNames: names, standbys },
       synchronous: parseStandbyNames(names),
     }).map(({ level, message }) => `${level} ${message}`);
 
   test("more standbys than commits wait for, and others", () => {
-    expect(judge("ANY 1 (s1, s2)", streaming("S1", "s2", "s3"))).toEqual([
+    expect(evaluate("ANY 1 (s1, s2)", streaming("S1", "s2", "s3"))).toEqual([
       ON,
       "ok synchronous_standby_names is ANY 1 (s1, s2), and S1, s2 of its standbys are connected: commits wait for 1; promote the one that has received the most",
-      `ok s3: asynchronous, not to be promoted (${LOSS})`,
+      `ok s3: asynchronous, do not promote (${LOSS})`,
     ]);
-    expect(judge("FIRST 1 (s1, s2)", streaming("s1", "s2"))[1]).toMatch(
+    expect(evaluate("FIRST 1 (s1, s2)", streaming("s1", "s2"))[1]).toMatch(
       /: commits wait for 1; promote the first of the list$/,
     );
-    expect(judge("*", streaming("a"))[1]).toMatch(/^warning synchronous_standby_names is \*, and a of its standbys is/);
-    expect(judge("2 (s1, s2)", [...streaming("s1"), { name: "s2", state: "catchup" }])[1]).toMatch(
+    expect(evaluate("*", streaming("a"))[1]).toMatch(
+      /^warning synchronous_standby_names is \*, and a of its standbys is/,
+    );
+    expect(evaluate("2 (s1, s2)", [...streaming("s1"), { name: "s2", state: "catchup" }])[1]).toMatch(
       /^error .* until 2 are$/,
     );
   });
@@ -138,9 +140,9 @@ describe("database_hosts", () => {
     const url = primary.url(`${standby.address},${primary.address},127.0.0.1:${port}`);
     const more = { KEYHOLD_DATABASE_URL: url, KEYHOLD_DATABASE_LISTEN_URL: primary.url() };
     expect(await found("database_hosts", more)).toEqual([
-      `ok KEYHOLD_DATABASE_URL: ${standby.address} is a standby, which is not used until it is promoted`,
+      `ok KEYHOLD_DATABASE_URL: ${standby.address} is a standby, not used until it is promoted`,
       `ok KEYHOLD_DATABASE_URL: ${primary.address} is the primary`,
-      `warning KEYHOLD_DATABASE_URL: 127.0.0.1:${port} refused the connection: nothing can be moved to it by a failover now`,
+      `warning KEYHOLD_DATABASE_URL: 127.0.0.1:${port} refused the connection: it is not available for a failover`,
       `ok KEYHOLD_DATABASE_LISTEN_URL: ${primary.address} is the primary`,
     ]);
   });
@@ -156,7 +158,7 @@ describe("database_hosts", () => {
   test("one host twice is one primary, and two servers that accept writes are an error", () => {
     const report = (address: string, server: string) => ({ address, server, kind: "primary" as const, failure: "" });
     const levels = (servers: readonly string[]) =>
-      judgeHosts(
+      evaluateHosts(
         "URL",
         servers.map((server, place) => report(`h${place}:5432`, server)),
       ).map(({ level }) => level);

@@ -19,7 +19,7 @@ const ERRORS: readonly (readonly [args: readonly string[], message: RegExp])[] =
 test.each(table(ERRORS))("%j is an error, and no help", async (args, message) => {
   const { code, stdout, stderr } = await runKeyhold(args, {});
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: expect.stringMatching(message) });
-  expect(stderr).toMatch(/\nAdd --help to the command to see how it is used\.\n$/);
+  expect(stderr).toMatch(/\nRun the command with --help for usage\.\n$/);
   expect(stderr.split("\n").length).toBeLessThanOrEqual(4);
 });
 

@@ -1,6 +1,6 @@
 import { type Node, pathsOf, quoted, valuesOf } from "./tree.ts";
 
-/** A script for bash 3.2 and later. Where no word fits, bash itself completes names of files. */
+/** Returns a completion script for bash 3.2 and later. Without a match, bash completes file names. */
 export function bashScript(nodes: readonly Node[]): string {
   return `# bash completion for keyhold
 _keyhold() {

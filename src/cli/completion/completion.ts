@@ -12,7 +12,7 @@ const SCRIPTS: ReadonlyMap<string, (nodes: readonly Node[]) => string> = new Map
   ["fish", fishScript],
 ]);
 
-/** Prints the script of a shell, made from the commands as they are. */
+/** Prints the completion script of a shell, generated from the command tree. */
 export async function printCompletion(program: Command, shell: string): Promise<void> {
   const script = SCRIPTS.get(shell);
   if (script === undefined) throw invalidArgument("shell", `must be one of ${[...SCRIPTS.keys()].join(", ")}`);

@@ -1,6 +1,6 @@
 import { type Node, type OptionNode, pathsOf } from "./tree.ts";
 
-/** A script for fish. Where nothing fits, fish itself completes names of files. */
+/** Returns a completion script for fish. Without a match, fish completes file names. */
 export function fishScript(nodes: readonly Node[]): string {
   return `# fish completion for keyhold
 function __keyhold_at

@@ -1,15 +1,15 @@
 import type { Command, Option } from "commander";
 
-/** A command as a shell completes it. */
+/** A command in the completion tree. */
 export interface Node {
-  /** Its words behind the name of the program, such as `keys issue`; empty: the program. */
+  /** Its words after the program name, such as `keys issue`; empty for the program. */
   readonly path: string;
-  /** Those below it, and what its arguments may be. */
+  /** Its subcommands and the choices of its arguments. */
   readonly commands: readonly Choice[];
   readonly options: readonly OptionNode[];
 }
 
-/** A word that may stand there. */
+/** A word that can be completed. */
 export interface Choice {
   readonly word: string;
   readonly description: string;
@@ -17,11 +17,11 @@ export interface Choice {
 
 export interface OptionNode extends Choice {
   readonly takesValue: boolean;
-  /** What the value may be; empty: anything, of which a shell knows the names of files. */
+  /** Choices of the value; empty if any value is allowed, for which shells complete file names. */
   readonly values: readonly string[];
 }
 
-/** All commands that are not hidden, each before those below it. */
+/** Returns all visible commands, each before its subcommands. */
 export function nodesOf(command: Command, path = ""): Node[] {
   const help = command.createHelp();
   const commands = help.visibleCommands(command).filter((one) => one.name() !== "help");
@@ -42,19 +42,19 @@ function optionNode({ long, short, description, required, optional, argChoices }
   return { word: long ?? short ?? "", description, takesValue: required || optional, values: argChoices ?? [] };
 }
 
-/** The paths of all commands but the program itself. */
+/** Returns the paths of all commands except the program. */
 export function pathsOf(nodes: readonly Node[]): string[] {
   return nodes.flatMap(({ path }) => path || []);
 }
 
-/** The options that take a value, with the commands that they are of. */
+/** Returns the options that take a value, with the path of their command. */
 export function valuesOf(nodes: readonly Node[]): { readonly path: string; readonly option: OptionNode }[] {
   return nodes.flatMap(({ path, options }) =>
     options.filter(({ takesValue }) => takesValue).map((option) => ({ path, option })),
   );
 }
 
-/** A text that a POSIX shell, and zsh, takes as it is. */
+/** Quotes text for a POSIX shell or zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,6 +1,6 @@
 import { type Choice, type Node, pathsOf, quoted, valuesOf } from "./tree.ts";
 
-/** A script for zsh, to be put into a folder of `fpath` as `_keyhold`, or to be evaluated. */
+/** Returns a completion script for zsh, to install as `_keyhold` in a folder of `fpath` or to evaluate. */
 export function zshScript(nodes: readonly Node[]): string {
   return `#compdef keyhold
 _keyhold() {

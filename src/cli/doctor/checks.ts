@@ -17,12 +17,12 @@ import { checkServers } from "./checks/servers.ts";
 import { checkSigningKeys } from "./checks/signing-keys.ts";
 import { checkTls } from "./checks/tls.ts";
 import { checkVersion } from "./checks/version.ts";
-import type { Answering, Check } from "./finding.ts";
+import type { Check, DatabaseContext } from "./finding.ts";
 
-/** By the name that a finding has. */
+/** Checks by the name in findings. */
 type Checks<C> = Readonly<Record<string, C>>;
 
-/** What is examined whether the database answers or not. */
+/** Checks that run even if the database is unreachable. */
 export const LOCAL_CHECKS: Checks<Check> = {
   access: checkAccess,
   port: checkPort,
@@ -34,8 +34,8 @@ export const LOCAL_CHECKS: Checks<Check> = {
   root_secret: checkRootSecretFile,
 };
 
-/** What is asked of the database. */
-export const DATABASE_CHECKS: Checks<Check<Answering>> = {
+/** Checks of a reachable database. */
+export const DATABASE_CHECKS: Checks<Check<DatabaseContext>> = {
   database_version: checkVersion,
   schema: checkSchema,
   rights: checkRights,

@@ -3,18 +3,18 @@ import { Pool } from "../../postgres/pool.ts";
 import type { Config } from "../../server/config/config.ts";
 import { type DatabaseServer, hasEmbeddedFiles, openDatabaseServer } from "../../server/database-server.ts";
 import { explain } from "../failure.ts";
-import { type Answering, error, type Finding, ok } from "./finding.ts";
+import { type DatabaseContext, error, type Finding, ok } from "./finding.ts";
 
 /** Milliseconds. Checks count all keys. */
 const STATEMENT_TIMEOUT = 60_000;
 
-type Opened = Pick<Answering, "database" | "url" | "hasSchema"> & { close(): Promise<void> };
+type Opened = Pick<DatabaseContext, "database" | "url" | "hasSchema"> & { close(): Promise<void> };
 
 /** Opens the database as a server does, without changing its schema. An embedded database that is not running is started meanwhile. */
 export async function openDatabase(config: Config): Promise<Opened | Finding> {
   const isEmbedded = config.databaseUrl === null;
   if (isEmbedded && !(await hasEmbeddedFiles(config.dataDir)))
-    return ok("the embedded database is made at first start");
+    return ok("the embedded database will be created at first start");
   let server: DatabaseServer;
   try {
     server = await openDatabaseServer(config, { ifRunning: "attach", log: () => {} });
@@ -42,7 +42,8 @@ async function hasSchema(database: Pool): Promise<boolean> {
   return pending !== null && pending.length === 0;
 }
 
-const REMEDY = "see that it runs, that KEYHOLD_DATABASE_URL names it, and that the role and its password are right";
+const REMEDY =
+  "check that the database is running, that KEYHOLD_DATABASE_URL names it, and that role and password are correct";
 
-/** The files of an older release lack the role of the servers. */
-const EMBEDDED_REMEDY = "start the server once with this release, which makes the role that servers have";
+/** A database of an earlier release lacks the servers' role. */
+const EMBEDDED_REMEDY = "start the server once with this release, which creates the servers' role";

@@ -5,32 +5,32 @@ import type { Rings } from "../../server/root-secrets/rings.ts";
 
 export type Level = "ok" | "warning" | "error";
 
-/** What a check found, for people and for programs. Neither text holds a secret. */
+/** The result of a check, for people and programs. Contains no secret. */
 export interface Finding {
   readonly level: Level;
   readonly message: string;
-  /** What to do about it; null when all is well. */
+  /** What to do; null for `ok`. */
   readonly remedy: string | null;
 }
 
-/** What is examined. */
+/** The input of a check. */
 export interface CheckContext {
   readonly config: Config;
   readonly clock: Clock;
-  /** The server keys; null: there is no root secret, or it cannot be read. */
+  /** The server keys; null if there is no root secret or it cannot be read. */
   readonly rings: Rings | null;
 }
 
-/** The same with a database that answers. */
-export interface Answering extends CheckContext {
+/** The input of a check of a reachable database. */
+export interface DatabaseContext extends CheckContext {
   readonly database: Database;
-  /** Of the role that servers have. */
+  /** The connection URL with the role of the servers. */
   readonly url: string;
-  /** Whether the database has the tables of this version, and the role may read them. */
+  /** Whether the database has the schema of this version, readable by the role. */
   readonly hasSchema: boolean;
 }
 
-/** Examines and changes nothing. What it throws becomes an error that it could not be examined. */
+/** A check. It changes nothing; an exception becomes an error finding. */
 export type Check<P extends CheckContext = CheckContext> = (context: P) => Promise<readonly Finding[]>;
 
 export function ok(message: string): Finding {

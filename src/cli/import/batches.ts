@@ -3,11 +3,11 @@ import type { RowFailure } from "./failure-file.ts";
 import { requestOf } from "./request.ts";
 import type { Row } from "./row.ts";
 
-/** What goes in one call, and the rows beside it that are bad by themselves. */
+/** The rows of one call, and the rows between them that are invalid locally. */
 export interface Batch {
   readonly items: readonly Item[];
   readonly failures: readonly RowFailure[];
-  /** The last row, behind which the import goes on. */
+  /** The last row, after which the import resumes. */
   readonly last: Row;
 }
 
@@ -16,29 +16,29 @@ export interface Item {
   readonly request: CreateImportedApiKeyRequest;
 }
 
-/** Rows of a call, and bytes of the file: the server takes 1000 keys and 16 MiB. */
+/** Maximum rows and bytes of the file per call. The server's limits are 1000 keys and 16 MiB. */
 const MAX_ROWS = 1000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** Gathers rows, in order. A request has the identity of its row in this import. */
-export async function* gather(chunks: AsyncIterable<readonly Row[]>, importId: string): AsyncGenerator<Batch> {
-  let gathering = new Gathering(importId);
+/** Groups rows into batches, in order. Each request gets a `request_id` of its row in this import. */
+export async function* batchRows(chunks: AsyncIterable<readonly Row[]>, importId: string): AsyncGenerator<Batch> {
+  let builder = new BatchBuilder(importId);
   for await (const rows of chunks) {
     for (const row of rows) {
-      gathering.add(row);
-      if (!gathering.isFull) continue;
-      yield* gathering.finish();
-      gathering = new Gathering(importId);
+      builder.add(row);
+      if (!builder.isFull) continue;
+      yield* builder.finish();
+      builder = new BatchBuilder(importId);
     }
   }
-  yield* gathering.finish();
+  yield* builder.finish();
 }
 
-class Gathering {
+class BatchBuilder {
   readonly #importId: string;
   readonly #items: Item[] = [];
   readonly #failures: RowFailure[] = [];
-  #begin: number | undefined;
+  #start: number | undefined;
   #last: Row | undefined;
 
   constructor(importId: string) {
@@ -52,13 +52,13 @@ class Gathering {
       request.requestId = `${this.#importId}:${row.row}`;
       this.#items.push({ row, request });
     }
-    this.#begin ??= row.end;
+    this.#start ??= row.end;
     this.#last = row;
   }
 
   get isFull(): boolean {
     const count = this.#items.length + this.#failures.length;
-    return count >= MAX_ROWS || (this.#last?.end ?? 0) - (this.#begin ?? 0) >= MAX_BYTES;
+    return count >= MAX_ROWS || (this.#last?.end ?? 0) - (this.#start ?? 0) >= MAX_BYTES;
   }
 
   finish(): Batch[] {

@@ -7,18 +7,18 @@ const QUOTE = 34;
 const COMMA = 44;
 
 /**
- * CSV (RFC 4180). It is read here and not by a library since an import that goes on needs the byte behind every row, bad ones
- * too, and errors that quote nothing.
+ * CSV (RFC 4180). Not a library: resuming needs the byte offset after every row, including invalid ones, and error messages must not quote
+ * the row.
  */
 export class Csv implements Format {
   #columns: readonly string[] | undefined;
 
-  /** Without columns, the first record is the header. */
+  /** Without columns the first record is the header. */
   constructor(columns?: readonly string[]) {
     this.#columns = columns;
   }
 
-  /** Undefined as long as the header was not read. */
+  /** Undefined until the header is read. */
   get columns(): readonly string[] | undefined {
     return this.#columns;
   }
@@ -27,7 +27,7 @@ export class Csv implements Format {
     return endOfRecord(bytes, start);
   }
 
-  /** Throws `INVALID_ARGUMENT` where the header does not name what is needed. */
+  /** Throws `INVALID_ARGUMENT` on an unusable header. */
   contentOf(text: string): Row["content"] | undefined {
     if (text === "") return undefined;
     const cells = cellsOf(text);
@@ -35,7 +35,7 @@ export class Csv implements Format {
       this.#columns = requireColumns(cells ?? []);
       return undefined;
     }
-    if (cells === undefined) return "has a quote where none may be, or one that is not closed";
+    if (cells === undefined) return "has a misplaced or unterminated quote";
     return this.#byColumn(this.#columns, cells);
   }
 
@@ -45,20 +45,20 @@ export class Csv implements Format {
   }
 }
 
-/** No column is quoted: where the header is missing, there stands a raw key. */
+/** Never quotes a column: without a header it would be a raw key. */
 function requireColumns(columns: readonly string[]): readonly string[] {
   const unknown = columns.findIndex((column) => !FIELDS.has(column) && !METADATA_COLUMN.test(column));
   if (unknown !== -1) {
     const known = [...FIELDS].join(", ");
-    throw invalidArgument("header", `its column ${unknown + 1} is none of ${known} and metadata.<key>`);
+    throw invalidArgument("header", `unknown column ${unknown + 1}; allowed: ${known}, metadata.<key>`);
   }
   const missing = REQUIRED_FIELDS.find((field) => !columns.includes(field));
   if (missing !== undefined) throw invalidArgument("header", `has no column ${missing}`);
-  if (new Set(columns).size < columns.length) throw invalidArgument("header", "has a column twice");
+  if (new Set(columns).size < columns.length) throw invalidArgument("header", "has a duplicate column");
   return columns;
 }
 
-/** The line feed that is within no quotes. A quote opens a cell only where the cell begins (RFC 4180 §2). */
+/** Returns the offset of the first unquoted line feed, or -1. A quote opens a cell only at its start (RFC 4180 §2). */
 function endOfRecord(bytes: Buffer, start: number): number {
   let isQuoted = false;
   let isCellStart = true;
@@ -77,7 +77,7 @@ function endOfRecord(bytes: Buffer, start: number): number {
   return -1;
 }
 
-/** The cells of a record; undefined where it breaks the grammar. */
+/** Returns the cells of a record; undefined on a syntax error. */
 export function cellsOf(text: string): string[] | undefined {
   const cell = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
   const cells: string[] = [];

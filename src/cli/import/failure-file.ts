@@ -10,16 +10,16 @@ export interface RowFailure {
   readonly message: string;
 }
 
-/** JSON Lines, one a failure. The file is made when there is one. */
+/** A JSON Lines file with one line per failure, created at the first. */
 export interface FailureFile {
-  /** Resolves, when they are on disk, with the bytes of the file. */
+  /** Appends and syncs; resolves with the size of the file in bytes. */
   append(failures: readonly RowFailure[]): Promise<number>;
   close(): Promise<void>;
 }
 
 /**
- * Opens the file behind what it told of before. `withKeys`: each line is the row itself, raw key and all, and can be imported
- * when it is corrected; else raw keys stay where they are, and the line has the name alone.
+ * Opens the file to append at `bytes`. `withKeys`: each line is the whole row, which can be corrected and imported; otherwise raw keys are
+ * not written, only the name.
  */
 export async function openFailureFile(path: string, bytes: number, withKeys: boolean): Promise<FailureFile> {
   if (bytes === 0) await rm(path, { force: true });
@@ -39,7 +39,7 @@ export async function openFailureFile(path: string, bytes: number, withKeys: boo
   };
 }
 
-/** What stands behind `size` tells of rows that will come again. */
+/** Truncates at `size`: lines beyond it concern rows that will be sent again. */
 async function openAt(path: string, size: number): Promise<FileHandle> {
   const file = await open(path, size === 0 ? "w" : "r+", 0o600);
   await file.truncate(size);

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../lib/json.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
 import { boundHeapGrowth } from "../heap.ts";
-import { writeObject } from "../record.ts";
+import { writeObject } from "../output.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { nextSignal } from "../signals.ts";
 import type { Batch } from "./batches.ts";
@@ -24,10 +24,10 @@ export interface ImportOptions extends RemoteOptions, FileOptions {
   readonly retryFor: number;
 }
 
-/** Milliseconds between two writings of the progress: what came after the last one is sent again after a SIGKILL. */
+/** Milliseconds between saves of the progress. After a SIGKILL, rows since the last save are sent again. */
 const SAVE_INTERVAL = 1_000;
 
-/** Imports the rows of a file, or of standard input (`-`), and goes on with what an earlier run left. */
+/** Imports the rows of a file or stdin (`-`), resuming an interrupted run. */
 export async function importFile(path: string, options: ImportOptions): Promise<void> {
   boundHeapGrowth();
   const source = await openSource(path, options.format);
@@ -37,16 +37,18 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const target: Target = { source, url: remote?.url ?? null };
   requireSame(target, earlier, files.progress ?? "");
   const start = earlier ?? newProgress(target);
-  const meter = options.json === true ? silentProgressBar : createProgressBar(process.stderr, start.end, start.row);
-  if (start.row > 0) meter.say(`going on behind row ${start.row}`);
+  const progressBar =
+    options.json === true ? silentProgressBar : createProgressBar(process.stderr, start.end, start.row);
+  if (start.row > 0) progressBar.log(`resuming after row ${start.row}`);
   const signal = interruption();
-  const begin = performance.now();
-  const end = await importRows(source, start, { options, remote, files, meter, signal }).finally(() => meter.end());
+  const started = performance.now();
+  const run = { options, remote, files, progressBar, signal };
+  const end = await importRows(source, start, run).finally(() => progressBar.end());
   if (!signal.aborted && files.progress !== null) await removeProgress(files.progress);
-  await tell(end, files, options, { seconds: (performance.now() - begin) / 1000, isComplete: !signal.aborted });
+  await report(end, files, options, { seconds: (performance.now() - started) / 1000, isComplete: !signal.aborted });
 }
 
-/** Aborted by the first signal; the second ends the process at once. */
+/** Returns a signal that the first SIGINT or SIGTERM aborts; the second exits at once. */
 function interruption(): AbortSignal {
   const controller = new AbortController();
   const second = nextSignal().then(() => {
@@ -57,35 +59,35 @@ function interruption(): AbortSignal {
   return controller.signal;
 }
 
-interface Running {
+interface Run {
   readonly options: ImportOptions;
-  /** Null: nothing is sent. */
+  /** Null on a dry run. */
   readonly remote: Remote | null;
   readonly files: Files;
-  readonly meter: ProgressBar;
+  readonly progressBar: ProgressBar;
   readonly signal: AbortSignal;
 }
 
-/** Answers how far it came. The progress is on disk before the first row is sent: a header that is bad leaves none. */
-async function importRows(source: Source, start: Progress, running: Running): Promise<Progress> {
-  const { options, files, meter, signal } = running;
+/** Returns the final progress. It is saved before the first call, but not if the header is invalid. */
+async function importRows(source: Source, start: Progress, current: Run): Promise<Progress> {
+  const { options, files, progressBar, signal } = current;
   const { concurrency, skipExisting, failuresWithKeys = false } = options;
   const save = async (progress: Progress) => files.progress !== null && saveProgress(files.progress, progress);
   const failureFile = await openFailureFile(files.failures, start.failureBytes, failuresWithKeys);
   let [latest, saved] = [start, performance.now()];
   const onProgress = async (progress: Progress) => {
     latest = progress;
-    meter.show(progress.row, progress.failed, progress.end, source.size);
+    progressBar.show(progress.row, progress.failed, progress.end, source.size);
     if (performance.now() - saved < SAVE_INTERVAL) return;
     await save(progress);
     saved = performance.now();
   };
-  let begun: Promise<unknown> | undefined;
+  let firstSave: Promise<unknown> | undefined;
   try {
-    const call = sender(running);
+    const call = sender(current);
     const send = async (batch: Batch) => {
-      begun ??= save(start);
-      await begun;
+      firstSave ??= save(start);
+      await firstSave;
       return call(batch);
     };
     await run(source, start, { send, failureFile, onProgress, concurrency, skipExisting, signal });
@@ -93,26 +95,26 @@ async function importRows(source: Source, start: Progress, running: Running): Pr
     if (!isInterruption(error)) throw error;
   } finally {
     await failureFile.close();
-    if (begun !== undefined) await save(latest);
+    if (firstSave !== undefined) await save(latest);
   }
   return latest;
 }
 
-/** Of the wait for a server that was away; calls under way come to their end. */
+/** An abort while waiting to retry; calls in flight complete. */
 function isInterruption(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }
 
-function sender({ options, remote, meter, signal }: Running): (batch: Batch) => Promise<Outcome> {
+function sender({ options, remote, progressBar, signal }: Run): (batch: Batch) => Promise<Outcome> {
   if (remote === null) return async ({ items }) => ({ imported: items.length, failures: [] });
   const { importedApiKeys } = remote;
   let isUnreachable = false;
-  const onAway = (error: ConnectError) => {
-    if (!isUnreachable) meter.say(`${explain(error)}: trying again`);
+  const onUnreachable = (error: ConnectError) => {
+    if (!isUnreachable) progressBar.log(`${explain(error)}; retrying`);
     isUnreachable = true;
   };
   return async ({ items }) => {
-    const outcome = await send(items, { importedApiKeys, retryFor: options.retryFor, onUnreachable: onAway, signal });
+    const outcome = await send(items, { importedApiKeys, retryFor: options.retryFor, onUnreachable, signal });
     isUnreachable = false;
     return outcome;
   };
@@ -123,9 +125,9 @@ interface End {
   readonly isComplete: boolean;
 }
 
-async function tell(
+async function report(
   progress: Progress,
-  { failures, progress: kept }: Files,
+  { failures, progress: progressFile }: Files,
   options: ImportOptions,
   end: End,
 ): Promise<void> {
@@ -137,11 +139,12 @@ async function tell(
   await writeObject({ ...numbers, ...file, seconds, complete: end.isComplete }, options);
   if (existing > 0 && options.json !== true) console.error(existed(existing));
   if (!end.isComplete) {
-    if (options.json !== true) console.error(`interrupted${kept === null ? "" : "; the same command goes on"}`);
+    if (options.json !== true)
+      console.error(`interrupted${progressFile === null ? "" : "; repeat the command to resume"}`);
     process.exitCode = EXIT_STATUS.interrupted;
   } else if (failed > 0) process.exitCode = EXIT_STATUS.partial;
 }
 
 function existed(count: number): string {
-  return `${count} raw keys exist already and were left as they are; --no-skip-existing lists them as failures`;
+  return `${count} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`;
 }

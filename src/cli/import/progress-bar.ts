@@ -1,29 +1,29 @@
-/** What an import says while it runs. */
+/** Output of a running import. */
 export interface ProgressBar {
-  /** `done` of `total` bytes; total 0: nobody knows. */
+  /** Shows `done` of `total` bytes; 0 if the total is unknown. */
   show(rows: number, failed: number, done: number, total: number): void;
-  /** Something that people should know, beside the numbers. */
-  say(text: string): void;
+  /** Writes a message. */
+  log(text: string): void;
   end(): void;
 }
 
-/** Milliseconds between two lines: one that is written over, on a terminal, and else lines of a log. */
+/** Milliseconds between updates, which overwrite the line on a terminal and append lines elsewhere. */
 const [ON_TERMINAL, IN_LOG] = [200, 10_000];
 
-export const silentProgressBar: ProgressBar = { show: () => undefined, say: () => undefined, end: () => undefined };
+export const silentProgressBar: ProgressBar = { show: () => undefined, log: () => undefined, end: () => undefined };
 
-/** `from` and `rows`: what an earlier run has done, which counts not for the rate of this one. */
+/** `from` (bytes) and `earlierRows` were done by an earlier run and are excluded from the rates. */
 export function createProgressBar(stream: NodeJS.WriteStream, from: number, earlierRows: number): ProgressBar {
-  const begin = performance.now();
+  const started = performance.now();
   const { isTTY } = stream;
-  let last = isTTY ? Number.NEGATIVE_INFINITY : begin;
+  let last = isTTY ? Number.NEGATIVE_INFINITY : started;
   const clear = isTTY ? "\r\x1b[K" : "";
   return {
     show: (rows, failed, done, total) => {
       const now = performance.now();
       if (now - last < (isTTY ? ON_TERMINAL : IN_LOG)) return;
       last = now;
-      const seconds = (now - begin) / 1000;
+      const seconds = (now - started) / 1000;
       const line = lineOf({
         rows,
         failed,
@@ -34,22 +34,22 @@ export function createProgressBar(stream: NodeJS.WriteStream, from: number, earl
       });
       stream.write(isTTY ? clear + line : `${line}\n`);
     },
-    say: (text) => stream.write(`${clear}${text}\n`),
+    log: (text) => stream.write(`${clear}${text}\n`),
     end: () => stream.write(clear),
   };
 }
 
-interface Reading {
+interface Status {
   readonly rows: number;
   readonly failed: number;
   readonly done: number;
   readonly total: number;
-  /** Rows and bytes a second. */
+  /** Rows and bytes per second. */
   readonly rate: number;
   readonly speed: number;
 }
 
-export function lineOf({ rows, failed, done, total, rate, speed }: Reading): string {
+export function lineOf({ rows, failed, done, total, rate, speed }: Status): string {
   const parts = [`${count(rows)} rows`, `${count(rate)}/s`];
   if (total > 0) parts.push(`${((100 * done) / total).toFixed(1)}%`, `${duration((total - done) / speed)} left`);
   if (failed > 0) parts.push(`${count(failed)} failed`);
@@ -60,7 +60,7 @@ function count(value: number): string {
   return Math.round(value).toLocaleString("en-GB");
 }
 
-/** `m:ss`, or `h:mm:ss`. */
+/** Formats `m:ss` or `h:mm:ss`. */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return "-:--";
   const whole = Math.ceil(seconds);

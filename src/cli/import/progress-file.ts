@@ -3,27 +3,27 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { parseJson } from "../../lib/json.ts";
 import type { Position } from "./row.ts";
 
-/** How far an import has come: what stands before the position is done with, and counted. */
+/** The state of an import. Rows before the position are done and counted. */
 export interface Progress extends Position {
-  /** Random, of this import of this file: it makes the `request_id` of each row, so that no row is imported twice. */
+  /** Random identifier of this import, part of the `request_id` of each row, so that no row is imported twice. */
   readonly importId: string;
-  /** Of the server that it is imported into. */
+  /** The URL of the target server. */
   readonly url?: string | undefined;
-  /** Of the file that is imported: another one cannot be gone on with. */
+  /** Size and modification time of the imported file: a changed file cannot be resumed. */
   readonly size: number;
   readonly modifyTime: number;
-  /** Of a CSV file, once its header was read. */
+  /** Columns of a CSV file, once the header is read. */
   readonly columns?: readonly string[] | undefined;
   readonly imported: number;
   readonly existing: number;
   readonly failed: number;
-  /** Bytes of the file of failures that tell of rows before the position. */
+  /** Bytes of the failure file that concern rows before the position. */
   readonly failureBytes: number;
 }
 
 const NUMBERS = ["row", "line", "end", "size", "modifyTime", "imported", "existing", "failed", "failureBytes"] as const;
 
-/** Undefined: there is none, so the import begins. */
+/** Returns the saved progress; undefined if there is none. */
 export async function loadProgress(path: string): Promise<Progress | undefined> {
   const text = await readFile(path, "utf8").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
@@ -32,7 +32,7 @@ export async function loadProgress(path: string): Promise<Progress | undefined> 
   if (text === undefined) return undefined;
   const progress = parseJson(text);
   if (isProgress(progress)) return progress;
-  throw invalidArgument(path, "is no progress of an import; remove it to begin anew");
+  throw invalidArgument(path, "is not a progress file; remove it to start over");
 }
 
 function isProgress(value: unknown): value is Progress {
@@ -40,7 +40,7 @@ function isProgress(value: unknown): value is Progress {
   return typeof value.importId === "string" && NUMBERS.every((name) => Number.isFinite(Reflect.get(value, name)));
 }
 
-/** Replaces the file as a whole: whenever the command ends, by SIGKILL or a loss of power too, the old or the new one is there. */
+/** Replaces the file atomically: after a SIGKILL or power loss it has either the old or the new content. */
 export async function saveProgress(path: string, progress: Progress): Promise<void> {
   const next = `${path}.new`;
   const file = await open(next, "w", 0o600);

@@ -1,19 +1,31 @@
+import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { decodeUtf8 } from "../../lib/utf8.ts";
 import { MAX_ROW_BYTES, type Position, type Row } from "./row.ts";
 
-/** How a format divides its bytes. */
+/** How a format splits and parses records. */
 export interface Format {
-  /** The place of the line feed that ends the record which begins at `start`, or -1 if it is not there yet. */
+  /** Returns the offset of the line feed that ends the record at `start`, or -1 if it is incomplete. */
   endOf(bytes: Buffer, start: number): number;
-  /** What a record says, without its line feed; undefined: it is blank, and no row. */
+  /** Parses a record without its line feed; undefined if it is blank, which is not a row. */
   contentOf(text: string): Row["content"] | undefined;
 }
 
 export const LINE_FEED = 10;
 
+/** JSON Lines (jsonlines.org). Errors of `JSON.parse` are not used: they quote the text. */
+export const jsonLines: Format = {
+  endOf: (bytes, start) => bytes.indexOf(LINE_FEED, start),
+  contentOf: (text) => {
+    if (text.trim() === "") return undefined;
+    const json = parseJson(text);
+    if (json === undefined) return "is not JSON";
+    return isJsonObject(json) ? json : "is not a JSON object";
+  },
+};
+
 const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
 
-/** The rows of a file from a position on, those of a chunk at a time. What is bad is a row without content. */
+/** Reads the rows of a file from a position, one array per chunk. An invalid record is a row with a message as its content. */
 export async function* readRows(chunks: AsyncIterable<Buffer>, format: Format, from: Position): AsyncGenerator<Row[]> {
   const records = new Records(format, from);
   for await (const chunk of chunks) yield records.take(chunk);
@@ -23,7 +35,7 @@ export async function* readRows(chunks: AsyncIterable<Buffer>, format: Format, f
 class Records {
   readonly #format: Format;
   #rest: Buffer = Buffer.alloc(0);
-  /** Within a record that is too long: nothing of it is kept, and it ends with its line. */
+  /** Inside an oversized record, which is discarded up to its line feed. */
   #isSkipping = false;
   #row: number;
   #line: number;
@@ -49,7 +61,7 @@ class Records {
     return rows;
   }
 
-  /** The last record may have no line feed. */
+  /** Ends the input. The last record may lack a line feed. */
   finish(): Row[] {
     const rows: Row[] = [];
     if (this.#rest.length > 0 || this.#isSkipping) this.#add(rows, this.#rest);

@@ -12,18 +12,18 @@ import { redactName } from "../../lib/redact-name.ts";
 import { parseScopes, scopeList } from "../scopes.ts";
 import type { Row } from "./row.ts";
 
-/** What a row may have: the fields of CreateImportedApiKeyRequest but `request_id`, which the import makes. */
+/** The fields of a row: those of CreateImportedApiKeyRequest except `request_id`, which the import generates. */
 export const FIELDS: ReadonlySet<string> = new Set(["raw_key", "name", "actor_id", "scopes", "ttl", "metadata"]);
 
 export const REQUIRED_FIELDS = ["raw_key", "name", "actor_id"] as const;
 
-/** A column of CSV for one entry of the metadata; an empty cell is no entry. */
+/** A CSV column for one metadata entry; an empty cell is no entry. */
 export const METADATA_COLUMN = /^metadata\.(.+)$/s;
 
-/** In a file of failures, what was wrong: a row that was corrected may keep it. */
+/** The error in a failure file. It is ignored in a corrected row. */
 export const ERROR_FIELD = "import_error";
 
-/** A row as the server takes it, but for its `request_id`; or what is wrong with it, in words that quote no value. */
+/** Returns the request of a row without its `request_id`, or an error message that quotes no value. */
 export function requestOf({ content }: Row): CreateImportedApiKeyRequest | string {
   if (typeof content === "string") return content;
   try {
@@ -43,7 +43,8 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
     const [, entry] = METADATA_COLUMN.exec(name) ?? [];
     if (FIELDS.has(name)) fields[name] = value;
     else if (entry !== undefined) cells.push(...(value === "" ? [] : [[entry, text(name, value)] as const]));
-    else if (name !== ERROR_FIELD) throw invalidArgument(redactName(name), "is no field of a key to import");
+    else if (name !== ERROR_FIELD)
+      throw invalidArgument(redactName(name), `is an unknown field; allowed: ${[...FIELDS].join(", ")}`);
   }
   return {
     rawKey: text("raw_key", fields.raw_key),
@@ -56,12 +57,12 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
 }
 
 function mergeMetadata(object: Record<string, string>, cells: Record<string, string>): Record<string, string> {
-  const twice = Object.keys(cells).find((name) => Object.hasOwn(object, name));
-  if (twice !== undefined) throw invalidArgument(redactName(`metadata.${twice}`), "is set twice");
+  const duplicate = Object.keys(cells).find((name) => Object.hasOwn(object, name));
+  if (duplicate !== undefined) throw invalidArgument(redactName(`metadata.${duplicate}`), "is set twice");
   return { ...object, ...cells };
 }
 
-/** The rules of the server, here: a row that breaks them costs no call, and `--dry-run` needs no server. */
+/** Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. */
 function checked(init: Init): CreateImportedApiKeyRequest {
   const request = create(CreateImportedApiKeyRequestSchema, init);
   const [violation] = violationsOf(CreateImportedApiKeyRequestSchema, request);
@@ -77,24 +78,24 @@ function isAbsent(value: unknown): boolean {
 
 function text(field: string, value: unknown): string {
   if (isAbsent(value)) throw invalidArgument(field, "is missing");
-  if (typeof value !== "string") throw invalidArgument(field, "must be a text");
+  if (typeof value !== "string") throw invalidArgument(field, "must be a string");
   return value;
 }
 
-/** An array, or a text as a cell of CSV has it. */
+/** Accepts an array, or a string as in CSV. */
 function scopesOf(value: unknown): string[] {
   if (isAbsent(value)) return [];
   return typeof value === "string" ? parseScopes("scopes", value) : scopeList("scopes", value);
 }
 
-/** An object; in a cell of CSV as JSON. */
+/** Accepts an object, or its JSON as in CSV. */
 function metadataOf(value: unknown): Record<string, string> {
   if (isAbsent(value)) return {};
   const entries = typeof value === "string" ? parseJson(value) : value;
-  if (!isObject(entries)) throw invalidArgument("metadata", "must be an object of texts");
+  if (!isObject(entries)) throw invalidArgument("metadata", "must be an object of strings");
   return Object.fromEntries(
     Object.entries(entries).map(([name, entry]) => {
-      if (typeof entry !== "string") throw invalidArgument("metadata", "must have texts as its values");
+      if (typeof entry !== "string") throw invalidArgument("metadata", "must have strings as values");
       return [name, entry];
     }),
   );

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { invalidArgument } from "../../domain/errors.ts";
 import type { Progress } from "./progress-file.ts";
-import { BEGINNING } from "./row.ts";
+import { START } from "./row.ts";
 import type { Source } from "./source.ts";
 
-/** What an import writes. */
+/** The files that an import writes. */
 export interface Files {
-  /** Null: none is kept. */
+  /** Null if no progress is saved: on a dry run or from stdin. */
   readonly progress: string | null;
   readonly failures: string;
 }
@@ -22,30 +22,29 @@ export function filesOf({ path }: Source, { failures, progress, dryRun }: FileOp
     progress: path === null || dryRun === true ? null : (progress ?? `${path}.progress`),
     failures: failures ?? `${path ?? "import"}.failures.jsonl`,
   };
-  if (files.failures === path)
-    throw invalidArgument("--failures", "must be another file than the one that is imported");
+  if (files.failures === path) throw invalidArgument("--failures", "must differ from the imported file");
   return files;
 }
 
-/** What is imported, and into which server; null: into none. */
+/** The input and the URL of the server; null on a dry run. */
 export interface Target {
   readonly source: Source;
   readonly url: string | null;
 }
 
-/** Rejects progress at `path` that is of another file or another server. A release before did not keep the server. */
+/** Rejects progress of another file or server. Progress files of release 0.1 have no URL. */
 export function requireSame({ source, url }: Target, earlier: Progress | undefined, path: string): void {
   if (earlier === undefined) return;
   if (earlier.size !== source.size || earlier.modifyTime !== source.modifyTime)
-    throw invalidArgument(path, "is of the file as it was before it changed; remove it to begin anew");
+    throw invalidArgument(path, "belongs to the file before it changed; remove it to start over");
   if (earlier.url !== undefined && earlier.url !== url)
     throw invalidArgument(
       path,
-      `is of an import into ${earlier.url}; go on with that --url, or remove it to begin anew`,
+      `belongs to an import into ${earlier.url}; resume with that --url, or remove it to start over`,
     );
 }
 
 export function newProgress({ source: { size, modifyTime }, url }: Target): Progress {
   const none = { imported: 0, existing: 0, failed: 0, failureBytes: 0 };
-  return { importId: randomUUID(), url: url ?? undefined, size, modifyTime, ...BEGINNING, ...none };
+  return { importId: randomUUID(), url: url ?? undefined, size, modifyTime, ...START, ...none };
 }

@@ -1,25 +1,25 @@
-/** A row of the file, as a reader found it. */
+/** A row of the file. */
 export interface Row {
-  /** Its place among the rows, from 1. */
+  /** Row number from 1. */
   readonly row: number;
-  /** The line that it begins in, from 1. */
+  /** Number of its first line, from 1. */
   readonly line: number;
-  /** The byte of the file behind it, line end included: where reading may go on. */
+  /** Byte offset after it, including the line feed, from which reading can resume. */
   readonly end: number;
-  /** The line that the next row begins in. */
+  /** Number of the first line of the next row. */
   readonly nextLine: number;
-  /** The members of its JSON, or its cells by column; or why there are none, in words that quote nothing: there is a raw key in it. */
+  /** Its JSON members or CSV cells by column; or an error message, which must not quote the row: it contains a raw key. */
   readonly content: Readonly<Record<string, unknown>> | string;
 }
 
-/** Where a reader begins, or goes on. */
+/** A position in the file from which reading starts. */
 export interface Position {
   readonly row: number;
   readonly line: number;
   readonly end: number;
 }
 
-export const BEGINNING: Position = { row: 0, line: 1, end: 0 };
+export const START: Position = { row: 0, line: 1, end: 0 };
 
-/** The most bytes of a row: three dozen times what the largest fields of a key can have. */
+/** Maximum size of a row in bytes, about 36 times the maximum size of a key's fields. */
 export const MAX_ROW_BYTES = 1024 * 1024;

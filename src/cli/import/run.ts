@@ -1,22 +1,21 @@
-import { type Batch, gather } from "./batches.ts";
+import { type Batch, batchRows } from "./batches.ts";
 import { Csv } from "./csv.ts";
 import type { FailureFile, RowFailure } from "./failure-file.ts";
-import { jsonLines } from "./json-lines.ts";
 import type { Progress } from "./progress-file.ts";
-import { readRows } from "./records.ts";
+import { jsonLines, readRows } from "./records.ts";
 import { exists, type Outcome } from "./send.ts";
 import type { Source } from "./source.ts";
 
 export interface RunOptions {
   readonly send: (batch: Batch) => Promise<Outcome>;
   readonly failureFile: FailureFile;
-  /** Told after each batch, in the order of the file. */
+  /** Called after each batch, in the order of the file. */
   readonly onProgress: (progress: Progress) => Promise<void>;
-  /** Calls that are under way at once. */
+  /** Maximum number of calls in flight. */
   readonly concurrency: number;
-  /** Whether a raw key that exists already is counted apart instead of as a failure. */
+  /** Whether existing raw keys are counted separately instead of as failures. */
   readonly skipExisting: boolean;
-  /** Ends the import behind the calls that are under way. */
+  /** Stops the import after the calls in flight. */
   readonly signal: AbortSignal;
 }
 
@@ -26,8 +25,8 @@ interface Sent {
 }
 
 /**
- * Imports what stands behind `start`. Calls overlap, but what came of them is counted in the order of the file, so that there is
- * one place to go on from; what was sent beyond it is sent again then, to no effect. It takes the memory of the calls under way.
+ * Imports the rows after `start`. Calls overlap, but their outcomes are counted in file order, so that the progress is a single position;
+ * on resume, rows beyond it are sent again, idempotently. Memory is bounded by the calls in flight.
  */
 export async function run(source: Source, start: Progress, options: RunOptions): Promise<void> {
   const { signal, concurrency } = options;
@@ -40,10 +39,10 @@ export async function run(source: Source, start: Progress, options: RunOptions):
     await options.onProgress(progress);
   };
   const rows = readRows(source.read(start.end, signal), format, start);
-  for await (const batch of until(signal, gather(rows, start.importId))) {
+  for await (const batch of until(signal, batchRows(rows, start.importId))) {
     const first = inFlight.length < concurrency ? undefined : inFlight.shift();
     if (first !== undefined) await settle(first);
-    inFlight.push(begin(batch, options));
+    inFlight.push(startSend(batch, options));
   }
   for (const sent of inFlight) await settle(sent);
 }
@@ -56,9 +55,9 @@ async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGen
   }
 }
 
-function begin(batch: Batch, { send }: RunOptions): Sent {
+function startSend(batch: Batch, { send }: RunOptions): Sent {
   const outcome = send(batch);
-  // Looked at in its turn; until then nobody has to know that it failed.
+  // Handled when its turn comes; avoids an unhandled rejection until then.
   outcome.catch(() => undefined);
   return { batch, outcome };
 }

@@ -11,7 +11,7 @@ import type { Remote } from "../remote.ts";
 import type { Item } from "./batches.ts";
 import type { RowFailure } from "./failure-file.ts";
 
-/** What became of some rows. */
+/** The result of some rows. */
 export interface Outcome {
   readonly imported: number;
   readonly failures: readonly RowFailure[];
@@ -19,37 +19,37 @@ export interface Outcome {
 
 export interface SendOptions {
   readonly importedApiKeys: Pick<Remote["importedApiKeys"], "batchCreateImportedApiKeys">;
-  /** Milliseconds for which a server that is away is called again. */
+  /** How long to retry while the server is unreachable, in milliseconds. */
   readonly retryFor: number;
-  /** Told before each wait. */
+  /** Called before each backoff. */
   readonly onUnreachable: (error: ConnectError) => void;
-  /** Ends the waiting; a call that is under way comes to its end. */
+  /** Stops the backoff; a call in flight completes. */
   readonly signal: AbortSignal;
 }
 
 const ALREADY_EXISTS = "ALREADY_EXISTS";
 
-/** Sends rows in one call, again and again while the server is away: each row has a `request_id`, so a repeat makes no second key. */
+/** Sends rows in one call, with retries: each row has a `request_id`, so a repeat creates no second key. Splits calls that are too large. */
 export async function send(items: readonly Item[], options: SendOptions): Promise<Outcome> {
   if (items.length === 0) return { imported: 0, failures: [] };
   try {
     return outcomeOf(items, await callWithRetries(items, options));
   } catch (error) {
-    if (!(error instanceof ConnectError) || !isTooMuch(error)) throw error;
+    if (!(error instanceof ConnectError) || !isTooLarge(error)) throw error;
     if (items.length === 1) return { imported: 0, failures: items.map((item) => failureOf(item, error)) };
-    return inHalves(items, options);
+    return sendHalves(items, options);
   }
 }
 
-async function inHalves(items: readonly Item[], options: SendOptions): Promise<Outcome> {
+async function sendHalves(items: readonly Item[], options: SendOptions): Promise<Outcome> {
   const half = Math.ceil(items.length / 2);
   const first = await send(items.slice(0, half), options);
   const second = await send(items.slice(half), options);
   return { imported: first.imported + second.imported, failures: [...first.failures, ...second.failures] };
 }
 
-/** Of the call as a whole, such as a size: smaller calls may be taken. */
-function isTooMuch(error: ConnectError): boolean {
+/** Whether the error concerns the call as a whole, such as its size: smaller calls may succeed. */
+function isTooLarge(error: ConnectError): boolean {
   if (error.code === Code.InvalidArgument) return true;
   return error.code === Code.ResourceExhausted && errorReason(error) !== "RATE_LIMITED";
 }
@@ -72,31 +72,33 @@ function reasonOf(code: BatchCreateImportedApiKeysError): string {
   return name.replace("BATCH_CREATE_IMPORTED_API_KEYS_ERROR_", "");
 }
 
-/** A raw key that is imported already, by another row or before this import. */
+/** Returns whether the raw key was already imported, by another row or before this import. */
 export function exists({ reason }: RowFailure): boolean {
   return reason === ALREADY_EXISTS;
 }
 
-const [FIRST_WAIT, LONGEST_WAIT] = [100, 5_000];
+/** Backoff in milliseconds. */
+const [INITIAL_BACKOFF, MAX_BACKOFF] = [100, 5_000];
 
 async function callWithRetries(
   items: readonly Item[],
   options: SendOptions,
 ): Promise<BatchCreateImportedApiKeysResponse> {
-  const patience = performance.now() + options.retryFor;
-  for (let wait = FIRST_WAIT; ; wait = Math.min(wait * 2, LONGEST_WAIT)) {
+  const deadline = performance.now() + options.retryFor;
+  for (let backoff = INITIAL_BACKOFF; ; backoff = Math.min(backoff * 2, MAX_BACKOFF)) {
     try {
       return await call(items, options);
     } catch (error) {
-      if (!(error instanceof ConnectError) || !isPassing(error) || performance.now() + wait > patience) throw error;
+      if (!(error instanceof ConnectError) || !isTransient(error) || performance.now() + backoff > deadline)
+        throw error;
       options.onUnreachable(error);
-      // Between half of it and all, so that those that failed together do not come again together.
-      await sleep(wait * (0.5 + Math.random() / 2), undefined, { signal: options.signal });
+      // Half jitter, so that clients that failed together do not retry together.
+      await sleep(backoff * (0.5 + Math.random() / 2), undefined, { signal: options.signal });
     }
   }
 }
 
-/** When all rows fail the call does, and its error holds their results. */
+/** If all rows fail, the call fails, and the error details contain the results. */
 async function call(
   items: readonly Item[],
   { importedApiKeys }: SendOptions,
@@ -110,9 +112,9 @@ async function call(
   }
 }
 
-const PASSING: readonly Code[] = [Code.Unavailable, Code.DeadlineExceeded, Code.Aborted, Code.Internal];
+const TRANSIENT: readonly Code[] = [Code.Unavailable, Code.DeadlineExceeded, Code.Aborted, Code.Internal];
 
-/** What may be otherwise in a moment: the server, the database or the way there is away. */
-function isPassing({ code }: ConnectError): boolean {
-  return PASSING.includes(code);
+/** Returns whether a retry may succeed: server, database or network may be temporarily unreachable. */
+function isTransient({ code }: ConnectError): boolean {
+  return TRANSIENT.includes(code);
 }

@@ -3,16 +3,16 @@ import { stat } from "node:fs/promises";
 import { addAbortSignal } from "node:stream";
 import { invalidArgument } from "../../domain/errors.ts";
 
-/** Where rows come from. */
+/** The input of an import. */
 export interface Source {
-  /** Null: a stream, which cannot be gone on with in another run. */
+  /** Null for stdin, which cannot be resumed. */
   readonly path: string | null;
   /** Bytes; 0 for a stream. */
   readonly size: number;
   /** Milliseconds since the epoch; 0 for a stream. */
   readonly modifyTime: number;
   readonly format: FormatName;
-  /** The bytes from a place on, until the signal. A stream can be read once, from its beginning. */
+  /** Returns the bytes from an offset, until the signal aborts. Stdin can be read once, from offset 0. */
   read(from: number, signal: AbortSignal): AsyncIterable<Buffer>;
 }
 
@@ -25,11 +25,11 @@ const BY_EXTENSION: readonly (readonly [RegExp, FormatName])[] = [
 
 const READ_SIZE = 256 * 1024;
 
-/** `-` is standard input. */
+/** Opens a file, or stdin for `-`. Throws `INVALID_ARGUMENT` if the format is unknown. */
 export async function openSource(path: string, wanted: FormatName | undefined): Promise<Source> {
   const format = wanted ?? BY_EXTENSION.find(([extension]) => extension.test(path))?.[1];
   if (format === undefined)
-    throw invalidArgument("--format", "is needed, jsonl or csv: the name of the file does not say");
+    throw invalidArgument("--format", "is required (jsonl or csv): the file has no known extension");
   if (path === "-") return fromStdin(format);
   const { size, mtimeMs } = await stat(path);
   const read = (from: number, signal: AbortSignal) =>

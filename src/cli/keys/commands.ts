@@ -5,16 +5,16 @@ import { scopeOption } from "../options.ts";
 import {
   examples,
   positiveInteger,
-  requireDraft,
+  requireKeyFields,
   withCredential,
-  withDraft,
+  withKeyFields,
   withRemote,
   withSecret,
 } from "./options.ts";
 
-/** `keyhold keys`: each verb loads what it needs when it runs. */
+/** Adds `keyhold keys`. Each verb imports its code when it runs. */
 export function addKeysCommands(program: Command): void {
-  const keys = program.command("keys").description("issued and imported keys, on a running server");
+  const keys = program.command("keys").description("issued and imported keys of a running server");
   for (const add of [
     addIssue,
     addList,
@@ -32,10 +32,10 @@ export function addKeysCommands(program: Command): void {
 }
 
 function addIssue(keys: Command): Command {
-  return withSecret(withDraft(keys.command("issue")))
-    .description("make a key and show its secret, once")
-    .option("--request-id <id>", "makes a repeat safe: it answers the key that was made the first time")
-    .action(async (options) => (await import("./issue.ts")).issue(requireDraft(options)))
+  return withSecret(withKeyFields(keys.command("issue")))
+    .description("create a key and print its secret, once")
+    .option("--request-id <id>", "idempotency key: a repeat returns the key created the first time")
+    .action(async (options) => (await import("./issue.ts")).issue(requireKeyFields(options)))
     .addHelpText(
       "after",
       examples(
@@ -49,11 +49,11 @@ function addIssue(keys: Command): Command {
 function addList(keys: Command): Command {
   return keys
     .command("list")
-    .description("show the issued keys, newest first; with --json as one array")
-    .option("--imported", "the imported keys instead")
-    .option("--filter <expression>", "an expression of AIP-160")
-    .option("--limit <count>", "show so many at the most; without it all", positiveInteger)
-    .option("--page-size <count>", "keys of a call to the server, up to 1000", positiveInteger, 200)
+    .description("list the issued keys, newest first; with --json as one array")
+    .option("--imported", "list the imported keys instead")
+    .option("--filter <expression>", "AIP-160 filter expression")
+    .option("--limit <count>", "maximum number of keys (default: all)", positiveInteger)
+    .option("--page-size <count>", "keys per call to the server, up to 1000", positiveInteger, 200)
     .action(async (options) => (await import("./list.ts")).list(options))
     .addHelpText(
       "after",
@@ -77,13 +77,13 @@ function addGet(keys: Command): Command {
 function addUpdate(keys: Command): Command {
   return keys
     .command("update")
-    .description("change a key of either kind; scopes and metadata are replaced as a whole")
+    .description("update a key of either kind; scopes and metadata are replaced entirely")
     .argument("<key_id>")
-    .option("--name <name>", "label for people")
-    .addOption(scopeOption("what the key may do").conflicts("clearScopes"))
-    .option("--clear-scopes", "take every scope away")
-    .addOption(new Option("--metadata <name=value...>", "free-form texts").conflicts("clearMetadata"))
-    .option("--clear-metadata", "take all metadata away")
+    .option("--name <name>", "display name")
+    .addOption(scopeOption("new scopes").conflicts("clearScopes"))
+    .option("--clear-scopes", "remove all scopes")
+    .addOption(new Option("--metadata <name=value...>", "new metadata").conflicts("clearMetadata"))
+    .option("--clear-metadata", "remove all metadata")
     .action(async (keyId, options) => (await import("./update.ts")).update(keyId, options))
     .addHelpText(
       "after",
@@ -96,9 +96,9 @@ function addUpdate(keys: Command): Command {
 
 function addRotate(keys: Command): Command {
   return withSecret(keys.command("rotate"))
-    .description("give an issued key a new secret and show it, once")
+    .description("replace the secret of an issued key and print the new one, once")
     .argument("<key_id>")
-    .option("--grace-period <duration>", "how long the old secret works too, such as 24h; without it, it stops at once")
+    .option("--grace-period <duration>", "how long the old secret remains valid, such as 24h (default: 0)")
     .action(async (keyId, options) => (await import("./rotate.ts")).rotate(keyId, options))
     .addHelpText("after", examples(`keyhold keys rotate ${KEY_ID} --grace-period 24h --out ci.secret`));
 }
@@ -107,11 +107,11 @@ const REASONS = ["key-compromise", "affiliation-changed", "superseded", "privile
 
 function addRevoke(keys: Command): Command {
   return withCredential(keys.command("revoke"), "with --self: ")
-    .description("revoke a key of either kind, for good, and every token derived from it")
+    .description("revoke a key of either kind permanently, with every token derived from it")
     .argument("[key_id]")
-    .addOption(new Option("--reason <reason>", "why").choices(REASONS))
-    .option("--description <text>", "more about the reason, at most 1000 characters; not with --self")
-    .option("--self", "revoke the key whose secret is given; this needs no admin token")
+    .addOption(new Option("--reason <reason>", "revocation reason").choices(REASONS))
+    .option("--description <text>", "details of the reason, at most 1000 characters; not with --self")
+    .option("--self", "revoke the key whose secret is given; needs no admin token")
     .action(async (keyId, options) => (await import("./revoke.ts")).revoke(keyId, options))
     .addHelpText(
       "after",
@@ -125,7 +125,7 @@ function addRevoke(keys: Command): Command {
 function addDelete(keys: Command): Command {
   return keys
     .command("delete")
-    .description("remove an imported key; its raw key may then be imported again")
+    .description("delete an imported key; its raw key can then be imported again")
     .argument("<key_id>")
     .action(async (keyId, options) => (await import("./delete.ts")).deleteKey(keyId, options))
     .addHelpText("after", examples(`keyhold keys delete ${KEY_ID}`));
@@ -133,9 +133,9 @@ function addDelete(keys: Command): Command {
 
 function addVerify(keys: Command): Command {
   return withCredential(keys.command("verify"))
-    .description("judge a credential: an issued secret, a raw key or a derived token; exit status 7 if it is not valid")
-    .argument("[-]", "standard input, which is what is read anyway")
-    .option("--no-cache", "by a fresh read of the database")
+    .description("verify a credential: an issued secret, raw key or derived token; exit status 7 if it is not valid")
+    .argument("[-]", "read from stdin (default)")
+    .option("--no-cache", "read the key from the database")
     .action(async (dash, options) => {
       requireDash(dash);
       await (await import("./verify.ts")).verify(options);
@@ -148,12 +148,12 @@ function addVerify(keys: Command): Command {
 
 function addDerive(keys: Command): Command {
   return withSecret(withCredential(keys.command("derive")))
-    .description("exchange a credential for a token that lives for a while, and show it")
-    .argument("[-]", "standard input, which is what is read anyway")
-    .addOption(new Option("--algorithm <form>", "form of the token").choices(["jwt", "macaroon"]).default("jwt"))
-    .option("--ttl <duration>", "its lifetime; without it 1h")
-    .addOption(scopeOption("a part of the scopes of the credential; without it all"))
-    .option("--claim <name=value...>", "claims to add; a value that is JSON is taken as that")
+    .description("exchange a credential for a short-lived token and print it")
+    .argument("[-]", "read from stdin (default)")
+    .addOption(new Option("--algorithm <form>", "token format").choices(["jwt", "macaroon"]).default("jwt"))
+    .option("--ttl <duration>", "lifetime (default: 1h)")
+    .addOption(scopeOption("subset of the credential's scopes (default: all)"))
+    .option("--claim <name=value...>", "claims to add; a value that is JSON is parsed")
     .action(async (dash, options) => {
       requireDash(dash);
       await (await import("./derive.ts")).derive(options);
@@ -169,11 +169,11 @@ function addDerive(keys: Command): Command {
 
 const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
 
-/** What stands there may be a credential, and is not repeated. */
+/** Rejects any other argument without quoting it, since it may be a credential. */
 function requireDash(text: string | undefined): void {
   if (text === undefined || text === "-") return;
   throw invalidArgument(
     "CREDENTIAL",
-    "is never an argument, which others could read: give it on standard input or in a file",
+    "must not be an argument, which other users can read; use stdin or --credential-file",
   );
 }

@@ -1,4 +1,4 @@
-import { writeObject } from "../record.ts";
+import { writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 
 export async function deleteKey(keyId: string, options: RemoteOptions): Promise<void> {

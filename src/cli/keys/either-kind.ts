@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { KeyholdError } from "../../domain/errors.ts";
 
-/** What of two answers is there: that for an issued key, or else that for an imported one. */
+/** Returns the result for an issued key or, if there is none, for an imported key. Throws `API_KEY_NOT_FOUND` if there is neither. */
 export async function ofEitherKind<T>(keyId: string, issued: () => Promise<T>, imported: () => Promise<T>): Promise<T> {
   try {
     return await issued().catch(async (error: unknown) =>

@@ -1,6 +1,6 @@
 import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { restJson, writeObject } from "../record.ts";
+import { restJson, writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { ofEitherKind } from "./either-kind.ts";
 

@@ -1,13 +1,13 @@
 import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
-import { restJson, writeObject } from "../record.ts";
+import { restJson, writeObject } from "../output.ts";
 import { openRemote } from "../remote.ts";
 import type { IssueOptions } from "./issue.ts";
-import { pairs } from "./pairs.ts";
+import { pairs } from "./option-values.ts";
 
 export type ImportOneOptions = Omit<IssueOptions, "out"> & CredentialOptions;
 
-/** Imports one key, whose raw key is a secret and therefore never an argument. */
+/** Imports one key. The raw key is a secret, so it is read from stdin or a file. */
 export async function importOne(options: ImportOneOptions): Promise<void> {
   const { name, actor: actorId, scope: scopes = [], ttl, requestId } = options;
   const metadata = pairs("--metadata", options.metadata);

@@ -3,10 +3,10 @@ import {
   IssuedApiKeySchema,
 } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { KeyholdError } from "../../domain/errors.ts";
-import { restJson } from "../record.ts";
+import { restJson } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
-import { makeSecret, type SecretOptions } from "../secret-output.ts";
-import { pairs } from "./pairs.ts";
+import { outputSecret, type SecretOptions } from "../secret-output.ts";
+import { pairs } from "./option-values.ts";
 
 export interface IssueOptions extends RemoteOptions, SecretOptions {
   readonly name: string;
@@ -21,10 +21,10 @@ export async function issue(options: IssueOptions): Promise<void> {
   const { name, actor: actorId, scope: scopes = [], ttl, requestId } = options;
   const request = { name, actorId, scopes, ttl, requestId, metadata: pairs("--metadata", options.metadata) };
   const { issuedApiKeys } = await openRemote(options);
-  await makeSecret(options, async () => {
+  await outputSecret(options, async () => {
     const answer = await issuedApiKeys.createIssuedApiKey(request);
     const { secret, issuedApiKey } = answer;
-    if (secret === undefined || issuedApiKey === undefined) throw repeated(issuedApiKey?.keyId);
+    if (secret === undefined || issuedApiKey === undefined) throw repeatedRequest(issuedApiKey?.keyId);
     return {
       secret,
       answer: restJson(CreateIssuedApiKeyResponseSchema, answer),
@@ -33,8 +33,8 @@ export async function issue(options: IssueOptions): Promise<void> {
   });
 }
 
-/** AIP-155: a repeat answers the record alone. */
-function repeated(keyId = ""): KeyholdError {
-  const description = `made key ${keyId} before; its secret cannot be shown twice: rotate it for another`;
+/** A repeated request returns the key without its secret (AIP-155). */
+function repeatedRequest(keyId = ""): KeyholdError {
+  const description = `key ${keyId} was already created with it; its secret cannot be shown again: rotate it`;
   return new KeyholdError("REQUEST_ID_REUSED", `--request-id: ${description}`, { metadata: { key_id: keyId } });
 }

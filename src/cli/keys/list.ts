@@ -1,14 +1,13 @@
 import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import type { JsonObject } from "../../lib/json.ts";
-import { cell, tableText, write } from "../output.ts";
-import { restJson } from "../record.ts";
+import { cell, restJson, tableText, write } from "../output.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 
 export interface ListOptions extends RemoteOptions {
   readonly imported?: boolean;
   readonly filter?: string;
-  /** The most keys to show; without it all. */
+  /** Maximum number of keys; all by default. */
   readonly limit?: number;
   readonly pageSize: number;
 }
@@ -18,7 +17,7 @@ interface Page {
   readonly nextPageToken: string;
 }
 
-/** Shows the keys page by page, as they come: any number of them takes the memory of one page. */
+/** Lists keys page by page, in the memory of one page. */
 export async function list(options: ListOptions): Promise<void> {
   const pages = pagesOf(pageReader(await openRemote(options), options), options);
   await (options.json === true ? writeArray(pages) : writeTable(pages));
@@ -49,7 +48,7 @@ async function* pagesOf(read: ReadPage, { limit = Number.POSITIVE_INFINITY, page
   } while (token !== "" && left > 0);
 }
 
-/** One JSON array, a key a line. */
+/** Writes a JSON array with one key per line. */
 async function writeArray(pages: AsyncIterable<readonly JsonObject[]>): Promise<void> {
   let before = "[\n";
   for await (const keys of pages) {
@@ -62,7 +61,7 @@ async function writeArray(pages: AsyncIterable<readonly JsonObject[]>): Promise<
 
 const HEADER = ["KEY ID", "NAME", "ACTOR ID", "STATUS", "SCOPES", "CREATED", "EXPIRES"];
 
-/** The header stands once, above the first page. */
+/** Writes a table with the header above the first page only. */
 async function writeTable(pages: AsyncIterable<readonly JsonObject[]>): Promise<void> {
   let header = [HEADER];
   for await (const keys of pages) {

@@ -8,32 +8,28 @@ export function examples(...lines: readonly string[]): string {
 
 export function withRemote(command: Command): Command {
   return withJson(command)
-    .option("--url <url>", "the server; without it KEYHOLD_URL, or http://127.0.0.1:4420")
-    .option("--token-file <file>", "file with the admin token; without it KEYHOLD_TOKEN_FILE, or KEYHOLD_TOKEN")
-    .option("--ca-file <file>", "certificates (PEM) to trust as well; without it KEYHOLD_CA_FILE");
+    .option("--url <url>", "server URL (default: KEYHOLD_URL, or http://127.0.0.1:4420)")
+    .option("--token-file <file>", "file with the admin token (default: KEYHOLD_TOKEN_FILE, or KEYHOLD_TOKEN)")
+    .option("--ca-file <file>", "additional trusted certificates, PEM (default: KEYHOLD_CA_FILE)");
 }
 
 export function withSecret(command: Command): Command {
-  return command.option("--out <file>", "write the secret to this new file (mode 0600) instead of showing it");
+  return command.option("--out <file>", "write the secret to a new file (mode 0600) instead of stdout");
 }
 
 export function withCredential(command: Command, when = ""): Command {
-  return command.option(
-    "--credential-file <file>",
-    `${when}file with the credential; without it, or with -, standard input`,
-  );
+  return command.option("--credential-file <file>", `${when}file with the credential (default: -, stdin)`);
 }
-
-export function withDraft(command: Command): Command {
+export function withKeyFields(command: Command): Command {
   return command
-    .option("--name <name>", "label for people")
+    .option("--name <name>", "display name")
     .option("--actor <actor_id>", "owner of the key")
-    .addOption(scopeOption("what the key may do"))
-    .option("--ttl <duration>", "lifetime such as 90d; without it the key does not expire")
-    .option("--metadata <name=value...>", "free-form texts");
+    .addOption(scopeOption("scopes of the key"))
+    .option("--ttl <duration>", "lifetime such as 90d (default: no expiry)")
+    .option("--metadata <name=value...>", "metadata");
 }
 
-export function requireDraft<T extends { readonly name?: string; readonly actor?: string }>(options: T) {
+export function requireKeyFields<T extends { readonly name?: string; readonly actor?: string }>(options: T) {
   const { name, actor } = options;
   if (name === undefined) throw invalidArgument("--name", "is required");
   if (actor === undefined) throw invalidArgument("--actor", "is required");
@@ -42,5 +38,5 @@ export function requireDraft<T extends { readonly name?: string; readonly actor?
 
 export function positiveInteger(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number from 1.");
+  throw new InvalidArgumentError("Must be a whole number from 1.");
 }

@@ -3,9 +3,9 @@ import { RevokeApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_ke
 import { SelfRevokeApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
-import { restJson, writeObject } from "../record.ts";
+import { restJson, writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
-import { enumOf } from "./enum-of.ts";
+import { enumOf } from "./option-values.ts";
 
 export interface RevokeOptions extends RemoteOptions, CredentialOptions {
   readonly reason?: string;
@@ -13,7 +13,7 @@ export interface RevokeOptions extends RemoteOptions, CredentialOptions {
   readonly self?: boolean;
 }
 
-/** By its identifier, or with `--self` by its own secret, which needs no admin token. */
+/** Revokes by key id or, with `--self`, by the key's own secret, without an admin token. */
 export async function revoke(keyId: string | undefined, options: RevokeOptions): Promise<void> {
   const { self = false, credentialFile, description } = options;
   if (self === (keyId !== undefined)) throw invalidArgument("KEY_ID", "give a key id, or --self and the secret itself");

@@ -1,10 +1,10 @@
 import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
-import { restJson, writeObject } from "../record.ts";
+import { restJson, writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { ofEitherKind } from "./either-kind.ts";
-import { pairs } from "./pairs.ts";
+import { pairs } from "./option-values.ts";
 
 export interface UpdateOptions extends RemoteOptions {
   readonly name?: string;
@@ -14,12 +14,12 @@ export interface UpdateOptions extends RemoteOptions {
   readonly clearMetadata?: boolean;
 }
 
-/** What is given takes the place of what was: scopes and metadata are replaced as a whole. */
+/** Updates the given fields. Scopes and metadata are replaced entirely. */
 export async function update(keyId: string, options: UpdateOptions): Promise<void> {
   const { name, scope: scopes = [] } = options;
   const paths = pathsOf(options);
   if (paths.length === 0)
-    throw invalidArgument("options", "name nothing to change: --name, --scope, --metadata or one of --clear-…");
+    throw invalidArgument("options", "nothing to update: give --name, --scope, --metadata, or one of --clear-…");
   const key = { keyId, name: name ?? "", scopes, metadata: pairs("--metadata", options.metadata) };
   const { issuedApiKeys, importedApiKeys } = await openRemote(options);
   const updated = await ofEitherKind(

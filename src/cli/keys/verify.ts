@@ -1,15 +1,15 @@
 import { VerifyApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
-import { restJson, writeObject } from "../record.ts";
+import { restJson, writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 
 export interface VerifyOptions extends RemoteOptions, CredentialOptions {
-  /** False: by a fresh read of the database. */
+  /** False bypasses the server's cache. */
   readonly cache: boolean;
 }
 
-/** A verdict is an answer: it goes to standard output whatever it says, and the exit status says it too. */
+/** Verifies a credential. The verdict goes to stdout, valid or not, and determines the exit status. */
 export async function verify(options: VerifyOptions): Promise<void> {
   const remote = await openRemote(options);
   const credential = await readCredential(options);

@@ -4,7 +4,7 @@ import { type OutputOptions, tableText, write, writeJson } from "../output.ts";
 
 const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "VERDICT"];
 
-/** Shows what each root secret is still needed for. */
+/** Lists the root secrets and what still depends on each. */
 export function listSecrets({ json = false }: OutputOptions): Promise<void> {
   return withResources(async ({ lists, rings, signing }) => {
     const signingKeys = await signing.store.list();
@@ -15,9 +15,9 @@ export function listSecrets({ json = false }: OutputOptions): Promise<void> {
   });
 }
 
-/** They are not stored, so nobody can count them. */
+/** Macaroons are not stored, so they cannot be counted. */
 const MACAROONS =
-  "Macaroons and lists under way are not counted: before dropping a retired one, wait as long as the longest macaroon lives.";
+  "Macaroons and page tokens are not counted: drop a retired root secret only after the longest-lived macaroon has expired.";
 
 function columnsOf(use: RootSecretUse): string[] {
   const { id, state, issued, imported, inGrace, signingKeys } = use;
@@ -32,6 +32,6 @@ function toJson(use: RootSecretUse) {
 function verdict(use: RootSecretUse): string {
   if (use.state === "current") return "in use";
   if (use.state === "staged") return "keep: not used yet; `keyhold secrets promote` makes it the current one";
-  if (use.state === "missing") return "lost: these keys are refused until it is given as a retired one";
-  return isNeeded(use) ? "keep: what is counted would be refused" : "may be dropped";
+  if (use.state === "missing") return "missing: these keys are rejected until it is configured as a retired one";
+  return isNeeded(use) ? "keep: the counted items depend on it" : "can be dropped";
 }

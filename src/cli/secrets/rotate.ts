@@ -11,7 +11,7 @@ export interface RotateSecretOptions extends OutputOptions {
   readonly stage?: boolean;
 }
 
-/** Puts a new root secret above the others, or with `stage` below them. No server may run that would not know it. */
+/** Adds a new root secret as the current one, or with `stage` as accepted only. Rejects if a running server would not have it. */
 export async function rotateSecret({ stage = false, json = false }: RotateSecretOptions): Promise<void> {
   const file = requireSecretFile();
   const secret = newRootSecret();
@@ -27,23 +27,23 @@ export async function rotateSecret({ stage = false, json = false }: RotateSecret
 }
 
 function rotated(id: string, file: string, count: number): string {
-  return `Root secret ${id} is now the current one in ${file}. Back the file up.\n${rewrapped(count)}`;
+  return `Root secret ${id} is now the current one in ${file}. Back up the file.\n${rewrapped(count)}`;
 }
 
-/** A server that runs has the old file in mind, and would refuse what is made under the new one. */
+/** A running server has read the old file, and would reject credentials created under the new root secret. */
 async function requireNoServer({ database }: Resources): Promise<void> {
   const live = (await listNodes(database)).filter(({ leaseAge, ttl }) => leaseAge <= ttl);
   if (live.length === 0) return;
   throw new Error(
-    `servers run (${live.map(({ name }) => name).join(", ")}): stop them first, or use \`keyhold secrets rotate --stage\``,
+    `servers are running (${live.map(({ name }) => name).join(", ")}): stop them first, or use \`keyhold secrets rotate --stage\``,
   );
 }
 
 function staged(id: string, file: string): string {
   return [
-    `Root secret ${id} is staged in ${file}: accepted, and not used yet. Back the file up.`,
-    "1. Give the same file to every server, and restart each.",
+    `Root secret ${id} is staged in ${file}: accepted, not yet used. Back up the file.`,
+    "1. Copy the file to every server, and restart each.",
     `2. Run \`keyhold secrets promote ${id}\`.`,
-    "3. Give the file to every server again, and restart each, so that it uses the new one.",
+    "3. Copy the file to every server again, and restart each to use the new one.",
   ].join("\n");
 }

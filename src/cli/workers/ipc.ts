@@ -2,23 +2,23 @@ import type { ErrorCode } from "../../domain/errors.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
 import type { CountWorkers } from "../../transport/health.ts";
 
-/** What the parent says to a worker, over the channel between them. */
-export type Order =
-  /** The first. `databaseUrl` is that of the embedded database, null with any other, whose URL the worker has itself. */
+/** A message from the primary to a worker. */
+export type PrimaryMessage =
+  /** The first message. `databaseUrl` is that of the embedded database, otherwise null: the worker's configuration has it. */
   | { readonly kind: "start"; readonly number: number; readonly databaseUrl: string | null }
-  /** Whenever it has changed. */
+  /** Sent when the number of workers changes. */
   | { readonly kind: "count"; readonly count: WorkerCount }
-  /** Tell your metrics. */
+  /** Requests the metrics. */
   | { readonly kind: "scrape"; readonly number: number }
-  /** Finish what is under way, and end. */
+  /** Requests shutdown after the calls in flight. */
   | { readonly kind: "stop" };
 
-/** What a worker says to the parent: one of the first two, once, and later the others. */
-export type Report =
+/** A message from a worker to the primary: first `serving` or `failed`, once; later the others. */
+export type WorkerMessage =
   | { readonly kind: "serving"; readonly url: string }
   | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: "metrics"; readonly number: number; readonly snapshot: Snapshot }
-  /** An exception was not caught. After the first one the worker waits for the order to stop, until another serves in its place. */
+  /** An uncaught exception. After the first one the worker waits for `stop`, until its replacement serves. */
   | { readonly kind: "uncaught" };
 
 export type WorkerCount = ReturnType<CountWorkers>;

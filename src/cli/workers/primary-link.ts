@@ -1,27 +1,27 @@
 import type { Worker } from "node:cluster";
-import type { Order, WorkerCount } from "./ipc.ts";
+import type { PrimaryMessage, WorkerCount } from "./ipc.ts";
 
-/** The parent, as a worker hears it. */
+/** The primary, as seen by a worker. */
 export interface Primary {
-  readonly started: Promise<Extract<Order, { readonly kind: "start" }>>;
-  /** How many workers there are, by what the parent said last. */
+  readonly started: Promise<Extract<PrimaryMessage, { readonly kind: "start" }>>;
+  /** Returns the number of workers. */
   readonly count: () => WorkerCount;
-  /** Calls the listener whenever the parent wants the metrics, with the number of its question. */
+  /** Calls the listener when the primary requests the metrics, with the number of the request. */
   onScrape(listener: (number: number) => void): void;
-  /** Resolves, with why, when the worker is to end. Without a parent one that does not wait for this ends at once. */
-  untilStopped(): Promise<string>;
+  /** Resolves with the reason when the worker must stop. Until this is called, the loss of the primary exits at once. */
+  stopped(): Promise<string>;
 }
 
-export function listenToPrimary(worker: Worker): Primary {
-  const started = Promise.withResolvers<Extract<Order, { readonly kind: "start" }>>();
+export function connectToPrimary(worker: Worker): Primary {
+  const started = Promise.withResolvers<Extract<PrimaryMessage, { readonly kind: "start" }>>();
   const stopped = Promise.withResolvers<string>();
   let scrape: (number: number) => void = () => {};
   let count: WorkerCount = { running: 0, configured: 0 };
-  worker.process.on("message", (order: Order) => {
-    if (order.kind === "start") started.resolve(order);
-    else if (order.kind === "count") count = order.count;
-    else if (order.kind === "scrape") scrape(order.number);
-    else stopped.resolve("the parent's order");
+  worker.process.on("message", (message: PrimaryMessage) => {
+    if (message.kind === "start") started.resolve(message);
+    else if (message.kind === "count") count = message.count;
+    else if (message.kind === "scrape") scrape(message.number);
+    else stopped.resolve("stopped by the primary");
   });
   return {
     started: started.promise,
@@ -29,11 +29,11 @@ export function listenToPrimary(worker: Worker): Primary {
     onScrape: (listener) => {
       scrape = listener;
     },
-    untilStopped() {
+    stopped() {
       worker.once("disconnect", () => {
-        // Else Node ends the process now, with all that is under way.
+        // Otherwise Node exits now, with calls in flight.
         worker.exitedAfterDisconnect = true;
-        stopped.resolve("the parent has gone");
+        stopped.resolve("the primary has exited");
       });
       return stopped.promise;
     },

@@ -12,8 +12,8 @@ import { type Uncaught, watchUncaught } from "../uncaught.ts";
 import { startWorkerPool, type WorkerPool } from "./worker-pool.ts";
 
 /**
- * Serves the port from `count` processes until the first signal. The database, its schema and the root secret are brought about here,
- * once; the workers find them.
+ * Serves the port from `count` processes until the first signal. The primary opens the database, migrates it and creates the root secret;
+ * it does not serve calls itself.
  */
 export async function serveByWorkers(config: Config, count: number, logger: Logger): Promise<void> {
   const uncaught = watchUncaught(logger);
@@ -36,56 +36,56 @@ async function runWorkerPool(
   const resources = await openForServing({ ...config, cacheBytes: 0 }, logger, { settings });
   try {
     const databaseUrl = config.databaseUrl === null ? resources.url : null;
-    const crew = await startWorkerPool(count, databaseUrl, (level, message) => logger[level](message));
-    metrics?.serve(scrapeOf(crew, uncaught));
-    announce(config, crew.url, logger, metrics?.url);
+    const pool = await startWorkerPool(count, databaseUrl, (level, message) => logger[level](message));
+    metrics?.serve(scrapeOf(pool, uncaught));
+    announce(config, pool.url, logger, metrics?.url);
     releaseYoungGeneration();
-    const signal = await uncaught.or(signalToStop(stopAtOnce));
+    const signal = await uncaught.or(signalToStop(killWorkers));
     logger.info({ signal }, "stopping");
-    await crew.stop();
+    await pool.stop();
   } finally {
     await resources.close();
   }
 }
 
-/** Each worker has the label of its number: one that is started again begins at zero, which `rate()` sees as what it is. */
-function scrapeOf(crew: WorkerPool, uncaught: Uncaught): Scrape {
-  const own = createSource([...workerMetrics(crew), uncaughtMetric(() => byWorker(crew, uncaught))], {
+/** Labels each worker by its number. A restarted worker counts from zero, which `rate()` treats as a reset. */
+function scrapeOf(pool: WorkerPool, uncaught: Uncaught): Scrape {
+  const own = createSource([...workerMetrics(pool), uncaughtMetric(() => uncaughtByWorker(pool, uncaught))], {
     worker: "parent",
   });
-  return async () => mergedText([await own.snapshot(), ...(await crew.scrape())]);
+  return async () => mergedText([await own.snapshot(), ...(await pool.scrape())]);
 }
 
-/** The parent counts for its workers, since one that has failed ends before the next scrape. */
-function byWorker({ counts }: WorkerPool, uncaught: Uncaught): Sample[] {
+/** Counted by the primary, since a failed worker exits before the next scrape. */
+function uncaughtByWorker({ counts }: WorkerPool, uncaught: Uncaught): Sample[] {
   const workers = [...counts().uncaught].map(([worker, value]) => ({ labels: { worker: String(worker) }, value }));
   return [{ labels: { worker: "parent" }, value: uncaught.count() }, ...workers];
 }
 
 function workerMetrics({ counts }: WorkerPool): Family[] {
   return [
-    gauge("keyhold_workers", "Processes that serve the port.", () => counts().running),
-    gauge("keyhold_workers_configured", "Processes that should serve the port.", () => counts().configured),
+    gauge("keyhold_workers", "Workers that are serving.", () => counts().running),
+    gauge("keyhold_workers_configured", "Workers configured.", () => counts().configured),
     counter(
       "keyhold_worker_restarts_total",
-      "Processes that were started in place of one that had ended.",
+      "Workers started to replace one that exited or failed.",
       () => counts().restarts,
     ),
   ];
 }
 
-/** Of the embedded database: PostgreSQL's default of 100 is enough for three workers, and one that ends beside its successor. */
+/** Returns `max_connections` of the embedded database. The default of 100 is enough for three workers and one being replaced. */
 function maxConnections({ databasePoolSize }: Config, count: number): number {
-  return Math.max(100, (count + 1) * (databasePoolSize + BESIDE_THE_POOL) + OF_COMMANDS);
+  return Math.max(100, (count + 1) * (databasePoolSize + OUTSIDE_POOL) + RESERVED);
 }
 
-/** Connections of a worker that are not in its pool, and some to spare. */
-const BESIDE_THE_POOL = 10;
+/** Connections of a worker outside its pool, with a margin. */
+const OUTSIDE_POOL = 10;
 
-/** For commands beside the server, and for those who look after the database. */
-const OF_COMMANDS = 20;
+/** Connections for commands and administrators. */
+const RESERVED = 20;
 
-function stopAtOnce(): void {
+function killWorkers(): void {
   for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill("SIGKILL");
   process.exit(1);
 }

@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 
-/** What Node's cluster sends beside our own messages: connections to workers, which they acknowledge. */
+/** An internal message of Node's cluster module: a connection for a worker, or its acknowledgement. */
 interface ClusterMessage {
   readonly act?: string;
   readonly seq?: number;
@@ -8,16 +8,16 @@ interface ClusterMessage {
 }
 
 export interface Connections {
-  /** Connections for the worker wait. There is one at the most: Node sends the next when it has the acknowledgement. */
+  /** Queues new connections for the worker. At most one: Node sends the next after the acknowledgement. */
   hold(): void;
-  /** Gives the connections that wait to other workers. */
+  /** Reassigns queued connections to other workers. */
   release(): void;
 }
 
 /**
- * Gives the connections that were on their way to a worker when it died to another one. Node waits for ever for the acknowledgement
- * (lib/internal/cluster/round_robin_handle.js, `handoff`), and the client with it. A worker acknowledges before it reads, so of what
- * it has not acknowledged it has read nothing. Node tells none of this outside: a test kills a worker that has been stopped.
+ * Reassigns connections that were sent to a worker when it died. Node waits forever for the acknowledgement
+ * (lib/internal/cluster/round_robin_handle.js, `handoff`), and so does the client. A worker acknowledges before it reads, so nothing of an
+ * unacknowledged connection has been read. Node exposes none of this: a test kills a worker that has been stopped.
  */
 export function reassignConnections(worker: ChildProcess): Connections {
   const inFlight = new Set<number>();
@@ -29,7 +29,7 @@ export function reassignConnections(worker: ChildProcess): Connections {
     (isHolding ? held : inFlight).add(message.seq);
     return isHolding || send(message, ...rest);
   };
-  const giveBack = (connections: ReadonlySet<number>) => {
+  const reassign = (connections: ReadonlySet<number>) => {
     for (const ack of connections) worker.emit("internalMessage", { cmd: "NODE_CLUSTER", ack, accepted: false });
   };
   worker.on("internalMessage", ({ ack }: ClusterMessage) => {
@@ -39,12 +39,12 @@ export function reassignConnections(worker: ChildProcess): Connections {
   worker.once("disconnect", () => {
     isDisconnected = true;
   });
-  // The process and its channel have ended: no more acknowledgements come.
+  // The process and its channel are closed: no acknowledgement can follow.
   worker.once("close", () => {
-    // Node puts this event off for ever too (lib/internal/child_process.js), and takes the worker off its list only then.
+    // Node also delays this event forever (lib/internal/child_process.js), and removes the worker from its list only then.
     if (!isDisconnected) worker.emit("disconnect");
-    giveBack(inFlight);
-    giveBack(held);
+    reassign(inFlight);
+    reassign(held);
   });
   return {
     hold() {
@@ -52,7 +52,7 @@ export function reassignConnections(worker: ChildProcess): Connections {
     },
     release() {
       isHolding = false;
-      giveBack(held);
+      reassign(held);
       held.clear();
     },
   };

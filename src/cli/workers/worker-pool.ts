@@ -2,25 +2,25 @@ import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { type Supervised, supervise } from "../../lib/supervise.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
-import type { Order } from "./ipc.ts";
+import type { PrimaryMessage } from "./ipc.ts";
 import { startWorker, type WorkerProcess } from "./worker-process.ts";
 
-/** The workers of a port. */
+/** The worker processes of a port. */
 export interface WorkerPool {
-  /** Where they listen. */
+  /** The URL on which they listen. */
   readonly url: string;
   readonly counts: () => WorkerCounts;
-  /** The metrics of those that answer. */
+  /** Returns the metrics of the workers that respond. */
   scrape(): Promise<Snapshot[]>;
-  /** Lets them finish what is under way. */
+  /** Stops the workers after their calls in flight. */
   stop(): Promise<void>;
 }
 
 export interface WorkerCounts {
-  /** How many accept connections, and how many should. */
+  /** Workers that accept connections, and how many should. */
   readonly running: number;
   readonly configured: number;
-  /** How many were started in place of another. */
+  /** Replacements started. */
   readonly restarts: number;
   /** Uncaught exceptions by the number of the worker. */
   readonly uncaught: ReadonlyMap<number, number>;
@@ -29,8 +29,8 @@ export interface WorkerCounts {
 const LAUNCHER = fileURLToPath(new URL("../../../src/cli/keyhold.js", import.meta.url));
 
 /**
- * Starts as many workers as are configured, and keeps them up. The parent listens and hands connections out in turn, so that no
- * connection waits for a worker that has died. Rejects with the first error of a worker that cannot start; then none is left.
+ * Starts the workers and restarts those that fail. The primary listens and distributes connections round robin, so that no connection waits
+ * for a dead worker. Rejects with the error of the first worker that cannot start, after all have exited.
  */
 export async function startWorkerPool(
   configured: number,
@@ -42,18 +42,18 @@ export async function startWorkerPool(
   const numbers = Array.from({ length: configured }, (_, index) => index + 1);
   const uncaught = new Map(numbers.map((number) => [number, 0]));
   const running = new Set<WorkerProcess>();
-  /** Those that have failed, and finish what is in flight. */
+  /** Workers that have failed and finish their calls in flight. */
   const failed = new Set<WorkerProcess>();
   let started = 0;
-  const tellCount = () => {
-    const order: Order = { kind: "count", count: { running: running.size, configured } };
-    for (const worker of running) worker.say(order);
+  const broadcastCount = () => {
+    const message: PrimaryMessage = { kind: "count", count: { running: running.size, configured } };
+    for (const worker of running) worker.send(message);
   };
-  // Node closes the port with the last worker that listens: that one listens until another does, and accepts nothing meanwhile.
+  // Node closes the port with the last listening worker, so that one keeps listening, without accepting, until a replacement listens.
   const retire = (worker: WorkerProcess) => {
     running.delete(worker);
     failed.add(worker);
-    tellCount();
+    broadcastCount();
     if (running.size === 0) worker.holdConnections();
     else void worker.stop();
   };
@@ -62,13 +62,13 @@ export async function startWorkerPool(
     const worker = await startWorker({ kind: "start", number, databaseUrl }, signal, onUncaught);
     running.add(worker);
     started++;
-    tellCount();
+    broadcastCount();
     for (const one of failed) void one.stop();
     void worker.failed.then(() => retire(worker));
-    void worker.exited.then(() => failed.delete(worker) || (running.delete(worker) && tellCount()));
+    void worker.exited.then(() => failed.delete(worker) || (running.delete(worker) && broadcastCount()));
     return worker;
   };
-  const stopCurrent = await allOrNone(
+  const stopCurrent = await startAll(
     numbers.map((number) => supervise(`worker ${number}`, (signal) => start(number, signal), log)),
   );
   const stop = async () => {
@@ -82,8 +82,8 @@ export async function startWorkerPool(
   return { url: [...running][0]?.url ?? "", counts, scrape, stop };
 }
 
-/** What stops all of them. When one does not start, the others are stopped. */
-async function allOrNone(starts: readonly Promise<Supervised>[]): Promise<() => Promise<void>> {
+/** Returns a function that stops all. If one fails to start, stops the others and rejects with its error. */
+async function startAll(starts: readonly Promise<Supervised>[]): Promise<() => Promise<void>> {
   const settled = await Promise.allSettled(starts);
   const stop = async () => {
     await Promise.all(settled.map((one) => one.status === "fulfilled" && one.value.stop()));

@@ -4,52 +4,52 @@ import { KeyholdError } from "../../domain/errors.ts";
 import type { Running } from "../../lib/supervise.ts";
 import { withTimeout } from "../../lib/with-timeout.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
-import type { Order, Report } from "./ipc.ts";
+import type { PrimaryMessage, WorkerMessage } from "./ipc.ts";
 import { reassignConnections } from "./reassign-connections.ts";
 
-/** A worker that serves. */
+/** A worker that is serving. */
 export interface WorkerProcess extends Running {
   readonly url: string;
   readonly failed: Promise<string>;
-  /** New connections wait until `stop` is called; then others accept them. */
+  /** Queues new connections until `stop`, which reassigns them. */
   holdConnections(): void;
-  say(order: Order): void;
-  /** Its metrics; null of a worker that does not answer in time. Never rejects. */
+  send(message: PrimaryMessage): void;
+  /** Returns its metrics; null on timeout or exit. Never rejects. */
   scrape(): Promise<Snapshot | null>;
 }
 
-/** Longer than a worker takes to finish what is under way (`closeTimeout`) and to let go of the database; milliseconds. */
+/** Milliseconds. Longer than a worker needs for calls in flight (`closeTimeout`) and to close the database. */
 const STOP_TIMEOUT = 25_000;
 
-/** Prometheus waits 10 s for all of them; milliseconds. */
+/** Milliseconds. Prometheus's scrape timeout is 10 s. */
 const SCRAPE_TIMEOUT = 2_000;
 
 /**
- * Starts a worker and resolves when it serves. Rejects with the worker's own error; nothing is left of it then. `onUncaught` is called for
- * each exception that nothing in it caught.
+ * Starts a worker; resolves when it serves. Rejects with the worker's error after it has exited. `onUncaught` is called for each uncaught
+ * exception in it.
  */
 export async function startWorker(
-  start: Extract<Order, { readonly kind: "start" }>,
+  start: Extract<PrimaryMessage, { readonly kind: "start" }>,
   signal: AbortSignal,
   onUncaught: () => void,
 ): Promise<WorkerProcess> {
   const worker = cluster.fork();
-  const exited = endOf(worker);
+  const exited = waitForExit(worker);
   const connections = reassignConnections(worker.process);
   const kill = () => void worker.process.kill("SIGKILL");
   signal.addEventListener("abort", kill);
-  const say = (order: Order) => tell(worker, order);
+  const sendToWorker = (message: PrimaryMessage) => send(worker, message);
   try {
-    say(start);
-    const url = await served(worker, exited);
-    const failed = failureOf(worker, onUncaught);
+    sendToWorker(start);
+    const url = await waitUntilServing(worker, exited);
+    const failed = firstUncaught(worker, onUncaught);
     return {
       pid: worker.process.pid ?? 0,
       url,
       exited,
       failed,
       holdConnections: connections.hold,
-      say,
+      send: sendToWorker,
       scrape: () => scrape(worker, exited),
       stop() {
         const stopped = stop(worker, exited);
@@ -65,8 +65,8 @@ export async function startWorker(
   }
 }
 
-/** How the process ended, in words. That a message does not reach it any more is an error event too, and tells nothing else. */
-function endOf(worker: Worker): Promise<string> {
+/** Resolves with a description of the exit. An undeliverable message is an error event too, and ignored. */
+function waitForExit(worker: Worker): Promise<string> {
   const child: ChildProcess = worker.process;
   worker.on("error", () => {});
   return new Promise((resolve) => {
@@ -75,28 +75,28 @@ function endOf(worker: Worker): Promise<string> {
   });
 }
 
-/** A worker that is just dying is told in vain. */
-function tell(worker: Worker, order: Order): void {
-  if (worker.isConnected()) worker.process.send(order, undefined, undefined, () => {});
+/** Ignores failure: the worker may be exiting. */
+function send(worker: Worker, message: PrimaryMessage): void {
+  if (worker.isConnected()) worker.process.send(message, undefined, undefined, () => {});
 }
 
-/** The address that the worker reports. Its last message may be read after its exit, but not after the end of the channel too. */
-function served(worker: Worker, exited: Promise<string>): Promise<string> {
+/** Resolves with the worker's URL. Its last message may arrive after its exit, but not after `close`. */
+function waitUntilServing(worker: Worker, exited: Promise<string>): Promise<string> {
   return new Promise((resolve, reject) => {
-    worker.on("message", (report: Report) => {
-      if (report.kind === "serving") resolve(report.url);
-      else if (report.kind === "failed") reject(new KeyholdError(report.code, report.message));
+    worker.on("message", (message: WorkerMessage) => {
+      if (message.kind === "serving") resolve(message.url);
+      else if (message.kind === "failed") reject(new KeyholdError(message.code, message.message));
     });
     worker.process.once("close", async () => {
-      reject(new KeyholdError("INTERNAL", `a worker ended before it served: ${await exited}`));
+      reject(new KeyholdError("INTERNAL", `a worker exited before it served: ${await exited}`));
     });
   });
 }
 
-/** Resolves with the first uncaught exception. */
-function failureOf(worker: Worker, onUncaught: () => void): Promise<string> {
+/** Resolves on the first uncaught exception. */
+function firstUncaught(worker: Worker, onUncaught: () => void): Promise<string> {
   return new Promise((resolve) => {
-    worker.on("message", ({ kind }: Report) => {
+    worker.on("message", ({ kind }: WorkerMessage) => {
       if (kind !== "uncaught") return;
       onUncaught();
       resolve("uncaught exception");
@@ -106,24 +106,24 @@ function failureOf(worker: Worker, onUncaught: () => void): Promise<string> {
 
 let scrapes = 0;
 
-/** One that dies, or hangs, is missing in this scrape. */
+/** Omits a worker that exits or hangs from this scrape. */
 async function scrape(worker: Worker, exited: Promise<string>): Promise<Snapshot | null> {
   const number = ++scrapes;
-  const answer = Promise.withResolvers<Snapshot>();
-  const onReport = (report: Report) => {
-    if (report.kind === "metrics" && report.number === number) answer.resolve(report.snapshot);
+  const response = Promise.withResolvers<Snapshot>();
+  const onMessage = (message: WorkerMessage) => {
+    if (message.kind === "metrics" && message.number === number) response.resolve(message.snapshot);
   };
-  worker.on("message", onReport);
-  tell(worker, { kind: "scrape", number });
+  worker.on("message", onMessage);
+  send(worker, { kind: "scrape", number });
   const ended = exited.then(() => null);
-  const snapshot = await withTimeout(Promise.race([answer.promise, ended]), SCRAPE_TIMEOUT, () => null);
-  worker.off("message", onReport);
+  const snapshot = await withTimeout(Promise.race([response.promise, ended]), SCRAPE_TIMEOUT, () => null);
+  worker.off("message", onMessage);
   return snapshot;
 }
 
-/** The order goes by message: signals come to workers from elsewhere too, and a second one would cut off what is under way. */
+/** Sends a message, not a signal: a worker may receive signals from elsewhere too, and a second one aborts calls in flight. */
 async function stop(worker: Worker, exited: Promise<string>): Promise<void> {
-  tell(worker, { kind: "stop" });
+  send(worker, { kind: "stop" });
   await withTimeout(exited, STOP_TIMEOUT, () => worker.process.kill("SIGKILL"));
   await exited;
 }

@@ -10,52 +10,52 @@ import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from "..
 import { createLog } from "../log.ts";
 import { DRAIN_DELAY, signalToStop } from "../signals.ts";
 import { type Uncaught, watchUncaught } from "../uncaught.ts";
-import type { Report } from "./ipc.ts";
-import { listenToPrimary, type Primary } from "./primary-link.ts";
+import type { WorkerMessage } from "./ipc.ts";
+import { connectToPrimary, type Primary } from "./primary-link.ts";
 
-/** One of the processes on the port. It ends by a signal, by order of its parent, and when that has gone. */
+/** Runs one worker process, until a signal, a message of the primary, or the loss of the primary. */
 export async function runWorker(): Promise<void> {
   boundHeapGrowth();
   holdYoungGeneration();
   const { worker } = cluster;
-  if (worker === undefined) throw invalidArgument("worker", "is started by serve alone");
-  const parent = listenToPrimary(worker);
-  const { number, databaseUrl } = await parent.started;
+  if (worker === undefined) throw invalidArgument("worker", "is started by keyhold serve only");
+  const primary = connectToPrimary(worker);
+  const { number, databaseUrl } = await primary.started;
   const config = configOf(databaseUrl);
   const logger = createLog(config.logLevel, "shared").child({ worker: number });
-  const uncaught = watchUncaught(logger, () => void report(worker, { kind: "uncaught" }));
-  const options = { workers: parent.count, drainDelay: DRAIN_DELAY, metricLabels: { worker: String(number) } };
+  const uncaught = watchUncaught(logger, () => void send(worker, { kind: "uncaught" }));
+  const options = { workers: primary.count, drainDelay: DRAIN_DELAY, metricLabels: { worker: String(number) } };
   const service = await startService(config, logger, options).catch((error) => fail(worker, error));
-  parent.onScrape((number) => void tellMetrics(worker, service, number, logger));
-  await report(worker, { kind: "serving", url: service.url });
+  primary.onScrape((number) => void sendMetrics(worker, service, number, logger));
+  await send(worker, { kind: "serving", url: service.url });
   releaseYoungGeneration();
-  const signal = await untilTold(parent, uncaught);
+  const signal = await waitForStop(primary, uncaught);
   logger.info({ signal }, "stopping");
   await service.close();
   process.exit();
 }
 
-/** Milliseconds that a worker which has failed keeps the port open, for want of another that does. */
+/** Milliseconds for which a failed worker keeps the port open while its replacement starts. */
 const HANDOVER_TIMEOUT = 10_000;
 
-/** The embedded database is the parent's: were it looked for here while it is down, it would be started here. */
+/** Uses the primary's embedded database; opening it here could start a second one while the primary's restarts. */
 function configOf(databaseUrl: string | null): Config {
   const config = readConfig();
   return { ...config, databaseUrl: databaseUrl ?? config.databaseUrl };
 }
 
-/** A terminal's Ctrl-C comes to all processes, so the parent's order may come before our first signal or after it. */
-async function untilTold(parent: Primary, uncaught: Uncaught): Promise<string> {
-  const told = Promise.race([signalToStop(), parent.untilStopped()]);
-  const reason = await uncaught.or(told);
-  if (uncaught.count() > 0) await withTimeout(told, HANDOVER_TIMEOUT, () => undefined);
+/** Ctrl-C signals all processes, so the message of the primary may arrive before or after this worker's signal. */
+async function waitForStop(primary: Primary, uncaught: Uncaught): Promise<string> {
+  const requested = Promise.race([signalToStop(), primary.stopped()]);
+  const reason = await uncaught.or(requested);
+  if (uncaught.count() > 0) await withTimeout(requested, HANDOVER_TIMEOUT, () => undefined);
   return reason;
 }
 
-/** A parent that hears nothing does without. */
-async function tellMetrics(worker: Worker, { metrics }: Service, number: number, logger: Logger): Promise<void> {
+/** On failure sends nothing: the primary times out. */
+async function sendMetrics(worker: Worker, { metrics }: Service, number: number, logger: Logger): Promise<void> {
   try {
-    await report(worker, { kind: "metrics", number, snapshot: await metrics.snapshot() });
+    await send(worker, { kind: "metrics", number, snapshot: await metrics.snapshot() });
   } catch (err) {
     logger.warn({ err }, "the metrics could not be read");
   }
@@ -63,11 +63,11 @@ async function tellMetrics(worker: Worker, { metrics }: Service, number: number,
 
 async function fail(worker: Worker, error: unknown): Promise<never> {
   const code = error instanceof KeyholdError ? error.code : "INTERNAL";
-  await report(worker, { kind: "failed", code, message: explain(error) });
+  await send(worker, { kind: "failed", code, message: explain(error) });
   process.exit(exitStatus(error));
 }
 
-/** Resolves when it is on its way. */
-function report(worker: Worker, message: Report): Promise<void> {
+/** Resolves when the message is sent. */
+function send(worker: Worker, message: WorkerMessage): Promise<void> {
   return new Promise((resolve) => worker.process.send?.(message, undefined, undefined, () => resolve()));
 }

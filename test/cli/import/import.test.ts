@@ -3,9 +3,9 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { newRawKey, useService } from "../../support/conformance.ts";
-import { startCuttingRoad } from "../../support/cutting-road.ts";
 import { type Ended, eventually, runKeyhold, startKeyhold } from "../../support/keyhold.ts";
 import type { Json } from "../../support/rest.ts";
+import { startCuttingProxy } from "../../support/tcp-proxy.ts";
 
 const suite = useService();
 
@@ -121,12 +121,12 @@ test("SIGINT ends behind the calls under way, and the same command goes on", asy
 test("a call whose answer is lost is sent again, and its keys count as imported", async () => {
   const rows = newRows(1200);
   const file = await writeRows(rows);
-  const road = await startCuttingRoad(suite.server.url);
-  onTestFinished(() => void road.close());
-  road.cutAt(0);
-  const { code, stdout, stderr } = await importKeys(file, "--url", road.url, "--concurrency", "1");
+  const proxy = await startCuttingProxy(suite.server.url);
+  onTestFinished(() => void proxy.close());
+  proxy.cutAt(0);
+  const { code, stdout, stderr } = await importKeys(file, "--url", proxy.url, "--concurrency", "1");
   expect({ code, stderr, ...JSON.parse(stdout) }).toMatchObject({ code: 0, stderr: "", imported: 1200, failed: 0 });
-  expect(road.isCut()).toBe(true);
+  expect(proxy.isCut()).toBe(true);
   expect(await stored(rows)).toEqual(namesOf(rows));
 });
 
@@ -142,7 +142,7 @@ test("an import that is finished can be repeated: its keys exist, and no row has
   const { stdout, stderr } = await runKeyhold(["keys", "import", file], environment());
   expect(stdout).toMatch(/^existing +6\nfailed +0\n/m);
   expect(stderr).toContain(
-    "6 raw keys exist already and were left as they are; --no-skip-existing lists them as failures",
+    "6 raw keys already exist and were left unchanged; --no-skip-existing reports them as failures",
   );
   const listed = await importKeys(file, "--no-skip-existing");
   expect([listed.code, JSON.parse(listed.stdout)]).toMatchObject([8, { imported: 0, existing: 0, failed: 6 }]);

@@ -2,17 +2,12 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Csv } from "../../../src/cli/import/csv.ts";
-import { jsonLines } from "../../../src/cli/import/json-lines.ts";
-import { type Format, readRows } from "../../../src/cli/import/records.ts";
+import { type Format, jsonLines, readRows } from "../../../src/cli/import/records.ts";
 import { requestOf } from "../../../src/cli/import/request.ts";
-import { BEGINNING, MAX_ROW_BYTES, type Position, type Row } from "../../../src/cli/import/row.ts";
+import { MAX_ROW_BYTES, type Position, type Row, START } from "../../../src/cli/import/row.ts";
 import { table } from "../../support/conformance.ts";
 
-async function rowsOf(
-  format: Format,
-  bytes: Buffer,
-  { chunk = bytes.length || 1, from = BEGINNING } = {},
-): Promise<Row[]> {
+async function rowsOf(format: Format, bytes: Buffer, { chunk = bytes.length || 1, from = START } = {}): Promise<Row[]> {
   async function* chunks() {
     for (let at = from.end; at < bytes.length; at += chunk) yield bytes.subarray(at, at + chunk);
   }
@@ -91,19 +86,19 @@ const KEY = "sk_live_0123456789abcdef";
 
 const BAD_ROWS: readonly (readonly [string, string | Buffer])[] = [
   ["is not JSON", `{"raw_key":"${KEY}",}`],
-  ["is no JSON object", `["${KEY}"]`],
+  ["is not a JSON object", `["${KEY}"]`],
   ["is not UTF-8", Buffer.from(`{"raw_key":"${KEY}\xff"}`, "latin1")],
   ["raw_key: is missing", '{"name":"a","actor_id":"b"}'],
-  ["raw_key: must be a text", '{"raw_key":5,"name":"a","actor_id":"b"}'],
+  ["raw_key: must be a string", '{"raw_key":5,"name":"a","actor_id":"b"}'],
   ["actor_id: is missing", `{"raw_key":"${KEY}","name":"a"}`],
-  ["colour: is no field", `{"raw_key":"${KEY}","name":"a","actor_id":"b","colour":"${KEY}"}`],
-  ["sk_liv…: is no field", `{"raw_key":"${KEY}","name":"a","actor_id":"b","${KEY}":""}`],
-  ["scopes[0]: must be a text", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":[1]}`],
+  ["colour: is an unknown field; allowed: raw_key", `{"raw_key":"${KEY}","name":"a","actor_id":"b","colour":"${KEY}"}`],
+  ["sk_liv…: is an unknown field", `{"raw_key":"${KEY}","name":"a","actor_id":"b","${KEY}":""}`],
+  ["scopes[0]: must be a non-empty string", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":[1]}`],
   ["scopes[0]: does not match", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":["a b"]}`],
   ['scopes: contains ","', `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":"read,write"}`],
   ["metadata.a: is set twice", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":"1"},"metadata.a":"2"}`],
   ["ttl: must be a duration", `{"raw_key":"${KEY}","name":"a","actor_id":"b","ttl":"${KEY}"}`],
-  ["metadata: must have texts", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":1}}`],
+  ["metadata: must have strings", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":1}}`],
   ["raw_key: must not contain the character NUL", `{"raw_key":"${KEY}\\u0000","name":"a","actor_id":"b"}`],
 ];
 
@@ -127,7 +122,7 @@ const CELLS_OF_SCOPES: readonly (readonly [string, readonly string[] | RegExp])[
   ['"read, write"', /^scopes: contains ","/],
   ["read;write", /^scopes: contains ";"/],
   ["read|write", /^scopes: contains "\|"/],
-  ["[read]", /^scopes: must be a list of texts/],
+  ["[read]", /^scopes: must be a list of strings/],
   ['" read  write "', ["read", "write"]],
   ['"[""read,write"", ""a""]"', ["read,write", "a"]],
   ["", []],
@@ -141,8 +136,8 @@ test.each(table(CELLS_OF_SCOPES))("a cell of scopes, %s", async (cell, expected)
 });
 
 const BAD_CSV: readonly (readonly [string, string])[] = [
-  ["has a quote", `${KEY}"x,a,b`],
-  ["has a quote", `"${KEY},a,b`],
+  ["has a misplaced or unterminated quote", `${KEY}"x,a,b`],
+  ["has a misplaced or unterminated quote", `"${KEY},a,b`],
   ["has 2 cells for 3 columns", `${KEY},a`],
 ];
 

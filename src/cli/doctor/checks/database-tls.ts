@@ -3,15 +3,15 @@ import { UNCHECKED_TLS_MODES } from "../../../postgres/connect.ts";
 import { addressOf, type Host, parseConnectionUrl } from "../../../postgres/connection-url.ts";
 import { type Check, type Finding, ok, warning } from "../finding.ts";
 
-/** How the connections to a database on another machine are protected. */
+/** Checks TLS of connections to a database on another machine. */
 export const checkDatabaseTls: Check = async ({ config }) =>
   [
-    judgeUrl("KEYHOLD_DATABASE_URL", config.databaseUrl),
-    judgeUrl("KEYHOLD_DATABASE_LISTEN_URL", config.databaseListenUrl),
-    judgeUrl("KEYHOLD_DATABASE_MIGRATE_URL", config.databaseMigrateUrl),
+    evaluateUrl("KEYHOLD_DATABASE_URL", config.databaseUrl),
+    evaluateUrl("KEYHOLD_DATABASE_LISTEN_URL", config.databaseListenUrl),
+    evaluateUrl("KEYHOLD_DATABASE_MIGRATE_URL", config.databaseMigrateUrl),
   ].flat();
 
-export function judgeUrl(name: string, text: string | null): Finding[] {
+export function evaluateUrl(name: string, text: string | null): Finding[] {
   if (text === null) return [];
   const { hosts, parameters } = parseConnectionUrl(text, name);
   const remote = hosts
@@ -25,7 +25,7 @@ export function judgeUrl(name: string, text: string | null): Finding[] {
   const lack = UNCHECKED_TLS_MODES.includes(mode)
     ? `without a check of its certificate (sslmode=${mode})`
     : "without TLS";
-  const message = `${name} connects to ${remote} ${lack}: whoever is in between may read and change what is exchanged`;
+  const message = `${name} connects to ${remote} ${lack}: traffic can be intercepted and modified`;
   return [warning(message, `add sslmode=verify-full to ${name}`)];
 }
 

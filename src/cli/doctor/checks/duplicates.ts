@@ -3,20 +3,20 @@ import {
   MAX_SUSPECTED,
   type SuspectedDuplicate,
 } from "../../../postgres/duplicate-raw-keys.ts";
-import { type Answering, type Check, ok, warning } from "../finding.ts";
+import { type Check, type DatabaseContext, ok, warning } from "../finding.ts";
 
-/** Pairs that a message names. */
+/** Maximum number of pairs in a message. */
 const MAX_NAMED = 5;
 
 const REMEDY =
-  "verify the raw key: a log line names both if they are one. Then delete one of the two: with both, the raw key is refused as soon as one is revoked or expires";
+  "verify the raw key: the log names both keys if they are duplicates. Then delete one: with both, the raw key is rejected as soon as one is revoked or expires";
 
-/** Raw keys that release 0.1 stored twice while the root secret was rotated, or that were imported again while one was lost. */
-export const checkDuplicates: Check<Answering> = async ({ database, hasSchema }) => {
+/** Checks for raw keys that release 0.1 stored twice during a root secret rotation, or that were re-imported while a root secret was missing. */
+export const checkDuplicates: Check<DatabaseContext> = async ({ database, hasSchema }) => {
   if (!hasSchema) return [];
   const suspected = await findSuspectedDuplicates(database);
-  if (suspected.length === 0) return [ok("no raw key seems to be stored twice")];
-  return [warning(`imported keys that may be one raw key: ${textOf(suspected)}`, REMEDY)];
+  if (suspected.length === 0) return [ok("no raw key appears to be stored twice")];
+  return [warning(`imported keys that may have the same raw key: ${textOf(suspected)}`, REMEDY)];
 };
 
 function textOf(suspected: readonly SuspectedDuplicate[]): string {

@@ -3,47 +3,47 @@ import { text } from "node:stream/consumers";
 import { type Address, listenFailure } from "../../../server/listening.ts";
 import { type Check, error, type Finding, ok } from "../finding.ts";
 
-/** Milliseconds. */
+/** Timeout in milliseconds. */
 const TIMEOUT = 2_000;
 
-/** An address that the server listens on, and the variable that says so. */
-interface Place extends Address {
+/** An address that the server listens on, and its variable. */
+interface Listener extends Address {
   readonly variable: string;
-  /** Whether what has the port is a server of ours. */
+  /** Returns whether a Keyhold server has the port. */
   readonly isOurs: () => Promise<boolean>;
 }
 
 export const checkPort: Check = async ({ config: { host, port, tls, metrics } }) => {
   const scheme = tls === null ? "http" : "https";
-  const places: Place[] = [
+  const listeners: Listener[] = [
     { host, port, variable: "KEYHOLD_PORT", isOurs: () => isKeyhold(`${scheme}://${authority(host, port)}`) },
-    ...(metrics === null ? [] : [placeOfMetrics(metrics)]),
+    ...(metrics === null ? [] : [metricsListener(metrics)]),
   ];
-  return Promise.all(places.map(examine));
+  return Promise.all(listeners.map(check));
 };
 
-function placeOfMetrics({ host, port }: Address): Place {
+function metricsListener({ host, port }: Address): Listener {
   return { host, port, variable: "KEYHOLD_METRICS_PORT", isOurs: () => hasMetrics(`http://${authority(host, port)}`) };
 }
 
-/** RFC 3986 §3.2. */
+/** Formats host and port (RFC 3986 §3.2). */
 function authority(host: string, port: number): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-async function examine({ host, port, variable, isOurs }: Place): Promise<Finding> {
-  if (port === 0) return ok(`${variable}: the server takes any free port`);
+async function check({ host, port, variable, isOurs }: Listener): Promise<Finding> {
+  if (port === 0) return ok(`${variable}: the server will use any free port`);
   const failure = await listenFailure({ host, port });
-  if (failure === null) return ok(`port ${port} is free: no server runs here`);
+  if (failure === null) return ok(`port ${port} is free: no server is running here`);
   if (failure.code !== "EADDRINUSE") return cannotListen(host, port, variable, failure.code ?? failure.message);
-  if (await isOurs()) return ok(`a server answers on port ${port}`);
-  return error(`another program has port ${port}`, `stop it, or set ${variable}`);
+  if (await isOurs()) return ok(`a server is listening on port ${port}`);
+  return error(`another program is using port ${port}`, `stop it, or change ${variable}`);
 }
 
 function cannotListen(host: string, port: number, variable: string, code: string): Finding {
   const address = variable.replace("PORT", "HOST");
-  const remedy = code === "EADDRNOTAVAIL" ? `set ${address} to an address of this machine` : `set another ${variable}`;
-  return error(`${host}:${port} cannot be listened on (${code})`, remedy);
+  const remedy = code === "EADDRNOTAVAIL" ? `set ${address} to an address of this machine` : `change ${variable}`;
+  return error(`cannot listen on ${host}:${port} (${code})`, remedy);
 }
 
 async function isKeyhold(origin: string): Promise<boolean> {
@@ -58,7 +58,7 @@ async function hasMetrics(origin: string): Promise<boolean> {
   return (await get(`${origin}/metrics`).catch(() => "")).includes("keyhold_build_info");
 }
 
-/** Nothing is told to whoever answers, so any certificate will do: it is for another name than this address. */
+/** Sends a GET without secrets. Certificates are not checked: they are not issued for this address. */
 async function get(url: string): Promise<string> {
   const client = url.startsWith("https:") ? await import("node:https") : await import("node:http");
   const request = client.get(url, { rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(TIMEOUT) });

@@ -5,55 +5,55 @@ import {
   type Standby,
   type SynchronousStandbys,
 } from "../../../postgres/replication.ts";
-import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
+import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
-/** What a failover may lose, and what stops while a standby is down (docs/operating.md, "Failover"). */
-export const checkReplication: Check<Answering> = async ({ database }) =>
-  judgeReplication(await readReplication(database));
+/** Checks what a failover may lose, and what blocks while a standby is down (docs/operating.md, "Failover"). */
+export const checkReplication: Check<DatabaseContext> = async ({ database }) =>
+  evaluateReplication(await readReplication(database));
 
-const LOSS = "a standby that is promoted may lack revocations that were answered";
+const LOSS = "a promoted standby may lack acknowledged revocations";
 
-export function judgeReplication(replication: Replication): Finding[] {
+export function evaluateReplication(replication: Replication): Finding[] {
   const { synchronous, standbys } = replication;
-  if (synchronous !== null) return judgeSynchronous(replication, synchronous);
+  if (synchronous !== null) return evaluateSynchronous(replication, synchronous);
   if (standbys.length === 0) return [ok("one server without standbys: nothing to fail over to")];
-  const message = `commits wait for no standby, and ${nameAll(standbys)} may be promoted: ${LOSS}`;
+  const message = `commits do not wait for a standby, but ${nameAll(standbys)} may be promoted: ${LOSS}`;
   return [warning(message, `set synchronous_standby_names = '${exampleFor(standbys)}' in PostgreSQL`)];
 }
 
-function judgeSynchronous(replication: Replication, synchronous: SynchronousStandbys): Finding[] {
+function evaluateSynchronous(replication: Replication, synchronous: SynchronousStandbys): Finding[] {
   const { standbys, synchronousStandbyNames: setting, role } = replication;
   const candidates = standbys.filter(
     ({ name, state }) => isSynchronousName(synchronous, name) && (state === null || state === "streaming"),
   );
   const others = standbys.filter(({ name }) => !isSynchronousName(synchronous, name));
   return [
-    ...judgeCommit(replication.synchronousCommit),
-    judgeNumber(setting, synchronous, candidates),
-    ...(others.length === 0 ? [] : [ok(`${nameAll(others)}: asynchronous, not to be promoted (${LOSS})`)]),
+    ...evaluateCommit(replication.synchronousCommit),
+    evaluateCount(setting, synchronous, candidates),
+    ...(others.length === 0 ? [] : [ok(`${nameAll(others)}: asynchronous, do not promote (${LOSS})`)]),
     ...(standbys.every(({ state }) => state !== null)
       ? []
-      : [ok(`whether standbys stream is unknown: role ${role} may not see it (GRANT pg_read_all_stats)`)]),
+      : [ok(`replication state unknown: role ${role} may not read it (GRANT pg_read_all_stats)`)]),
   ];
 }
 
-/** `off` is for the check of durability. */
-function judgeCommit(synchronousCommit: string): Finding[] {
+/** `checkDurability` reports `off`. */
+function evaluateCommit(synchronousCommit: string): Finding[] {
   const remedy = "set synchronous_commit = on for the role, the database and the server in PostgreSQL";
   const set = `synchronous_commit is ${synchronousCommit}`;
   if (synchronousCommit === "local" || synchronousCommit === "off")
-    return [error(`${set}: commits do not wait for the synchronous standbys, so that ${LOSS}`, remedy)];
+    return [error(`${set}: commits do not wait for synchronous standbys, so ${LOSS}`, remedy)];
   if (synchronousCommit === "remote_write")
     return [
       warning(
-        `${set}: a standby whose operating system crashes before it is promoted may lack revocations that were answered`,
+        `${set}: a standby whose operating system crashes before its promotion may lack acknowledged revocations`,
         remedy,
       ),
     ];
-  return [ok(`${set}: a change is answered when the synchronous standbys have it on disk`)];
+  return [ok(`${set}: a change is acknowledged when the synchronous standbys have it on disk`)];
 }
 
-function judgeNumber(
+function evaluateCount(
   setting: string,
   { count, method, names }: SynchronousStandbys,
   candidates: readonly Standby[],
@@ -62,12 +62,12 @@ function judgeNumber(
   const connected = `${candidates.length === 0 ? "none" : nameAll(candidates)} of its standbys ${candidates.length > 1 ? "are" : "is"} connected`;
   if (candidates.length < count)
     return error(
-      `${set}, and ${connected}: nothing is changed or verified until ${count} are`,
-      "start the standbys, or make the list one that the standbys that run fulfil: without any, a failover loses changes",
+      `${set}, and ${connected}: all changes and verifications block until ${count} are`,
+      "start the standbys, or list only standbys that run: without any, a failover loses changes",
     );
   if (candidates.length === count)
     return warning(
-      `${set}, and ${connected}: nothing is changed or verified while ${count === 1 ? "it" : "one of them"} is down`,
+      `${set}, and ${connected}: all changes and verifications block while ${count === 1 ? "it" : "one of them"} is down`,
       `add a standby, such as ANY ${count} (${[...names, `s${names.length + 1}`].join(", ")})`,
     );
   const who = method === "ANY" ? "the one that has received the most" : "the first of the list";

@@ -6,7 +6,7 @@ import { readRootSecrets, rootSecretFileOf } from "../../../server/root-secrets/
 import { isNeeded, type RootSecretUse, takeInventory } from "../../../server/root-secrets/inventory.ts";
 import { deriveRings, type Rings } from "../../../server/root-secrets/rings.ts";
 import { explain } from "../../failure.ts";
-import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
+import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 /** Returns the server keys, or what is wrong with the root secrets; no keys if the first start will create the root secret. */
 export async function readRings(
@@ -21,7 +21,7 @@ export async function readRings(
     const isAbsent = (reason as NodeJS.ErrnoException).code === "ENOENT";
     const finding =
       isFirstStart && isAbsent
-        ? ok(`no root secret yet: the server makes one at first start, in ${file}`)
+        ? ok(`no root secret yet: the server will create one at first start, in ${file}`)
         : error(explain(reason), `restore ${file} from a backup`);
     return { rings: null, findings: [finding] };
   }
@@ -32,27 +32,30 @@ export const checkRootSecretFile: Check = async ({ config, rings }) => {
   if (rings === null) return [];
   const file = rootSecretFileOf(config);
   if (file === null) {
-    const remedy = "put it into a file that KEYHOLD_ROOT_SECRET_FILE names: an environment is seen by more";
+    const remedy = "move it to a file and set KEYHOLD_ROOT_SECRET_FILE: an environment is visible to more processes";
     return [warning("the root secret comes from the environment", remedy)];
   }
   const { mode } = await stat(file);
   if ((mode & 0o007) === 0) return [ok(`the root secret is in ${file}`)];
-  return [warning(`others may read ${file}`, `chmod o= ${file}`)];
+  return [warning(`other users can read ${file}`, `chmod o= ${file}`)];
 };
 
 /** Checks that the root secrets are those of the database, and which of them it still needs. */
-export const checkRootSecretUse: Check<Answering> = async ({ rings, database, hasSchema, clock }) => {
+export const checkRootSecretUse: Check<DatabaseContext> = async ({ rings, database, hasSchema, clock }) => {
   if (rings === null || !hasSchema) return [];
   const signingKeys = (await readSigningKeys(database)).records;
-  return (await takeInventory({ database, rings, signingKeys, now: clock.now() })).map(judge);
+  return (await takeInventory({ database, rings, signingKeys, now: clock.now() })).map(evaluate);
 };
 
-function judge(use: RootSecretUse): Finding {
+function evaluate(use: RootSecretUse): Finding {
   const { id, state, issued, imported, inGrace, signingKeys } = use;
   const counts = `${issued} issued and ${imported} imported keys, ${inGrace} secrets in grace, ${signingKeys} signing keys`;
   const message = `root secret ${id} (${state}): ${counts}`;
   if (state === "missing")
-    return error(message, "these are refused: give that root secret as a retired one, or restore it from a backup");
+    return error(
+      message,
+      "these are rejected: configure that root secret as a retired one, or restore it from a backup",
+    );
   if (isNeeded(use)) return ok(message);
-  return warning(message, "nothing stored needs it: drop it when the last macaroon made under it has expired");
+  return warning(message, "nothing stored depends on it: drop it when the last macaroon created under it has expired");
 }

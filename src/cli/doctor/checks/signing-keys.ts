@@ -1,18 +1,18 @@
 import { readSigningKeys } from "../../../postgres/signing-key-store.ts";
 import { isInUse, type SigningKeyRecord, unwrapSigningKey } from "../../../token/signing-key.ts";
-import { type Answering, type Check, error, type Finding, ok, warning } from "../finding.ts";
+import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 const DAY = 86_400_000;
 const OLD = 365 * DAY;
 
-export const checkSigningKeys: Check<Answering> = async ({ rings, database, hasSchema, clock }) => {
+export const checkSigningKeys: Check<DatabaseContext> = async ({ rings, database, hasSchema, clock }) => {
   if (rings === null || !hasSchema) return [];
   const records = (await readSigningKeys(database)).records;
   const inUse = records.filter((record) => isInUse(record, clock.now()));
   if (inUse.every(({ retireTime }) => retireTime !== null))
-    return [ok("no signing key yet: the first server makes one")];
+    return [ok("no signing key yet: the first server will create one")];
   return inUse.map((record) =>
-    judge(
+    evaluate(
       record,
       opens(() => unwrapSigningKey(record, rings.signingKeyWrap)),
       clock.now(),
@@ -20,7 +20,7 @@ export const checkSigningKeys: Check<Answering> = async ({ rings, database, hasS
   );
 };
 
-function judge(
+function evaluate(
   { kid, createTime, retireTime, tokensExpireTime }: SigningKeyRecord,
   opens: boolean,
   now: number,
@@ -30,12 +30,12 @@ function judge(
     const until = `retired signing key ${kid}, tokens until ${tokensExpireTime?.toISOString()}`;
     return opens
       ? ok(until)
-      : warning(`${until}, does not unwrap`, "its tokens are refused: give its root secret as a retired one");
+      : warning(`${until}, cannot be unwrapped`, "its tokens are rejected: configure its root secret as a retired one");
   }
   if (!opens)
     return error(
-      `signing key ${kid} does not unwrap`,
-      "the root secret is not that of this database: give the right one. If it is lost: keyhold signing-keys rotate --force",
+      `signing key ${kid} cannot be unwrapped`,
+      "the root secret is not that of this database: configure the correct one. If it is lost: keyhold signing-keys rotate --force",
     );
   const message = `signing key ${kid}, ${days} days old`;
   return now - createTime.getTime() < OLD ? ok(message) : warning(message, "rotate it: keyhold signing-keys rotate");
