@@ -2,7 +2,7 @@ import postgres, { type Sql } from "postgres";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openSchema } from "../postgres/new-keys.ts";
 import { eventually } from "../support/keyhold.ts";
-import { startDeafRoad } from "./deaf-road.ts";
+import { TcpProxy, withoutNotifications } from "../support/tcp-proxy.ts";
 import { joined, newNode, type TestNode, TTL } from "./nodes.ts";
 
 async function database(): Promise<{ url: string; sql: Sql }> {
@@ -115,9 +115,9 @@ test("a node that is closed while it connects again ends that connection too", a
 
 test("a node to which no notification comes does not join, and says what to do", async () => {
   const { url } = await database();
-  const road = await startDeafRoad(url);
-  onTestFinished(() => void road.close());
-  const node = await newNode(url, "a", { listenUrl: road.url });
+  const proxy = await TcpProxy.start(url, { filter: withoutNotifications });
+  onTestFinished(() => void proxy.close());
+  const node = await newNode(url, "a", { listenUrl: proxy.url });
   await expect(node.membership.join()).rejects.toThrow("KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself");
   expect(node.membership.lease.isFresh).toBe(false);
 });

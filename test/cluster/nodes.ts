@@ -7,12 +7,12 @@ import { createOpenFeed } from "../../src/postgres/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/leases.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { commit } from "../../src/postgres/propagate.ts";
-import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 
 export interface TestNode {
   readonly membership: Membership;
-  /** The road of its connection for news. */
-  readonly proxy: PostgresProxy;
+  /** The proxy of its connection for notifications. */
+  readonly proxy: TcpProxy;
   readonly heard: Change[];
   readonly log: string[];
   /** How often it has forgotten everything. */
@@ -30,7 +30,7 @@ export async function newNode(
   name: string,
   more: { listenUrl?: string; ttl?: number; staleGrace?: number; renew?: RenewLease } = {},
 ) {
-  const proxy = await startPostgresProxy(more.listenUrl ?? url);
+  const proxy = await TcpProxy.start(more.listenUrl ?? url);
   const pool = new Pool({ url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const [heard, log]: [Change[], string[]] = [[], []];
   let forgets = 0;

@@ -3,23 +3,23 @@ import { bearer } from "../support/guarded.ts";
 import { eventually } from "../support/keyhold.ts";
 import { linesOf } from "../support/log-lines.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { issue, paths, restClient } from "../support/rest.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 
 /** Milliseconds: the shortest lease that the configuration allows, and a grace. */
 const LEASE = 1_000;
 const GRACE = 3_000;
 
 let database: TestDatabase;
-let proxy: PostgresProxy;
+let proxy: TcpProxy;
 let server: TestServer;
 /** Another node, which reaches the database all the time. */
 let other: TestServer;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  proxy = await startPostgresProxy(database.url);
+  proxy = await TcpProxy.start(database.url);
   const lease = { KEYHOLD_LEASE_TTL: "1s" };
   other = await startTestServer({ ...lease, KEYHOLD_DATABASE_URL: database.url });
   server = await startTestServer({

@@ -13,17 +13,17 @@ import {
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { defaultLimits } from "../../src/transport/listener/limits.ts";
 import { table } from "../support/conformance.ts";
-import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { grpcPath, serializer } from "../support/protocols/grpc.ts";
 import { openProtocols } from "../support/protocols/protocols.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { callGrpc, frame, rpcPath, send } from "../support/wire.ts";
 
 let server: TestServer;
-let proxy: PostgresProxy;
+let proxy: TcpProxy;
 beforeAll(async () => {
   server = await startTestServer();
-  proxy = await startPostgresProxy(server.databaseUrl);
+  proxy = await TcpProxy.start(server.databaseUrl);
   await server.restart({ KEYHOLD_DATABASE_URL: proxy.url });
 });
 afterAll(async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { derive, importKey, newRawKey, revoke, useService } from "../support/conformance.ts";
 import { eventually } from "../support/keyhold.ts";
-import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { issue, paths, type RestClient, restClient, verify } from "../support/rest.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 
 /** The shortest that the configuration allows. */
 const LEASE = { KEYHOLD_LEASE_TTL: "1s" };
@@ -12,12 +12,12 @@ const LEASE = { KEYHOLD_LEASE_TTL: "1s" };
 const STATEMENT_TIMEOUT = 10_000;
 
 const suite = useService(LEASE);
-let proxy: PostgresProxy;
+let proxy: TcpProxy;
 let cut: TestServer;
 const remote: RestClient = (...request) => restClient(cut)(...request);
 
 beforeAll(async () => {
-  proxy = await startPostgresProxy(suite.server.databaseUrl);
+  proxy = await TcpProxy.start(suite.server.databaseUrl);
   cut = await startTestServer({ ...LEASE, KEYHOLD_DATABASE_URL: proxy.url });
 });
 afterAll(async () => {

@@ -5,23 +5,23 @@ import { importKey, newRawKey, table } from "../support/conformance.ts";
 import { holdRow } from "../support/held-row.ts";
 import { eventually, runKeyhold, serve } from "../support/keyhold.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { outcome } from "../support/races.ts";
 import { type Answer, issue, paths, type RestClient, restClient, verify } from "../support/rest.ts";
 import { seededBy } from "../support/seeded.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 
 const seeded = seededBy("KEYHOLD_FAULT_SEED");
 
 let database: TestDatabase;
-let proxy: PostgresProxy;
+let proxy: TcpProxy;
 let server: TestServer;
 let rest: RestClient;
 let sql: Sql;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  proxy = await startPostgresProxy(database.url);
+  proxy = await TcpProxy.start(database.url);
   const url = new URL(proxy.url);
   url.searchParams.set("statement_timeout", "1000");
   server = await startTestServer({ KEYHOLD_DATABASE_URL: url.href });
@@ -169,13 +169,13 @@ const GONE = table([
 ] as const);
 
 test.each(GONE)("a server whose database %s stops when it is told to", async (_, fault) => {
-  const road = await startPostgresProxy(database.url);
-  onTestFinished(() => road.close());
-  const environment = { KEYHOLD_DATABASE_URL: road.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const proxy = await TcpProxy.start(database.url);
+  onTestFinished(() => proxy.close());
+  const environment = { KEYHOLD_DATABASE_URL: proxy.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
   const serving = await serve(environment);
   onTestFinished(() => serving.kill("SIGKILL"));
   await issue(restClient(serving));
-  await road[fault]();
+  await proxy[fault]();
   serving.kill("SIGTERM");
   expect(await serving.ended).toMatchObject({ code: 0, signal: null });
 });

@@ -1,26 +1,26 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { importKey, newRawKey, table } from "../support/conformance.ts";
-import { startCuttingRoad } from "../support/cutting-road.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { type Answer, issue, type Json, paths, type RestClient, restClient, verify } from "../support/rest.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { startCuttingProxy } from "../support/tcp-proxy.ts";
 
 let database: TestDatabase;
-let road: Awaited<ReturnType<typeof startCuttingRoad>>;
+let proxy: Awaited<ReturnType<typeof startCuttingProxy>>;
 let server: TestServer;
 let rest: RestClient;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  road = await startCuttingRoad(database.url);
-  // With a cache, and news by another road, so that the only answers of the database in a call are those to its change.
-  server = await startTestServer({ KEYHOLD_DATABASE_URL: road.url, KEYHOLD_DATABASE_LISTEN_URL: database.url });
+  proxy = await startCuttingProxy(database.url);
+  // With a cache, and notifications over another connection: the only responses of the database in a call are those to its change.
+  server = await startTestServer({ KEYHOLD_DATABASE_URL: proxy.url, KEYHOLD_DATABASE_LISTEN_URL: database.url });
   rest = restClient(server);
 });
 afterAll(async () => {
   await server.close();
-  road.close();
+  proxy.close();
   await database.drop();
 });
 
@@ -180,10 +180,10 @@ type Outcome = "answered" | "lost, made" | "lost, not made";
 
 /** Makes a change whose connection is cut at this answer, and repeats it if its own was lost; null: there is none to cut. */
 async function cutAndRepeat({ send, isMade, again }: Change, answer: number): Promise<Outcome | null> {
-  road.cutAt(answer);
+  proxy.cutAt(answer);
   const told = await send();
-  const isCut = road.isCut();
-  road.cutAt(Number.POSITIVE_INFINITY);
+  const isCut = proxy.isCut();
+  proxy.cutAt(Number.POSITIVE_INFINITY);
   const made = await isMade();
   if (told.status === 200) {
     expect(made).toBe(true);

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { UNKNOWN_KEY_ID, useService } from "../support/conformance.ts";
 import { eventually } from "../support/keyhold.ts";
-import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { type Json, paths, restClient } from "../support/rest.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 
 const suite = useService();
-let proxy: PostgresProxy;
+let proxy: TcpProxy;
 let server: TestServer;
 
 beforeAll(async () => {
-  proxy = await startPostgresProxy(suite.server.databaseUrl);
+  proxy = await TcpProxy.start(suite.server.databaseUrl);
   server = await startTestServer({ KEYHOLD_LEASE_TTL: "1s", KEYHOLD_DATABASE_URL: proxy.url });
 });
 afterAll(async () => {

@@ -4,10 +4,10 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../support/free-port.ts";
+import type { TcpProxy } from "../support/tcp-proxy.ts";
 import type { Defect } from "./fault-injection.ts";
 import type { NodeMessage } from "./node.ts";
 import type { PausePoint } from "./pause-points.ts";
-import type { Road } from "./road.ts";
 
 /** What a node runs. */
 export interface Program {
@@ -24,14 +24,14 @@ const CHECKOUT = resolve(import.meta.dirname, "../..");
 const COMPILE_CACHE = join(CHECKOUT, "node_modules/.cache/keyhold");
 
 /** The TCP proxies between a node and its database: for data and for notifications, which may be the same one. */
-export interface Roads {
-  readonly data: Road;
-  readonly feed: Road;
+export interface Proxies {
+  readonly data: TcpProxy;
+  readonly feed: TcpProxy;
 }
 
 /** How one node reaches its database: its proxies, and the variables that lead to them. */
 export interface Access {
-  readonly roads: Roads;
+  readonly proxies: Proxies;
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -57,9 +57,9 @@ export async function* startCluster(
   options: ClusterOptions,
 ): AsyncGenerator<ClusterNode> {
   for (let place = 0; place < options.nodes; place++) {
-    const { roads, environment } = await openAccess();
+    const { proxies, environment } = await openAccess();
     const own = { ...options, environment: { ...options.environment, ...environment } };
-    const node = new ClusterNode(`node ${place + 1}`, await freePort(), roads, own);
+    const node = new ClusterNode(`node ${place + 1}`, await freePort(), proxies, own);
     node.clockOffset = (place - 1) * 5 * HOUR;
     yield node;
     // The first one makes the schema and the signing key.
@@ -71,7 +71,7 @@ export async function* startCluster(
 export class ClusterNode {
   readonly name: string;
   readonly port: number;
-  readonly roads: Roads;
+  readonly proxies: Proxies;
   /** What happened to it that no fault was to do. */
   readonly troubles: string[] = [];
   clockOffset = 0;
@@ -82,10 +82,10 @@ export class ClusterNode {
   #child: ChildProcess | undefined;
   #isWanted = false;
 
-  constructor(name: string, port: number, roads: Roads, options: ClusterOptions) {
+  constructor(name: string, port: number, proxies: Proxies, options: ClusterOptions) {
     this.name = name;
     this.port = port;
-    this.roads = roads;
+    this.proxies = proxies;
     this.program = options.program ?? currentProgram(options.defect);
     this.#options = options;
     this.#log = createWriteStream(join(options.dir, `${name.replace(" ", "-")}.log`), { flags: "a" });
@@ -145,7 +145,7 @@ export class ClusterNode {
 
   async close(): Promise<void> {
     await this.kill();
-    for (const road of Object.values(this.roads)) road.close();
+    for (const proxy of Object.values(this.proxies)) proxy.close();
     this.#log.end();
   }
 

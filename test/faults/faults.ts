@@ -49,19 +49,19 @@ export const FAULTS = {
   "node cut off": {
     isOfNode: true,
     begin: async (_, node, seeded) => {
-      node.roads.data.cutOff();
-      return () => node.roads.data.restore(seeded.pick(["deliver", "reset"]));
+      node.proxies.data.freeze("all");
+      return () => node.proxies.data.thaw(seeded.pick(["deliver", "reset"]));
     },
   },
   "feed cut": {
     begin: async ({ database }, node) => {
-      for (const { port } of await feedOf(database)) node.roads.feed.resetOne(port);
+      for (const { port } of await feedOf(database)) node.proxies.feed.resetFrom(port);
       return undefined;
     },
   },
   "connections reset": {
     begin: async (_, node) => {
-      node.roads.data.reset();
+      node.proxies.data.cut("rst");
       return undefined;
     },
   },
@@ -112,9 +112,9 @@ export const FAULTS = {
   },
   "network slow": {
     begin: async ({ nodes }) => {
-      for (const { roads } of nodes) roads.data.jitter = JITTER;
+      for (const { proxies } of nodes) proxies.data.jitter = JITTER;
       return () => {
-        for (const { roads } of nodes) roads.data.jitter = 0;
+        for (const { proxies } of nodes) proxies.data.jitter = 0;
       };
     },
   },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Seeded, seeded } from "../support/seeded.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { audit } from "./audit.ts";
 import { startLoad } from "./clients/load.ts";
 import { type Member, memberOf } from "./clients/member.ts";
@@ -10,7 +11,6 @@ import { FAULTS, type Fault, type FaultName, type World } from "./faults.ts";
 import { History } from "./history.ts";
 import { judge, type Violation } from "./judge.ts";
 import { type Totals, tableOf, totalsOf } from "./report.ts";
-import { Road } from "./road.ts";
 import { playRound } from "./round.ts";
 import { type Round, schedule } from "./schedule.ts";
 
@@ -48,7 +48,7 @@ const ENVIRONMENT = {
 const WARM_UP = 1_000;
 
 /**
- * One run: a database (`database.ts`), nodes (`cluster.ts`: processes of `node.ts`, each on its own `road.ts` and clock), clients that
+ * One run: a database (`database.ts`), nodes (`cluster.ts`: processes of `node.ts`, each on its own TCP proxy and clock), clients that
  * record the responses (`clients/`, `history.ts`), faults by rounds (`faults.ts`, `schedule.ts`, `round.ts`), lists of all
  * records after crashes (`audit.ts`), and what the checker says of it all (`judge.ts`, `checker.ts` by the model in `register.ts`).
  */
@@ -58,7 +58,7 @@ export async function run(options: RunOptions): Promise<Result> {
   const database = await startDatabase(options.dir);
   const nodes: ClusterNode[] = [];
   try {
-    const openAccess = () => openRoad(database, choices.fork());
+    const openAccess = () => openProxy(database, choices.fork());
     for await (const node of startCluster(openAccess, { ...options, environment })) nodes.push(node);
     const history = await play({ nodes, database }, environment, options);
     return conclude(history, nodes);
@@ -68,10 +68,10 @@ export async function run(options: RunOptions): Promise<Result> {
   }
 }
 
-/** One road for everything: that a URL of its own leads to notifications changes how a node uses the other. */
-export async function openRoad(database: Database, seeded: Seeded): Promise<Access> {
-  const road = await Road.start(database.port, seeded);
-  return { roads: { data: road, feed: road }, environment: { KEYHOLD_DATABASE_URL: database.url(road.port) } };
+/** Starts one proxy for queries and notifications: with separate URLs a node uses the first one differently. */
+export async function openProxy(database: Database, seeded: Seeded): Promise<Access> {
+  const proxy = await TcpProxy.start(`tcp://127.0.0.1:${database.port}`, { seeded });
+  return { proxies: { data: proxy, feed: proxy }, environment: { KEYHOLD_DATABASE_URL: database.url(proxy.port) } };
 }
 
 async function play(

@@ -3,25 +3,25 @@ import { KeyholdError } from "../../src/domain/errors.ts";
 import { batchInserts } from "../../src/postgres/batch-inserts.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { noNodes } from "../support/alone.ts";
-import { startCuttingRoad } from "../support/cutting-road.ts";
+import { startCuttingProxy } from "../support/tcp-proxy.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
 /** More than any answer here takes on a loaded machine: a call that nobody answers is not to be taken for one that failed. */
 const ANSWER_TIMEOUT = 20_000;
 
-async function openRoad() {
+async function openProxy() {
   const { url, pool: direct } = await openSchema();
-  const road = await startCuttingRoad(url);
-  const options = { url: road.url, maxConnections: 1, statementTimeout: 10_000, prepare: true };
+  const proxy = await startCuttingProxy(url);
+  const options = { url: proxy.url, maxConnections: 1, statementTimeout: 10_000, prepare: true };
   const open = () => new Pool({ ...options, answerTimeout: ANSWER_TIMEOUT });
-  onTestFinished(() => void road.close());
-  return { road, direct, open };
+  onTestFinished(() => void proxy.close());
+  return { proxy, direct, open };
 }
 
 test.each([1, 20, 150])(
   "however early a connection is cut, %i keys are all stored or none, and their caller hears",
   async (count) => {
-    const { road, direct, open } = await openRoad();
+    const { proxy, direct, open } = await openProxy();
     const outcomes = { stored: 0, unavailable: 0 };
     for (const warm of [false, true]) {
       for (let answer = 0; ; answer++) {
@@ -29,13 +29,13 @@ test.each([1, 20, 150])(
         const insert = batchInserts(pool, noNodes);
         if (warm) await insert(Array.from({ length: count }, () => newKey()));
         const before = await countKeys(direct);
-        road.cutAt(answer);
+        proxy.cutAt(answer);
         const told = await insert(Array.from({ length: count }, () => newKey())).then(
           ({ result }) => result,
           (error: unknown) => error,
         );
-        const isCut = road.isCut();
-        road.cutAt(Number.POSITIVE_INFINITY);
+        const isCut = proxy.isCut();
+        proxy.cutAt(Number.POSITIVE_INFINITY);
         if (told instanceof KeyholdError) {
           expect(told).toMatchObject({ code: "DATABASE_UNAVAILABLE", message: "the database cannot be reached" });
           outcomes.unavailable++;

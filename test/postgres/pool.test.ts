@@ -7,8 +7,8 @@ import { ConnectBackoff } from "../../src/postgres/connect-backoff.ts";
 import { Pool, type PoolOptions } from "../../src/postgres/pool.ts";
 import { table } from "../support/conformance.ts";
 import { createTestDatabase } from "../support/postgres.ts";
-import { type Cut, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { seededBy } from "../support/seeded.ts";
+import { type Cut, TcpProxy } from "../support/tcp-proxy.ts";
 
 const UNAVAILABLE = { code: "DATABASE_UNAVAILABLE" };
 const CUTS = table<Cut>(["fin", "rst"]);
@@ -17,7 +17,7 @@ const seeded = seededBy("KEYHOLD_FAULT_SEED");
 
 async function openPool(given: number | Partial<PoolOptions>, answerTimeout = 10_000) {
   const database = await createTestDatabase();
-  const proxy = await startPostgresProxy(database.url);
+  const proxy = await TcpProxy.start(database.url);
   const options = { url: proxy.url, maxConnections: 1, statementTimeout: 10_000, prepare: true, answerTimeout };
   const pool = new Pool({ ...options, ...(typeof given === "number" ? { maxConnections: given } : given) });
   onTestFinished(async () => {

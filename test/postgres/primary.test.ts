@@ -13,9 +13,9 @@ import { openSchema } from "../../src/postgres/schema.ts";
 import { table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
 import { issue, restClient } from "../support/rest.ts";
-import { startRoad } from "../support/road.ts";
 import { startTestServer } from "../support/server.ts";
 import { type PostgresServer, startPrimary } from "../support/standby.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 
 const TLS = join(import.meta.dirname, "../support/tls");
 const UNAVAILABLE = { code: "DATABASE_UNAVAILABLE", message: "the database cannot be reached" };
@@ -54,15 +54,16 @@ async function startSilent() {
   return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, connections: () => connections };
 }
 
-/** A way to a server, which counts the connections over it. */
+/** Starts a proxy to a server that counts its connections. */
 async function startCounted(server: PostgresServer) {
   let connections = 0;
-  const road = await startRoad(server.url(), (client) => {
+  const filter = () => {
     connections++;
-    return (bytes) => void client.write(bytes);
-  });
-  onTestFinished(() => void road.close());
-  return { address: new URL(road.url).host, connections: () => connections };
+    return (response: Buffer) => response;
+  };
+  const proxy = await TcpProxy.start(server.url(), { filter });
+  onTestFinished(() => proxy.close());
+  return { address: new URL(proxy.url).host, connections: () => connections };
 }
 
 const failureOf = (work: Promise<unknown>) => work.then(() => "no failure", databaseError);

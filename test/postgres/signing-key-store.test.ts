@@ -7,8 +7,8 @@ import { openPrimary } from "../../src/postgres/primary.ts";
 import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
 import { generateSigningKey } from "../../src/token/signing-key.ts";
 import { anyServer, noNodes } from "../support/alone.ts";
-import { startCuttingRoad } from "../support/cutting-road.ts";
 import { ROOT_SECRET } from "../support/server.ts";
+import { startCuttingProxy } from "../support/tcp-proxy.ts";
 import { openSchema } from "./new-keys.ts";
 
 const ring = deriveKeyRing({ current: parseRootSecret(ROOT_SECRET), retired: [] }, "signing-key-wrap");
@@ -50,14 +50,14 @@ test("of many that are made active at once one is, and no key is lost", async ()
 
 test("however early its connection is cut, a rotation is made or not, and its caller hears", async () => {
   const { url, pool: direct } = await openSchema();
-  const road = await startCuttingRoad(url);
-  onTestFinished(() => void road.close());
+  const proxy = await startCuttingProxy(url);
+  onTestFinished(() => void proxy.close());
   const store = createSigningKeyStore(direct, noNodes, anyServer);
   await store.addFirst(newSigningKey(), NOW);
   const outcomes: string[] = [];
   for (let answer = 0; ; answer++) {
-    const pool = new Pool({ url: road.url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
-    road.cutAt(answer);
+    const pool = new Pool({ url: proxy.url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
+    proxy.cutAt(answer);
     const key = newSigningKey();
     const told = await createSigningKeyStore(pool, noNodes, anyServer)
       .replaceActive(key, NOW)
@@ -65,8 +65,8 @@ test("however early its connection is cut, a rotation is made or not, and its ca
         () => "made",
         (error) => error.code,
       );
-    const isCut = road.isCut();
-    road.cutAt(Number.POSITIVE_INFINITY);
+    const isCut = proxy.isCut();
+    proxy.cutAt(Number.POSITIVE_INFINITY);
     await pool.close();
     const active = (await store.list()).filter(({ retireTime }) => retireTime === null);
     expect(active).toHaveLength(1);

@@ -3,7 +3,7 @@ import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
 import { Leadership } from "../../src/postgres/leadership.ts";
 import { type Job, Jobs, type JobsOptions } from "../../src/server/jobs.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 
 const noLeadership = { isLeader: async () => true, close: async () => {} };
 
@@ -111,12 +111,12 @@ afterAll(() => database.drop());
 interface LeaderNode {
   readonly runs: number[];
   readonly jobs: Jobs;
-  readonly proxy: PostgresProxy;
+  readonly proxy: TcpProxy;
 }
 
 /** A node with a leader job, on connections that the test can cut. */
 async function leaderNode(interval: number): Promise<LeaderNode> {
-  const proxy = await startPostgresProxy(database.url);
+  const proxy = await TcpProxy.start(database.url);
   onTestFinished(() => proxy.close());
   const { jobs } = newJobs({ leadership: new Leadership(proxy.url) });
   const runs: number[] = [];

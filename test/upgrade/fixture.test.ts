@@ -6,7 +6,7 @@ import { bringUpToDate } from "../../src/postgres/schema.ts";
 import { GrpcClient } from "../faults/clients/grpc-client.ts";
 import { type ClusterNode, startCluster } from "../faults/cluster.ts";
 import { type Database, startDatabase } from "../faults/database.ts";
-import { openRoad } from "../faults/run.ts";
+import { openProxy } from "../faults/run.ts";
 import { succeeded, table } from "../support/conformance.ts";
 import { connect } from "../support/driver-client.ts";
 import { type Json, paths, type RestClient, restClient, verify } from "../support/rest.ts";
@@ -67,7 +67,7 @@ async function startNode(dir: string, more: Record<string, string>): Promise<Clu
     KEYHOLD_LOG_LEVEL: "warn",
     ...more,
   };
-  const cluster = startCluster(() => openRoad(database, seeded(1)), { nodes: 1, dir, environment, defect: null });
+  const cluster = startCluster(() => openProxy(database, seeded(1)), { nodes: 1, dir, environment, defect: null });
   const started: ClusterNode[] = [];
   for await (const one of cluster) {
     one.clockOffset = Date.parse(fixture.time) - Date.now();

@@ -12,7 +12,7 @@ import { History, type Phase } from "../faults/history.ts";
 import { judge, type Violation } from "../faults/judge.ts";
 import { type Totals, tableOf, totalsOf } from "../faults/report.ts";
 import { playRound } from "../faults/round.ts";
-import { openRoad } from "../faults/run.ts";
+import { openProxy } from "../faults/run.ts";
 import { eventually, runKeyhold } from "../support/keyhold.ts";
 import { type Seeded, seeded } from "../support/seeded.ts";
 import { CHECKOUT, COMMAND, migrate } from "./release.ts";
@@ -122,7 +122,7 @@ async function onStage(
   try {
     const program = programOf("0.1", options);
     const cluster = { dir, nodes: NODES, environment: ENVIRONMENT, defect: null, program };
-    for await (const node of startCluster(() => openRoad(database, choices.fork()), cluster)) nodes.push(node);
+    for await (const node of startCluster(() => openProxy(database, choices.fork()), cluster)) nodes.push(node);
     const members = nodes.map(memberOf);
     const stage = { ...options, database, ownerUrl, nodes, members, history: new History(), choices, failures: [] };
     await runUnderLoad(stage, work);

@@ -46,9 +46,9 @@ export interface Scenario {
 
 const LONG_LEASE = { KEYHOLD_LEASE_TTL: "15s" };
 
-const NOTIFICATIONS: Place = { nodes: [1], roads: ["feed"] };
+const NOTIFICATIONS: Place = { nodes: [1], proxies: ["feed"] };
 
-const DATA: Place = { roads: ["data"] };
+const DATA: Place = { proxies: ["data"] };
 
 /** As PgBouncer does it by PAUSE and RESUME: no change waits for the standby when that is promoted. */
 const moveData: Step = all(joinAgain, cutOff(DATA), wait(0.3), promote, move(DATA), restore(DATA));
@@ -150,7 +150,7 @@ export const SCENARIOS: readonly Scenario[] = [
     replication: "asynchronous",
     environment: LONG_LEASE,
     mayLose: true,
-    steps: [promote, joinAgain, move({ roads: ["data"] }), wait(5), expectUnready()],
+    steps: [promote, joinAgain, move({ proxies: ["data"] }), wait(5), expectUnready()],
   },
   {
     name: "6",
@@ -176,7 +176,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "8",
     title: "data of nodes 2 and 3 at a standby that lags behind",
     replication: "on",
-    steps: [pauseReplay, move({ to: "standby", nodes: [2, 3], roads: ["data"] }), wait(6)],
+    steps: [pauseReplay, move({ to: "standby", nodes: [2, 3], proxies: ["data"] }), wait(6)],
   },
   {
     name: "8b",
@@ -186,7 +186,7 @@ export const SCENARIOS: readonly Scenario[] = [
     steps: [
       joinAgain,
       promoteByMistake,
-      move({ to: "standby", nodes: [2, 3], roads: ["data"] }),
+      move({ to: "standby", nodes: [2, 3], proxies: ["data"] }),
       wait(6),
       expectUnready(2, 3),
     ],

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Seeded, seeded } from "../../support/seeded.ts";
 import { type PostgresServer, startPrimary } from "../../support/standby.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { audit } from "../audit.ts";
 import { type Load, startLoad } from "../clients/load.ts";
 import { type Member, memberOf } from "../clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "../cluster.ts";
 import type { Defect } from "../fault-injection.ts";
 import { History } from "../history.ts";
-import { Road } from "../road.ts";
 import { keepJournal } from "./journal.ts";
 import { PgBouncer } from "./pgbouncer.ts";
 
@@ -70,11 +70,11 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     await primary.configure({ synchronous_standby_names: "standby", synchronous_commit: replication });
   const pgbouncer = options.hasPgBouncer ? await PgBouncer.start(options.dir, primary) : null;
   const openAccess = async (): Promise<Access> => {
-    const data = await Road.start(pgbouncer?.port ?? primary.port, choices.fork());
-    const feed = await Road.start(primary.port, choices.fork());
+    const data = await TcpProxy.start(`tcp://127.0.0.1:${pgbouncer?.port ?? primary.port}`, { seeded: choices.fork() });
+    const feed = await TcpProxy.start(`tcp://127.0.0.1:${primary.port}`, { seeded: choices.fork() });
     const urls = [data, feed].map(({ port }) => primary.url(`127.0.0.1:${port}`));
     const [KEYHOLD_DATABASE_URL = "", KEYHOLD_DATABASE_LISTEN_URL = ""] = urls;
-    return { roads: { data, feed }, environment: { KEYHOLD_DATABASE_URL, KEYHOLD_DATABASE_LISTEN_URL } };
+    return { proxies: { data, feed }, environment: { KEYHOLD_DATABASE_URL, KEYHOLD_DATABASE_LISTEN_URL } };
   };
   const environment = { ...ENVIRONMENT, ...options.environment };
   const nodes: ClusterNode[] = [];

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import type { ClusterNode, Roads } from "../cluster.ts";
+import type { ClusterNode, Proxies } from "../cluster.ts";
 import type { PausePoint } from "../pause-points.ts";
 import { RECOVERY, type Stage, untilReady } from "./stage.ts";
 
@@ -37,7 +37,7 @@ export interface Place {
   /** Numbers of nodes; by default all. */
   readonly nodes?: readonly number[];
   /** By default both. */
-  readonly roads?: readonly (keyof Roads)[];
+  readonly proxies?: readonly (keyof Proxies)[];
 }
 
 /** Where connections lead from now on. */
@@ -49,16 +49,16 @@ export interface Move extends Place {
 }
 
 export const move =
-  ({ to = "primary", nodes: numbers, roads = ["data", "feed"], isReset = true }: Move = {}): Step =>
+  ({ to = "primary", nodes: numbers, proxies = ["data", "feed"], isReset = true }: Move = {}): Step =>
   async (stage) => {
     for (const node of chosen(stage, numbers)) {
-      for (const name of roads) {
+      for (const name of proxies) {
         const isPooled = name === "data" && stage.pgbouncer !== null;
-        if (!isPooled) node.roads[name].redirect(stage[to].port);
-        if (isReset && !isPooled) node.roads[name].reset();
+        if (!isPooled) node.proxies[name].redirect(stage[to].port);
+        if (isReset && !isPooled) node.proxies[name].cut("rst");
       }
     }
-    if (roads.includes("data")) await stage.pgbouncer?.moveTo(stage[to]);
+    if (proxies.includes("data")) await stage.pgbouncer?.moveTo(stage[to]);
   };
 
 export const suspend =
@@ -75,20 +75,20 @@ export const resume =
 
 /** Drops packets silently: connections hang on both sides. */
 export const cutOff =
-  ({ nodes: numbers, roads: names = ["data", "feed"] }: Place): Step =>
+  ({ nodes: numbers, proxies: names = ["data", "feed"] }: Place): Step =>
   (stage) => {
-    for (const { roads } of chosen(stage, numbers)) for (const name of names) roads[name].cutOff();
+    for (const { proxies } of chosen(stage, numbers)) for (const name of names) proxies[name].freeze("all");
   };
 
 export const restore =
-  ({ nodes: numbers, roads: names = ["data", "feed"] }: Place): Step =>
+  ({ nodes: numbers, proxies: names = ["data", "feed"] }: Place): Step =>
   (stage) => {
-    for (const { roads } of chosen(stage, numbers)) for (const name of names) roads[name].restore("reset");
+    for (const { proxies } of chosen(stage, numbers)) for (const name of names) proxies[name].thaw("reset");
   };
 
 /** All nodes take new leases at once, so that none renews its lease for a third of its time. */
 export const joinAgain: Step = async (stage) => {
-  for (const { roads } of stage.nodes) roads.feed.reset();
+  for (const { proxies } of stage.nodes) proxies.feed.cut("rst");
   await sleep(500);
   await becomeReady(stage);
 };
