@@ -7,8 +7,8 @@ export interface Jwks {
 }
 
 /**
- * The public keys of all records in use at `now` (milliseconds), newest first: the same text on every node. Give it the
- * `records` of `SigningKeys`, which are known to be our own.
+ * Returns the public keys of the records in use at `now` (milliseconds), newest first: the same text on every node. Pass the `records` of
+ * `SigningKeys`, whose private keys have been unwrapped.
  */
 export function jwksDocument(records: readonly SigningKeyRecord[], now: number): Jwks {
   return {
@@ -16,12 +16,12 @@ export function jwksDocument(records: readonly SigningKeyRecord[], now: number):
   };
 }
 
-/** A strong entity tag (RFC 9110 §8.8.3) of the document as `JSON.stringify` prints it, quotes and all. */
+/** Returns a strong entity tag (RFC 9110 §8.8.3), quoted, of the document as printed by `JSON.stringify`. */
 export function jwksEtag(jwks: Jwks): string {
   return `"${createHash("sha256").update(JSON.stringify(jwks)).digest("base64url")}"`;
 }
 
-/** Names every member, so that none more gets out and their order, which a database need not keep, is fixed. */
+/** Names every member, so that no other is published and the order, which a database need not preserve, is fixed. */
 function publicPart({ kty, crv, x, kid, use, alg }: PublicSigningJwk): PublicSigningJwk {
   return { kty, crv, x, kid, use, alg };
 }

@@ -3,12 +3,12 @@ import { KeyholdError } from "../domain/errors.ts";
 import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
 import type { Random } from "../lib/random.ts";
 
-/** The private key of Ed25519 is any 32 random bytes (RFC 8032 §5.1.5). */
+/** Size of an Ed25519 seed, the private key: 32 random bytes (RFC 8032 §5.1.5). */
 export const SEED_SIZE = 32;
 
 /**
- * The stored form of a private key, version 1: one byte 0x01, a nonce of 12 bytes, the 32 bytes of the Ed25519 seed
- * encrypted, a tag of 16 bytes; AES-256-GCM (NIST SP 800-38D). The nonce is random (§8.2.2), sound for 2^32 keys (§8.3).
+ * The wrapped form of a private key, version 1: the byte 0x01, a nonce (12 bytes), the encrypted Ed25519 seed (32 bytes) and a tag (16 bytes);
+ * AES-256-GCM (NIST SP 800-38D). Random nonces (§8.2.2) are safe for 2^32 keys (§8.3).
  */
 const VERSION = 1;
 const CIPHER = "aes-256-gcm";
@@ -18,9 +18,9 @@ const SEED_AT = 1 + NONCE_SIZE;
 const TAG_AT = SEED_AT + SEED_SIZE;
 const WRAPPED_SIZE = TAG_AT + TAG_SIZE;
 
-/** For whoever starts a server that cannot sign. */
+/** For the operator of a server that cannot start. */
 const ADVICE =
-  "Give that root secret as a retired one and run `keyhold signing-keys rotate` before dropping it; if it is lost, `keyhold signing-keys rotate --force` makes a new signing key all the same, and tokens of the old one are refused";
+  "Configure that root secret as a retired one and run `keyhold signing-keys rotate` before dropping it; if it is lost, run `keyhold signing-keys rotate --force` to create a new signing key: tokens of the old one are then rejected";
 
 export interface WrapInput {
   readonly seed: Uint8Array;
@@ -37,16 +37,18 @@ export function wrapSeed({ seed, kid, wrapKey, random }: WrapInput): Uint8Array 
   return Buffer.concat([Uint8Array.of(VERSION), nonce, encrypted, cipher.getAuthTag()]);
 }
 
-/** The seed, or an `INTERNAL` error that says why there is none and holds nothing of it. */
+/** Decrypts the seed. Throws `INTERNAL` with the reason, without secrets. */
 export function unwrapSeed(
   { kid, wrapped, wrapKeyId }: { kid: string; wrapped: Uint8Array; wrapKeyId: string },
   ring: Pick<KeyRing, "find">,
 ): Uint8Array {
   const wrapKey = ring.find(wrapKeyId);
   if (wrapKey === undefined)
-    throw cannotUnwrap(kid, `no root secret given, current or retired, is the one it was wrapped under. ${ADVICE}`);
-  if (wrapped[0] !== VERSION || wrapped.length !== WRAPPED_SIZE)
-    throw cannotUnwrap(kid, "its stored form is not known");
+    throw cannotUnwrap(
+      kid,
+      `no configured root secret, current or retired, is the one it was wrapped under. ${ADVICE}`,
+    );
+  if (wrapped[0] !== VERSION || wrapped.length !== WRAPPED_SIZE) throw cannotUnwrap(kid, "unknown stored format");
   try {
     return decrypt(wrapped, wrapKey, additionalData(kid, wrapKeyId));
   } catch {
@@ -58,7 +60,7 @@ export function cannotUnwrap(kid: string, why: string): KeyholdError {
   return new KeyholdError("INTERNAL", `the signing key ${kid} cannot be unwrapped: ${why}`);
 }
 
-/** Without the tag length Node takes a tag of four bytes as well, which is guessed more easily. */
+/** Sets the tag length explicitly: otherwise Node accepts a tag of four bytes, which is easier to guess. */
 function decrypt(wrapped: Uint8Array, wrapKey: ServerKey, aad: Uint8Array): Uint8Array {
   const decipher = createDecipheriv(CIPHER, wrapKey.secret, wrapped.subarray(1, SEED_AT), { authTagLength: TAG_SIZE });
   decipher.setAAD(aad);
@@ -66,7 +68,7 @@ function decrypt(wrapped: Uint8Array, wrapKey: ServerKey, aad: Uint8Array): Uint
   return Buffer.concat([decipher.update(wrapped.subarray(SEED_AT, TAG_AT)), decipher.final()]);
 }
 
-/** Binds the version, both names and the purpose, so that a wrapped key is of no use under another name. */
+/** Binds version, both ids and purpose, so that a wrapped key cannot be used under another name. */
 function additionalData(kid: string, wrapKeyId: string): Uint8Array {
   return Buffer.from(JSON.stringify(["keyhold signing key", VERSION, wrapKeyId, kid]));
 }

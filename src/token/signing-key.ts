@@ -4,7 +4,7 @@ import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
 import type { Random } from "../lib/random.ts";
 import { cannotUnwrap, SEED_SIZE, unwrapSeed, wrapSeed } from "./signing-key-wrap.ts";
 
-/** The public half of a signing key (RFC 8037 §2). Nothing in it is secret. */
+/** The public half of a signing key (RFC 8037 §2). Contains nothing secret. */
 export interface PublicSigningJwk {
   readonly kty: "OKP";
   readonly crv: "Ed25519";
@@ -16,27 +16,27 @@ export interface PublicSigningJwk {
   readonly alg: "EdDSA";
 }
 
-/** A signing key as it is stored. */
+/** A stored signing key. */
 export interface SigningKeyRecord {
   readonly kid: string;
   readonly publicJwk: PublicSigningJwk;
-  /** The private key as `signing-key-wrap.ts` wraps it. */
+  /** The wrapped private key (`signing-key-wrap.ts`). */
   readonly wrapped: Uint8Array;
-  /** `id` of the server key that it is wrapped under. */
+  /** `id` of the server key that wraps it. */
   readonly wrapKeyId: string;
   readonly createTime: Date;
-  /** When it stopped signing; null while it signs. */
+  /** When it stopped signing; null while active. */
   readonly retireTime: Date | null;
-  /** The latest expiry of a token signed with it; null if it has signed none. */
+  /** Latest expiry of a token signed with it; null if there is none. */
   readonly tokensExpireTime: Date | null;
 }
 
 export type NewSigningKey = Pick<SigningKeyRecord, "kid" | "publicJwk" | "wrapped" | "wrapKeyId">;
 
-/** PrivateKeyInfo of Ed25519 up to the 32 bytes of the seed (RFC 8410 §7). */
+/** The PKCS #8 PrivateKeyInfo of Ed25519 up to the seed (RFC 8410 §7). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** A new Ed25519 key, its private half already wrapped under `wrapKey` (label `signing-key-wrap`). */
+/** Generates an Ed25519 key, with its private half wrapped under `wrapKey` (label `signing-key-wrap`). */
 export function generateSigningKey({ wrapKey, random }: { wrapKey: ServerKey; random: Random }): NewSigningKey {
   const seed = random.bytes(SEED_SIZE);
   const publicJwk = toPublicJwk(toPrivateKey(seed));
@@ -45,8 +45,8 @@ export function generateSigningKey({ wrapKey, random }: { wrapKey: ServerKey; ra
 }
 
 /**
- * The private key of a record. Throws `INTERNAL`, naming the `kid` and nothing secret, if no key of the ring is the one
- * it was wrapped under, if it was altered, or if the record's public key is not its own.
+ * Unwraps the private key of a record. Throws `INTERNAL`, naming the `kid` and nothing secret, if the ring lacks the wrapping key, the record
+ * was altered, or its public key does not match.
  */
 export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "find">): KeyObject {
   const privateKey = toPrivateKey(unwrapSeed(record, ring));
@@ -54,7 +54,7 @@ export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "fin
   throw cannotUnwrap(record.kid, "its public key is not that of its private key");
 }
 
-/** The same key, wrapped under the current key of the ring. Throws as `unwrapSigningKey` does. */
+/** Wraps the key under the ring's current key. Throws like `unwrapSigningKey`. */
 export function rewrapSigningKey(record: NewSigningKey, ring: KeyRing, random: Random): NewSigningKey {
   unwrapSigningKey(record, ring);
   const { kid, publicJwk } = record;
@@ -62,19 +62,19 @@ export function rewrapSigningKey(record: NewSigningKey, ring: KeyRing, random: R
   return { kid, publicJwk, wrapped, wrapKeyId: ring.current.id };
 }
 
-/** Whether a key may still verify: it signs, or it has signed a token that has not expired. `now` is in milliseconds. */
+/** Returns whether a key may still verify: it signs, or a token signed with it has not expired. `now` is in milliseconds. */
 export function isInUse(record: SigningKeyRecord, now: number): boolean {
   return record.retireTime === null || (record.tokensExpireTime?.getTime() ?? 0) > now;
 }
 
-/** Newest first; of two keys of one instant the one with the lesser `kid`, so that every node has the same order. */
+/** Sorts newest first, then by `kid`, so that every node has the same order. */
 export function newestFirst(records: readonly SigningKeyRecord[]): SigningKeyRecord[] {
   return records.toSorted(
     (a, b) => b.createTime.getTime() - a.createTime.getTime() || Buffer.compare(Buffer.from(a.kid), Buffer.from(b.kid)),
   );
 }
 
-/** The SHA-256 JWK thumbprint of an Ed25519 key (RFC 7638 §3, members by RFC 8037 §2) in base64url. */
+/** Returns the SHA-256 JWK thumbprint (RFC 7638 §3, RFC 8037 §2) of an Ed25519 key in base64url. */
 export function thumbprint(x: string): string {
   return createHash("sha256")
     .update(JSON.stringify({ crv: "Ed25519", kty: "OKP", x }))

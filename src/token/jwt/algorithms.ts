@@ -1,15 +1,15 @@
 import { type KeyObject, sign, verify } from "node:crypto";
 
-/** A signature algorithm of JWS (RFC 7518 §3.1), resolved once from the header and then handed down. */
+/** A JWS signature algorithm (RFC 7518 §3.1), resolved once from the header. */
 export interface SignatureAlgorithm {
   readonly alg: string;
-  /** Bytes of a signature. */
+  /** Size of a signature in bytes. */
   readonly signatureSize: number;
   sign(data: Uint8Array, privateKey: KeyObject): Uint8Array;
   verify(data: Uint8Array, publicKey: KeyObject, signature: Uint8Array): boolean;
 }
 
-/** Ed25519 by RFC 8032 under the name that RFC 8037 §3.1 gives it. */
+/** Ed25519 (RFC 8032) under its JWS name (RFC 8037 §3.1). */
 export const EDDSA: SignatureAlgorithm = {
   alg: "EdDSA",
   signatureSize: 64,
@@ -17,5 +17,5 @@ export const EDDSA: SignatureAlgorithm = {
   verify: (data, publicKey, signature) => verify(null, data, publicKey, signature),
 };
 
-/** All that we accept. `none` and the HMAC algorithms are no rows, so a token cannot choose them (RFC 8725 §3.1). */
+/** All accepted algorithms. `none` and HMAC are not among them, so a token cannot select them (RFC 8725 §3.1). */
 export const ALGORITHMS: ReadonlyMap<string, SignatureAlgorithm> = new Map([EDDSA].map((row) => [row.alg, row]));

@@ -2,8 +2,8 @@ import { invalidArgument } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 
 /**
- * The claims of a token of ours that are not custom. `iss` to `jti` are those of RFC 7519 §4.1, `scope` is that of
- * RFC 8693 §4.2. We write no `aud` and no `nbf`: a token with such a restriction is refused, not the restriction ignored.
+ * The registered claims of a Keyhold token: `iss` to `jti` (RFC 7519 §4.1) and `scope` (RFC 8693 §4.2) among them. `aud` and `nbf` are never
+ * written: a token with such a restriction is rejected rather than the restriction ignored.
  */
 export interface OurClaims {
   readonly iss: string;
@@ -14,16 +14,16 @@ export interface OurClaims {
   readonly nbf?: undefined;
   readonly iat: number;
   readonly jti: string;
-  /** Separated by single spaces; empty for no scope. */
+  /** Separated by single spaces; empty for no scopes. */
   readonly scope: string;
   readonly key_id: string;
   /** The `jti` of the token that this one was derived from. */
   readonly parent_id?: string | undefined;
-  /** Version of the key's secret at derivation: the token goes when that secret is rotated away. */
+  /** Version of the key's secret at derivation: the token becomes invalid with that secret. */
   readonly secret_version: number;
 }
 
-/** What each of these claims must be. Its names are those that no custom claim may have. */
+/** Validators by claim. Custom claims must not have these names. */
 const CLAIMS: { readonly [K in keyof OurClaims]-?: (value: unknown) => value is OurClaims[K] } = {
   iss: isText,
   sub: isText,
@@ -40,22 +40,22 @@ const CLAIMS: { readonly [K in keyof OurClaims]-?: (value: unknown) => value is 
 
 const CLAIM_RULES = Object.entries(CLAIMS);
 
-/** The names that custom claims may not have, for they are the service's own. */
+/** Claim names that custom claims must not have. */
 export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(CLAIMS));
 
-/** The last second that a `Date` can tell (ECMA-262 §21.4.1.1). */
+/** The maximum of `Date` in seconds (ECMA-262 §21.4.1.1). */
 const MAX_NUMERIC_DATE = 8_640_000_000_000;
 
-/** As RFC 6749 §3.3, and with `"` and `\`, which a scope of ours may hold (contract §3). */
+/** The syntax of RFC 6749 §3.3, plus `"` and `\`, which Keyhold's scopes may contain. */
 const SCOPE = /^[\x21-\x7e]+$/;
 
-/** Throws `INVALID_ARGUMENT` naming `<field>.<claim>` if a custom claim has a reserved name. */
+/** Rejects custom claims with a reserved name. Throws `INVALID_ARGUMENT` naming `<field>.<claim>`. */
 export function checkCustomClaims(claims: JsonObject, field = "custom_claims"): void {
   const reserved = Object.keys(claims).find((name) => RESERVED_CLAIMS.has(name));
   if (reserved !== undefined) throw invalidArgument(`${field}.${reserved}`, "is a reserved claim");
 }
 
-/** The first of our claims that is missing or not what it must be; undefined if the claims set is one of ours. */
+/** Returns the name of the first missing or malformed registered claim; undefined if all are valid. */
 export function faultyClaim(set: JsonObject): string | undefined {
   return CLAIM_RULES.find(([name, isGood]) => !isGood(set[name]))?.[0];
 }
@@ -68,7 +68,7 @@ export function customClaims(set: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(set).filter(([name]) => !RESERVED_CLAIMS.has(name)));
 }
 
-/** Seconds since the epoch (RFC 7519 §2, NumericDate), rounded down so that no token ends after the time it was given. */
+/** Returns seconds since the epoch (RFC 7519 §2, NumericDate), rounded down so that no token outlives its expiry. */
 export function numericDate(time: number): number {
   return Math.floor(time / 1000);
 }

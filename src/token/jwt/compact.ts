@@ -2,24 +2,24 @@ import { decodeBase64url, encodeBase64url } from "../../lib/base64url.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { decodeJsonObject, encodeJson } from "./json.ts";
 
-/** The JWS Compact Serialization (RFC 7515 §3.1, §7.1), taken apart and not yet judged. */
+/** A decoded JWS Compact Serialization (RFC 7515 §3.1, §7.1), not yet verified. */
 export interface CompactJws {
   readonly header: JsonObject;
   readonly payload: Uint8Array;
   readonly signature: Uint8Array;
-  /** What the signature is over: the first two parts as they stand. */
+  /** The signing input: the first two parts as received. */
   readonly signedData: Uint8Array;
 }
 
 const BASE64URL_PARTS = /^[\w-]+\.[\w-]*\.[\w-]*$/;
 
-/** A compact JWS of a header and a payload; `sign` makes the signature of the signing input. */
+/** Encodes a compact JWS; `sign` returns the signature of the signing input. */
 export function encodeCompact(header: JsonObject, payload: JsonObject, sign: (data: Uint8Array) => Uint8Array): string {
   const signingInput = `${encodeBase64url(encodeJson(header))}.${encodeBase64url(encodeJson(payload))}`;
   return `${signingInput}.${encodeBase64url(sign(Buffer.from(signingInput)))}`;
 }
 
-/** Undefined unless the text is three parts of canonical unpadded base64url, the first a JSON object. */
+/** Decodes a compact JWS. Returns undefined unless it is three parts of canonical unpadded base64url, the first a JSON object. */
 export function decodeCompact(text: string): CompactJws | undefined {
   const [head, ...rest] = text.split(".");
   const header = head === undefined ? undefined : decodeHeader(head);
@@ -30,8 +30,8 @@ export function decodeCompact(text: string): CompactJws | undefined {
 }
 
 /**
- * Whether a credential is meant as a JWT: three parts of the base64url alphabet, the first a JSON object with a string
- * `alg`. Weaker than `decodeCompact` on purpose: what was a JWT until it was damaged is to be refused as one.
+ * Returns whether a credential has the shape of a JWT: three parts of the base64url alphabet, the first a JSON object with a string `alg`.
+ * Deliberately weaker than `decodeCompact`: a damaged JWT must be rejected as a JWT.
  */
 export function looksLikeJwt(text: string): boolean {
   if (!BASE64URL_PARTS.test(text)) return false;
@@ -40,15 +40,15 @@ export function looksLikeJwt(text: string): boolean {
   return typeof header?.alg === "string";
 }
 
-/** The header that was read last, and its text: tokens that one key signed have the same, so it is read once and not twice a token. */
+/** The last decoded header by its text: tokens of one signing key have the same header. */
 let lastHeader: { readonly text: string; readonly header: JsonObject } | undefined;
 
-/** Undefined unless the text is a JSON object in canonical base64url. */
+/** Returns undefined unless the text is a JSON object in canonical base64url. */
 function decodeHeader(text: string): JsonObject | undefined {
   if (text === lastHeader?.text) return lastHeader.header;
   const bytes = decodeBase64url(text);
   const header = bytes === undefined ? undefined : decodeJsonObject(bytes);
-  // The same text written anew, for what is given is a slice, which would keep the whole token in memory.
+  // Encoded again instead of keeping `text`: a slice would retain the whole token.
   if (bytes && header) lastHeader = { text: encodeBase64url(bytes), header };
   return header;
 }

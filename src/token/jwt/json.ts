@@ -5,7 +5,7 @@ export function encodeJson(value: JsonObject): Uint8Array {
   return Buffer.from(JSON.stringify(value), "utf8");
 }
 
-/** The JSON object that the bytes spell in UTF-8, or undefined. Of a member given twice the last one counts. */
+/** Decodes a JSON object in UTF-8; undefined if it is malformed. The last of duplicate members wins. */
 export function decodeJsonObject(bytes: Uint8Array): JsonObject | undefined {
   const text = decodeUtf8(bytes);
   const value = text === undefined ? undefined : parseJson(text);

@@ -4,7 +4,7 @@ import { EDDSA } from "./algorithms.ts";
 import { checkCustomClaims, faultyClaim, numericDate } from "./claims.ts";
 import { encodeCompact } from "./compact.ts";
 
-/** What a JWT says. Times are milliseconds since the epoch. */
+/** The content of a JWT. Times are milliseconds since the epoch. */
 export interface JwtContent {
   readonly issuer: string;
   /** The actor, claim `sub`. */
@@ -12,15 +12,15 @@ export interface JwtContent {
   /** Claim `jti`. */
   readonly tokenId: string;
   readonly issueTime: number;
-  /** When the token shall end; it ends at the whole second before, if this is none. */
+  /** Rounded down to the second. */
   readonly expireTime: number;
   readonly scopes: readonly string[];
-  /** The key whose token it is. */
+  /** The API key that it is derived from. */
   readonly keyId: string;
   readonly secretVersion: number;
-  /** `tokenId` of the token that this one is derived from, if it is not derived from a key. */
+  /** `tokenId` of the parent token; absent if derived from a key. */
   readonly parentId?: string | undefined;
-  /** Custom claims, at the top level beside ours. */
+  /** Custom claims, added at the top level. */
   readonly claims: JsonObject;
 }
 
@@ -31,13 +31,13 @@ export interface MintInput extends JwtContent {
 export interface MintedJwt {
   /** JWS Compact Serialization (RFC 7515 §7.1). */
   readonly token: string;
-  /** The whole second that the token says it ends at, in milliseconds: what to tell the caller. */
+  /** The rounded expiry in milliseconds, to return to the caller. */
   readonly expireTime: number;
 }
 
 /**
- * Signs a JWT (RFC 7519) with EdDSA. Throws `INVALID_ARGUMENT` on a custom claim with a reserved name, and `RangeError`
- * if the rest would make a token that `verifyJwt` does not read back, which is a fault of the caller.
+ * Signs a JWT (RFC 7519) with EdDSA. Throws `INVALID_ARGUMENT` on a custom claim with a reserved name, and `RangeError` on content that
+ * `verifyJwt` would not accept, which is a programming error.
  */
 export function mintJwt(input: MintInput): MintedJwt {
   checkCustomClaims(input.claims);
@@ -65,7 +65,7 @@ function toClaims(content: JwtContent): JsonObject {
   return set;
 }
 
-/** One scope with a space in it would be read back as two. */
+/** Rejects scopes with spaces, which would be read back as several. */
 function joinScopes(scopes: readonly string[]): string {
   if (scopes.some((scope) => scope === "" || scope.includes(" "))) throw new RangeError("a scope has no spaces");
   return scopes.join(" ");

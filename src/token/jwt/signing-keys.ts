@@ -2,15 +2,15 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import type { KeyRing } from "../../domain/server-keys.ts";
 import { isInUse, newestFirst, type SigningKeyRecord, unwrapSigningKey } from "../signing-key.ts";
 
-/** The signing keys of a node, in memory. A set does not change: a node that hears of new records loads another. */
+/** The unwrapped signing keys of a node. Immutable: new records are loaded into a new set. */
 export interface SigningKeys {
-  /** The key that signs; undefined if there is none yet. */
+  /** The key that signs; undefined if there is none. */
   readonly active: ActiveSigningKey | undefined;
-  /** The public keys of all that may verify, by `kid`. */
+  /** Public keys for verification, by `kid`. */
   readonly verification: ReadonlyMap<string, KeyObject>;
-  /** The records behind `verification`, for `jwksDocument`. */
+  /** The records of `verification`, for `jwksDocument`. */
   readonly records: readonly SigningKeyRecord[];
-  /** `kid` of each retired key that could not be unwrapped: its tokens are refused, which is worth a line in the log. */
+  /** `kid` of each retired key that could not be unwrapped: its tokens are rejected, which should be logged. */
   readonly unusable: readonly string[];
 }
 
@@ -24,10 +24,9 @@ interface UnwrappedKey extends ActiveSigningKey {
 }
 
 /**
- * The keys in use at `now` (milliseconds), the newest that is not retired being active. A public key is trusted only
- * if its own private key unwraps, so that write access to the database without the root secret adds none. Throws
- * `INTERNAL` as `unwrapSigningKey` does if a key that is not retired cannot be unwrapped: the root secret is wrong. A
- * retired one is left out instead, as after a root secret was given up on purpose.
+ * Unwraps the keys in use at `now` (milliseconds); the newest active one signs. A public key is trusted only if its own private key unwraps,
+ * so that write access to the database alone adds no signer. Throws `INTERNAL` like `unwrapSigningKey` if an active key cannot be unwrapped:
+ * the root secret is wrong. A retired one is left out, as after its root secret was dropped.
  */
 export function loadSigningKeys(
   records: readonly SigningKeyRecord[],
@@ -45,7 +44,7 @@ export function loadSigningKeys(
   };
 }
 
-/** One key, or none. */
+/** Returns one key, or none if it is retired and cannot be unwrapped. */
 function unwrapIfUsable(record: SigningKeyRecord, ring: Pick<KeyRing, "find">): UnwrappedKey[] {
   try {
     return [{ kid: record.kid, privateKey: unwrapSigningKey(record, ring), record }];

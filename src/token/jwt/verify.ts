@@ -5,7 +5,7 @@ import { customClaims, faultyClaim, isOurs, type OurClaims, splitScopes } from "
 import { type CompactJws, decodeCompact } from "./compact.ts";
 import { decodeJsonObject } from "./json.ts";
 
-/** What a good JWT says. Times are milliseconds since the epoch, whole seconds. */
+/** The content of a valid JWT. Times are milliseconds since the epoch, whole seconds. */
 export interface VerifiedJwt {
   readonly tokenId: string;
   readonly keyId: string;
@@ -22,16 +22,16 @@ export interface VerifiedJwt {
 export interface RefusedJwt {
   readonly ok: false;
   readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
-  /** For a person; holds nothing of the token. */
+  /** For people; contains nothing of the token. */
   readonly message: string;
-  /** No key has this `kid`, so the signature was not judged: the caller's keys may be behind. */
+  /** No key has this `kid`, so the signature was not verified: the node's keys may be outdated. */
   readonly unknownKid?: true;
 }
 
 export type JwtVerdict = { readonly ok: true; readonly token: VerifiedJwt } | RefusedJwt;
 
 export interface JwtVerification {
-  /** The public key with a `kid`, if it may still verify. */
+  /** Returns the public key of a `kid`, if it may still verify. */
   keys(kid: string): KeyObject | undefined;
   readonly issuer: string;
   /** Milliseconds since the epoch. */
@@ -39,9 +39,9 @@ export interface JwtVerification {
 }
 
 /**
- * Judges a JWT of ours (RFC 7519 §7.2 in the strict profile of RFC 8725): its form, its signature, its claims, its
- * issuer, its expiry, in that order, so that no claim is looked at before the signature has been found good. It ends at
- * `exp`, not after (RFC 7519 §4.1.4), and no clock skew is allowed for, since we issue what we verify. Never throws.
+ * Verifies a Keyhold JWT (RFC 7519 §7.2, with RFC 8725): format, signature, claims, issuer, expiry, in that order, so that no claim is read
+ * before the signature is verified. `exp` is exclusive (RFC 7519 §4.1.4), without clock skew, since Keyhold verifies what it issued.
+ * Never throws.
  */
 export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification): JwtVerdict {
   const jws = decodeCompact(text);
@@ -56,7 +56,7 @@ export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification):
   return { ok: true, token: toToken(claims) };
 }
 
-/** The algorithm comes from our table and the key from our set: nothing else in the header has a say (RFC 8725 §3.1). */
+/** The algorithm comes from the table and the key from the key set, never from elsewhere in the header (RFC 8725 §3.1). */
 function checkSignature(
   { header, signature, signedData }: CompactJws,
   keys: JwtVerification["keys"],
@@ -65,7 +65,7 @@ function checkSignature(
   if (typeof alg !== "string" || typeof kid !== "string" || typ !== "JWT") {
     return refused("INVALID_FORMAT", "the header of the token is not that of a JWT of this service");
   }
-  // RFC 7515 §4.1.11: we understand no extension, so a JWS that names a critical one must be refused.
+  // RFC 7515 §4.1.11: no extension is supported, so a JWS with `crit` must be rejected.
   if (Object.hasOwn(header, "crit")) return refused("INVALID_FORMAT", "the token has a critical extension");
   const algorithm = ALGORITHMS.get(alg);
   if (algorithm === undefined) return refused("SIGNATURE_INVALID", "the token is signed with another algorithm");

@@ -1,25 +1,25 @@
 import { equalJson, type JsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { formatRfc3339, parseRfc3339 } from "./rfc3339.ts";
 
-/** What a macaroon gives its holder. */
+/** What a macaroon grants. */
 export interface Grant {
-  /** Milliseconds since the epoch. The grant ends as this time begins. */
+  /** Milliseconds since the epoch, exclusive. */
   readonly expireTime: number;
   readonly scopes: readonly string[];
   readonly claims: JsonObject;
 }
 
-/** A kind of first-party caveat: a text that begins with `prefix` and goes on with a value. */
+/** A kind of first-party caveat: `prefix` followed by a value. */
 export interface CaveatKind<V> {
   readonly prefix: string;
   format(value: V): string;
   parse(text: string): V | undefined;
-  /** The grant under this condition, never wider than it was; undefined if the condition is not met. */
+  /** Returns the grant restricted by the caveat, never wider; undefined if the caveat is not satisfied. */
   restrict(grant: Grant, value: V): Grant | undefined;
 }
 
 const SCOPE = /^[\x21-\x7e]+$/;
-/** Without white space, so that the first ` = ` ends it. */
+/** Without white space, so that the first ` = ` terminates it. */
 const CLAIM_NAME = /^[^\s\p{Cc}\p{Cs}]+$/u;
 const CLAIM_EQUALS = " = ";
 
@@ -31,7 +31,7 @@ export const time: CaveatKind<number> = {
   restrict: (grant, limit) => ({ ...grant, expireTime: Math.min(grant.expireTime, limit) }),
 };
 
-/** `scope = orders.read orders.write`, single spaces between; an empty list is no scope at all. */
+/** `scope = orders.read orders.write`, separated by single spaces; an empty list means no scopes. */
 export const scope: CaveatKind<readonly string[]> = {
   prefix: "scope = ",
   format: (scopes) => scopes.join(" "),
@@ -39,7 +39,7 @@ export const scope: CaveatKind<readonly string[]> = {
   restrict: (grant, scopes) => ({ ...grant, scopes: grant.scopes.filter((granted) => scopes.includes(granted)) }),
 };
 
-/** `claim team = "blue"`. Any holder can append one, so in `restrict` it demands a claim of the server and never makes one. */
+/** `claim team = "blue"`. Any holder can append one, so `restrict` only requires a claim minted by the server and never adds one. */
 export const claim: CaveatKind<readonly [name: string, value: JsonValue]> = {
   prefix: "claim ",
   format: ([name, value]) => name + CLAIM_EQUALS + JSON.stringify(value),
@@ -51,7 +51,7 @@ export function isScope(text: string): boolean {
   return SCOPE.test(text);
 }
 
-/** Whether a caveat can carry a claim of this name. */
+/** Returns whether a caveat can carry a claim of this name. */
 export function isClaimName(name: string): boolean {
   return CLAIM_NAME.test(name);
 }

@@ -1,11 +1,11 @@
 import { createHmac } from "node:crypto";
 
-/** The label under which libmacaroons derives the first key of a chain. */
+/** The label with which libmacaroons derives the first key of a chain. */
 const KEY_GENERATOR = Buffer.from("macaroons-key-generator");
 
 /**
- * The signature over an identifier and its first-party caveats, 32 bytes: HMAC-SHA-256 keyed by the root key as libmacaroons
- * derives it, then once for each caveat under the signature before it (Birgisson et al., NDSS 2014, §IV).
+ * Returns the 32-byte signature of an identifier and its first-party caveats: HMAC-SHA-256 under the root key, derived as in libmacaroons,
+ * then for each caveat under the previous signature (Birgisson et al., NDSS 2014, §IV).
  */
 export function chainSignature(
   rootKey: Uint8Array,

@@ -1,6 +1,6 @@
-/** A macaroon as any library sees it (Birgisson et al., NDSS 2014). Of these parts the chain does not sign `location`. */
+/** A macaroon (Birgisson et al., NDSS 2014). The signature does not cover `location`. */
 export interface Macaroon {
-  /** A hint where the macaroon is of use; UTF-8 on the wire. */
+  /** A hint of where the macaroon is used; UTF-8 on the wire. */
   readonly location: string | undefined;
   readonly identifier: Uint8Array;
   readonly caveats: readonly Caveat[];
@@ -9,24 +9,24 @@ export interface Macaroon {
 }
 
 export interface Caveat {
-  /** Of a first-party caveat, the condition itself. */
+  /** For a first-party caveat, the condition itself. */
   readonly identifier: Uint8Array;
   readonly thirdParty: ThirdParty | undefined;
 }
 
-/** What makes a caveat one that somebody else must discharge. */
+/** The part of a caveat that a third party must discharge. */
 export interface ThirdParty {
   readonly location: string | undefined;
   readonly verificationId: Uint8Array;
 }
 
 export const MACAROON_MAX_TEXT_LENGTH = 8192;
-/** Bytes of the V2 form: what that text can hold. */
+/** Size limit of the V2 binary form: what a text of the maximum length can hold. */
 export const MACAROON_MAX_SIZE = (MACAROON_MAX_TEXT_LENGTH / 4) * 3;
 export const MACAROON_MAX_CAVEATS = 100;
 export const SIGNATURE_SIZE = 32;
 
-/** The bytes or the text are no macaroon. The message tells where it went wrong, never what stood there. */
+/** Thrown for a malformed macaroon. The message names the position, never the content. */
 export class MacaroonFormatError extends Error {
   override readonly name = "MacaroonFormatError";
 }

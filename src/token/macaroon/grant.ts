@@ -6,10 +6,10 @@ interface Restriction {
   restrict(grant: Grant, text: string): Grant | undefined;
 }
 
-/** Every caveat that a holder may append. */
+/** The kinds of caveats that a holder may append. */
 const RESTRICTIONS: readonly Restriction[] = [restriction(time), restriction(scope), restriction(claim)];
 
-/** The caveats that the server mints for a grant, in their order: time, scope, and one for each claim. */
+/** Returns the caveats that the server mints for a grant: time, scope, then one per claim. */
 export function formatGrant(grant: Grant): Uint8Array[] {
   const claims = Object.entries(grant.claims).map((entry) => print(claim, entry));
   return [print(time, grant.expireTime), print(scope, grant.scopes), ...claims].map((text) =>
@@ -17,7 +17,7 @@ export function formatGrant(grant: Grant): Uint8Array[] {
   );
 }
 
-/** The inverse of `formatGrant`. Undefined for other caveats, another order, or a claim made twice. */
+/** The inverse of `formatGrant`. Returns undefined for other caveats, another order, or a duplicate claim. */
 export function parseGrant(conditions: readonly Uint8Array[]): Grant | undefined {
   const [timeText, scopeText, ...claimTexts] = conditions.map(decodeUtf8);
   const expireTime = parse(time, timeText);
@@ -28,7 +28,7 @@ export function parseGrant(conditions: readonly Uint8Array[]): Grant | undefined
   return Object.keys(claims).length === claimTexts.length ? { expireTime, scopes, claims } : undefined;
 }
 
-/** What a holder's caveat leaves of a grant: nothing (undefined) if the caveat is unknown, malformed or not met. */
+/** Restricts a grant by a holder's caveat. Returns undefined if the caveat is unknown, malformed or not satisfied. */
 export function restrictGrant(grant: Grant, condition: Uint8Array): Grant | undefined {
   const text = decodeUtf8(condition);
   const row = RESTRICTIONS.find(({ prefix }) => text?.startsWith(prefix));

@@ -1,20 +1,20 @@
 import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { decodeUtf8 } from "../../lib/utf8.ts";
 
-/** What a macaroon of ours says of itself in its identifier, which the chain signs. */
+/** The identifier of a Keyhold macaroon, which the signature covers. */
 export interface MacaroonIdentifier {
-  /** Id of the server key that is the root key. */
+  /** Id of the server key used as the root key. */
   readonly rootKeyId: string;
   readonly tokenId: string;
-  /** The API key it was derived from: a UUID in lower case. */
+  /** The API key that it is derived from: a UUID in lower case. */
   readonly keyId: string;
   /** Version of that key's secret at derivation. */
   readonly secretVersion: number;
   /** Milliseconds since the epoch, whole seconds on the wire. */
   readonly issueTime: number;
-  /** Id of the token it was derived from, if it was one. */
+  /** Id of the parent token, if any. */
   readonly parentId?: string | undefined;
-  /** How many caveats, from the first on, are the server's own. The others are the holder's. */
+  /** Number of leading caveats minted by the server. The holder appended the others. */
   readonly mintedCaveats: number;
 }
 
@@ -22,12 +22,12 @@ const VERSION = 1;
 const ID = /^[\x21-\x7e]{1,128}$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The identifier as compact JSON in UTF-8, members in the one order that `parseIdentifier` takes. */
+/** Formats the identifier as compact JSON in UTF-8, in the member order that `parseIdentifier` requires. */
 export function formatIdentifier(identifier: MacaroonIdentifier): Uint8Array {
   return Buffer.from(print(identifier), "utf8");
 }
 
-/** The inverse of `formatIdentifier`, byte for byte. Undefined for another version, another service or a malformed one. */
+/** The exact inverse of `formatIdentifier`. Returns undefined for another version or service, or malformed data. */
 export function parseIdentifier(bytes: Uint8Array): MacaroonIdentifier | undefined {
   const text = decodeUtf8(bytes);
   const identifier = text === undefined ? undefined : fromJson(parseJson(text));
@@ -47,7 +47,7 @@ function print(identifier: MacaroonIdentifier): string {
   });
 }
 
-/** Takes no notice of other members, nor of the version: `parseIdentifier` prints again and compares. */
+/** Ignores other members and the version: `parseIdentifier` formats the result again and compares. */
 function fromJson(json: JsonValue | undefined): MacaroonIdentifier | undefined {
   if (!isJsonObject(json)) return undefined;
   const { kid, jti, key_id, secret_version, iat, parent_id, caveats } = json;

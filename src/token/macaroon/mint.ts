@@ -8,17 +8,17 @@ import { formatGrant } from "./grant.ts";
 import { formatIdentifier, type MacaroonIdentifier, parseIdentifier } from "./identifier.ts";
 import { formatMacaroon } from "./text.ts";
 
-/** What a macaroon says. Times are milliseconds since the epoch. */
+/** The content of a macaroon. Times are milliseconds since the epoch. */
 export interface MacaroonContent extends Grant {
   /** The location of the macaroon. */
   readonly issuer: string;
   readonly tokenId: string;
   /** Rounded down to the second. */
   readonly issueTime: number;
-  /** The API key whose token it is: a UUID in lower case. */
+  /** The API key that it is derived from: a UUID in lower case. */
   readonly keyId: string;
   readonly secretVersion: number;
-  /** `tokenId` of the token that this one is derived from, if it is not derived from a key. */
+  /** `tokenId` of the parent token; absent if derived from a key. */
   readonly parentId?: string | undefined;
 }
 
@@ -28,22 +28,22 @@ export interface MacaroonInput extends MacaroonContent {
 }
 
 export interface MintedMacaroon {
-  /** The text form, see `text.ts`. */
+  /** The text form (`text.ts`). */
   readonly token: string;
-  /** As asked for: a macaroon tells milliseconds. */
+  /** As requested: macaroons have millisecond resolution. */
   readonly expireTime: number;
 }
 
-/** Leaves a holder room for caveats of his own below `MACAROON_MAX_CAVEATS`. */
+/** Leaves room for a holder's caveats below `MACAROON_MAX_CAVEATS`. */
 export const MACAROON_MAX_CLAIMS = 64;
 
 /**
- * Mints a macaroon. Throws `INVALID_ARGUMENT` naming `custom_claims` or `scopes` if they do not go into a macaroon, and
- * `RangeError` if the rest would make one that `verifyMacaroon` does not read back, which is a fault of the caller.
+ * Mints a macaroon. Throws `INVALID_ARGUMENT` naming `custom_claims` or `scopes` if they do not fit, and `RangeError` on content that
+ * `verifyMacaroon` would not accept, which is a programming error.
  */
 export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedMacaroon {
   checkClaims(content.claims);
-  if (!content.scopes.every(isScope)) throw new RangeError("a scope is visible ASCII without spaces");
+  if (!content.scopes.every(isScope)) throw new RangeError("a scope must be visible ASCII without spaces");
   const conditions = formatGrant(content);
   const identifier = makeIdentifier({ ...content, rootKeyId: rootKey.id, mintedCaveats: conditions.length });
   const signature = chainSignature(rootKey.secret.export(), identifier, conditions);

@@ -2,15 +2,15 @@ import { decodeBase64url, encodeBase64url } from "../../lib/base64url.ts";
 import { MACAROON_MAX_TEXT_LENGTH, type Macaroon, MacaroonFormatError } from "./format.ts";
 import { decodeV2, encodeV2 } from "./v2.ts";
 
-/** Every text whose first byte is the version 2 begins like this, and few other texts do. */
+/** A cheap pre-check: text that starts with the version byte 2. */
 const FIRST_BYTE_IS_2 = /^A[g-v]/;
 
-/** The text form: unpadded base64url of the V2 binary form with nothing around it. */
+/** Formats a macaroon as unpadded base64url of the V2 binary form. */
 export function formatMacaroon(macaroon: Macaroon): string {
   return encodeBase64url(encodeV2(macaroon));
 }
 
-/** The inverse of `formatMacaroon`; what parses prints back byte for byte. Throws `MacaroonFormatError`. */
+/** The exact inverse of `formatMacaroon`. Throws `MacaroonFormatError`. */
 export function parseMacaroon(text: string): Macaroon {
   if (text.length > MACAROON_MAX_TEXT_LENGTH)
     throw new MacaroonFormatError(`over ${MACAROON_MAX_TEXT_LENGTH} characters`);
@@ -19,12 +19,12 @@ export function parseMacaroon(text: string): Macaroon {
   return decodeV2(bytes);
 }
 
-/** Whether the text is a V2 macaroon in form, of whatever service. Says nothing of its signature. */
+/** Returns whether a text is a well-formed V2 macaroon of any service. Does not verify the signature. */
 export function looksLikeMacaroon(text: string): boolean {
   return FIRST_BYTE_IS_2.test(text) && tryParseMacaroon(text) !== undefined;
 }
 
-/** As `parseMacaroon`, with undefined for a text that is no macaroon. */
+/** Like `parseMacaroon`, but returns undefined instead of throwing. */
 export function tryParseMacaroon(text: string): Macaroon | undefined {
   try {
     return parseMacaroon(text);

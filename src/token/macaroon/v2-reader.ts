@@ -1,10 +1,10 @@
 import { decodeUtf8 } from "../../lib/utf8.ts";
 import { MacaroonFormatError } from "./format.ts";
 
-/** A length needs no more: two bytes count up to 16383, over the size of any macaroon that we take. */
+/** Two bytes encode lengths up to 16383, above the size limit of a macaroon. */
 const MAX_VARINT_SIZE = 2;
 
-/** Reads the fields of the V2 binary form from the front on. Every method throws `MacaroonFormatError` that names `what`. */
+/** Reads the fields of the V2 binary form in order. Every method throws `MacaroonFormatError` naming `what`. */
 export class Reader {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -13,7 +13,7 @@ export class Reader {
     this.#bytes = bytes;
   }
 
-  /** Whether the next byte is `byte`; it is then behind us. */
+  /** Consumes the next byte if it is `byte`; returns whether it was. */
   skip(byte: number): boolean {
     const found = this.#bytes[this.#at] === byte;
     if (found) this.#at += 1;
@@ -57,7 +57,7 @@ export class Reader {
       this.#at += 1;
       value |= (byte & 0x7f) << (7 * size);
       if (byte >= 0x80) continue;
-      // A zero on top of other bytes adds nothing: the same length has a shorter form.
+      // A trailing zero byte is redundant: the same length has a shorter encoding.
       if (byte === 0 && size > 0) throw new MacaroonFormatError(`length of ${what} is not minimal`);
       return value;
     }

@@ -9,12 +9,12 @@ import {
 import { Reader } from "./v2-reader.ts";
 
 const VERSION = 2;
-/** Field types of the V2 binary form, libmacaroons `doc/format.txt`. */
+/** Field types of the V2 binary form (libmacaroons, `doc/format.txt`). */
 const FIELD = { EOS: 0, LOCATION: 1, IDENTIFIER: 2, VERIFICATION_ID: 4, SIGNATURE: 6 } as const;
 
 /**
- * The V2 binary form of libmacaroons: `version header EOS (caveat EOS)* EOS signature`. Reads back with `decodeV2` as long as
- * it keeps the bounds of `format.ts` and its texts are well-formed Unicode.
+ * Encodes the V2 binary form of libmacaroons: `version header EOS (caveat EOS)* EOS signature`. `decodeV2` is its inverse within the limits of
+ * `format.ts` and for well-formed Unicode.
  */
 export function encodeV2(macaroon: Macaroon): Uint8Array {
   return Buffer.concat([
@@ -29,9 +29,8 @@ export function encodeV2(macaroon: Macaroon): Uint8Array {
 }
 
 /**
- * Reads the V2 binary form. Strict: what it takes, `encodeV2` writes again byte for byte, so lengths are minimal, fields are in
- * order and nothing follows the signature. A location on a first-party caveat is refused, as by other libraries.
- * Throws `MacaroonFormatError`.
+ * Decodes the V2 binary form strictly: lengths must be minimal, fields in order, and nothing may follow the signature, so that `encodeV2`
+ * returns the same bytes. A location on a first-party caveat is rejected, as in other libraries. Throws `MacaroonFormatError`.
  */
 export function decodeV2(bytes: Uint8Array): Macaroon {
   if (bytes.length > MACAROON_MAX_SIZE) throw new MacaroonFormatError(`over ${MACAROON_MAX_SIZE} bytes`);
@@ -83,7 +82,7 @@ function field(type: number, data: Uint8Array): Uint8Array {
   return Buffer.concat([Uint8Array.of(type), varint(data.length), data]);
 }
 
-/** LEB128, low seven bits first. */
+/** Encodes LEB128, least significant bits first. */
 function varint(value: number): Uint8Array {
   const bytes: number[] = [];
   let rest = value;

@@ -11,11 +11,11 @@ import { tryParseMacaroon } from "./text.ts";
 export interface RefusedMacaroon {
   readonly ok: false;
   readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
-  /** For a person; holds nothing of the macaroon. */
+  /** For people; contains nothing of the macaroon. */
   readonly message: string;
 }
 
-/** `token` says what all caveats together leave: the scopes and the expiry of the holder, not only those of the server. */
+/** `token` has the effective scopes and expiry: those of the server restricted by the holder's caveats. */
 export type MacaroonVerdict = { readonly ok: true; readonly token: MacaroonContent } | RefusedMacaroon;
 
 export interface MacaroonVerification {
@@ -27,9 +27,8 @@ export interface MacaroonVerification {
 }
 
 /**
- * Judges a macaroon of ours: its form, its signature, its caveats, its expiry, in that order, so that no caveat is looked at
- * before the signature has been found good. A caveat that is not known, or whose discharge would be somebody else's, fails it
- * as a bad signature does. Never throws.
+ * Verifies a Keyhold macaroon: format, signature, caveats, expiry, in that order, so that no caveat is read before the signature is verified.
+ * An unknown or third-party caveat fails like an invalid signature. Never throws.
  */
 export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVerification): MacaroonVerdict {
   const macaroon = tryParseMacaroon(text);
@@ -45,7 +44,7 @@ export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVeri
   return { ok: true, token: toToken(identifier, grant, issuer) };
 }
 
-/** The chain leaves the location out, so it is compared instead: no bit of a macaroon may change unnoticed. */
+/** Compares the location, which the signature does not cover: no bit of a macaroon may change unnoticed. */
 function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: string): RefusedMacaroon | undefined {
   if (macaroon.location !== issuer) return refused("SIGNATURE_INVALID", "the macaroon is of another issuer");
   if (key === undefined) return refused("SIGNATURE_INVALID", "the root key of the macaroon is not known");
@@ -59,10 +58,10 @@ function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: 
   return undefined;
 }
 
-/** What the first `minted` caveats grant under those that holders have appended. */
+/** Returns the grant of the first `minted` caveats, restricted by those appended by holders. */
 function readGrant(macaroon: Macaroon, minted: number): Grant | undefined {
   const conditions = macaroon.caveats.map((caveat) => caveat.identifier);
-  // The chain lets nobody take a caveat away, so too few of them is our own fault, and no grant.
+  // Nobody can remove a caveat, so too few of them is a bug: no grant.
   if (conditions.length < minted) return undefined;
   let grant = parseGrant(conditions.slice(0, minted));
   for (const condition of conditions.slice(minted)) {

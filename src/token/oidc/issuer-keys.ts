@@ -4,17 +4,16 @@ import { createReader, type DocumentReader, type ReaderOptions } from "./reader.
 
 export interface IssuerOptions extends ReaderOptions {
   readonly issuer: string;
-  /** Milliseconds after the keys were read in which an unknown `kid` does not make us read them again. */
+  /** Milliseconds after a read of the keys in which an unknown `kid` triggers no other read. */
   readonly keysCooldown: number;
-  /** Milliseconds that one read may take. */
+  /** Timeout of a read in milliseconds. */
   readonly timeout: number;
 }
 
 /**
- * Finds the key that a token names among those that the issuer publishes. The issuer's metadata is read at the first
- * token and kept for good; its keys are read then, again when they are ten minutes old, and on an unknown `kid` outside
- * the cooldown (jose keeps these times by the clock of the system). However many tokens wait, each is read once.
- * Rejects with `IssuerUnavailable`, or with the error of jose that says why there is no such key.
+ * Returns a function that finds the issuer's key for a token. The issuer's metadata is read for the first token and kept. The keys are read
+ * then, again when they are ten minutes old, and on an unknown `kid` outside the cooldown (jose measures these by the system clock).
+ * Concurrent calls share a read. Rejects with `IssuerUnavailable`, or with jose's error if there is no such key.
  */
 export function issuerKeys(options: IssuerOptions): JWTVerifyGetKey {
   const read = createReader(options);
@@ -22,13 +21,13 @@ export function issuerKeys(options: IssuerOptions): JWTVerifyGetKey {
   return async (header, token) => (await keySet())(header, token);
 }
 
-/** `jwks_uri` of the issuer's metadata (OpenID Connect Discovery 1.0 §3, §4). */
+/** Reads `jwks_uri` from the issuer's metadata (OpenID Connect Discovery 1.0 §3, §4). */
 function discoverKeysUrl({ issuer, timeout }: IssuerOptions, read: DocumentReader): Promise<URL> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   return read(url, AbortSignal.timeout(timeout), (metadata) => keysUrl(metadata, issuer));
 }
 
-/** The metadata must be those of this very issuer (§4.3). Over http, only an issuer on this machine may publish its keys there. */
+/** Requires metadata of this issuer (§4.3). Keys over http are allowed only for an issuer on this machine. */
 function keysUrl(metadata: unknown, issuer: string): URL {
   if (member(metadata, "issuer") !== issuer) throw new Error("the metadata are of another issuer");
   const url = new URL(String(member(metadata, "jwks_uri")));
@@ -45,7 +44,7 @@ function remoteKeySet(url: URL, { timeout, keysCooldown }: IssuerOptions, read: 
   });
 }
 
-/** jose wants a `Response`, and after one that is no JWK Set would ask again at once: to us that is a failure. */
+/** Validates before jose does: after a response that is not a JWK Set, jose would read again immediately. */
 function keysResponse(document: unknown): Response {
   const keys = member(document, "keys");
   if (Array.isArray(keys) && keys.every((key) => typeof key === "object")) return Response.json(document);
@@ -56,7 +55,7 @@ function member(document: unknown, name: string): unknown {
   return new Map(Object.entries(Object(document))).get(name);
 }
 
-/** Runs `load` until it has succeeded once: one run at a time, of which all callers get the result. */
+/** Memoizes the first success of `load`. Concurrent callers share one run. */
 function keepOnSuccess<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () => {

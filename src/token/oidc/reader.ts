@@ -2,22 +2,22 @@ import type { Clock } from "../../lib/clock.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
-/** The issuer could not be asked, or its answer was of no use: nothing can be said of the token. */
+/** Thrown if the issuer is unreachable or its response is unusable, so that a token can be neither accepted nor rejected. */
 export class IssuerUnavailable extends Error {
   override readonly name = "IssuerUnavailable";
 }
 
-/** Reads a JSON document by its URL and makes of it what `parse` does, which may throw. */
+/** Reads a JSON document from a URL and converts it with `parse`, which may throw. */
 export type DocumentReader = <T>(url: string, signal: AbortSignal, parse: (document: unknown) => T) => Promise<T>;
 
 export interface ReaderOptions {
   readonly fetch: Fetch;
   readonly clock: Clock;
-  /** Milliseconds after a failure in which every further read fails at once, so that a dead issuer is not beset. */
+  /** Milliseconds after a failure during which further reads fail immediately (circuit breaker). */
   readonly retryPause: number;
 }
 
-/** A reader that rejects with `IssuerUnavailable` alone. */
+/** Returns a reader that rejects with `IssuerUnavailable` only. */
 export function createReader({ fetch, clock, retryPause }: ReaderOptions): DocumentReader {
   let failure: { readonly error: IssuerUnavailable; readonly time: number } | undefined;
   return async (url, signal, parse) => {
@@ -34,12 +34,12 @@ export function createReader({ fetch, clock, retryPause }: ReaderOptions): Docum
   };
 }
 
-/** A clock that was set back ends the pause. */
+/** False if the clock was set back, which ends the pause. */
 function isWithin(elapsed: number, pause: number): boolean {
   return elapsed >= 0 && elapsed < pause;
 }
 
-/** Follows no redirect: what the issuer does not say itself is not believed. */
+/** Follows no redirects: only the issuer itself is trusted. */
 async function fetchJson(fetch: Fetch, url: string, signal: AbortSignal): Promise<unknown> {
   const response = await fetch(url, { headers: { accept: "application/json" }, redirect: "manual", signal });
   if (response.status === 200) return response.json();

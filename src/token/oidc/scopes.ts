@@ -1,7 +1,8 @@
 /**
- * The scopes in a claims set: a text separated by spaces (RFC 8693 §4.2) or an array of texts. `claim` is the name of a
- * claim, or names joined by dots that lead into objects, such as `realm_access.roles`; a claim that bears the whole name
- * comes first. A claim that is missing or anything else gives no scopes.
+ * Returns the scopes in a claims set: a string separated by spaces (RFC 8693 §4.2) or an array of strings. `claim` is a claim name, or a path
+ * of names joined by dots; a claim with the whole name takes precedence. A missing or other value yields no scopes.
+ *
+ * @example readScopes({ realm_access: { roles: ["admin"] } }, "realm_access.roles") // ["admin"]
  */
 export function readScopes(claims: object, claim: string): string[] {
   const value = ownMember(claims, claim) ?? claim.split(".").reduce(ownMember, claims);

@@ -6,15 +6,15 @@ import { type Fetch, IssuerUnavailable } from "./reader.ts";
 import { readScopes } from "./scopes.ts";
 
 export interface OidcOptions {
-  /** The issuer identifier, exactly as the issuer writes it: an http or https URL without query and fragment. */
+  /** The issuer identifier, exactly as in its tokens: an http or https URL without query and fragment. */
   readonly issuer: string;
-  /** What `aud` must be or hold: the name of this service at the issuer. */
+  /** Required value of `aud`: the name of this service at the issuer. */
   readonly audience: string;
-  /** The claim with the scopes, as for `readScopes`; `scope` if absent. */
+  /** The claim with the scopes, as in `readScopes`; `scope` by default. */
   readonly scopeClaim?: string;
   readonly fetch?: Fetch;
   readonly clock: Clock;
-  /** Milliseconds, as in `IssuerOptions`: 5 s, 30 s and 5 s if absent. */
+  /** Milliseconds, as in `IssuerOptions`; 5 s, 30 s and 5 s by default. */
   readonly retryPause?: number;
   readonly keysCooldown?: number;
   readonly timeout?: number;
@@ -22,11 +22,11 @@ export interface OidcOptions {
 
 export interface RefusedAccessToken {
   readonly ok: false;
-  /** `ISSUER_UNAVAILABLE` says nothing of the token: its keys could not be read. */
+  /** `ISSUER_UNAVAILABLE`: the keys could not be read, so the token was not verified. */
   readonly reason: "INVALID" | "EXPIRED" | "ISSUER_UNAVAILABLE";
-  /** For a person; holds nothing of the token. */
+  /** For people; contains nothing of the token. */
   readonly message: string;
-  /** For the log: why the issuer could not be asked. */
+  /** Why the issuer could not be read, for the log. */
   readonly cause?: unknown;
 }
 
@@ -35,22 +35,22 @@ export type AccessTokenVerdict =
   | RefusedAccessToken;
 
 export interface OidcVerifier {
-  /** Judges an access token (contract §7). Rejects on a fault of ours alone. */
+  /** Verifies an access token. Rejects only on a programming error. */
   verify(token: string): Promise<AccessTokenVerdict>;
 }
 
-/** The signature algorithms of a public key (RFC 7518 §3.1, RFC 8037, RFC 9864): no secret that we would have to share. */
+/** Public-key signature algorithms (RFC 7518 §3.1, RFC 8037, RFC 9864). HMAC would need a shared secret. */
 const ALGORITHMS = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ];
 
-/** The issuer's clock and ours may differ by so many seconds. */
+/** Allowed clock skew in seconds. */
 const CLOCK_TOLERANCE = 5;
 
 /**
- * A verifier of the JWT access tokens (RFC 9068, any `typ`) of one OpenID Connect issuer. Nothing is fetched before the
- * first token of an acceptable form. Throws `INVALID_ARGUMENT` on an issuer that is not such a URL.
+ * Creates a verifier of JWT access tokens (RFC 9068, any `typ`) of one OpenID Connect issuer. Nothing is fetched before the first well-formed
+ * token. Throws `INVALID_ARGUMENT` if the issuer is not such a URL.
  */
 export function createOidcVerifier(options: OidcOptions): OidcVerifier {
   const { issuer, audience, clock, scopeClaim = "scope" } = options;
@@ -69,7 +69,7 @@ export function createOidcVerifier(options: OidcOptions): OidcVerifier {
         const { payload } = await jwtVerify(token, keys, { ...rules, currentDate: new Date(clock.now()) });
         return accepted(payload, scopeClaim);
       } catch (error) {
-        return toRefusal(error);
+        return toRejection(error);
       }
     },
   };
@@ -100,8 +100,8 @@ function accepted(payload: JWTPayload, scopeClaim: string): AccessTokenVerdict {
   return { ok: true, subject: sub, scopes: readScopes(payload, scopeClaim), expireTime: new Date(exp * 1000) };
 }
 
-/** The errors of jose that we know are verdicts; any other error is a fault and goes on. */
-function toRefusal(error: unknown): RefusedAccessToken {
+/** Maps jose's errors to rejections; rethrows others. */
+function toRejection(error: unknown): RefusedAccessToken {
   if (error instanceof IssuerUnavailable || error instanceof errors.JWKSInvalid) {
     return { ...refused("ISSUER_UNAVAILABLE", "the issuer of the access token cannot be asked"), cause: error };
   }

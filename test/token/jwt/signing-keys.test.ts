@@ -63,7 +63,7 @@ describe("the stored form", () => {
 
   test.each([0, 1, 13, 44, 49, 60, 62])("of %i bytes it is refused", (size) => {
     const wrapped = Buffer.concat([stored.wrapped, Buffer.alloc(1)]).subarray(0, size);
-    expect(() => unwrapSigningKey({ ...stored, wrapped }, storedRing)).toThrow(/its stored form is not known/);
+    expect(() => unwrapSigningKey({ ...stored, wrapped }, storedRing)).toThrow(/unknown stored format/);
   });
 });
 
@@ -72,7 +72,7 @@ describe("a wrong root secret", () => {
   const sameName = ringOf({ id: vector.wrapKey.id, secret: createSecretKey(randomBytes(32)) });
 
   test.each([
-    ["with another id", other, /no root secret given/],
+    ["with another id", other, /no configured root secret/],
     ["with the same id", sameName, /altered, or wrapped under another root secret/],
   ])("%s is an error that names the key and no secret", (_, ring, message) => {
     const unwrap = () => unwrapSigningKey(stored, ring);
