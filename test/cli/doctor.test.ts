@@ -282,7 +282,9 @@ describe("in the database", () => {
     ]);
     const join = "INSERT INTO nodes (lease_id, name, version, ttl_ms) SELECT gen_random_uuid(), 'many', '1', 600000";
     await during(`${join} FROM generate_series(1, 20)`, "DELETE FROM nodes WHERE name = 'many'");
-    expect(await found("connections")).toEqual([expect.stringMatching(/^warning 21 running process\(es\) may use 378 of 1/)]);
+    expect(await found("connections")).toEqual([
+      expect.stringMatching(/^warning 21 running process\(es\) may use 378 of 1/),
+    ]);
   });
 
   test("clocks that differ", async () => {

@@ -322,7 +322,9 @@ describe("under another root secret", () => {
     const { start } = setUp();
     await start();
     const failure = start({ ring: ringOf(roots[1]) });
-    await expect(failure).rejects.toThrow(/no configured root secret, current or retired, .* `keyhold signing-keys rotate`/);
+    await expect(failure).rejects.toThrow(
+      /no configured root secret, current or retired, .* `keyhold signing-keys rotate`/,
+    );
   });
 
   test("the signing key is not rotated, unless that is asked for", async () => {

@@ -46,7 +46,8 @@ describe("an access token of the issuer", () => {
   test("gives the subject and the scopes", async () => {
     const token = await oidc.token(["keyhold:verify", "keyhold:keys.read"]);
     const verdict = await verifier().verify(token);
-    expect(verdict).toEqual({ ok: true, subject: "operator", scopes: ["keyhold:verify", "keyhold:keys.read"] });
+    const scopes = ["keyhold:verify", "keyhold:keys.read"];
+    expect(verdict).toEqual({ ok: true, subject: "operator", scopes, expireTime: expect.any(Date) });
   });
 
   test("gives the scopes of the claim that was chosen", async () => {
@@ -58,7 +59,12 @@ describe("an access token of the issuer", () => {
 
   test("is good for one of several audiences", async () => {
     const claims = { iss: oidc.issuer, sub: "user", aud: ["other", oidc.audience], exp: seconds + 60 };
-    expect(await verifier().verify(await oidc.sign(claims))).toEqual({ ok: true, subject: "user", scopes: [] });
+    expect(await verifier().verify(await oidc.sign(claims))).toEqual({
+      ok: true,
+      subject: "user",
+      scopes: [],
+      expireTime: new Date((seconds + 60) * 1000),
+    });
   });
 
   test("expires, with a few seconds for clocks that differ", async () => {
