@@ -22,7 +22,7 @@ export enum KeyStatus {
   UNSPECIFIED = 0,
 
   /**
-   * The key is valid.
+   * The key is neither revoked nor expired.
    *
    * @generated from enum value: KEY_STATUS_ACTIVE = 1;
    */
@@ -60,7 +60,7 @@ export enum RevocationReason {
   UNSPECIFIED = 0,
 
   /**
-   * The secret is known to others, or may be.
+   * The secret or raw key has leaked, or may have leaked.
    *
    * @generated from enum value: REVOCATION_REASON_KEY_COMPROMISE = 1;
    */
@@ -74,7 +74,7 @@ export enum RevocationReason {
   AFFILIATION_CHANGED = 2,
 
   /**
-   * Another key replaces it.
+   * Another key replaces this key.
    *
    * @generated from enum value: REVOCATION_REASON_SUPERSEDED = 3;
    */

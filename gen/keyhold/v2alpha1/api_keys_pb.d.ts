@@ -31,21 +31,22 @@ export declare type DeriveTokenRequest = Message<"keyhold.v2alpha1.DeriveTokenRe
   algorithm: TokenAlgorithm;
 
   /**
-   * Lifetime: a duration such as `1h30m`, 1 s to 10 y. Default: 1 h. It is shortened to the remaining lifetime of the parent.
+   * Lifetime of the token: a duration such as `1h30m`, 1 s to 10 y. Default: 1 h. It is shortened to the remaining lifetime of the
+   * credential.
    *
    * @generated from field: optional string ttl = 3;
    */
   ttl?: string | undefined;
 
   /**
-   * A subset of the parent's scopes. Empty: all of them.
+   * Scopes of the token, a subset of those of the credential. Empty: all scopes of the credential.
    *
    * @generated from field: repeated string scopes = 4;
    */
   scopes: string[];
 
   /**
-   * Claims to add, at most 4 KiB as JSON. Reserved: iss, sub, aud, exp, nbf, iat, jti, scope, key_id, parent_id and
+   * Claims to add to the token, at most 4 KiB as JSON. Reserved: iss, sub, aud, exp, nbf, iat, jti, scope, key_id, parent_id and
    * secret_version.
    *
    * @generated from field: google.protobuf.Struct custom_claims = 5;
@@ -98,7 +99,7 @@ export declare type DerivedToken = Message<"keyhold.v2alpha1.DerivedToken"> & {
   tokenId: string;
 
   /**
-   * When the token expires: no later than its parent.
+   * When the token expires: no later than the credential that it was derived from.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -144,7 +145,7 @@ export declare type VerifyApiKeyRequest = Message<"keyhold.v2alpha1.VerifyApiKey
 export declare const VerifyApiKeyRequestSchema: GenMessage<VerifyApiKeyRequest>;
 
 /**
- * VerifyApiKeyResponse is a verdict. If is_valid is false, only error_code and error_message are set, and stale if it applies.
+ * VerifyApiKeyResponse is a verdict. If is_valid is false, only error_code, error_message and possibly stale are set.
  *
  * @generated from message keyhold.v2alpha1.VerifyApiKeyResponse
  */
@@ -165,7 +166,7 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
   actorId?: string | undefined;
 
   /**
-   * The scopes of the credential. For a token: those of its scopes that its key still has.
+   * The scopes of the credential. A token has only those of its scopes that its key still has.
    *
    * @generated from field: repeated string scopes = 4;
    */
@@ -210,7 +211,7 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
   errorCode?: VerificationError | undefined;
 
   /**
-   * The same as text for people.
+   * error_code as text for people.
    *
    * @generated from field: optional string error_message = 11;
    */
@@ -284,7 +285,7 @@ export declare type RevokeApiKeyRequest = Message<"keyhold.v2alpha1.RevokeApiKey
   reason: RevocationReason;
 
   /**
-   * Free text, at most 1000 characters, with any reason.
+   * Free text, at most 1000 characters, allowed with any reason.
    *
    * @generated from field: optional string revocation_description = 3;
    */
@@ -431,7 +432,7 @@ export enum VerificationError {
   EXPIRED = 2,
 
   /**
-   * The key is revoked, or the secret (of a token: the secret that it was derived from) was rotated.
+   * The key is revoked, or the secret was rotated (for a token: the secret that it was derived from).
    *
    * @generated from enum value: VERIFICATION_ERROR_REVOKED = 3;
    */
@@ -445,7 +446,7 @@ export enum VerificationError {
   NOT_FOUND = 4,
 
   /**
-   * This service did not make the credential, it was altered, or a caveat is not met.
+   * The credential was not made by this service or was altered, or a caveat is not met.
    *
    * @generated from enum value: VERIFICATION_ERROR_SIGNATURE_INVALID = 5;
    */

@@ -88,13 +88,14 @@ export declare type Jwk = Message<"keyhold.v2alpha1.Jwk"> & {
 export declare const JwkSchema: GenMessage<Jwk>;
 
 /**
- * DerivedKeysService publishes the public keys of derived JWTs. Callers need no credential.
+ * DerivedKeysService publishes the public keys that verify derived JWTs. Callers need no credential.
  *
  * @generated from service keyhold.v2alpha1.DerivedKeysService
  */
 export declare const DerivedKeysService: GenService<{
   /**
-   * Returns the JWK Set (RFC 7517 §5). A retired key stays in it until the last token that it signed has expired.
+   * Returns the JWK Set (RFC 7517 §5). A retired signing key stays in it until the last token that it
+   * signed has expired.
    *
    * @generated from rpc keyhold.v2alpha1.DerivedKeysService.GetJwks
    */

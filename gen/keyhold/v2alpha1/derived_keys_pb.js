@@ -33,7 +33,7 @@ export const JwkSchema = /*@__PURE__*/
   messageDesc(file_keyhold_v2alpha1_derived_keys, 2);
 
 /**
- * DerivedKeysService publishes the public keys of derived JWTs. Callers need no credential.
+ * DerivedKeysService publishes the public keys that verify derived JWTs. Callers need no credential.
  *
  * @generated from service keyhold.v2alpha1.DerivedKeysService
  */

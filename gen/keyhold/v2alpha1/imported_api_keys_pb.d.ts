@@ -66,7 +66,7 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
   createTime?: Timestamp | undefined;
 
   /**
-   * When a call last changed name, scopes, metadata, secret or status.
+   * When a call last changed name, scopes, metadata or status.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
@@ -164,7 +164,7 @@ export declare type CreateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Crea
   metadata: { [key: string]: string };
 
   /**
-   * Makes the call idempotent (AIP-155): a retry returns the key that the first call made, and makes no second key. 1 to 128
+   * Makes the call idempotent (AIP-155): a retry returns the key that the first call created, and creates no second key. 1 to 128
    * visible ASCII characters, preferably a UUID. The same request_id with a different request is rejected with ALREADY_EXISTS.
    *
    * @generated from field: optional string request_id = 6;
@@ -457,7 +457,8 @@ export declare const ImportedApiKeysService: GenService<{
   },
   /**
    * Imports up to 1000 keys independently. If at least one is imported, the call succeeds, and each item has its own result. If
-   * all fail, the call fails with their common code, or INVALID_ARGUMENT if they differ, and the error details contain the results.
+   * all items fail, the call fails with the code that they have in common, or INVALID_ARGUMENT if their codes differ; the error
+   * details contain the results.
    *
    * @generated from rpc keyhold.v2alpha1.ImportedApiKeysService.BatchCreateImportedApiKeys
    */
@@ -467,7 +468,7 @@ export declare const ImportedApiKeysService: GenService<{
     output: typeof BatchCreateImportedApiKeysResponseSchema;
   },
   /**
-   * Returns a key. Returns NOT_FOUND if no key of this kind has the id.
+   * Returns an imported key. Returns NOT_FOUND if no imported key has the id.
    *
    * @generated from rpc keyhold.v2alpha1.ImportedApiKeysService.GetImportedApiKey
    */
@@ -477,7 +478,7 @@ export declare const ImportedApiKeysService: GenService<{
     output: typeof ImportedApiKeySchema;
   },
   /**
-   * Lists keys, newest first.
+   * Lists imported keys, newest first.
    *
    * @generated from rpc keyhold.v2alpha1.ImportedApiKeysService.ListImportedApiKeys
    */

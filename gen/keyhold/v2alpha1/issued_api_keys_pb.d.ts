@@ -171,7 +171,7 @@ export declare type CreateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Create
   metadata: { [key: string]: string };
 
   /**
-   * Makes the call idempotent (AIP-155): a retry returns the key that the first call made, and makes no second key. 1 to 128
+   * Makes the call idempotent (AIP-155): a retry returns the key that the first call created, and creates no second key. 1 to 128
    * visible ASCII characters, preferably a UUID. The same request_id with a different request is rejected with ALREADY_EXISTS.
    *
    * @generated from field: optional string request_id = 6;
@@ -382,7 +382,7 @@ export declare const IssuedApiKeysService: GenService<{
     output: typeof CreateIssuedApiKeyResponseSchema;
   },
   /**
-   * Returns a key. Returns NOT_FOUND if no key of this kind has the id.
+   * Returns an issued key. Returns NOT_FOUND if no issued key has the id.
    *
    * @generated from rpc keyhold.v2alpha1.IssuedApiKeysService.GetIssuedApiKey
    */
@@ -392,7 +392,7 @@ export declare const IssuedApiKeysService: GenService<{
     output: typeof IssuedApiKeySchema;
   },
   /**
-   * Lists keys, newest first.
+   * Lists issued keys, newest first.
    *
    * @generated from rpc keyhold.v2alpha1.IssuedApiKeysService.ListIssuedApiKeys
    */
