@@ -19,10 +19,10 @@ export interface ClusterSessionOptions {
   readonly renew: RenewLease;
   readonly monotonic: Monotonic;
   /** Called for every change, before any later barrier is acknowledged. */
-  readonly onChange: (event: Change) => void;
+  readonly onChange: (event: ChangeNotification) => void;
 }
 
-export type Change = Exclude<FeedEvent, { type: "barrier" | "acknowledgement" | "echo" }>;
+export type ChangeNotification = Exclude<FeedEvent, { type: "barrier" | "acknowledgement" | "echo" }>;
 
 /** Outcome of a renewal. */
 export interface Renewed {

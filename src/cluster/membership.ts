@@ -5,7 +5,7 @@ import { withTimeout } from "../lib/with-timeout.ts";
 import { Backoff } from "./backoff.ts";
 import { unconfirmed } from "./barriers.ts";
 import { type NodeIdentity, type OpenFeed, OtherServerError, type RenewLease } from "./change-feed.ts";
-import { type Change, ClusterSession, LeaseGoneError } from "./cluster-session.ts";
+import { type ChangeNotification, ClusterSession, LeaseGoneError } from "./cluster-session.ts";
 import { DatabaseHistory, DatabaseRefusedError } from "./history.ts";
 import { Lease, USED_PART } from "./lease.ts";
 import { createPropagation, type Propagation } from "./propagation.ts";
@@ -30,7 +30,7 @@ export interface MembershipOptions {
   readonly clock: Clock;
   readonly monotonic: Monotonic;
   /** Called for every change in the cluster. */
-  readonly onChange: (change: Change) => void;
+  readonly onChange: (change: ChangeNotification) => void;
   /** Called when changes may have been missed: everything cached must be dropped, reads in flight included. */
   readonly onForget: () => void;
   /** Called when the connections for keys must be closed: the database is unreachable, or the server is another than before. */

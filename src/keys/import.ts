@@ -61,7 +61,7 @@ function prepare(context: KeysContext, principal: Principal, draft: NewImportInp
   const { digest: digestKeys, fingerprint } = context.rings;
   const digest = digestCurrent(rawKey, digestKeys);
   const otherDigests = digestOthers(rawKey, digestKeys);
-  return { key, digest, otherDigests, request: identify(draft, rawKey, fingerprint) };
+  return { key, digest, otherDigests, request: identify(draft, rawKey, fingerprint), principal };
 }
 
 /** The keys to store by their place: the first of those that share a raw key, and every repeat of its request. */

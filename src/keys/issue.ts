@@ -24,7 +24,7 @@ export async function issueKey(context: KeysContext, principal: Principal, draft
   const { secret, digest, hint } = newSecret(context, keyId);
   const key = newStoredKey("issued", keyId, draft, hint, now);
   const request = identify(draft, null, context.rings.fingerprint);
-  const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request }]);
+  const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };
   if (insertion?.outcome !== "repeated") throw new KeyholdError("INTERNAL", "a new key was not stored");
   requireRepeat(draft, null, insertion.fingerprint, context.rings.fingerprint);

@@ -9,6 +9,8 @@ export interface NewKey {
   /** Digests of the same raw key under the other server keys of the ring: a key that has one of them is the same key. */
   readonly otherDigests: readonly SecretDigest[];
   readonly request: RequestIdentity | null;
+  /** Who creates it. */
+  readonly principal: Principal;
 }
 
 /** Identity of a request for AIP-155, with a keyed hash of what was asked. */

@@ -1,11 +1,12 @@
-import type { Propagation } from "../cluster/propagation.ts";
+import type { Change } from "../domain/change.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { Insertion, NewKey } from "../keys/store.ts";
+import type { KeyChange } from "../verify/reader.ts";
 import { Batcher } from "./batch.ts";
+import type { ChangeCommitter } from "./change-committer.ts";
 import { wasRolledBack } from "./errors.ts";
 import { COPY_ROWS, insertKeys } from "./insert.ts";
-import type { Database } from "./pool.ts";
-import { type Committed, commit } from "./propagate.ts";
+import type { Committed } from "./propagate.ts";
 
 /** With two, the second of two callers need not wait for the commit of the first. With 64 clients the throughput equals that of one. */
 const MAX_IN_FLIGHT = 2;
@@ -22,18 +23,18 @@ function concernsAll(error: unknown): boolean {
  * Stores keys. Concurrent single inserts are batched into one statement and one commit. A failure of the database rejects the whole
  * batch. An imported key may have been looked up before and is propagated; an issued key cannot have been.
  */
-export function batchInserts(
-  database: Database,
-  propagation: Propagation,
-): (keys: readonly NewKey[]) => Promise<Committed<Insertion[]>> {
+export function batchInserts(changes: ChangeCommitter): (keys: readonly NewKey[]) => Promise<Committed<Insertion[]>> {
   const insertMany = (keys: readonly NewKey[]) => {
     const isUnknown = keys.every(({ key }) => key.kind === "issued");
-    const options = { statement: "keys.insert", isMade: isWholeNew, isUnknown };
-    return commit(database, propagation, (sql, ranOn) => insertKeys(sql, keys, ranOn), options);
+    return changes.commit((sql, ranOn) => insertKeys(sql, keys, ranOn), {
+      ...{ statement: "keys.insert", isMade: isWholeNew, isUnknown },
+      invalidates: lookupsOf(keys),
+      changesOf: (insertions) => changesOf(keys, insertions),
+    });
   };
   const insertSingles = async (keys: readonly NewKey[]) => {
-    const { result, confirmed } = await insertMany(keys);
-    return result.map((insertion) => ({ result: [insertion], confirmed }));
+    const { result, propagated } = await insertMany(keys);
+    return result.map((insertion) => ({ result: [insertion], propagated }));
   };
   const singles = new Batcher(insertSingles, {
     maxInFlight: MAX_IN_FLIGHT,
@@ -42,11 +43,32 @@ export function batchInserts(
   });
   return async (keys) => {
     const [only, ...others] = keys;
-    if (only === undefined) return { result: [], confirmed: Promise.resolve() };
+    if (only === undefined) return { result: [], propagated: Promise.resolve() };
     return others.length === 0 ? singles.do(only) : insertMany(keys);
   };
 }
 
 function isWholeNew(insertions: readonly Insertion[]): boolean {
   return insertions.every(({ outcome }) => outcome === "inserted");
+}
+
+function changesOf(keys: readonly NewKey[], insertions: readonly Insertion[]): Change[] {
+  return insertions.flatMap((insertion, place): Change[] => {
+    const principal = keys[place]?.principal;
+    if (insertion.outcome !== "inserted" || principal === undefined) return [];
+    const { key } = insertion;
+    return [{ verb: key.kind === "issued" ? "issue" : "import", key, before: null, after: key, principal }];
+  });
+}
+
+/**
+ * A look-up of an imported raw key may have found nothing before, under any server key. A new identifier was looked up by nobody, and an
+ * issued key is looked up by nothing else.
+ */
+function lookupsOf(keys: readonly NewKey[]): KeyChange {
+  const imported = keys.filter(({ key }) => key.kind === "imported");
+  return {
+    keyIds: [],
+    digests: imported.flatMap(({ digest, otherDigests }) => [digest, ...otherDigests].map((one) => one.digest)),
+  };
 }

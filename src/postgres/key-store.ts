@@ -1,116 +1,93 @@
 import type { Fragment, Sql } from "postgres";
-import type { Propagation } from "../cluster/propagation.ts";
 import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
-import { KeyholdError } from "../domain/errors.ts";
+import type { Change, ChangeVerb } from "../domain/change.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { reservedGrants } from "../keys/reserved-scopes.ts";
-import type { Insertion, KeyChanges, KeyName, KeyStore, NewKey, Revocation, Rotation } from "../keys/store.ts";
-import type { KeyChange } from "../verify/reader.ts";
+import type { Insertion, KeyChanges, KeyName, KeyStore, Revocation, Rotation } from "../keys/store.ts";
 import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
+import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
 import { listKeys } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
-import { type ChangeWork, type Committed, changeRow, commit } from "./propagate.ts";
+import { type ChangeWork, changeRow } from "./propagate.ts";
 import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
 import { withServer } from "./server-position.ts";
 
 export interface KeyDatabases {
-  readonly changes: Database;
   readonly reads: Database;
-  /** Without prepared statements: every filter is a statement of another shape, and a connection would keep them all. */
+  /** Without prepared statements: each filter is another statement, and a connection would keep them all. */
   readonly lists: Database;
 }
 
 /**
- * Keys in PostgreSQL. Each change is one statement that tests its condition itself, so that of two at once one wins.
- *
- * A change is over when no server answers by anything from before it, and so is one whose condition did not hold: an earlier one,
- * whose answer was lost, may be the reason for the refusal.
+ * Stores keys in PostgreSQL. Each change is one statement that tests its own condition, so that one of two concurrent changes wins. A
+ * change returns when it is propagated, and so does one whose condition did not hold: the reason may be an earlier change whose
+ * response was lost.
  */
-export function createKeyStore({ changes, reads, lists }: KeyDatabases, servers: Servers): KeyStore {
-  const { propagation, changed } = servers;
-  const changeOf = async (
-    statement: string,
+export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCommitter): KeyStore {
+  const change = async (
+    verb: ChangeVerb,
     { keyId }: KeyName,
-    change: (sql: Sql) => Fragment,
-  ): Promise<ApiKey | null> => {
-    const isMade = (result: ApiKey | null) => result !== null;
-    const work: ChangeWork<ApiKey | null> = async (sql, ranOn) => {
-      const row = await changeRow<KeyRow | { key_id: null }>(sql, withServer(sql, change(sql)), ranOn);
-      return row.key_id === null ? null : toApiKey(row);
+    principal: Principal,
+    statement: (sql: Sql) => Fragment,
+  ): Promise<Change | null> => {
+    const work: ChangeWork<Change | null> = async (sql, ranOn) => {
+      const row = await changeRow<ChangedRow | { key_id: null }>(sql, statement(sql), ranOn);
+      return row.key_id === null ? null : toChange(verb, row, principal);
     };
-    const committing = commit(changes, propagation, work, { statement, isMade });
-    const committed = await committing.finally(() => changed({ keyIds: [keyId], digests: [] }));
-    return confirmed(committed, (result) => (isMade(result) ? [keyId] : []));
+    const committed = await changes.commit(work, {
+      statement: `keys.${verb}`,
+      isMade: (made) => made !== null,
+      invalidates: { keyIds: [keyId], digests: [] },
+      changesOf: (made) => (made === null ? [] : [made]),
+    });
+    return awaitPropagation(committed, (made) => (made === null ? [] : [keyId]));
   };
-  const insert = batchInserts(changes, propagation);
+  const insert = batchInserts(changes);
   return {
-    insert: async (keys) => {
-      const inserted = await insert(keys).finally(() => changed(insertionOf(keys)));
-      return confirmed(inserted, insertedKeyIds);
-    },
+    insert: async (keys) => awaitPropagation(await insert(keys), insertedKeyIds),
     get: batchGets(reads),
     list: (list, now) => lists.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey), "keys.list"),
-    update: (name, changes, principal, now) =>
-      changeOf("keys.update", name, (sql) => updateKey(sql, name, changes, principal, now)),
-    rotate: (name, rotation, principal, now) =>
-      changeOf("keys.rotate", name, (sql) => rotateKey(sql, name, rotation, principal, now)),
-    revoke: (name, revocation, principal, now) =>
-      changeOf("keys.revoke", name, (sql) => revokeKey(sql, name, revocation, principal, now)),
+    update: async (name, changes, principal, now) =>
+      after(await change("update", name, principal, (sql) => updateKey(sql, name, changes, principal, now))),
+    rotate: async (name, rotation, principal, now) =>
+      after(await change("rotate", name, principal, (sql) => rotateKey(sql, name, rotation, principal, now))),
+    revoke: async (name, revocation, principal, now) =>
+      after(await change("revoke", name, principal, (sql) => revokeKey(sql, name, revocation, principal, now))),
     delete: async (name, principal) =>
-      (await changeOf("keys.delete", name, (sql) => deleteKey(sql, name, principal))) !== null,
+      (await change("delete", name, principal, (sql) => deleteKey(sql, name, principal))) !== null,
   };
 }
 
-/** Those that verify, this one among them. The database tells them of every change; this is to be sure that they have heard. */
-export interface Servers {
-  /** Told of each change that may have been made, failed ones too. For this server alone. */
-  changed(change: KeyChange): void;
-  readonly propagation: Propagation;
+function after(change: Change | null): ApiKey | null {
+  return change?.after ?? null;
 }
 
-/** Resolves with the result when no node answers by anything from before the change. */
-async function confirmed<T>(
-  { result, confirmed }: Committed<T>,
-  changedKeyIds: (result: T) => readonly string[],
-): Promise<T> {
-  await confirmed.catch((error: unknown) => {
-    throw withKeyIds(error, changedKeyIds(result));
-  });
-  return result;
-}
+/** The row before a change; after it, a prefix. */
+type ChangedRow = KeyRow & { readonly [C in keyof KeyRow as `${typeof BEFORE}${C}`]: KeyRow[C] };
 
-/** Those who wait for one statement share its error. */
-function withKeyIds(error: unknown, changedKeyIds: readonly string[]): unknown {
-  if (!(error instanceof KeyholdError)) return error;
-  return new KeyholdError(error.code, error.message, { cause: error.cause, changedKeyIds });
+/** Prefix of the columns that a row had before a change. */
+const BEFORE = "before_";
+
+function toChange(verb: ChangeVerb, row: ChangedRow, principal: Principal): Change {
+  const now = toApiKey(row);
+  if (verb === "delete") return { verb, key: now, before: now, after: null, principal };
+  const columns = KEY_COLUMNS.map((column) => [column, row[`${BEFORE}${column}`]]);
+  return { verb, key: now, before: toApiKey(Object.fromEntries(columns)), after: now, principal };
 }
 
 function insertedKeyIds(insertions: readonly Insertion[]): string[] {
   return insertions.flatMap((insertion) => (insertion.outcome === "inserted" ? [insertion.key.keyId] : []));
 }
 
-/**
- * A raw key that was looked for in vain is known from now on, under whichever server key it was looked for. An identifier that is
- * new was looked for by nobody, and an issued key is looked for by nothing else.
- */
-function insertionOf(keys: readonly NewKey[]): KeyChange {
-  const imported = keys.filter(({ key }) => key.kind === "imported");
-  return {
-    keyIds: [],
-    digests: imported.flatMap(({ digest, otherDigests }) => [digest, ...otherDigests].map((one) => one.digest)),
-  };
-}
-
 function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, principal: Principal, now: Date) {
-  return sql`
-    UPDATE api_keys SET update_time = ${forward(sql, now)}
+  const set = sql`
+      update_time = ${forward(sql, now)}
       ${changes.name === undefined ? sql`` : sql`, name = ${changes.name}`}
       ${changes.scopes === undefined ? sql`` : sql`, scopes = ${[...changes.scopes]}::text[]`}
-      ${changes.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...changes.metadata })}`}
-    WHERE ${keyWhere(sql, name, [active(sql, now), handledBy(sql, principal)])}
-    RETURNING ${sql(KEY_COLUMNS)}`;
+      ${changes.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...changes.metadata })}`}`;
+  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal)]);
 }
 
 function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {
@@ -121,34 +98,47 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Princ
     'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id,
     'expire_time', ${rotation.graceEnd}::timestamptz))`;
   const room = rotation.graceEnd === null ? [] : [sql`jsonb_array_length(${inGrace}) < ${rotation.maxGraceSecrets}`];
-  return sql`
-    UPDATE api_keys SET
+  const set = sql`
       secret_version = secret_version + 1,
       digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
       previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${inGrace}`},
-      rotate_time = ${now}, update_time = ${forward(sql, now)}
-    WHERE ${keyWhere(sql, name, [active(sql, now), handledBy(sql, principal), ...room])}
-    RETURNING ${sql(KEY_COLUMNS)}`;
+      rotate_time = ${now}, update_time = ${forward(sql, now)}`;
+  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal), ...room]);
 }
 
 function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation, principal: Principal, now: Date) {
-  return sql`
-    UPDATE api_keys SET
-      revoke_time = ${now}, update_time = ${forward(sql, now)}, revocation_reason = ${reason}, revocation_description = ${description}
-    WHERE ${keyWhere(sql, name, [sql`revoke_time IS NULL`, handledBy(sql, principal)])}
-    RETURNING ${sql(KEY_COLUMNS)}`;
+  const set = sql`
+      revoke_time = ${now}, update_time = ${forward(sql, now)}, revocation_reason = ${reason}, revocation_description = ${description}`;
+  return updateRow(sql, name, set, [sql`revoke_time IS NULL`, handledBy(sql, principal)]);
 }
 
 function deleteKey(sql: Sql, name: KeyName, principal: Principal) {
-  return sql`
+  const deletion = sql`
     DELETE FROM api_keys WHERE ${keyWhere(sql, name, [handledBy(sql, principal)])}
     RETURNING ${sql(KEY_COLUMNS)}`;
+  return withServer(sql, deletion);
+}
+
+const BEFORE_COLUMNS = KEY_COLUMNS.map((column) => `${column} AS ${BEFORE}${column}`).join(", ");
+
+/**
+ * Changes the row of this key if all conditions hold, and returns it with its columns before the change. The row is locked first: what the
+ * conditions are tested against, and what is returned as before, is what the change is made to.
+ */
+function updateRow(sql: Sql, name: KeyName, set: Fragment, conditions: readonly Fragment[]): Fragment {
+  const before = sql`
+    before AS (
+      SELECT ${sql.unsafe(BEFORE_COLUMNS)} FROM api_keys WHERE ${keyWhere(sql, name, conditions)} FOR NO KEY UPDATE
+    ),`;
+  const update = sql`
+    UPDATE api_keys SET ${set} FROM before WHERE key_id = before_key_id RETURNING ${sql(KEY_COLUMNS)}, before.*`;
+  return withServer(sql, update, before);
 }
 
 /**
- * The row of this key, if all conditions hold for it. They stand in a CASE, so that the planner can use no index for them
- * (PostgreSQL docs, 4.2.14): beside `kind = …` it may prefer an index that begins with `kind` to the primary key, while a table is
- * small or has no statistics of that kind, and then reads every key of the kind.
+ * Selects the row of this key if all conditions hold. They are in a CASE, so that the planner uses no index for them (PostgreSQL docs,
+ * 4.2.14): otherwise, while a table is small or lacks statistics, it may prefer an index that begins with `kind` to the primary key,
+ * and read every key of that kind.
  */
 function keyWhere(sql: Sql, { keyId, kind }: KeyName, conditions: readonly Fragment[]): Fragment {
   const all = kind === null ? conditions : [sql`kind = ${kind}`, ...conditions];
@@ -156,7 +146,7 @@ function keyWhere(sql: Sql, { keyId, kind }: KeyName, conditions: readonly Fragm
   return sql`key_id = ${keyId} AND CASE WHEN ${joined} THEN true ELSE false END`;
 }
 
-/** Of two changes the later one may have begun first, or on a server whose clock is behind. */
+/** Never moves the time back: the later of two changes may have begun first, or on a server whose clock is behind. */
 function forward(sql: Sql, now: Date): Fragment {
   return sql`greatest(update_time, ${now})`;
 }

@@ -12,17 +12,17 @@ import type { WithServer } from "./server-position.ts";
 /** A change that was committed. */
 export interface Committed<T> {
   readonly result: T;
-  /** Resolves when no node answers by anything from before the change. Rejects with `CHANGE_UNCONFIRMED`; need not be waited for. */
-  readonly confirmed: Promise<void>;
+  /** Resolves when no node answers by an earlier state. Rejects with `CHANGE_UNCONFIRMED`; may be ignored. */
+  readonly propagated: Promise<void>;
 }
 
-/** To be called with each server that has run a statement of a change, or has what a statement changed. */
+/** Must be called with each server that ran a statement of a change, or on which its effect was read. */
 export type RanOn = (server: ServerId) => void;
 
 /** Makes a change by statements over one connection. */
 export type ChangeWork<T> = (sql: Sql, ranOn: RanOn) => PromiseLike<T>;
 
-/** Runs a statement of `withServer` that changes one row at the most, and returns that row; its columns are null where there is none. */
+/** Runs a statement of `withServer` that changes at most one row, and returns it; its columns are null if there is none. */
 export async function changeRow<R>(sql: Sql, statement: Fragment, ranOn: RanOn): Promise<R> {
   const row = firstRow(await sql<WithServer<R & object>[]>`${statement}`);
   ranOn(row.server);
@@ -30,17 +30,17 @@ export async function changeRow<R>(sql: Sql, statement: Fragment, ranOn: RanOn):
 }
 
 export interface ChangeOptions<T> {
-  /** What traces call it. */
+  /** The name of its span in traces. */
   readonly statement?: string;
-  /** Whether no node can have looked for what is changed, as for new keys. Then it needs no barrier, unless nodes may read another server. */
+  /** Whether no node can have looked up what is changed, as for new keys. Then no barrier is needed, unless nodes may read another server. */
   readonly isUnknown?: boolean;
-  /** Whether the work has changed anything. If not, what it saw instead may not be on the synchronous standby yet: the barrier waits for that. */
+  /** Whether the work has changed anything. If not, the barrier waits until the synchronous standby has the state that the work saw instead. */
   readonly isMade: (result: T) => boolean;
 }
 
 /**
- * Makes a change, and sends the barrier behind it over the same connection, so that both are of one server: the leases that it is answered with
- * are those of the server that has the change.
+ * Makes a change and sends the barrier after it over the same connection, so that the leases that it returns are those of the server that
+ * has the change.
  *
  * @throws what the work does; the change may be made or not.
  */
@@ -66,15 +66,15 @@ export async function commit<T>(
       if (checkout.isReplicationCancelled) throw notReplicated();
       return [result, begun] as const;
     }, statement);
-    if (begun === null) return { result, confirmed: Promise.resolve() };
-    return { result, confirmed: handled(propagation.confirm(begun, () => repeat(database, propagation))) };
+    if (begun === null) return { result, propagated: Promise.resolve() };
+    return { result, propagated: handled(propagation.confirm(begun, () => repeat(database, propagation))) };
   } catch (error) {
     if (made === undefined) throw error;
-    return { result: made.result, confirmed: handled(Promise.reject(asUnconfirmed(error))) };
+    return { result: made.result, propagated: handled(Promise.reject(asUnconfirmed(error))) };
   }
 }
 
-/** A pooler of transactions may run the barrier on another server than the change: those who listen there hear nothing of it. */
+/** A transaction pooler may run the barrier on another server than the change, where nodes do not receive the notification of the change. */
 function requireSame(server: ServerId, ofBarrier: ServerId): void {
   if (server !== ofBarrier) throw new OtherServerError(server, ofBarrier);
 }
@@ -87,7 +87,7 @@ function repeat(database: Database, propagation: Propagation): Promise<Propagati
   }, "changes.confirm");
 }
 
-/** Whoever does not wait for it does not end the process by it. */
+/** Keeps a rejection that nobody awaits from ending the process. */
 function handled(promise: Promise<void>): Promise<void> {
   promise.catch(() => undefined);
   return promise;

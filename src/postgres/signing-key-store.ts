@@ -1,10 +1,10 @@
 import type { Fragment, JSONValue, Sql } from "postgres";
-import type { Propagation } from "../cluster/propagation.ts";
 import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
 import type { SigningKeyStore } from "../signing/store.ts";
 import type { NewSigningKey, PublicSigningJwk, SigningKeyRecord } from "../token/signing-key.ts";
+import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
 import type { Database } from "./pool.ts";
-import { type ChangeWork, changeRow, commit } from "./propagate.ts";
+import { type ChangeWork, changeRow } from "./propagate.ts";
 import { serverId, withServer } from "./server-position.ts";
 
 interface SigningKeyRow {
@@ -20,15 +20,14 @@ interface SigningKeyRow {
 /** Creates the store of signing keys in PostgreSQL. A change resolves when no server uses the previous keys any more. */
 export function createSigningKeyStore(
   database: Database,
-  propagation: Propagation,
+  changes: ChangeCommitter,
   feed: ServerObserver,
 ): SigningKeyStore {
   const change = async (change: (sql: Sql) => Fragment, statement?: string) => {
     const isMade = (kid: string | null) => kid !== null;
     const work: ChangeWork<string | null> = async (sql, ranOn) =>
       (await changeRow<{ kid: string | null }>(sql, change(sql), ranOn)).kid;
-    await (await commit(database, propagation, work, { isMade, ...(statement === undefined ? {} : { statement }) }))
-      .confirmed;
+    await awaitPropagation(await changes.commit(work, { isMade, ...(statement === undefined ? {} : { statement }) }));
   };
   return {
     list: async () => {

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import type { Change } from "../cluster/cluster-session.ts";
+import type { ChangeNotification } from "../cluster/cluster-session.ts";
 import { Membership, type MembershipOptions } from "../cluster/membership.ts";
 import { systemClock, systemMonotonic } from "../lib/clock.ts";
 import { createOpenFeed } from "../postgres/change-feed.ts";
@@ -29,7 +29,7 @@ export interface Coherence {
   onSigningKeys(listener: () => void): void;
 }
 
-export type ReceivedChange = Change["type"] | "forgotten";
+export type ReceivedChange = ChangeNotification["type"] | "forgotten";
 
 export interface InvalidatedCache {
   invalidate(change: KeyChange): void;
@@ -84,7 +84,7 @@ class ChangeDispatcher {
   readonly heard: Record<ReceivedChange, number> = { key: 0, digests: 0, signing_keys: 0, everything: 0, forgotten: 0 };
   signingKeysVersion = 0;
 
-  readonly onChange = (change: Change): void => {
+  readonly onChange = (change: ChangeNotification): void => {
     this.heard[change.type]++;
     if (change.type === "key") this.#invalidate({ keyIds: [change.keyId], digests: [] });
     else if (change.type === "digests") this.#invalidate({ keyIds: [], digests: change.digests });

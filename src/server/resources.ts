@@ -1,9 +1,11 @@
 import type { MembershipLog } from "../cluster/membership.ts";
 import { type CredentialShapes, looksLikeOurs } from "../credential/kinds.ts";
+import type { ChangeObserver } from "../domain/change.ts";
 import type { KeysContext } from "../keys/context.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
+import { invalidating, observed, propagating } from "../postgres/change-committer.ts";
 import { withCircuitBreaker } from "../postgres/circuit-breaker.ts";
 import { ConnectBackoff } from "../postgres/connect-backoff.ts";
 import { createFindKeys } from "../postgres/find-keys.ts";
@@ -66,7 +68,9 @@ export type KeyReader = VerificationCache;
 export interface ResourcesOptions extends EmbeddedStart {
   /** Told of what happens to the connection for news of changes. */
   readonly onMembership?: MembershipLog;
-  /** Told of keys that are one raw key. */
+  /** Receives every committed change of keys: the seam for what follows from a change. */
+  readonly onChanges?: ChangeObserver;
+  /** Receives the ids of keys that share one raw key. */
   readonly onDuplicates?: OnDuplicates;
   readonly tracing?: Tracing | undefined;
 }
@@ -122,7 +126,7 @@ function assemble(
   databases: Databases,
   rings: Rings,
   coherence: Coherence,
-  { tracing, onDuplicates = () => undefined }: ResourcesOptions,
+  { tracing, onDuplicates = () => undefined, onChanges = () => undefined }: ResourcesOptions,
 ) {
   const { secretPrefix } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
@@ -135,12 +139,15 @@ function assemble(
   const remembered = createReader(config, findKeys, coherence);
   const reader = tracing === undefined ? remembered : instrumented(remembered, tracing.lookup);
   coherence.addCache(reader);
-  const { propagation } = membership;
+  const changes = propagating(database, membership.propagation);
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
     store: createKeyStore(
-      { changes: database, lists, reads },
-      { changed: (change) => reader.invalidate(change), propagation },
+      { lists, reads },
+      observed(
+        invalidating(changes, (change) => reader.invalidate(change)),
+        onChanges,
+      ),
     ),
     clock,
     random,
@@ -149,7 +156,7 @@ function assemble(
     looksLikeOurs: (rawKey) => looksLikeOurs(rawKey, shapes),
   };
   const signing: SigningContext = {
-    store: createSigningKeyStore(database, propagation, membership),
+    store: createSigningKeyStore(database, changes, membership),
     ring: rings.signingKeyWrap,
     clock,
     random,

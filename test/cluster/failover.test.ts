@@ -50,8 +50,8 @@ test("a change on another server than the feed's is unconfirmed, and all is forg
   await node.membership.join();
   const elsewhere = new Pool({ url: promoted.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const forgets = node.forgets();
-  const { confirmed } = await commit(elsewhere, node.membership.propagation, (sql) => sql`SELECT 1`, { isMade });
-  await expect(confirmed).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
+  const { propagated } = await commit(elsewhere, node.membership.propagation, (sql) => sql`SELECT 1`, { isMade });
+  await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
   expect(node.forgets()).toBeGreaterThan(forgets);
   expect(node.log[0]).toContain("must lead to the same server");
   await elsewhere.close();
@@ -63,8 +63,8 @@ test("a change that a pooler has run on another server than its barrier is uncon
   const pool = new Pool({ url: primary.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const [other] = await promoted.admin`SELECT ${serverId(promoted.admin)} AS server`;
   const work: ChangeWork<void> = async (_sql, ranOn) => ranOn(other?.server);
-  const { confirmed } = await commit(pool, node.membership.propagation, work, { isMade });
-  await expect(confirmed).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
+  const { propagated } = await commit(pool, node.membership.propagation, work, { isMade });
+  await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
   await pool.close();
 });
 
@@ -122,10 +122,10 @@ test("a change whose wait for the synchronous standby is cancelled is unconfirme
       SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'INSERT INTO changes%'`;
     return rows.length > 0;
   });
-  await expect((await changing).confirmed).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
+  await expect((await changing).propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
   let isRepeated = false;
-  const repeating = change(false).then(async ({ confirmed }) => {
-    await confirmed;
+  const repeating = change(false).then(async ({ propagated }) => {
+    await propagated;
     isRepeated = true;
   });
   await eventually(async () => {

@@ -27,10 +27,10 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
 /** Whether it is still open after a turn of the event loop and an answer of the database. */
 async function isOpen(sql: Sql, promise: Promise<unknown>): Promise<boolean> {
   let open = true;
-  const settle = () => {
+  const awaitPropagation = () => {
     open = false;
   };
-  promise.then(settle, settle);
+  promise.then(awaitPropagation, awaitPropagation);
   for (let i = 0; i < 5; i++) await sql`SELECT 1`;
   return open;
 }
@@ -90,7 +90,7 @@ describe("a lease", () => {
     await eventually(async () => a.membership.lease.isFresh && b.membership.lease.isFresh);
     expect(await leases(sql)).toEqual(["a", "b"]);
     expect(a.forgets()).toBe(3);
-    await a.settle();
+    await a.awaitPropagation();
   });
 
   test("is refused to a node that hears from another database than the one with the keys", async () => {
@@ -170,7 +170,7 @@ describe("settling", () => {
   test("waits for nobody when there is nobody else", async () => {
     const { url } = await database();
     const [node] = (await joined(url, "a")) as [TestNode];
-    await node.settle();
+    await node.awaitPropagation();
   });
 
   test("is over when every other node has heard what was committed before", async () => {
@@ -179,7 +179,7 @@ describe("settling", () => {
     for (let round = 0; round < 50; round++) {
       const [key] = await insertKey(sql);
       await sql`DELETE FROM api_keys`;
-      await a.settle();
+      await a.awaitPropagation();
       for (const { heard } of others) expect(heard.at(-1)).toEqual({ type: "key", keyId: key?.key_id });
     }
   });
@@ -188,11 +188,11 @@ describe("settling", () => {
     const { url, sql } = await database();
     const [a, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
     b.proxy.freeze();
-    const settling = a.settle();
+    const settling = a.awaitPropagation();
     expect(await isOpen(sql, settling)).toBe(true);
     expect(await timeOf(() => settling)).toBeLessThan(5 * TTL);
     expect([b.membership.lease.isFresh, await leases(sql)]).toEqual([false, ["a"]]);
-    await a.settle();
+    await a.awaitPropagation();
     b.proxy.thaw();
     await eventually(async () => b.membership.lease.isFresh);
     expect(await leases(sql)).toEqual(["a", "b"]);
@@ -204,7 +204,7 @@ describe("settling", () => {
     const b = await newNode(url, "b", { ttl: 60_000 });
     await b.membership.join();
     b.proxy.freeze();
-    const settling = a.settle();
+    const settling = a.awaitPropagation();
     b.proxy.cut("rst");
     b.proxy.thaw();
     expect(await timeOf(() => settling)).toBeLessThan(10_000);
@@ -215,9 +215,9 @@ describe("settling", () => {
     const { url } = await database();
     const [, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
     const visitor = await newNode(url, "c");
-    await visitor.settle();
+    await visitor.awaitPropagation();
     b.proxy.freeze();
-    const settling = visitor.settle();
+    const settling = visitor.awaitPropagation();
     visitor.proxy.cut("fin");
     b.proxy.thaw();
     await settling;

@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import type { RenewLease } from "../../src/cluster/change-feed.ts";
-import type { Change } from "../../src/cluster/cluster-session.ts";
+import type { ChangeNotification } from "../../src/cluster/cluster-session.ts";
 import { Membership } from "../../src/cluster/membership.ts";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
 import { createOpenFeed } from "../../src/postgres/change-feed.ts";
@@ -13,12 +13,12 @@ export interface TestNode {
   readonly membership: Membership;
   /** The proxy of its connection for notifications. */
   readonly proxy: TcpProxy;
-  readonly heard: Change[];
+  readonly heard: ChangeNotification[];
   readonly log: string[];
   /** How often it has forgotten everything. */
   forgets(): number;
   /** Makes a change that changes nothing, and resolves when every node has heard of all that was committed before. */
-  settle(): Promise<void>;
+  awaitPropagation(): Promise<void>;
 }
 
 /** Milliseconds: the shortest that the configuration allows. */
@@ -32,7 +32,7 @@ export async function newNode(
 ) {
   const proxy = await TcpProxy.start(more.listenUrl ?? url);
   const pool = new Pool({ url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
-  const [heard, log]: [Change[], string[]] = [[], []];
+  const [heard, log]: [ChangeNotification[], string[]] = [[], []];
   let forgets = 0;
   const membership = new Membership({
     open: createOpenFeed(proxy.url),
@@ -51,11 +51,11 @@ export async function newNode(
     await pool.close();
     await proxy.close();
   });
-  const settle = async () => {
-    const { confirmed } = await commit(pool, membership.propagation, (sql) => sql`SELECT 1`, { isMade: () => true });
-    await confirmed;
+  const awaitPropagation = async () => {
+    const { propagated } = await commit(pool, membership.propagation, (sql) => sql`SELECT 1`, { isMade: () => true });
+    await propagated;
   };
-  const node: TestNode = { membership, proxy, heard, log, forgets: () => forgets, settle };
+  const node: TestNode = { membership, proxy, heard, log, forgets: () => forgets, awaitPropagation };
   return node;
 }
 

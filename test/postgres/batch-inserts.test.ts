@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { KeyKind } from "../../src/domain/key.ts";
 import type { Insertion, NewKey } from "../../src/keys/store.ts";
 import { batchInserts } from "../../src/postgres/batch-inserts.ts";
+import { propagating } from "../../src/postgres/change-committer.ts";
 import type { Database } from "../../src/postgres/pool.ts";
 import { noNodes } from "../support/alone.ts";
 import { type Seeded, seededBy } from "../support/seeded.ts";
@@ -27,7 +28,7 @@ function outcomeOf(insertion: Insertion | undefined): Outcome {
 }
 
 function callAll(keys: readonly NewKey[], databases: readonly Database[]): Promise<Call[]> {
-  const stores = databases.map((database) => batchInserts(database, noNodes));
+  const stores = databases.map((database) => batchInserts(propagating(database, noNodes)));
   const calls = keys.map(async (key, index): Promise<Call> => {
     const insert = stores[index % stores.length];
     const found = await insert?.([key]).catch((error: unknown) => {
@@ -154,7 +155,7 @@ test("500 keys at once need few commits", async () => {
 
 test("a key that is stored under a retired server key is known, whoever it is stored with", async () => {
   const { pool } = await openSchema();
-  const insert = batchInserts(pool, noNodes);
+  const insert = batchInserts(propagating(pool, noNodes));
   const old = newKey();
   await insert([old]);
   const again = Array.from({ length: 20 }, () => newKey({ otherDigests: [randomBytes(32), old.digest.digest] }));
@@ -167,7 +168,7 @@ test("a database that is gone fails every call", async () => {
   const { pool } = await openSchema();
   await pool.run((sql) => sql`SELECT 1`);
   await pool.close();
-  const insert = batchInserts(pool, noNodes);
+  const insert = batchInserts(propagating(pool, noNodes));
   const results = await Promise.allSettled(Array.from({ length: 50 }, () => insert([newKey()])));
   for (const one of results) expect(one).toMatchObject({ reason: { code: "DATABASE_UNAVAILABLE" } });
 });

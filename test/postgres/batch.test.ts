@@ -108,7 +108,7 @@ test("a call that answers fewer than it was asked fails the rest", async () => {
   take(held).answer([result(2)]);
   const [second, third] = await done;
   expect(second).toEqual({ status: "fulfilled", value: result(2) });
-  expect(third).toMatchObject({ status: "rejected", reason: { message: "a call of many answered fewer" } });
+  expect(third).toMatchObject({ status: "rejected", reason: { message: "a batch returned fewer results than items" } });
 });
 
 test("of any items the bad ones fail, each by its own error, and all others are done once", async () => {

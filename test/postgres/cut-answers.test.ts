@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
 import { batchInserts } from "../../src/postgres/batch-inserts.ts";
+import { propagating } from "../../src/postgres/change-committer.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { noNodes } from "../support/alone.ts";
 import { startCuttingProxy } from "../support/tcp-proxy.ts";
@@ -26,7 +27,7 @@ test.each([1, 20, 150])(
     for (const warm of [false, true]) {
       for (let answer = 0; ; answer++) {
         const pool = open();
-        const insert = batchInserts(pool, noNodes);
+        const insert = batchInserts(propagating(pool, noNodes));
         if (warm) await insert(Array.from({ length: count }, () => newKey()));
         const before = await countKeys(direct);
         proxy.cutAt(answer);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Propagation } from "../../src/cluster/propagation.ts";
 import type { KeyName } from "../../src/keys/store.ts";
+import { invalidating, propagating } from "../../src/postgres/change-committer.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { type Database, Pool } from "../../src/postgres/pool.ts";
 import type { KeyChange } from "../../src/verify/reader.ts";
@@ -12,6 +13,7 @@ import { newKey, openSchema } from "./new-keys.ts";
 function listening() {
   const told: (KeyChange | "begin" | "confirm")[] = [];
   const changed = (change: KeyChange) => void told.push(change);
+  const committing = (database: Database) => invalidating(propagating(database, propagation), changed);
   const propagation: Propagation = {
     begin: async () => {
       told.push("begin");
@@ -20,14 +22,14 @@ function listening() {
     confirm: async () => void told.push("confirm"),
     isAcknowledgedByAll: () => true,
   };
-  return { told, servers: { changed, propagation } };
+  return { told, committing };
 }
 
 test("a change whose answer did not come is told of, and nobody is asked", async () => {
   const nowhere = { url: "postgres://nobody@127.0.0.1:1/none", maxConnections: 1, statementTimeout: 1, prepare: true };
   const database = new Pool({ ...nowhere, answerTimeout: 100 });
-  const { told, servers } = listening();
-  const store = createKeyStore({ changes: database, reads: database, lists: database }, servers);
+  const { told, committing } = listening();
+  const store = createKeyStore({ reads: database, lists: database }, committing(database));
   const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
   const name = { keyId: UNKNOWN_KEY_ID, kind: null };
   const outcome = store.revoke(name, revocation, operator, new Date(0));
@@ -37,8 +39,8 @@ test("a change whose answer did not come is told of, and nobody is asked", async
 
 test("of new keys the digests of raw keys are told of, all under which they may have been looked for, and nothing else", async () => {
   const { pool } = await openSchema();
-  const { told, servers } = listening();
-  const store = createKeyStore({ changes: pool, reads: pool, lists: pool }, servers);
+  const { told, committing } = listening();
+  const store = createKeyStore({ reads: pool, lists: pool }, committing(pool));
   const [issued, imported] = [newKey({ kind: "issued" }), newKey({ otherDigests: [Buffer.alloc(32, 7)] })];
   await store.insert([issued]);
   await store.insert([issued, imported]);
@@ -52,8 +54,8 @@ test("of new keys the digests of raw keys are told of, all under which they may 
 
 test("a change is propagated whether it was made or refused, and one that rejects because of that is not lost", async () => {
   const { pool } = await openSchema();
-  const { told, servers } = listening();
-  const store = createKeyStore({ changes: pool, reads: pool, lists: pool }, servers);
+  const { told, committing } = listening();
+  const store = createKeyStore({ reads: pool, lists: pool }, committing(pool));
   const { key } = newKey({ kind: "issued" });
   await store.insert([{ ...newKey({ kind: "issued" }), key }]);
   const name = { keyId: key.keyId, kind: null };
@@ -73,7 +75,7 @@ test("keys that are read at the same time are read by one statement, each as it 
       return pool.run(work);
     },
   };
-  const store = createKeyStore({ changes: pool, reads: counted, lists: pool }, listening().servers);
+  const store = createKeyStore({ reads: counted, lists: pool }, listening().committing(pool));
   const [issued, imported] = [newKey({ kind: "issued" }), newKey({})];
   const [first, second] = [issued.key, imported.key];
   await store.insert([issued, imported]);

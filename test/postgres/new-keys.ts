@@ -4,6 +4,7 @@ import type { KeyKind } from "../../src/domain/key.ts";
 import type { NewKey } from "../../src/keys/store.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { createTestDatabase } from "../support/postgres.ts";
+import { operator } from "../support/principal.ts";
 
 export interface NewKeyFields {
   readonly kind?: KeyKind;
@@ -43,7 +44,7 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
   };
   const request = requestId === null ? null : { requestId, fingerprint: randomBytes(32) };
   const others = otherDigests.map((other, place) => ({ keyId: `other${place}`, digest: other }));
-  return { key, digest: { keyId: "k1", digest }, otherDigests: others, request };
+  return { key, digest: { keyId: "k1", digest }, otherDigests: others, request, principal: operator };
 }
 
 /** A database with the schema of this version, until the test has finished. */

@@ -3,6 +3,7 @@ import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Principal } from "../../src/domain/principal.ts";
 import type { KeyName, KeyStore, Rotation } from "../../src/keys/store.ts";
+import { propagating } from "../../src/postgres/change-committer.ts";
 import { createFindKeys } from "../../src/postgres/find-keys.ts";
 import { COPY_ROWS } from "../../src/postgres/insert.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
@@ -26,10 +27,7 @@ let superuser: Sql;
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = new Pool({ url: database.url, maxConnections: 1, statementTimeout: 60_000, prepare: true });
-  store = createKeyStore(
-    { changes: pool, reads: pool, lists: pool },
-    { changed: () => undefined, propagation: noNodes },
-  );
+  store = createKeyStore({ reads: pool, lists: pool }, propagating(pool, noNodes));
   const options = { maxConnections: 1, statementTimeout: 60_000, prepare: false };
   owner = connect({ ...options, url: database.ownerUrl });
   const superuserUrl = new URL(await runAsSuperuser([]));

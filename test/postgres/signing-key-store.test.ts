@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { deriveKeyRing, parseRootSecret } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
+import { propagating } from "../../src/postgres/change-committer.ts";
 import { CHANGES_CHANNEL } from "../../src/postgres/change-feed-events.ts";
 import { Pool } from "../../src/postgres/pool.ts";
 import { openPrimary } from "../../src/postgres/primary.ts";
@@ -17,7 +18,7 @@ const NOW = new Date("2026-01-02T03:04:05.678Z");
 
 test("a new active key retires the one before, and whoever listens is told of it", async () => {
   const { url, pool } = await openSchema();
-  const store = createSigningKeyStore(pool, noNodes, anyServer);
+  const store = createSigningKeyStore(pool, propagating(pool, noNodes), anyServer);
   const [first, second] = [newSigningKey(), newSigningKey()];
   await store.addFirst(first, NOW);
   const heard = Promise.withResolvers<string>();
@@ -40,7 +41,7 @@ test("a new active key retires the one before, and whoever listens is told of it
 
 test("of many that are made active at once one is, and no key is lost", async () => {
   const { pool } = await openSchema();
-  const store = createSigningKeyStore(pool, noNodes, anyServer);
+  const store = createSigningKeyStore(pool, propagating(pool, noNodes), anyServer);
   await store.addFirst(newSigningKey(), NOW);
   const made = await Promise.allSettled(Array.from({ length: 20 }, () => store.replaceActive(newSigningKey(), NOW)));
   const records = await store.list();
@@ -52,14 +53,14 @@ test("however early its connection is cut, a rotation is made or not, and its ca
   const { url, pool: direct } = await openSchema();
   const proxy = await startCuttingProxy(url);
   onTestFinished(() => void proxy.close());
-  const store = createSigningKeyStore(direct, noNodes, anyServer);
+  const store = createSigningKeyStore(direct, propagating(direct, noNodes), anyServer);
   await store.addFirst(newSigningKey(), NOW);
   const outcomes: string[] = [];
   for (let answer = 0; ; answer++) {
     const pool = new Pool({ url: proxy.url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
     proxy.cutAt(answer);
     const key = newSigningKey();
-    const told = await createSigningKeyStore(pool, noNodes, anyServer)
+    const told = await createSigningKeyStore(pool, propagating(pool, noNodes), anyServer)
       .replaceActive(key, NOW)
       .then(
         () => "made",

@@ -2,6 +2,7 @@ import type { Sql } from "postgres";
 import { deriveKeyRing, parseRootSecret } from "../../src/domain/server-keys.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
+import { propagating } from "../../src/postgres/change-committer.ts";
 import type { Database } from "../../src/postgres/pool.ts";
 import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
 import { rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
@@ -32,14 +33,14 @@ export function rotateUnder(
   if (!quietly)
     return rotateSigningKey({
       ...context,
-      store: createSigningKeyStore(overOne(sql), noNodes, anyServer),
+      store: createSigningKeyStore(overOne(sql), propagating(overOne(sql), noNodes), anyServer),
     });
   return rotateQuietly(sql, context);
 }
 
 /** Without the trigger that tells, as if the news were lost. */
 async function rotateQuietly(sql: Sql, context: Omit<SigningContext, "store">): Promise<string> {
-  const store = createSigningKeyStore(overOne(sql), noNodes, anyServer);
+  const store = createSigningKeyStore(overOne(sql), propagating(overOne(sql), noNodes), anyServer);
   return sql.begin(async (transaction) => {
     const replaceActive: typeof store.replaceActive = async (key, now) => {
       await transaction`ALTER TABLE signing_keys DISABLE TRIGGER signing_keys_changed`;
