@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
 
@@ -139,4 +139,37 @@ test("only lib/clock.ts reads the clock", () => {
     /\bDate\.now\(\)|new Date\(\)/.test(readFileSync(join(src, file), "utf8")),
   );
   expect(readers).toEqual(["lib/clock.ts"]);
+});
+
+/** The rows of "Internals of other packages that we rely on" in docs/architecture.md. */
+function internals(): { name: string; version: string; files: string[] }[] {
+  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
+  const section = page.split("## Internals of other packages that we rely on")[1]?.split("\n## ")[0] ?? "";
+  return [...section.matchAll(/^\| `([^`]+)` \| ([^ |]+) \|(.*)$/gm)].map(([, name = "", version = "", rest = ""]) => ({
+    name,
+    version,
+    files: [...rest.matchAll(/`((?:src|test)\/[^`]+)`/g)].map(([, file = ""]) => file),
+  }));
+}
+
+test("the internals that we rely on are those of the installed versions, with a file and a test each", () => {
+  const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+  const rows = internals();
+  expect(rows.length).toBeGreaterThan(8);
+  expect(rows.map(({ name, version }) => `${name} ${version}`)).toEqual(
+    rows.map(({ name }) => `${name} ${lock.packages[`node_modules/${name}`].version}`),
+  );
+  for (const { files } of rows) {
+    expect(files.map((file) => file.split("/")[0])).toEqual(expect.arrayContaining(["src", "test"]));
+    for (const file of files) expect([file, existsSync(join(root, file))]).toEqual([file, true]);
+  }
+});
+
+test("no other file than those of the list reaches into a package", () => {
+  const listed = new Set(internals().flatMap(({ files }) => files));
+  const REACHES =
+    /\bsymbols\b.*"pino"|"internalMessage"|\.listeners\("|\(postgres 3\.|postgres.*3\.4\.|"httpAllowHalfOpen"/;
+  const reaching = sourceFiles().filter((file) => REACHES.test(readFileSync(join(src, file), "utf8")));
+  expect(reaching.length).toBeGreaterThan(5);
+  expect(reaching.filter((file) => !listed.has(`src/${file}`))).toEqual([]);
 });
