@@ -5,7 +5,7 @@ import { explainRejection } from "./rejection.ts";
 import type { KeyName } from "./store.ts";
 import { changedMeanwhile } from "./update.ts";
 
-/** Removes an imported key: the raw key is unknown from then on. */
+/** Deletes an imported key. Its raw key is unknown afterwards and may be imported again. */
 export async function deleteImportedKey(
   { store, clock }: KeysContext,
   principal: Principal,

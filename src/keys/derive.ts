@@ -18,16 +18,16 @@ import { credentialInvalid } from "./credential-invalid.ts";
 /** Milliseconds. */
 const DEFAULT_TTL = 3_600_000;
 
-/** The longest credential that verification takes, in bytes (contract §3). A longer token would be of no use. */
+/** Maximum size of a credential that verification accepts, in bytes. A longer token would be unusable. */
 const MAX_TOKEN_BYTES = 8192;
 
 export type TokenAlgorithm = "JWT" | "MACAROON";
 
 export interface Derivation {
   readonly algorithm: TokenAlgorithm;
-  /** A duration as text; undefined: 1 h. */
+  /** A duration; undefined for 1 h. */
   readonly ttl: string | undefined;
-  /** A part of the parent's; empty: all of them. */
+  /** A subset of the parent's scopes; empty for all of them. */
   readonly scopes: readonly string[];
   readonly claims: JsonObject;
 }
@@ -46,11 +46,11 @@ export interface DeriveContext {
   readonly issuer: string;
   /** The ring "macaroon-root". */
   readonly macaroonRoot: KeyRing;
-  /** The key to sign a JWT with that ends at this time (milliseconds); a promise if the store must be told of it first. */
+  /** Returns the key to sign a JWT that expires at this time (milliseconds); a promise if the store must record the expiry first. */
   signer(expireTime: number): MaybePromise<ActiveSigningKey>;
 }
 
-/** What a token of any algorithm says. Times are milliseconds since the epoch. */
+/** The content of a token of either algorithm. Times are milliseconds since the epoch. */
 interface TokenContent {
   readonly issuer: string;
   readonly tokenId: string;
@@ -64,7 +64,7 @@ interface TokenContent {
   readonly claims: JsonObject;
 }
 
-/** What a token became. A JWT ends at a whole second. */
+/** A minted token. A JWT expires at a whole second. */
 interface Minted {
   readonly token: string;
   readonly expireTime: number;
@@ -79,8 +79,7 @@ const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
 };
 
 /**
- * Derives a token that can do no more than its parent, and lives no longer. What is wrong with the derivation is thrown, or
- * rejects if the promise of a signing key came first.
+ * Derives a token with at most the scopes and lifetime of its parent. Errors are thrown, or reject if a signing key had to be awaited.
  */
 export function deriveToken(
   context: DeriveContext,
@@ -134,7 +133,7 @@ function narrowScopes(parent: Valid, wanted: readonly string[]): readonly string
   });
 }
 
-/** The parent's claims stay as they are: a token derived from a token may say more of itself, never something else. */
+/** Inherited claims cannot be overridden: a token derived from a token may add claims only. */
 function addClaims(inherited: JsonObject, added: JsonObject): JsonObject {
   const changed = Object.entries(added).find(([name, value]) => {
     const stated = Object.hasOwn(inherited, name) ? inherited[name] : undefined;

@@ -4,7 +4,7 @@ import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { keyNotFound } from "./rejection.ts";
 
-/** Reads a key of this kind. */
+/** Returns a key of this kind. */
 export async function getKey({ store }: KeysContext, _: Principal, kind: KeyKind, keyId: string): Promise<ApiKey> {
   const name = { keyId: parseKeyId(keyId, "key_id"), kind };
   const stored = await store.get(name);

@@ -4,13 +4,13 @@ import { equalBytes } from "../lib/bytes.ts";
 import type { NewKeyInput } from "./new-key-input.ts";
 import type { RequestIdentity } from "./store.ts";
 
-/** Identity of a request to make a key (AIP-155), or null if the caller gave none. */
+/** Returns the identity of a create request (AIP-155); null without a request id. */
 export function identify(draft: NewKeyInput, rawKey: string | null, keys: KeyRing): RequestIdentity | null {
   if (draft.requestId === undefined) return null;
   return { requestId: draft.requestId, fingerprint: fingerprintOf(draft, rawKey, keys.current) };
 }
 
-/** Refuses a request that has the identity of another one: answering that one's key would hide the mistake. */
+/** Rejects a different request with the same request id: returning the other request's key would hide the mistake. */
 export function requireRepeat(draft: NewKeyInput, rawKey: string | null, stored: Uint8Array, keys: KeyRing): void {
   if (keys.all.some((key) => equalBytes(fingerprintOf(draft, rawKey, key), stored))) return;
   throw new KeyholdError(
@@ -22,7 +22,7 @@ export function requireRepeat(draft: NewKeyInput, rawKey: string | null, stored:
   );
 }
 
-/** A keyed hash of all that was asked; the raw key is in it, hence keyed. */
+/** Returns a keyed hash of the request. It covers the raw key, hence the key. */
 function fingerprintOf(draft: NewKeyInput, rawKey: string | null, key: ServerKey): Uint8Array {
   const metadata = Object.entries(draft.metadata).sort(([a], [b]) => (a < b ? -1 : 1));
   return hmacSha256(

@@ -13,11 +13,11 @@ import { requireReservedScopes } from "./reserved-scopes.ts";
 import type { Insertion, NewKey } from "./store.ts";
 
 export interface NewImportInput extends NewKeyInput {
-  /** The key as its holders present it, 1 to 4096 bytes of UTF-8. */
+  /** The key as its holders present it: 1 to 4096 bytes of UTF-8. */
   readonly rawKey: string;
 }
 
-/** Imports one key. Throws on bad input, and `RAW_KEY_ALREADY_EXISTS` if the raw key is known. */
+/** Imports one key. Throws on invalid input, and `RAW_KEY_ALREADY_EXISTS` if the raw key exists. */
 export async function importKey(context: KeysContext, principal: Principal, draft: NewImportInput): Promise<ApiKey> {
   const [result] = await importKeys(context, principal, [draft]);
   if (result === undefined) throw new KeyholdError("INTERNAL", "an import had no result");
@@ -25,7 +25,7 @@ export async function importKey(context: KeysContext, principal: Principal, draf
   return result;
 }
 
-/** Imports keys, each on its own: one result a draft, in order. Of drafts with the same raw key the first wins. */
+/** Imports keys independently and returns one result per input, in order. Of inputs with the same raw key the first wins. */
 export async function importKeys(
   context: KeysContext,
   principal: Principal,
@@ -64,7 +64,7 @@ function prepare(context: KeysContext, principal: Principal, draft: NewImportInp
   return { key, digest, otherDigests, request: identify(draft, rawKey, fingerprint), principal };
 }
 
-/** The keys to store by their place: the first of those that share a raw key, and every repeat of its request. */
+/** Returns the keys to insert by index: the first with each raw key, and repeats of its request. */
 function firstOfEach(results: readonly (NewKey | KeyholdError)[]): Map<number, NewKey> {
   const first = new Map<string, NewKey>();
   const winners = new Map<number, NewKey>();

@@ -10,13 +10,13 @@ import { identify, requireRepeat } from "./idempotency.ts";
 import { type NewKeyInput, newStoredKey } from "./new-key-input.ts";
 import { requireReservedScopes } from "./reserved-scopes.ts";
 
-/** A key that was issued. The secret is null when the request repeats an earlier one: it was shown then. */
+/** An issued key. The secret is null if the request repeats an earlier one, which returned it. */
 export interface Issued {
   readonly key: ApiKey;
   readonly secret: string | null;
 }
 
-/** Makes a key and its secret. Throws on bad input, on scopes the caller may not give, and on a request id used otherwise. */
+/** Issues a key. Throws on invalid input, on scopes that the principal may not grant, and on a reused request id. */
 export async function issueKey(context: KeysContext, principal: Principal, draft: NewKeyInput): Promise<Issued> {
   requireReservedScopes(draft.scopes, principal);
   const now = context.clock.now();
@@ -32,7 +32,7 @@ export async function issueKey(context: KeysContext, principal: Principal, draft
   return { key: insertion.key, secret: null };
 }
 
-/** A secret for a key with what is stored and shown of it. */
+/** Returns a new secret of a key with its digest and hint. */
 export function newSecret(context: KeysContext, keyId: string): { secret: string; digest: SecretDigest; hint: string } {
   const { secretPrefix: prefix, random, rings } = context;
   const secret = issueSecret({ prefix, keyId, random, tagKeys: rings.tag });

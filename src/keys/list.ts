@@ -9,7 +9,7 @@ const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;
 
 export interface PageRequest {
-  /** 0: the default of 50. Over 1000 is taken as 1000. */
+  /** 0 means the default of 50; above 1000 means 1000. */
   readonly pageSize: number;
   /** Empty for the first page. */
   readonly pageToken: string;
@@ -18,11 +18,11 @@ export interface PageRequest {
 
 export interface Page {
   readonly keys: readonly ApiKey[];
-  /** Empty at the end. */
+  /** Empty on the last page. */
   readonly nextPageToken: string;
 }
 
-/** One page of keys of this kind, newest first. */
+/** Returns one page of keys of this kind, newest first. */
 export async function listKeys(context: KeysContext, _: Principal, kind: KeyKind, request: PageRequest): Promise<Page> {
   const { store, clock, rings } = context;
   const filter = parseFilter(request.filter, kind);
@@ -36,7 +36,7 @@ export async function listKeys(context: KeysContext, _: Principal, kind: KeyKind
   return { keys, nextPageToken: sealPageToken({ ...scope, lastKeyId: last.keyId }, rings.pageToken) };
 }
 
-/** Returns how many keys a page has at the most when a request wants so many. */
+/** Returns the effective page size. */
 export function pageSizeOf(wanted: number): number {
   if (wanted < 0) throw invalidArgument("page_size", "must not be negative");
   return Math.min(wanted === 0 ? DEFAULT_PAGE_SIZE : wanted, MAX_PAGE_SIZE);

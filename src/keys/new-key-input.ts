@@ -2,18 +2,18 @@ import { parseDuration } from "../domain/duration.ts";
 import type { ApiKey, KeyKind } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 
-/** What a caller says of a key to be made, issued or imported alike. */
+/** The input of a new key, issued or imported. */
 export interface NewKeyInput {
   readonly name: string;
   readonly actorId: string;
   readonly scopes: readonly string[];
-  /** A duration as text (contract §2); undefined: the key does not expire. */
+  /** A duration; undefined if the key does not expire. */
   readonly ttl?: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
   readonly requestId?: string | undefined;
 }
 
-/** The record of a key made now. Bad input is refused by field. */
+/** Returns the key to store, created at `now`. Throws `INVALID_ARGUMENT` naming the field. */
 export function newStoredKey(kind: KeyKind, keyId: string, draft: NewKeyInput, hint: string, now: number): ApiKey {
   checkMetadata(draft.metadata, "metadata");
   const created = new Date(now);

@@ -5,13 +5,13 @@ import { decodeBase64url, encodeBase64url } from "../lib/base64url.ts";
 import { equalBytes } from "../lib/bytes.ts";
 
 /**
- * A page token says where the next page begins: version (1 byte) ‖ the last key id of the page (16 bytes) ‖ tag (16 bytes),
- * in base64url. The tag binds it to its list: with another RPC or filter it is refused (AIP-158).
+ * The list of a page token. A token encodes version (1 byte) ‖ the last key id of the page (16 bytes) ‖ tag (16 bytes) in base64url. The tag
+ * binds it to its list: with another RPC or filter it is rejected (AIP-158).
  */
 export interface PageList {
-  /** Which list: the name of the RPC, which also tells the kind of key. */
+  /** The name of the RPC, which implies the kind of key. */
   readonly list: string;
-  /** The text of the filter as the caller wrote it; empty if there is none. */
+  /** The filter as sent; empty if there is none. */
   readonly filter: string;
 }
 
@@ -26,13 +26,13 @@ const TAG_SIZE = 16;
 const BODY_SIZE = 1 + KEY_ID_SIZE;
 const TEXT_LENGTH = ((BODY_SIZE + TAG_SIZE) * 4) / 3;
 
-/** The token of the page after `lastKeyId`: 44 characters. `ring` is that of "page-token". */
+/** Returns the token of the page after `lastKeyId`: 44 characters. `ring` is that of "page-token". */
 export function sealPageToken({ list, filter, lastKeyId }: PagePosition, ring: KeyRing): string {
   const body = Buffer.concat([Buffer.of(VERSION), uuidBytes(lastKeyId)]);
   return encodeBase64url(Buffer.concat([body, pageTag(ring.current, body, { list, filter })]));
 }
 
-/** The last key id of the page before, in lower case. Throws `INVALID_ARGUMENT` on `page_token` unless we sealed it for this very list. */
+/** Returns the key id in a token, in lower case. Throws `INVALID_ARGUMENT` on `page_token` unless it was sealed for this list. */
 export function openPageToken(text: string, list: PageList, ring: KeyRing): string {
   const bytes = text.length === TEXT_LENGTH ? decodeBase64url(text) : undefined;
   if (!bytes || bytes[0] !== VERSION || !isSealed(bytes, list, ring)) {
@@ -47,7 +47,7 @@ function isSealed(bytes: Uint8Array, list: PageList, ring: KeyRing): boolean {
   return ring.all.some((key) => equalBytes(tag, pageTag(key, body, list)));
 }
 
-/** JSON keeps the list and the filter apart, whatever they hold; the body before them has a fixed length. */
+/** JSON separates list and filter unambiguously; the body before them has a fixed length. */
 function pageTag(key: ServerKey, body: Uint8Array, { list, filter }: PageList): Uint8Array {
   return hmacSha256(key, body, JSON.stringify([list, filter])).subarray(0, TAG_SIZE);
 }

@@ -9,10 +9,10 @@ export function keyNotFound({ keyId, kind }: KeyName): KeyholdError {
   return new KeyholdError("API_KEY_NOT_FOUND", `there is no ${what} ${keyId}`, { metadata: { key_id: keyId } });
 }
 
-/** The error for a key that is not as the operation needs it. */
+/** Returns the error if the state of a key does not allow an operation. */
 type Refuse = (key: ApiKey, now: number) => KeyholdError | null;
 
-/** Update and rotate need a key that is neither revoked nor expired (contract §5). */
+/** Requires a key that is neither revoked nor expired, for update and rotate. */
 export const rejectUnlessActive: Refuse = (key, now) => {
   const status = statusAt(key, now);
   const metadata = { key_id: key.keyId };
@@ -29,8 +29,8 @@ export const rejectIfRevoked: Refuse = (key) =>
       });
 
 /**
- * Why a change whose condition did not hold was refused. The key is read again; when nothing stands in the way any more,
- * another change came between, and `otherwise` says what to make of it.
+ * Returns the error of a change whose condition did not hold. Reads the key again; if the condition holds now, a concurrent change came in
+ * between, and `otherwise` returns the error.
  */
 export async function explainRejection(
   store: KeyStore,

@@ -5,7 +5,7 @@ import { explainRejection, rejectIfRevoked } from "./rejection.ts";
 import type { KeyName, Revocation } from "./store.ts";
 import { changedMeanwhile } from "./update.ts";
 
-/** Revokes a key for good. Throws `API_KEY_ALREADY_REVOKED` if it is revoked; its reason and description then stay. */
+/** Revokes a key permanently. Throws `API_KEY_ALREADY_REVOKED` if it is revoked, and keeps the first reason and description. */
 export async function revokeKey(
   { store, clock }: KeysContext,
   principal: Principal,

@@ -8,7 +8,7 @@ import { explainRejection, rejectUnlessActive } from "./rejection.ts";
 import { type KeyName, liveSecrets } from "./store.ts";
 import { changedMeanwhile } from "./update.ts";
 
-/** Older secrets of one key that may be in their grace at once: a bound on the row, and on the work of a verification. */
+/** Maximum older secrets in their grace period per key: bounds the row and the work of a verification. */
 const MAX_GRACE_SECRETS = 16;
 
 export interface Rotated {
@@ -16,7 +16,7 @@ export interface Rotated {
   readonly secret: string;
 }
 
-/** Replaces the secret of a key that is neither revoked nor expired. Without a grace period every older secret stops. */
+/** Replaces the secret of an active key. Without a grace period all older secrets become invalid. */
 export async function rotateKey(
   context: KeysContext,
   principal: Principal,

@@ -6,7 +6,7 @@ import type { KeysContext } from "./context.ts";
 import { credentialInvalid } from "./credential-invalid.ts";
 import { revokeKey } from "./revoke.ts";
 
-/** Revokes the key that a credential is the secret of: its holder needs no other right. `caller` may be anonymous. */
+/** Revokes the key whose secret is the credential. Its holder needs no other permission; `caller` may be anonymous. */
 export async function selfRevoke(
   context: KeysContext,
   caller: Principal,
@@ -21,7 +21,7 @@ export async function selfRevoke(
   return revokeKey(context, holderOf(key.keyId, scopes, caller), { keyId: key.keyId, kind: null }, revocation);
 }
 
-/** Returns the principal that authenticates with the secret of this key, in the call of another. */
+/** Returns the principal authenticated by the secret of this key, within another principal's call. */
 function holderOf(keyId: string, scopes: readonly string[], { peerAddress, userAgent, callId }: Principal): Principal {
   const identity = { subject: keyId, method: "secret", keyId, scopes, restrictions: UNRESTRICTED } as const;
   return { ...identity, peerAddress, userAgent, callId };

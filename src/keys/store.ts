@@ -2,30 +2,30 @@ import type { ApiKey, KeyKind, KeySecret, RevocationReason, SecretDigest, Stored
 import type { Principal } from "../domain/principal.ts";
 import type { Filter } from "./filter/filter.ts";
 
-/** A key to be stored, with the digest of its first secret. */
+/** A key to insert, with the digest of its first secret. */
 export interface NewKey {
   readonly key: ApiKey;
   readonly digest: SecretDigest;
-  /** Digests of the same raw key under the other server keys of the ring: a key that has one of them is the same key. */
+  /** Digests of the same raw key under the other server keys of the ring: a key with one of them is the same key. */
   readonly otherDigests: readonly SecretDigest[];
   readonly request: RequestIdentity | null;
   /** Who creates it. */
   readonly principal: Principal;
 }
 
-/** Identity of a request for AIP-155, with a keyed hash of what was asked. */
+/** The identity of a request (AIP-155), with a keyed hash of its content. */
 export interface RequestIdentity {
   readonly requestId: string;
   readonly fingerprint: Uint8Array;
 }
 
-/** What became of one key to be stored. */
+/** The result of inserting one key. */
 export type Insertion =
   | { readonly outcome: "inserted"; readonly key: ApiKey }
   | { readonly outcome: "repeated"; readonly key: ApiKey; readonly fingerprint: Uint8Array }
   | { readonly outcome: "raw_key_exists" };
 
-/** Which key an operation means; `kind` null for either. */
+/** Identifies the key of an operation; `kind` is null for either. */
 export interface KeyName {
   readonly keyId: string;
   readonly kind: KeyKind | null;
@@ -40,9 +40,9 @@ export interface KeyChanges {
 export interface Rotation {
   readonly digest: SecretDigest;
   readonly hint: string;
-  /** Until when the secret before this one works too; null: it stops, and every older one with it. */
+  /** When the previous secret becomes invalid; null for immediately, like all older ones. */
   readonly graceEnd: Date | null;
-  /** How many older secrets may be in their grace at once. */
+  /** Maximum number of older secrets in their grace period. */
   readonly maxGraceSecrets: number;
 }
 
@@ -54,18 +54,18 @@ export interface Revocation {
 export interface ListQuery {
   readonly kind: KeyKind;
   readonly filter: Filter;
-  /** Answer keys before this one only (newest first); null from the start. */
+  /** Return keys before this one only (newest first); null for the first page. */
   readonly before: string | null;
   readonly limit: number;
 }
 
 /**
- * Where keys are kept. Every change is one atomic step that is durable when the promise resolves. A change answers the key as
- * it is afterwards, or null when its condition did not hold: the key exists (of that kind), is not revoked, for update and
- * rotation not expired, and the principal may handle the reserved scopes that it has at that time.
+ * Stores keys. Each change is atomic, and durable when the promise resolves. It returns the changed key, or null if its condition did not
+ * hold: the key exists (with that kind), is not revoked, for update and rotate has not expired, and the principal may manage its current
+ * reserved scopes.
  */
 export interface KeyStore {
-  /** One result a key, in order; a raw key that stands twice is inserted by the first. */
+  /** Returns one result per key, in order. Of keys with the same raw key the first is inserted. */
   insert(keys: readonly NewKey[]): Promise<Insertion[]>;
   get(name: KeyName): Promise<StoredKey | null>;
   list(query: ListQuery, now: Date): Promise<ApiKey[]>;
@@ -75,7 +75,7 @@ export interface KeyStore {
   delete(name: KeyName, principal: Principal): Promise<boolean>;
 }
 
-/** Secrets of a stored key that are good at this time: the current one, and those in their grace. */
+/** Returns the secrets valid at this time: the current one and those in their grace period. */
 export function liveSecrets(stored: StoredKey, now: number): KeySecret[] {
   return stored.secrets.filter((secret) => secret.expireTime === null || secret.expireTime.getTime() > now);
 }

@@ -7,7 +7,7 @@ import { explainRejection, rejectUnlessActive } from "./rejection.ts";
 import { requireReservedScopes } from "./reserved-scopes.ts";
 import type { KeyChanges, KeyName } from "./store.ts";
 
-/** Changes a key that is neither revoked nor expired. What `changes` leaves out stays. */
+/** Updates an active key. Absent fields of `changes` stay unchanged. */
 export async function updateKey(
   { store, clock }: KeysContext,
   principal: Principal,
@@ -29,7 +29,7 @@ function checkChanges(changes: KeyChanges, principal: Principal): KeyChanges {
   return { ...changes, scopes: uniqueScopes(changes.scopes) };
 }
 
-/** The error of a change whose condition did not hold, and holds now. */
+/** Returns the error of a change whose condition did not hold, but holds now. */
 export function changedMeanwhile({ key }: StoredKey): KeyholdError {
   return new KeyholdError("CONCURRENT_CHANGE", `key ${key.keyId} was changed at the same time; repeat the call`, {
     metadata: { key_id: key.keyId },

@@ -1,11 +1,11 @@
 import type { KeyLookup } from "./reader.ts";
 
-/** The names of a look-up in memory: its key id, or its digests, a character a byte. None if it can find nothing. */
+/** Returns the cache keys of a lookup: its key id, or its digests with one character per byte. Empty if it can match nothing. */
 export function namesOf({ keyId, digests }: KeyLookup): string[] {
   return keyId === null ? digests.map(digestName) : [keyId];
 }
 
-/** The name that tells it from others: digests of one raw key under several server keys come and go together. */
+/** Returns the key that identifies a lookup: digests of one raw key under several server keys are cached and evicted together. */
 export function nameOf({ keyId, digests: [first] }: KeyLookup): string | undefined {
   if (keyId !== null) return keyId;
   return first === undefined ? undefined : digestName(first);

@@ -7,24 +7,24 @@ import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { IdentityCache } from "./identified.ts";
 import type { FindKey, FindStale } from "./reader.ts";
 
-/** What verification works with. */
+/** The dependencies of verification. */
 export interface VerifyContext {
   readonly findKey: FindKey;
-  /** For verdicts that are given, marked as stale, when `findKey` fails. */
+  /** Finds cached keys for stale verdicts when `findKey` fails. */
   readonly findStale: FindStale;
   readonly identities: IdentityCache;
   readonly clock: Clock;
   readonly shapes: CredentialShapes;
   readonly issuer: string;
   readonly rings: { readonly tag: KeyRing; readonly digest: KeyRing; readonly macaroonRoot: KeyRing };
-  /** The public key of a derived JWT, by `kid`; a promise if it is not at hand. */
+  /** Returns the public key of a derived JWT by `kid`; a promise if it must be loaded. */
   publicKey(kid: string): MaybePromise<KeyObject | undefined>;
-  /** Told of every key whose credential was found valid. */
+  /** Called with the key of every valid credential. */
   onValid(keyId: string): void;
-  /** Told of every verdict on a credential, with what the credential is by its form. */
+  /** Called with every verdict and the type of the credential by its format. */
   onVerdict(credentialType: CredentialType, verdict: Verdict): void;
-  /** Told of a verdict that is marked as stale. */
+  /** Called for every stale verdict. */
   onStale(): void;
-  /** Told of a fault of ours that made a verdict INTERNAL. */
+  /** Called with the error that made a verdict INTERNAL. */
   onFault(error: unknown): void;
 }

@@ -1,12 +1,12 @@
 import type { FindKeys, VerifiableRecord } from "./reader.ts";
 
-/** Told of the ids of keys that are one raw key, oldest first. */
+/** Called with the ids of keys that have the same raw key, oldest first. */
 export type OnDuplicates = (keyIds: readonly string[]) => void;
 
-/** Duplicates that are remembered, so that each is reported once. */
+/** Maximum number of duplicates tracked, so that each is reported once. */
 const MAX_REPORTED = 1_000;
 
-/** Reports raw keys that are stored as several keys, each once while the process lives. */
+/** Wraps `findKeys` to report raw keys that are stored as several keys, each once per process. */
 export function reportingDuplicates(findKeys: FindKeys, onDuplicates: OnDuplicates): FindKeys {
   const reported = new Set<string>();
   const report = (records: readonly VerifiableRecord[]) => {

@@ -4,7 +4,7 @@ import { share } from "../lib/memoize.ts";
 import { belongsTo, type Identified } from "./identified.ts";
 import type { VerifiableRecord } from "./reader.ts";
 
-/** The verdict on a credential, by its key as it is at this time (milliseconds). Fails closed: what is not known is refused. */
+/** Returns the verdict on a credential by its key at `now` (milliseconds). Fails closed: anything unknown is rejected. */
 export function evaluate(recognized: Identified, stored: VerifiableRecord | null, now: number): Verdict {
   if (stored === null || (recognized.kind !== null && stored.key.kind !== recognized.kind)) {
     return invalid("NOT_FOUND", "there is no such key");
@@ -19,7 +19,7 @@ export function evaluate(recognized: Identified, stored: VerifiableRecord | null
   if (status === "REVOKED") return invalid("KEY_REVOKED", "the key is revoked", key.keyId);
   if (status === "EXPIRED") return invalid("EXPIRED", "the key has expired", key.keyId);
   if (last?.isRepeated === true) return last.verdict;
-  // Shared from the second time on: what is derived from it, such as the encoded response, is then cached.
+  // Shared from the second time on, so that values derived from it, such as the encoded response, are cached.
   const isRepeated = last !== undefined;
   const verdict = isRepeated ? share({ ...last.verdict }) : validBy(recognized, stored, secret);
   recognized.last = { stored, secret, verdict, isRepeated };

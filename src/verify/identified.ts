@@ -4,20 +4,20 @@ import { equalBytes } from "../lib/bytes.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { KeyLookup, VerifiableRecord } from "./reader.ts";
 
-/** A credential that is ours by its form and signature. Whether its key still lives is for `judge` to say. */
+/** A credential with a valid format and signature. Whether its key is active is for `evaluate` to decide. */
 export interface Identified {
   readonly credentialType: CredentialType;
   readonly lookup: KeyLookup;
-  /** The kind that the key must be of; null for either. */
+  /** The required kind of the key; null for either. */
   readonly kind: KeyKind | null;
-  /** Of a credential that is itself a secret: every digest that it may be stored under. */
+  /** For a credential that is itself a secret: every digest under which it may be stored. */
   readonly digests: readonly SecretDigest[];
   readonly token: TokenFacts | null;
-  /** The last time that it was found valid. */
+  /** The last valid evaluation. */
   last?: Evaluated;
 }
 
-/** That a credential was valid, and by what: while these are the same objects, so is the verdict, but for the time. */
+/** A valid evaluation and its inputs: while the objects are the same, so is the verdict, except for the time. */
 export interface Evaluated {
   readonly stored: VerifiableRecord;
   readonly secret: KeySecret;
@@ -26,23 +26,23 @@ export interface Evaluated {
   readonly isRepeated: boolean;
 }
 
-/** Of a derived token alone. */
+/** The content of a derived token. */
 export interface TokenFacts {
   readonly tokenId: string;
-  /** Version of the key's secret that it was derived from. */
+  /** Version of the key's secret at derivation. */
   readonly secretVersion: number;
   readonly scopes: readonly string[];
   readonly claims: JsonObject;
   readonly expireTime: Date;
 }
 
-/** What proven credentials are, so that none need be proven twice. */
+/** Caches identified credentials, so that none is identified twice. */
 export interface IdentityCache {
-  /** Goes up when everything is forgotten: what was begun to be proven before must not be remembered. */
+  /** Incremented when everything is evicted: an identification begun before must not be cached. */
   readonly generation: number;
-  /** The name that a credential is remembered by: a hash, made once a call. */
+  /** Returns the cache key of a credential: a hash, computed once per call. */
   nameOf(credential: string): string;
-  /** Undefined too for a token whose time is over. */
+  /** Returns undefined also for an expired token. */
   recall(name: string): Identified | undefined;
   remember(name: string, recognized: Identified, generation: number): void;
 }
@@ -60,7 +60,7 @@ export function identifiedToken(credentialType: "JWT" | "MACAROON", keyId: strin
   return { credentialType, lookup: { keyId, digests: [] }, kind: null, digests: [], token };
 }
 
-/** Whether this secret of its key is the one that the credential is, in constant time, or was derived from. */
+/** Returns whether the credential is this secret, in constant time, or was derived from it. */
 export function belongsTo({ token, digests }: Identified, secret: KeySecret): boolean {
   if (token !== null) return token.secretVersion === secret.version;
   return digests.some(({ keyId, digest }) => keyId === secret.digest.keyId && equalBytes(digest, secret.digest.digest));

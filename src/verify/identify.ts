@@ -19,7 +19,7 @@ const RECOGNIZERS: Readonly<Record<CredentialType, Identify>> = {
   MACAROON: identifyMacaroon,
 };
 
-/** What a credential is, by itself: no key is read. A promise only if the public key of a JWT has to be fetched. */
+/** Identifies a credential without reading its key. Returns a promise only if the public key of a JWT must be loaded. */
 export function identify(credential: string, context: VerifyContext): MaybePromise<Identified | Invalid> {
   return RECOGNIZERS[classify(credential, context.shapes).type](credential, context);
 }
@@ -34,7 +34,7 @@ function identifyRawKey(credential: string, { rings }: VerifyContext): Identifie
   return identifiedRawKey(digestAll(credential, rings.digest));
 }
 
-/** A key that is not at hand is fetched by its `kid`, once, and the token then judged again from the start. */
+/** Loads a missing public key by its `kid` once, then verifies the token again. */
 function identifyJwt(credential: string, context: VerifyContext): MaybePromise<Identified | Invalid> {
   let fetched: Promise<KeyObject | undefined> | undefined;
   const verdict = evaluateJwt(credential, context, (kid) => {

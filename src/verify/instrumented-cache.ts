@@ -1,6 +1,6 @@
 import type { VerificationCache } from "./cache/cache.ts";
 
-/** The same cache, whose look-ups someone is told of: whether the key was at hand. */
+/** Wraps the cache to report whether each lookup was a hit. */
 export function instrumented(cache: VerificationCache, onLookup: (isHit: boolean) => void): VerificationCache {
   return {
     findKey: (lookup, mode) => {

@@ -3,40 +3,40 @@ import { digestName, nameOf, namesOf } from "./cache-keys.ts";
 import type { CacheMode, FindKeys, KeyChange, KeyLookup, VerifiableRecord } from "./reader.ts";
 import { strictest } from "./strictest.ts";
 
-/** Told of what a read found that is worth keeping: nothing of it changed since the read was sent. */
+/** Called with a result to cache: nothing in it has changed since the read was sent. */
 export type OnFound = (lookup: KeyLookup, found: readonly VerifiableRecord[]) => void;
 
-/** One look-up on its way to the store, and everyone who waits for it. */
+/** One lookup, queued or in flight, and its callers. */
 interface Read {
   readonly lookup: KeyLookup;
   readonly answer: PromiseWithResolvers<VerifiableRecord | null>;
-  /** Someone who waits for it wants the answer kept. */
+  /** Whether a caller wants the result cached. */
   isWanted: boolean;
   isSent: boolean;
-  /** The answer may be of before a change. Who asked before the change may have it; it is not kept. */
+  /** The result may predate a change. Callers from before the change may use it; it is not cached. */
   isStale: boolean;
-  /** Keys that changed since it was sent: of a look-up by digest, the answer says whether it is concerned. */
+  /** Keys changed since it was sent. For a lookup by digest, only the result shows whether it is affected. */
   readonly changed: (readonly string[])[];
 }
 
-/** More at once make smaller statements, and cost the database and us more for the same look-ups. */
+/** Maximum statements in flight. More would make smaller statements, at a higher cost for the same lookups. */
 const MAX_STATEMENTS = 2;
 const MAX_LOOKUPS = 1000;
 
 /**
- * Look-ups at the most that wait to be sent: as many as the calls have that may wait (`transport/concurrency-limiter.ts`), and ten statements.
- * A call that is refused because it would have to wait has left its look-up here.
+ * Maximum lookups queued: as many as the calls that may wait (`transport/concurrency-limiter.ts`), plus ten statements. A call that is rejected
+ * because it would have to wait leaves its lookup in the queue.
  */
 const MAX_QUEUE = 10_000;
 
 /**
- * Reads of keys, gathered: equal look-ups are one, and those of one turn of the event loop, or that came while enough statements
- * were under way, go in one statement. If it fails, it fails for all who wait for it.
+ * Loads keys in batches: equal lookups are coalesced, and lookups of one tick, or queued while enough statements are in flight, share a
+ * statement. If it fails, it fails for all its callers.
  */
 export class KeyLoader {
   readonly #findKeys: FindKeys;
   readonly #onFound: OnFound;
-  /** The reads that may be joined, by the name of their look-up. */
+  /** Reads that can be joined, by lookup name. */
   readonly #open = new Map<string, Read>();
   readonly #sent = new Set<Read>();
   #queue: Read[] = [];
@@ -48,7 +48,7 @@ export class KeyLoader {
     this.#onFound = onFound;
   }
 
-  /** What the store says, by a read that is sent after this call unless the mode is the default. */
+  /** Reads a key. Unless `mode` is the default, the read is sent after this call. */
   read(lookup: KeyLookup, mode: CacheMode): Promise<VerifiableRecord | null> {
     const name = nameOf(lookup);
     if (name === undefined) return Promise.resolve(null);
@@ -61,7 +61,7 @@ export class KeyLoader {
     return read.answer.promise;
   }
 
-  /** No read that was sent already may be joined, nor its answer kept, if it may be of what has changed. */
+  /** Keeps reads that may predate the change from being joined or cached. */
   invalidate({ keyIds, digests }: KeyChange): void {
     if (this.#sent.size === 0) return;
     const names = new Set([...keyIds, ...digests.map(digestName)]);
@@ -86,7 +86,7 @@ export class KeyLoader {
     return read;
   }
 
-  /** An older read that answers later must not undo what a fresh one has found. */
+  /** An older read that finishes later must not overwrite the result of a newer one. */
   #keepNewest(name: string, read: Read): void {
     const open = this.#open.get(name);
     if (open !== undefined && open !== read) open.isStale = true;

@@ -1,25 +1,25 @@
 import type { Clock } from "../lib/clock.ts";
 
-/** Writes that these keys were used in this minute; never moves a time back. */
+/** Stores that these keys were used in this minute; never moves a time back. */
 export type StoreLastUsed = (keyIds: readonly string[], minute: Date) => Promise<void>;
 
-/** Remembers which keys were used, so that verification itself writes nothing. */
+/** Tracks which keys were used, so that verification itself writes nothing. */
 export interface LastUsed {
   note(keyId: string): void;
-  /** Keys that wait to be written. */
+  /** Number of keys to be written. */
   readonly size: number;
-  /** Writes what was noted since. What cannot be written is kept for the next time. */
+  /** Writes the keys noted since the last call. On failure they are kept for the next call. */
   flush(): Promise<void>;
 }
 
 const MINUTE = 60_000;
 
-/** More than these are not remembered, noted or written: `last_used_time` is a help for people, not worth the memory. */
+/** Maximum number of keys tracked; others are dropped: `last_used_time` is informational and not worth more memory. */
 const MAX_KEYS = 30_000;
 
 export function createLastUsed(touch: StoreLastUsed, clock: Clock): LastUsed {
   let noted = new Map<string, number>();
-  /** Keys written in this minute already: a burst of one key makes one write. */
+  /** Keys already written in this minute: a burst of uses makes one write. */
   const written = new Map<string, number>();
   const thisMinute = () => Math.floor(clock.now() / MINUTE);
   return {
@@ -48,14 +48,14 @@ export function createLastUsed(touch: StoreLastUsed, clock: Clock): LastUsed {
   };
 }
 
-/** Written together. While they are, none of these keys can be changed: a revocation is not to wait for thousands of others. */
+/** Keys per write. Meanwhile none of them can be changed, and a revocation must not wait for thousands of others. */
 const MAX_TOUCHED = 200;
 
 function* partsOf(keyIds: readonly string[]): Generator<readonly string[]> {
   for (let start = 0; start < keyIds.length; start += MAX_TOUCHED) yield keyIds.slice(start, start + MAX_TOUCHED);
 }
 
-/** In place: copies of large maps every few seconds would make the heap grow more than all else does. */
+/** Updates in place: copying large maps every few seconds would grow the heap. */
 function remember(written: Map<string, number>, batch: ReadonlyMap<string, number>, minute: number): void {
   for (const [keyId, last] of written) if (last < minute) written.delete(keyId);
   for (const [keyId, last] of batch) {

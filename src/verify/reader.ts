@@ -1,44 +1,44 @@
 import type { StoredKey, VerifiableKey } from "../domain/key.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 
-/** How a key is found: by the identifier that a credential carries, or by the digests that a raw key may be stored under. */
+/** Identifies a key by the id in a credential, or by the digests under which a raw key may be stored. */
 export interface KeyLookup {
   readonly keyId: string | null;
-  /** The one under the current server key first. */
+  /** The digest under the current server key first. */
   readonly digests: readonly Uint8Array[];
 }
 
-/** What verification knows of a key. */
+/** The stored data that verification uses. */
 export type VerifiableRecord = StoredKey<VerifiableKey>;
 
 /**
- * Where verification finds keys. Returns what each look-up found, in order: nothing, one key, or, for a raw key that was stored under
- * several root secrets before releases prevented that, several.
+ * Finds keys. Returns the results of each lookup, in order: none, one, or several for a raw key stored under several root secrets by an early
+ * release.
  */
 export type FindKeys = (lookups: readonly KeyLookup[]) => Promise<(readonly VerifiableRecord[])[]>;
 
-/** What a caller asks of the cache (contract §5): the default; `no-cache`: a fresh read, written back; `no-store`: neither read nor written. */
+/** The cache mode of a call: `no-cache` reads from the database and updates the cache; `no-store` bypasses it. */
 export type CacheMode = "default" | "no-cache" | "no-store";
 
-/** One look-up: from memory at once, or by a read. */
+/** Looks up one key: synchronously in the cache, or by a read. */
 export type FindKey = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<VerifiableRecord | null>;
 
-/** One look-up in memory alone, while it may be used although the lease is over; undefined: it may not, or it has nothing. */
+/** Looks up one key in the cache only, during the stale grace period; undefined outside of it or on a miss. */
 export type FindStale = (lookup: KeyLookup) => VerifiableRecord | null | undefined;
 
-/** What is no longer so: these keys changed or went, and these digests of raw keys came or went. */
+/** Invalidates keys that changed or were deleted, and digests of raw keys that were added or removed. */
 export interface KeyChange {
   readonly keyIds: readonly string[];
   readonly digests: readonly Uint8Array[];
 }
 
-/** The right to answer from memory, and by what was read (docs/consistency.md). */
+/** Whether the cache and reads may be used (docs/consistency.md). */
 export interface VerificationLease {
-  /** Whether this node hears of every change, or is waited for: what is in memory is so, and what it reads is so for every node. */
+  /** Whether invalidations are guaranteed: cached entries and reads are then current. */
   readonly isCoherent: () => boolean;
   /**
-   * Resolves when that holds by a renewal that was sent after this call. Rejects with `DATABASE_UNAVAILABLE`: without it the database that is
-   * read may be one that all others have left.
+   * Resolves when a renewal sent after this call has made the lease coherent. Otherwise rejects with `DATABASE_UNAVAILABLE`: the database may be
+   * a former primary.
    */
   readonly renewed: () => Promise<void>;
 }

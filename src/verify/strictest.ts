@@ -1,8 +1,8 @@
 import type { VerifiableRecord } from "./reader.ts";
 
 /**
- * Returns the record by which a raw key with several is judged: a revoked one, else the one that expires first, else the oldest.
- * So a raw key stops with the first of its records, whatever root secret is current. Null without records.
+ * Returns the record that determines the verdict on a raw key with several: a revoked one, else the first to expire, else the oldest. A raw key
+ * thus becomes invalid with the first of its records, regardless of the current root secret. Returns null without records.
  */
 export function strictest(records: readonly VerifiableRecord[]): VerifiableRecord | null {
   return records.toSorted(compare)[0] ?? null;

@@ -22,7 +22,7 @@ const NOTHING: CacheStats = {
   invalidations: 0,
 };
 
-/** In place of the cache where nothing may be remembered: every look-up is a read that is sent after it, gathered with others. */
+/** Creates a reader without a cache: every lookup is a read sent after it, in batches. */
 export function createUncachedReader(findKeys: FindKeys, lease: VerificationLease): VerificationCache {
   const reads = new KeyLoader(findKeys, () => undefined);
   return {

@@ -9,12 +9,12 @@ import type { CacheMode, VerifiableRecord } from "./reader.ts";
 
 type IdentifyOnce = (context: VerifyContext, credential: string) => MaybePromise<Identified | Invalid>;
 
-/** Judges one credential, at once if all is in memory. Throws or rejects only when no verdict can be reached, as without a database. */
+/** Verifies one credential, synchronously if all data is cached. Throws or rejects only if no verdict can be reached, as without a database. */
 export function verify(context: VerifyContext, credential: string, mode: CacheMode = "default"): MaybePromise<Verdict> {
   return evaluateCredential(context, credential, mode, identifyOnce);
 }
 
-/** Judges credentials: a verdict for each, in order. One that is bad, or that is our own fault, spoils no other. */
+/** Verifies credentials and returns their verdicts in order. A failure of one does not affect the others. */
 export function verifyAll(
   context: VerifyContext,
   credentials: readonly string[],
@@ -38,7 +38,7 @@ function evaluateCredential(
   return andThen(prove(context, credential), (proven) => {
     if ("valid" in proven) return refuse(context, credential, proven);
     const found = (stored: VerifiableRecord | null) => {
-      // A raw key that nobody has may be anything that anyone sends: it is not worth the memory.
+      // Anyone can send an unknown raw key, so it is not worth the memory.
       if (stored !== null && name !== null) identities.remember(name, proven, generation);
       return conclude(context, proven, stored);
     };
@@ -57,7 +57,7 @@ function evaluateCached(context: VerifyContext, recalled: Identified, mode: Cach
   );
 }
 
-/** Without a lease, and without a way to one, a verdict by what is in memory is marked as stale, where that is allowed. */
+/** Returns a stale verdict from the cache without a lease, where allowed; otherwise throws `error`. */
 function evaluateStale(context: VerifyContext, recognized: Identified, mode: CacheMode, error: unknown): Verdict {
   const stale = mode === "default" ? context.findStale(recognized.lookup) : undefined;
   if (stale === undefined) throw error;

@@ -5,7 +5,7 @@ import type { Comparison, Expression, Operator } from "./filter.ts";
 import { isAnything, type Literal, plainText, prefixOf, takeName, takeText, takeValue } from "./literal.ts";
 
 const COMPARATOR = /[<>!]=|[<>=:]/y;
-/** What may follow a value; empty is the end. */
+/** What may follow a value; empty at the end. */
 const VALUE_ENDS = /^[ \t\r\n)]?$/;
 const KEYWORD = /^(?:AND|OR|NOT)$/;
 const KEYWORD_IN_ANY_CASE = /^(?:and|or|not)$/i;
@@ -14,7 +14,7 @@ const EXPECTED = 'expected a comparison such as actor_id="a"';
 const NO_FUNCTIONS = "functions are not supported";
 const WILDCARDS = 'a star may end a value of name, or stand alone after ":"; "\\*" is the character';
 
-/** Takes `field comparator value`: a "restriction" of the grammar that has all its parts. */
+/** Parses `field comparator value`: a complete "restriction" of the grammar. */
 export function takeComparison(cursor: Cursor, kind: KeyKind): Expression {
   const path = takePath(cursor);
   cursor.skipSpace();
@@ -55,8 +55,8 @@ function takeKey(cursor: Cursor): string {
 }
 
 /**
- * Without an operator the word is a value to look for in any field. AIP-160 lets a service choose in which; here it is none, so
- * the word must not be ignored.
+ * Without an operator the word would be a value to search in all fields. AIP-160 lets a service choose the fields; Keyhold supports none, so
+ * the word must be rejected, not ignored.
  */
 function takeComparator(cursor: Cursor, { offset, field }: Path): Comparator {
   const comparator = COMPARATORS.get(cursor.take(COMPARATOR));
@@ -88,7 +88,7 @@ function takeArgument(cursor: Cursor): Literal {
   return value;
 }
 
-/** What the comparison means: `:` with a value is equality, or membership of a list; `!=` is the negation of `=`. */
+/** Returns the comparison: `:` with a value is equality, or membership in a list; `!=` negates `=`. */
 function compare(cursor: Cursor, rule: Rule, comparator: Comparator, value: Literal): Expression {
   switch (comparator) {
     case ":":

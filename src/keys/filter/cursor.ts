@@ -2,7 +2,7 @@ import { invalidArgument, type KeyholdError } from "../../domain/errors.ts";
 
 const SPACE = /[ \t\r\n]+/y;
 
-/** A place in the text of a filter. Patterns are sticky and have no choice to take back, so that reading is linear. */
+/** A position in a filter. Patterns are sticky and free of backtracking, so parsing takes linear time. */
 export class Cursor {
   readonly text: string;
   /** In UTF-16 units; messages count characters. */
@@ -16,13 +16,13 @@ export class Cursor {
     return this.offset === this.text.length;
   }
 
-  /** The character here; empty at the end. */
+  /** Returns the character at the position; empty at the end. */
   peek(): string {
     const codePoint = this.text.codePointAt(this.offset);
     return codePoint === undefined ? "" : String.fromCodePoint(codePoint);
   }
 
-  /** Takes what the sticky `pattern` matches here; empty when nothing. */
+  /** Consumes what the sticky `pattern` matches; empty if nothing. */
   take(pattern: RegExp): string {
     pattern.lastIndex = this.offset;
     const found = pattern.exec(this.text)?.[0] ?? "";
@@ -30,7 +30,7 @@ export class Cursor {
     return found;
   }
 
-  /** Takes `character` if it is here. */
+  /** Consumes `character` if it is next. */
   takeOne(character: string): boolean {
     const found = this.text.startsWith(character, this.offset);
     if (found) this.offset += character.length;
@@ -41,13 +41,13 @@ export class Cursor {
     this.take(SPACE);
   }
 
-  /** What is wrong, where in characters from 1, and what to write instead. It shows no words of the text: one may be a secret. */
+  /** Returns an error with the problem, its position in characters from 1, and a hint. Never quotes the filter, which may contain a secret. */
   error(problem: string, hint: string, offset = this.offset): KeyholdError {
     const position = countCharacters(this.text.slice(0, offset)) + 1;
     return invalidArgument("filter", `${problem} at position ${position} (${hint})`);
   }
 
-  /** The character here is not what `hint` asks for. */
+  /** Returns the error of an unexpected character. */
   unexpected(hint: string): KeyholdError {
     return this.error(this.atEnd ? "unexpected end" : `unexpected ${JSON.stringify(this.peek())}`, hint);
   }
@@ -59,7 +59,7 @@ export function countCharacters(text: string): number {
   return count;
 }
 
-/** At most the first `count` characters. */
+/** Returns at most the first `count` characters. */
 export function firstCharacters(text: string, count: number): string {
   return [...text.slice(0, 2 * count)].slice(0, count).join("");
 }

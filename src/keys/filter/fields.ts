@@ -3,28 +3,28 @@ import { UUID } from "../../domain/key-id.ts";
 import type { Comparison, FieldName, Operator, StringField, TimeField } from "./filter.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
-/** As written; `:` means "has" (AIP-160, "Has Operator"). */
+/** A comparator of the language; `:` means "has" (AIP-160, "Has Operator"). */
 export type Comparator = Operator | "!=" | ":";
 
 const ORDERED: readonly Comparator[] = ["=", "!=", "<", "<=", ">", ">=", ":"];
 const EQUALITY: readonly Comparator[] = ["=", "!=", ":"];
 const HAS: readonly Comparator[] = [":"];
 
-/** All there are, by their text. */
+/** All comparators by their text. */
 export const COMPARATORS: ReadonlyMap<string, Comparator> = new Map(ORDERED.map((text) => [text, text]));
 
-/** What a filter may ask of a field. */
+/** How a field can be filtered. */
 export interface Rule {
   readonly comparators: readonly Comparator[];
-  /** What values there are, for messages. */
+  /** Describes the allowed values, for messages. */
   readonly values: string;
-  /** Undefined when the text is no value of the field. */
+  /** Returns undefined if the text is not a value of the field. */
   compare(operator: Operator, text: string): Comparison | undefined;
-  /** Where a star at the end of the value is a wildcard. */
+  /** Present if a trailing star is a wildcard. */
   prefix?(value: string): Comparison;
-  /** What a star alone asks after `:`. */
+  /** The comparison of `:*`. */
   readonly present: Comparison;
-  /** The rule of `<field>.<key>`, for a field that has entries. */
+  /** Returns the rule of `<field>.<key>`, for a field with entries. */
   entry?(key: string): Rule;
 }
 
@@ -42,7 +42,7 @@ const REASONS = {
   REVOCATION_REASON_PRIVILEGE_WITHDRAWN: "REVOCATION_REASON_PRIVILEGE_WITHDRAWN",
 } as const satisfies { [R in RevocationReason]: R };
 
-/** The fields that a filter knows. */
+/** The fields that can be filtered. */
 const RULES: { readonly [F in FieldName]: Rule } = {
   key_id: uuidRule("key_id"),
   name: { ...stringRule("name"), prefix: (value) => ({ node: "prefix", field: "name", value }) },
@@ -70,7 +70,7 @@ const RULES: { readonly [F in FieldName]: Rule } = {
 
 export const FIELD_NAMES: readonly string[] = Object.keys(RULES);
 
-/** The rules by snake_case and by lowerCamelCase name. */
+/** Rules by snake_case and lowerCamelCase name. */
 const BY_NAME = new Map(
   Object.entries(RULES).flatMap(([name, rule]): [string, Rule][] => [
     [name, rule],
@@ -78,12 +78,12 @@ const BY_NAME = new Map(
   ]),
 );
 
-/** The rule of a field by either of its names. */
+/** Returns the rule of a field by either name. */
 export function findRule(name: string): Rule | undefined {
   return BY_NAME.get(name);
 }
 
-/** The entry of the metadata with this key. */
+/** Returns the rule of a metadata entry. */
 function entryRule(key: string): Rule {
   return {
     comparators: ORDERED,

@@ -1,14 +1,14 @@
 import type { Cursor } from "./cursor.ts";
 
-/** A string as it was written: its literal parts, between which stands a wildcard each. */
+/** A string literal: its literal parts, separated by wildcards. */
 export interface Literal {
   readonly offset: number;
   readonly quoted: boolean;
-  /** One or more; escapes are resolved. `ab*` is `["ab", ""]`. */
+  /** At least one, with escapes resolved. `ab*` is `["ab", ""]`. */
   readonly parts: readonly string[];
 }
 
-/** Up to what has a meaning of its own. A value may have dots and colons in it (times, scopes), a name may not. */
+/** Ends at a character with a meaning. Unlike a name, a value may contain dots and colons (times, scopes). */
 const VALUE = /[^\s\p{Cc}"'\\(),=<>!]+/uy;
 const NAME = /[^\s\p{Cc}"'\\(),=<>!.:]+/uy;
 const CHUNK = /[^"'\\*]+/y;
@@ -18,32 +18,32 @@ const WILDCARD = "*";
 
 const ESCAPES = "a backslash stands before a quote, a star or a backslash only";
 
-/** A value ("arg" in the grammar) in quotes or not. Null when there is none here. */
+/** Parses a value ("arg" in the grammar), quoted or not; null if there is none. */
 export function takeValue(cursor: Cursor): Literal | null {
   return takeString(cursor) ?? takeUnquoted(cursor, VALUE);
 }
 
-/** The key of an entry ("field" in the grammar) in quotes or not. Null when there is none here. */
+/** Parses the key of an entry ("field" in the grammar), quoted or not; null if there is none. */
 export function takeName(cursor: Cursor): Literal | null {
   return takeString(cursor) ?? takeUnquoted(cursor, NAME);
 }
 
-/** The name of a field, or a keyword; empty when there is none here. */
+/** Parses a field name or keyword; empty if there is none. */
 export function takeText(cursor: Cursor): string {
   return cursor.take(NAME);
 }
 
-/** What the literal says, or null if it has a wildcard. */
+/** Returns the text of the literal; null if it has a wildcard. */
 export function plainText({ parts }: Literal): string | null {
   return parts.length === 1 ? (parts[0] ?? null) : null;
 }
 
-/** What stands before a wildcard that is the last character; null if there is none, or another one. */
+/** Returns the text before a trailing wildcard; null if there is none, or another one. */
 export function prefixOf({ parts }: Literal): string | null {
   return parts.length === 2 && parts[1] === "" ? (parts[0] ?? null) : null;
 }
 
-/** A star alone, without quotes: any value. */
+/** Returns whether the literal is an unquoted star: any value. */
 export function isAnything(literal: Literal): boolean {
   return !literal.quoted && prefixOf(literal) === "";
 }
@@ -54,7 +54,7 @@ function takeUnquoted(cursor: Cursor, pattern: RegExp): Literal | null {
   return text === "" ? null : { offset, quoted: false, parts: text.split(WILDCARD) };
 }
 
-/** In double or single quotes. A backslash stands before a quote, a backslash or a star to mean just that character. */
+/** Parses a string in double or single quotes. A backslash escapes a quote, a backslash or a star. */
 function takeString(cursor: Cursor): Literal | null {
   const { offset } = cursor;
   const delimiter = cursor.peek();
@@ -69,7 +69,7 @@ function takeString(cursor: Cursor): Literal | null {
   return { offset, quoted: true, parts };
 }
 
-/** A run of plain characters, the other quote, or an escape. Something is left, and neither a star nor the closing quote. */
+/** Consumes plain characters, the other quote, or an escape. The next character is neither a star nor the closing quote. */
 function takeCharacters(cursor: Cursor): string {
   const plain = cursor.take(CHUNK) || cursor.take(QUOTE);
   if (plain !== "") return plain;

@@ -22,20 +22,21 @@ interface State {
 }
 
 /**
- * Reads a list filter in the language of AIP-160 (grammar: google.aip.dev/assets/misc/ebnf-filtering.txt) over the fields
- * in `fields.ts`, in snake_case or lowerCamelCase. An empty or blank text matches all. What is particular here:
+ * Parses an AIP-160 list filter (grammar: google.aip.dev/assets/misc/ebnf-filtering.txt) over the fields of `fields.ts`, in snake_case or
+ * lowerCamelCase. An empty or blank filter matches all. Details:
  *
- * - `OR` binds tighter than `AND`, as AIP-160 says: `a AND b OR c` is `a AND (b OR c)`. Comparisons with a space between are
- *   joined by `AND`.
- * - A comparison with an absent value is false, `!=` is the negation of `=`, so it is true there. `field:*` asks for a value.
- * - A list takes `:` only, for membership. `metadata:key` and `metadata.key:*` ask for a key; on other fields `:` is `=`.
- * - A star is a wildcard: the last character of a value of `name` after `=`, `!=` or `:`, refused anywhere else. Within
- *   quotes, `\*` is the character; a backslash also escapes a quote or itself.
- * - A value without quotes may have dots and colons in it (times, scopes).
- * - A value without a field, functions, values in parentheses and negation of a negation without parentheses are refused.
+ * - `OR` binds tighter than `AND` (AIP-160): `a AND b OR c` is `a AND (b OR c)`. A space between comparisons means `AND`.
+ * - A comparison with an absent value is false; `!=` is the negation of `=`, hence true. `field:*` tests for presence.
+ * - Lists support `:` only, for membership. `metadata:key` and `metadata.key:*` test for a key; on other fields `:` is `=`.
+ * - A star is a wildcard at the end of a value of `name` after `=`, `!=` or `:`, and rejected elsewhere. In quotes, `\*` is a literal star; a
+ *   backslash also escapes a quote or itself.
+ * - An unquoted value may contain dots and colons (times, scopes).
+ * - A value without a field, functions, values in parentheses, and double negation without parentheses are rejected.
  *
- * At most 2000 characters, 50 comparisons and 20 parentheses within each other. Throws `INVALID_ARGUMENT` on the field
- * `filter`, which says where and what was expected.
+ * Limits: 2000 characters, 50 comparisons, 20 nested parentheses. Throws `INVALID_ARGUMENT` on the field `filter`, with the position and what
+ * was expected.
+ *
+ * @example parseFilter('actor_id="team_42" AND status=KEY_STATUS_ACTIVE', "issued")
  */
 export function parseFilter(text: string, kind: KeyKind): Filter {
   const cursor = new Cursor(text);
@@ -47,7 +48,7 @@ export function parseFilter(text: string, kind: KeyKind): Filter {
   return expression;
 }
 
-/** A key has neither NUL nor half of a surrogate pair: PostgreSQL stores no such text. */
+/** Rejects NUL and lone surrogates, which PostgreSQL cannot store. */
 function checkText(cursor: Cursor): void {
   const { text } = cursor;
   if (text.length > 2 * MAX_CHARACTERS || countCharacters(text) > MAX_CHARACTERS) {
@@ -61,14 +62,14 @@ function checkText(cursor: Cursor): void {
   if (wrong !== -1) throw cursor.error("character that no key has", "not NUL nor half of a surrogate pair", wrong);
 }
 
-/** `factor {[AND] factor}`: "expression" and "sequence" in one, since both mean AND where matches are exact. */
+/** `factor {[AND] factor}`: "expression" and "sequence" of the grammar, which both mean AND here. */
 function takeExpression(state: State): Expression {
   const operands: [Expression, ...Expression[]] = [takeFactor(state)];
   while (takeAnd(state.cursor)) operands.push(takeFactor(state));
   return junction("and", operands);
 }
 
-/** True when one more factor must follow. */
+/** Returns whether another factor must follow. */
 function takeAnd(cursor: Cursor): boolean {
   cursor.skipSpace();
   if (cursor.atEnd || cursor.peek() === ")") return false;

@@ -2,9 +2,9 @@ const TIMESTAMP = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(
 const MINUTE = 60_000;
 
 /**
- * An RFC 3339 §5.6 date-time of the years 1 to 9999 (the range of google.protobuf.Timestamp), in UTC and with six digits of
- * fraction: `2026-01-31T12:00:00.000000Z`. Times are kept in microseconds; finer digits are cut off. Undefined for any other
- * text, a day that its month does not have, or a leap second.
+ * Parses an RFC 3339 date-time (§5.6) of the years 1 to 9999 (the range of google.protobuf.Timestamp). Returns it in UTC with six digits of
+ * fraction, such as `2026-01-31T12:00:00.000000Z`; finer digits are truncated. Returns undefined for any other text, a date that does not
+ * exist, or a leap second.
  */
 export function parseTimestamp(text: string): string | undefined {
   const match = TIMESTAMP.exec(text);
@@ -17,7 +17,7 @@ export function parseTimestamp(text: string): string | undefined {
   return /^(?!0000)\d{4}-/.test(utc) ? `${utc.slice(0, 19)}.${fraction.padEnd(6, "0").slice(0, 6)}Z` : undefined;
 }
 
-/** Milliseconds of a date and time that exist. `Date` takes 30 February for 2 March, which then prints differently. */
+/** Returns milliseconds; undefined if the date does not exist, which `Date` would normalize. */
 function parseSeconds(text: string): number | undefined {
   const date = new Date(`${text}Z`);
   if (Number.isNaN(date.getTime()) || date.toISOString().slice(0, 19) !== text) return undefined;

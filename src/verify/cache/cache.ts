@@ -20,51 +20,51 @@ import { NegativeCache } from "./negative-cache.ts";
 import type { ByteCacheOptions } from "./store/byte-cache.ts";
 
 export interface CacheOptions extends VerificationLease {
-  /** Whether the lease is over, and what is remembered may be used nevertheless. Default: never. */
+  /** Returns whether the lease has expired but cached entries may still be used. Default: never. */
   readonly isInStaleGrace?: () => boolean;
-  /** Of all that grows with the number of keys. */
+  /** Limit of all memory that grows with the number of keys. */
   readonly maxBytes: number;
-  /** Keys at the most, and credentials at the most. */
+  /** Maximum number of keys, and of credentials. */
   readonly maxEntries: number;
-  /** Names of look-ups that found nothing, at the most. */
+  /** Maximum number of negative entries. */
   readonly maxNegatives: number;
   readonly clock: Clock;
   readonly random?: Random;
 }
 
-/** What verification remembers: what credentials are, and keys as they were read. Right as long as it is told of every change. */
+/** The cache of verification: identified credentials, and keys as read. Correct as long as it receives every invalidation. */
 export interface VerificationCache {
   readonly findKey: FindKey;
   readonly findStale: FindStale;
   readonly identities: IdentityCache;
-  /** Forgets what is known of these keys and digests, and what reads under way will tell of them. */
+  /** Evicts these keys and digests, and keeps reads in flight from caching them. */
   invalidate(change: KeyChange): void;
-  /** Forgets everything, reads under way included: the feed of changes was lost, or signing keys changed. */
+  /** Evicts everything, including reads in flight: after a lost change feed, or when signing keys changed. */
   clear(): void;
   stats(): CacheStats;
 }
 
 export interface CacheStats {
-  /** Keys. */
+  /** Cached keys. */
   readonly entries: number;
-  /** Credentials. */
+  /** Cached credentials. */
   readonly recognitions: number;
   readonly negatives: number;
-  /** Of what is remembered. */
+  /** Bytes of the entries. */
   readonly bytes: number;
-  /** That are taken for it, never more than `maxBytes`. */
+  /** Bytes allocated for them, at most `maxBytes`. */
   readonly allocatedBytes: number;
   readonly hits: number;
   readonly misses: number;
   readonly evictions: number;
-  /** Times that something was to be forgotten because it changed. */
+  /** Evictions because of a change. */
   readonly invalidations: number;
 }
 
-/** How `maxBytes` is shared: what a flood of one sort drives out is of that sort. About as a million keys need them. */
+/** Shares of `maxBytes`, sized for a million keys. A flood of one sort of entries evicts only that sort. */
 const SHARES = { recognitions: 0.35, records: 0.45, keyIds: 0.2 } as const;
 
-/** Throws `RangeError` if `maxBytes` is too little for so many entries. */
+/** Creates the cache. Throws `RangeError` if `maxBytes` is too small for the number of entries. */
 export function createVerificationCache(findKeys: FindKeys, options: CacheOptions): VerificationCache {
   return new Cache(findKeys, options);
 }
@@ -132,7 +132,7 @@ class Cache implements VerificationCache {
     };
   }
 
-  /** Undefined if nothing is known. */
+  /** Returns undefined if nothing is cached. */
   #recall(lookup: KeyLookup): VerifiableRecord | null | undefined {
     const stored = this.#records.get(lookup);
     if (stored !== undefined) return stored;
@@ -140,7 +140,7 @@ class Cache implements VerificationCache {
     return name === undefined || this.#negatives.has(name) ? null : undefined;
   }
 
-  /** Of several records none is kept: a change of any of them must be seen, and only that of a kept one would be. */
+  /** Caches single records only: a change of any of several must be noticed, but only that of the cached one would be. */
   #keep(lookup: KeyLookup, found: readonly VerifiableRecord[]): void {
     const [stored = null] = found;
     this.#records.set(lookup, found.length > 1 ? null : stored);

@@ -12,8 +12,8 @@ const CODEC: Codec<Identified> = {
 };
 
 /**
- * What proven credentials are, by the SHA-256 of their text: the text itself is not kept. What was proven holds as long as the
- * key rings of this process do, but for the end of a token, which is therefore looked at each time.
+ * Caches identified credentials by the SHA-256 of their text, which itself is not stored. An entry is valid as long as the key rings of this
+ * process, except for the expiry of a token, which is therefore checked on each use.
  */
 export class CredentialCache implements IdentityCache {
   readonly #layer: TwoTierCache<Identified>;
@@ -33,7 +33,7 @@ export class CredentialCache implements IdentityCache {
     return this.#layer.cold;
   }
 
-  /** A string, since that is what is quickest to hash into and to find by. */
+  /** Returns a string, the fastest type to hash into and look up by. */
   nameOf(credential: string): string {
     return hash("sha256", credential, "latin1");
   }

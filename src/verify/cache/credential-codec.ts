@@ -13,15 +13,15 @@ import { encodeJson } from "./json-codec.ts";
 import { KEY_ID_SIZE, keyIdText, writeKeyId } from "./key-id-bytes.ts";
 
 /**
- * What a credential is, in memory: a byte for its type; the key id, but of a raw key; the digests, or what a token says as JSON
- * in UTF-8. Times are milliseconds since the epoch.
+ * The cached form of a credential: a byte for its type; the key id, except for a raw key; the digests, or the content of a token as JSON in
+ * UTF-8. Times are milliseconds since the epoch.
  */
 type Token = [tokenId: string, secretVersion: number, scopes: string[], claims: JsonObject, expireTime: number];
 
 const TYPES: readonly CredentialType[] = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"];
 const TYPE_SIZE = 1;
 
-/** The length of what it writes; NaN if it has no such form, as a key id that is no UUID, or there is no room. */
+/** Encodes a credential and returns the length; NaN if it cannot be encoded, as with a key id that is not a UUID, or does not fit. */
 export function encodeIdentified({ credentialType, lookup, digests, token }: Identified, into: Buffer): number {
   into[0] = TYPES.indexOf(credentialType);
   const end = encodeDigests(digests, into, encodeKeyId(lookup.keyId, into));

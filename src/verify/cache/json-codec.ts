@@ -1,7 +1,7 @@
-/** The most bytes that UTF-8 takes for one unit of UTF-16. */
+/** UTF-8 bytes per UTF-16 code unit, at most. */
 const MAX_UNIT_SIZE = 3;
 
-/** Writes a value as JSON in UTF-8. Where it ends; NaN if there may be no room for it, or no place to begin at. */
+/** Encodes a value as JSON in UTF-8 and returns its end; NaN if it may not fit or `start` is NaN. */
 export function encodeJson(value: unknown, into: Buffer, start: number): number {
   const text = JSON.stringify(value);
   const fits = start + text.length * MAX_UNIT_SIZE <= into.length;

@@ -17,7 +17,7 @@ const KEY_IDS: Codec<string> = {
   decode: (_name, bytes) => keyIdText(bytes, 0),
 };
 
-/** Keys as they were read, by their id. A raw key finds its id by a digest: a hint, for `judge` compares the digests again. */
+/** Caches keys by id. A raw key finds its id by a digest, which is only a hint: `evaluate` compares the digests again. */
 export class KeyCache {
   readonly records: TwoTierCache<VerifiableRecord>;
   readonly keyIds: TwoTierCache<string>;
@@ -32,7 +32,7 @@ export class KeyCache {
     return keyId === undefined ? undefined : this.records.get(keyId);
   }
 
-  /** What was read under a look-up; null if nothing was. */
+  /** Caches the result of a lookup; null if nothing was found. */
   set(lookup: KeyLookup, stored: VerifiableRecord | null): void {
     const name = nameOf(lookup);
     if (stored !== null) this.records.set(stored.key.keyId, stored);

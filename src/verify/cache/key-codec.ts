@@ -4,8 +4,8 @@ import { decodeDigest, encodeDigests, SECRET_DIGEST_SIZE } from "./digest-codec.
 import { encodeJson } from "./json-codec.ts";
 
 /**
- * A record in memory, without its key id: a byte for the kind, one for the number of secrets, their digests, and the rest as
- * JSON in UTF-8. Times are milliseconds since the epoch.
+ * The cached form of a key without its id: a byte for the kind, a byte for the number of secrets, their digests, and the rest as JSON in
+ * UTF-8. Times are milliseconds since the epoch.
  */
 type Rest = [
   actorId: string,
@@ -20,7 +20,7 @@ const KINDS: readonly KeyKind[] = ["issued", "imported"];
 const HEAD_SIZE = 2;
 const MAX_SECRETS = 100;
 
-/** The length of what it writes; NaN if the record has no such form, or there is no room. */
+/** Encodes a record and returns the length; NaN if it cannot be encoded or does not fit. */
 export function encodeRecord({ key, secrets }: VerifiableRecord, into: Buffer): number {
   if (secrets.length > MAX_SECRETS) return Number.NaN;
   into[0] = KINDS.indexOf(key.kind);

@@ -2,11 +2,11 @@ import { digestName } from "../cache-keys.ts";
 import type { KeyChange } from "../reader.ts";
 
 /**
- * Look-ups that found no key, bounded apart, so that a flood of credentials of nobody drives out nothing but each other. One
- * has a name for each digest that its raw key may be stored under, and goes when a key comes under any of them.
+ * Caches lookups that found no key, with a limit of their own, so that a flood of unknown credentials evicts nothing else. A lookup has a
+ * name for each digest of its raw key and is evicted when a key is stored under any of them.
  */
 export class NegativeCache {
-  /** Each name with all the names of its look-up, oldest first. */
+  /** Each name with all names of its lookup, oldest first. */
   readonly #names = new Map<string, readonly string[]>();
   readonly #maxNames: number;
 
@@ -30,12 +30,12 @@ export class NegativeCache {
     }
   }
 
-  /** By any of its names. */
+  /** Evicts by any of its names. */
   delete(name: string): void {
     for (const other of this.#names.get(name) ?? []) this.#names.delete(other);
   }
 
-  /** An import may tell of a thousand digests, and mostly there is nothing here. */
+  /** Returns early if empty, the usual case: an import may have a thousand digests. */
   invalidate({ keyIds, digests }: KeyChange): void {
     if (this.#names.size === 0) return;
     for (const digest of digests) this.delete(digestName(digest));

@@ -1,38 +1,38 @@
 import { ClockCache } from "../../lib/clock-cache.ts";
 import { ByteCache, type ByteCacheOptions } from "./store/byte-cache.ts";
 
-/** Entries that are at hand as objects. */
+/** Maximum number of entries in the object tier. */
 const HOT_ENTRIES = 4_096;
 
-/** Larger values are decoded each time: hot ones of the largest size would take half a gigabyte. */
+/** Larger values are decoded on each use: at the maximum size, the object tier would need half a gigabyte. */
 const HOT_VALUE_BYTES = 1024;
 
-/** A hash; and more than a record of the largest key takes, so that it can be written without looking. */
+/** Size of a hash; and above the size of the largest record, so that encoding needs no bounds checks. */
 const MAX_KEY_BYTES = 64;
 const MAX_VALUE_BYTES = 128 * 1024;
 
-/** Once there are enough hot values, one in so many that were decoded takes the place of another: what is asked for often gets there soon. */
+/** When the object tier is full, one in this many decoded values replaces another: frequent ones get there soon. */
 const HOT_ONE_IN = 8;
 
-/** How values of a layer are written and read. The name of a value is its key as text, a character a byte or in hexadecimal. */
+/** Encodes and decodes values. A name is the key as text: one character per byte, or hexadecimal. */
 export interface Codec<V> {
-  /** The length of the key. */
+  /** Returns the length of the key. */
   writeKey(name: string, into: Buffer): number;
-  /** The length of the value; NaN for one that is not to be kept. */
+  /** Returns the length of the value; NaN if it is not to be cached. */
   encode(value: V, into: Buffer): number;
-  /** Nothing of what it answers may be a view of the bytes. */
+  /** The result must not contain views of `bytes`. */
   decode(name: string, bytes: Buffer): V;
 }
 
 /**
- * A bounded map of values by name: as bytes outside the heap, and as objects those that were asked for lately. Objects are always
- * decoded from our own bytes, so that nothing that the driver or a request made stays in memory by a slice of it.
+ * A bounded map of values by name with two tiers: bytes outside the heap, and objects for recently used values. Objects are always decoded from
+ * the cache's own bytes, so that no slice retains a buffer of the driver or of a request.
  */
 export class TwoTierCache<V> {
   readonly #hot = new ClockCache<V>(HOT_ENTRIES);
   readonly #cold: ByteCache;
   readonly #codec: Codec<V>;
-  /** What is encoded is copied from here at once: buffers of its own would fragment the memory beside the slabs. */
+  /** Shared buffers for encoding, copied from immediately: a buffer per entry would fragment memory. */
   readonly #key = Buffer.alloc(MAX_KEY_BYTES);
   readonly #value = Buffer.alloc(MAX_VALUE_BYTES);
   #decoded = 0;
@@ -79,7 +79,7 @@ export class TwoTierCache<V> {
     return value;
   }
 
-  /** Values that come and go at every call would be work for the garbage collector. */
+  /** Limits churn of the object tier, which would cost garbage collection. */
   #mayHeat(): boolean {
     return this.#hot.size < HOT_ENTRIES || this.#decoded++ % HOT_ONE_IN === 0;
   }

@@ -2,12 +2,12 @@ import { ByteIndex, NO_SLOT } from "./byte-index.ts";
 import { ByteSlab, MAX_KEY_LENGTH, wordsFor } from "./byte-slab.ts";
 
 export interface ByteCacheOptions {
-  /** Of all memory that it takes, index included. */
+  /** Limit of all memory, index included. */
   readonly maxBytes: number;
   readonly maxEntries: number;
-  /** Any 32 bits: which keys collide in the index is not for others to know. */
+  /** Random 32 bits, so that nobody can predict which keys collide in the index. */
   readonly seed: number;
-  /** A power of two, at most 1 MiB. No entry is larger than half a slab; one slab is the work of one eviction. By default what suits `maxBytes`. */
+  /** A power of two, at most 1 MiB. An entry has at most half a slab; an eviction sweeps one slab. Default: suited to `maxBytes`. */
   readonly slabBytes?: number;
 }
 
@@ -18,9 +18,8 @@ const WORD = 4;
 const NO_PLACE = -1;
 
 /**
- * A bounded map from short byte strings to short byte strings that costs the garbage collector nothing: entries stand one after
- * the other in slabs outside the heap. When it is full the slab that was filled longest ago is swept: what was used since its
- * last sweep stays, up to half of the slab, and everything else goes (CLOCK, a slab at a time).
+ * A bounded map of short byte strings without cost for the garbage collector: entries are stored consecutively in slabs outside the heap. When
+ * it is full, the oldest slab is swept: entries used since its last sweep stay, up to half of the slab; all others are evicted (CLOCK per slab).
  */
 export class ByteCache {
   readonly #index: ByteIndex;
@@ -29,16 +28,16 @@ export class ByteCache {
   readonly #maxEntries: number;
   readonly #slabBytes: number;
   readonly #slabWords: number;
-  /** A place of the index is the number of a slab, shifted by this, and the place in the slab. */
+  /** An index position is the slab number shifted by this, plus the position in the slab. */
   readonly #slabShift: number;
   readonly #inSlab: number;
   readonly #seed: number;
-  /** The slab that is filled now; the one after it, in a ring, is the oldest. */
+  /** The slab being filled; the next one in the ring is the oldest. */
   #head = -1;
   #liveWords = 0;
   #evictions = 0;
 
-  /** Throws `RangeError` if the bounds leave no room for an entry, or for a slab. */
+  /** Throws `RangeError` if the limits leave no room for an entry or a slab. */
   constructor({ maxBytes, maxEntries, seed, slabBytes: given }: ByteCacheOptions) {
     this.#index = new ByteIndex(maxEntries);
     const room = maxBytes - this.#index.byteLength;
@@ -57,22 +56,22 @@ export class ByteCache {
     return this.#index.size;
   }
 
-  /** Bytes of the entries that are there. */
+  /** Bytes of the entries. */
   get bytes(): number {
     return this.#liveWords * WORD;
   }
 
-  /** Bytes of memory that are taken for them, never more than `maxBytes`. */
+  /** Bytes allocated, at most `maxBytes`. */
   get allocatedBytes(): number {
     return this.#slabs.length * this.#slabBytes + this.#index.byteLength;
   }
 
-  /** How many entries had to go for others. */
+  /** Number of entries evicted for others. */
   get evictions(): number {
     return this.#evictions;
   }
 
-  /** A view of the value, good until the next change of the cache: whoever keeps it copies it. */
+  /** Returns a view of the value, valid until the next change of the cache. */
   get(key: Uint8Array): Buffer | undefined {
     const place = this.#find(this.#hash(key), key);
     if (place === NO_PLACE) return undefined;
@@ -81,7 +80,7 @@ export class ByteCache {
     return slab.valueAt(at);
   }
 
-  /** Whether it was stored: an entry that is too large is not, and what stood under its key is gone all the same. */
+  /** Returns whether it was stored. An oversized entry is not, but the earlier value of its key is removed. */
   set(key: Uint8Array, value: Uint8Array): boolean {
     const hash = this.#hash(key);
     this.#remove(hash, key);
@@ -95,12 +94,12 @@ export class ByteCache {
     return true;
   }
 
-  /** Whether it was there. */
+  /** Returns whether it existed. */
   delete(key: Uint8Array): boolean {
     return this.#remove(this.#hash(key), key);
   }
 
-  /** Forgets everything, and gives the memory of the slabs back. */
+  /** Evicts everything and frees the slabs. */
   clear(): void {
     this.#index.clear();
     this.#slabs.length = 0;
@@ -146,7 +145,7 @@ export class ByteCache {
     }
   }
 
-  /** What is kept is moved down only over what was swept already. */
+  /** Entries that stay are moved down over entries already swept. */
   #sweep(slab: ByteSlab, base: number, at: number, words: number): void {
     const hash = slab.hashAt(at);
     if (slab.isUsed(at) && slab.filled + words <= this.#slabWords / 2) {
@@ -167,7 +166,7 @@ export class ByteCache {
     return slab;
   }
 
-  /** FNV-1a from the seed, and a last mixing (MurmurHash3) for the low bits, which choose the slot. */
+  /** FNV-1a from the seed, with a final mix (MurmurHash3) for the low bits, which select the slot. */
   #hash(key: Uint8Array): number {
     let hash = 0x811c9dc5 ^ this.#seed;
     for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ (key[i] ?? 0), 0x01000193);

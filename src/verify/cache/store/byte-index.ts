@@ -1,16 +1,16 @@
-/** No slot, or no more of them. */
+/** No slot. */
 export const NO_SLOT = -1;
 
 /**
- * Which place holds what hashes so: open addressing with linear probing over one typed array of pairs (hash, place + 1). It has
- * its full size from the start and so never pauses to grow; pages that nothing was written to take no memory yet.
+ * Maps hashes to positions: open addressing with linear probing over a typed array of pairs (hash, position + 1). It has its full size from the
+ * start, so it never pauses to grow; untouched pages use no memory.
  */
 export class ByteIndex {
   #slots: Uint32Array;
   readonly #mask: number;
   #size = 0;
 
-  /** For this many entries at the most: a third of the slots or more stay empty. */
+  /** `capacity` is the maximum number of entries. At least a third of the slots stay empty. */
   constructor(capacity: number) {
     const count = 2 ** Math.ceil(Math.log2(Math.max(capacity, 2) * 1.5));
     this.#slots = new Uint32Array(count * 2);
@@ -25,7 +25,7 @@ export class ByteIndex {
     return this.#slots.byteLength;
   }
 
-  /** The first slot with this hash; more may follow, for hashes collide. */
+  /** Returns the first slot with this hash; hashes may collide, so more may follow. */
   first(hash: number): number {
     return this.#seek(hash, hash & this.#mask);
   }
@@ -45,7 +45,7 @@ export class ByteIndex {
     this.#size++;
   }
 
-  /** Says that what was at one place is at another. */
+  /** Records that an entry moved. */
   move(hash: number, from: number, to: number): void {
     this.#put(this.#slotOf(hash, from), hash, to + 1);
   }
@@ -55,7 +55,7 @@ export class ByteIndex {
     this.#fill(this.#slotOf(hash, place));
   }
 
-  /** New slots take no memory until they are written to; to write zeros over the old ones would take all of it, and some time. */
+  /** Allocates a new array, which uses no memory until written; zeroing the old one would touch all of it. */
   clear(): void {
     if (this.#size === 0) return;
     this.#slots = new Uint32Array(this.#slots.length);
@@ -76,7 +76,7 @@ export class ByteIndex {
     }
   }
 
-  /** Moves back what had to give way to the entry of this slot, so that no search ends before it should. */
+  /** Moves back displaced entries after this slot, so that no probe ends too early. */
   #fill(gap: number): void {
     for (let slot = (gap + 1) & this.#mask; this.#at(slot * 2 + 1) !== 0; slot = (slot + 1) & this.#mask) {
       const home = this.#at(slot * 2) & this.#mask;

@@ -1,8 +1,8 @@
-/** Length of the header of an entry: its hash, and its lengths and flags. */
+/** Words of an entry's header: its hash, then lengths and flags. */
 const HEADER_WORDS = 2;
 const WORD = 4;
 
-/** The second word of a header: the length of the value in 20 bits, that of the key in 8, and two flags. */
+/** Second word of a header: 20 bits for the length of the value, 8 for that of the key, two flags. */
 const VALUE_LENGTH = 0xfffff;
 const KEY_SHIFT = 20;
 const KEY_LENGTH = 0xff;
@@ -11,17 +11,17 @@ const DEAD = 1 << 29;
 
 export const MAX_KEY_LENGTH = KEY_LENGTH;
 
-/** How many words an entry takes. */
+/** Returns the size of an entry in words. */
 export function wordsFor(key: Uint8Array, value: Uint8Array): number {
   return HEADER_WORDS + Math.ceil((key.length + value.length) / WORD);
 }
 
-/** A piece of memory outside the JavaScript heap, filled with entries one after the other. Places are counted in words of 4 bytes. */
+/** Memory outside the JavaScript heap, filled with consecutive entries. Positions are in words of 4 bytes. */
 export class ByteSlab {
   readonly capacity: number;
   readonly #words: Uint32Array;
   readonly #bytes: Buffer;
-  /** Where the next entry goes. */
+  /** Position of the next entry. */
   filled = 0;
 
   /** At most 1 MiB. */
@@ -35,7 +35,7 @@ export class ByteSlab {
     return this.filled + words <= this.capacity;
   }
 
-  /** The place of the new entry. */
+  /** Returns the position of the new entry. */
   append(hash: number, key: Uint8Array, value: Uint8Array): number {
     const place = this.filled;
     this.#words[place] = hash;
@@ -62,7 +62,7 @@ export class ByteSlab {
     return true;
   }
 
-  /** A view of the value, not a copy. */
+  /** Returns a view of the value, not a copy. */
   valueAt(place: number): Buffer {
     const lengths = this.#lengths(place);
     const start = this.#start(place) + keyLength(lengths);
@@ -85,7 +85,7 @@ export class ByteSlab {
     this.#words[place + 1] = this.#lengths(place) | DEAD;
   }
 
-  /** Moves an entry down to `filled`, as not used since. Answers its new place. */
+  /** Moves an entry down to `filled` and clears its used flag. Returns its new position. */
   keep(place: number): number {
     const [to, words] = [this.filled, this.wordsAt(place)];
     this.#words.copyWithin(to, place, place + words);
