@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import type { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
@@ -23,19 +23,20 @@ const jwksRow: TableRow<typeof DerivedKeysService.method.getJwks> = {
   idempotency: "no side effects",
 };
 
+/** A service with one method. */
+interface JwksService extends Omit<DescService, "method"> {
+  readonly method: { readonly getJwks: typeof DerivedKeysService.method.getJwks };
+}
+
 test("the compiler rejects a table without a row for a method, and a row that names a field which its messages do not have", () => {
-  const rows: ServiceRows<typeof DerivedKeysService> = { getJwks: jwksRow };
+  const rows: ServiceRows<JwksService> = { getJwks: jwksRow };
   // @ts-expect-error: getJwks has no row
-  const incomplete: ServiceRows<typeof DerivedKeysService> = {};
-  const wrong: ServiceRows<typeof DerivedKeysService> = {
-    // @ts-expect-error: the request has no pageSize
-    getJwks: { ...jwksRow, cost: ({ pageSize }) => Number(pageSize) },
-  };
-  const wrongResponse: ServiceRows<typeof DerivedKeysService> = {
-    // @ts-expect-error: the response has no keyId
-    getJwks: { ...jwksRow, keyId: (_, { keyId }) => String(keyId) },
-  };
-  expect([rows, incomplete, wrong, wrongResponse]).toHaveLength(4);
+  const incomplete: ServiceRows<JwksService> = {};
+  // @ts-expect-error: the request has no pageSize
+  const wrongRequest: typeof jwksRow = { ...jwksRow, cost: ({ pageSize }) => Number(pageSize) };
+  // @ts-expect-error: the response has no keyId
+  const wrongResponse: typeof jwksRow = { ...jwksRow, keyId: (_, { keyId }) => String(keyId) };
+  expect([rows, incomplete, wrongRequest, wrongResponse]).toHaveLength(4);
 });
 
 describe.each(table(METHODS.map((method) => [method.name, method] as const)))("the row of %s", (name, method) => {
