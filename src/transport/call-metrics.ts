@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { STATUSES } from "./errors/status.ts";
+import { STATUSES } from "./errors/http-error.ts";
 
 /** What a call came by. */
 export type Protocol = "rest" | "connect" | "grpc" | "grpc_web";

@@ -1,6 +1,113 @@
 import type { IncomingMessage } from "node:http";
-import { type BodyBudget, BodyBuffer } from "./body-budget.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import { type Linked, LinkedList } from "../lib/linked-list.ts";
 import { HttpError } from "./errors/http-error.ts";
+
+/**
+ * Memory that a chunk takes besides its bytes: a client may send a body in frames of one byte each.
+ */
+const CHUNK_OVERHEAD = 256;
+
+/**
+ * Bounds the memory of all request bodies that are being received by this process, whoever sends them and over whichever protocol. When
+ * it is exhausted, the body that has been incomplete the longest is evicted: an honest client is done within moments.
+ */
+export class BodyBudget {
+  readonly #max: number;
+  #used = 0;
+  /** In the order in which their first bytes arrived. */
+  readonly #bodies = new LinkedList<BodyBuffer>();
+
+  /** `max` in bytes. */
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Counts more bytes of a body; `isNew` says that they are its first. */
+  take(body: BodyBuffer, bytes: number, isNew: boolean): void {
+    this.#used += bytes;
+    if (isNew) this.#bodies.add(body);
+    while (this.#used > this.#max && this.#bodies.oldest !== undefined) this.#bodies.oldest.evict();
+  }
+
+  /** Counts a body no longer, which had so many bytes. */
+  release(body: BodyBuffer, bytes: number): void {
+    this.#used -= bytes;
+    this.#bodies.remove(body);
+  }
+}
+
+const EMPTY = new Uint8Array();
+
+/** The call whose body is received. An object, not a function: a closure for each call would cost as much as the buffer. */
+export interface BodyOwner {
+  /** Called, at most once, if the body must go to make room for others; nothing of it is kept then. */
+  refuse(error: Error): void;
+}
+
+/** A request body that is being received. */
+export class BodyBuffer implements Linked<BodyBuffer> {
+  readonly #limit: number;
+  readonly #budget: BodyBudget;
+  readonly #owner: BodyOwner;
+  #first: Uint8Array = EMPTY;
+  /** Undefined while there is one chunk at most, as for most bodies. */
+  #chunks: Uint8Array[] | undefined;
+  #size = 0;
+  #held = 0;
+  older: BodyBuffer | undefined;
+  newer: BodyBuffer | undefined;
+
+  /** `limit` in bytes. */
+  constructor(limit: number, budget: BodyBudget, owner: BodyOwner) {
+    this.#limit = limit;
+    this.#budget = budget;
+    this.#owner = owner;
+  }
+
+  /** Returns false if the body exceeds its limit; nothing is kept then. */
+  add(chunk: Uint8Array): boolean {
+    this.#size += chunk.length;
+    if (this.#size > this.#limit) {
+      this.drop();
+      return false;
+    }
+    if (this.#size === chunk.length) this.#first = chunk;
+    else if (this.#chunks === undefined) this.#chunks = [this.#first, chunk];
+    else this.#chunks.push(chunk);
+    const cost = chunk.length + CHUNK_OVERHEAD;
+    const isNew = this.#held === 0;
+    this.#held += cost;
+    this.#budget.take(this, cost, isNew);
+    return true;
+  }
+
+  /** Returns the complete body, which no longer counts. */
+  complete(): Uint8Array {
+    const bytes = this.#chunks === undefined ? this.#first : Buffer.concat(this.#chunks, this.#size);
+    this.drop();
+    return bytes;
+  }
+
+  /** Forgets what was received. */
+  drop(): void {
+    if (this.#held > 0) this.#budget.release(this, this.#held);
+    this.#held = 0;
+    this.#first = EMPTY;
+    this.#chunks = undefined;
+  }
+
+  evict(): void {
+    this.drop();
+    this.#owner.refuse(
+      new KeyholdError("OVERLOADED", "the request body was too slow for a busy server; retry after 1 s"),
+    );
+  }
+}
 
 /** Reads request bodies that are complete messages. */
 export type ReadBody = (raw: IncomingMessage, limit: number) => Promise<Uint8Array>;

@@ -1,24 +1,22 @@
+import { cors as connectCors } from "@connectrpc/connect";
+import cors from "@fastify/cors";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Rpc } from "../api/rpc.ts";
 import type { Guard } from "../auth/guard.ts";
 import { registerAccessLog } from "./access-log.ts";
-import type { BodyBudget } from "./body-budget.ts";
 import type { CallCounters } from "./call-metrics.ts";
 import { registerConnect, type StreamingRpc } from "./connect/register.ts";
-import { allowOrigins } from "./cors.ts";
 import { clientErrorHandler, refuseConnect } from "./errors/client-error.ts";
 import { answerErrors, errorHandler } from "./errors/error-handler.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
 import { createFastPath } from "./fast-path/fast-path.ts";
-import { createHostCheck, type RequestPolicy } from "./host-check.ts";
+import { requestIdOf } from "./headers.ts";
 import type { Certificate } from "./listener/acceptor.ts";
 import { defaultLimits } from "./listener/limits.ts";
 import { ListenerServer } from "./listener/server.ts";
-import { bodyReader } from "./request-body.ts";
-import { checkRequests } from "./request-checks.ts";
-import { requestIdOf } from "./request-id.ts";
-import { registerRest } from "./rest/register.ts";
-import { makeRoutes } from "./rest/routes.ts";
+import { type BodyBudget, bodyReader } from "./request-body.ts";
+import { checkRequests, createHostCheck, type RequestPolicy } from "./request-checks.ts";
+import { makeRoutes, registerRest } from "./rest/register.ts";
 
 export interface TransportOptions {
   /** Unary RPCs, over Connect, gRPC and gRPC-Web, and over REST where they have `google.api.http` annotations. */
@@ -72,4 +70,19 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   await registerConnect(fastify, rpcs, options.streams, options.guard, routes.registry, readBody);
   registerRest(fastify, routes, readBody);
   return fastify;
+}
+
+/** Seconds for which a browser may keep the answer to a preflight: as long as any browser does. */
+const PREFLIGHT_MAX_AGE = 7200;
+
+/** Lets the scripts of web pages of these origins call (CORS); of none, where there are none. */
+export async function allowOrigins(fastify: FastifyInstance, origins: readonly string[]): Promise<void> {
+  if (origins.length === 0) return;
+  await fastify.register(cors, {
+    origin: [...origins],
+    methods: [...connectCors.allowedMethods, "PATCH", "DELETE"],
+    allowedHeaders: [...connectCors.allowedHeaders, "Authorization", "Cache-Control", "X-Request-Id"],
+    exposedHeaders: [...connectCors.exposedHeaders, "ETag", "Retry-After", "WWW-Authenticate", "X-Request-Id"],
+    maxAge: PREFLIGHT_MAX_AGE,
+  });
 }

@@ -13,7 +13,7 @@ import { createGuard, type GuardedRpc } from "../../src/auth/guard.ts";
 import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
 import { KeyholdError } from "../../src/domain/errors.ts";
 import { createHealth } from "../../src/transport/health.ts";
-import { createReflection } from "../../src/transport/reflection/service.ts";
+import { createReflection } from "../../src/transport/reflection.ts";
 import { createServer } from "../../src/transport/server.ts";
 import { bareServer } from "../support/bare-server.ts";
 import { table } from "../support/conformance.ts";

@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 import { VerificationErrorSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { CODES } from "../../src/api/errors.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
-import { HTTP_ERRORS } from "../../src/transport/errors/http-error.ts";
-import { STATUSES } from "../../src/transport/errors/status.ts";
+import { HTTP_ERRORS, STATUSES } from "../../src/transport/errors/http-error.ts";
 import { ROOT, readPage } from "./blocks.ts";
 
 const api = readFileSync(resolve(ROOT, "docs/api.md"), "utf8");

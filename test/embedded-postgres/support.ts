@@ -1,15 +1,16 @@
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Sql } from "postgres";
-import postgres from "postgres";
+import postgres, { type Sql } from "postgres";
 import { inject, onTestFinished } from "vitest";
-import type { EmbeddedOptions, EmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
-import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
+import {
+  type EmbeddedOptions,
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from "../../src/embedded-postgres/embedded.ts";
 import { describeProcess } from "../../src/embedded-postgres/process.ts";
 import { socketOptions } from "../support/socket-options.ts";
 

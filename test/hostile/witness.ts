@@ -1,6 +1,5 @@
 import type { Sql } from "postgres";
-import type { RestClient } from "../support/rest.ts";
-import { issue, paths } from "../support/rest.ts";
+import { issue, paths, type RestClient } from "../support/rest.ts";
 import type { CallTarget } from "./calls.ts";
 
 /** Begins what only unfinished requests write. As long as `DONE`, so that a cut falls at the same place in both. */

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonValue } from "../../src/lib/json.ts";
-import { equalJson } from "../../src/lib/json.ts";
+import { equalJson, type JsonValue } from "../../src/lib/json.ts";
 
 /** Of few different values, so that two are often equal or nearly so. */
 const values: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) => ({

@@ -1,6 +1,6 @@
-import { BodyBudget } from "../../src/transport/body-budget.ts";
 import { uncounted } from "../../src/transport/call-metrics.ts";
 import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
+import { BodyBudget } from "../../src/transport/request-body.ts";
 
 /** Options of a server without RPCs or configuration. */
 export function bareServer() {

@@ -6,8 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
-import type { EmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
-import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
 import { freePort } from "./free-port.ts";
 
 declare module "vitest" {

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http2";
-import type { AddressInfo } from "node:net";
-import { connect as connectTcp } from "node:net";
+import { type AddressInfo, connect as connectTcp } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { HpackDecoder } from "./hpack.ts";
 import { Flag, Frame, frame, frames, headerBlock, PREFACE } from "./http2-wire.ts";

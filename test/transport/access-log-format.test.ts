@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { type AccessLogEntry, createAccessLogWriter } from "../../src/transport/access-log-format.ts";
+import { type AccessLogEntry, createAccessLogWriter } from "../../src/transport/access-log.ts";
 
 /** What is written, line by line. */
 function collector() {

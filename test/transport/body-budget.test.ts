@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BodyBudget, BodyBuffer } from "../../src/transport/body-budget.ts";
+import { BodyBudget, BodyBuffer } from "../../src/transport/request-body.ts";
 
 /** What a chunk of one byte takes. */
 const ONE = 257;

@@ -3,10 +3,9 @@ import type { IncomingMessage } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { BodyBudget } from "../../src/transport/body-budget.ts";
 import { defaultLimits } from "../../src/transport/listener/limits.ts";
 import { ListenerServer } from "../../src/transport/listener/server.ts";
-import { bodyReader } from "../../src/transport/request-body.ts";
+import { BodyBudget, bodyReader } from "../../src/transport/request-body.ts";
 
 const readBody = bodyReader(new BodyBudget(1000));
 

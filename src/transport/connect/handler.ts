@@ -8,7 +8,7 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
-import { toErrorBody } from "../errors/error-body.ts";
+import { errorResponse } from "../errors/error-body.ts";
 import { HttpError, type HttpErrorReason } from "../errors/http-error.ts";
 import { HEAD_BYTES, isOneFrame, toFrame } from "../fast-path/protocols.ts";
 import { fieldBound } from "../field-count.ts";
@@ -86,10 +86,9 @@ type Response = Awaited<ReturnType<Handler>>;
 function withErrorBody(response: Response, allowedMethods: readonly string[]): Response {
   const reason = response.body === undefined ? BODILESS.get(response.status) : undefined;
   if (reason === undefined) return response;
-  const header = new Headers({ "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
-  if (reason === "METHOD_NOT_ALLOWED") header.set("allow", allowedMethods.join(", "));
-  const body = Buffer.from(JSON.stringify(toErrorBody(new HttpError(reason))));
-  return { ...response, header, body: createAsyncIterable([body]) };
+  const allow = reason === "METHOD_NOT_ALLOWED" ? { allow: allowedMethods.join(", ") } : undefined;
+  const { headers, body } = errorResponse(new HttpError(reason, allow));
+  return { ...response, header: new Headers(headers), body: createAsyncIterable([Buffer.from(body)]) };
 }
 
 /** The items, and then `finish`, however they end. */

@@ -3,8 +3,7 @@ import { toConnectError } from "../../api/errors.ts";
 import type { CallLog } from "../../api/rpc.ts";
 import { codeName } from "../call-metrics.ts";
 import { HttpError } from "../errors/http-error.ts";
-import { callOf } from "./call.ts";
-import { untilDeadline } from "./deadline.ts";
+import { callOf, untilDeadline } from "./call.ts";
 import { isAsyncIterable } from "./handler.ts";
 import { describeUnreadable } from "./read-errors.ts";
 

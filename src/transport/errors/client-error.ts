@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyBaseLogger } from "fastify";
 import { ListenerServer } from "../listener/server.ts";
-import { toErrorBody } from "./error-body.ts";
+import { errorResponse } from "./error-body.ts";
 import { HttpError, type HttpErrorReason } from "./http-error.ts";
 
 /** Errors of Node's HTTP/1.1 parser that have a status of their own, by their code; the others are malformed requests. */
@@ -42,16 +42,7 @@ function refuseRest(socket: Socket, refusal: HttpError): void {
 
 /** A whole response (RFC 9112 §6), since there is no request that Node would let us answer. */
 function toHttp1(refusal: HttpError): string {
-  const content = toErrorBody(refusal);
-  const { code } = content.error;
-  const body = JSON.stringify(content);
-  const head = [
-    `HTTP/1.1 ${code} ${STATUS_CODES[code]}`,
-    "Content-Type: application/json; charset=utf-8",
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    "Cache-Control: no-store",
-    "Connection: close",
-    ...[...refusal.metadata].map(([name, value]) => `${name}: ${value}`),
-  ];
-  return `${head.join("\r\n")}\r\n\r\n${body}`;
+  const { code, headers, body } = errorResponse(refusal);
+  const fields = Object.entries({ ...headers, connection: "close" }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${code} ${STATUS_CODES[code]}\r\n${fields.join("")}\r\n${body}`;
 }

@@ -1,10 +1,8 @@
 import { create, createRegistry, fromBinary, type JsonValue, type Registry, toJson } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import type { FastifyReply } from "fastify";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import { JSON_OPTIONS } from "../json/reader.ts";
-import { HTTP_ERRORS, HttpError } from "./http-error.ts";
-import { STATUSES } from "./status.ts";
+import { HTTP_ERRORS, HttpError, STATUSES } from "./http-error.ts";
 
 /** The details that errors have everywhere. */
 const errorDetails = createRegistry(file_google_rpc_error_details);
@@ -19,26 +17,30 @@ export function toErrorBody(error: ConnectError, registry: Registry = errorDetai
   return { error: { code, message: error.rawMessage, status, details: detailsToJson(error.details, registry) } };
 }
 
-/** Those of a message's framing, which are the response's own. */
+/** Header fields that belong to the framing of the response. */
 const FRAMING = new Set(["connection", "content-length", "content-type", "keep-alive", "transfer-encoding", "upgrade"]);
 
-/** The response headers that an error brings. */
-export function errorHeaders({ metadata }: ConnectError): readonly (readonly [name: string, value: string])[] {
-  return [...metadata].filter(([name]) => !FRAMING.has(name));
+/**
+ * Returns the response for an error, over every protocol that has no errors of its own. The `metadata` of a ConnectError become response
+ * headers. `registry` has the types of the details.
+ */
+export function errorResponse(error: ConnectError, registry?: Registry) {
+  const content = toErrorBody(error, registry);
+  const body = JSON.stringify(content);
+  const headers: Readonly<Record<string, string>> = {
+    ...jsonFields(body),
+    ...Object.fromEntries([...error.metadata].filter(([name]) => !FRAMING.has(name))),
+  };
+  return { code: content.error.code, status: content.error.status, headers, body };
 }
 
-/**
- * Sends an error in the form of AIP-193 (contract §6), with the HTTP status of its code. The `metadata` of a ConnectError become
- * response headers. `registry` knows the types of the details.
- */
-export function writeError(reply: FastifyReply, error: ConnectError, registry: Registry): void {
-  const body = toErrorBody(error, registry);
-  // A URL that Fastify refuses by itself is refused before the hook that gives a request its facts.
-  if (reply.request.facts !== undefined) reply.request.facts.code = body.error.status;
-  // What a handler had set for the answer that it did not give.
-  reply.removeHeader("etag").header("cache-control", "no-store");
-  for (const [name, value] of errorHeaders(error)) reply.header(name, value);
-  reply.code(body.error.code).type("application/json").send(JSON.stringify(body));
+/** Returns the header fields of a JSON response that must not be cached. */
+export function jsonFields(body: string | Uint8Array): Readonly<Record<string, string>> {
+  return {
+    "cache-control": "no-store",
+    "content-type": "application/json; charset=utf-8",
+    "content-length": String(Buffer.byteLength(body)),
+  };
 }
 
 /** A detail is a message on its way out, or bytes where it came in from elsewhere. */

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import { grpcProtocolOf, sendGrpcError } from "../connect/grpc-error.ts";
-import { writeError } from "./error-body.ts";
+import { errorResponse } from "./error-body.ts";
 import { HttpError, type HttpErrorReason } from "./http-error.ts";
 
 /** Errors of Fastify itself that a request may cause, by their code. */
@@ -39,8 +39,12 @@ export function errorHandler(registry: Registry): ErrorHandler {
     // RFC 9112 demands the status 400 for what is not well-formed, whatever the protocol above.
     const isMalformed = error instanceof HttpError && error.reason === "HTTP_MALFORMED";
     const protocol = isMalformed ? undefined : grpcProtocolOf(request);
-    if (protocol === undefined) writeError(reply, error, registry);
-    else sendGrpcError(reply, error, protocol);
+    if (protocol !== undefined) return sendGrpcError(reply, error, protocol);
+    const { code, status, headers, body } = errorResponse(error, registry);
+    // Fastify refuses a malformed URL before the hook that sets `facts`.
+    if (request.facts !== undefined) request.facts.code = status;
+    // The handler may have set it before it failed.
+    reply.removeHeader("etag").code(code).headers(headers).send(body);
   };
 }
 

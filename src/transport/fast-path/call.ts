@@ -4,8 +4,7 @@ import type { FastifyBaseLogger } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import type { Call, CallLog, EndListener, Rpc } from "../../api/rpc.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { LogFields, WriteEntry } from "../access-log-format.ts";
-import type { BodyBudget } from "../body-budget.ts";
+import type { LogFields, WriteEntry } from "../access-log.ts";
 import {
   type CallCounter,
   type CallCounters,
@@ -15,8 +14,8 @@ import {
   type Protocol,
 } from "../call-metrics.ts";
 import { HttpError } from "../errors/http-error.ts";
-import { type Headers, headerOf, headersOf } from "../headers.ts";
-import { requestIdOf } from "../request-id.ts";
+import { type Headers, headerOf, headersOf, requestIdOf } from "../headers.ts";
+import type { BodyBudget } from "../request-body.ts";
 import type { Response } from "./codecs.ts";
 
 /** Header names and values in turn: Node writes them without looking each one up. */

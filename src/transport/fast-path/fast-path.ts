@@ -1,13 +1,12 @@
 import type { Registry } from "@bufbuild/protobuf";
 import type { FastifyBaseLogger } from "fastify";
-import { createAccessLogWriter } from "../access-log-format.ts";
-import type { BodyBudget } from "../body-budget.ts";
+import { createAccessLogWriter } from "../access-log.ts";
 import type { CallCounters } from "../call-metrics.ts";
 import { type Headers, headerOf } from "../headers.ts";
-import type { CheckHost } from "../host-check.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { RequestInterceptor } from "../listener/request-interceptor.ts";
-import { isHost } from "../request-checks.ts";
+import type { BodyBudget } from "../request-body.ts";
+import { type CheckHost, isHost } from "../request-checks.ts";
 import type { CallContext, FastCall, FastRoute } from "./call.ts";
 import type { FastRpc } from "./codecs.ts";
 import { createHttp1Connections } from "./http1.ts";

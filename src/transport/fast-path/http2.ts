@@ -1,5 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import { BodyBuffer } from "../body-budget.ts";
+import { BodyBuffer } from "../request-body.ts";
 import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
 
 const WITH_TRAILERS = { waitForTrailers: true };

@@ -11,7 +11,7 @@ import { isShared, memoize } from "../../lib/memoize.ts";
 import { type CallCounters, rpcName } from "../call-metrics.ts";
 import { grpcStatus } from "../connect/grpc-error.ts";
 import { unexpectedCompression } from "../connect/read-errors.ts";
-import { errorHeaders, toErrorBody } from "../errors/error-body.ts";
+import { errorResponse, jsonFields } from "../errors/error-body.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { JSON_OPTIONS } from "../json/reader.ts";
 import { readRestRules } from "../rest/http-rule.ts";
@@ -56,11 +56,7 @@ function restPaths({ rpc }: FastRpc): string[] {
 
 function restRoute({ rpc, json }: FastRpc, counters: CallCounters, registry: Registry): FastRoute {
   const { input } = rpc.method;
-  const errorOf = memoize((error: ConnectError) => {
-    const content = toErrorBody(error, registry);
-    const body = JSON.stringify(content);
-    return { status: content.error.code, body, headers: [...Object.entries(fieldsOf(body)), ...errorHeaders(error)] };
-  });
+  const errorOf = memoize((error: ConnectError) => errorResponse(error, registry));
   return {
     rpc,
     protocol: "rest",
@@ -69,23 +65,15 @@ function restRoute({ rpc, json }: FastRpc, counters: CallCounters, registry: Reg
     decode: (bytes) => (bytes.length === 0 ? create(input) : json.read(bytes)),
     answer(call, response) {
       const body = json.write(response);
-      return { status: 200, headers: call.responseHeaders(fieldsOf(body)), body };
+      return { status: 200, headers: call.responseHeaders(jsonFields(body)), body };
     },
     refuse(call, error) {
-      const { status, headers, body } = errorOf(error);
+      const { code: status, headers, body } = errorOf(error);
       // The handler may have set it before it failed.
       call.removeHeader("etag");
-      for (const [name, value] of headers) call.setHeader(name, value);
+      for (const name in headers) call.setHeader(name, headers[name] ?? "");
       return { status, headers: call.responseHeaders(), body };
     },
-  };
-}
-
-function fieldsOf(body: string | Uint8Array): Readonly<Record<string, string>> {
-  return {
-    "cache-control": "no-store",
-    "content-type": "application/json; charset=utf-8",
-    "content-length": String(Buffer.byteLength(body)),
   };
 }
 

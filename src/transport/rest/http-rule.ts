@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
-import { type PathTemplate, parsePathTemplate, type TemplateVariable } from "./path-template.ts";
+import { type PathTemplate, parsePathTemplate, type TemplateVariable } from "./path-router.ts";
 
 /** What the request body holds: nothing, the whole request, one field of it, or either of the latter as its JSON shows. */
 export type BodyRule =

@@ -1,15 +1,91 @@
 import type { IncomingMessage } from "node:http";
+import { createRegistry, type DescFile, type Registry } from "@bufbuild/protobuf";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { HttpError } from "../errors/http-error.ts";
+import { FastifyCall } from "../fastify-call.ts";
+import { valueLimits } from "../json/scan.ts";
 import { hasNoBody, NO_BODY, type ReadBody } from "../request-body.ts";
-import type { BodyRule } from "./http-rule.ts";
-import type { PathRouter } from "./path-router.ts";
-import { splitRequestTarget } from "./request-target.ts";
+import { type BodyRule, readRestRules } from "./http-rule.ts";
+import { PathRouter, type PathTemplate, splitRequestTarget } from "./path-router.ts";
+import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
 import { encodeResponse, type Json, sendJson } from "./response.ts";
-import { RestCall } from "./rest-call.ts";
-import type { Route, Routes } from "./routes.ts";
+
+/** What a path and an HTTP method lead to. */
+export interface Route {
+  readonly rpc: Rpc;
+  readonly body: BodyRule;
+  readonly decode: DecodeRequest;
+}
+
+export interface Routes {
+  readonly router: PathRouter<Route>;
+  readonly templates: readonly PathTemplate[];
+  /** The types that answers and error details may hold. */
+  readonly registry: Registry;
+}
+
+/**
+ * The routes of RPCs by the `google.api.http` annotations of their methods (google/api/http.proto). `more` are types for
+ * `google.protobuf.Any` and error details, besides those of the RPCs' files and what they import. Throws `Error` if an annotation
+ * is wrong or two bindings collide.
+ */
+export function makeRoutes(rpcs: readonly Rpc[], more: Registry = createRegistry()): Routes {
+  const registry = registryOf(rpcs, more);
+  const router = new PathRouter<Route>();
+  const templates: PathTemplate[] = [];
+  for (const rpc of rpcs) {
+    for (const binding of readRestRules(rpc.method)) {
+      const { httpMethod, template, body } = binding;
+      const decode = requestDecoder(rpc.method.input, binding, valueLimits(rpc.maxRequestBytes), registry);
+      router.add(httpMethod, template, { rpc, body, decode });
+      templates.push(template);
+    }
+  }
+  return { router, templates, registry };
+}
+
+function registryOf(rpcs: readonly Rpc[], more: Registry): Registry {
+  const files = new Set<DescFile>([file_google_rpc_error_details, ...rpcs.map(({ method }) => method.parent.file)]);
+  // A set is walked with what is added meanwhile.
+  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
+  return createRegistry(...files, more);
+}
+
+/** A call over REST. To be made before the first await. */
+export class RestCall extends FastifyCall {
+  readonly #reply: FastifyReply;
+  #controller: AbortController | undefined;
+  #isAbandoned = false;
+
+  constructor(request: FastifyRequest, reply: FastifyReply) {
+    super(request, "rest");
+    this.#reply = reply;
+    reply.raw.on("close", () => {
+      if (!reply.raw.writableEnded) this.#abandon();
+    });
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#reply.header(name, value);
+  }
+
+  setTrailer(): void {}
+
+  /** REST has no deadline. Made when first asked for, since few RPCs do. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#isAbandoned) this.#abandon();
+    return this.#controller.signal;
+  }
+
+  #abandon(): void {
+    this.#isAbandoned = true;
+    this.#controller?.abort(new Error("the caller went away"));
+  }
+}
 
 /**
  * Serves RPCs as REST: a request is decoded, given to `Rpc.invoke` and its answer encoded, with no other protocol between. An RPC

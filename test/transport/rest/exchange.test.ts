@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { ErrorInfoSchema, RequestInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Call } from "../../../src/api/rpc.ts";
 import { KeyholdError } from "../../../src/domain/errors.ts";
-import { STATUSES } from "../../../src/transport/errors/status.ts";
+import { STATUSES } from "../../../src/transport/errors/http-error.ts";
 import { send, sendRaw } from "./client.ts";
 import { compileLibrary, messageOf, methodsOf } from "./library.ts";
 import { MAX_REQUEST_BYTES, serve, type TestServer } from "./server.ts";

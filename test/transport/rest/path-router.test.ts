@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PathRouter } from "../../../src/transport/rest/path-router.ts";
-import { parsePathTemplate } from "../../../src/transport/rest/path-template.ts";
+import { PathRouter, parsePathTemplate } from "../../../src/transport/rest/path-router.ts";
 
 const bindings = [
   "GET /v1/items",

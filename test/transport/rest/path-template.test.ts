@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parsePathTemplate } from "../../../src/transport/rest/path-template.ts";
+import { parsePathTemplate } from "../../../src/transport/rest/path-router.ts";
 
 const anything = undefined;
 

@@ -8,8 +8,7 @@ import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { ApiKeysService } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Call } from "../../../../src/api/rpc.ts";
-import { createAccessLogWriter } from "../../../../src/transport/access-log-format.ts";
-import { BodyBudget } from "../../../../src/transport/body-budget.ts";
+import { createAccessLogWriter } from "../../../../src/transport/access-log.ts";
 import { uncounted } from "../../../../src/transport/call-metrics.ts";
 import type { Answer, CallContext, FastRoute } from "../../../../src/transport/fast-path/call.ts";
 import { createHttp1Connections } from "../../../../src/transport/fast-path/http1.ts";
@@ -17,6 +16,7 @@ import type { Certificate } from "../../../../src/transport/listener/acceptor.ts
 import { defaultLimits, type ListenerLimits } from "../../../../src/transport/listener/limits.ts";
 import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
 import { ListenerServer } from "../../../../src/transport/listener/server.ts";
+import { BodyBudget } from "../../../../src/transport/request-body.ts";
 import { operator } from "../../../support/principal.ts";
 import { stop } from "../../listener/support.ts";
 

@@ -3,11 +3,10 @@ import { readFile } from "node:fs/promises";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { isKnown } from "../rest/response.ts";
-import { CONTENT_SECURITY_POLICY, PAGE, START_SCRIPT } from "./page.ts";
+import { isKnown } from "./rest/response.ts";
 
 /** Where `npm run generate` puts the document. */
-const DOCUMENT = fileURLToPath(new URL("../../../docs/openapi.json", import.meta.url));
+const DOCUMENT = fileURLToPath(new URL("../../docs/openapi.json", import.meta.url));
 
 /** What the page loads of the viewer. */
 const ASSETS = ["swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"];
@@ -78,3 +77,48 @@ async function readWhole(path: string): Promise<File> {
   const etag = `"${createHash("sha256").update(bytes).digest("base64url")}"`;
   return { bytes, etag, type: TYPES[extname(path)] ?? "application/octet-stream" };
 }
+
+/**
+ * The page at /docs. Its links are relative, so that it also works behind a proxy that puts it under another path. It loads nothing
+ * from elsewhere, and has no script of its own in it, so that its policy (CSP) can be strict.
+ */
+export const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Keyhold API</title>
+    <link rel="icon" href="docs/favicon-32x32.png">
+    <link rel="stylesheet" href="docs/swagger-ui.css">
+  </head>
+  <body>
+    <noscript>This page needs JavaScript. The document that it shows is <a href="openapi.json">openapi.json</a>.</noscript>
+    <div id="swagger-ui"></div>
+    <script src="docs/swagger-ui-bundle.js"></script>
+    <script src="docs/start.js"></script>
+  </body>
+</html>
+`;
+
+/** Starts the viewer. Without a validator it sends nobody the document. */
+export const START_SCRIPT = `SwaggerUIBundle({
+  url: new URL("../openapi.json", document.currentScript.src).href,
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+  validatorUrl: null,
+});
+`;
+
+/** Everything from this server, calls included; pictures also as data, which the stylesheet has. */
+export const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
