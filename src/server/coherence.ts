@@ -8,22 +8,22 @@ import type { KeyChange } from "../verify/reader.ts";
 import type { Config } from "./config/config.ts";
 import { readVersion } from "./version.ts";
 
-/** What this process remembers, and how it stays in step with what all others change. */
+/** The membership of this process in the cluster, and the caches that it invalidates. */
 export interface Coherence {
   readonly membership: Membership;
-  /** Whether what is remembered may be used: every change is heard of, or waits for us. */
+  /** Whether cached keys may be used: this node receives every change, or the change waits for it. */
   readonly isCoherent: () => boolean;
-  /** Whether what is remembered may be used nevertheless, as stale (`KEYHOLD_STALE_GRACE`). */
+  /** Whether cached keys may be used nevertheless, marked as stale (`KEYHOLD_STALE_GRACE`). */
   readonly isInStaleGrace: () => boolean;
   /** Resolves when `isCoherent` holds by a renewal that was sent after this call. @throws `DATABASE_UNAVAILABLE` */
   readonly renewed: () => Promise<void>;
   /** Why the database is unreachable; null: it is reachable. */
   readonly unavailableReason: () => Error | null;
-  /** Who is told of keys that changed. */
-  addCache(memory: InvalidatedCache): void;
-  /** Another number whenever the signing keys may have changed. */
+  /** Adds a cache that is invalidated by changes of keys. */
+  addCache(cache: InvalidatedCache): void;
+  /** Changes whenever the signing keys may have changed. */
   readonly signingKeysVersion: number;
-  /** Changes that were heard of, by what changed, and how often the connection for them was lost or everything may have changed. */
+  /** Received notifications by what changed; `forgotten`: how often everything was dropped. */
   readonly received: Readonly<Record<ReceivedChange, number>>;
   /** Calls the listener when the signing keys have changed. */
   onSigningKeys(listener: () => void): void;
@@ -44,24 +44,27 @@ export interface CoherenceOptions {
 }
 
 export async function createCoherence(options: CoherenceOptions): Promise<Coherence> {
-  const news = new ChangeDispatcher();
-  const membership = await createMembership(options, news);
+  const dispatcher = new ChangeDispatcher();
+  const membership = await createMembership(options, dispatcher);
   return {
     membership,
     isCoherent: () => membership.lease.isFresh,
     isInStaleGrace: () => membership.lease.isInStaleGrace,
     renewed: () => membership.renewed(),
     unavailableReason: () => membership.unavailableReason,
-    addCache: (memory) => news.memories.push(memory),
+    addCache: (cache) => dispatcher.caches.push(cache),
     get signingKeysVersion() {
-      return news.signingKeysVersion;
+      return dispatcher.signingKeysVersion;
     },
-    received: news.heard,
-    onSigningKeys: (listener) => news.listeners.push(listener),
+    received: dispatcher.received,
+    onSigningKeys: (listener) => dispatcher.listeners.push(listener),
   };
 }
 
-async function createMembership({ config, databaseUrl, onGiveUp, log }: CoherenceOptions, news: ChangeDispatcher) {
+async function createMembership(
+  { config, databaseUrl, onGiveUp, log }: CoherenceOptions,
+  dispatcher: ChangeDispatcher,
+) {
   const { databaseListenUrl, leaseTtl, staleGrace } = config;
   return new Membership({
     open: createOpenFeed(databaseListenUrl ?? databaseUrl),
@@ -70,37 +73,43 @@ async function createMembership({ config, databaseUrl, onGiveUp, log }: Coherenc
     renew: createRenewLease(databaseUrl),
     clock: systemClock,
     monotonic: systemMonotonic,
-    onChange: news.onChange,
-    onForget: news.onForget,
+    onChange: dispatcher.onChange,
+    onForget: dispatcher.onForget,
     onGiveUp,
     log,
   });
 }
 
-/** Hands on what is heard. */
+/** Dispatches received changes to the caches and listeners. */
 class ChangeDispatcher {
-  readonly memories: InvalidatedCache[] = [];
+  readonly caches: InvalidatedCache[] = [];
   readonly listeners: (() => void)[] = [];
-  readonly heard: Record<ReceivedChange, number> = { key: 0, digests: 0, signing_keys: 0, everything: 0, forgotten: 0 };
+  readonly received: Record<ReceivedChange, number> = {
+    key: 0,
+    digests: 0,
+    signing_keys: 0,
+    everything: 0,
+    forgotten: 0,
+  };
   signingKeysVersion = 0;
 
   readonly onChange = (change: ChangeNotification): void => {
-    this.heard[change.type]++;
+    this.received[change.type]++;
     if (change.type === "key") this.#invalidate({ keyIds: [change.keyId], digests: [] });
     else if (change.type === "digests") this.#invalidate({ keyIds: [], digests: change.digests });
     else if (change.type === "signing_keys") this.#signingKeysChanged();
     else this.onForget();
   };
 
-  /** Anything may have changed unheard. */
+  /** Changes may have been missed. */
   readonly onForget = (): void => {
-    this.heard.forgotten++;
+    this.received.forgotten++;
     this.signingKeysVersion++;
-    for (const memory of this.memories) memory.clear();
+    for (const cache of this.caches) cache.clear();
   };
 
   #invalidate(change: KeyChange): void {
-    for (const memory of this.memories) memory.invalidate(change);
+    for (const cache of this.caches) cache.invalidate(change);
   }
 
   #signingKeysChanged(): void {
