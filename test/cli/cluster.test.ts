@@ -13,7 +13,7 @@ function status(databaseUrl: string = suite.server.databaseUrl): Promise<Ended> 
 
 const NODE = /^\S+:\d+ {2}\d+\.\d+\.\d+ +live +\d+\.\d s +3\.0 s +(-|\d+\.\d ms) +20\d\d-\d\d-\d\dT[\d:.]+Z$/;
 
-test("cluster status shows every server that is there, one a line, and is none itself", async () => {
+test("cluster status lists the servers, not itself", async () => {
   const second = await startTestServer({ KEYHOLD_DATABASE_URL: suite.server.databaseUrl });
   const { stdout, stderr, code } = await status().finally(() => second.close());
   const [header, ...nodes] = stdout.trimEnd().split("\n");
@@ -25,7 +25,7 @@ test("cluster status shows every server that is there, one a line, and is none i
   expect(nodes).toEqual([expect.stringMatching(NODE), expect.stringMatching(NODE)]);
 });
 
-test("cluster status shows a server that died as gone, until another takes its lease", async () => {
+test("cluster status shows a dead server as gone until its lease is reused", async () => {
   await suite.sql`
     INSERT INTO nodes (lease_id, name, version, ttl_ms, renew_time, feed_lag_ms)
     VALUES (gen_random_uuid(), 'dead:1', '0.0.9', 60000, now() - interval '2 minutes', 1.25)`;
@@ -33,7 +33,7 @@ test("cluster status shows a server that died as gone, until another takes its l
   expect(stdout).toMatch(/^dead:1 +0\.0\.9 +gone +1\d\d\.\d s +60\.0 s +1\.3 ms /m);
 });
 
-test("cluster status says so when no server is there", async () => {
+test("cluster status reports that no server is running", async () => {
   const database = await createTestDatabase();
   const { stdout, stderr, code } = await status(database.url).finally(() => database.drop());
   expect([stdout, stderr, code]).toEqual(["", "no server is running on this database\n", 0]);

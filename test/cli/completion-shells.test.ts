@@ -85,7 +85,7 @@ test.each(table(runs))("%s completes %j", async (_, words, offered, complete) =>
 
 const all = installed.flatMap(([shell, complete]) => ALL.map((one) => [shell, ...one, complete] as const));
 
-test.each(table(all))("%s offers all that may stand there: %j", async (shell, words, commands, options, complete) => {
+test.each(table(all))("%s offers all completions: %j", async (shell, words, commands, options, complete) => {
   const offered = await complete(words);
   expect(offered.sort()).toEqual([...commands, ...(shell === "fish" ? [] : options)].sort());
 });
@@ -99,7 +99,7 @@ test.each(table(files))("%s completes the name of a file as the value of --out",
 
 const zshs = isInstalled("zsh") ? ["zsh"] : [];
 
-test.for(zshs)("%s loads the script from its folder of functions too", async (shell) => {
+test.for(zshs)("%s also loads the script from fpath", async (shell) => {
   const folder = await mkdtemp(join(inject("testDir"), "zsh-"));
   await writeFile(join(folder, "_keyhold"), zshScript(nodesOf(createProgram())));
   const program = `${ZSH_STUBS}

@@ -56,13 +56,13 @@ const UNKNOWN = `ok replication state unknown: role ${serverRole} may not read i
 const ON = "ok synchronous_commit is on: a change is acknowledged when the synchronous standbys have it on disk";
 
 describe("replication", () => {
-  test("a standby that no commit waits for", async () => {
+  test("commits wait for no standby", async () => {
     expect(await found("replication")).toEqual([
       `warning commits do not wait for a standby, but s1 may be promoted: ${LOSS}`,
     ]);
   });
 
-  test("one synchronous standby, whose state the role of the servers may see or not", async () => {
+  test("one synchronous standby, with and without the right to read its state", async () => {
     await during({ synchronous_standby_names: "FIRST 1 (s1)" });
     const number =
       "warning synchronous_standby_names is FIRST 1 (s1), and s1 of its standbys is connected: all changes and verifications block while it is down";
@@ -71,7 +71,7 @@ describe("replication", () => {
     expect(await found("replication")).toEqual([ON, number]);
   });
 
-  test("a standby that is down stops everything, and the doctor says so in time", async () => {
+  test("a failed synchronous standby blocks commits, which the doctor predicts", async () => {
     await during({ synchronous_standby_names: "s1, s2" });
     await seeStates();
     await standby.stop();
@@ -104,7 +104,7 @@ describe("replication", () => {
       synchronous: parseStandbyNames(names),
     }).map(({ level, message }) => `${level} ${message}`);
 
-  test("more standbys than commits wait for, and others", () => {
+  test("more standbys than commits wait for, and asynchronous ones", () => {
     expect(evaluate("ANY 1 (s1, s2)", streaming("S1", "s2", "s3"))).toEqual([
       ON,
       "ok synchronous_standby_names is ANY 1 (s1, s2), and S1, s2 of its standbys are connected: commits wait for 1; promote the one that has received the most",
@@ -155,7 +155,7 @@ describe("database_hosts", () => {
     ]);
   });
 
-  test("one host twice is one primary, and two servers that accept writes are an error", () => {
+  test("a host listed twice is one primary; two writable servers are split brain", () => {
     const report = (address: string, server: string) => ({ address, server, kind: "primary" as const, failure: "" });
     const levels = (servers: readonly string[]) =>
       evaluateHosts(
@@ -167,7 +167,7 @@ describe("database_hosts", () => {
   });
 });
 
-test("data and notifications come from one server, or from the old and the new primary", async () => {
+test("data and notifications from one server, or from old and new primary", async () => {
   expect(await found("servers")).toEqual([expect.stringMatching(/^ok data and notifications come from one server \(/)]);
   const other = await primary.addStandby("s2");
   onTestFinished(() => other.close());

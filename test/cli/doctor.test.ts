@@ -88,7 +88,7 @@ async function fileWith(name: string, text: string, mode = 0o600): Promise<strin
   return file;
 }
 
-test("all is well, but for what the database of the tests does for the sake of speed, and the environment", async () => {
+test("reports only the test database's durability settings and the environment", async () => {
   const trouble = (await examineAs({})).filter(({ level }) => level !== "ok");
   expect(trouble.map(({ check, level, message }) => [check, level, message])).toEqual([
     ["root_secret", "warning", "the root secret comes from the environment"],
@@ -100,7 +100,7 @@ test("all is well, but for what the database of the tests does for the sake of s
   ]);
 });
 
-describe("on this machine", () => {
+describe("local checks", () => {
   const CASES = table<readonly [string, Record<string, string>, readonly (string | RegExp)[]]>([
     ["access", { KEYHOLD_AUTH: "" }, ["warning every program on this machine has full access"]],
     ["access", { KEYHOLD_AUTH: "none" }, ["warning everyone who can reach the port has full access"]],
@@ -122,12 +122,12 @@ describe("on this machine", () => {
     ["tls", { KEYHOLD_TLS_CERT_FILE: "/no.pem", KEYHOLD_TLS_KEY_FILE: "/no.pem" }, [/^error the check failed: ENOENT/]],
     ["root_secret", { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no" }, [/^error ENOENT/]],
   ]);
-  test.each(CASES)("%s is examined: %j", async (check, more, expected) => {
+  test.each(CASES)("check %s with %j", async (check, more, expected) => {
     const matchers = expected.map((one) => (typeof one === "string" ? one : expect.stringMatching(one)));
     expect(await found(check, more)).toEqual(matchers);
   });
 
-  test("a port is free, our own server's, or another program's", async () => {
+  test("a port is free, used by a Keyhold server, or by another program", async () => {
     const port = (url: string, variable = "KEYHOLD_PORT", more: Record<string, string> = {}) =>
       found("port", { KEYHOLD_METRICS_PORT: "off", ...more, [variable]: new URL(url).port });
     expect(await port(server.url)).toEqual([ours(server.url)]);
@@ -150,7 +150,7 @@ describe("on this machine", () => {
     expect(await port(taken)).toEqual([`ok port ${new URL(taken).port} is free: no server is running here`]);
   });
 
-  test("the port of metrics is that of our own server", async () => {
+  test("recognizes the metrics port of a Keyhold server", async () => {
     const other = await startTestServer({ KEYHOLD_DATABASE_URL: server.databaseUrl, KEYHOLD_METRICS_PORT: "0" });
     const url = metricsUrl(other.log());
     const some = { KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: new URL(url).port };
@@ -158,7 +158,7 @@ describe("on this machine", () => {
     await other.close();
   });
 
-  test("a certificate is good, soon to expire, expired, or not that of the key", async () => {
+  test("a certificate is valid, expires soon, has expired, or does not match the key", async () => {
     const pair = (key: string) => ({
       KEYHOLD_TLS_CERT_FILE: join(TLS, "localhost.cert.pem"),
       KEYHOLD_TLS_KEY_FILE: join(TLS, `${key}.key.pem`),
@@ -171,7 +171,7 @@ describe("on this machine", () => {
     expect((await found("tls", pair("renewed")))[0]).toMatch(/^error .*renewed.key.pem is not the key of/);
   });
 
-  test("an issuer that answers is well", async () => {
+  test("a reachable issuer passes", async () => {
     const oidc = await startOidcIssuer();
     onTestFinished(() => oidc.close());
     const more = { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: oidc.issuer, KEYHOLD_OIDC_AUDIENCE: oidc.audience };
@@ -179,7 +179,7 @@ describe("on this machine", () => {
     expect((await found("oidc", { ...more, KEYHOLD_OIDC_ISSUER: `${oidc.issuer}/` }))[0]).toMatch(/another issuer/);
   });
 
-  test("a file of root secrets is private, open to others, or holds none", async () => {
+  test("a root secret file is private, readable by others, or empty", async () => {
     const by = (file: string) => found("root_secret", { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: file });
     const good = await fileWith("private", `${ROOT_SECRET}\n`, 0o640);
     expect(await by(good)).toEqual([`ok the root secret is in ${good}`]);
@@ -189,7 +189,7 @@ describe("on this machine", () => {
     expect((await by(short)).at(-1)).toMatch(/^error .*must have at least 32 random characters/);
   });
 
-  test("a database on another machine must be reached by TLS that checks its certificate", async () => {
+  test("a remote database needs TLS with certificate verification", async () => {
     const evaluate = (host: string, query = "") =>
       evaluateUrl("KEYHOLD_DATABASE_URL", `postgres://keyhold:p4ssw0rd@${host}/keyhold${query}`)
         .map(({ level, message }) => `${level} ${message}`)
@@ -210,14 +210,14 @@ describe("on this machine", () => {
     expect(await found("database_tls", more)).toEqual([expect.stringMatching(/^warning KEYHOLD_DATABASE_MIGRATE_URL/)]);
   });
 
-  test("room is judged", () => {
+  test("evaluates free disk space", () => {
     const levels = [2, 0.5, 0.05].map((free) => evaluateSpace({ bavail: free * 1024 ** 3, bsize: 1 }).level);
     expect(levels).toEqual(["ok", "warning", "error"]);
   });
 });
 
-describe("in the database", () => {
-  test("one that cannot be reached is said to be so, and the rest is examined", async () => {
+describe("database checks", () => {
+  test("an unreachable database is an error, and the other checks run", async () => {
     const findings = await examineAs({ KEYHOLD_DATABASE_URL: "postgres://me:secret@127.0.0.1:1/none" });
     expect(findings.find(({ check }) => check === "database")).toMatchObject({
       level: "error",
@@ -227,14 +227,14 @@ describe("in the database", () => {
     expect(JSON.stringify(findings)).not.toContain("secret@");
   });
 
-  test("a version is judged", () => {
+  test("evaluates the version", () => {
     const levels = [140_020, 150_000, 180_004].map(
       (versionNumber) => evaluateVersion({ versionNumber, version: "" }).level,
     );
     expect(levels).toEqual(["error", "ok", "ok"]);
   });
 
-  test("one that takes no writes", async () => {
+  test("a read-only database is an error", async () => {
     const self = postgres(server.databaseUrl, { max: 1 });
     onTestFinished(async () => {
       await self`SET default_transaction_read_only = off`;
@@ -245,7 +245,7 @@ describe("in the database", () => {
     expect(await found("database_version")).toEqual(["error the database is read-only"]);
   });
 
-  test("a schema that is behind, or that may not be read", async () => {
+  test("an outdated or unreadable schema is an error", async () => {
     const row = (await owner`DELETE FROM schema_migrations WHERE version = 5 RETURNING *`)[0];
     expect(await found("schema")).toEqual(["error the schema lacks 0005_used_root_secrets"]);
     await owner`INSERT INTO schema_migrations ${owner(row ?? {})}`;
@@ -271,12 +271,12 @@ describe("in the database", () => {
     expect(await found("rights")).toEqual([expect.stringMatching(expected)]);
   });
 
-  test("a role that owns the schema", async () => {
+  test("a role that owns the schema is a warning", async () => {
     const more = { KEYHOLD_DATABASE_URL: server.ownerUrl };
     expect(await found("rights", more)).toEqual([expect.stringMatching(/^warning role \w+ owns the schema/)]);
   });
 
-  test("connections that do not fit, or would not if all servers took theirs", async () => {
+  test("connections that exceed the limit, or would with all servers", async () => {
     expect(await found("connections", { KEYHOLD_DATABASE_POOL_SIZE: "1000" })).toEqual([
       expect.stringMatching(/^error 1 process\(es\) with 1008 connections each exceed/),
     ]);
@@ -287,14 +287,14 @@ describe("in the database", () => {
     ]);
   });
 
-  test("clocks that differ", async () => {
+  test("clock skew is reported", async () => {
     expect(await found("clock", {}, 5_000)).toEqual([
       "warning the clocks of this machine and the database differ by 5.0 s",
     ]);
     expect(await found("clock", {}, -120_000)).toEqual([expect.stringMatching(/^error .* differ by (119|120)\.\d s$/)]);
   });
 
-  test("a pooler through which no notification comes, and the way past it", async () => {
+  test("a transaction pooler drops notifications; a direct listen URL avoids it", async () => {
     const proxy = await TcpProxy.start(server.databaseUrl, { filter: withoutNotifications });
     onTestFinished(() => void proxy.close());
     const lost = ["error no notification arrived within 3 s"];
@@ -308,8 +308,8 @@ describe("in the database", () => {
   });
 });
 
-describe("of what is secret", () => {
-  test("a root secret that the database was not filled under", async () => {
+describe("secrets", () => {
+  test("a root secret of another database", async () => {
     const more = { KEYHOLD_ROOT_SECRET: OTHER };
     expect(await found("root_secret_use", more)).toEqual([
       expect.stringMatching(/^ok root secret \w+ \(current\): 0 issued/),
@@ -320,7 +320,7 @@ describe("of what is secret", () => {
     ]);
   });
 
-  test("a retired root secret that is needed, and one that is not", async () => {
+  test("a retired root secret that is still needed, and one that is not", async () => {
     const retired = (secret: string) => ({ KEYHOLD_ROOT_SECRETS_RETIRED: secret });
     expect((await found("root_secret_use", retired(OTHER)))[1]).toMatch(/^ok root secret \w+ \(staged\): 0 issued/);
     const used = `used_root_secrets (digest_key_id) VALUES ('${rootSecretId(OTHER)}')`;
@@ -334,7 +334,7 @@ describe("of what is secret", () => {
     );
   });
 
-  test("raw keys that a release before may have stored twice, and those that are known to differ", async () => {
+  test("raw keys possibly stored twice by an earlier release, and those known to differ", async () => {
     const [first, second] = [rootSecretId(ROOT_SECRET), rootSecretId(OTHER)];
     const differ = JSON.stringify([{ digest: "ab".repeat(32), digest_key_id: first }]);
     const rows = [
@@ -365,7 +365,7 @@ describe("of what is secret", () => {
     expect(await found("raw_keys")).toEqual(["ok no raw key appears to be stored twice"]);
   });
 
-  test("a signing key that is old, and a retired one that cannot be unwrapped", async () => {
+  test("an old signing key, and a retired one that cannot be unwrapped", async () => {
     expect((await found("signing_keys", {}, 400 * DAY))[0]).toMatch(/^warning signing key \S+, (399|400) days old$/);
     await owner`UPDATE signing_keys SET tokens_expire_time = now() + interval '1 day'`;
     await rotateUnder(owner, { root: OTHER, retired: [ROOT_SECRET] });
@@ -378,7 +378,7 @@ describe("of what is secret", () => {
 });
 
 describe("with the embedded database", () => {
-  test("all is well beside a server and without one; who is superuser is told so", async () => {
+  test("passes with and without a running server; a superuser is a warning", async () => {
     const dataDir = await usedDataDir();
     await writeFile(join(dataDir, "root-secret"), `${ROOT_SECRET}\n`, { mode: 0o600 });
     const embedded = await start(dataDir);
@@ -396,7 +396,7 @@ describe("with the embedded database", () => {
     expect(alone).toContain("ok committed data survives a crash");
   });
 
-  test("before the first start nothing is made", async () => {
+  test("creates nothing before the first start", async () => {
     const dataDir = join(dir, "none");
     const more = { KEYHOLD_DATABASE_URL: "", KEYHOLD_ROOT_SECRET: "", KEYHOLD_DATA_DIR: dataDir };
     const findings = await examineAs(more);
@@ -406,7 +406,7 @@ describe("with the embedded database", () => {
 });
 
 describe("the command", () => {
-  test("names every variable that is wrong, and ends with 1", async () => {
+  test("names every invalid variable and exits 1", async () => {
     const wrong = { ...environment(), KEYHOLD_PORT: "x", KEYHOLD_WORKERS: "0", KEYHOLD_DATABASE_URL_FILE: "/no" };
     const { code, stdout } = await runKeyhold(["doctor", "--json"], wrong);
     const { findings } = JSON.parse(stdout);
@@ -414,7 +414,7 @@ describe("the command", () => {
     expect([code, names]).toEqual([1, ["KEYHOLD_DATABASE_URL_FILE", "KEYHOLD_PORT", "KEYHOLD_WORKERS"]]);
   });
 
-  test("shows findings and what to do, and ends with 1 for an error", async () => {
+  test("prints findings with remedies and exits 1 on an error", async () => {
     const { code, stdout } = await runKeyhold(["doctor"], environment());
     expect(code).toBe(1);
     expect(stdout).toMatch(/^ok {7}database {10}the database is reachable$/m);

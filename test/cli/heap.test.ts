@@ -33,13 +33,13 @@ function youngGeneration(before: string): Promise<number> {
     console.log(getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size);`);
 }
 
-test("the heap grows by less when it is bounded", { timeout: 30_000 }, async () => {
+test("boundHeapGrowth limits heap growth", { timeout: 30_000 }, async () => {
   const [unbounded, bounded] = [await meanHeap(""), await meanHeap("boundHeapGrowth();")];
   expect(unbounded).toBeGreaterThan(0);
   expect(bounded).toBeLessThan(0.85 * unbounded);
 });
 
-test("the young generation grows only when it is let", async () => {
+test("holdYoungGeneration keeps the young generation small", async () => {
   const [held, released] = await Promise.all([
     youngGeneration("holdYoungGeneration();"),
     youngGeneration("holdYoungGeneration(); releaseYoungGeneration();"),

@@ -23,7 +23,7 @@ function serveAsInit(databaseUrl: string) {
   });
 }
 
-test("as process 1 a server that waits for its database ends at SIGTERM", async () => {
+test("as PID 1 a server that waits for its database exits on SIGTERM", async () => {
   const silent = createServer().listen(0, "127.0.0.1");
   await once(silent, "listening");
   const connected = once(silent, "connection");

@@ -8,12 +8,12 @@ const LAUNCHER = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
 
 const keyhold = (...args: string[]) => promisify(execFile)(process.execPath, [LAUNCHER, ...args]);
 
-test("the launcher runs the command, from the cache too", async () => {
+test("the launcher runs the command, with and without the compile cache", async () => {
   for (const _ of ["first", "again"]) {
     expect(await keyhold("version")).toEqual({ stdout: `${description.version}\n`, stderr: "" });
   }
 });
 
-test("the launcher ends with the status of the command", async () => {
+test("the launcher exits with the status of the command", async () => {
   await expect(keyhold("nonsense")).rejects.toMatchObject({ code: 2 });
 });

@@ -34,14 +34,14 @@ const ENDS = [
   ["stops by a signal that it handles", "process.once('SIGTERM', () => {}); process.kill(process.pid, 'SIGTERM');", 0],
 ] as const;
 
-test.each(ENDS)("every line is written, in order, when the process %s", async (_, andThen, status) => {
+test.each(ENDS)("writes every line, in order, when the process %s", async (_, andThen, status) => {
   const child = logging(andThen);
   const [lines, [code]] = await Promise.all([linesOf(child), once(child, "close")]);
   expect(lines).toEqual(Array.from({ length: LINES }, (_, line) => line));
   expect(code).toBe(status);
 });
 
-test("a line is written though no other comes, and the process goes on", async () => {
+test("flushes a line after a delay", async () => {
   const child = logging("setInterval(() => {}, 60_000);");
   onTestFinished(() => void child.kill("SIGKILL"));
   if (child.stdout === null) throw new Error("no output");
@@ -51,7 +51,7 @@ test("a line is written though no other comes, and the process goes on", async (
   expect(child.exitCode).toBeNull();
 });
 
-test("that nobody reads the log any more is no failure", async () => {
+test("a closed log pipe is not a failure", async () => {
   const child = logging(
     "let count = 0; setInterval(() => { log.info('more'); if (++count > 30) process.exit(0); }, 5);",
   );

@@ -27,14 +27,14 @@ const runs: readonly (readonly string[])[] = [
   ...oldNodes().map((node) => [node, LAUNCHER]),
 ];
 
-test.each(runs)("an old Node is told which one is needed: %s", (node, ...args) => {
+test.each(runs)("an old Node fails with the required version: %s", (node, ...args) => {
   for (const command of [["version"], ["--help"], ["serve"]]) {
     const { status, stdout, stderr } = spawnSync(node ?? "", [...args, ...command], { encoding: "utf8" });
     expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: "", stderr: expect.stringMatching(MESSAGE) });
   }
 });
 
-test("an old Node can parse the launcher, which names the version that the package needs", () => {
+test("an old Node can parse the launcher, which prints the required version", () => {
   const source = readFileSync(LAUNCHER, "utf8");
   // A static import fails before the first line runs where a name is missing, and top-level await is a syntax error before 14.8.
   expect(source).not.toMatch(/^(?:import|await)\b/m);

@@ -14,7 +14,7 @@ function killGroup(group: number | undefined): void {
 }
 
 // npm signals the shell that it runs a script by. A shell that is still there ends alone, and leaves the server behind.
-test("who ends `npm start` ends the server", async () => {
+test("ending `npm start` ends the server", async () => {
   const database = await createTestDatabase();
   const env = {
     PATH: process.env.PATH,

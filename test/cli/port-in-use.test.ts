@@ -21,19 +21,19 @@ async function holdTwo(): Promise<number> {
   return port;
 }
 
-test.each(table(["1", "2"]))("beside a server, one of %s worker(s) names the port of the service", async (workers) => {
+test.each(table(["1", "2"]))("a second server with %s worker(s) names the service port", async (workers) => {
   const port = await holdTwo();
   const ended = await serveOn({ KEYHOLD_PORT: String(port), KEYHOLD_WORKERS: workers });
   expect(ended).toMatchObject({ code: 2, stderr: `keyhold: KEYHOLD_PORT: ${port} is in use on 127.0.0.1\n` });
 });
 
-test("the port of metrics is named where it is the one", async () => {
+test("names the metrics port if that is in use", async () => {
   const port = await holdPort();
   const ended = await serveOn({ KEYHOLD_PORT: String(await freePort()), KEYHOLD_METRICS_PORT: String(port) });
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(`KEYHOLD_METRICS_PORT: ${port} is in use`) });
 });
 
-test("a port that is taken while the server starts is named too", async () => {
+test("names a port that is taken during startup", async () => {
   const database = await createTestDatabase();
   const port = String(await holdPort());
   const given = { ...NO_DATABASE, KEYHOLD_DATABASE_URL: database.url, KEYHOLD_PORT: port, KEYHOLD_METRICS_PORT: "off" };

@@ -56,7 +56,7 @@ async function expectUntold({ stdout, stderr }: Ended): Promise<void> {
 }
 
 // One story, told in order.
-describe("the root secret of a server that runs is rotated in two steps:", () => {
+describe("rotating the root secret of a running server:", () => {
   const made: string[] = [];
   let staged: string;
   let oldKey: string;
@@ -72,14 +72,14 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
     for (const credential of made) expect(await verify(rest, credential)).toMatchObject({ is_valid: true });
   }
 
-  test("at once it is not, since the server would not know it", async () => {
+  test("rotation without --stage is rejected while a server runs", async () => {
     oldKey = await makeOneOfEach();
     const before = await secretsIn();
     expect(await keyhold("secrets", "rotate")).toMatchObject({ code: 1, stderr: expect.stringContaining("--stage") });
     expect(await secretsIn()).toEqual(before);
   });
 
-  test("staged, it is accepted and not used", async () => {
+  test("a staged root secret is accepted, not used", async () => {
     const ended = await keyhold("secrets", "rotate", "--stage");
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     await expectUntold(ended);
@@ -102,14 +102,14 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
     expect(ended.stdout).toContain(`keyhold secrets promote ${staged}`);
   });
 
-  test("it is not promoted while a server has not been restarted since", async () => {
+  test("promotion is rejected until every server has restarted", async () => {
     const refused = await keyhold("secrets", "promote", staged);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("not restarted since") });
     expect(await keyhold("secrets", "promote", "0123456789abcdef")).toMatchObject({ code: 2 });
     expect((await secretsIn())[0]).toBe(ROOT_SECRET);
   });
 
-  test("promoted, it wraps the signing keys, and a server that has it staged goes on", async () => {
+  test("promotion wraps the signing keys, and a server that has it staged keeps working", async () => {
     await restart();
     const ended = await keyhold("secrets", "promote", staged);
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signing keys wrapped under it: 1.") });
@@ -120,7 +120,7 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
     expect(await keyhold("secrets", "promote", staged)).toMatchObject({ code: 0 });
   });
 
-  test("when the server has taken it, the list says what hangs on the old one, and what is lost without it", async () => {
+  test("secrets list shows what depends on the old one, and what is missing without it", async () => {
     await restart();
     await makeOneOfEach();
     await expectAllGood();
@@ -145,7 +145,7 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
     expect(alone.stdout).toMatch(new RegExp(`^${retired?.id} +missing +1 +2 +1 +0 +missing: `, "m"));
   });
 
-  test("when nothing hangs on it any more, it can be dropped", async () => {
+  test("it can be dropped when nothing depends on it", async () => {
     const { body } = await rest("GET", paths.issued);
     const imported = (await rest("GET", paths.imported)).body;
     for (const { key_id } of [...body.issued_api_keys, ...imported.imported_api_keys]) await revoke(rest, key_id);
@@ -156,7 +156,7 @@ describe("the root secret of a server that runs is rotated in two steps:", () =>
   });
 });
 
-test("without a server that runs, one step is enough", async () => {
+test("without a running server one step is enough", async () => {
   server.kill("SIGTERM");
   await server.ended;
   const before = await secretsIn();
@@ -168,7 +168,7 @@ test("without a server that runs, one step is enough", async () => {
   server = await start();
 });
 
-test("a file that does not fit the database is not changed", async () => {
+test("a file that does not match the database is not changed", async () => {
   const other = `${file}-other`;
   const text = `${randomBytes(32).toString("base64")}\n`;
   await writeFile(other, text);
@@ -182,7 +182,7 @@ test("a file that does not fit the database is not changed", async () => {
   expect(await readFile(other, "utf8")).toBe(text);
 });
 
-test("a root secret of the environment is left to whoever set it, who is told the steps", async () => {
+test("a root secret from the environment is not changed; the error lists the manual steps", async () => {
   const [secret = ""] = await secretsIn();
   const given = { KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: secret };
   const ended = await runKeyhold(["secrets", "rotate"], given);

@@ -88,7 +88,7 @@ async function foreign(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test("a server that does not answer in time is named", async () => {
+test("a timeout names the server", async () => {
   const url = await foreign(() => {});
   const client = createKeyholdClient({ baseUrl: url, timeoutMs: 50, retry: false });
   await expect(client.derivedKeys.getJwks({})).rejects.toMatchObject({
@@ -97,23 +97,26 @@ test("a server that does not answer in time is named", async () => {
   });
 });
 
-test("a page of another server is not mistaken for an answer", async () => {
+test("a response of another server is an error", async () => {
   const url = await foreign((_request, response) => response.setHeader("content-type", "text/html").end("<p>Hello"));
   expect(await failureOf(url, 1)).toMatch(/^http:\S+ answered HTTP 200 .*text\/html.*, not as Keyhold does/);
 });
 
-test("a base URL with a password is refused without showing it", () => {
+test("a base URL with a password is rejected without quoting it", () => {
   const make = () => createKeyholdClient({ baseUrl: "http://me:secret@127.0.0.1:1" });
   expect(make).toThrow(/^baseUrl: must be an http or https URL without user and password$/);
 });
 
-test.each(table(["--ca-file", "KEYHOLD_CA_FILE", "NODE_EXTRA_CA_CERTS"]))("%s names whom to trust", async (way) => {
-  const url = at(secure, "https");
-  const [environment, options] = way.startsWith("--") ? [{}, [way, CERTIFICATE]] : [{ [way]: CERTIFICATE }, []];
-  expect(await list(url, environment, ...options)).toMatchObject({ code: 0, stdout: "[]\n", stderr: "" });
-});
+test.each(table(["--ca-file", "KEYHOLD_CA_FILE", "NODE_EXTRA_CA_CERTS"]))(
+  "%s adds trusted certificates",
+  async (way) => {
+    const url = at(secure, "https");
+    const [environment, options] = way.startsWith("--") ? [{}, [way, CERTIFICATE]] : [{ [way]: CERTIFICATE }, []];
+    expect(await list(url, environment, ...options)).toMatchObject({ code: 0, stdout: "[]\n", stderr: "" });
+  },
+);
 
-test("a file of certificates that is none is said to be so", async () => {
+test("a file without certificates is an error", async () => {
   const missing = join(inject("testDir"), "none.pem");
   expect(await failureOf(at(secure, "https"), 2, "--ca-file", missing)).toBe(
     `--ca-file: ${missing} cannot be read (ENOENT)`,

@@ -16,7 +16,7 @@ const ERRORS: readonly (readonly [args: readonly string[], message: RegExp])[] =
   [["completion", "csh"], /^error: command-argument value 'csh' is invalid for argument 'shell'\./],
 ];
 
-test.each(table(ERRORS))("%j is an error, and no help", async (args, message) => {
+test.each(table(ERRORS))("%j is an error without help", async (args, message) => {
   const { code, stdout, stderr } = await runKeyhold(args, {});
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: expect.stringMatching(message) });
   expect(stderr).toMatch(/\nRun the command with --help for usage\.\n$/);
@@ -27,7 +27,7 @@ test.each(table([["--version"], ["-V"], ["version"]]))("%s shows the version", a
   expect(await runKeyhold([arg], {})).toMatchObject({ code: 0, stdout: `${description.version}\n`, stderr: "" });
 });
 
-test("with --json a usage error is JSON, and nothing else", async () => {
+test("with --json a usage error is JSON only", async () => {
   const { code, stderr } = await runKeyhold(["keys", "get", "--json"], {});
   expect(code).toBe(2);
   expect(JSON.parse(stderr).error).toMatchObject({ status: "INVALID_ARGUMENT" });

@@ -33,14 +33,14 @@ const WEB = {
   clearTimeout,
 };
 
-test.for(["client/index.ts", "verifier/index.ts"])("%s needs nothing of Node", async (entry) => {
+test.for(["client/index.ts", "verifier/index.ts"])("%s imports no Node module", async (entry) => {
   const { imports, dynamicImports, code } = await bundle(entry);
   expect([...imports, ...dynamicImports]).toEqual([]);
   expect(code.length).toBeGreaterThan(10_000);
   expect(code).not.toMatch(/["']node:|\bBuffer\.(?:from|alloc)/);
 });
 
-test("the client runs where there are only web standards", async () => {
+test("the client runs with web standards only", async () => {
   const { secret } = await issue(suite.rest);
   const context = createContext({ ...WEB, baseUrl: suite.server.url });
   runInContext((await bundle("client/index.ts")).code, context);

@@ -57,7 +57,7 @@ test.for(["fetch", "another transport"])("the life of a key over %s", async (nam
   expect((await apiKeys.verifyApiKey({ credential: token?.token })).isValid).toBe(false);
 });
 
-test("errors tell their reason and the fields they are about", async () => {
+test("errors have a reason and field violations", async () => {
   const { issuedApiKeys } = clients.fetch as KeyholdClient;
   const unknown = await failure(issuedApiKeys.getIssuedApiKey({ keyId: UNKNOWN_KEY_ID }));
   expect([unknown.code, errorReason(unknown), fieldViolations(unknown)]).toEqual([
@@ -73,7 +73,7 @@ test("errors tell their reason and the fields they are about", async () => {
   expect([errorReason(new Error("other")), fieldViolations("anything")]).toEqual([undefined, []]);
 });
 
-test("a call has the token that is there when it is made, and an Authorization of its own wins", async () => {
+test("the token is read for each call, and an explicit Authorization takes precedence", async () => {
   const tokens = [suite.token("keyhold:keys.read"), suite.token("keyhold:verify")];
   const client = createKeyholdClient({ baseUrl: suite.server.url, token: () => tokens.shift() ?? "" });
   await client.issuedApiKeys.listIssuedApiKeys({});
@@ -82,7 +82,7 @@ test("a call has the token that is there when it is made, and an Authorization o
   await client.issuedApiKeys.listIssuedApiKeys({}, { headers });
 });
 
-test("a token that no header can have is refused without being shown", async () => {
+test("an invalid token is rejected without quoting it", async () => {
   const token = "kh_v1_secret\n";
   const { message } = catchError(() => createKeyholdClient({ baseUrl: suite.server.url, token }));
   const later = createKeyholdClient({ baseUrl: suite.server.url, token: () => token });
@@ -99,7 +99,7 @@ test.for(["keys.example.com", "ftp://keys.example.com", ""])("no client of %j", 
   );
 });
 
-test("a caller who gives up, and one whose time is over, hear so", async () => {
+test("abort and timeout reject", async () => {
   const { apiKeys } = createKeyholdClient({ baseUrl: suite.server.url, token: suite.token("keyhold:verify") });
   const request = { credential: "nothing" };
   expect((await failure(apiKeys.verifyApiKey(request, { signal: AbortSignal.abort() }))).code).toBe(Code.Canceled);
@@ -125,7 +125,7 @@ test("a list is walked page by page", async () => {
   expect(names.sort()).toEqual(["1", "2", "3"]);
 });
 
-test("a server that is not there is unavailable", async () => {
+test("an unreachable server is UNAVAILABLE", async () => {
   const client = createKeyholdClient({ baseUrl: `http://127.0.0.1:${await freePort()}`, retry: { maxAttempts: 2 } });
   expect((await failure(client.derivedKeys.getJwks({}))).code).toBe(Code.Unavailable);
 });

@@ -136,7 +136,7 @@ test("the table has every RPC", () => {
   expect(CALLS.map(({ name }) => name).sort()).toEqual(methods.sort());
 });
 
-test.for(CALLS)("$name, when its answer is lost, is made again: $repeats", async ({ repeats, call }) => {
+test.for(CALLS)("retries $name after a lost response: $repeats", async ({ repeats, call }) => {
   const run = await call();
   front.next("lose the answer");
   if (repeats) await run();
@@ -144,14 +144,14 @@ test.for(CALLS)("$name, when its answer is lost, is made again: $repeats", async
   expect(front.sent.length).toBe(repeats ? 2 : 1);
 });
 
-test.for(CALLS)("$name is made again when the server had begun nothing", async ({ call }) => {
+test.for(CALLS)("retries $name if the server rejected it before execution", async ({ call }) => {
   const run = await call();
   front.next(overloaded, overloaded);
   await run();
   expect(front.sent.length).toBe(3);
 });
 
-test("what is made again is the same call: one key, and its secret is not shown twice", async () => {
+test("a retry is idempotent: one key, its secret returned once", async () => {
   front.next("lose the answer");
   const answer = await client.issuedApiKeys.createIssuedApiKey({ name: "once", actorId: "one" });
   const [first, second] = front.sent.map(({ body }) => fromBinary(CreateIssuedApiKeyRequestSchema, body).requestId);
@@ -162,7 +162,7 @@ test("what is made again is the same call: one key, and its secret is not shown 
   expect(issuedApiKeys.map(({ keyId }) => keyId)).toEqual([answer.issuedApiKey?.keyId]);
 });
 
-test("each call has a request_id of its own, each item of a batch too, and the caller's stays", async () => {
+test("each call and batch item gets a request_id; the caller's is kept", async () => {
   front.next();
   const item = { ...aKey, rawKey: newRawKey() };
   const request = { requests: [item, { ...item, rawKey: newRawKey(), requestId: "mine" }] };
@@ -176,25 +176,25 @@ test("each call has a request_id of its own, each item of a batch too, and the c
   expect(item).not.toHaveProperty("requestId");
 });
 
-test("it gives up after so many attempts, with the last error", async () => {
+test("stops after maxAttempts with the last error", async () => {
   front.next(unavailable, unavailable, unavailable, overloaded, "pass");
   const error = await rejection(client.apiKeys.verifyApiKey({ credential: "x" }));
   expect([error.code, errorReason(error), front.sent.length]).toEqual([Code.Unavailable, "OVERLOADED", 4]);
 });
 
-test("an answer is not asked for again, whatever it says", async () => {
+test("does not retry a response", async () => {
   front.next();
   const error = await rejection(client.apiKeys.verifyApiKey({ credential: "" }));
   expect([error.code, front.sent.length]).toEqual([Code.InvalidArgument, 1]);
 });
 
-test("no pause that would outlive the call: the error comes at once", async () => {
+test("does not wait beyond the timeout", async () => {
   front.next({ reason: "OVERLOADED", retryAfter: "30" });
   const error = await rejection(client.apiKeys.verifyApiKey({ credential: "x" }));
   expect([errorReason(error), front.sent.length]).toEqual(["OVERLOADED", 1]);
 });
 
-test("Retry-After is waited for, and what is left of the time is told to the server", async () => {
+test("honors Retry-After and sends the remaining timeout", async () => {
   front.next({ reason: "OVERLOADED", retryAfter: "1" });
   const begin = performance.now();
   await client.apiKeys.verifyApiKey({ credential: "x" }, { timeoutMs: 5_000 });
@@ -204,7 +204,7 @@ test("Retry-After is waited for, and what is left of the time is told to the ser
   expect(second).toBeLessThan(4_010);
 });
 
-test("who gives up during a pause hears so at once", async () => {
+test("an abort during the backoff rejects at once", async () => {
   front.next({ reason: "OVERLOADED", retryAfter: "5" });
   const controller = new AbortController();
   const call = client.apiKeys.verifyApiKey({ credential: "x" }, { signal: controller.signal });
@@ -213,7 +213,7 @@ test("who gives up during a pause hears so at once", async () => {
   expect((await rejection(call)).code).toBe(Code.Canceled);
 });
 
-test("nothing is repeated where the caller says so", async () => {
+test("retry: false disables retries", async () => {
   front.next(overloaded);
   const once = createKeyholdClient({ baseUrl: front.url, retry: false });
   expect(errorReason(await rejection(once.derivedKeys.getJwks({})))).toBe("OVERLOADED");

@@ -9,13 +9,13 @@ import { DIGEST_KEYS, OTHER_ROOTS, ROOTS } from "./samples.ts";
 const ROTATED = deriveKeyRing({ current: OTHER_ROOTS.current, retired: [ROOTS.current] }, "secret-digest");
 const wellFormed = anyText.map((text) => text.toWellFormed());
 
-test.each(vectors.valid)("the digest of $secret is as another implementation makes it", ({ secret, digest }) => {
+test.each(vectors.valid)("the digest of $secret equals that of another implementation", ({ secret, digest }) => {
   const stored = digestCurrent(secret, DIGEST_KEYS);
   expect(stored.keyId).toBe(DIGEST_KEYS.current.id);
   expect(Buffer.from(stored.digest).toString("hex")).toBe(digest);
 });
 
-test("a credential equals its own digest alone", () => {
+test("a credential matches its own digest only", () => {
   fc.assert(
     fc.property(wellFormed, wellFormed, (text, other) => {
       const stored = digestCurrent(text, DIGEST_KEYS);
@@ -25,7 +25,7 @@ test("a credential equals its own digest alone", () => {
   );
 });
 
-test("a stored digest is still found after its root was retired", () => {
+test("a digest still matches after its root secret is retired", () => {
   const stored = digestCurrent("raw key", DIGEST_KEYS);
   expect(digestAll("raw key", ROTATED)).toEqual([digestCurrent("raw key", ROTATED), stored]);
   expect(digestOthers("raw key", ROTATED)).toEqual([stored]);
@@ -33,19 +33,19 @@ test("a stored digest is still found after its root was retired", () => {
   expect(digestEquals("raw key", stored, ROTATED)).toBe(true);
 });
 
-test("a digest whose server key is gone, or that names another, equals nothing", () => {
+test("a digest of a missing or different server key does not match", () => {
   const stored = digestCurrent("raw key", ROTATED);
   expect(digestEquals("raw key", stored, DIGEST_KEYS)).toBe(false);
   expect(digestEquals("raw key", { ...stored, keyId: DIGEST_KEYS.current.id }, ROTATED)).toBe(false);
 });
 
-test("a truncated or empty digest equals nothing", () => {
+test("a truncated or empty digest does not match", () => {
   const { keyId, digest } = digestCurrent("raw key", DIGEST_KEYS);
   expect(digestEquals("raw key", { keyId, digest: digest.subarray(0, 31) }, DIGEST_KEYS)).toBe(false);
   expect(digestEquals("raw key", { keyId, digest: new Uint8Array() }, DIGEST_KEYS)).toBe(false);
 });
 
-test("a lone surrogate is not taken for U+FFFD", () => {
+test("distinguishes a lone surrogate from U+FFFD", () => {
   const stored = digestCurrent("key \ufffd", DIGEST_KEYS);
   expect(digestEquals("key \ud800", stored, DIGEST_KEYS)).toBe(false);
   expect(digestAll("key \ud800", DIGEST_KEYS)).toEqual([]);

@@ -18,7 +18,7 @@ test("there are samples", () => {
   expect(vectors.invalid.length).toBeGreaterThan(20);
 });
 
-test.each(vectors.valid)("$secret is as another implementation issues it", ({ prefix, key_id, random, secret }) => {
+test.each(vectors.valid)("$secret equals that of another implementation", ({ prefix, key_id, random, secret }) => {
   expect(issueSample({ prefix, keyId: key_id, random: Buffer.from(random, "hex") })).toBe(secret);
   expect(parseSecret(secret, TAG_KEYS)).toEqual({ ok: true, prefix, keyId: key_id });
 });
@@ -28,7 +28,7 @@ test.each(vectors.invalid)("$why: $reason", ({ text, reason }) => {
   expect(result).toEqual({ ok: false, reason, message: expect.any(String) });
 });
 
-test("what is issued is recognised", () => {
+test("parses what it issued", () => {
   fc.assert(
     fc.property(samples, (sample) => {
       const { prefix, keyId } = sample;
@@ -37,7 +37,7 @@ test("what is issued is recognised", () => {
   );
 });
 
-test("a key id in upper case comes out in lower case", () => {
+test("normalizes a key id to lower case", () => {
   const keyId = "0198B2A4-7D3E-7C52-A1F0-5C9A3B7E2D10";
   const secret = issueSample({ prefix: "kh", keyId, random: new Uint8Array(32) });
   expect(parseSecret(secret, TAG_KEYS)).toMatchObject({ keyId: keyId.toLowerCase() });

@@ -47,13 +47,13 @@ test("every kind has a sample", () => {
   expect(new Set(SAMPLES.map(({ type }) => type))).toEqual(new Set(CREDENTIAL_KINDS.map(({ type }) => type)));
 });
 
-test("a forged secret with a right checksum is an issued one, whatever its prefix", () => {
+test("a forged secret with a valid checksum is classified as issued, with any prefix", () => {
   const forgeries = vectors.invalid.filter(({ reason }) => reason === "SIGNATURE_INVALID");
   expect(forgeries.length).toBeGreaterThan(3);
   for (const { text } of forgeries) expect(classify(text, shapes).type).toBe("ISSUED_API_KEY");
 });
 
-test("every text has the first kind that matches", () => {
+test("classifies every text by the first matching kind", () => {
   const texts = fc.oneof(
     anyText,
     anyAscii,

@@ -23,7 +23,7 @@ test.each(vectors.invalid)("refuses $text", ({ text, message }) => {
   expect(error.violations).toEqual([{ field: "body.ttl", description: expect.stringContaining(message) }]);
 });
 
-test("what is printed reads back", () => {
+test("parse inverts format", () => {
   fc.assert(
     fc.property(fc.maxSafeNat(), (milliseconds) => {
       expect(parseDuration(formatDuration(milliseconds), "ttl", ANY)).toBe(milliseconds);

@@ -24,13 +24,13 @@ test.each(KNOWN_BLOCKS)("$hex is $text", ({ hex, text }) => {
 });
 
 test.each(["LygHa16AHYG", "zzzzzzzzzzz", "0000000000", "000000000000", "0000000000-", "0000000000é", "0000000000\n"])(
-  "refuses %j",
+  "rejects %j",
   (text) => {
     expect(decodeBase62(text)).toBeUndefined();
   },
 );
 
-test("bytes survive", () => {
+test("round-trips bytes", () => {
   fc.assert(
     fc.property(blocks, (bytes) => {
       expect(decodeBase62(encodeBase62(bytes))).toEqual(bytes);
@@ -38,7 +38,7 @@ test("bytes survive", () => {
   );
 });
 
-test("a block is the number that its digits mean", () => {
+test("a block is a big-endian number", () => {
   const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   const texts = fc.string({ unit: fc.constantFrom(...digits), minLength: 11, maxLength: 11 });
   fc.assert(
@@ -52,7 +52,7 @@ test("a block is the number that its digits mean", () => {
   );
 });
 
-test("what is read prints back", () => {
+test("decoded text encodes back", () => {
   const digits = fc.constantFrom(..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
   const texts = fc.oneof(fc.string({ unit: digits, minLength: 11, maxLength: 11 }), anyText);
   let read = 0;
@@ -68,16 +68,16 @@ test("what is read prints back", () => {
   expect(read).toBeGreaterThan(50);
 });
 
-test("a block in the middle of other bytes is read where it is", () => {
+test("decodes a block at any offset", () => {
   const bytes = Uint8Array.from({ length: 24 }, (_, index) => index);
   expect(encodeBase62(bytes.subarray(8, 16))).toBe(encodeBase62(bytes).slice(11, 22));
 });
 
-test("a length that is no multiple of 8 is a mistake of ours", () => {
+test("rejects a length that is not a multiple of 8", () => {
   expect(() => encodeBase62(new Uint8Array(7))).toThrow(RangeError);
 });
 
-test("numbers survive in a fixed width", () => {
+test("round-trips numbers in a fixed width", () => {
   fc.assert(
     fc.property(fc.maxSafeNat(), (value) => {
       const digits = encodeBase62Number(value, 9);
@@ -97,7 +97,7 @@ test.each([
   expect(() => encodeBase62Number(value, width)).toThrow(RangeError);
 });
 
-test("a number of 2^53 or more is refused", () => {
+test("rejects numbers from 2^53", () => {
   expect(decodeBase62Number("fFgnDxSe7")).toBe(Number.MAX_SAFE_INTEGER);
   expect(decodeBase62Number("fFgnDxSe8")).toBeUndefined();
 });

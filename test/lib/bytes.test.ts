@@ -6,7 +6,7 @@ test("bytes equal themselves", () => {
   fc.assert(fc.property(fc.uint8Array(), (bytes) => equalBytes(bytes, Uint8Array.from(bytes))));
 });
 
-test("any changed bit or length makes the difference", () => {
+test("detects any changed bit or length", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1 }), fc.nat(), fc.integer({ min: 0, max: 7 }), (bytes, at, bit) => {
       const changed = bytes.map((byte, index) => (index === at % bytes.length ? byte ^ (1 << bit) : byte));

@@ -4,7 +4,7 @@ import { seededBy } from "../support/seeded.ts";
 
 const random = seededBy("SECOND_CHANCE_SEED");
 
-test("holds what a plain map holds, but for what had to go", () => {
+test("behaves like a Map except for evicted entries", () => {
   let [found, lost] = [0, 0];
   for (let run = 0; run < 100; run++) {
     const seeded = random.fork();
@@ -38,7 +38,7 @@ test("holds what a plain map holds, but for what had to go", () => {
   expect(Math.min(found, lost)).toBeGreaterThan(100);
 });
 
-test("what is used stays while what is not goes", () => {
+test("evicts unused entries first", () => {
   const map = new ClockCache<number>(100);
   map.set("used", 1);
   for (let i = 0; i < 1000; i++) {
@@ -48,7 +48,7 @@ test("what is used stays while what is not goes", () => {
   expect(map.get("other 0")).toBeUndefined();
 });
 
-test("an entry is found a place even when every other is in use", () => {
+test("evicts even if every entry was used", () => {
   const map = new ClockCache<number>(50);
   const keys = Array.from({ length: 50 }, (_, i) => `key ${i}`);
   for (const key of keys) map.set(key, 0);
@@ -57,7 +57,7 @@ test("an entry is found a place even when every other is in use", () => {
   expect([map.get("new"), map.size]).toEqual([1, 50]);
 });
 
-test("a place that was given up is filled before anything has to go", () => {
+test("reuses a free slot before evicting", () => {
   const map = new ClockCache<number>(50);
   for (let i = 0; i < 50; i++) map.set(`key ${i}`, i);
   for (let i = 40; i < 50; i++) map.delete(`key ${i}`);

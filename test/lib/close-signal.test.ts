@@ -3,13 +3,13 @@ import { CloseSignal } from "../../src/lib/close-signal.ts";
 
 const over = new Error("over");
 
-test("work that is done before the end has its own result, or its own failure", async () => {
+test("work that settles before the close keeps its result", async () => {
   const ending = new CloseSignal();
   expect(await ending.race(Promise.resolve(1))).toBe(1);
   await expect(ending.race(Promise.reject(new Error("mine")))).rejects.toThrow("mine");
 });
 
-test("work that is not done at the end is rejected with its reason, and so is what begins later", async () => {
+test("work in flight at the close rejects with the reason, and so does later work", async () => {
   const ending = new CloseSignal();
   const racing = ending.race(new Promise(() => undefined));
   expect(ending.end(over)).toBe(true);
@@ -17,7 +17,7 @@ test("work that is not done at the end is rejected with its reason, and so is wh
   await expect(ending.race(Promise.resolve(1))).rejects.toBe(over);
 });
 
-test("there is one end, of which every listener is told once, unless it was called off", () => {
+test("every listener is called once unless removed", () => {
   const ending = new CloseSignal();
   const told: string[] = [];
   ending.onEnd(() => told.push("a"));

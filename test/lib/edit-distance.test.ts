@@ -15,7 +15,7 @@ test.each(table(CASES))("from %j to %j", (a, b, distance) => {
   expect([editDistance(a, b), editDistance(b, a)]).toEqual([distance, distance]);
 });
 
-test("it is a metric", () => {
+test("satisfies the axioms of a metric", () => {
   const text = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 6 });
   fc.assert(
     fc.property(text, text, text, (a, b, c) => {

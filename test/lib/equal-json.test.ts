@@ -13,7 +13,7 @@ const values: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) =>
   ),
 })).value;
 
-test("says what isDeepStrictEqual says", () => {
+test("agrees with isDeepStrictEqual", () => {
   fc.assert(
     fc.property(values, values, (a, b) => {
       expect(equalJson(a, b)).toBe(isDeepStrictEqual(a, b));
@@ -40,11 +40,11 @@ test.each([
   expect(equalJson(JSON.parse(b), JSON.parse(a))).toBe(false);
 });
 
-test("the order of members does not count", () => {
+test("ignores the order of members", () => {
   expect(equalJson({ a: 1, b: [{ c: 2, d: 3 }] }, { b: [{ d: 3, c: 2 }], a: 1 })).toBe(true);
 });
 
-test("depth does no harm", () => {
+test("compares deeply nested values", () => {
   const deep = (end: string) => JSON.parse("[".repeat(10_000) + end + "]".repeat(10_000));
   expect(equalJson(deep("1"), deep("1"))).toBe(true);
   expect(equalJson(deep("1"), deep("2"))).toBe(false);

@@ -46,7 +46,7 @@ test.each(VECTORS)("RFC 4231 §$name", ({ key, data, digest }) => {
 describe("the HMAC of Node", () => {
   const parts = fc.array(fc.oneof(fc.string({ unit: "grapheme", maxLength: 200 }), fc.uint8Array({ maxLength: 600 })));
 
-  test("is the same, for messages short and long, in any parts", () => {
+  test("agrees, for short and long messages in any parts", () => {
     const keys = fc.uint8Array({ minLength: 0, maxLength: 64 });
     fc.assert(
       fc.property(keys, fc.array(parts, { minLength: 1, maxLength: 5 }), (bytes, messages) => {
@@ -78,6 +78,6 @@ describe("the HMAC of Node", () => {
   );
 });
 
-test("a key longer than a block is refused", () => {
+test("rejects a key longer than a block", () => {
   expect(() => keyOf(Buffer.alloc(65))).toThrow(RangeError);
 });

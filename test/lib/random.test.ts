@@ -16,7 +16,7 @@ function counting(): Random & { readonly drawn: Uint8Array[] } {
   };
 }
 
-test("every byte is handed out once, in any sizes", () => {
+test("returns every byte once, in any sizes", () => {
   const sizes = fc.array(fc.constantFrom(2, 12, 16, 32, 64, 66, 5000), { minLength: 1, maxLength: 500 });
   fc.assert(
     fc.property(sizes, (all) => {
@@ -33,14 +33,14 @@ test("every byte is handed out once, in any sizes", () => {
   );
 });
 
-test("many small demands are one call of the source", () => {
+test("many small requests make one call of the source", () => {
   const source = counting();
   const random = pooledRandom(source);
   for (let index = 0; index < 100; index += 1) random.bytes(16);
   expect(source.drawn).toHaveLength(1);
 });
 
-test("what was handed out is gone from the pool, and what is done to it harms no other", () => {
+test("zeroes returned bytes in the pool, and returns copies", () => {
   const source = counting();
   const random = pooledRandom(source);
   const first = random.bytes(16);

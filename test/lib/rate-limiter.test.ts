@@ -17,7 +17,7 @@ function limiter(options: { rate: number; burst: number; maxBuckets?: number }) 
   };
 }
 
-test("a bucket gives its burst at once, and then as many tokens as its rate", () => {
+test("allows the burst at once, then the rate", () => {
   const { take, takeMany, pass } = limiter({ rate: 10, burst: 5 });
   expect(takeMany("a", 20)).toBe(5);
   pass(99);
@@ -30,7 +30,7 @@ test("a bucket gives its burst at once, and then as many tokens as its rate", ()
   expect(takeMany("a", 20)).toBe(5);
 });
 
-test("attempts without a token do not put off the next one", () => {
+test("rejected attempts do not delay the next token", () => {
   const { take, takeMany, pass } = limiter({ rate: 1, burst: 1 });
   expect(take("a")).toBe(true);
   for (let tenth = 0; tenth < 9; tenth++) {
@@ -41,12 +41,12 @@ test("attempts without a token do not put off the next one", () => {
   expect(take("a")).toBe(true);
 });
 
-test("buckets are apart", () => {
+test("buckets are independent", () => {
   const { take } = limiter({ rate: 1, burst: 1 });
   expect(["a", "b", "a", "b"].map(take)).toEqual([true, true, false, false]);
 });
 
-test("of more buckets than are remembered, one that is used again and again stays", () => {
+test("keeps frequently used buckets when the limit is exceeded", () => {
   const { take, takeMany } = limiter({ rate: 0.001, burst: 2, maxBuckets: 10 });
   expect(takeMany("busy", 3)).toBe(2);
   for (let index = 0; index < 1_000; index++) {

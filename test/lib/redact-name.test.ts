@@ -13,7 +13,7 @@ const SHOWN = [
   "0123456789abcdef",
 ];
 
-test.each(SHOWN)("the name %j is shown", (name) => {
+test.each(SHOWN)("does not redact %j", (name) => {
   expect(redactName(name)).toBe(name);
 });
 
@@ -25,6 +25,6 @@ const CUT = [
   [`${"\ud800".repeat(65)}`, "\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd…"],
 ] as const;
 
-test.each(CUT)("of the name %j only the beginning is shown", (name, shown) => {
+test.each(CUT)("redacts %j to %j", (name, shown) => {
   expect(redactName(name)).toBe(shown);
 });

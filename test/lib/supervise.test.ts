@@ -19,7 +19,7 @@ function fakeServer(pid: number): Running & { fail(): void; crash(): void; stopp
   };
 }
 
-test("a server that comes up again just after the order to stop is stopped too", async () => {
+test("a server that restarts just after stop is stopped too", async () => {
   const [first, second] = [fakeServer(1), fakeServer(2)];
   const restarting = Promise.withResolvers<void>();
   const restarted = Promise.withResolvers<Running>();
@@ -44,7 +44,7 @@ test("a server that comes up again just after the order to stop is stopped too",
   expect(starts).toEqual([]);
 });
 
-test("it is started again until that succeeds, and every failure is logged", async () => {
+test("retries until the start succeeds, and logs every failure", async () => {
   const [first, last] = [fakeServer(1), fakeServer(4)];
   const lines: string[] = [];
   const back = Promise.withResolvers<void>();
@@ -71,7 +71,7 @@ test("it is started again until that succeeds, and every failure is logged", asy
   expect(last.stopped).toBe(true);
 });
 
-test("a server that failed is replaced while it still runs, and at most one runs beside its successor", async () => {
+test("a failed server is replaced while it still runs; at most one overlaps its successor", async () => {
   const servers = [fakeServer(1), fakeServer(2), fakeServer(3)] as const;
   const starts = [...servers];
   const lines: string[] = [];
@@ -104,7 +104,7 @@ test("a server that failed is replaced while it still runs, and at most one runs
   await server.stop();
 });
 
-test("a stop between two attempts ends them", async () => {
+test("a stop between two attempts ends the retries", async () => {
   const first = fakeServer(1);
   const failed = Promise.withResolvers<void>();
   const outcomes = [first, new Error("disk full")];
@@ -124,7 +124,7 @@ test("a stop between two attempts ends them", async () => {
   expect(outcomes).toEqual([]);
 });
 
-test("the first start's failure is the caller's", async () => {
+test("the first start's failure rejects", async () => {
   await expect(
     supervise(
       "PostgreSQL",

@@ -108,7 +108,7 @@ test("docs/metrics.md has every metric that the server has, with its labels, and
   expect(labels).toEqual(Object.fromEntries(known));
 });
 
-test("alerts and dashboard ask for metrics and labels that there are", () => {
+test("alerts and dashboard use existing metrics and labels", () => {
   expect(queries.length).toBeGreaterThan(50);
   const names = new Set([...samples.map(({ name }) => name), ...OF_PROCESSES, "up"]);
   for (const query of queries) {
@@ -138,6 +138,6 @@ test("every alert says what it means and what to do", () => {
   }
 });
 
-test("what is not PromQL is seen", () => {
+test("detects invalid PromQL", () => {
   expect(() => analyze("sum(rate(a[5m])")).toThrow("not PromQL");
 });

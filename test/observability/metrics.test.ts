@@ -29,7 +29,7 @@ async function http1Status(url: string, host: string): Promise<number | undefine
 const post = (path: string, headers: Record<string, string>, body: string) =>
   fetch(`${server.url}${path}`, { method: "POST", headers, body });
 
-test("requests are counted by RPC, protocol and code, whichever way they go", async () => {
+test("counts requests by RPC, protocol and code, on the fast path and off it", async () => {
   const rest = restClient(server);
   const { secret } = await issue(rest);
   const body = JSON.stringify({ credential: secret });
@@ -56,7 +56,7 @@ test("requests are counted by RPC, protocol and code, whichever way they go", as
   expect(total(samples, "keyhold_requests_in_flight")).toBe(0);
 });
 
-test("metrics are served to known names only: a web page may be behind another", async () => {
+test("rejects unknown Host names (DNS rebinding)", async () => {
   const fetchAs = (host: string) => http1Status(url, host);
   for (const host of ["localhost:4421", "127.0.0.1", "10.0.0.1:4421", "[fd00::1]", "keyhold-1:4421"])
     expect([host, await fetchAs(host)]).toEqual([host, 200]);
@@ -64,7 +64,7 @@ test("metrics are served to known names only: a web page may be behind another",
     expect([host, await fetchAs(host)]).toEqual([host, 403]);
 });
 
-test("verdicts are counted by type and result, and not those on who calls", async () => {
+test("counts verdicts by type and result, except those on callers", async () => {
   const before = await scrape(url);
   const rest = restClient(server);
   const { secret, keyId } = await issue(rest);
@@ -80,7 +80,7 @@ test("verdicts are counted by type and result, and not those on who calls", asyn
   expect(more({ credential_type: "ISSUED_API_KEY", result: "INVALID_FORMAT" })).toBe(1);
 });
 
-test("the state of the server is told", async () => {
+test("reports the state of the server", async () => {
   const samples = await scrape(url);
   for (const name of ["ready", "lease_fresh", "signing_key_active", "database_reachable", "build_info"])
     expect([name, total(samples, `keyhold_${name}`)]).toEqual([name, 1]);
@@ -91,19 +91,19 @@ test("the state of the server is told", async () => {
   expect(total(samples, "nodejs_eventloop_lag_p99_seconds")).toBeGreaterThanOrEqual(0);
 });
 
-test("no label has a key, an actor, a caller or what a caller sent", async () => {
+test("no label contains a key, actor, caller or request data", async () => {
   await fetch(`${server.url}/${"a".repeat(30)}`);
   const names = (await scrape(url)).flatMap(({ labels }) => Object.values(labels)).join("\n");
   expect(names).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}|aaaa|anonymous/);
 });
 
-test("there is nothing but metrics, and they are only read", async () => {
+test("serves GET and HEAD of /metrics only", async () => {
   expect((await fetch(new URL("/", url))).status).toBe(404);
   expect((await fetch(url, { method: "POST" })).status).toBe(405);
   expect((await fetch(url)).headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
 });
 
-test("before the server is up scrapes are told so, and a failure is none of the server's", async () => {
+test("answers 503 until the server is up, and 500 on a failed scrape", async () => {
   const faults: unknown[] = [];
   const port = await openMetricsPort({ host: "127.0.0.1", port: 0 }, [], (error) => faults.push(error));
   expect((await fetch(port.url)).status).toBe(503);

@@ -80,14 +80,14 @@ test("a call is a span of the caller's trace, named after its RPC", () => {
   expect(span?.resource).toMatchObject({ "service.name": "keys" });
 });
 
-test("its statements are spans within it, and tell no text", () => {
+test("statements are child spans without their text", () => {
   const [span] = named(CREATE);
   const [insert] = named("keys.insert");
   expect(insert).toMatchObject({ traceId: TRACE, parentId: span?.spanId, kind: CLIENT });
   expect(insert?.attributes).toEqual({ "db.system.name": "postgresql", "db.query.summary": "keys.insert" });
 });
 
-test("a verification says whether its key was in the cache, and how it ended, over each protocol", () => {
+test("a verification span has the cache result and the status, over each protocol", () => {
   const told = named(VERIFY).map(({ attributes }) => [
     attributes["rpc.system.name"],
     attributes["rpc.response.status_code"],
@@ -102,7 +102,7 @@ test("a verification says whether its key was in the cache, and how it ended, ov
   expect(named("keys.find")).toHaveLength(1);
 });
 
-test("the line of the log has the trace", () => {
+test("the log line has the trace id", () => {
   const lines: Json[] = ended.stdout
     .trim()
     .split("\n")
@@ -112,7 +112,7 @@ test("the line of the log has the trace", () => {
   for (const { trace_id } of calls) expect(trace_id).toBe(TRACE);
 });
 
-test("without its variables nothing of OpenTelemetry is loaded, nor of the metrics before they are asked for", async () => {
+test("loads OpenTelemetry only if configured, and metrics only when scraped", async () => {
   const { server, modules } = await serveNoting("off", {});
   await post(server, `${paths.keys}:verify`, { credential: "a" });
   expect(modules()).toContain(pathToFileURL("/").href);

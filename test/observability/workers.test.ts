@@ -31,7 +31,7 @@ afterAll(async () => {
 const workersIn = (samples: readonly Scraped[]) =>
   samples.filter(({ name }) => name === "keyhold_ready").map(({ labels }) => labels.worker);
 
-test("the parent tells the metrics of all, each with its number", async () => {
+test("the primary serves the metrics of all workers, labelled by number", async () => {
   const rest = restClient(server);
   for (let count = 0; count < 6; count++) await verify(rest, "abc");
   const samples = await scrape(url);
@@ -45,7 +45,7 @@ test("the parent tells the metrics of all, each with its number", async () => {
   expect(processes.map(({ labels }) => labels.worker).sort()).toEqual(["1", "2", "parent"]);
 });
 
-test("a worker that hangs or dies is missing in a scrape, which neither fails nor hangs", async () => {
+test("a scrape omits a worker that hangs or dies", async () => {
   const [victim = 0] = await childrenOf(server.pid, "worker");
   process.kill(victim, "SIGSTOP");
   const hung = await scrape(url);

@@ -23,7 +23,7 @@ function verifier(options: Partial<KeyVerifierOptions> = {}) {
   return { verify, clock, ...counted };
 }
 
-test("a verdict says who it is", async () => {
+test("a verdict has the identity of the caller", async () => {
   expect(await verifier().verify(secret)).toEqual({
     ok: true,
     credential: {
@@ -51,7 +51,7 @@ test.for([
   expect(await verifier().verify(credential)).toMatchObject({ ok: false, reason });
 });
 
-test("revoked means revoked: nothing is remembered unless the caller says so", async () => {
+test("a revocation takes effect at once: nothing is cached by default", async () => {
   const { secret, keyId } = await issue(suite.rest);
   const { verify, count } = verifier();
   expect(await verify(secret)).toMatchObject({ ok: true });
@@ -60,7 +60,7 @@ test("revoked means revoked: nothing is remembered unless the caller says so", a
   expect(count()).toBe(2);
 });
 
-test("nobody joins a question that was asked before the key was revoked", async () => {
+test("does not join a call in flight from before a revocation", async () => {
   const { secret, keyId } = await issue(suite.rest);
   const { verify, use } = verifier();
   const [answered, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -79,7 +79,7 @@ test("nobody joins a question that was asked before the key was revoked", async 
   expect(await before).toMatchObject({ ok: true });
 });
 
-test("with a maximum age, a verdict is used for so long from when it was asked for", async () => {
+test("caches a verdict for maxAgeMs since the start of its call", async () => {
   const { secret, keyId } = await issue(suite.rest);
   const { verify, clock, count } = verifier({ maxAgeMs: 1_000 });
   await Promise.all(Array.from({ length: 20 }, () => verify(secret)));
@@ -94,7 +94,7 @@ test("with a maximum age, a verdict is used for so long from when it was asked f
   expect(count()).toBe(2);
 });
 
-test("an answer that took long is that much older", async () => {
+test("the duration of the call counts toward the age", async () => {
   const { verify, clock, use, count } = verifier({ maxAgeMs: 1_000 });
   use((...request) => {
     clock.pass(2_000);
@@ -105,7 +105,7 @@ test("an answer that took long is that much older", async () => {
   expect(count()).toBe(2);
 });
 
-test("no verdict outlives its credential", async () => {
+test("a cached verdict expires with its credential", async () => {
   const { body } = await suite.rest("GET", `/v2alpha1/admin/issuedApiKeys/${keyId}`);
   const now = () => Date.parse(body.expire_time) - 500;
   const { verify, clock, count } = verifier({ maxAgeMs: 60_000, clock: { now } });
@@ -118,7 +118,7 @@ test("no verdict outlives its credential", async () => {
   expect(count()).toBe(2);
 });
 
-test("what the answer says of its age is followed", async () => {
+test("honors Cache-Control and Age", async () => {
   const followed = verifier();
   followed.use(withHeaders({ "cache-control": "private, max-age=10", age: "4" }));
   await followed.verify(secret);
@@ -143,7 +143,7 @@ test("what the answer says of its age is followed", async () => {
   expect(forbidden.count()).toBe(2);
 });
 
-test("the memory is bounded", async () => {
+test("the cache is bounded", async () => {
   const { verify, count } = verifier({ maxAgeMs: 60_000, cacheSize: 3 });
   for (let n = 0; n < 10; n++) await verify(`nobody ${n}`);
   await verify("nobody 9");
@@ -156,7 +156,7 @@ test("the memory is bounded", async () => {
   expect(none.count()).toBe(2);
 });
 
-test("where the call to Keyhold failed there is no verdict, and none is remembered", async () => {
+test("a failed call is UNAVAILABLE and not cached", async () => {
   const { verify, use } = verifier({ maxAgeMs: 60_000 });
   use(async () => new Response("", { status: 500 }));
   expect(await verify(secret)).toMatchObject({ ok: false, reason: "UNAVAILABLE", cause: expect.any(Error) });

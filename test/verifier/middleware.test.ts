@@ -85,7 +85,7 @@ describe.for(
     };
   }
 
-  test("lets in who has a good credential, in either header", async () => {
+  test("admits a valid credential in either header", async () => {
     const each: Record<string, string>[] = [
       { authorization: `Bearer ${secret}` },
       { authorization: `bearer  ${secret}` },
@@ -107,7 +107,7 @@ describe.for(
     expect(await get("/", headers)).toMatchObject({ status: 401, challenge: 'Bearer realm="api"' });
   });
 
-  test("refuses what is not valid, and does not show it", async () => {
+  test("rejects an invalid credential without quoting it", async () => {
     const answer = await get("/", { authorization: "Bearer wrong-credential" });
     expect(answer).toMatchObject({
       status: 401,
@@ -117,7 +117,7 @@ describe.for(
     expect(JSON.stringify(answer)).not.toContain("wrong-credential");
   });
 
-  test("refuses two credentials", async () => {
+  test("rejects two credentials", async () => {
     const headers = { authorization: `Bearer ${secret}`, "x-api-key": secret };
     expect(await get("/", headers)).toMatchObject({
       status: 400,
@@ -125,7 +125,7 @@ describe.for(
     });
   });
 
-  test("names the scopes that are needed", async () => {
+  test("names the required scopes", async () => {
     expect(await get("/write", { "x-api-key": secret })).toMatchObject({
       status: 403,
       challenge: 'Bearer realm="books", error="insufficient_scope", scope="read a\\"b"',
@@ -135,7 +135,7 @@ describe.for(
     expect(await get("/write", { "x-api-key": able })).toMatchObject({ status: 200 });
   });
 
-  test("lets nobody in when no verdict can be reached", async () => {
+  test("denies access when the credential cannot be verified", async () => {
     expect(await get("/away", { "x-api-key": secret })).toMatchObject({
       status: 503,
       challenge: null,
@@ -144,12 +144,12 @@ describe.for(
     });
   });
 
-  test("hands the application the metadata of the key", async () => {
+  test("provides the metadata of the key", async () => {
     const { secret: paid } = await issue(suite.rest, { metadata: { plan: "paid" } });
     expect(await get("/", { "x-api-key": paid })).toMatchObject({ body: { actor: "actor_1", plan: "paid" } });
   });
 
-  test("reports why no verdict could be reached, without the credential", async () => {
+  test("reports why verification failed, without the credential", async () => {
     reports.length = 0;
     for (let at = 0; at < 2; at++) await get("/reported", { "x-api-key": secret });
     expect(reports).toHaveLength(2);
@@ -162,7 +162,7 @@ describe.for(
     expect(inspect(error)).not.toContain(secret);
   });
 
-  test("by default warns of it, once in ten seconds", async () => {
+  test("warns by default, once in ten seconds", async () => {
     const warnings: Error[] = [];
     const listener = (warning: Error) => void warnings.push(warning);
     process.on("warning", listener);
@@ -175,7 +175,7 @@ describe.for(
     expect(warnings[0]?.message).toMatch(/^a request was answered 503: the call to Keyhold failed: .*ECONNREFUSED/);
   });
 
-  test("sees a revocation at once", async () => {
+  test("detects a revocation at once", async () => {
     const { secret: short, keyId } = await issue(suite.rest);
     expect(await get("/", { "x-api-key": short })).toMatchObject({ status: 200 });
     await revoke(suite.rest, keyId);
@@ -183,7 +183,7 @@ describe.for(
   });
 });
 
-test("the default warning comes again after ten seconds", async () => {
+test("the default warning repeats after ten seconds", async () => {
   const warnings: string[] = [];
   const listener = ({ message }: Error) => void warnings.push(message);
   process.on("warning", listener);
@@ -195,7 +195,7 @@ test("the default warning comes again after ten seconds", async () => {
   expect(warnings).toEqual([expect.stringContaining("at 0 "), expect.stringContaining("at 10000 ")]);
 });
 
-test("signing keys that cannot be read are the cause too", async () => {
+test("unreadable signing keys are reported as the cause", async () => {
   const verifier = createTokenVerifier({ baseUrl: `http://127.0.0.1:${await freePort()}` });
   const token = [{ alg: "EdDSA", typ: "JWT", kid: "k" }, {}]
     .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
@@ -209,7 +209,7 @@ test("signing keys that cannot be read are the cause too", async () => {
   ]);
 });
 
-test("a verifier that fails lets nobody in", async () => {
+test("denies access when the verifier throws", async () => {
   const broken: Verifier = { verify: () => Promise.reject(new Error("broken")) };
   const app = await startExpress(broken);
   expect((await fetch(app.url, { headers: { "x-api-key": "x", connection: "close" } })).status).toBe(500);

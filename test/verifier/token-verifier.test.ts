@@ -41,7 +41,7 @@ function forged(kid: string): string {
   return `${header}.${claims}.${Buffer.alloc(64).toString("base64url")}`;
 }
 
-test("a token of the server says who it is", async () => {
+test("a token has the identity of the caller", async () => {
   const verdict = await verifier().verify(token);
   expect(verdict).toEqual({
     ok: true,
@@ -58,7 +58,7 @@ test("a token of the server says who it is", async () => {
   });
 });
 
-test("a revocation is not seen offline, and is seen online", async () => {
+test("a revocation is detected online, not offline", async () => {
   const { secret, keyId } = await issue(suite.rest);
   const { token } = await derive(suite.rest, secret);
   await revoke(suite.rest, keyId);
@@ -74,7 +74,7 @@ const judged = {
 };
 const at = (now: number | undefined) => ({ clock: { now: () => now ?? vectors.now } });
 
-test.for(table(vectors.valid))("takes the vector $name", async ({ token, expected, ...vector }) => {
+test.for(table(vectors.valid))("accepts the vector $name", async ({ token, expected, ...vector }) => {
   const verdict = await verifier({ ...judged, ...at("now" in vector ? Number(vector.now) : undefined) }).verify(token);
   const { secretVersion, ...credential } = {
     ...expected,
@@ -88,12 +88,12 @@ test.for(table(vectors.valid))("takes the vector $name", async ({ token, expecte
 const TAKEN_OFFLINE = "header with a byte order mark";
 const refused = table(vectors.invalid.filter(({ name }) => name !== TAKEN_OFFLINE));
 
-test.for(refused)("refuses the vector $name", async ({ token, ...vector }) => {
+test.for(refused)("rejects the vector $name", async ({ token, ...vector }) => {
   const verdict = await verifier({ ...judged, ...at("now" in vector ? Number(vector.now) : undefined) }).verify(token);
   expect(verdict).toMatchObject({ ok: false });
 });
 
-test("a token does not choose its algorithm, even where the keys name none", async () => {
+test("a token cannot choose its algorithm, even if the keys name none", async () => {
   const keys = vectors.keys.map(({ alg: _, ...key }) => key);
   const { verify } = verifier({ ...judged, ...at(undefined), fetch: async () => Response.json({ keys }) });
   for (const { token } of table(vectors.valid.slice(0, 1))) expect(await verify(token)).toMatchObject({ ok: true });
@@ -102,7 +102,7 @@ test("a token does not choose its algorithm, even where the keys name none", asy
   }
 });
 
-test("a clock that is behind, and one that is ahead", async () => {
+test("tolerates clock skew", async () => {
   const { expireTime } = await derive(suite.rest, secret).then(({ expire_time }) => ({
     expireTime: Date.parse(expire_time),
   }));
@@ -112,11 +112,11 @@ test("a clock that is behind, and one that is ahead", async () => {
   expect(await judge(expireTime + 10_000)).toMatchObject({ ok: false, reason: "EXPIRED" });
 });
 
-test("a token of another issuer is refused", async () => {
+test("rejects a token of another issuer", async () => {
   expect(await verifier({ issuer: "another" }).verify(token)).toMatchObject({ reason: "SIGNATURE_INVALID" });
 });
 
-test("the keys are read once for all who wait, and kept for as long as the server says, and no longer", async () => {
+test("concurrent callers share a read of the keys, which are cached as the server says", async () => {
   const { verify, clock, statuses } = verifier();
   await Promise.all(Array.from({ length: 20 }, () => verify(token)));
   clock.pass(MAX_AGE - 1);
@@ -127,7 +127,7 @@ test("the keys are read once for all who wait, and kept for as long as the serve
   expect(statuses).toEqual([200, 304]);
 });
 
-test("a new signing key is heard of by its first token", async () => {
+test("the first token of a new signing key triggers a read", async () => {
   const { verify, clock, count } = verifier();
   await verify(token);
   const kid = await rotateUnder(suite.sql);
@@ -140,7 +140,7 @@ test("a new signing key is heard of by its first token", async () => {
   expect(count()).toBe(2);
 });
 
-test("a flood of unknown keys makes one read in each cool-down", async () => {
+test("unknown keys trigger one read per cool-down", async () => {
   const { verify, clock, count } = verifier();
   await verify(token);
   const flood = () => Promise.all(Array.from({ length: 200 }, () => verify(forged(randomUUID()))));
@@ -151,7 +151,7 @@ test("a flood of unknown keys makes one read in each cool-down", async () => {
   }
 });
 
-test("while the server is away its old keys are used, up to a bound", async () => {
+test("stale keys are used while the server is unreachable, up to a limit", async () => {
   const server = await startTestServer();
   let isOpen = true;
   onTestFinished(async () => (isOpen ? server.close() : undefined));
@@ -171,7 +171,7 @@ test("while the server is away its old keys are used, up to a bound", async () =
   expect(await verify(own)).toMatchObject({ ok: false, reason: "UNAVAILABLE", cause: expect.any(Error) });
 });
 
-test("a server that hangs holds nobody up twice", async () => {
+test("a hanging server delays only one call", async () => {
   const { verify, clock, use, count } = verifier({ timeoutMs: 20 });
   await verify(token);
   use(hungFetch);
@@ -185,7 +185,7 @@ test("a server that hangs holds nobody up twice", async () => {
   hung.resolve(await fetch(`${suite.server.url}/v2alpha1/derivedKeys/jwks.json`));
 });
 
-test("a server that was away is found again, and beset by nobody meanwhile", async () => {
+test("recovers when the server is reachable again, without retry storms", async () => {
   const { verify, clock, use, count } = verifier();
   use(async () => new Response("no", { status: 500 }));
   for (const _ of [1, 2, 3]) expect(await verify(token)).toMatchObject({ ok: false, reason: "UNAVAILABLE" });
@@ -195,13 +195,13 @@ test("a server that was away is found again, and beset by nobody meanwhile", asy
   expect(await verify(token)).toMatchObject({ ok: true });
 });
 
-test.for(["[]", '{"keys": 1}', "not JSON"])("an answer that is no JWK Set is no answer: %s", async (text) => {
+test.for(["[]", '{"keys": 1}', "not JSON"])("a response that is not a JWK Set is a failure: %s", async (text) => {
   const { verify, use } = verifier();
   use(async () => new Response(text));
   expect(await verify(token)).toMatchObject({ ok: false, reason: "UNAVAILABLE" });
 });
 
-test("keys that may not be kept are read again, but not more often than the cool-down has it", async () => {
+test("uncacheable keys are read again, at most once per cool-down", async () => {
   const { verify, clock, use, count } = verifier();
   use(withHeaders({ "cache-control": "no-store" }));
   for (const reads of [1, 2]) {
@@ -212,7 +212,7 @@ test("keys that may not be kept are read again, but not more often than the cool
   }
 });
 
-test("what cannot be judged offline is asked online, and nothing else", async () => {
+test("only inconclusive credentials are verified online", async () => {
   const asked = countedFetch();
   const online = createKeyVerifier({ baseUrl: suite.server.url, fetch: asked.fetch });
   const { verify, use } = verifier({ online });
@@ -227,7 +227,7 @@ test("what cannot be judged offline is asked online, and nothing else", async ()
   expect(asked.count()).toBe(3);
 });
 
-test("no verifier without an address of the keys", () => {
+test("requires the address of the keys", () => {
   expect(() => createTokenVerifier({})).toThrow("baseUrl: must be an http or https URL");
   expect(() => createTokenVerifier({ jwksUrl: "ftp://x" })).toThrow("jwksUrl: must be an http or https URL");
 });

@@ -73,7 +73,7 @@ async function holdUp(name: string) {
   return { isWaiting: () => eventually(waiting), letGo };
 }
 
-test("an import that is killed goes on where it was: every key once, and every row counted", async () => {
+test("a killed import resumes: each key once, each row counted", async () => {
   const rows = newRows(3000);
   const file = await writeRows(rows);
   const bad = [...rows.slice(0, 500), { name: "bad" }, ...rows.slice(500)];
@@ -102,7 +102,7 @@ test("an import that is killed goes on where it was: every key once, and every r
   expect(await exists(`${file}.progress`)).toBe(false);
 });
 
-test("SIGINT ends behind the calls under way, and the same command goes on", async () => {
+test("SIGINT stops after the calls in flight, and the same command resumes", async () => {
   const rows = newRows(2500);
   const file = await writeRows(rows);
   const hold = await holdUp("row 1200");
@@ -118,7 +118,7 @@ test("SIGINT ends behind the calls under way, and the same command goes on", asy
   expect(await stored(rows)).toEqual(namesOf(rows));
 });
 
-test("a call whose answer is lost is sent again, and its keys count as imported", async () => {
+test("a call with a lost response is retried, and its keys count as imported", async () => {
   const rows = newRows(1200);
   const file = await writeRows(rows);
   const proxy = await startCuttingProxy(suite.server.url);
@@ -130,7 +130,7 @@ test("a call whose answer is lost is sent again, and its keys count as imported"
   expect(await stored(rows)).toEqual(namesOf(rows));
 });
 
-test("an import that is finished can be repeated: its keys exist, and no row has failed", async () => {
+test("a finished import can be repeated: its keys exist, no row fails", async () => {
   const rows = newRows(5);
   const file = await writeRows([...rows, rows[0]]);
   const first = await importKeys(file);
@@ -150,7 +150,7 @@ test("an import that is finished can be repeated: its keys exist, and no row has
   expect(await stored(rows)).toEqual(namesOf(rows));
 });
 
-test("an import that was interrupted is not continued on another server", async () => {
+test("an interrupted import is not resumed on another server", async () => {
   const file = await writeRows(newRows(1));
   const away = await importKeys(file, "--url", "http://127.0.0.1:1", "--retry-for", "1s");
   expect(away.code).toBe(6);
@@ -158,7 +158,7 @@ test("an import that was interrupted is not continued on another server", async 
   expect(elsewhere).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("http://127.0.0.1:1") });
 });
 
-test("failures can be corrected and imported; without being asked for, no raw key is in them", async () => {
+test("failures can be corrected and imported; they contain raw keys only on request", async () => {
   const [good, known, long] = newRows(3);
   const file = newFile("csv");
   const line = (row?: TestRow, ttl = "") => `${row?.raw_key},${row?.name},${row?.actor_id},${ttl}\r\n`;
@@ -182,14 +182,14 @@ test("failures can be corrected and imported; without being asked for, no raw ke
   expect(await stored([good, known, long].flatMap((one) => one ?? []))).toEqual([good?.name, long?.name]);
 });
 
-test("rows come from standard input too", async () => {
+test("imports from stdin", async () => {
   const rows = newRows(2);
   const csv = `raw_key,name,actor_id\n${rows.map((row) => Object.values(row).join(",")).join("\n")}`;
   const { code } = await runKeyhold(["keys", "import", "-", "--format", "csv"], environment(), { input: csv });
   expect([code, await stored(rows)]).toEqual([0, namesOf(rows)]);
 });
 
-test("a file that changed under its progress, a file that is none and a server that stays away are said", async () => {
+test("reports a changed file, a missing file, an invalid header and an unreachable server", async () => {
   const file = await writeRows(newRows(1));
   const away = await importKeys(file, "--url", "http://127.0.0.1:1", "--retry-for", "1s");
   expect([away.code, JSON.parse(away.stderr).error.status]).toEqual([6, "UNAVAILABLE"]);

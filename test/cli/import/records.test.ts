@@ -28,7 +28,7 @@ const csvFile = fc
 
 const contents = (rows: readonly Row[]) => rows.map(({ content }) => content);
 
-test("CSV is read as another reader reads it, however its bytes are cut", async () => {
+test("parses CSV like csv-parse, however it is split into chunks", async () => {
   await fc.assert(
     fc.asyncProperty(csvFile, fc.integer({ min: 1, max: 40 }), async (text, chunk) => {
       const rows = await rowsOf(new Csv(), Buffer.from(text), { chunk });
@@ -44,7 +44,7 @@ const jsonFile = fc
   })
   .map((lines) => lines.join("\n"));
 
-test("reading goes on behind any row as if it had never stopped", async () => {
+test("resumes after any row", async () => {
   const files = fc.oneof(
     csvFile.map((text) => [text, "csv"] as const),
     jsonFile.map((text) => [text, "jsonl"] as const),
@@ -62,7 +62,7 @@ test("reading goes on behind any row as if it had never stopped", async () => {
   );
 });
 
-test("a row knows the line that it begins in", async () => {
+test("a row has its line number", async () => {
   const csv = 'raw_key,name,actor_id\r\n\r\n"a\r\nb",x,y\r\nc,x,y';
   expect((await rowsOf(new Csv(), Buffer.from(csv))).map(({ row, line }) => [row, line])).toEqual([
     [1, 3],
@@ -75,7 +75,7 @@ test("a row knows the line that it begins in", async () => {
   ]);
 });
 
-test("a row that is too long is a failure, and takes no memory", async () => {
+test("an oversized row is a failure and is not buffered", async () => {
   const bytes = Buffer.from(`{}\n${"x".repeat(3 * MAX_ROW_BYTES)}\n{}\n`);
   const rows = await rowsOf(jsonLines, bytes, { chunk: 65_536 });
   expect(contents(rows)).toEqual([{}, expect.stringMatching(/has more than \d+ bytes/), {}]);
@@ -102,14 +102,14 @@ const BAD_ROWS: readonly (readonly [string, string | Buffer])[] = [
   ["raw_key: must not contain the character NUL", `{"raw_key":"${KEY}\\u0000","name":"a","actor_id":"b"}`],
 ];
 
-test.each(table(BAD_ROWS))("a row that is bad: %s", async (problem, line) => {
+test.each(table(BAD_ROWS))("invalid row: %s", async (problem, line) => {
   const [row] = await rowsOf(jsonLines, Buffer.from(line));
   const said = row === undefined ? "no row" : requestOf(row);
   expect(said).toEqual(expect.stringContaining(problem));
   expect(said).not.toContain(KEY);
 });
 
-test("the cells of CSV are the fields of a key", async () => {
+test("maps CSV cells to the fields of a key", async () => {
   const csv = `raw_key,name,actor_id,scopes,ttl,metadata.env,metadata.a b\n${KEY},"a, b",c,read write,,prod,\n${KEY},n,c,"[""x""]",1h,,z`;
   const [first, second] = (await rowsOf(new Csv(), Buffer.from(csv))).map(requestOf);
   expect(first).toMatchObject({ name: "a, b", scopes: ["read", "write"], metadata: { env: "prod" } });
@@ -128,7 +128,7 @@ const CELLS_OF_SCOPES: readonly (readonly [string, readonly string[] | RegExp])[
   ["", []],
 ];
 
-test.each(table(CELLS_OF_SCOPES))("a cell of scopes, %s", async (cell, expected) => {
+test.each(table(CELLS_OF_SCOPES))("scopes in a cell: %s", async (cell, expected) => {
   const [row] = await rowsOf(new Csv(), Buffer.from(`raw_key,name,actor_id,scopes\n${KEY},a,b,${cell}\n`));
   const request = row === undefined ? "no row" : requestOf(row);
   if (expected instanceof RegExp) expect(request).toEqual(expect.stringMatching(expected));
@@ -141,7 +141,7 @@ const BAD_CSV: readonly (readonly [string, string])[] = [
   ["has 2 cells for 3 columns", `${KEY},a`],
 ];
 
-test.each(table(BAD_CSV))("a row of CSV that is bad %s, and those before it are read", async (problem, line) => {
+test.each(table(BAD_CSV))("an invalid CSV row %s; earlier rows are read", async (problem, line) => {
   const rows = await rowsOf(new Csv(["raw_key", "name", "actor_id"]), Buffer.from(`1,2,3\n${line}\n`));
   expect(contents(rows)).toEqual([expect.anything(), expect.stringContaining(problem)]);
   expect(contents(rows)[1]).not.toContain(KEY);

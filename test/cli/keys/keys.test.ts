@@ -37,7 +37,7 @@ async function answerOf(args: readonly string[], input?: string): Promise<Json> 
 
 const newPath = () => join(inject("testDir"), `cli-${randomUUID()}`);
 
-test("a key is issued, shown, changed, verified, rotated, derived from and revoked", async () => {
+test("issues, gets, updates, verifies, rotates, derives and revokes", async () => {
   const draft = ["--name", "a bot", "--actor", "team_1", "--scope", "read", "write", "--ttl", "90d"];
   const { secret, issued_api_key: key } = await answerOf(["issue", ...draft, "--metadata", "env=prod", "note=a=b"]);
   expect(key).toMatchObject({ name: "a bot", scopes: ["read", "write"], metadata: { env: "prod", note: "a=b" } });
@@ -60,13 +60,13 @@ test("a key is issued, shown, changed, verified, rotated, derived from and revok
   expect(await answerOf(["get", key.key_id])).toMatchObject({ revocation_description: "gone" });
 });
 
-test("scopes are words, several in one text too; one with a comma is written in JSON", async () => {
+test("scopes are separated by spaces; one with a comma needs JSON", async () => {
   const draft = ["--name", "a bot", "--actor", "team_1", "--scope", "read write", '["a,b"]', "c"];
   const { issued_api_key: key } = await answerOf(["issue", ...draft]);
   expect(key.scopes).toEqual(["read", "write", "a,b", "c"]);
 });
 
-test("for people, a secret stands alone on standard output, or in a file for its owner alone", async () => {
+test("prints the secret alone on stdout, or writes it to a private file", async () => {
   const draft = ["--name", "a bot", "--actor", "team_2"];
   const shown = await keys(["issue", ...draft]);
   expect(shown.stdout).toMatch(/^kh_v1_[0-9A-Za-z]{94}\n$/);
@@ -87,7 +87,7 @@ test("for people, a secret stands alone on standard output, or in a file for its
   expect(await answerOf(["list", "--filter", 'name="never"'])).toEqual([]);
 });
 
-test("a raw key is imported from standard input, found among the imported ones, and deleted", async () => {
+test("imports a raw key from stdin, lists and deletes it", async () => {
   const rawKey = newRawKey();
   const { key_id } = await answerOf(["import", "--name", "old portal", "--actor", "team_3"], `${rawKey}\r\n`);
   expect(await answerOf(["verify"], rawKey)).toMatchObject({ is_valid: true, key_id });
@@ -99,7 +99,7 @@ test("a raw key is imported from standard input, found among the imported ones, 
   expect((await keys(["get", key_id])).code).toBe(3);
 });
 
-test("a list of many pages is one array, and has as many as were asked for", async () => {
+test("a list of many pages is one array, up to the limit", async () => {
   const names = Array.from({ length: 7 }, (_, index) => `page ${index}`);
   for (const name of names) await issue(rest(), { name, actor_id: "team_pages" });
   const filter = ["--filter", 'actor_id="team_pages"', "--page-size", "3"];
@@ -110,13 +110,13 @@ test("a list of many pages is one array, and has as many as were asked for", asy
   expect(stdout.split("\n").filter((line) => line.startsWith("KEY ID"))).toHaveLength(1);
 });
 
-test("what others wrote cannot move the cursor of a terminal", async () => {
+test("escapes terminal control characters", async () => {
   await issue(rest(), { name: "red \u001b[31m\u202e end", actor_id: "team_4" });
   const { stdout } = await keys(["list", "--filter", 'actor_id="team_4"']);
   expect(stdout).toContain("red \\u{1b}[31m\\u{202e} end");
 });
 
-test("a key is revoked by its own secret, without an admin token", async () => {
+test("revokes a key by its own secret, without an admin token", async () => {
   const { secret } = await issue(rest());
   const alone = { KEYHOLD_TOKEN: "" };
   const { code, stdout } = await keys(["revoke", "--self", "--reason", "key-compromise"], secret, alone);
@@ -125,7 +125,7 @@ test("a key is revoked by its own secret, without an admin token", async () => {
   expect([verdict.code, JSON.parse(verdict.stdout).error_code]).toEqual([7, "VERIFICATION_ERROR_REVOKED"]);
 });
 
-test("the token comes from a file as well, and the server from an option", async () => {
+test("reads the token from a file and the server from an option", async () => {
   const file = newPath();
   await writeFile(file, `${token}\n`, { mode: 0o600 });
   const none = { KEYHOLD_TOKEN: "", KEYHOLD_URL: "http://127.0.0.1:1" };
@@ -161,7 +161,7 @@ test.each(table(FAILURES))("%s has exit status %i and an error in JSON", async (
   expect(ended.stderr).not.toContain(SECRET);
 });
 
-test("a key in a state that does not allow it has exit status 5, and an error for people", async () => {
+test("a conflicting key state exits 5 with a readable error", async () => {
   const { keyId } = await issue(rest());
   await rest()("POST", `${paths.keys}/${keyId}:revoke`, {});
   const { code, stderr } = await keys(["rotate", keyId]);

@@ -8,7 +8,7 @@ function jws(header: Record<string, string>): string {
 }
 
 // A header is read once as long as the tokens have the same: what is said of one must never be said of another.
-test("each token has its own header, in whatever order they come", () => {
+test("caches headers correctly in any order of tokens", () => {
   const headers = ["key-1", "key-2", "key-3"].map((kid) => ({ alg: "EdDSA", typ: "JWT", kid }));
   for (const place of [0, 0, 1, 0, 2, 2, 1, 1, 0]) {
     const header = headers[place] ?? {};
@@ -17,7 +17,7 @@ test("each token has its own header, in whatever order they come", () => {
   }
 });
 
-test("a good header before does not help a damaged one", () => {
+test("a cached header does not validate a damaged one", () => {
   const good = jws({ alg: "EdDSA", typ: "JWT", kid: "key-1" });
   const [head = "", ...rest] = good.split(".");
   expect(decodeCompact(good)).toBeDefined();

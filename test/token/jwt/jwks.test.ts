@@ -13,29 +13,29 @@ const RECORDS = [older, newest, oldest];
 const kids = (records: readonly SigningKeyRecord[], now: number) =>
   jwksDocument(records, now).keys.map(({ kid }) => kid);
 
-test("newest first; a retired key goes when its last token has expired", () => {
+test("newest first; a retired key is removed when its last token has expired", () => {
   expect(kids(RECORDS, NOW)).toEqual([newest.kid, older.kid, oldest.kid]);
   expect(kids(RECORDS, NOW + HOUR - 1)).toEqual([newest.kid, older.kid, oldest.kid]);
   expect(kids(RECORDS, NOW + HOUR)).toEqual([newest.kid, older.kid]);
   expect(kids(RECORDS, NOW + 2 * HOUR)).toEqual([newest.kid]);
 });
 
-test("no keys is an empty set", () => {
+test("without keys the set is empty", () => {
   expect(jwksDocument([], NOW)).toEqual({ keys: [] });
 });
 
-test("has the six public members and no more", () => {
+test("has the six public members only", () => {
   const careless = { ...newest.publicJwk, d: "private", ext: true };
   const { keys } = jwksDocument([{ ...newest, publicJwk: careless }], NOW);
   expect(keys).toStrictEqual([newest.publicJwk]);
 });
 
 describe("the ETag", () => {
-  test("is a strong one", () => {
+  test("is strong", () => {
     expect(jwksEtag(jwksDocument(RECORDS, NOW))).toMatch(/^"[\w-]{43}"$/);
   });
 
-  test("is the same for any order of records and of members", () => {
+  test("does not depend on the order of records and members", () => {
     const twins = [...RECORDS, record(), record()];
     const expected = jwksEtag(jwksDocument(twins, NOW));
     fc.assert(
@@ -46,7 +46,7 @@ describe("the ETag", () => {
     );
   });
 
-  test("changes when a key comes or goes", () => {
+  test("changes when a key is added or removed", () => {
     const tags = [RECORDS, [...RECORDS, record()], [newest]].map((records) => jwksEtag(jwksDocument(records, NOW)));
     expect(new Set([...tags, jwksEtag(jwksDocument(RECORDS, NOW + HOUR))]).size).toBe(4);
   });

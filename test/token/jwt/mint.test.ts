@@ -40,7 +40,7 @@ describe("other libraries", () => {
     expect(protectedHeader).toEqual({ alg: "EdDSA", typ: "JWT", kid: RECORD.kid });
   });
 
-  test("jose refuses when ours does", async () => {
+  test("jose rejects what we reject", async () => {
     const keys = createLocalJWKSet(published());
     const at = (now: number) => ({ issuer: ISSUER, currentDate: new Date(now) });
     await expect(jwtVerify(token, keys, at(NOW + HOUR))).rejects.toThrow(errors.JWTExpired);
@@ -62,7 +62,7 @@ describe("other libraries", () => {
   });
 });
 
-test("an expiry between two seconds is rounded down, and the caller is told", () => {
+test("rounds the expiry down to the second, and returns it", () => {
   const minted = mintJwt(mintInput({ issueTime: NOW + 999, expireTime: NOW + HOUR + 999 }));
   expect(minted.expireTime).toBe(NOW + HOUR);
   expect(verifyJwt(minted.token, verification)).toMatchObject({
@@ -70,19 +70,19 @@ test("an expiry between two seconds is rounded down, and the caller is told", ()
   });
 });
 
-test("no scope is an empty scope claim, not a missing one", () => {
+test("no scopes is an empty scope claim, not a missing one", () => {
   const { token } = mintJwt(mintInput({ scopes: [] }));
   expect(verifyJwt(token, verification)).toMatchObject({ token: { scopes: [] } });
   expect(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).toContain('"scope":""');
 });
 
 describe("reserved claims", () => {
-  test("are those of the contract and the two of ours", () => {
+  test("are the documented ones", () => {
     const contract = "iss sub aud exp nbf iat jti scope key_id parent_id".split(" ");
     expect([...RESERVED_CLAIMS].toSorted()).toEqual([...contract, "secret_version"].toSorted());
   });
 
-  test.each([...RESERVED_CLAIMS])("%s is refused and named", (name) => {
+  test.each([...RESERVED_CLAIMS])("rejects %s by name", (name) => {
     const mint = () => mintJwt(mintInput({ claims: { [name]: "x" } }));
     expect(mint).toThrow(KeyholdError);
     expect(mint).toThrow(

@@ -21,7 +21,7 @@ const stored = {
 const storedRing = ringOf({ id: vector.wrapKey.id, secret: createSecretKey(vector.wrapKey.secret, "hex") });
 
 describe("the stored form", () => {
-  test("is that of the vector, made by another implementation", () => {
+  test("equals the vector of another implementation", () => {
     const wrapKey = storedRing.current;
     const wrapped = wrapSeed({
       seed: hex(vector.seed),
@@ -37,12 +37,12 @@ describe("the stored form", () => {
     expect(Buffer.from(jwk.d ?? "", "base64url").toString("hex")).toBe(vector.seed);
   });
 
-  test("never has the same nonce twice", () => {
+  test("never reuses a nonce", () => {
     const nonces = Array.from({ length: 50 }, () => Buffer.from(record().wrapped.subarray(1, 13)).toString("hex"));
     expect(new Set(nonces).size).toBe(50);
   });
 
-  test("shows nothing of the seed", () => {
+  test("contains nothing of the seed", () => {
     const seeds: Uint8Array[] = [];
     const spied = { bytes: (size: number) => seeds[seeds.push(randomBytes(size)) - 1] ?? Buffer.alloc(0) };
     const { wrapped, publicJwk } = generateSigningKey({ wrapKey: WRAP_KEY, random: spied });
@@ -51,7 +51,7 @@ describe("the stored form", () => {
     expect(Object.keys(publicJwk)).toEqual(["kty", "crv", "x", "kid", "use", "alg"]);
   });
 
-  test("any change of a bit is refused", () => {
+  test("rejects any bit flip", () => {
     fc.assert(
       fc.property(fc.nat(stored.wrapped.length * 8 - 1), (bit) => {
         const wrapped = Buffer.from(stored.wrapped);
@@ -61,7 +61,7 @@ describe("the stored form", () => {
     );
   });
 
-  test.each([0, 1, 13, 44, 49, 60, 62])("of %i bytes it is refused", (size) => {
+  test.each([0, 1, 13, 44, 49, 60, 62])("rejects %i bytes", (size) => {
     const wrapped = Buffer.concat([stored.wrapped, Buffer.alloc(1)]).subarray(0, size);
     expect(() => unwrapSigningKey({ ...stored, wrapped }, storedRing)).toThrow(/unknown stored format/);
   });
@@ -86,7 +86,7 @@ describe("a wrong root secret", () => {
   });
 });
 
-test("the kid and the public key cannot be exchanged", () => {
+test("rejects an exchanged kid or public key", () => {
   const [a, b] = [record(), record()];
   expect(() => unwrapSigningKey({ ...a, kid: b.kid }, RING)).toThrow(KeyholdError);
   expect(() => unwrapSigningKey({ ...a, publicJwk: b.publicJwk }, RING)).toThrow(/public key is not that/);
@@ -108,7 +108,7 @@ describe("loadSigningKeys", () => {
   const unused = record(retired);
   const all = [ended, unused, ending, current];
 
-  test("the newest that is not retired signs", () => {
+  test("the newest active key signs", () => {
     const older = record({ createTime: new Date(NOW - 1) });
     const newer = record({ createTime: new Date(NOW + 1) });
     expect(loadSigningKeys([older, newer, current], RING, NOW).active?.kid).toBe(newer.kid);
@@ -121,12 +121,12 @@ describe("loadSigningKeys", () => {
     expect(kids(NOW + 1)).toEqual([current.kid]);
   });
 
-  test("holds public keys alone for verification", () => {
+  test("verification has public keys only", () => {
     const types = [...loadSigningKeys(all, RING, NOW).verification.values()].map((key) => key.type);
     expect(types).toEqual(["public", "public"]);
   });
 
-  test("no record, no active key", () => {
+  test("without records there is no active key", () => {
     expect(loadSigningKeys([], RING, NOW)).toEqual({
       active: undefined,
       verification: new Map(),
@@ -136,7 +136,7 @@ describe("loadSigningKeys", () => {
     expect(loadSigningKeys([ending], RING, NOW).active).toBeUndefined();
   });
 
-  test("a wrong root secret stops it, unless only retired keys are concerned", () => {
+  test("a wrong root secret throws, unless it affects retired keys only", () => {
     const wrong = ringOf({ id: "ffffffffffffffff", secret: createSecretKey(randomBytes(32)) });
     expect(() => loadSigningKeys(all, wrong, NOW)).toThrow(KeyholdError);
     const rotated = record({ ...generateSigningKey({ wrapKey: wrong.current, random }) });
@@ -145,7 +145,7 @@ describe("loadSigningKeys", () => {
     expect(keys.unusable).toEqual([ending.kid]);
   });
 
-  test("a public key that was put in without the root secret is not trusted", () => {
+  test("does not trust a public key inserted without the root secret", () => {
     const forger = generateSigningKey({
       wrapKey: { id: WRAP_KEY.id, secret: createSecretKey(randomBytes(32)) },
       random,
@@ -170,7 +170,7 @@ describe("loadSigningKeys", () => {
   });
 });
 
-test("a private key makes the public key of its record", () => {
+test("the private key yields the public key of its record", () => {
   const one = record();
   const publicKey = createPublicKey(unwrapSigningKey(one, RING));
   expect(publicKey.export({ format: "jwk" }).x).toBe(one.publicJwk.x);

@@ -33,12 +33,12 @@ test.each(samples.valid)("reads $text", ({ text, says }) => {
   });
 });
 
-test.each(samples.invalid)("refuses %j", (text) => {
+test.each(samples.invalid)("rejects %j", (text) => {
   expect(restrictGrant({ ...GRANT, claims: { a: 1 } }, bytes(text))).toBeUndefined();
   for (const conditions of AS_MINTED) expect(parse(conditions(text))).toBeUndefined();
 });
 
-test("refuses what is not UTF-8", () => {
+test("rejects what is not UTF-8", () => {
   const condition = Buffer.concat([bytes("scope = a"), Uint8Array.of(0xff)]);
   expect(restrictGrant(GRANT, condition)).toBeUndefined();
   expect(parseGrant([bytes(TIME), condition])).toBeUndefined();
@@ -58,7 +58,7 @@ test.each([
   expect(parse(conditions)).toBeUndefined();
 });
 
-test("what is printed reads back", () => {
+test("parse inverts format", () => {
   fc.assert(
     fc.property(grants, (grant) => {
       expect(parseGrant(formatGrant(grant))).toEqual(grant);
@@ -66,7 +66,7 @@ test("what is printed reads back", () => {
   );
 });
 
-test("a holder's claim must be one that was minted, whatever its JSON text", () => {
+test("a holder's claim must equal a minted one, in any JSON form", () => {
   const grant = { ...GRANT, claims: { n: 100, o: { x: [1, null], y: "z" } } };
   expect(restrictGrant(grant, bytes("claim n = 1e2"))).toEqual(grant);
   expect(restrictGrant(grant, bytes('claim o = {"y": "\\u007a", "x": [1.0, null]}'))).toEqual(grant);
@@ -81,7 +81,7 @@ test("a holder's claim must be one that was minted, whatever its JSON text", () 
   }
 });
 
-test("names of Object.prototype are no claims unless minted", () => {
+test("names of Object.prototype are claims only if minted", () => {
   expect(restrictGrant(GRANT, bytes("claim __proto__ = {}"))).toBeUndefined();
   expect(restrictGrant(GRANT, bytes("claim toString = null"))).toBeUndefined();
   const minted = parse([TIME, SCOPE, 'claim __proto__ = {"a":1}']);
@@ -91,7 +91,7 @@ test("names of Object.prototype are no claims unless minted", () => {
   expect(restrictGrant(minted, bytes('claim __proto__ = {"a":2}'))).toBeUndefined();
 });
 
-test("the deepest claim that has room is compared without harm", () => {
+test("compares the deepest claim that fits", () => {
   const deep = "[".repeat(1500) + "]".repeat(1500);
   const minted = parse([TIME, SCOPE, `claim a = ${deep}`]);
   if (minted === undefined) throw new Error("refused");

@@ -15,16 +15,16 @@ test.each(samples.valid)("reads and prints back %s", (text) => {
   expect(Buffer.from(formatIdentifier(identifier)).toString()).toBe(text);
 });
 
-test.each(samples.invalid)("refuses: $name", ({ text }) => {
+test.each(samples.invalid)("rejects: $name", ({ text }) => {
   expect(parseIdentifier(bytes(text))).toBeUndefined();
 });
 
-test("refuses bytes that are not UTF-8", () => {
+test("rejects bytes that are not UTF-8", () => {
   const [first = ""] = samples.valid;
   expect(parseIdentifier(Buffer.concat([bytes(first), Uint8Array.of(0xff)]))).toBeUndefined();
 });
 
-test("what is printed reads back", () => {
+test("parse inverts format", () => {
   fc.assert(
     fc.property(inputs, fc.nat(), (input, mintedCaveats) => {
       const { tokenId, keyId, secretVersion, issueTime, parentId } = input;

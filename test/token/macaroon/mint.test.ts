@@ -16,7 +16,7 @@ test("the caveats are readable and in their order", () => {
   ]);
 });
 
-test("the time of issue is rounded down to the second, the expiry is not", () => {
+test("rounds the issue time down to the second, not the expiry", () => {
   const { token, expireTime } = mintMacaroon(input({ issueTime: NOW + 499, expireTime: NOW + 1 }));
   expect(expireTime).toBe(NOW + 1);
   expect(verifyMacaroon(token, { keys: RING, issuer: ISSUER, now: NOW })).toMatchObject({

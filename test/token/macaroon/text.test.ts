@@ -39,7 +39,7 @@ const NO_MACAROONS = [
   ["a macaroon in V1", "MDAxMGlkZW50aWZpZXIgaQo"],
 ] as const;
 
-test.each(NO_MACAROONS)("is no macaroon: %s", (_, other) => {
+test.each(NO_MACAROONS)("is not a macaroon: %s", (_, other) => {
   expect(looksLikeMacaroon(other)).toBe(false);
   expect(() => parseMacaroon(other)).toThrow(MacaroonFormatError);
 });
@@ -49,7 +49,7 @@ test("the sample is a macaroon", () => {
   expect(text).toMatch(/A$/);
 });
 
-test("every macaroon is read back from its text, and looks like one", () => {
+test("parses and recognizes every formatted macaroon", () => {
   fc.assert(
     fc.property(macaroons, (any) => {
       const printed = formatMacaroon(any);
@@ -68,7 +68,7 @@ test("the longest text is the longest macaroon", () => {
   expect(() => parseMacaroon(`${longest}AAAA`)).toThrow("over 8192 characters");
 });
 
-test("any text is a macaroon that prints back, or a format error", () => {
+test("any text formats back or is a format error", () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -27,17 +27,17 @@ test.each(samples.valid)("reads and writes: $name", ({ hex, macaroon }) => {
   expect(encodeV2(toMacaroon(macaroon))).toEqual(encoded);
 });
 
-test.each(samples.invalid)("refuses: $name", ({ hex, error }) => {
+test.each(samples.invalid)("rejects: $name", ({ hex, error }) => {
   expect(() => decodeV2(fromHex(hex))).toThrow(MacaroonFormatError);
   expect(() => decodeV2(fromHex(hex))).toThrow(error);
 });
 
-test("a refusal tells nothing of the content", () => {
+test("errors contain nothing of the content", () => {
   const encoded = Buffer.concat([encodeV2(padded(10)), bytes("secret")]);
   expect(() => decodeV2(encoded)).toThrow(/^bytes after the signature$/);
 });
 
-test("takes as many caveats and bytes as the bounds say, and no more", () => {
+test("enforces the limits of caveats and bytes", () => {
   const caveat = { identifier: bytes("c"), thirdParty: undefined };
   const many = (count: number) => encodeV2({ ...padded(1), caveats: Array(count).fill(caveat) });
   expect(decodeV2(many(MACAROON_MAX_CAVEATS)).caveats).toHaveLength(MACAROON_MAX_CAVEATS);
@@ -49,7 +49,7 @@ test("takes as many caveats and bytes as the bounds say, and no more", () => {
   expect(() => decodeV2(large(MACAROON_MAX_SIZE + 1))).toThrow(/^over 6144 bytes$/);
 });
 
-test("what is written reads back", () => {
+test("decode inverts encode", () => {
   fc.assert(
     fc.property(macaroons, (macaroon) => {
       expect(decodeV2(encodeV2(macaroon))).toEqual(macaroon);
@@ -57,7 +57,7 @@ test("what is written reads back", () => {
   );
 });
 
-test("what reads writes back byte for byte, and the rest is a format error", () => {
+test("any bytes re-encode exactly or are a format error", () => {
   const counts = { read: 0, refused: 0 };
   fc.assert(
     fc.property(nearMacaroons, (encoded) => {

@@ -46,7 +46,7 @@ describe.each([go, python])("$maker", ({ made, attenuated, third_party }) => {
     expect(Object.keys(attenuated)).toHaveLength(ours.attenuated.length);
   });
 
-  test.each(made)("makes what we read and write: $name", (vector) => {
+  test.each(made)("produces what we read and write: $name", (vector) => {
     expect(parseMacaroon(vector.text)).toEqual(toMacaroon(vector));
     expect(formatMacaroon(toMacaroon(vector))).toBe(vector.text);
     expect(looksLikeMacaroon(vector.text)).toBe(true);
@@ -59,7 +59,7 @@ describe.each([go, python])("$maker", ({ made, attenuated, third_party }) => {
     expect(Buffer.from(signed).toString("hex")).toBe(signature);
   });
 
-  test("does not make macaroons of ours", () => {
+  test("its macaroons are not ours", () => {
     for (const { text } of made)
       expect(verifyMacaroon(text, context)).toMatchObject({ ok: false, reason: "INVALID_FORMAT" });
   });
@@ -72,7 +72,7 @@ describe.each([go, python])("$maker", ({ made, attenuated, third_party }) => {
     else expect(verdict).toEqual({ ok: true, token: { ...minted(of), ...expected, issuer: ours.issuer } });
   });
 
-  test("adds a third-party caveat to ours, which we refuse", () => {
+  test("adds a third-party caveat, which we reject", () => {
     expect(parseMacaroon(third_party).caveats.at(-1)?.thirdParty?.location).toBe("https://auth.example.com");
     expect(verifyMacaroon(third_party, context)).toEqual({
       ok: false,

@@ -43,21 +43,21 @@ const invalid = (message: string) => ({ ok: false, reason: "INVALID", message })
 const unavailable = { ok: false, reason: "ISSUER_UNAVAILABLE" };
 
 describe("an access token of the issuer", () => {
-  test("gives the subject and the scopes", async () => {
+  test("returns the subject and the scopes", async () => {
     const token = await oidc.token(["keyhold:verify", "keyhold:keys.read"]);
     const verdict = await verifier().verify(token);
     const scopes = ["keyhold:verify", "keyhold:keys.read"];
     expect(verdict).toEqual({ ok: true, subject: "operator", scopes, expireTime: expect.any(Date) });
   });
 
-  test("gives the scopes of the claim that was chosen", async () => {
+  test("returns the scopes of the configured claim", async () => {
     const token = await oidc.token(["keyhold:admin"]);
     const scopes = async (scopeClaim: string) => verifier({ scopeClaim }).verify(token);
     expect(await scopes("realm_access.roles")).toMatchObject({ ok: true, scopes: ["keyhold:admin"] });
     expect(await scopes("roles")).toMatchObject({ ok: true, scopes: [] });
   });
 
-  test("is good for one of several audiences", async () => {
+  test("accepts one of several audiences", async () => {
     const claims = { iss: oidc.issuer, sub: "user", aud: ["other", oidc.audience], exp: seconds + 60 };
     expect(await verifier().verify(await oidc.sign(claims))).toEqual({
       ok: true,
@@ -67,7 +67,7 @@ describe("an access token of the issuer", () => {
     });
   });
 
-  test("expires, with a few seconds for clocks that differ", async () => {
+  test("expires, with tolerance for clock skew", async () => {
     const token = await oidc.sign({ iss: oidc.issuer, sub: "user", aud: oidc.audience, exp: seconds + 60 });
     const at = (elapsed: number) => {
       time = (seconds + elapsed) * 1000;
@@ -92,7 +92,7 @@ describe("an access token of the issuer", () => {
     expect(await verifier().verify(token)).toEqual(invalid(`the claim ${claim} of the access token is not acceptable`));
   });
 
-  test("with an empty subject is refused", async () => {
+  test("with an empty subject is rejected", async () => {
     const token = await oidc.sign({ iss: oidc.issuer, sub: "", aud: oidc.audience, exp: seconds + 60 });
     expect(await verifier().verify(token)).toEqual(invalid("the access token has no subject"));
   });
@@ -102,14 +102,14 @@ describe("a forged access token", () => {
   const claims = () => ({ iss: oidc.issuer, sub: "user", aud: oidc.audience, exp: seconds + 60 });
   const refused = invalid("the access token is not valid");
 
-  test("of a key that the issuer does not publish is refused", async () => {
+  test("of an unpublished key is rejected", async () => {
     const { privateKey } = await generateKeyPair("ES256");
     const sign = (kid: string) => new SignJWT(claims()).setProtectedHeader({ alg: "ES256", kid }).sign(privateKey);
     expect(await verifier().verify(await sign("key-1"))).toEqual(refused);
     expect(await verifier().verify(await sign("key-0"))).toEqual(refused);
   });
 
-  test("with a shared secret or no signature, or no token at all, is refused and nothing fetched", async () => {
+  test("with a shared secret, no signature, or malformed is rejected without a fetch", async () => {
     const { fetch, paths } = countingFetch();
     const { verify } = verifier({ fetch });
     const hs256 = new SignJWT(claims()).setProtectedHeader({ alg: "HS256", kid: "key-1" });
@@ -121,15 +121,15 @@ describe("a forged access token", () => {
     expect(paths).toEqual([]);
   });
 
-  test("with another payload is refused", async () => {
+  test("with another payload is rejected", async () => {
     const [header, , signature] = (await oidc.token(["keyhold:verify"])).split(".");
     const payload = Buffer.from(JSON.stringify({ ...claims(), scope: "keyhold:admin" })).toString("base64url");
     expect(await verifier().verify(`${header}.${payload}.${signature}`)).toEqual(refused);
   });
 });
 
-describe("the issuer is asked", () => {
-  test("once, whatever number of tokens waits", async () => {
+describe("the issuer's keys are read", () => {
+  test("once for concurrent tokens", async () => {
     const { fetch, paths } = countingFetch();
     const { verify } = verifier({ fetch });
     const token = await oidc.token(["keyhold:verify"]);
@@ -140,7 +140,7 @@ describe("the issuer is asked", () => {
     expect(paths).toEqual([METADATA, KEYS]);
   });
 
-  test("again for a key that is not known, but not within the cooldown", async () => {
+  test("again for an unknown key, but not within the cooldown", async () => {
     const rotating = await startOidcIssuer();
     try {
       const { fetch, paths } = countingFetch();
@@ -161,8 +161,8 @@ describe("the issuer is asked", () => {
   });
 });
 
-describe("an issuer that cannot be asked", () => {
-  test("is told from a bad token, is not beset, and is asked again after a pause", async () => {
+describe("an unreachable issuer", () => {
+  test("is distinguished from an invalid token, and retried only after a pause", async () => {
     const first = await startOidcIssuer();
     const { issuer } = first;
     const token = await first.token(["keyhold:verify"]);
@@ -184,7 +184,7 @@ describe("an issuer that cannot be asked", () => {
     }
   });
 
-  test("does not take the keys away that are known", async () => {
+  test("does not evict known keys", async () => {
     const closing = await startOidcIssuer();
     const { verify } = verifier({ issuer: closing.issuer, keysCooldown: 0 });
     const token = await closing.token(["keyhold:verify"]);
@@ -196,7 +196,7 @@ describe("an issuer that cannot be asked", () => {
     expect(await verify(next)).toMatchObject({ ok: true });
   });
 
-  test("does not make a token wait for more than the timeout", async () => {
+  test("delays a token by at most the timeout", async () => {
     const silent: Fetch = (_, init) =>
       new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
     const token = await oidc.token(["keyhold:verify"]);
@@ -242,7 +242,7 @@ describe("an issuer that cannot be asked", () => {
     expect(await verify(await oidc.token(["keyhold:verify"]))).toMatchObject(unavailable);
   });
 
-  test("has keys, but none for the token: that is a verdict", async () => {
+  test("has no key for the token: the token is rejected", async () => {
     const { verify } = verifier({
       fetch: answering((path) => (path === KEYS ? Response.json({ keys: [] }) : undefined)),
     });
@@ -263,7 +263,7 @@ describe("an issuer that cannot be asked", () => {
   );
 });
 
-test("the metadata of an issuer with a path or a slash are where Discovery says", async () => {
+test("reads the metadata of an issuer with a path or trailing slash (Discovery)", async () => {
   const paths: string[] = [];
   const fetch: Fetch = async (url) => {
     paths.push(String(url));
@@ -277,11 +277,14 @@ test("the metadata of an issuer with a path or a slash are where Discovery says"
   expect(paths).toEqual([host, host, realm, realm]);
 });
 
-test.each(["", "issuer", "ftp://a.test", "https://a.test?b", "https://a.test/#c"])("%j is no issuer", (issuer) => {
-  expect(() => verifier({ issuer })).toThrow(/^issuer: /);
-});
+test.each(["", "issuer", "ftp://a.test", "https://a.test?b", "https://a.test/#c"])(
+  "rejects the issuer %j",
+  (issuer) => {
+    expect(() => verifier({ issuer })).toThrow(/^issuer: /);
+  },
+);
 
-test("an error that is no verdict goes on", async () => {
+test("rethrows other errors", async () => {
   const broken = { now: () => Number.NaN };
   await expect(verifier({ clock: broken }).verify(await oidc.token(["a"]))).rejects.toThrow(TypeError);
 });
