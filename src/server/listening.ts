@@ -20,7 +20,7 @@ export async function listenFailure({ host, port }: Address): Promise<NodeJS.Err
   }
 }
 
-/** What is wrong with the host, and not with the port. */
+/** Error codes that concern the host, not the port. */
 const OF_HOST: readonly unknown[] = ["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN", "EINVAL"];
 
 /** Returns the error of an address that cannot be listened on. It names `<prefix>_PORT` or `<prefix>_HOST`. */

@@ -100,7 +100,7 @@ function cacheMetrics({ reader }: Resources): Family[] {
 }
 
 function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
-  const { membership, received: heard } = resources.coherence;
+  const { membership, received } = resources.coherence;
   return [
     gauge("keyhold_lease_fresh", "Whether the lease is held, so that answers may come from memory.", () =>
       Number(membership.lease.isFresh),
@@ -115,7 +115,7 @@ function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
     counter(
       "keyhold_feed_changes_total",
       "News of changes, by what changed; forgotten: everything may have, unheard.",
-      () => samples("kind", heard),
+      () => samples("kind", received),
     ),
   ];
 }

@@ -27,46 +27,46 @@ import { type EmbeddedStart, openDatabaseServer } from "./database-server.ts";
 import { loadRootSecrets } from "./root-secrets/file.ts";
 import { deriveRings, type Rings } from "./root-secrets/rings.ts";
 
-/** After this the database cancels a statement, in milliseconds. */
+/** Statement timeout in milliseconds. */
 const STATEMENT_TIMEOUT = 10_000;
 
-/** Connections for lists, beside those of the pool. */
+/** Connections for lists, in addition to those of the pool. */
 const LIST_CONNECTIONS = 2;
 
 /**
- * For verification and for reads of single keys, as many as gathered statements of either go at once: neither waits in line behind
+ * Connections for verification and for reads of single keys, as many as batches of both may be in flight, so that neither waits behind
  * changes.
  */
 const READ_CONNECTIONS = 4;
 
-/** What the server and the commands stand on: an open database with its schema, and the server keys. */
+/** Resources that the server and the commands share: an open database with its schema, and the server keys. */
 export interface Resources {
   /** URL of the database, embedded or not. */
   readonly url: string;
   /** URL for connections that keep their session, which a transaction pooler does not. */
   readonly listenUrl: string;
   readonly database: Database;
-  /** For lists, and for statements that read a whole table: without kept plans (`connect.ts`). */
+  /** For lists and statements that scan a whole table: without prepared statements (`connect.ts`). */
   readonly lists: Database;
-  /** How busy the connections are, by what they are for. */
+  /** Usage of the pools. */
   readonly pools: Readonly<Record<"changes" | "lists" | "reads", Pick<Pool, "usage">>>;
   readonly coherence: Coherence;
-  /** Migrations that were applied now. */
+  /** Migrations that were applied on opening. */
   readonly migrated: readonly string[];
   readonly rings: Rings;
   readonly shapes: CredentialShapes;
   readonly keys: KeysContext;
-  /** Where verification finds keys, and what it remembers. */
+  /** Finds keys for verification, and caches them. */
   readonly reader: KeyReader;
   readonly signing: SigningContext;
   close(): Promise<void>;
 }
 
-/** The cache, or what stands for it where there is none. */
+/** The cache, or its replacement if it is disabled. */
 export type KeyReader = VerificationCache;
 
 export interface ResourcesOptions extends EmbeddedStart {
-  /** Told of what happens to the connection for news of changes. */
+  /** Logs events of the cluster membership. */
   readonly onMembership?: MembershipLog;
   /** Receives every committed change of keys: the seam for what follows from a change. */
   readonly onChanges?: ChangeObserver;
@@ -75,7 +75,7 @@ export interface ResourcesOptions extends EmbeddedStart {
   readonly tracing?: Tracing | undefined;
 }
 
-/** Opens the database, starting the embedded one if none is configured, and brings its schema up to date. */
+/** Opens the database and migrates its schema. Starts the embedded database if none is configured. */
 export async function openResources(config: Config, options: ResourcesOptions): Promise<Resources> {
   const rings = deriveRings(await loadRootSecrets(config));
   const opened = await openDatabase(config, options);
@@ -103,7 +103,7 @@ export async function openResources(config: Config, options: ResourcesOptions): 
 async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const server = await openDatabaseServer(config, embedded);
   const options = { url: server.url, statementTimeout: STATEMENT_TIMEOUT, attempts: new ConnectBackoff() };
-  // Who has a URL of its own for notifications has a pooler behind the other, where a connection does not keep its statements.
+  // A separate URL for notifications means that the other leads through a transaction pooler, on which prepared statements are lost.
   const prepare = config.databaseListenUrl === null;
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });
   const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
@@ -166,10 +166,10 @@ function assemble(
   return { database, lists, rings, shapes, keys, reader, signing, coherence };
 }
 
-/** Bytes of the cache for each of the keys that it may have: a usual one takes 264, and its places in the indexes. */
+/** Bytes of cache per key: a usual entry takes 264, plus its place in the indexes. */
 const CACHE_ENTRY_BYTES = 400;
 
-/** Credentials of nobody that are remembered as such. */
+/** Maximum number of cached look-ups without a result. */
 const MAX_NEGATIVES = 100_000;
 
 function createReader(

@@ -11,10 +11,10 @@ import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 import { hostName, integer, list, oneOf, origin, postgresUrl, serverUrl } from "./values.ts";
 
-/** The environment, as text by name. */
+/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Ways to know a caller (contract §7). */
+/** Methods of authentication. */
 export type AuthMethod = "admin-token" | "oidc" | "none";
 
 export interface OidcConfig {
@@ -27,46 +27,46 @@ export interface Config extends RootSecretConfig {
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
-  /** Null: the embedded database in `dataDir`. */
+  /** Null for the embedded database in `dataDir`. */
   readonly databaseUrl: string | null;
   readonly databasePoolSize: number;
-  /** Where notifications are heard; null: at `databaseUrl`. */
+  /** URL for connections that receive notifications; null: `databaseUrl`. */
   readonly databaseListenUrl: string | null;
-  /** Of the owner of the schema, for `keyhold migrate` alone; null: the others. */
+  /** URL of the owner of the schema, for `keyhold migrate` only; null: `databaseUrl`. */
   readonly databaseMigrateUrl: string | null;
-  /** How long a server may answer from memory without having heard from the database, in milliseconds. */
+  /** TTL of the lease: how long a server may answer from its cache without contact to the database, in milliseconds. */
   readonly leaseTtl: number;
-  /** For how long after its lease a server gives cached verdicts, marked as stale, in milliseconds; 0: it does not. */
+  /** Milliseconds after the lease during which cached verdicts are returned, marked as stale; 0: never. */
   readonly staleGrace: number;
-  /** Memory of the verification cache in bytes; 0: none. */
+  /** Size of the verification cache in bytes; 0 disables it. */
   readonly cacheBytes: number;
   readonly dataDir: string;
   readonly secretPrefix: SecretPrefix;
   readonly issuer: string;
-  /** Empty: nobody chose, so the server listens on loopback alone. */
+  /** Empty if not configured; the server then listens on loopback only. */
   readonly auth: readonly AuthMethod[];
   readonly oidc: OidcConfig | null;
   readonly corsOrigins: readonly string[];
-  /** Names by which the metrics, and a service without authentication, may be called; besides those of the loopback. */
+  /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
   readonly allowedHosts: readonly string[];
-  /** Calls per second that need no credential, from one address; null: not limited. */
+  /** Limit of calls per second without a credential from one address; null: none. */
   readonly publicRate: number | null;
-  /** Calls per second whose credential is refused, from one address or caller; null: not limited. */
+  /** Limit of calls per second with a rejected credential from one address or caller; null: none. */
   readonly failureRate: number | null;
-  /** Processes that serve the port; `auto`: as many as the machine has cores. */
+  /** Processes that serve the port; `auto`: one per core. */
   readonly workers: number | "auto";
-  /** Memory of the request bodies that one process is receiving, in bytes; null: a share of the memory that it may use. */
+  /** Memory for incoming request bodies of one process, in bytes; null: a share of the available memory. */
   readonly requestBufferBytes: number | null;
-  /** Whether usual verifications are served ahead of Fastify; without it Fastify serves them, to the same effect. */
+  /** Whether the fast path serves usual verifications. Without it Fastify serves them with the same results. */
   readonly fastPath: boolean;
   readonly logLevel: string;
-  /** Where metrics are served; port 0: a free one; null: nowhere. */
+  /** Address of the metrics; port 0: a free port; null: off. */
   readonly metrics: Address | null;
-  /** Null: OpenTelemetry is not loaded. It reads by itself where spans are sent to. */
+  /** Null: OpenTelemetry is not loaded. OpenTelemetry reads the address of the collector itself. */
   readonly tracing: Sampling | null;
 }
 
-/** What is not asked of an environment: `migrate` has no use for a root secret, so its environment need not hold it. */
+/** Parts that are not required: `migrate` needs no root secret. */
 export interface ConfigUse {
   readonly withoutRootSecret?: boolean;
 }
@@ -74,14 +74,17 @@ export interface ConfigUse {
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 const AUTH_METHODS: readonly AuthMethod[] = ["admin-token", "oidc", "none"];
 
-/** The only reader of the environment, and of the files that it names for URLs. Throws `INVALID_ARGUMENT` naming the variable. */
+/**
+ * Reads the configuration from the environment and the files that it names. The only reader of the environment. Throws `INVALID_ARGUMENT`
+ * naming the variable.
+ */
 export function readConfig(use?: ConfigUse): Config {
   return toConfig(withFiles(process.env), use);
 }
 
 /**
- * What is wrong with the environment, as far as it can be told at once: each variable that is refused is put aside to find the next.
- * What cannot be put aside, such as a root secret that is needed, hides what is looked at after it.
+ * Returns the errors of the environment that can be found in one pass: each rejected variable is removed to find the next. An error that
+ * cannot be removed, such as a missing root secret, hides those after it.
  */
 export function findConfigErrors(environment: Environment = process.env): string[] {
   const found = new Map<string, string>();
@@ -94,7 +97,7 @@ export function findConfigErrors(environment: Environment = process.env): string
   }
 }
 
-/** Returns a warning for each variable that begins with `KEYHOLD_` and that nothing here reads. */
+/** Returns a warning for each unknown variable that starts with `KEYHOLD_`. */
 export function findUnknownVariables(environment: Environment = process.env): string[] {
   return unknownVariables(environment, [withFiles, toConfig, toClientConfig]);
 }
@@ -109,14 +112,14 @@ function failureOf(work: () => unknown): KeyholdError | null {
   }
 }
 
-/** Variables that may stand in a file instead, as Docker and Kubernetes hand secrets over. The root secret's is read apart. */
+/** Variables whose value may be in a file, as Docker and Kubernetes provide secrets. That of the root secret is read separately. */
 const FILE_VARIABLES: Readonly<Record<string, string>> = {
   KEYHOLD_DATABASE_URL_FILE: "KEYHOLD_DATABASE_URL",
   KEYHOLD_DATABASE_LISTEN_URL_FILE: "KEYHOLD_DATABASE_LISTEN_URL",
   KEYHOLD_DATABASE_MIGRATE_URL_FILE: "KEYHOLD_DATABASE_MIGRATE_URL",
 };
 
-/** The same environment with what stands in files. */
+/** Returns the environment with the values of these files. */
 export function withFiles(environment: Environment): Environment {
   const read = Object.entries(FILE_VARIABLES).flatMap(([variable, name]) => {
     const file = environment[variable]?.trim();
@@ -135,7 +138,7 @@ function readVariable(variable: string, file: string): string {
   }
 }
 
-/** Pure: the configuration that an environment asks for. An empty variable counts as one that is not there. */
+/** Returns the configuration of an environment. Pure. An empty variable counts as not set. */
 export function toConfig(environment: Environment, { withoutRootSecret = false }: ConfigUse = {}): Config {
   const get = (name: string) => environment[name]?.trim() || undefined;
   const databaseUrl = get("KEYHOLD_DATABASE_URL") ?? null;
@@ -172,27 +175,27 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
   return config;
 }
 
-/** Less than one batch import of the largest size would be refused each time. */
+/** The minimum holds one batch import of the maximum size. */
 function toRequestBuffer(text: string | undefined): number | null {
   return text === undefined ? null : integer("KEYHOLD_REQUEST_BUFFER_SIZE", text, 32, 65_536) * MIB;
 }
 
-/** What the commands that call a running server need. */
+/** Configuration of the commands that call a running server. */
 export interface ClientConfig {
   readonly url: string;
-  /** The admin token, or the file that holds it; both null: none is sent. */
+  /** The admin token, or the file that contains it; null: none is sent. */
   readonly token: string | null;
   readonly tokenFile: string | null;
-  /** A file of certificates to trust beside those of Node. */
+  /** A file of certificates that are trusted in addition to those of Node. */
   readonly caFile: string | null;
 }
 
-/** The same for the commands that call a running server. Throws `INVALID_ARGUMENT` naming the variable. */
+/** Reads the configuration of the commands that call a running server. Throws `INVALID_ARGUMENT` naming the variable. */
 export function readClientConfig(): ClientConfig {
   return toClientConfig(process.env);
 }
 
-/** Pure: what an environment says of the server to call. */
+/** Returns that configuration. Pure. */
 export function toClientConfig(environment: Environment): ClientConfig {
   const get = (name: string) => environment[name]?.trim() || undefined;
   const token = get("KEYHOLD_TOKEN") ?? null;
@@ -221,7 +224,7 @@ function requireConsistent({ auth, oidc, host, staleGrace, cacheBytes }: Config)
   }
 }
 
-/** Addresses that no other machine reaches (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3). */
+/** Returns whether no other machine can reach the address (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3). */
 export function isLoopback(host: string): boolean {
   if (isIP(host) === 4) return host.startsWith("127.");
   return host === "localhost" || host === "::1";
@@ -229,33 +232,33 @@ export function isLoopback(host: string): boolean {
 
 const MIB = 1024 * 1024;
 
-/** MiB. A million keys need about half of it. */
+/** MiB. One million keys need about half of it. */
 const DEFAULT_CACHE_SIZE = "512";
 
-/** In milliseconds. Shorter ones would be lost to a busy machine; longer ones make a change wait for a server that died. */
+/** In milliseconds. A busy machine would lose a shorter lease; with a longer one, a change waits longer for a crashed server. */
 const LEASE_BOUNDS: DurationBounds = { min: 1_000, max: 60_000 };
 
 /** In milliseconds. */
 const STALE_GRACE_BOUNDS: DurationBounds = { min: 0, max: 86_400_000 };
 
-/** Another way to the same database. */
+/** Validates another URL of the same database. */
 function otherUrl(name: string, url: string | undefined, databaseUrl: string | null): string | null {
   if (url === undefined) return null;
   if (databaseUrl === null) throw invalidArgument(name, "goes with KEYHOLD_DATABASE_URL");
   return postgresUrl(name, url);
 }
 
-/** `name` is that of the variable, or of the option of the command that says the same. */
+/** `name` is the variable, or the equivalent option of the command. */
 export function toWorkers(name: string, text: string): Config["workers"] {
   return text === "auto" ? "auto" : integer(name, text, 1, 256, "auto or a whole number");
 }
 
-/** By default more than an honest client needs, even some thousand behind one proxy. */
+/** The default exceeds what honest clients need, even some thousand behind one proxy. */
 function toRate(name: string, text = "100"): number | null {
   return text === "off" ? null : integer(name, text, 1, 1_000_000, "off or a whole number");
 }
 
-/** By default the port after that of the service. After one that is not known yet, or the last one, there is none. */
+/** Default: the port after that of the service, or a free one if that is unknown or the last. */
 function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): Address | null {
   if (text === "off") return null;
   const next = port === 0 || port === 65535 ? "0" : String(port + 1);

@@ -2,7 +2,7 @@ import { invalidArgument } from "../../domain/errors.ts";
 import type { Sampling } from "../../observability/tracing/start.ts";
 import { type Get, oneOf } from "./values.ts";
 
-/** On when a collector or an exporter is named (OpenTelemetry specification, "Environment Variable Specification"). */
+/** Enabled when a collector or an exporter is configured (OpenTelemetry specification, "Environment Variable Specification"). */
 export function toTracing(get: Get): Sampling | null {
   const exporter = oneOf("OTEL_TRACES_EXPORTER", get("OTEL_TRACES_EXPORTER") ?? "otlp", ["otlp", "none"]);
   const isNamed = TRACING_VARIABLES.some((name) => get(name) !== undefined);

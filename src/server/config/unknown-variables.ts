@@ -3,15 +3,15 @@ import type { Environment } from "./config.ts";
 
 const PREFIX = "KEYHOLD_";
 
-/** What Kubernetes sets in a pod for each Service of its namespace (Kubernetes docs, "Accessing the Service"). */
+/** Variables that Kubernetes sets in a pod for each Service of its namespace (Kubernetes docs, "Accessing the Service"). */
 const SERVICE_LINK = /_SERVICE_(?:HOST|PORT)(?:_|$)|_PORT_\d+_(?:TCP|UDP|SCTP)/;
 
-/** Reads an environment, each of its variables before it looks at what others say. */
+/** Reads every variable of an environment before it validates combinations. */
 type Reader = (environment: Environment) => unknown;
 
 /**
- * Returns a message for each variable with our prefix that none of the readers reads, with the name that is probably meant. One that is empty
- * counts as not set. Values are not in the messages.
+ * Returns a message for each variable with our prefix that no reader reads, with the most similar known name. An empty one counts as not
+ * set. Messages contain no values.
  */
 export function unknownVariables(environment: Environment, readers: readonly Reader[]): string[] {
   const known = namesOf(readers);
@@ -26,7 +26,7 @@ export function unknownVariables(environment: Environment, readers: readonly Rea
     });
 }
 
-/** The names that are read of an empty environment. */
+/** Returns the names that are read from an empty environment. */
 function namesOf(readers: readonly Reader[]): ReadonlySet<string> {
   const names = new Set<string>();
   const recorder: Environment = new Proxy(
@@ -37,7 +37,7 @@ function namesOf(readers: readonly Reader[]): ReadonlySet<string> {
   return names;
 }
 
-/** Null if none is near: more than a third of the name behind the prefix would have to be changed. */
+/** Returns null if none is similar: more than a third of the name after the prefix would have to change. */
 function nearestOf(name: string, known: ReadonlySet<string>): string | null {
   const ours = [...known].filter((one) => one.startsWith(PREFIX));
   const distances = ours.map((one) => ({ one, distance: editDistance(name, one) }));

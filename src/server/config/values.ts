@@ -1,10 +1,10 @@
 import { invalidArgument } from "../../domain/errors.ts";
 import { parseConnectionUrl } from "../../postgres/connection-url.ts";
 
-/** An item of the environment, by the name of its variable; undefined where it is not set or empty. */
+/** Returns the value of a variable; undefined if it is not set or empty. */
 export type Get = (name: string) => string | undefined;
 
-/** `name` is that of the variable, or of the option of the command that says the same. */
+/** `name` is the variable, or the equivalent option of the command. */
 export function serverUrl(name: string, text: string): string {
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && !/[?#]/.test(text)) {
@@ -13,14 +13,14 @@ export function serverUrl(name: string, text: string): string {
   throw invalidArgument(name, "must be of the form https://host:port, without user, query and fragment");
 }
 
-/** As browsers write it (RFC 6454 §6.2); another text would never be equal to what they send. */
+/** The form that browsers send (RFC 6454 §6.2); any other would never match. */
 export function origin(text: string): string {
   const url = URL.parse(text);
   if (url !== null && text === `${url.protocol}//${url.host}`) return text;
   throw invalidArgument("KEYHOLD_CORS_ORIGINS", "must be origins such as https://app.example.com, separated by commas");
 }
 
-/** A name without port, as in the header field Host, or every name below one. */
+/** A host name without port, or a wildcard for the names below one. */
 export function hostName(text: string): string {
   if (/^(?:(?:\*\.)?[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(text)) return text;
   throw invalidArgument(
@@ -29,7 +29,7 @@ export function hostName(text: string): string {
   );
 }
 
-/** Returns the text as it is. It is not in the message of the error: there may be a password in it. */
+/** Returns the text unchanged. Errors do not contain it because it may include a password. */
 export function postgresUrl(name: string, text: string): string {
   parseConnectionUrl(text, name);
   return text;

@@ -2,11 +2,11 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { parseRootSecret, type RootSecrets } from "../../domain/server-keys.ts";
 import { type Get, list } from "../config/values.ts";
 
-/** Where the root secrets come from. */
+/** Source of the root secrets. */
 export interface RootSecretConfig {
-  /** Null: in `rootSecretFile`. */
+  /** Null if they are in `rootSecretFile`. */
   readonly rootSecrets: RootSecrets | null;
-  /** Null beside `rootSecrets`; and with the embedded database, whose file is made at first start, in `dataDir`. */
+  /** Null if `rootSecrets` is set, and with the embedded database, whose file in `dataDir` is created on first start. */
   readonly rootSecretFile: string | null;
 }
 
