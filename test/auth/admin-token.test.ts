@@ -16,7 +16,7 @@ import { type Answer, issue, paths } from "../support/rest.ts";
 const suite = useGuardedService();
 const { rest } = suite;
 
-/** Any call that needs a scope over Keyhold. */
+/** A call that requires a Keyhold scope. */
 const list = (credential: string | null): Promise<Answer> => suite.as(credential)("GET", paths.issued);
 
 const UNAUTHENTICATED: Expected = { code: 401, status: "UNAUTHENTICATED", reason: "CALLER_UNAUTHENTICATED" };
@@ -34,34 +34,34 @@ function lacking(scope: string): Expected {
 const newToken = (fields = {}) => issue(rest, { scopes: ["keyhold:keys.read"], ...fields });
 
 describe("an admin token", () => {
-  test("is good until it expires", async () => {
+  test("is valid until it expires", async () => {
     const { secret, keyId } = await newToken({ ttl: "1h" });
     expect((await list(secret)).status).toBe(200);
     await expire(suite, keyId);
     expectUnauthenticated(await list(secret), /^the admin token is not valid: the key has expired$/);
   });
 
-  test("is good until it is revoked, and not one call longer", async () => {
+  test("is rejected from the first call after its revocation", async () => {
     const { secret, keyId } = await newToken();
     expect((await list(secret)).status).toBe(200);
     await revoke(rest, keyId);
     expectUnauthenticated(await list(secret), /^the admin token is not valid: the key is revoked$/);
   });
 
-  test("may revoke itself by its own secret, as every key", async () => {
+  test("can revoke itself by its own secret, like every key", async () => {
     const { secret } = await newToken();
     expect((await suite.as(null)("POST", paths.selfRevoke, { credential: secret })).status).toBe(200);
     expectUnauthenticated(await list(secret), /revoked/);
   });
 
-  test("that was rotated away is refused, and the new one is good", async () => {
+  test("is rejected after a rotation, and the new one is valid", async () => {
     const { secret, keyId } = await newToken();
     const { body } = await rest("POST", `${paths.issued}/${keyId}:rotate`, {});
     expectUnauthenticated(await list(secret), /rotated away/);
     expect((await list(body.secret)).status).toBe(200);
   });
 
-  test("works beside the new one while its grace period lasts", async () => {
+  test("stays valid beside the new one during its grace period", async () => {
     const { secret, keyId } = await newToken();
     const { body } = await rest("POST", `${paths.issued}/${keyId}:rotate`, { grace_period: "1h" });
     expect([await list(secret), await list(body.secret)].map(({ status }) => status)).toEqual([200, 200]);
@@ -70,7 +70,7 @@ describe("an admin token", () => {
     expect((await list(body.secret)).status).toBe(200);
   });
 
-  test("has the scopes that its key has now", async () => {
+  test("has the current scopes of its key", async () => {
     const { secret, keyId } = await newToken();
     const change = (scopes: string[]) => rest("PATCH", `${paths.issued}/${keyId}?update_mask=scopes`, { scopes });
     await change(["keyhold:verify"]);
@@ -80,8 +80,8 @@ describe("an admin token", () => {
   });
 });
 
-describe("what is no admin token is refused", () => {
-  test("an issued key without a scope over Keyhold is known, and may do nothing", async () => {
+describe("other credentials are rejected:", () => {
+  test("an issued key without a Keyhold scope is authenticated, but lacks every permission", async () => {
     const scopes = ["keys.read", "KEYHOLD:admin", "keyhold", "keyhold:*", "keyhold:keys", "keyhold:admin:x"];
     const { secret } = await issue(rest, { scopes });
     expectRefused(await list(secret), lacking("keyhold:keys.read"));
@@ -93,12 +93,12 @@ describe("what is no admin token is refused", () => {
     expectUnauthenticated(await list(token), /of no kind that this service takes/);
   });
 
-  test("an imported key, whatever its scopes", async () => {
+  test("an imported key with any scopes", async () => {
     const { rawKey } = await importKey(rest, { scopes: ["keyhold:admin", "keyhold:keys.read"] });
     expectUnauthenticated(await list(rawKey), /of no kind that this service takes/);
   });
 
-  test("a secret that was put together of two", async () => {
+  test("a secret composed of two others", async () => {
     const [head, tail] = [suite.token("keyhold:admin").slice(0, 40), suite.token("keyhold:verify").slice(40)];
     expectUnauthenticated(await list(head + tail), /not the form of an issued secret/);
   });
@@ -118,7 +118,7 @@ describe("the header Authorization", () => {
     ["bearer in lower case (RFC 9110 §11.1)", () => `bearer ${token()}`],
     ["BEARER in upper case", () => `BEARER ${token()}`],
     ["two spaces (RFC 6750 §2.1)", () => `Bearer  ${token()}`],
-    ["space around it, which is none of it", () => `  Bearer ${token()}  `],
+    ["space around it, which is not part of it", () => `  Bearer ${token()}  `],
   ];
   test.each(table(GOOD))("may be %s", async (_, value) => {
     expect((await send(value())).status).toBe(200);
@@ -134,9 +134,9 @@ describe("the header Authorization", () => {
     ["join scheme and token by a tab", () => [`Bearer\t${token()}`]],
     ["hold two tokens", () => [`Bearer ${token()} ${token()}`]],
     ["be a list", () => [`Bearer ${token()}, Bearer ${token()}`]],
-    ["come twice, with the same token", () => [`Bearer ${token()}`, `Bearer ${token()}`]],
-    ["come twice, the good one first", () => [`Bearer ${token()}`, "Bearer other"]],
-    ["come twice, the good one last", () => ["Bearer other", `Bearer ${token()}`]],
+    ["be duplicated with the same token", () => [`Bearer ${token()}`, `Bearer ${token()}`]],
+    ["be duplicated, with the valid one first", () => [`Bearer ${token()}`, "Bearer other"]],
+    ["be duplicated, with the valid one last", () => ["Bearer other", `Bearer ${token()}`]],
   ];
   test.each(table(BAD))("may not %s", async (_, values) => {
     const { status, body, header } = await send(...values());
@@ -145,7 +145,7 @@ describe("the header Authorization", () => {
     expect(JSON.stringify(body)).not.toContain(token());
   });
 
-  test("is the only place for a token: one in the query or in the body is not looked at", async () => {
+  test("is the only place for a token: one in the query or in the body is ignored", async () => {
     expectUnauthenticated(await suite.as(null)("GET", `${paths.issued}?access_token=${token()}`), /Bearer/);
     expectUnauthenticated(await suite.as(null)("POST", `${paths.keys}:verify`, { credential: token() }), /Bearer/);
   });

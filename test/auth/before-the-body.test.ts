@@ -16,7 +16,7 @@ afterAll(() => server.close());
 const { typeName, method } = ImportedApiKeysService;
 const rpcPath = `/${typeName}/${method.batchCreateImportedApiKeys.name}`;
 
-/** Each would be refused when read: whoever is told of that has made the server read it. */
+/** Each body is invalid, so that an error about the body proves that the server has read it. */
 const requests = [
   ["REST", `${paths.imported}:batchCreate`, "application/json", "not JSON"],
   ["REST of another type", `${paths.imported}:batchCreate`, "text/plain", "x"],
@@ -25,7 +25,7 @@ const requests = [
 ] as const;
 
 test.each(requests)(
-  "over %s a caller without a credential is refused before the body is read",
+  "over %s a caller without a credential is rejected before the body is read",
   async (_, path, type, body) => {
     const response = await fetch(server.url + path, { method: "POST", headers: { "content-type": type }, body });
     expect(response.status).toBe(401);
@@ -33,7 +33,7 @@ test.each(requests)(
   },
 );
 
-test("a flood of empty items costs nothing without a credential", async () => {
+test("a flood of empty items without a credential is not decoded", async () => {
   const request = create(BatchCreateImportedApiKeysRequestSchema, {
     requests: Array.from({ length: 1000 }, () => ({})),
   });
@@ -44,6 +44,6 @@ test("a flood of empty items costs nothing without a credential", async () => {
   const response = await fetch(server.url + rpcPath, { method: "POST", headers, body });
   expect(response.status).toBe(401);
   const { user } = process.cpuUsage(before);
-  // Decoding it takes over 10 s of CPU; reading and dropping it well below one.
+  // Decoding takes over 10 s of CPU; reading and discarding well below one.
   expect(user).toBeLessThan(4_000_000);
 });

@@ -6,13 +6,13 @@ import { type Answer, issue, paths, type RestClient, verify } from "../support/r
 const suite = useGuardedService();
 const { rest } = suite;
 
-/** May manage keys, and holds one other right over Keyhold. */
+/** Manages keys, and has one other Keyhold scope. */
 let writer: RestClient;
 beforeAll(async () => {
   writer = suite.as((await issue(rest, { scopes: ["keyhold:keys.write", "keyhold:verify"] })).secret);
 });
 
-/** Scopes that `writer` lacks, and some that no version knows yet. */
+/** Scopes that `writer` lacks, and some undefined ones. */
 const LACKED = ["keyhold:admin", "keyhold:keys.read", "keyhold:derive", "keyhold:of-a-later-version", "keyhold:"];
 const HELD = ["keyhold:keys.write", "keyhold:verify"];
 
@@ -23,7 +23,7 @@ function lacking(scope: string): Expected {
 const draft = (scopes: readonly string[]) => ({ name: "n", actor_id: "a", scopes });
 const importDraft = (scopes: readonly string[]) => ({ ...draft(scopes), raw_key: newRawKey() });
 
-/** A key that has `scopes`, and one that has none of Keyhold's. */
+/** A key with `scopes`, and one without Keyhold scopes. */
 interface Keys {
   readonly reserved: string;
   readonly plain: string;
@@ -48,7 +48,7 @@ function operation(title: string, keys: Operation["keys"], run: Operation["run"]
   return { title, keys, run };
 }
 
-/** Everything that could give a scope over Keyhold to a key, or lay hands on a key that has one. */
+/** All operations that could grant a Keyhold scope to a key, or change a key that has one. */
 const OPERATIONS: readonly Operation[] = [
   operation("issue a key with", issuedKeys, (caller, _, scopes) => caller("POST", paths.issued, draft(scopes))),
   operation("import a key with", importedKeys, (caller, _, scopes) =>
@@ -85,35 +85,35 @@ const OPERATIONS: readonly Operation[] = [
   ),
 ];
 
-/** All that is stored of keys, but for the times of use. */
+/** All stored keys, without the times of use. */
 const storedKeys = () => suite.sql`
   SELECT count(*), md5(string_agg((to_jsonb(k) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys AS k`;
 
-describe.each(table(OPERATIONS))("who may manage keys", ({ title, keys, run }) => {
-  test(`may not ${title} a scope over Keyhold that it lacks`, async () => {
+describe.each(table(OPERATIONS))("a caller with keys.write", ({ title, keys, run }) => {
+  test(`may not ${title} a Keyhold scope that it lacks`, async () => {
     const target = await keys(["read", "keyhold:admin"]);
     const before = await storedKeys();
     expectRefused(await run(writer, target, ["read", "keyhold:admin"]), lacking("keyhold:admin"));
     expect(await storedKeys()).toEqual(before);
   });
 
-  test(`may ${title} the scopes over Keyhold that it holds`, async () => {
+  test(`may ${title} the Keyhold scopes that it has`, async () => {
     succeeded(await run(writer, await keys(HELD), HELD));
   });
 
-  test(`may, as an administrator, ${title} any scope over Keyhold`, async () => {
+  test(`may, as an administrator, ${title} any Keyhold scope`, async () => {
     succeeded(await run(rest, await keys(LACKED), LACKED));
   });
 });
 
 describe("a key with a scope that the caller lacks", () => {
-  test.each(table(LACKED))("is neither made nor changed: %s", async (scope) => {
+  test.each(table(LACKED))("is neither created nor changed: %s", async (scope) => {
     expectRefused(await writer("POST", paths.issued, draft([...HELD, scope])), lacking(scope));
     const { keyId } = await issue(rest, { scopes: [...HELD, scope] });
     expectRefused(await writer("PATCH", `${paths.issued}/${keyId}`, { name: "mine" }), lacking(scope));
   });
 
-  test("has one refusal, whatever its state: the caller learns nothing of it", async () => {
+  test("is refused with the same error in every state, which reveals nothing", async () => {
     const { keyId } = await issue(rest, { scopes: ["keyhold:admin"] });
     await rest("POST", `${paths.keys}/${keyId}:revoke`, {});
     for (const verb of ["rotate", "revoke"])
@@ -129,7 +129,7 @@ describe("a key with a scope that the caller lacks", () => {
 });
 
 describe("a request_id", () => {
-  test("of an administrator's key does not show it to a caller that lacks its scope", async () => {
+  test("of an administrator's key does not return it to a caller that lacks its scope", async () => {
     for (const [path, body] of [
       [paths.issued, { ...draft(["keyhold:admin"]), request_id: "admins-1" }],
       [paths.imported, { ...importDraft(["keyhold:admin"]), request_id: "admins-2" }],
@@ -146,7 +146,7 @@ describe("a request_id", () => {
     }
   });
 
-  test("does not show a key that was given a scope since, which the caller lacks", async () => {
+  test("does not return a key that has gained a scope that the caller lacks", async () => {
     for (const [path, body] of [
       [paths.issued, { ...draft(["read"]), request_id: "writers-1" }],
       [paths.imported, { ...importDraft(["read"]), request_id: "writers-2" }],
@@ -175,7 +175,7 @@ describe("a batch import", () => {
     expect(body.results[3]).toEqual({ index: 3, ...refused("keyhold:derive") });
   });
 
-  test("of such items alone is 403, and imports nothing", async () => {
+  test("with only such items is 403 and imports nothing", async () => {
     const before = await storedKeys();
     const { status, body } = await batch(writer, ["keyhold:admin"], ["keyhold:derive"]);
     expect({ status, reason: body.error.details[0].reason }).toEqual({ status: 403, reason: "CALLER_NOT_PERMITTED" });

@@ -30,7 +30,7 @@ afterAll(() => {
   for (const protocol of protocols.values()) protocol.close();
 });
 
-/** Keys for a call to work on. */
+/** Keys for a call. */
 interface Target {
   readonly issued: { readonly keyId: string; readonly secret: string };
   readonly imported: { readonly keyId: string; readonly rawKey: string };
@@ -38,9 +38,9 @@ interface Target {
 
 interface Row {
   readonly method: DescMethodUnary;
-  /** The scope that the contract asks for; null: the call needs no credential. */
+  /** The required scope; null: the call needs no credential. */
   readonly scope: AdminScope | null;
-  /** A call that succeeds when the caller may make it. */
+  /** A call that succeeds when the caller is authorized. */
   run(call: CallRpc, target: Target, headers?: Record<string, string>): Promise<Reply>;
 }
 
@@ -57,7 +57,7 @@ const { method: imported } = ImportedApiKeysService;
 const { method: keys } = ApiKeysService;
 const draft = { name: "n", actorId: "a" };
 
-/** Contract §7, by hand. */
+/** The table of docs/endpoints.md, written by hand. */
 const ROWS: readonly Row[] = [
   row(issued.createIssuedApiKey, "keyhold:keys.write", () => draft),
   row(issued.getIssuedApiKey, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
@@ -108,7 +108,7 @@ async function newTarget(): Promise<Target> {
   return { issued: await issue(suite.rest), imported: await importKey(suite.rest) };
 }
 
-/** All that is stored of keys, but for the times of use. */
+/** All stored keys, without the times of use. */
 async function storedKeys(): Promise<unknown> {
   const [stored] = await suite.sql`
     SELECT count(*), md5(string_agg((to_jsonb(api_keys) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys`;
@@ -123,7 +123,7 @@ function callOf(protocol: string): CallRpc {
 
 const foreignRoot = { current: randomBytes(32), retired: [] };
 
-/** Nothing at all; a secret that is well-formed and of another service; a text of no form. */
+/** No credential; a well-formed secret of another service; a malformed text. */
 function badCredentials(): Record<string, string>[] {
   const foreign = issueSecret({
     prefix: parseSecretPrefix("kh"),
@@ -142,7 +142,7 @@ test("every unary method has a row", () => {
 const isPermitted = ({ scope }: Row, held: AdminScope) => held === scope || held === "keyhold:admin";
 
 describe.each(table(CASES.filter(({ row }) => row.scope === null)))("$name over $protocol", ({ protocol, row }) => {
-  test("needs no credential, and looks at none", async () => {
+  test("needs no credential and ignores any", async () => {
     for (const headers of [...badCredentials(), bearer(suite.token("keyhold:derive"))]) {
       expect(await row.run(callOf(protocol), await newTarget(), headers)).toMatchObject({ ok: true });
     }
@@ -150,7 +150,7 @@ describe.each(table(CASES.filter(({ row }) => row.scope === null)))("$name over 
 });
 
 describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over $protocol", ({ protocol, row }) => {
-  test("is refused without a good credential", async () => {
+  test("is rejected without a valid credential", async () => {
     const target = await newTarget();
     const before = await storedKeys();
     for (const headers of badCredentials()) {
@@ -165,7 +165,7 @@ describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over 
     expect(await storedKeys()).toEqual(before);
   });
 
-  test("is refused to a caller with another scope, and says which it needs", async () => {
+  test("is denied to a caller with another scope, and the error names the required one", async () => {
     const { scope } = row;
     const target = await newTarget();
     const before = await storedKeys();
@@ -180,7 +180,7 @@ describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over 
     expect(await storedKeys()).toEqual(before);
   });
 
-  test.each(table(SCOPES.filter((held) => isPermitted(row, held))))("is for a caller with %s", async (held) => {
+  test.each(table(SCOPES.filter((held) => isPermitted(row, held))))("is allowed for a caller with %s", async (held) => {
     expect(await row.run(callOf(protocol), await newTarget(), bearer(suite.token(held)))).toMatchObject({ ok: true });
   });
 });

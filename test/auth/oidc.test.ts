@@ -14,7 +14,7 @@ afterAll(() => oidc.close());
 
 const suite = useGuardedService();
 
-/** Starts the service anew, with this choice of who may call. */
+/** Restarts the service with this authentication. */
 function startWith(auth: string, more: Record<string, string> = {}): Promise<void> {
   const { issuer, audience } = oidc;
   const environment = { KEYHOLD_AUTH: auth, KEYHOLD_OIDC_ISSUER: issuer, KEYHOLD_OIDC_AUDIENCE: audience };
@@ -25,7 +25,7 @@ const list = (credential: string | null): Promise<Answer> => suite.as(credential
 const create = (credential: string | null, scopes: readonly string[] = []): Promise<Answer> =>
   suite.as(credential)("POST", paths.issued, { name: "n", actor_id: "a", scopes });
 
-/** Claims that the service takes. */
+/** Claims that the service accepts. */
 function claims(change: JWTPayload = {}): JWTPayload {
   const now = Math.floor(Date.now() / 1000);
   const good = { iss: oidc.issuer, aud: oidc.audience, sub: "user", iat: now, exp: now + 60 };
@@ -47,24 +47,24 @@ function lacking(scope: string): Expected {
 describe("KEYHOLD_AUTH=oidc", () => {
   beforeAll(() => startWith("oidc"));
 
-  test("lets in an access token of the issuer, to what its scopes allow", async () => {
+  test("accepts an access token of the issuer, with its scopes", async () => {
     const token = await oidc.token(["keyhold:keys.read", "openid", "unheard-of"]);
     expect((await list(token)).status).toBe(200);
     expectRefused(await create(token), lacking("keyhold:keys.write"));
   });
 
-  test("lets keyhold:admin do everything", async () => {
+  test("allows every call with keyhold:admin", async () => {
     const token = await oidc.token(["keyhold:admin"]);
     expect((await create(token, ["keyhold:admin"])).status).toBe(200);
   });
 
-  test("lets nobody give away a scope over Keyhold that the token lacks", async () => {
+  test("refuses to grant a Keyhold scope that the token lacks", async () => {
     const token = await oidc.token(["keyhold:keys.write"]);
     expect((await create(token, ["keyhold:keys.write"])).status).toBe(200);
     expectRefused(await create(token, ["keyhold:verify"]), lacking("keyhold:verify"));
   });
 
-  test("names the caller in the log, and holds no token there", async () => {
+  test("logs the caller, and no token", async () => {
     const token = await oidc.token(["keyhold:keys.read"]);
     await list(token);
     expect(suite.server.log()).toContain('"caller":"oidc:operator"');
@@ -75,21 +75,21 @@ describe("KEYHOLD_AUTH=oidc", () => {
     ["for another audience", () => oidc.sign(claims({ aud: "https://other.test" })), /claim aud/],
     ["for no audience", () => oidc.sign(claims({ aud: undefined })), /claim aud/],
     ["of another issuer", () => oidc.sign(claims({ iss: "https://other.test" })), /claim iss/],
-    ["of the issuer with a slash more", () => oidc.sign(claims({ iss: `${oidc.issuer}/` })), /claim iss/],
+    ["of the issuer with an extra slash", () => oidc.sign(claims({ iss: `${oidc.issuer}/` })), /claim iss/],
     ["that has expired", () => oidc.sign(claims({ exp: Math.floor(Date.now() / 1000) - 60 })), /has expired/],
     ["that never expires", () => oidc.sign(claims({ exp: undefined })), /claim exp/],
-    ["that is not good yet", () => oidc.sign(claims({ nbf: Math.floor(Date.now() / 1000) + 60 })), /claim nbf/],
-    ["of nobody", () => oidc.sign(claims({ sub: undefined })), /claim sub/],
+    ["that is not valid yet", () => oidc.sign(claims({ nbf: Math.floor(Date.now() / 1000) + 60 })), /claim nbf/],
+    ["without a subject", () => oidc.sign(claims({ sub: undefined })), /claim sub/],
     ["signed with a key that the issuer does not publish", () => foreign("key-of-nobody"), /not valid/],
     ["signed with another key under the issuer's kid", () => foreign("key-1"), /not valid/],
-    ["signed with nothing", async () => unsigned(), /not valid/],
-    ["that is none at all", async () => "no-token", /not valid/],
+    ["without a signature", async () => unsigned(), /not valid/],
+    ["that is malformed", async () => "no-token", /not valid/],
   ];
   test.each(table(BAD))("refuses a token %s", async (_, token, message) => {
     expectUnauthenticated(await list(await token()), message);
   });
 
-  test("refuses what another way of authentication would take", async () => {
+  test("refuses credentials of other authentication methods", async () => {
     const { token } = await derive(suite.as(await oidc.token(["keyhold:admin"])), suite.token("keyhold:admin"));
     for (const credential of [suite.token("keyhold:admin"), token])
       expectUnauthenticated(await list(credential), /^the access token is not valid/);
@@ -111,7 +111,7 @@ describe("KEYHOLD_OIDC_SCOPE_CLAIM", () => {
 describe("KEYHOLD_AUTH=admin-token,oidc", () => {
   beforeAll(() => startWith("admin-token,oidc"));
 
-  test("takes either, and nothing else", async () => {
+  test("accepts either, and nothing else", async () => {
     expect((await list(suite.token("keyhold:keys.read"))).status).toBe(200);
     expect((await list(await oidc.token(["keyhold:keys.read"]))).status).toBe(200);
     const { rawKey } = await importKey(suite.rest, { scopes: ["keyhold:admin"] });
@@ -120,7 +120,7 @@ describe("KEYHOLD_AUTH=admin-token,oidc", () => {
     expectUnauthenticated(await list(null), /Authorization: Bearer/);
   });
 
-  test("does not ask the issuer about an admin token that is not valid", async () => {
+  test("does not query the issuer for an invalid admin token", async () => {
     const { secret, keyId } = await issue(suite.rest, { scopes: ["keyhold:keys.read"] });
     await suite.rest("POST", `${paths.keys}/${keyId}:revoke`, {});
     expectUnauthenticated(await list(secret), /^the admin token is not valid/);
@@ -130,35 +130,35 @@ describe("KEYHOLD_AUTH=admin-token,oidc", () => {
 describe("KEYHOLD_AUTH=none,admin-token,oidc", () => {
   beforeAll(() => startWith("none,admin-token,oidc"));
 
-  test("lets everyone do everything who shows no credential", async () => {
+  test("allows everything without a credential", async () => {
     expect((await create(null, ["keyhold:admin"])).status).toBe(200);
     expect(suite.server.log()).toContain("KEYHOLD_AUTH has none: everyone who reaches this address");
   });
 
-  test("holds to the credential those who show one", async () => {
+  test("authorizes callers with a credential by that credential", async () => {
     expectRefused(await create(suite.token("keyhold:keys.read")), lacking("keyhold:keys.write"));
     expectRefused(await create(await oidc.token(["keyhold:keys.read"])), lacking("keyhold:keys.write"));
     expectUnauthenticated(await create("no-token"), /not valid/);
   });
 });
 
-describe("while the issuer cannot be reached", () => {
+describe("while the issuer is unreachable", () => {
   beforeAll(async () => startWith("admin-token,oidc", { KEYHOLD_OIDC_ISSUER: await addressOfNobody() }));
 
-  test("its tokens are answered 503 UNAVAILABLE, with Retry-After", async () => {
+  test("its tokens are 503 UNAVAILABLE with Retry-After", async () => {
     const answer = await list(await oidc.token(["keyhold:keys.read"]));
     expectRefused(answer, { code: 503, status: "UNAVAILABLE", reason: "AUTHORITY_UNAVAILABLE" });
     expect(answer.headers.get("retry-after")).toBe("1");
     expect(answer.headers.get("www-authenticate")).toBeNull();
   });
 
-  test("admin tokens work, and what is no token at all is refused as ever", async () => {
+  test("admin tokens work, and malformed tokens are rejected as usual", async () => {
     expect((await list(suite.token("keyhold:keys.read"))).status).toBe(200);
     expectUnauthenticated(await list("no-token"), /not valid/);
   });
 });
 
-/** Signed by someone else. */
+/** Signed by another issuer. */
 async function foreign(kid: string): Promise<string> {
   const { privateKey } = await generateKeyPair("ES256");
   return new SignJWT(claims()).setProtectedHeader({ alg: "ES256", kid, typ: "at+jwt" }).sign(privateKey);
@@ -169,7 +169,7 @@ function unsigned(): string {
   return `${parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".")}.`;
 }
 
-/** A port that was free a moment ago. */
+/** A port that was free before. */
 async function addressOfNobody(): Promise<string> {
   const server = createServer();
   const url = await new Promise<string>((resolve) => {

@@ -32,7 +32,7 @@ const RPCS: readonly GuardedRpc[] = [
 /** An RPC that has no row in the table. */
 const forgotten: DescMethodUnary = { ...ApiKeysService.method.verifyApiKey, name: "ForgottenRpc" };
 
-/** A guard that asks nobody for a credential. */
+/** A guard that requires no credential. */
 const openGuard = createGuard({ authenticators: [], allowUnauthenticated: true });
 
 const OPTIONS = { ...bareServer(), logger: pino({ level: "silent" }) };
@@ -52,7 +52,7 @@ describe("the table of RPCs", () => {
 });
 
 describe("an RPC without a policy", () => {
-  test("is refused by the guard, even where everyone may do everything", async () => {
+  test("is refused by the guard, even without authentication", async () => {
     const refusal = { code: "CALLER_NOT_PERMITTED", message: "ForgottenRpc has no policy" };
     expect(() =>
       openGuard(
@@ -62,7 +62,7 @@ describe("an RPC without a policy", () => {
     ).toThrow(expect.objectContaining(refusal));
   });
 
-  test("is refused on the wire, and its implementation never runs", async () => {
+  test("is refused over the network, and its implementation never runs", async () => {
     let runs = 0;
     const handler = async () => {
       runs += 1;
@@ -105,7 +105,7 @@ test("a stream passes the guard like every other call", async () => {
   }
 });
 
-test("the README and the command say every scope over Keyhold", () => {
+test("the README and the command list every Keyhold scope", () => {
   const read = (file: string) => readFileSync(resolve(import.meta.dirname, "../..", file), "utf8");
   const named = (file: string) =>
     [...new Set(read(file).match(/keyhold:(?:admin|[a-z]+(?:\.[a-z]+)?)\b(?!\/)/g))].sort();

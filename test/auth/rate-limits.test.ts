@@ -22,7 +22,7 @@ import { issue, type Json, paths, verify } from "../support/rest.ts";
 import { scrape, total } from "../support/scrape.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 
-/** The least that can be set. */
+/** The minimum setting. */
 const RATE = 1;
 const BURST = 10 * RATE;
 
@@ -35,7 +35,7 @@ const ENVIRONMENT = {
 
 const suite = useGuardedService(() => ENVIRONMENT);
 
-/** Fills all buckets. */
+/** Refills all buckets. */
 const renew = () => suite.server.restart(ENVIRONMENT);
 
 const LIMITED = {
@@ -54,7 +54,7 @@ async function withProtocols(work: (protocol: Protocol) => Promise<void>): Promi
   }
 }
 
-/** Calls more often than a bucket allows. */
+/** Exceeds the rate of a bucket. */
 async function exhaust(call: () => Promise<Reply>): Promise<void> {
   for (let count = 0; count < BURST + 5; count++) await call();
 }
@@ -64,7 +64,7 @@ const lastLine = (): Json =>
     .filter(({ msg }) => msg === "request")
     .at(-1);
 
-/** Sends a request from this address, over a connection of its own. */
+/** Sends a request from this address over a new connection. */
 async function from(
   localAddress: string,
   method: string,
@@ -96,7 +96,7 @@ describe("public calls", () => {
     first?.close();
     await withProtocols(async ({ name, call }) => {
       const replies = [];
-      // A token comes back in each second.
+      // One token is refilled each second.
       for (let count = 0; count < 3; count++) replies.push(await call(selfRevokeApiKey, { credential: "x" }));
       const limited = replies.filter((reply) => !reply.ok && reply.code === "RESOURCE_EXHAUSTED");
       expect([name, limited[0]]).toMatchObject([name, LIMITED]);
@@ -110,7 +110,7 @@ describe("public calls", () => {
     ).toBe(true);
   });
 
-  test("of another address are not, and REST says when to come again", async () => {
+  test("of another address are not limited, and REST returns Retry-After", async () => {
     await renew();
     const statuses = [];
     for (let count = 0; count <= BURST; count++) statuses.push(await from("127.0.0.1", "GET", paths.jwks));
@@ -124,7 +124,7 @@ describe("public calls", () => {
     expect((await from("127.0.0.2", "GET", paths.jwks)).status).toBe(200);
   });
 
-  test("take one token each, though they are admitted again when their body is there", async () => {
+  test("take one token each, although they are admitted again with their complete body", async () => {
     await renew();
     const statuses = [];
     for (let count = 0; count < BURST; count++) {
@@ -155,10 +155,10 @@ describe("public calls", () => {
   });
 });
 
-describe("calls whose credential is refused", () => {
+describe("calls with a rejected credential", () => {
   const { verifyApiKey } = ApiKeysService.method;
 
-  test("are limited over every protocol, and good ones from the same address are not", async () => {
+  test("are limited over every protocol, and valid ones from the same address are not", async () => {
     const { secret } = await issue(suite.rest);
     await renew();
     const [first] = openProtocols(suite.server);
@@ -178,7 +178,7 @@ describe("calls whose credential is refused", () => {
     expect(await verify(suite.rest, secret)).toMatchObject({ is_valid: true });
   });
 
-  test("are limited by caller where it is known, whatever its address", async () => {
+  test("are limited by caller if known, for any address", async () => {
     await renew();
     const [one, other] = [bearer(suite.token("keyhold:verify")), bearer(suite.token("keyhold:derive"))];
     const statuses = [];
@@ -212,7 +212,7 @@ describe("calls whose credential is refused", () => {
       .toMatchObject({ reason, peer: "127.0.0.20", rpc: expect.stringContaining("ListIssuedApiKeys") });
   });
 
-  test("are logged with the key that was recognised, which the caller does not learn", async () => {
+  test("are logged with the identified key, which the response does not reveal", async () => {
     await renew();
     const { keyId, secret } = await revokedToken();
     const answer = await suite.as(secret)("GET", paths.issued);
@@ -230,7 +230,7 @@ describe("calls whose credential is refused", () => {
   });
 });
 
-test("off is no limit", async () => {
+test("off disables the limit", async () => {
   await suite.server.restart({ KEYHOLD_AUTH: "admin-token", KEYHOLD_PUBLIC_RATE: "off", KEYHOLD_FAILURE_RATE: "off" });
   for (let count = 0; count < 5 * BURST; count++) {
     expect((await suite.rest("GET", paths.jwks)).status).toBe(200);
@@ -238,7 +238,7 @@ test("off is no limit", async () => {
   }
 });
 
-/** Of the right root secret, and of no key. */
+/** A secret of the right root secret, but of no key. */
 function secretOfNobody(): string {
   const root = { current: Buffer.from(ROOT_SECRET), retired: [] };
   const tagKeys = deriveKeyRing(root, "secret-tag");
@@ -251,7 +251,7 @@ async function revokedToken(): Promise<{ keyId: string; secret: string }> {
   return { keyId, secret };
 }
 
-/** Of the server that was started last. */
+/** Log of the latest server. */
 function newestMetricsUrl(): string {
   return linesOf(suite.server.log())
     .flatMap(({ metrics }) => metrics ?? [])

@@ -26,9 +26,9 @@ const CONNECT: Way = { ...REST, path: rpcPath(createIssuedApiKey) };
 const GRPC: Way = { path: CONNECT.path, type: "application/grpc+proto", body: frame(PROTO_REQUEST) };
 const GRPC_WEB: Way = { ...GRPC, type: "application/grpc-web+proto" };
 
-/** A request whose body is held back at its last byte. */
+/** A request without the last byte of its body. */
 interface Held {
-  /** Sends the rest; resolves to the status, of HTTP and of gRPC if there is one. */
+  /** Sends the rest; resolves to the HTTP status, and the gRPC status if present. */
   finish(): Promise<string>;
 }
 
@@ -76,12 +76,12 @@ const WAYS = [
   ["gRPC-Web over HTTP/1.1", holdHttp1, GRPC_WEB, /^200 .*16$/],
 ] as const;
 
-/** By when the server has seen what was sent before: it serves the connections of this process in the order of their bytes. */
+/** Waits until the server has read the bytes sent before; it reads the connections of this process in the order of their bytes. */
 async function roundTrip(): Promise<void> {
   for (let i = 0; i < 3; i++) expect((await suite.rest("GET", "/health/alive")).status).toBe(200);
 }
 
-test.each(WAYS)("%s: an admin token that is revoked while the body is on the wire changes nothing", async (...row) => {
+test.each(WAYS)("%s: an admin token revoked while the body is in transit changes nothing", async (...row) => {
   const [, hold, way, refused] = row;
   const { secret, keyId } = await issue(suite.rest, { scopes: ["keyhold:keys.write"] });
   const held = await hold(way, bearer(secret));

@@ -44,7 +44,7 @@ const FOREIGN_NAMES = [
   ".localhost",
 ];
 
-/** One path of each part of the service. */
+/** One path for each part of the service. */
 const PATHS = [
   paths.issued,
   paths.jwks,
@@ -55,7 +55,7 @@ const PATHS = [
 ];
 
 describe("without KEYHOLD_AUTH", () => {
-  test("everyone on the machine may do everything, with whatever credential", async () => {
+  test("every call from this machine is allowed, with any credential", async () => {
     const { rest } = suite;
     const { keyId } = await issue(rest, { scopes: ["keyhold:admin"] });
     for (const headers of [{}, bearer("anything"), { authorization: "Basic eDp5" }]) {
@@ -63,7 +63,7 @@ describe("without KEYHOLD_AUTH", () => {
     }
   });
 
-  test("the server listens on loopback alone, and says in its log what that means", async () => {
+  test("the server listens only on loopback and logs a warning", async () => {
     expect(new URL(suite.server.url).hostname).toBe("127.0.0.1");
     expect(suite.server.log()).toContain(
       "KEYHOLD_AUTH is not set: everyone on this machine may do everything, and no other machine can connect",
@@ -76,14 +76,14 @@ describe("without KEYHOLD_AUTH", () => {
         expect((await send(suite.server.url, { path: paths.issued, host })).status).toBe(200);
     });
 
-    test.each(table(FOREIGN_NAMES))("it refuses a request that calls it %s: a web page may be behind", async (name) => {
+    test.each(table(FOREIGN_NAMES))("it refuses the Host %s, which a web page may have caused", async (name) => {
       for (const host of [name, `${name}:${port()}`]) {
         const { status, body } = await send(suite.server.url, { path: paths.issued, host });
         expect({ status, body }).toEqual({ status: 403, body: refusedBy("HOST_NOT_ALLOWED") });
       }
     });
 
-    test("and so for every path", async () => {
+    test("it refuses a foreign Host on every path", async () => {
       for (const path of table(PATHS)) {
         const { status, body } = await send(suite.server.url, { path, host: "attacker.example" });
         expect({ path, status, body }).toEqual({ path, status: 403, body: refusedBy("HOST_NOT_ALLOWED") });
@@ -91,7 +91,7 @@ describe("without KEYHOLD_AUTH", () => {
     });
   });
 
-  test.each(table(HTTP))("over %s pages of this machine may call, and no others", async (_, send) => {
+  test.each(table(HTTP))("over %s only pages of this machine may call", async (_, send) => {
     const from = (origin: string) =>
       send(suite.server.url, { path: paths.issued, host: "localhost", headers: [["origin", origin]] });
     for (const origin of table(["http://localhost:3000", "http://127.0.0.1", "http://[::1]:8080", suite.server.url]))
@@ -102,7 +102,7 @@ describe("without KEYHOLD_AUTH", () => {
     }
   });
 
-  test("no page of another place can rotate a key blindly, though that needs no body", async () => {
+  test("a page of another origin cannot rotate a key blindly, although that needs no body", async () => {
     const { keyId } = await issue(suite.rest);
     const rotate = `${paths.issued}/${keyId}:rotate`;
     expect((await suite.rest("POST", rotate, undefined, { origin: "https://attacker.example" })).status).toBe(403);
@@ -112,7 +112,7 @@ describe("without KEYHOLD_AUTH", () => {
     await suite.server.restart();
   });
 
-  test("over HTTP/1.1 it refuses two names, none, and what is no name as malformed", async () => {
+  test("over HTTP/1.1 it refuses two, no, and malformed Host headers", async () => {
     const twice = [["Host", "attacker.example"]] as const;
     const answers = [
       await http1(suite.server.url, { path: paths.issued, host: "localhost", headers: twice }),
@@ -123,7 +123,7 @@ describe("without KEYHOLD_AUTH", () => {
   });
 
   test.each(["application/grpc", "application/grpc-web+proto"])(
-    "a refused name or page is PERMISSION_DENIED with its reason for %s",
+    "a refused Host or origin is PERMISSION_DENIED with its reason for %s",
     async (type) => {
       const refused = [
         [{ ":authority": "attacker.example" }, "HOST_NOT_ALLOWED"],
@@ -143,7 +143,7 @@ describe("without KEYHOLD_AUTH", () => {
   );
 
   test.each(table(["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded", "Via"]))(
-    "it refuses a request that came through a proxy, by %s: everyone could be behind it",
+    "it refuses a request with the proxy header %s, since its caller is unknown",
     async (name) => {
       for (const [, send] of table(HTTP)) {
         const headers = [[name.toLowerCase(), "203.0.113.7"]] as const;
@@ -153,7 +153,7 @@ describe("without KEYHOLD_AUTH", () => {
     },
   );
 
-  test("it answers to other names that are configured", async () => {
+  test("it answers to configured names", async () => {
     await suite.server.restart({ KEYHOLD_ALLOWED_HOSTS: "Keyhold.test,*.dev.test" });
     const statusOf = async (host: string) => (await http1(suite.server.url, { path: paths.issued, host })).status;
     for (const host of table(["keyhold.test", "KEYHOLD.test:80", "a.dev.test", "a.b.dev.test:1", "localhost"]))
@@ -163,7 +163,7 @@ describe("without KEYHOLD_AUTH", () => {
     await suite.server.restart();
   });
 
-  test("it ends a gRPC call that it refuses, though the client goes on to send", async () => {
+  test("it ends a refused gRPC call even if the client keeps sending", async () => {
     const session = connect(suite.server.url);
     onTestFinished(() => session.destroy());
     const head = { ":method": "POST", ":path": verifyPath, ":authority": "attacker.example" };
@@ -174,7 +174,7 @@ describe("without KEYHOLD_AUTH", () => {
     expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
-  test("a gRPC client that calls it otherwise is told PERMISSION_DENIED", async () => {
+  test("a gRPC client with another authority gets PERMISSION_DENIED", async () => {
     const call = async (authority: string) => {
       const options = { "grpc.default_authority": authority };
       const client = grpcProtocol("gRPC", suite.server.address, credentials.createInsecure(), options);
@@ -192,7 +192,7 @@ describe.each(table(["none", "none,admin-token"]))("with KEYHOLD_AUTH=%s", (auth
   beforeAll(() => suite.server.restart({ KEYHOLD_AUTH: auth, KEYHOLD_ALLOWED_HOSTS }));
   afterAll(() => suite.server.restart());
 
-  test("the server says in its log what that means", () => {
+  test("the server logs a warning", () => {
     expect(suite.server.log()).toContain("KEYHOLD_AUTH has none: everyone who reaches this address may do everything");
   });
 
@@ -209,7 +209,7 @@ describe.each(table(["none", "none,admin-token"]))("with KEYHOLD_AUTH=%s", (auth
     });
 
     const foreign = ["attacker.example", "keyhold.internal.attacker.example", "cluster.local", "0x7f.1", "2130706433"];
-    test.each(table(foreign))("it refuses a request that calls it %s: a web page may be behind", async (host) => {
+    test.each(table(foreign))("it refuses the Host %s, which a web page may have caused", async (host) => {
       const { status, body } = await send(suite.server.url, { path: paths.issued, host });
       expect({ status, body }).toEqual({ status: 403, body: refusedBy("HOST_NOT_ALLOWED") });
     });
@@ -222,14 +222,14 @@ describe.each(table(["none", "none,admin-token"]))("with KEYHOLD_AUTH=%s", (auth
       ["10.0.0.1", "null"],
       ["localhost", "http://10.0.0.1"],
     ] as const;
-    test.each(table(pages))("to the name %s it refuses a page of %s", async (host, origin) => {
+    test.each(table(pages))("with the Host %s it refuses a page of %s", async (host, origin) => {
       const headers = [["origin", origin]] as const;
       const { status, body } = await send(suite.server.url, { path: paths.issued, host, headers });
       expect({ status, body }).toEqual({ status: 403, body: refusedBy("ORIGIN_NOT_ALLOWED") });
     });
   });
 
-  test("no page makes an admin key by DNS rebinding, or rotates one by a POST without a body", async () => {
+  test("no page creates an admin key by DNS rebinding, or rotates one by a POST without a body", async () => {
     const { keyId } = await issue(suite.rest);
     const before = (await suite.rest("GET", paths.issued)).body;
     const rebound = { host: "attacker.example:4420", headers: [["origin", "http://attacker.example:4420"]] } as const;
@@ -243,7 +243,7 @@ describe.each(table(["none", "none,admin-token"]))("with KEYHOLD_AUTH=%s", (auth
 });
 
 describe("with KEYHOLD_AUTH", () => {
-  test("admin-token the server answers to every name, and asks for a token", async () => {
+  test("admin-token the server answers to every name and requires a token", async () => {
     await suite.server.restart({ KEYHOLD_AUTH: "admin-token" });
     for (const [, send] of table(HTTP)) {
       const answer = await send(suite.server.url, { path: paths.issued, host: "keyhold.internal" });

@@ -21,7 +21,7 @@ const text = (value: string) => Buffer.from(value);
 const json = (value: unknown) => text(JSON.stringify(value));
 const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`;
 
-/** What the body is, its bytes, and the field that is named. */
+/** Description, bytes, and the field that the error names. */
 const BODIES: readonly (readonly [what: string, body: Buffer<ArrayBuffer>, field: string])[] = [
   ["arrays 100,000 deep", text(nested("[", "]", 100_000)), "body"],
   ["100,000 open brackets", text("[".repeat(100_000)), "body"],
@@ -45,7 +45,7 @@ const BODIES: readonly (readonly [what: string, body: Buffer<ArrayBuffer>, field
   ["a form", text("name=a+key&actor_id=a"), "body"],
   ["XML", text("<name>a key</name>"), "body"],
   ["UTF-16", Buffer.from(JSON.stringify(KEY), "utf16le"), "body"],
-  ["bytes that are no UTF-8", Buffer.from([...text('{"name": "'), 0xff, 0xfe, ...text('", "actor_id": "a"}')]), "body"],
+  ["invalid UTF-8", Buffer.from([...text('{"name": "'), 0xff, 0xfe, ...text('", "actor_id": "a"}')]), "body"],
   ["Latin-1", Buffer.from('{"name": "\u00e9", "actor_id": "a"}', "latin1"), "body"],
   [
     "a surrogate in UTF-8",
@@ -80,7 +80,7 @@ test("claims that are nested too deep are refused", async () => {
   });
 });
 
-test.each(["POST", "PATCH"])("%s without a body says what it needs", async (method) => {
+test.each(["POST", "PATCH"])("%s without a body is refused with the missing fields", async (method) => {
   const path = method === "POST" ? paths.issued : `${paths.issued}/0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10`;
   const expected = method === "POST" ? invalid("name", "actor_id") : invalid("update_mask");
   expectRefused(await send(suite.server.url + path, method, undefined), expected);
@@ -94,7 +94,7 @@ const OVERSIZE = [
 ] as const;
 
 describe.each(table(OVERSIZE))("a body over the limit of %s", (path, rpc, body) => {
-  test("is refused, with its length declared or not", async () => {
+  test("is refused with and without a declared length", async () => {
     expectRefused(await send(suite.server.url + path, "POST", body, JSON_TYPE), tooLarge);
     const stream = new Blob([body]).stream();
     const response = await fetch(suite.server.url + path, {
@@ -153,7 +153,7 @@ interface Flood {
 const OF_KEY = '{"name":"a","actor_id":"a",';
 const OF_TOKEN = '{"credential":"a","algorithm":"TOKEN_ALGORITHM_JWT",';
 
-/** Within the limit of the body, and so many values that judging or naming each would take seconds and megabytes. */
+/** Within the limit of the body, with so many values that validating or listing each would take seconds and megabytes. */
 const FLOODS: readonly Flood[] = [
   { what: "empty scopes", path: paths.issued, head: `${OF_KEY}"scopes":[`, item: '""', count: 200_000, tail: "]}" },
   {
@@ -199,13 +199,13 @@ const FLOODS: readonly Flood[] = [
   },
 ];
 
-test.each(table(FLOODS))("a flood of $what is refused at once, by a short answer", async (flood) => {
+test.each(table(FLOODS))("a flood of $what is refused quickly with a short response", async (flood) => {
   const { path, head, item, count, tail } = flood;
   const items = Array.from({ length: count }, (_, index) => item.replace("#", String(index)));
   await expectBrief(() => send(suite.server.url + path, "POST", head + items.join() + tail, JSON_TYPE));
 });
 
-test("a flood of scopes in Protobuf is refused at once, by a short answer", async () => {
+test("a flood of scopes in Protobuf is refused quickly with a short response", async () => {
   const scopes = Buffer.alloc(MIB, Buffer.from("1a00", "hex"));
   await expectBrief(() => send(suite.server.url + CREATE, "POST", scopes, { "content-type": "application/proto" }));
 });

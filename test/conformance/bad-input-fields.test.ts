@@ -16,7 +16,7 @@ function overConnect(rpc: DescMethodUnary, body: string | Uint8Array<ArrayBuffer
   return send(suite.server.url + rpcPath(rpc), "POST", body, JSON_TYPE);
 }
 
-/** Those of the wrong bodies that are not refused by a 400 that names the field, over REST or Connect. */
+/** Returns the wrong bodies that REST or Connect does not refuse with a 400 that names the field. */
 async function notRefused(
   wrong: readonly WrongValue[],
   ask: (body: string) => Promise<Answer>,
@@ -45,11 +45,11 @@ describe.each(table(WITH_BODY))("$httpMethod of $rpc.name", ({ rpc, httpMethod, 
     expect(await notRefused(wrongValues(rpc.input), ask, restFields)).toEqual([]);
   });
 
-  test("refuses a lone surrogate in every text", async () => {
+  test("refuses a lone surrogate in every string", async () => {
     expect(await notRefused(loneSurrogates(rpc), ask, restFields)).toEqual([]);
   });
 
-  test("refuses fields that it does not know, and a field under both of its names", async () => {
+  test("refuses unknown fields and a field under both of its names", async () => {
     expect(await notRefused(unknownFields(rpc).map(beside(rpc)), ask, restFields)).toEqual([]);
   });
 });
@@ -61,11 +61,11 @@ describe.each(table(WITH_FIELDS))("$name over Connect with JSON", (rpc) => {
     expect(await notRefused(wrongValues(rpc.input), ask, connectFields)).toEqual([]);
   });
 
-  test("refuses a lone surrogate in every text", async () => {
+  test("refuses a lone surrogate in every string", async () => {
     expect(await notRefused(loneSurrogates(rpc), ask, connectFields)).toEqual([]);
   });
 
-  test("refuses fields that it does not know, and a field under both of its names", async () => {
+  test("refuses unknown fields and a field under both of its names", async () => {
     expect(await notRefused(unknownFields(rpc), ask, connectFields)).toEqual([]);
   });
 });
@@ -74,7 +74,7 @@ function loneSurrogates({ input }: DescMethodUnary): WrongValue[] {
   return ["a\ud800b", "\udc00", "\ud83d"].flatMap((text) => textFields(input, text));
 }
 
-/** Names that are near to known ones or to those of every object, beside what makes the request complete. */
+/** Unknown names, similar to known ones or inherited by every object, added to a complete request. */
 function unknownFields({ input }: DescMethodUnary): WrongValue[] {
   const misspelt = input.fields.flatMap(({ name }) => [`${name}s_`, name.toUpperCase(), ` ${name}`, `${name}.a`]);
   const inherited = ["constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];
@@ -86,7 +86,7 @@ function unknownFields({ input }: DescMethodUnary): WrongValue[] {
   ];
 }
 
-/** In a PATCH, a name that is not of the request is looked for in the resource; not so beside one that is. */
+/** In a PATCH, an unknown name is resolved in the resource, unless the body also has a name of the request. */
 function beside({ input }: DescMethodUnary): (wrong: WrongValue) => WrongValue {
   const mask = input.fields.some(({ name }) => name === "update_mask") ? { update_mask: "name" } : {};
   return ({ field, body }) => ({ field, body: { ...mask, ...body } });

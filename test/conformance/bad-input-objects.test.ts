@@ -8,7 +8,7 @@ import { rpcPath, send } from "../support/wire.ts";
 const suite = useService();
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** Names that mean something to an object of JavaScript. */
+/** Names with a meaning on every JavaScript object. */
 const NAMES = [
   "__proto__",
   "constructor",
@@ -22,7 +22,7 @@ const NAMES = [
 const METADATA = Object.fromEntries(NAMES.map((name) => [name, `the ${name}`]));
 const METADATA_JSON = JSON.stringify(METADATA);
 
-/** The service runs in this process: what it did to its objects it did to ours. */
+/** The service runs in this process, so a polluted prototype is visible here. */
 afterEach(() => {
   expect(Object.keys(Object.prototype)).toEqual([]);
   expect(Reflect.get({}, "polluted")).toBeUndefined();
@@ -32,7 +32,7 @@ function expectMetadata(record: Json): void {
   expect(Object.entries(record.metadata).sort()).toEqual(Object.entries(METADATA).sort());
 }
 
-test("metadata with the names of object members are kept and given back as they are", async () => {
+test("metadata named like object members are stored and returned unchanged", async () => {
   const body = `{"name":"a","actor_id":"a","metadata":${METADATA_JSON}}`;
   const created = succeeded(await send(suite.server.url + paths.issued, "POST", body, JSON_TYPE));
   expectMetadata(created.issued_api_key);
@@ -45,7 +45,7 @@ test("metadata with the names of object members are kept and given back as they 
   expectMetadata({ metadata: JSON.parse(row?.metadata) });
 });
 
-test("metadata with such names go by an update, an import, a batch and Connect too", async () => {
+test("metadata with such names survive an update, an import, a batch and Connect", async () => {
   const { keyId } = await issue(suite.rest);
   const asJson = (method: string, path: string, body: string) => send(suite.server.url + path, method, body, JSON_TYPE);
   expectMetadata(succeeded(await asJson("PATCH", `${paths.issued}/${keyId}`, `{"metadata":${METADATA_JSON}}`)));
@@ -73,14 +73,14 @@ const CLAIMS =
   '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"prototype":[1],"toJSON":"a","then":1}';
 
 describe.each(["TOKEN_ALGORITHM_JWT", "TOKEN_ALGORITHM_MACAROON"])(
-  "claims with the names of object members in a %s",
+  "claims named like object members in a %s",
   (algorithm) => {
     const derive = async (credential: string, claims: string) => {
       const body = `{"credential":"${credential}","algorithm":"${algorithm}","custom_claims":${claims}}`;
       return succeeded(await send(`${suite.server.url}${paths.keys}:derive`, "POST", body, JSON_TYPE)).token;
     };
 
-    test("are kept, also in a token of the token", async () => {
+    test("are kept, also in a token derived from the token", async () => {
       const { secret } = await issue(suite.rest);
       const token = await derive(secret, CLAIMS);
       expect(sorted(token.claims)).toEqual(sorted(JSON.parse(CLAIMS)));
@@ -90,7 +90,7 @@ describe.each(["TOKEN_ALGORITHM_JWT", "TOKEN_ALGORITHM_MACAROON"])(
       expect(verdict.is_valid).toBe(true);
     });
 
-    test("may not say something else than the token that they are derived from", async () => {
+    test("may not contradict the token that they are derived from", async () => {
       const { secret } = await issue(suite.rest);
       const token = await derive(secret, CLAIMS);
       const body = `{"credential":"${token.token}","algorithm":"${algorithm}","custom_claims":{"__proto__":{"admin":true}}}`;
@@ -100,7 +100,7 @@ describe.each(["TOKEN_ALGORITHM_JWT", "TOKEN_ALGORITHM_MACAROON"])(
   },
 );
 
-test("a JWT carries such claims as they are", async () => {
+test("a JWT carries such claims unchanged", async () => {
   const { secret } = await issue(suite.rest);
   const body = `{"credential":"${secret}","algorithm":"TOKEN_ALGORITHM_JWT","custom_claims":${CLAIMS}}`;
   const { token } = succeeded(await send(`${suite.server.url}${paths.keys}:derive`, "POST", body, JSON_TYPE));
@@ -125,7 +125,7 @@ test.each(table(POLLUTING))("the body %s is refused and pollutes nothing", async
   expect(after).toEqual(before);
 });
 
-/** `toEqual` does not look at a member of the name `__proto__`. */
+/** `toEqual` ignores a member named `__proto__`. */
 function sorted(claims: Json): [string, string][] {
   return Object.entries(claims)
     .map(([name, value]): [string, string] => [name, JSON.stringify(value)])

@@ -8,7 +8,7 @@ import { callGrpc, frame, REST_ROUTES, type RestRoute, RPCS, rpcPath, send } fro
 
 const suite = useService();
 
-/** What the service has said that it stored. */
+/** Records that the service acknowledged. */
 const stored = new Set<string>();
 const credentials: string[] = [];
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   }
 });
 
-/** Keeps account of what an answer of success means; `text` is what was asked for. */
+/** Records the effects of a successful response; `text` is the request. */
 function note({ name }: DescMethodUnary, answer: Json, text: string): void {
   if (name === "CreateIssuedApiKey") stored.add(answer.issued_api_key.key_id);
   if (name === "CreateImportedApiKey") stored.add(answer.key_id);
@@ -59,7 +59,7 @@ const scalar = fc.oneof(
   fc.constant(2 ** 40),
 );
 
-/** JSON that has the names of the message's fields, more often than not, and any values. */
+/** JSON with any values and mostly the names of the message's fields. */
 function jsonOf(desc: DescMessage, depth = 3): fc.Arbitrary<unknown> {
   if (desc.fields.length === 0) return fc.oneof(fc.constant({}), fc.jsonValue());
   const entries = desc.fields.map(({ name, jsonName, message }) => {
@@ -78,7 +78,7 @@ const text = anyText.map((odd) => odd.toWellFormed());
 const mostly = <A, B>(good: fc.Arbitrary<A>, odd: fc.Arbitrary<B>) =>
   fc.oneof({ weight: 5, arbitrary: good }, { weight: 1, arbitrary: odd });
 
-/** What the fields of a request may well be, by their names; those that are needed are always there. */
+/** Plausible values of a request's fields by name; required fields are always present. */
 const NEEDED: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   key_id: known,
   credential: known,
@@ -107,7 +107,7 @@ const updateOf = fc.record(
   { requiredKeys: ["key_id"] },
 );
 
-/** What a good request of the RPC may be, with an odd text in it now and then. */
+/** Mostly valid requests of the RPC, with an odd string now and then. */
 function goodOf(desc: DescMessage): fc.Arbitrary<Json> {
   const values: Record<string, fc.Arbitrary<unknown>> = {};
   for (const { name, message } of desc.fields) {
@@ -134,7 +134,7 @@ function restCall(route: RestRoute) {
   });
 }
 
-test("whatever JSON is sent to a REST path, the answer is no fault, and what it says is what is stored", async () => {
+test("random JSON to a REST path causes no server error, and the response matches the stored record", async () => {
   let successes = 0;
   const ask = fc.asyncProperty(fc.oneof(...REST_ROUTES.map(restCall)), async ({ route, keyId, query, body }) => {
     const { rpc, httpMethod, path } = route;
@@ -156,7 +156,7 @@ test("whatever JSON is sent to a REST path, the answer is no fault, and what it 
   await expectStored();
 });
 
-/** Any bytes, or a good message of which some bytes are others. */
+/** Any bytes, or a valid message with some bytes changed. */
 function binaryCall(rpc: DescMethodUnary) {
   const good = goodOf(rpc.input).map((json) => toBinary(rpc.input, fromJson(rpc.input, json)));
   const change = fc.tuple(fc.nat(), fc.nat({ max: 255 }));
@@ -177,7 +177,7 @@ function noteBinary(rpc: DescMethodUnary, asked: Uint8Array, answer: Uint8Array)
   note(rpc, json, Buffer.from(asked).toString("latin1"));
 }
 
-test("whatever bytes are sent to an RPC over Connect, the answer is no fault, and what it says is what is stored", async () => {
+test("random bytes to an RPC over Connect cause no server error, and the response matches the stored record", async () => {
   let successes = 0;
   const ask = fc.asyncProperty(anyCall, async ({ rpc, bytes }) => {
     const headers = { "content-type": "application/proto" };
@@ -199,7 +199,7 @@ test("whatever bytes are sent to an RPC over Connect, the answer is no fault, an
 
 const FAULTS: readonly (Code | undefined)[] = [undefined, Code.Unknown, Code.Internal, Code.Unavailable, Code.DataLoss];
 
-test("whatever bytes are sent to an RPC over gRPC, the answer is no fault, and what it says is what is stored", async () => {
+test("random bytes to an RPC over gRPC cause no server error, and the response matches the stored record", async () => {
   let successes = 0;
   const ask = fc.asyncProperty(anyCall, fc.boolean(), async ({ rpc, bytes }, isFramed) => {
     const sent = isFramed ? frame(bytes) : bytes;

@@ -12,7 +12,7 @@ storesNothing(suite);
 const JSON_TYPE = { "content-type": "application/json" };
 const PROTO_TYPE = { "content-type": "application/proto" };
 
-/** Items of batches are judged one by one: see below. */
+/** Batches validate each item on its own; the last tests cover them. */
 const ofRequest = ({ field }: WrongValue) => !field.startsWith("requests");
 const withText = (rpc: DescMethodUnary) => textFields(rpc.input, "a").some(ofRequest);
 
@@ -24,16 +24,23 @@ function nuls({ input }: DescMethodUnary): WrongValue[] {
 
 const WITH_BODY = REST_ROUTES.filter(({ httpMethod, rpc }) => /POST|PATCH/.test(httpMethod) && withText(rpc));
 
-test.each(table(WITH_BODY))("$httpMethod of $rpc.name refuses NUL in every text", async ({ rpc, httpMethod, path }) => {
-  for (const { field, body } of nuls(rpc)) {
-    const url = suite.server.url + path(UNKNOWN_KEY_ID);
-    const answer = await send(url, httpMethod, JSON.stringify(body), JSON_TYPE);
-    expect({ body, status: answer.status, fields: restFields(answer) }).toEqual({ body, status: 400, fields: [field] });
-  }
-});
+test.each(table(WITH_BODY))(
+  "$httpMethod of $rpc.name refuses NUL in every string",
+  async ({ rpc, httpMethod, path }) => {
+    for (const { field, body } of nuls(rpc)) {
+      const url = suite.server.url + path(UNKNOWN_KEY_ID);
+      const answer = await send(url, httpMethod, JSON.stringify(body), JSON_TYPE);
+      expect({ body, status: answer.status, fields: restFields(answer) }).toEqual({
+        body,
+        status: 400,
+        fields: [field],
+      });
+    }
+  },
+);
 
 test.each(table(RPCS.filter(withText)))(
-  "$name over Connect refuses NUL in every text, as JSON and as Protobuf",
+  "$name over Connect refuses NUL in every string, as JSON and as Protobuf",
   async (rpc) => {
     for (const { field, body } of nuls(rpc)) {
       const url = suite.server.url + rpcPath(rpc);
@@ -62,11 +69,11 @@ test("an item of a batch with NUL fails by itself", async () => {
   }
 });
 
-/** Bytes that are no UTF-8 (RFC 3629 §3), each as long as the text that they replace. */
+/** Invalid UTF-8 (RFC 3629 §3), each as long as the string that it replaces. */
 const NOT_UTF8 = [
   ["bytes that never occur", "fffeff"],
-  ["a continuation without a beginning", "618062"],
-  ["a beginning without a continuation", "61c328"],
+  ["a continuation byte without a lead byte", "618062"],
+  ["a lead byte without a continuation byte", "61c328"],
   ["an overlong NUL", "c08061"],
   ["an overlong slash", "e080af"],
   ["a surrogate", "eda080"],
@@ -74,7 +81,7 @@ const NOT_UTF8 = [
   ["a sequence beyond U+10FFFF", "f49080"],
 ] as const;
 
-/** No request has it but by us. */
+/** Occurs in no request by chance. */
 const MARKER = "\u0001\u0002\u0001";
 
 async function expectRefusedText(rpc: DescMethodUnary, body: Json, hex: string): Promise<void> {
@@ -90,7 +97,7 @@ test.each(table(NOT_UTF8))("%s in Protobuf is refused over Connect", async (_, h
   for (const { body } of textFields(rpc.input, MARKER)) await expectRefusedText(rpc, body, hex);
 });
 
-test.each(table(RPCS.filter(withText)))("$name refuses a text that is no UTF-8, in every field", async (rpc) => {
+test.each(table(RPCS.filter(withText)))("$name refuses invalid UTF-8 in every string field", async (rpc) => {
   const all = textFields(rpc.input, MARKER);
   for (const { body } of all) await expectRefusedText(rpc, body, "eda080");
   const bytes = replaceBytes(binary(rpc, all[0]?.body), Buffer.from(MARKER), Buffer.from("eda080", "hex"));

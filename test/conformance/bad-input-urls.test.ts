@@ -24,7 +24,7 @@ const ask = (method: string, path: string) =>
     "content-type": "application/json",
   });
 
-/** As they stand in the path. */
+/** Path segments, already encoded. */
 const IDS: readonly (readonly [what: string, id: string, refused: "id" | Expected])[] = [
   ["a word", "abc", "id"],
   ["a number", "1", "id"],
@@ -46,17 +46,17 @@ const IDS: readonly (readonly [what: string, id: string, refused: "id" | Expecte
   ["an encoded question mark", "a%3Fb", "id"],
   ["an encoded percent sign", "a%2500b", "id"],
   ["SQL", encodeURIComponent("' OR 1=1 --"), "id"],
-  ["a verb that is not one", "abc%3Arotate", "id"],
+  ["an unknown verb", "abc%3Arotate", "id"],
   ["4000 characters", "a".repeat(4000), "id"],
   ["a malformed escape", "a%zzb", malformed],
   ["half an escape", "a%2", malformed],
   ["a percent sign", "100%", malformed],
-  ["bytes that are no UTF-8", "%ff%fe", malformed],
+  ["invalid UTF-8", "%ff%fe", malformed],
   ["a surrogate in UTF-8", "%ED%A0%80", malformed],
   ["an overlong slash", "%C0%AF", malformed],
 ];
 
-/** In the form of a key_id, of any version and variant (RFC 9562 §4), and of no key. */
+/** Well-formed UUIDs of any version and variant (RFC 9562 §4) that belong to no key. */
 const UNKNOWN = [
   UNKNOWN_KEY_ID,
   UNKNOWN_KEY_ID.toUpperCase(),
@@ -73,8 +73,8 @@ describe.each(table(WITH_ID))("$httpMethod of $rpc.name", ({ rpc, httpMethod, pa
   const field = rpc.input.fields.find(({ message }) => message?.field.keyId)?.name;
   const keyId = field === undefined ? "key_id" : `${field}.key_id`;
 
-  test("refuses every identifier that is none", async () => {
-    // All paths take their identifiers by the same way: the whole table is for the first.
+  test("refuses every malformed identifier", async () => {
+    // All paths parse their identifiers in the same code, so only the first runs the whole table.
     const few = rpc === WITH_ID[0]?.rpc ? IDS : IDS.filter((_, index) => index % 4 === 0);
     for (const [what, id, refused] of table(few)) {
       const answer = await ask(httpMethod, path(id));
@@ -87,7 +87,7 @@ describe.each(table(WITH_ID))("$httpMethod of $rpc.name", ({ rpc, httpMethod, pa
     }
   });
 
-  test("has no key of an identifier in the form of one", async () => {
+  test("answers NOT_FOUND for a well-formed unknown identifier", async () => {
     const body = field === undefined ? "{}" : '{"name":"a"}';
     const type = { "content-type": "application/json" };
     const hasBody = httpMethod === "POST" || httpMethod === "PATCH";
@@ -100,7 +100,7 @@ describe.each(table(WITH_ID))("$httpMethod of $rpc.name", ({ rpc, httpMethod, pa
 
 const LISTS = [paths.issued, paths.imported];
 
-/** The raw query, and the field that is named. */
+/** The raw query and the field that the error names. */
 const QUERIES: readonly (readonly [query: string, field: string])[] = [
   ["page_size=1&page_size=2", "page_size"],
   ["page_size=1&pageSize=1", "page_size"],
@@ -151,8 +151,8 @@ const FILTERS: readonly (readonly [what: string, filter: string])[] = [
   ["51 comparisons", Array(51).fill("name:a").join(" OR ")],
   ["21 parentheses", `${"(".repeat(21)}name:a${")".repeat(21)}`],
   ["900 open parentheses", "(".repeat(900)],
-  ["a date that its month does not have", 'create_time > "2026-02-30T00:00:00Z"'],
-  ["a month that there is not", 'create_time > "2026-13-01T00:00:00Z"'],
+  ["a day that does not exist in its month", 'create_time > "2026-02-30T00:00:00Z"'],
+  ["month 13", 'create_time > "2026-13-01T00:00:00Z"'],
   ["the year 0", 'create_time > "0000-01-01T00:00:00Z"'],
   ["the year 10000", 'create_time > "10000-01-01T00:00:00Z"'],
   ["a time before the year 1 in UTC", 'create_time > "0001-01-01T00:00:00+23:59"'],
@@ -160,9 +160,9 @@ const FILTERS: readonly (readonly [what: string, filter: string])[] = [
   ["a day without a time", 'create_time > "2026-01-01"'],
   ["a number for a time", "create_time > 1700000000"],
   ["an unknown field", "owner=a"],
-  ["a field that is no filter's", "hint=a"],
+  ["a field that filters do not support", "hint=a"],
   ["an unknown status", "status=ACTIVE"],
-  ["an identifier that is none", 'key_id="a"'],
+  ["a malformed identifier", 'key_id="a"'],
   ["SQL", "name='a' OR 1=1; DROP TABLE api_keys"],
   ["an unclosed quote", 'name="a'],
   ["a comparison without a value", "name="],
@@ -225,13 +225,13 @@ const NOWHERE = [
   "/keyhold.v2alpha1.Nothing/GetIssuedApiKey",
 ];
 
-test.each(table(NOWHERE))("there is nothing at %s", async (path) => {
+test.each(table(NOWHERE))("%s is 404", async (path) => {
   expectRefused(await ask("GET", path), nowhere);
   expectRefused(await ask("POST", path), nowhere);
 });
 
 test.each(table(REST_ROUTES))(
-  "$httpMethod of $rpc.name names the methods of its path",
+  "$httpMethod of $rpc.name lists the allowed methods of its path",
   async ({ httpMethod, path }) => {
     const allowed = REST_ROUTES.filter((other) => other.path("a") === path("a")).map((other) => other.httpMethod);
     expect(allowed).toContain(httpMethod);

@@ -14,7 +14,7 @@ const batchPath = `${paths.keys}:batchVerify`;
 const ask = async (credential: string, cacheControl: string): Promise<Json> =>
   succeeded(await rest("POST", verifyPath, { credential }, { "cache-control": cacheControl }));
 
-/** A credential of each type, of one key unless it is imported. */
+/** One credential of each type; all but the imported one belong to one key. */
 async function credentialsOfEachType() {
   const issued = await issue(rest, { scopes: ["read", "write"] });
   const imported = await importKey(rest);
@@ -36,8 +36,8 @@ async function withoutKeys(work: () => Promise<void>): Promise<void> {
   }
 }
 
-describe("a credential that was seen before", () => {
-  test("is judged without the database, of whatever type, alone and in a batch", async () => {
+describe("a credential that was verified before", () => {
+  test("is verified without the database, for every type, alone and in a batch", async () => {
     const { all } = await credentialsOfEachType();
     const before = await Promise.all(all.map((credential) => verify(rest, credential)));
     expect(before.map(({ is_valid }) => is_valid)).toEqual(all.map(() => true));
@@ -48,32 +48,32 @@ describe("a credential that was seen before", () => {
     });
   });
 
-  test("is judged by a fresh read with no-cache, and from then on by what that has read", async () => {
+  test("is read again with no-cache, and the cache keeps the new result", async () => {
     const { secret, keyId } = await issue(rest);
     await verify(rest, secret);
-    await changeUnheard(keyId);
+    await changeWithoutNotification(keyId);
     expect((await verify(rest, secret)).actor_id).toBe("actor_1");
     expect((await ask(secret, "no-cache")).actor_id).toBe("someone else");
     expect((await verify(rest, secret)).actor_id).toBe("someone else");
   });
 
-  test("is judged by a fresh read with no-store, which is not kept", async () => {
+  test("is read again with no-store, and the cache does not keep the result", async () => {
     const { secret, keyId } = await issue(rest);
     await verify(rest, secret);
-    await changeUnheard(keyId);
+    await changeWithoutNotification(keyId);
     expect((await ask(secret, "no-store")).actor_id).toBe("someone else");
     expect((await verify(rest, secret)).actor_id).toBe("actor_1");
   });
 });
 
-test("a credential that was only seen with no-store is not kept", async () => {
+test("a credential that was only verified with no-store is not cached", async () => {
   const { secret, keyId } = await issue(rest);
   await ask(secret, "no-store");
-  await changeUnheard(keyId);
+  await changeWithoutNotification(keyId);
   expect((await verify(rest, secret)).actor_id).toBe("someone else");
 });
 
-test("a change that is made in the database by hand is heard of too", async () => {
+test("a change made directly in the database invalidates the cache", async () => {
   const { secret, keyId } = await issue(rest);
   await verify(rest, secret);
   await suite.sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
@@ -82,8 +82,8 @@ test("a change that is made in the database by hand is heard of too", async () =
   await eventually(async () => !(await verify(rest, secret)).is_valid);
 });
 
-/** Changes a key in a way that no server is told of: what verification says of it shows whether it has read. */
-async function changeUnheard(keyId: string): Promise<void> {
+/** Changes a key without a notification, so that the verdict shows whether it came from the database. */
+async function changeWithoutNotification(keyId: string): Promise<void> {
   await suite.sql.begin(async (sql) => {
     await sql`ALTER TABLE api_keys DISABLE TRIGGER key_changed`;
     await sql`UPDATE api_keys SET actor_id = 'someone else' WHERE key_id = ${keyId}`;
@@ -93,7 +93,7 @@ async function changeUnheard(keyId: string): Promise<void> {
 
 type Seen = Awaited<ReturnType<typeof credentialsOfEachType>>;
 
-/** What changes a key, and what verification says of its credential and of the token of it from then on. */
+/** A change of a key, and the verdicts on its credential and its token from then on. */
 const CHANGES: readonly (readonly [string, (seen: Seen) => Promise<unknown>, readonly Json[]])[] = [
   [
     "a revocation",
@@ -125,7 +125,7 @@ const CHANGES: readonly (readonly [string, (seen: Seen) => Promise<unknown>, rea
   ],
 ];
 
-describe("what was changed is seen by the next call:", () => {
+describe("the next verification sees a change:", () => {
   test.each(table(CHANGES))("%s", async (_, change, expected) => {
     const seen = await credentialsOfEachType();
     for (const credential of seen.all) expect((await verify(rest, credential)).is_valid).toBe(true);
@@ -133,7 +133,7 @@ describe("what was changed is seen by the next call:", () => {
     expect(await Promise.all(seen.all.map((credential) => verify(rest, credential)))).toMatchObject(expected);
   });
 
-  test("a rotation with a grace, by either secret", async () => {
+  test("a rotation with a grace period, for both secrets", async () => {
     const { secret, keyId } = await issue(rest);
     await verify(rest, secret);
     const rotated = succeeded(await rest("POST", `${paths.issued}/${keyId}:rotate`, { grace_period: "1h" }));
@@ -143,7 +143,7 @@ describe("what was changed is seen by the next call:", () => {
     for (const credential of [secret, rotated.secret]) expect((await verify(rest, credential)).is_valid).toBe(false);
   });
 
-  test("an import of a raw key that was looked for in vain, alone, in a batch, and after it was deleted", async () => {
+  test("an import of a raw key that is cached as not found, alone, in a batch, and after a deletion", async () => {
     for (const path of [paths.imported, `${paths.imported}:batchCreate`]) {
       const rawKey = newRawKey();
       expect((await verify(rest, rawKey)).is_valid).toBe(false);
@@ -159,7 +159,7 @@ describe("what was changed is seen by the next call:", () => {
   });
 });
 
-test("a JWT goes with the key that signed it, when that is taken out of the database", async () => {
+test("a JWT is invalid once its signing key is deleted from the database", async () => {
   const { secret } = await issue(rest);
   const { token } = await derive(rest, secret);
   expect((await verify(rest, token)).is_valid).toBe(true);
@@ -173,7 +173,7 @@ test("a JWT goes with the key that signed it, when that is taken out of the data
 const KEYS = 40;
 const VERIFIERS = 8;
 
-test("no verify that starts after a revoke has answered calls the key good, whatever else is under way", async () => {
+test("no verification that starts after a revocation has returned accepts the key, with other calls in flight", async () => {
   const seeded = seededBy("KEYHOLD_CACHE_SEED");
   const keys = await Promise.all(Array.from({ length: KEYS }, () => issue(rest)));
   const revoked = new Set<string>();

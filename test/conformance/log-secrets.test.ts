@@ -14,15 +14,15 @@ import { HEADERS, PLACES, requests, rpc, type Stock } from "../support/secret-pl
 import { Secrets } from "../support/secrets.ts";
 import { callGrpc, frame, RPCS, rpcPath, send, talk } from "../support/wire.ts";
 
-/** What no log, no answer but the first and no table may have; and what a caller had stored, which a log may not have either. */
+/** Secrets, which no log, no table and only the first response may contain; and stored values, which no log may contain. */
 const secrets = new Secrets();
 const storedByWill = new Secrets();
-/** Everything that was answered, but for the secrets that an answer is there to show. */
+/** All responses, without the secrets that a response is meant to return. */
 const answers: string[] = [];
 
 let database: TestDatabase;
 let sql: Sql;
-/** One server that asks for admin tokens, and one that lets everyone in. */
+/** One server that requires admin tokens, and one that accepts every caller. */
 let guarded: Serving;
 let open: Serving;
 const clients = new Map<Serving, Protocol[]>();
@@ -33,7 +33,7 @@ const WANTED = ["gRPC", "gRPC-Web", "Connect in JSON", "REST"];
 
 beforeAll(async () => {
   [database, collector] = await Promise.all([createTestDatabase(), startCollector()]);
-  // The owner takes the tables away.
+  // The owner renames tables to break the database.
   sql = postgres(database.ownerUrl, { max: 1, onnotice: () => {} });
   const environment = {
     KEYHOLD_DATABASE_URL: database.url,
@@ -68,7 +68,7 @@ afterAll(async () => {
 
 const rawKey = () => secrets.add(`raw_${randomBytes(30).toString("base64url")}`, "a raw key");
 
-/** Calls an RPC, keeps the answer to be searched, and answers it as JSON; undefined for an error. */
+/** Calls an RPC, records the response for the search and returns it as JSON; undefined for an error. */
 async function call(
   protocol: Protocol,
   method: DescMethodUnary,
@@ -79,8 +79,8 @@ async function call(
   const body = reply.ok ? messageJson(method.output, reply.message) : undefined;
   const shown = reply.ok ? [body.secret, body.token?.token].filter((secret) => typeof secret === "string") : [];
   for (const secret of shown) secrets.add(secret, `what ${method.name} showed`);
-  const told = reply.ok ? body : { ...reply, headers: undefined };
-  answers.push(Secrets.without(JSON.stringify([told, [...reply.headers]]), shown));
+  const reported = reply.ok ? body : { ...reply, headers: undefined };
+  answers.push(Secrets.without(JSON.stringify([reported, [...reply.headers]]), shown));
   return body;
 }
 
@@ -102,7 +102,7 @@ async function makeStock(protocol: Protocol): Promise<Stock> {
 const stocks: Stock[] = [];
 const protocolsOf = (server: Serving) => clients.get(server) ?? [];
 
-test("every RPC is called over every protocol, with good requests and bad", async () => {
+test("every RPC is called over every protocol, with valid and invalid requests", async () => {
   expect(protocolsOf(guarded).map(({ name }) => name)).toEqual(WANTED);
   for (const protocol of protocolsOf(guarded)) {
     const stock = await makeStock(protocol);
@@ -113,7 +113,7 @@ test("every RPC is called over every protocol, with good requests and bad", asyn
   }
 });
 
-test("every RPC is called by callers whose credential is bad", async () => {
+test("every RPC is called with an invalid caller credential", async () => {
   for (const protocol of protocolsOf(guarded).filter(({ name }) => name === "gRPC" || name === "REST")) {
     const stock = await makeStock(protocol);
     const mistyped = secrets.add(`${adminToken.slice(0, -6)}aaaaaa`, "a mistyped admin token");
@@ -135,13 +135,13 @@ test("every RPC is called by callers whose credential is bad", async () => {
   }
 });
 
-/** A secret of ours, one of others and a token. */
+/** An issued secret, an imported raw key and a token. */
 function misplaced(): string[] {
   const stock = stockOf(0);
   return [adminToken, stock.rawKey, stock.jwt];
 }
 
-/** Keeps an answer to be searched. */
+/** Records a response for the search. */
 function keep(...parts: unknown[]): void {
   answers.push(parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join("\n"));
 }
@@ -157,8 +157,8 @@ async function ask(
   return answer.status;
 }
 
-describe.each(table(PLACES))("a secret in the place of %s", (_, method, path, body) => {
-  test("is told by no answer, over Connect neither", async () => {
+describe.each(table(PLACES))("a secret instead of %s", (_, method, path, body) => {
+  test("is in no response, neither over REST nor over Connect", async () => {
     for (const secret of misplaced()) {
       const headers = { ...bearer(adminToken), "content-type": "application/json" };
       const status = await ask(guarded.url + path(secret), method, body?.(secret), headers);
@@ -169,8 +169,8 @@ describe.each(table(PLACES))("a secret in the place of %s", (_, method, path, bo
   });
 });
 
-test.each(table(HEADERS))("a secret in the header %s is not told", async (name) => {
-  // What is no longer than an identifier of a request is taken for one, and is for the log.
+test.each(table(HEADERS))("a secret in the header %s is in no response", async (name) => {
+  // A value no longer than a request id is accepted as one, and is logged.
   for (const secret of misplaced().filter(({ length }) => name !== "x-request-id" || length > 64)) {
     const headers = { "content-type": "application/json", [name]: secret };
     await ask(guarded.url + paths.issued, "POST", '{"name":"a","actor_id":"a"}', headers);
@@ -180,7 +180,7 @@ test.each(table(HEADERS))("a secret in the header %s is not told", async (name) 
   }
 });
 
-test("secrets in requests that are no HTTP, or no gRPC, are not told", async () => {
+test("secrets in malformed HTTP or gRPC are in no response", async () => {
   for (const secret of misplaced()) {
     const address = new URL(guarded.url).host;
     keep(await talk(address, `GET /${secret} HTTP/9.9\r\nAuthorization: Bearer ${secret}\r\n\r\n`));
@@ -200,7 +200,7 @@ test("secrets in requests that are no HTTP, or no gRPC, are not told", async () 
   }
 });
 
-test("what a caller has stored in the place of a name is not logged", async () => {
+test("stored names and values are not logged", async () => {
   const secret = storedByWill.add(`raw_${randomBytes(30).toString("base64url")}`, "a secret for a name");
   const body = { name: secret, actor_id: secret, scopes: [secret], metadata: { [secret]: secret }, request_id: secret };
   const answer = await send(open.url + paths.issued, "POST", JSON.stringify(body), {
@@ -211,12 +211,12 @@ test("what a caller has stored in the place of a name is not logged", async () =
   await send(`${open.url}${paths.issued}?filter=name%3D${secret}`, "GET", undefined);
 });
 
-/** What is wrong with the database, and how to end it. */
+/** A defect of the database, and the statement that repairs it. */
 const FAILURES = [
   [
     "has lost its table",
-    "ALTER TABLE api_keys RENAME TO api_keys_away",
-    "ALTER TABLE api_keys_away RENAME TO api_keys",
+    "ALTER TABLE api_keys RENAME TO api_keys_renamed",
+    "ALTER TABLE api_keys_renamed RENAME TO api_keys",
   ],
   [
     "takes no row",
@@ -236,7 +236,7 @@ test.each(table(FAILURES))("every RPC is called while the database %s", async (_
   await sql.unsafe(mendIt);
 });
 
-test("an RPC of each kind is called while the database knows another password", async () => {
+test("an RPC of each kind is called while the database has another password", async () => {
   const server = postgres(database.url, { max: 1 });
   await server`ALTER ROLE CURRENT_USER PASSWORD 'another'`;
   await server`
@@ -257,7 +257,7 @@ function stockOf(index: number): Stock {
   return stock;
 }
 
-test("no table has a secret", async () => {
+test("no table contains a secret", async () => {
   const tables = await sql`SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`;
   expect(tables.map(({ name }) => name).sort()).toEqual([
     "accepted_databases",
@@ -275,12 +275,12 @@ test("no table has a secret", async () => {
   }
 });
 
-test("no answer has a secret but the one that is there to show it", () => {
+test("only the response that returns a secret contains it", () => {
   expect(answers.length).toBeGreaterThan(500);
   expect(secrets.foundIn(answers.join("\n"))).toEqual([]);
 });
 
-test("no metric has a secret, nor what a caller has stored or sent", async () => {
+test("no metric contains a secret, or a value that a caller stored or sent", async () => {
   for (const server of [guarded, open]) {
     const { metrics } = await server.says(`Keyhold is listening on ${server.url}`);
     const text = await (await fetch(metrics)).text();
@@ -290,7 +290,7 @@ test("no metric has a secret, nor what a caller has stored or sent", async () =>
   }
 });
 
-test("no log has a secret", async () => {
+test("no log contains a secret", async () => {
   for (const server of [guarded, open]) server.kill("SIGTERM");
   const ended = await Promise.all([guarded.ended, open.ended]);
   const log = ended.map(({ stdout, stderr }) => stdout + stderr).join("\n");
@@ -307,14 +307,14 @@ test("no log has a secret", async () => {
   expect(new Set(lines.flatMap(({ verdict }) => verdict ?? []))).toEqual(new Set(VERDICTS));
 });
 
-test("no span has a secret", () => {
+test("no span contains a secret", () => {
   expect(collector.spans().length).toBeGreaterThan(500);
   const text = collector.requests.map((request) => request.toString("latin1")).join("\n");
   expect(secrets.foundIn(text)).toEqual([]);
   expect(storedByWill.foundIn(text)).toEqual([]);
 });
 
-/** Whether calls of an RPC may be about one key: a batch import of one is. */
+/** Whether calls of an RPC may concern one key; a batch import of one item does. */
 const isAboutOne = (name: string) => !/^(List|BatchVerify|GetJwks)/.test(name);
 
 const VERDICTS = ["VALID", "INVALID_FORMAT", "SIGNATURE_INVALID", "NOT_FOUND", "REVOKED"];
@@ -326,9 +326,9 @@ const CODINGS: readonly (readonly [coding: string, write: (secret: string) => st
   ["JSON of a Buffer", (secret) => JSON.stringify({ err: { raw: Buffer.from(`a ${secret}`) } })],
   ["hexadecimal", (secret) => `\\x${Buffer.from(secret).toString("hex")}`],
   ["base64", (secret) => Buffer.from(`admin:${secret}`).toString("base64")],
-  ["base64url in something longer", (secret) => Buffer.from(`{"a":"${secret}"}`).toString("base64url")],
+  ["base64url within a longer text", (secret) => Buffer.from(`{"a":"${secret}"}`).toString("base64url")],
 ];
 
-test.each(table(CODINGS))("the search finds a secret as %s", (_, write) => {
+test.each(table(CODINGS))("the search finds a secret encoded as %s", (_, write) => {
   expect(secrets.foundIn(write(adminToken))).not.toEqual([]);
 });

@@ -58,7 +58,7 @@ test.for([
     (call) => call(batchCreate, { requests: Array.from({ length: 1000 }, () => draft()) }),
     allFailed("INVALID_ARGUMENT", "INVALID_ARGUMENT", Array(1000).fill(invalid)),
   ),
-])("the reasons of a batch that failed as a whole come with the error when they $title", (batch) =>
+])("a batch that failed as a whole returns the reasons of its items when they $title", (batch) =>
   compareProtocols(suite.protocols, batch, 5),
 );
 

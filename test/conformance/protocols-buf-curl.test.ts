@@ -7,7 +7,7 @@ import { table, useService } from "../support/conformance.ts";
 import { decodeDetails } from "../support/protocols/call.ts";
 import { issue, type Json } from "../support/rest.ts";
 
-/** The server to a client that shares no code with it: `buf curl`, in Go. */
+/** `buf curl`, in Go, shares no code with the server. */
 const suite = useService();
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -31,7 +31,7 @@ test.for(table(PROTOCOLS))("buf curl verifies a key over %s", async (protocol) =
   expect(verdict).toMatchObject({ isValid: true, keyId });
 });
 
-test.for(table(PROTOCOLS))("buf curl reads an error over %s with its details", async (protocol) => {
+test.for(table(PROTOCOLS))("buf curl reads an error with its details over %s", async (protocol) => {
   const failed = bufCurl(protocol, "IssuedApiKeysService/GetIssuedApiKey", { key_id: "no: id" });
   const { stderr } = await failed.then(
     () => expect.fail("it must fail"),

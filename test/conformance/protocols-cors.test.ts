@@ -27,7 +27,7 @@ function preflight(rest: RestClient, path: string, origin: string, method = "POS
 const list = (text: string | null) => (text ?? "").toLowerCase().split(/\s*,\s*/);
 
 describe("with KEYHOLD_CORS_ORIGINS", () => {
-  test.for(table(PATHS))("a preflight for %s from such an origin is granted", async (path) => {
+  test.for(table(PATHS))("a preflight for %s from an allowed origin is granted", async (path) => {
     const { status, headers } = await preflight(open.rest, path, ORIGIN);
     expect(status).toBe(204);
     expect(headers.get("access-control-allow-origin")).toBe(ORIGIN);
@@ -45,7 +45,7 @@ describe("with KEYHOLD_CORS_ORIGINS", () => {
   });
 
   test.for([OTHER, "null", "http://console.example", `${ORIGIN}:8443`])(
-    "a preflight from %s is not",
+    "a preflight from %s is not granted",
     async (origin) => {
       for (const path of PATHS) {
         const { headers } = await preflight(open.rest, path, origin);
@@ -63,7 +63,7 @@ describe("with KEYHOLD_CORS_ORIGINS", () => {
   };
 
   test.for(table(Object.entries(clients)))(
-    "a page of such an origin may call by %s, and read what it needs",
+    "a page of an allowed origin may call by %s and read the headers it needs",
     async ([, client]) => {
       const call = client(open.server.url);
       const { secret: credential } = await issued(call);
@@ -83,19 +83,19 @@ describe("with KEYHOLD_CORS_ORIGINS", () => {
     },
   );
 
-  test("a page of such an origin may read an error too", async () => {
+  test("a page of an allowed origin may read an error", async () => {
     const { status, headers } = await open.rest("POST", `${paths.keys}:verify`, {}, { origin: ORIGIN });
     expect(status).toBe(400);
     expect(headers.get("access-control-allow-origin")).toBe(ORIGIN);
   });
 
-  test("cookies are not asked for", async () => {
+  test("credentials are not allowed", async () => {
     const { headers } = await preflight(open.rest, VERIFY, ORIGIN);
     expect(headers.get("access-control-allow-credentials")).toBeNull();
   });
 });
 
-/** As a browser does for a page of the origin. */
+/** Sends what a browser sends for a page of the origin. */
 const fromPage: typeof fetch = (input, init) => {
   const headers = new Headers(init?.headers);
   headers.set("origin", ORIGIN);

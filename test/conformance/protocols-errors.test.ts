@@ -11,14 +11,14 @@ import { useProtocols } from "../support/protocols/protocols.ts";
 import { compareProtocols, type Scenario, scenario } from "../support/protocols/scenario.ts";
 import type { Json } from "../support/rest.ts";
 
-/** Nothing listens on port 1: the issuer of access tokens cannot be asked. */
+/** Nothing listens on port 1, so the issuer of access tokens is unreachable. */
 const suite = useProtocols({
   KEYHOLD_AUTH: "admin-token,oidc,none",
   KEYHOLD_OIDC_ISSUER: "http://127.0.0.1:1",
   KEYHOLD_OIDC_AUDIENCE: "keyhold",
 });
 
-/** Lets a call provoke what else takes a broken database, or luck: by the name of its key. */
+/** Provokes errors that need a broken database or a race, by the name of the call's key. */
 const STUMBLE = `
   CREATE FUNCTION stumble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     IF NEW.name LIKE 'SQLSTATE %' THEN
@@ -40,7 +40,7 @@ interface Expectation {
   readonly code: string;
   readonly message: Json;
   readonly metadata?: Json;
-  /** What is wrong, by field. */
+  /** Violations by field. */
   readonly violations?: Json;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -48,7 +48,7 @@ interface Expectation {
 let load: Promise<() => Promise<void>> | undefined;
 let loaded = 0;
 
-/** Runs a call while as many calls wait as may: the clients share one load. */
+/** Runs a call while the maximum number of calls waits; the clients share one load. */
 async function overloaded<T>(run: () => Promise<T>): Promise<T> {
   loaded++;
   load ??= holdAll();
@@ -63,7 +63,7 @@ async function overloaded<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Nobody can read a key, and batches that have to wait for it until one is refused. */
+/** Locks the keys and sends batches, which wait for the lock, until one is refused. */
 async function holdAll(): Promise<() => Promise<void>> {
   const held = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
@@ -73,7 +73,7 @@ async function holdAll(): Promise<() => Promise<void>> {
     await held.promise;
   });
   await locked.promise;
-  // Raw keys that nobody has: their look-ups wait for the table.
+  // Unknown raw keys: their look-ups wait for the table.
   const requests = Array.from({ length: 1000 }, () => ({ credential: newRawKey() }));
   const refused = Promise.withResolvers<void>();
   const batches = Array.from({ length: 21 }, async () => {
@@ -87,7 +87,7 @@ async function holdAll(): Promise<() => Promise<void>> {
   };
 }
 
-/** What is expected of a call, but for the reason, which is the name of the row. */
+/** The expected error of a call; the reason is the name of the row. */
 function fails<O extends DescMessage>(
   method: DescMethodUnary<DescMessage, O>,
   run: (call: CallRpc) => Promise<Reply<O>>,
@@ -107,10 +107,10 @@ function fails<O extends DescMessage>(
 
 const aKey = { key_id: "<id>" };
 
-/** Reasons that take too long to have over every protocol; test/cluster has them over some. */
+/** Reasons that take too long to provoke over every protocol; test/cluster covers them over some. */
 const SLOW = ["CHANGE_UNCONFIRMED"] as const;
 
-/** A reason that test/auth/rate-limits.test.ts has over every protocol: here it would be the answer to all other calls too. */
+/** A reason that test/auth/rate-limits.test.ts covers over every protocol; here it would affect all other calls. */
 type Limited = "RATE_LIMITED";
 
 /** A call for every other reason; a reason without one does not compile. */
@@ -298,7 +298,7 @@ test.for(table(REASONS))("the error $title is the same over every protocol", (er
   compareProtocols(suite.protocols, error),
 );
 
-test("the cause of an internal error is in the log each time, and in no answer", async () => {
+test("the cause of an internal error is logged each time and is in no response", async () => {
   const causes = () => suite.server.log().split("a cause for the log alone").length;
   const before = causes();
   await compareProtocols(suite.protocols, ERRORS.INTERNAL("INTERNAL"));

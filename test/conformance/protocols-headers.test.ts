@@ -19,7 +19,7 @@ const { getIssuedApiKey, listIssuedApiKeys } = IssuedApiKeysService.method;
 
 const rpc = (method: { parent: { typeName: string }; name: string }) => `/${method.parent.typeName}/${method.name}`;
 
-/** What every protocol answers to the same call, by its name. */
+/** The responses of every protocol to the same call, by protocol. */
 async function fromAll<T>(ask: (protocol: (typeof suite.protocols)[number]) => Promise<T>): Promise<Map<string, T>> {
   const answers = new Map<string, T>();
   for (const protocol of suite.protocols) answers.set(protocol.name, await ask(protocol));
@@ -28,7 +28,7 @@ async function fromAll<T>(ask: (protocol: (typeof suite.protocols)[number]) => P
 }
 
 describe("a header or piece of metadata", () => {
-  test("Cache-Control: no-cache asks for a fresh verdict over every protocol", async () => {
+  test("Cache-Control: no-cache requests a fresh verdict over every protocol", async () => {
     const verdicts = await fromAll(async ({ call }) => {
       const { secret: credential, keyId } = await issued(call);
       await call(verifyApiKey, { credential });
@@ -39,19 +39,19 @@ describe("a header or piece of metadata", () => {
     expect(new Set(verdicts.values())).toEqual(new Set([false]));
   });
 
-  test("X-Request-Id comes back and is in the log", async () => {
+  test("X-Request-Id is returned and logged", async () => {
     const id = (reply: Reply) => reply.headers.get("x-request-id");
     const given = new Map(suite.protocols.map(({ name }) => [name, randomUUID()]));
-    const told = await fromAll(async ({ name, call }) =>
+    const received = await fromAll(async ({ name, call }) =>
       id(await call(verifyApiKey, { credential: "x" }, { "x-request-id": given.get(name) ?? "" })),
     );
-    expect(told).toEqual(given);
+    expect(received).toEqual(given);
     for (const [name, requestId] of given)
       expect(suite.server.log().includes(`"reqId":"${requestId}"`), name).toBe(true);
   });
 });
 
-test("the JWKS may be kept, by every protocol for as long, under one tag", async () => {
+test("the JWKS is cacheable for the same time and with the same ETag over every protocol", async () => {
   const headers = await fromAll(async ({ call }) => {
     const { headers } = await call(DerivedKeysService.method.getJwks, {});
     return `${headers.get("cache-control")} ${headers.get("etag")}`;
@@ -60,7 +60,7 @@ test("the JWKS may be kept, by every protocol for as long, under one tag", async
 });
 
 describe("Connect GET", () => {
-  /** A client in the way of browsers, and the HTTP methods of what it has sent. */
+  /** A client that behaves like a browser, and the HTTP methods it has sent. */
   function gettingClient() {
     const methods: (string | undefined)[] = [];
     const recordingFetch: typeof fetch = (input, init) => {
@@ -71,7 +71,7 @@ describe("Connect GET", () => {
     return { methods, call: callOver(transport) };
   }
 
-  test("carries the RPCs without effects, and no others", async () => {
+  test("carries only RPCs without side effects", async () => {
     const { methods, call } = gettingClient();
     const { keyId } = await issued(call);
     expect(answered(await call(getIssuedApiKey, { keyId })).keyId).toBe(keyId);
@@ -79,7 +79,7 @@ describe("Connect GET", () => {
     expect(methods).toEqual(["POST", "GET", "GET"]);
   });
 
-  test("is kept by no cache unless the RPC says so", async () => {
+  test("is not cacheable unless the RPC allows it", async () => {
     const { call } = gettingClient();
     const { headers } = await call(getIssuedApiKey, { keyId: (await issued(call)).keyId });
     expect(headers.get("cache-control")).toBe("no-store");
@@ -90,7 +90,7 @@ describe("the JSON of Connect", () => {
   const post = (path: string, body: string) =>
     fetch(suite.server.url + path, { method: "POST", headers: { "content-type": "application/json" }, body });
 
-  test("is that of REST, to the letter", async () => {
+  test("equals the JSON of REST", async () => {
     const { keyId } = await issue(suite.rest, { metadata: { team: "a" }, ttl: "1h" });
     const { text } = await suite.rest("GET", `${paths.issued}/${keyId}`);
     const answer = await post(rpc(getIssuedApiKey), JSON.stringify({ key_id: keyId }));
@@ -104,7 +104,7 @@ describe("the JSON of Connect", () => {
     expect(await answer.json()).toMatchObject({ key_id: keyId });
   });
 
-  test("says an error in the form of Connect, with details that need no types to be read", async () => {
+  test("has errors in the Connect form, with details that are readable without types", async () => {
     const answer = await post(rpc(getIssuedApiKey), JSON.stringify({ key_id: "no id" }));
     expect(answer.status).toBe(400);
     expect(await answer.json()).toEqual({
@@ -125,7 +125,7 @@ describe("the JSON of Connect", () => {
 });
 
 describe("a deadline that passes while the database is stuck", () => {
-  /** Runs `ask` while every query of keys waits. */
+  /** Runs `ask` while every query on keys waits. */
   async function whileStuck<T>(ask: () => Promise<T>): Promise<T> {
     const sql = await suite.sql.reserve();
     try {
@@ -138,7 +138,7 @@ describe("a deadline that passes while the database is stuck", () => {
     }
   }
 
-  test("is told to Connect clients that leave it to the server", async () => {
+  test("is reported to Connect clients that leave it to the server", async () => {
     const headers = { "content-type": "application/json", "connect-timeout-ms": "50" };
     const answer = await whileStuck(() =>
       fetch(suite.server.url + rpc(listIssuedApiKeys), { method: "POST", headers, body: "{}" }),
@@ -147,7 +147,7 @@ describe("a deadline that passes while the database is stuck", () => {
     expect(await answer.json()).toMatchObject({ code: "deadline_exceeded" });
   });
 
-  test("is told to gRPC clients that leave it to the server", async () => {
+  test("is reported to gRPC clients that leave it to the server", async () => {
     const session = connectHttp2(suite.server.url);
     const trailers = await whileStuck(async () => {
       const head = {
@@ -165,7 +165,7 @@ describe("a deadline that passes while the database is stuck", () => {
     expect(trailers).toMatchObject({ "grpc-status": "4", "grpc-message": "the operation timed out" });
   });
 
-  test("leaves the server whole: the same call without a deadline waits, and is answered", async () => {
+  test("does not harm the server: the same call without a deadline waits and succeeds", async () => {
     let answer: Promise<unknown> | undefined;
     await whileStuck(async () => {
       answer = suite.rest("GET", paths.issued);

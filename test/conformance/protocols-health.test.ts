@@ -41,7 +41,7 @@ describe("Check", () => {
   };
 
   test.for(["", ...SERVICES.map(({ typeName }) => typeName)])(
-    "knows the service %j over every protocol",
+    "reports the service %j over every protocol",
     async (service) => {
       for (const { name, call } of rpcProtocols()) {
         expect(await call(Health.method.check, { service }), name).toMatchObject({ message: { status: SERVING } });
@@ -49,7 +49,7 @@ describe("Check", () => {
     },
   );
 
-  test("has NOT_FOUND for a service that is not here", async () => {
+  test("answers NOT_FOUND for an unknown service", async () => {
     for (const { name, call } of rpcProtocols()) {
       expect(await call(Health.method.check, { service: "keyhold.v1.Nothing" }), name).toMatchObject({
         code: "NOT_FOUND",
@@ -96,10 +96,11 @@ function watchBy(transport: Transport): Watch {
 
 describe("Watch, over every protocol", () => {
   const watchAll = (service: string) => table(Object.values(CLIENTS)).map((open) => open()(service));
-  const nextOfAll = async (all: readonly Statuses[]) => (await Promise.all(all.map((one) => one.next()))).map(told);
+  const nextOfAll = async (all: readonly Statuses[]) =>
+    (await Promise.all(all.map((one) => one.next()))).map(yieldedValue);
   const all = (status: HealthCheckResponse_ServingStatus) => Object.values(CLIENTS).map(() => status);
 
-  test("tells at once, and again when the status changes", async () => {
+  test("sends the status at once, and again when it changes", async () => {
     const watches = watchAll("");
     expect(await nextOfAll(watches)).toEqual(all(SERVING));
     await proxy.down();
@@ -108,7 +109,7 @@ describe("Watch, over every protocol", () => {
     expect(await nextOfAll(watches)).toEqual(all(SERVING));
   });
 
-  test("waits for a service that is not here", async () => {
+  test("waits for an unknown service", async () => {
     expect(await nextOfAll(watchAll("keyhold.v1.Nothing"))).toEqual(all(SERVICE_UNKNOWN));
   });
 
@@ -124,7 +125,7 @@ describe("Watch, over every protocol", () => {
     expect((await send(server.url + path, "POST", none, streaming)).text).toContain('"code":"deadline_exceeded"');
   });
 
-  test("says so when the server stops, which does not wait for those who watch", async () => {
+  test("sends NOT_SERVING when the server stops, and does not delay the stop", async () => {
     const watches = watchAll("");
     expect(await nextOfAll(watches)).toEqual(all(SERVING));
     const restarted = server.restart({ KEYHOLD_DATABASE_URL: proxy.url });
@@ -135,11 +136,11 @@ describe("Watch, over every protocol", () => {
   });
 });
 
-function told<T>({ value }: IteratorResult<T>): T {
+function yieldedValue<T>({ value }: IteratorResult<T>): T {
   return value;
 }
 
-/** What is told until the end, which is an end, or the loss of the connection. */
+/** The statuses until the stream ends or the connection is lost. */
 async function rest(statuses: Statuses): Promise<unknown[]> {
   const values: unknown[] = [];
   try {

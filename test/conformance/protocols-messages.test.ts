@@ -25,7 +25,7 @@ const tooLarge = {
   details: { "google.rpc.ErrorInfo": { reason: "BODY_TOO_LARGE", domain: "keyhold", metadata: {} } },
 };
 
-/** The longest raw keys there may be: 2 MiB in all, which is over the limit of every other RPC. */
+/** Raw keys of the maximum length: 2 MiB in all, which exceeds the limit of every other RPC. */
 function longRawKeys(): string[] {
   return Array.from({ length: 512 }, () => randomBytes(2048).toString("hex"));
 }
@@ -35,10 +35,10 @@ async function importAll({ call }: Pick<Protocol, "call">, rawKeys: readonly str
   return answered(await call(batchCreate, { requests })).successCount;
 }
 
-/** A GET cannot hold so much: the client posts it, as "Connect in JSON" does. */
+/** A GET cannot carry so much; the client posts it, as "Connect in JSON" does. */
 const postingProtocols = () => suite.protocols.filter(({ name }) => !name.includes("GET"));
 
-/** Over HTTP/1.1, connect-node leaves a request unfinished when the answer is there first, and a closing server waits for it. */
+/** Over HTTP/1.1, connect-node leaves a request unfinished when the response arrives first, and a closing server waits for it. */
 const unhurriedProtocols = () => postingProtocols().filter(({ name }) => name !== "Connect in binary");
 
 describe("a message over the limit", () => {
@@ -49,7 +49,7 @@ describe("a message over the limit", () => {
     }
   });
 
-  test("is refused before all of it is there, and what is left does not stand in the way of the next call", async () => {
+  test("is refused before it is complete, and the rest does not disturb the next call", async () => {
     const credential = "x".repeat(8 * MIB);
     for (const { name, call } of unhurriedProtocols()) {
       expect(await call(verifyApiKey, { credential }), name).toMatchObject(tooLarge);
@@ -64,7 +64,7 @@ describe("a message over the limit", () => {
     }
   });
 
-  test("is refused however well it is compressed", async () => {
+  test("is refused however small it is when compressed", async () => {
     const body = gzipSync(JSON.stringify({ credential: "x".repeat(2 * MIB) }));
     expect(body.length).toBeLessThan(MIB / 100);
     const headers = { "content-type": "application/json", "content-encoding": "gzip" };
@@ -74,7 +74,7 @@ describe("a message over the limit", () => {
   });
 });
 
-test.for(["gRPC", "Connect in JSON", "REST"])("a batch of more than 1 MiB is taken over %s", async (wanted) => {
+test.for(["gRPC", "Connect in JSON", "REST"])("a batch of more than 1 MiB is accepted over %s", async (wanted) => {
   const [protocol, ...others] = suite.protocols.filter(({ name }) => name === wanted);
   expect(others).toEqual([]);
   expect(protocol && (await importAll(protocol, longRawKeys()))).toBe(512);
@@ -95,7 +95,7 @@ describe("a compressed request", () => {
   });
   afterAll(() => clients.forEach((client) => void client.close()));
 
-  test("is read, over every protocol that compresses", async () => {
+  test("is decompressed by every protocol with compression", async () => {
     expect(clients.length).toBe(3);
     for (const client of clients) {
       const rawKeys = Array.from({ length: 50 }, () => randomBytes(32).toString("hex"));
@@ -103,14 +103,14 @@ describe("a compressed request", () => {
     }
   });
 
-  test("is refused by REST, which says so", async () => {
+  test("is refused by REST with CONTENT_ENCODING_NOT_SUPPORTED", async () => {
     const headers = { "content-encoding": "gzip" };
     const { status, body } = await suite.rest("POST", "/v2alpha1/admin/apiKeys:verify", { credential: "x" }, headers);
     expect(status).toBe(415);
     expect(body.error.details[0].reason).toBe("CONTENT_ENCODING_NOT_SUPPORTED");
   });
 
-  test("in a way that the server does not know is UNIMPLEMENTED, with those that it knows", async () => {
+  test("with an unknown encoding is UNIMPLEMENTED, with the supported ones", async () => {
     const headers = { "content-type": "application/json", "content-encoding": "zstd" };
     const url = `${suite.server.url}/keyhold.v2alpha1.ApiKeysService/VerifyApiKey`;
     const answer = await fetch(url, { method: "POST", headers, body: "{}" });

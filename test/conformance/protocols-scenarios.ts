@@ -44,7 +44,7 @@ const token = { token_id: "<id>", expire_time: "<time>", scopes: ["read", "write
 export const SCENARIOS: readonly Scenario[] = [
   scenario(
     issuedKeys.createIssuedApiKey,
-    "shows the secret and the record",
+    "returns the secret and the record",
     (call) => call(issuedKeys.createIssuedApiKey, draft()),
     {
       secret: "<secret>",
@@ -53,7 +53,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     issuedKeys.createIssuedApiKey,
-    "shows no secret when it is repeated",
+    "returns no secret when it is repeated",
     async (call) => {
       const request = { ...draft(), requestId: newRawKey() };
       await call(issuedKeys.createIssuedApiKey, request);
@@ -91,19 +91,19 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     issuedKeys.rotateIssuedApiKey,
-    "shows the new secret",
+    "returns the new secret",
     async (call) => call(issuedKeys.rotateIssuedApiKey, { keyId: (await issued(call)).keyId, gracePeriod: "1h" }),
     { secret: "<secret>", issued_api_key: { ...issuedRecord, rotate_time: "<time>" } },
   ),
   scenario(
     importedKeys.createImportedApiKey,
-    "shows the record and not the raw key",
+    "returns the record without the raw key",
     (call) => call(importedKeys.createImportedApiKey, { ...draft(), rawKey: newRawKey() }),
     importedRecord,
   ),
   scenario(
     importedKeys.batchCreateImportedApiKeys,
-    "has a result for each item, good and bad",
+    "returns a result for each item, valid or not",
     (call) => {
       const rawKey = newRawKey();
       const requests = [{ ...draft(), rawKey }, { ...draft(), rawKey }, { ...draft() }];
@@ -144,7 +144,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     importedKeys.updateImportedApiKey,
-    "changes what the record sets when there is no mask",
+    "changes the fields that the record sets when there is no mask",
     async (call) =>
       call(importedKeys.updateImportedApiKey, {
         importedApiKey: { keyId: (await imported(call)).keyId, name: "renamed" },
@@ -153,13 +153,13 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     importedKeys.deleteImportedApiKey,
-    "answers nothing",
+    "returns an empty message",
     async (call) => call(importedKeys.deleteImportedApiKey, { keyId: (await imported(call)).keyId }),
     {},
   ),
   scenario(
     keys.deriveToken,
-    "makes a JWT with what was asked for",
+    "makes a JWT with the requested claims",
     async (call) => {
       const { secret: credential } = await issued(call);
       const customClaims = { tenant: "t1", level: 3, list: [true, null, { deep: "ß" }] };
@@ -184,19 +184,19 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     keys.verifyApiKey,
-    "knows an issued secret",
+    "accepts an issued secret",
     async (call) => call(keys.verifyApiKey, { credential: (await issued(call)).secret }),
     { ...valid, credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY" },
   ),
   scenario(
     keys.verifyApiKey,
-    "refuses in a verdict, not in an error",
+    "returns a rejection as a verdict, not as an error",
     (call) => call(keys.verifyApiKey, { credential: "of no one" }),
     { ...notValid, error_code: "VERIFICATION_ERROR_NOT_FOUND", error_message: "there is no such key" },
   ),
   scenario(
     keys.batchVerifyApiKeys,
-    "has a verdict for each credential",
+    "returns a verdict for each credential",
     async (call) => {
       const { secret } = await issued(call);
       const { rawKey } = await imported(call);
@@ -219,7 +219,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     keys.revokeApiKey,
-    "tells what the key is now",
+    "returns the new state of the key",
     async (call) => {
       const reason = RevocationReason.PRIVILEGE_WITHDRAWN;
       return call(keys.revokeApiKey, { keyId: (await issued(call)).keyId, reason, revocationDescription: "left" });
@@ -228,13 +228,13 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     keys.revokeApiKey,
-    "takes the kind of the key",
+    "accepts the kind of the key",
     async (call) => call(keys.revokeApiKey, { keyId: (await imported(call)).keyId, collection: "importedApiKeys" }),
     { ...revoked, revocation_reason: "REVOCATION_REASON_UNSPECIFIED" },
   ),
   scenario(
     SelfServiceService.method.selfRevokeApiKey,
-    "tells what the key is now",
+    "returns the new state of the key",
     async (call) => {
       const { secret: credential } = await issued(call);
       return call(SelfServiceService.method.selfRevokeApiKey, { credential, reason: RevocationReason.KEY_COMPROMISE });
@@ -243,7 +243,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     DerivedKeysService.method.getJwks,
-    "has a public key",
+    "returns a public key",
     (call) => call(DerivedKeysService.method.getJwks, {}),
     { keys: [{ kty: "OKP", crv: "Ed25519", x: "<public key>", kid: "<kid>", use: "sig", alg: "EdDSA" }] },
   ),

@@ -23,7 +23,7 @@ const suite = useService(files);
 const { verifyApiKey } = ApiKeysService.method;
 
 function grpcBy(channel: ChannelCredentials): CallRpc {
-  // The server's address is a number, which TLS does not take for a name.
+  // The server's address is an IP address, which TLS does not accept as a server name.
   const options = { "grpc.ssl_target_name_override": "localhost" };
   const { call, close } = grpcProtocol("gRPC", suite.server.address, channel, options);
   onTestFinished(close);
@@ -53,12 +53,12 @@ test("TLS carries REST over HTTP/1.1", async () => {
   expect(await json(response)).toMatchObject({ status: "ok" });
 });
 
-test("with TLS the server says https of itself, and speaks nothing else", async () => {
+test("with TLS the server announces https and accepts no plain text", async () => {
   expect(suite.server.url).toMatch(/^https:\/\//);
   await expect(fetch(suite.server.url.replace("https:", "http:"))).rejects.toThrow("fetch failed");
 });
 
-test("a client that does not know the certificate stays away", async () => {
+test("a client that does not trust the certificate does not connect", async () => {
   const call = grpcBy(credentials.createSsl());
   const refused = { code: "UNAVAILABLE", message: expect.stringContaining("self-signed certificate") };
   expect(await call(verifyApiKey, { credential: "x" })).toMatchObject(refused);

@@ -23,20 +23,20 @@ test.for([
   ["an unknown service", named(verifyApiKey, "VerifyApiKey", "keyhold.v2alpha1.NothingService")],
   ["an unknown version", named(verifyApiKey, "VerifyApiKey", "keyhold.v1.ApiKeysService")],
   ["a method in another case", named(verifyApiKey, "verifyApiKey")],
-  ["a method that is described and not served", Health.method.list],
+  ["a method that is described but not served", Health.method.list],
 ] as const)("%s is UNIMPLEMENTED to the clients of every protocol", async ([, method]) => {
   const rpcs = suite.protocols.filter(({ name }) => name !== "REST");
   expect(rpcs.length).toBeGreaterThanOrEqual(10);
   for (const { name, call } of rpcs) expect(await call(method, {}), name).toMatchObject({ code: "UNIMPLEMENTED" });
 });
 
-/** The form of all our errors (contract §6). */
+/** The form of all errors of the REST API. */
 function refusal(code: number, status: string, reason: string): Json {
   const info = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "keyhold", metadata: {} };
   return { error: { code, message: expect.stringMatching(/./), status, details: [info] } };
 }
 
-/** One path of each part of the service, where nothing is. Those of REST are REST's whatever the content type. */
+/** Unknown paths of each part of the service. REST paths belong to REST for every content type. */
 const NOWHERE = [
   "/keyhold.v2alpha1.ApiKeysService/Nothing",
   "/keyhold.v2alpha1.ApiKeysService",
@@ -46,7 +46,7 @@ const NOWHERE = [
 
 const CONTENT_TYPES = ["application/connect+json", "application/proto", "application/json", "text/plain"];
 
-test.for(table(CONTENT_TYPES))("a path that leads nowhere is 404 in the form of our errors for %s", async (type) => {
+test.for(table(CONTENT_TYPES))("an unknown path is 404 in the REST error form for %s", async (type) => {
   for (const path of NOWHERE) {
     const answer = await fetch(suite.server.url + path, {
       method: "POST",
@@ -68,7 +68,7 @@ const GRPC_TYPES = [
   "application/grpc-web+json",
 ];
 
-test.for(table(GRPC_TYPES))("a path that leads nowhere is UNIMPLEMENTED for %s", async (type) => {
+test.for(table(GRPC_TYPES))("an unknown path is UNIMPLEMENTED for %s", async (type) => {
   for (const path of NOWHERE.filter((path) => !path.startsWith("/v2alpha1"))) {
     const headers = { "content-type": type };
     const http1 = await send(suite.server.url + path, "POST", frame(Buffer.alloc(0)), headers);
@@ -82,7 +82,7 @@ test.for(table(GRPC_TYPES))("a path that leads nowhere is UNIMPLEMENTED for %s",
   }
 });
 
-test("a body that cannot be read does not change what a path that leads nowhere answers", async () => {
+test("a malformed body does not change the response to an unknown path", async () => {
   for (const encoding of ["gzip", "identity"]) {
     const headers = { "content-type": "application/json", "content-encoding": encoding };
     const answer = await send(`${suite.server.url}/keyhold.v2alpha1.ApiKeysService/Nothing`, "POST", "{", headers);
@@ -109,7 +109,7 @@ test.for([
 });
 
 test.for(["GET", "PUT", "PATCH", "DELETE"])(
-  "an RPC with effects by %s is 405, and says what is allowed",
+  "an RPC with side effects called by %s is 405 with the allowed methods",
   async (method) => {
     const answer = await fetch(`${suite.server.url + VERIFY}?encoding=json&message=%7B%7D`, { method });
     expect(answer.status).toBe(405);

@@ -16,7 +16,7 @@ describe.for(table([...byMethod]))("%s", ([, scenarios]) => {
   );
 });
 
-/** The services that the generated code describes, whether or not the server knows of them. */
+/** The services of the generated code, served or not. */
 async function describedServices(): Promise<DescService[]> {
   const folder = new URL("../../gen/keyhold/v2alpha1/", import.meta.url);
   const files = (await readdir(folder)).filter((name) => name.endsWith("_pb.js"));

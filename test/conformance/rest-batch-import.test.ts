@@ -32,7 +32,7 @@ async function count(): Promise<number> {
 }
 
 describe("a batch", () => {
-  test("imports its items in their order, each as a single import would", async () => {
+  test("imports its items in order, each like a single import", async () => {
     const items = [item({ name: "first", scopes: ["x"], ttl: "1h", metadata: { k: "v" } }), item({ name: "second" })];
     const body = succeeded(await batch(items));
     expect(body).toEqual({
@@ -49,7 +49,7 @@ describe("a batch", () => {
     }
   });
 
-  test("has its keys in the log, in lines that are written in one piece", async () => {
+  test("logs its keys, in lines that are written in one piece", async () => {
     const requests = [...Array.from({ length: 100 }, () => item()), item({ ttl: "soon" })];
     const { results } = succeeded(await batch(requests));
     const keyIds = results.flatMap(({ imported_api_key }: Json) => imported_api_key?.key_id ?? []);
@@ -67,7 +67,7 @@ describe("a batch", () => {
     expect(linesOf(suite.server.log()).at(-1)).toMatchObject({ rpc, key_id: keyId, msg: "request" });
   });
 
-  test("of which one item succeeds is 200, and each item has its own result", async () => {
+  test("with one valid item is 200, and each item has its own result", async () => {
     const { rawKey } = await importKey(rest);
     const { secret } = await issue(rest);
     const good = item();
@@ -101,21 +101,21 @@ describe("a batch", () => {
     });
   });
 
-  test("says of each item what is wrong with it, without its raw key", async () => {
+  test("returns the error of each item, without its raw key", async () => {
     const bad = item({ actor_id: "" });
     const answer = await batch([item(), bad]);
     expect(answer.body.results[1].error_message).toContain("actor_id");
     expect(answer.text).not.toContain(bad.raw_key);
   });
 
-  test("with a raw key twice imports the first", async () => {
+  test("with a duplicate raw key imports the first", async () => {
     const one = item({ name: "first" });
     const body = succeeded(await batch([one, item(), { ...one, name: "second" }]));
     expect(body).toMatchObject({ success_count: 2, failure_count: 1 });
     expect(await verify(rest, one.raw_key)).toMatchObject({ key_id: body.results[0].imported_api_key.key_id });
   });
 
-  test("does not spoil keys that exist", async () => {
+  test("does not change existing keys", async () => {
     const { rawKey, keyId } = await importKey(rest, { name: "before" });
     await revoke(rest, keyId);
     succeeded(await batch([item(), item({ raw_key: rawKey, name: "after" })]));
@@ -124,7 +124,7 @@ describe("a batch", () => {
   });
 });
 
-describe("a batch of which every item fails", () => {
+describe("a batch in which every item fails", () => {
   const detail = (results: readonly Json[]) => ({
     "@type": "type.googleapis.com/keyhold.v2alpha1.BatchCreateImportedApiKeysResponse",
     results,
@@ -173,7 +173,7 @@ describe("a batch of which every item fails", () => {
   ];
 
   test.each(table(CASES))(
-    "by %s has their common status, or else 400, and the items in its details",
+    "by %s has the common status of its items, or else 400, and the items in its details",
     async (...row) => {
       const [, items, code, status, codes] = row;
       const answer = await batch(await items());
@@ -208,7 +208,7 @@ describe("the size of a batch", () => {
     ["a list that is null", { requests: null }],
   ] as const;
 
-  test.each(table(SIZES))("is refused as %s, and nothing is imported", async (_, body) => {
+  test.each(table(SIZES))("is refused with %s, and nothing is imported", async (_, body) => {
     const before = await count();
     expectRefused(await rest("POST", batchPath, body), invalid("requests"));
     expect(await count()).toBe(before);
@@ -222,9 +222,9 @@ const MALFORMED = [
   ["null", null, "requests[1]"],
 ] as const;
 
-describe("an item that is no import request", () => {
+describe("an item that is not an import request", () => {
   test.each(table(MALFORMED))(
-    "for %s makes the whole batch 400, and nothing is imported",
+    "because of %s makes the whole batch 400, and nothing is imported",
     async (_, malformed, field) => {
       const before = await count();
       expectRefused(await batch([item(), malformed]), invalid(field));
@@ -233,7 +233,7 @@ describe("an item that is no import request", () => {
   );
 });
 
-test("a batch may have more than the 1 MiB of other requests", async () => {
+test("a batch may exceed the 1 MiB of other requests", async () => {
   const requests = [item(), ...Array.from({ length: 999 }, () => ({ name: "n".repeat(2000) }))];
   expect(JSON.stringify({ requests }).length).toBeGreaterThan(1024 * 1024);
   expect(succeeded(await batch(requests))).toMatchObject({ success_count: 1, failure_count: 999 });

@@ -33,7 +33,7 @@ const [JWT, MACAROON] = ALGORITHMS;
 const deriveAt = (body: Json) => rest("POST", `${paths.keys}:derive`, body);
 const now = () => new Date().toISOString();
 
-/** As any verifier would, by the published keys. */
+/** Verifies with the published keys only. */
 async function readJwt(token: string): Promise<{ payload: JWTPayload; header: Json }> {
   const jwks = createLocalJWKSet(succeeded(await rest("GET", paths.jwks)));
   const { payload } = await jwtVerify(token, jwks, { issuer: "keyhold", algorithms: ["EdDSA", "Ed25519"] });
@@ -72,14 +72,14 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
     });
   });
 
-  test("lives an hour unless asked for otherwise", async () => {
+  test("lives an hour by default", async () => {
     const { secret } = await issue(rest);
     const [before, token, after] = [now(), await derive(rest, secret, { algorithm }), now()];
     expect(between(before, token.expire_time)).toBeGreaterThan(3_600_000 - 1000);
     expect(between(after, token.expire_time)).toBeLessThanOrEqual(3_600_000);
   });
 
-  test("lives as long as asked for", async () => {
+  test("lives for the requested ttl", async () => {
     const { secret } = await issue(rest);
     for (const [ttl, milliseconds] of [
       ["10m", 600_000],
@@ -92,7 +92,7 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
   });
 
   test.each(table(PARENTS))(
-    "from %s never outlives the key: its life is cut, and expire_time says so",
+    "from %s never outlives the key: its life is capped, and expire_time shows that",
     async (_, make) => {
       const parent = await make({ ttl: "10m" });
       const end = (await verify(rest, parent)).expire_time;
@@ -103,14 +103,14 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
     },
   );
 
-  test.each(table(PARENTS))("from %s has those of its scopes that are asked for, each once", async (_, make) => {
+  test.each(table(PARENTS))("from %s has the requested scopes, each once", async (_, make) => {
     const parent = await make({ scopes: ["a", "b", "c"] });
     const token = await derive(rest, parent, { algorithm, scopes: ["c", "a", "c"] });
     expect(token.scopes).toEqual(["c", "a"]);
     expect([...(await verify(rest, token.token)).scopes].sort()).toEqual(["a", "c"]);
   });
 
-  test.each(table(PARENTS))("from %s with a scope that it does not have is 403", async (_, make) => {
+  test.each(table(PARENTS))("from %s with a scope that the parent lacks is 403", async (_, make) => {
     const credential = await make({ scopes: ["a"] });
     expectRefused(await deriveAt({ credential, algorithm, scopes: ["a", "b"] }), {
       code: 403,
@@ -121,14 +121,14 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
     });
   });
 
-  test("without scopes asked for or had has none", async () => {
+  test("has no scopes without requested or own scopes", async () => {
     const { secret } = await issue(rest, { scopes: ["a"] });
     const { secret: other } = await issue(rest);
     expect((await derive(rest, secret, { algorithm, scopes: [] })).scopes).toEqual(["a"]);
     expect((await derive(rest, other, { algorithm })).scopes).toEqual([]);
   });
 
-  test("from a token is narrower only", async () => {
+  test("from a token can only be narrower", async () => {
     const { secret } = await issue(rest, { scopes: ["a", "b"] });
     const parent = await derive(rest, secret, {
       algorithm,
@@ -149,7 +149,7 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
     expect((await deriveAt(other)).body.error).toMatchObject({ code: 403, status: "PERMISSION_DENIED" });
   });
 
-  test("that would be too long to verify is 400: its scopes are too many", async () => {
+  test("that would be too long to verify is 400: it has too many scopes", async () => {
     const scopes = Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(255, "x"));
     const { secret: credential } = await issue(rest, { scopes });
     expectRefused(await deriveAt({ credential, algorithm }), invalid("scopes"));
@@ -175,7 +175,7 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
 
   const RESERVED = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "scope", "key_id", "parent_id", "secret_version"];
 
-  test.each(table(RESERVED))("may not carry the claim %s of the caller", async (name) => {
+  test.each(table(RESERVED))("may not carry the claim %s from the caller", async (name) => {
     const { secret } = await issue(rest);
     const custom_claims = { tier: "gold", [name]: "mine" };
     expectRefused(await deriveAt({ credential: secret, algorithm, custom_claims }), invalid(`custom_claims.${name}`));
@@ -208,21 +208,21 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
     return token;
   }
 
-  test.each(table(BAD))("from %s is 401 and says why", async (_, code, make) => {
+  test.each(table(BAD))("from %s is 401 with the reason", async (_, code, make) => {
     expectRefused(await deriveAt({ credential: await make(), algorithm }), badCredential(code));
   });
 });
 
-describe("a request that is refused for", () => {
+describe("a request with", () => {
   const CASES: readonly (readonly [what: string, fields: Json, field: string])[] = [
     ["no algorithm", { algorithm: undefined }, "algorithm"],
     ["the algorithm UNSPECIFIED", { algorithm: "TOKEN_ALGORITHM_UNSPECIFIED" }, "algorithm"],
     ["an unknown algorithm", { algorithm: "TOKEN_ALGORITHM_PASETO" }, "algorithm"],
     ["an algorithm without its prefix", { algorithm: "JWT" }, "algorithm"],
-    ["a number that is no algorithm", { algorithm: 3 }, "algorithm"],
+    ["an unknown algorithm number", { algorithm: 3 }, "algorithm"],
     ["a ttl under 1 s", { ttl: "0s" }, "ttl"],
     ["a ttl over 10 y", { ttl: "11y" }, "ttl"],
-    ["a ttl that is none", { ttl: "forever" }, "ttl"],
+    ["a malformed ttl", { ttl: "forever" }, "ttl"],
     ["a scope with a space", { scopes: ["a b"] }, "scopes[0]"],
     ["101 scopes", { scopes: Array.from({ length: 101 }, (_, i) => `s${i}`) }, "scopes"],
     ["claims in a list", { custom_claims: [] }, "custom_claims"],
@@ -236,7 +236,7 @@ describe("a request that is refused for", () => {
   });
 });
 
-describe("claims with a number that JSON cannot write are refused, and named,", () => {
+describe("claims with a number that JSON cannot represent are refused by name", () => {
   const path = rpcPath(ApiKeysService.method.deriveToken);
   const refused = { code: "invalid_argument", reason: "INVALID_ARGUMENT" };
 
@@ -275,7 +275,7 @@ describe("claims with a number that JSON cannot write are refused, and named,", 
 });
 
 describe("the JWT", () => {
-  test("is EdDSA by a published key, and has the claims of the contract and the caller's own", async () => {
+  test("is EdDSA by a published key, and has the standard claims and the caller's own", async () => {
     const { keyId, secret } = await issue(rest, { actor_id: "user_1", scopes: ["a", "b"] });
     const token = await derive(rest, secret, { algorithm: JWT, custom_claims: { tier: "gold" } });
     const { payload, header } = await readJwt(token.token);
@@ -293,7 +293,7 @@ describe("the JWT", () => {
     });
   });
 
-  test("that comes of a token names it", async () => {
+  test("derived from a token names it", async () => {
     const { secret } = await issue(rest);
     const parent = await derive(rest, secret);
     expect((await readJwt((await derive(rest, parent.token)).token)).payload.parent_id).toBe(parent.token_id);
@@ -301,7 +301,7 @@ describe("the JWT", () => {
 });
 
 describe("the macaroon", () => {
-  /** The token with a caveat that its holder adds by a macaroon library. */
+  /** The token with a caveat that its holder adds with a macaroon library. */
   function withCaveat(token: string, caveat: string): string {
     const macaroon = macaroons.importMacaroon(Buffer.from(token, "base64url"));
     macaroon.addFirstPartyCaveat(caveat);
@@ -330,11 +330,11 @@ describe("the macaroon", () => {
     ["ip = 127.0.0.1", refused("SIGNATURE_INVALID")],
   ];
 
-  test.each(table(CAVEATS))("with the caveat %s of its holder is %j", async (caveat, verdict) => {
+  test.each(table(CAVEATS))("with the holder's caveat %s is %j", async (caveat, verdict) => {
     expect(await verify(rest, withCaveat(await tokenOf(), caveat))).toMatchObject(verdict);
   });
 
-  test("that its holder has narrowed derives tokens no wider", async () => {
+  test("that its holder has narrowed derives no wider tokens", async () => {
     const end = new Date(Math.floor(Date.now() / 1000) * 1000 + 600_000).toISOString();
     const narrow = withCaveat(withCaveat(await tokenOf(), "scope = a"), `time < ${end}`);
     const child = await derive(rest, narrow, { ttl: "1h" });

@@ -9,7 +9,7 @@ const suite = useService();
 const { rest } = suite;
 const text = expect.stringMatching(/./);
 
-/** What the calls of the table work on. */
+/** Resources for the calls of the table. */
 interface Stock {
   readonly issued: { readonly id: string; readonly secret: string };
   readonly imported: { readonly id: string; readonly rawKey: string };
@@ -40,16 +40,16 @@ beforeAll(async () => {
 });
 
 interface Endpoint {
-  /** In the specification, part 4. */
+  /** Number in the interface specification, part 4. */
   readonly number: number;
   readonly method: string;
-  /** As the specification has it, each name of a variable as we have it. */
+  /** The specification's path, with the variable names of the protos. */
   readonly template: string;
-  /** What the query adds to the path. */
+  /** The query string. */
   readonly query?: Record<string, string>;
   readonly body?: (stock: Stock) => Json;
   readonly headers?: Record<string, string>;
-  /** What the answer must have at least. */
+  /** Required members of the response. */
   readonly answer: (stock: Stock) => Json;
 }
 
@@ -198,7 +198,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   { number: 18, method: "GET", template: "/health/ready", answer: () => ({ status: "ok" }) },
 ];
 
-/** What the contract adds (contract §1). */
+/** Endpoints beyond the specification. */
 const ADDITIONS = [
   `PATCH ${V}/admin/importedApiKeys/{key_id}`,
   `POST ${V}/admin/issuedApiKeys/{key_id}:revoke`,
@@ -217,7 +217,7 @@ describe("the specification's endpoint", () => {
     },
   );
 
-  test("table has every one of the 18", () => {
+  test("table has all 18 endpoints", () => {
     const numbers = new Set(ENDPOINTS.map(({ number }) => number));
     expect([...numbers].sort((a, b) => a - b)).toEqual(Array.from({ length: 18 }, (_, index) => index + 1));
   });
@@ -227,7 +227,7 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
 }
 
-test("the service has the paths of the specification and what the contract adds, and no other", () => {
+test("the service has the paths of the specification and the listed additions, and no other", () => {
   const anonymous = (template: string) => template.replaceAll(/\{[^}]*\}/g, "{}");
   const methods = SERVICES.flatMap((service): readonly DescMethod[] => service.methods);
   const served = methods.filter(isUnary).flatMap((method) =>
@@ -254,10 +254,10 @@ const NOWHERE = [
   ["GET", "/v2alpha1/admin/issuedApiKeys/", "a path has no slash at its end"],
   ["GET", "/v2alpha1/admin/issuedapikeys", "case counts"],
   ["POST", "/v2alpha1/admin/apiKeys:rotate", "a verb of another resource"],
-  ["GET", "/", "nothing is at the root"],
+  ["GET", "/", "the root has no endpoint"],
 ] as const;
 
-describe("nothing is at", () => {
+describe("unknown paths are 404:", () => {
   test.each(table(NOWHERE))("%s %s: %s", async (method, path) => {
     const answer = await rest(method, path, method === "POST" ? {} : undefined);
     expectRefused(answer, { code: 404, status: "NOT_FOUND", reason: "PATH_NOT_FOUND" });
@@ -275,7 +275,7 @@ const WRONG_METHODS = [
   ["POST", paths.jwks, "GET, HEAD"],
 ] as const;
 
-describe("a path tells the methods that it takes:", () => {
+describe("a wrong method is 405 with the allowed methods:", () => {
   test.each(table(WRONG_METHODS))("%s %s takes %s", async (method, path, allow) => {
     const answer = await rest(method, path);
     expectRefused(answer, { code: 405, status: "UNIMPLEMENTED", reason: "METHOD_NOT_ALLOWED" });

@@ -16,7 +16,7 @@ const { rest } = suite;
 
 const KEY = { name: "n", actor_id: "a" };
 
-/** Sends a body as it is. */
+/** Sends a body unchanged. */
 async function send(path: string, body: string | Uint8Array<ArrayBuffer>, type?: string): Promise<Answer> {
   const headers = type === undefined ? [] : [["content-type", type] as [string, string]];
   const response = await fetch(suite.server.url + path, { method: "POST", headers, body });
@@ -33,20 +33,20 @@ describe("a body", () => {
     ["that is not JSON", "name=n", ["body"]],
     ["that ends too early", json.slice(0, -1), ["body"]],
     ["with something after it", `${json}x`, ["body"]],
-    ["with a comma too many", '{"name":"n","actor_id":"a",}', ["body"]],
+    ["with a trailing comma", '{"name":"n","actor_id":"a",}', ["body"]],
     ["with a comment", `${json} // why`, ["body"]],
     ["in single quotes", "{'name':'n','actor_id':'a'}", ["body"]],
     ["that is a list", "[]", ["body"]],
     ["that is a string", '"n"', ["body"]],
     ["that is null", "null", ["body"]],
-    ["that has a name twice", '{"name":"n","actor_id":"a","name":"m"}', ["name"]],
-    ["that has a name in both forms", '{"name":"n","actor_id":"a","actorId":"b"}', ["actor_id"]],
+    ["with a duplicate name", '{"name":"n","actor_id":"a","name":"m"}', ["name"]],
+    ["with a name in both forms", '{"name":"n","actor_id":"a","actorId":"b"}', ["actor_id"]],
     ["nested too deep", `{"metadata":${"[".repeat(200)}${"]".repeat(200)}}`, ["body"]],
-    ["with a field that is unknown", '{"name":"n","actor_id":"a","owner":"b"}', ["owner"]],
-    ["with a field that is null in a list", '{"name":"n","actor_id":"a","scopes":[null]}', ["scopes[0]"]],
+    ["with an unknown field", '{"name":"n","actor_id":"a","owner":"b"}', ["owner"]],
+    ["with null in a list", '{"name":"n","actor_id":"a","scopes":[null]}', ["scopes[0]"]],
   ];
 
-  test.each(table(NO_JSON))("%s is 400 and names what is wrong", async (_, body, fields) => {
+  test.each(table(NO_JSON))("%s is 400 and names the field", async (_, body, fields) => {
     expectRefused(await send(paths.issued, body, JSON_TYPE), invalid(...fields));
   });
 
@@ -70,7 +70,7 @@ describe("a body", () => {
     "text/json",
   ];
 
-  test.each(table(TYPES))("of %s is taken", async (type) => {
+  test.each(table(TYPES))("of %s is accepted", async (type) => {
     expect((await send(paths.issued, json, type)).status).toBe(200);
   });
 
@@ -90,7 +90,7 @@ describe("a body", () => {
     ],
   ] as const;
 
-  test.each(table(SIZES))("of %s may have %d bytes, and one more is 413", async (path, size, body) => {
+  test.each(table(SIZES))("of %s may have %d bytes, and one byte more is 413", async (path, size, body) => {
     succeeded(await send(path, body.padEnd(size), JSON_TYPE));
     expectRefused(await send(path, body.padEnd(size + 1), JSON_TYPE), tooLarge);
   });
@@ -110,14 +110,14 @@ const QUERIES = [
   ["GET", `${paths.jwks}?kid=a`, undefined, "kid"],
 ] as const;
 
-describe("a query that the call does not take is 400:", () => {
+describe("an unknown query parameter is 400:", () => {
   test.each(table(QUERIES))("%s %s", async (method, path, body, field) => {
     expectRefused(await rest(method, path, body), invalid(field));
   });
 });
 
 describe("enum names", () => {
-  test("that are unknown are 400, and the answer names those that there are", async () => {
+  test("that are unknown are 400, and the error lists the known ones", async () => {
     const { keyId } = await issue(rest);
     const answer = await rest("POST", `${paths.keys}/${keyId}:revoke`, { reason: "REVOCATION_REASON_BORED" });
     expectRefused(answer, invalid("reason"));
@@ -126,8 +126,8 @@ describe("enum names", () => {
   });
 });
 
-describe("an answer", () => {
-  test("has its times in RFC 3339 in UTC, its enums as names and its names in snake_case", async () => {
+describe("a response", () => {
+  test("has RFC 3339 times in UTC, enums as names and field names in snake_case", async () => {
     const { keyId, secret } = await issue(rest, { ttl: "1h" });
     const record = succeeded(await rest("GET", `${paths.issued}/${keyId}`));
     const names = (value: Json): string[] =>
@@ -141,12 +141,12 @@ describe("an answer", () => {
       expect(new Date(time).toISOString()).toBe(fullTime(time));
   });
 
-  /** With milliseconds, which are left out where they are zero. */
+  /** Milliseconds are omitted when they are zero. */
   function fullTime(time: string): string {
     return time.includes(".") ? time : time.replace("Z", ".000Z");
   }
 
-  test("tells the identifier of its request, the caller's own if there is one", async () => {
+  test("has the request id, the caller's own if it sent one", async () => {
     const made = await rest("GET", paths.issued);
     expect(made.headers.get("x-request-id")).toMatch(/^[\w-]{36}$/);
     const given = await rest("GET", paths.issued, undefined, { "x-request-id": "my-request-1" });
@@ -154,9 +154,9 @@ describe("an answer", () => {
   });
 });
 
-/** Every row of the specification's error table, and the others that need nothing but a path. */
+/** Every row of the specification's error table, and those that only need a path. */
 describe("an error", () => {
-  test("of a key that is revoked already is 409", async () => {
+  test("for a key that is already revoked is 409", async () => {
     const { keyId } = await issue(rest);
     const again = () => rest("POST", `${paths.keys}/${keyId}:revoke`, { reason: "REVOCATION_REASON_KEY_COMPROMISE" });
     succeeded(await again());
@@ -168,7 +168,7 @@ describe("an error", () => {
     });
   });
 
-  test("has a message for people, a code for HTTP, a status for RPCs and a reason for programs", async () => {
+  test("has a message, an HTTP code, an RPC status and a machine-readable reason", async () => {
     const answer = await rest("GET", `${paths.issued}/${UNKNOWN_KEY_ID}`);
     expectRefused(answer, notFound(UNKNOWN_KEY_ID));
     expect(Object.keys(answer.body)).toEqual(["error"]);
@@ -176,7 +176,7 @@ describe("an error", () => {
     expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
-  test("of bad input says in its message too which field it is", async () => {
+  test("for bad input names the field in its message", async () => {
     const answer = await rest("POST", paths.issued, { ...KEY, name: "" });
     expect(answer.body.error.message).toContain("name");
     const [, badRequest] = answer.body.error.details;
@@ -186,7 +186,7 @@ describe("an error", () => {
     });
   });
 
-  test("repeats no credential of the request", async () => {
+  test("contains no credential of the request", async () => {
     const { secret } = await issue(rest);
     const requests: readonly (readonly [string, string, Json])[] = [
       ["POST", `${paths.keys}:verify`, { credential: secret, other: secret }],
@@ -205,16 +205,16 @@ describe("an error", () => {
     }
   });
 
-  test("that is our own fault says nothing of its cause to the caller, and everything to the log", async () => {
+  test("of the server hides its cause from the caller and logs it", async () => {
     const { keyId } = await issue(rest);
-    await suite.sql`ALTER TABLE api_keys RENAME TO api_keys_away`;
+    await suite.sql`ALTER TABLE api_keys RENAME TO api_keys_renamed`;
     try {
       const answer = await restClient(suite.server)("GET", `${paths.issued}/${keyId}`);
       expectRefused(answer, { code: 500, status: "INTERNAL", reason: "INTERNAL" });
       expect(answer.text).not.toMatch(/api_keys|relation|postgres/i);
       expect(suite.server.log()).toMatch(/relation \\?"api_keys\\?" does not exist/);
     } finally {
-      await suite.sql`ALTER TABLE api_keys_away RENAME TO api_keys`;
+      await suite.sql`ALTER TABLE api_keys_renamed RENAME TO api_keys`;
     }
   });
 });

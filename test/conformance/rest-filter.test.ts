@@ -14,7 +14,7 @@ import { issue, type Json, paths } from "../support/rest.ts";
 const suite = useService();
 const { rest } = suite;
 
-/** The keys by the names that the filters below expect. */
+/** Keys with the names that the filters below expect. */
 const KEYS: readonly Json[] = [
   { name: "deploy-a", actor_id: "user_1", scopes: ["read", "write"], metadata: { env: "prod", "team name": "core" } },
   { name: "deploy-b", actor_id: "user_1", scopes: ["read"], metadata: { env: "dev" } },
@@ -29,7 +29,7 @@ const KINDS = [
 
 const T0 = "2020-01-01T00:00:00Z";
 
-/** Every field and operator of the contract once at least; the grammar itself has tests of its own. */
+/** Every field and operator at least once; test/keys covers the grammar. */
 const FILTERS: readonly (readonly [filter: string, names: string])[] = [
   ["", "deploy-a deploy-b backup old"],
   ["  ", "deploy-a deploy-b backup old"],
@@ -127,7 +127,7 @@ describe.each(table(KINDS))("a filter of %s keys", (_, path, make) => {
     expect(await names(`key_id<${records[1].key_id}`)).toEqual(["deploy-b", "deploy-a"]);
   });
 
-  test("finds a key by its very times", async () => {
+  test("finds a key by its exact times", async () => {
     const [, { create_time, expire_time }] = records;
     expect(await names(`create_time="${create_time}" AND expire_time="${expire_time}"`)).toEqual(["backup"]);
   });
@@ -138,7 +138,7 @@ describe.each(table(KINDS))("a filter of %s keys", (_, path, make) => {
     expect(answer.body.error.message).toContain(` at position ${position} `);
   });
 
-  test("goes with pages", async () => {
+  test("works with pages", async () => {
     const first = succeeded(await rest("GET", withQuery(path, { filter: "actor_id=user_1", page_size: "1" })));
     const query = { filter: "actor_id=user_1", page_size: "1", page_token: first.next_page_token };
     const second = succeeded(await rest("GET", withQuery(path, query)));

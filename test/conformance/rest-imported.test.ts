@@ -24,7 +24,7 @@ const { rest } = suite;
 const time = expect.stringMatching(RFC_3339_UTC);
 
 describe("an imported key", () => {
-  test("needs a raw key, a name and an actor alone, and its record has nothing that it has no value for", async () => {
+  test("requires only a raw key, a name and an actor, and its record omits fields without a value", async () => {
     const rawKey = "legacy-0123456789abcdef";
     const record = succeeded(await rest("POST", paths.imported, { raw_key: rawKey, name: "old", actor_id: "user_1" }));
     expect(record).toEqual({
@@ -41,24 +41,24 @@ describe("an imported key", () => {
     expect(record.update_time).toBe(record.create_time);
   });
 
-  test("has what the request gave it", async () => {
+  test("has the fields of the request", async () => {
     const given = { name: "n", actor_id: "a", scopes: ["b:read", "a"], metadata: { team: "core" } };
     const { record } = await importKey(rest, { ...given, ttl: "1h30m" });
     expect(record).toMatchObject({ ...given, expire_time: time });
     expect(between(record.create_time, record.expire_time)).toBe(1.5 * 3_600_000);
   });
 
-  test("may be asked for in lowerCamelCase", async () => {
+  test("accepts a request in lowerCamelCase", async () => {
     const body = { rawKey: newRawKey(), name: "n", actorId: "camel", requestId: "camel-1" };
     expect(succeeded(await rest("POST", paths.imported, body))).toMatchObject({ actor_id: "camel" });
   });
 
-  test("is read as it was answered", async () => {
+  test("reads back as it was returned", async () => {
     const { keyId, record } = await importKey(rest, { scopes: ["x"], ttl: "1h", metadata: { k: "v" } });
     expect(succeeded(await rest("GET", `${paths.imported}/${keyId}`))).toEqual(record);
   });
 
-  test("verifies by its raw key, with what its record says", async () => {
+  test("verifies by its raw key, with the fields of its record", async () => {
     const { keyId, rawKey, record } = await importKey(rest, { scopes: ["x"], metadata: { k: "v" } });
     expect(await verify(rest, rawKey)).toEqual({
       is_valid: true,
@@ -72,7 +72,7 @@ describe("an imported key", () => {
     });
   });
 
-  test("shows its raw key in no answer, and a hash of it in none", async () => {
+  test("has neither its raw key nor a hash of it in any response", async () => {
     const { keyId, rawKey } = await importKey(rest);
     const answers = [
       await rest("GET", `${paths.imported}/${keyId}`),
@@ -95,7 +95,7 @@ describe("an imported key", () => {
     expect([...ids].sort()).toEqual(ids);
   });
 
-  test("is not rotated: we do not make its secret", async () => {
+  test("cannot be rotated, since the server does not generate its secret", async () => {
     const { keyId } = await importKey(rest);
     expectRefused(await rest("POST", `${paths.issued}/${keyId}:rotate`, {}), notFound(keyId));
   });
@@ -122,25 +122,25 @@ describe("a raw key that exists", () => {
     expectRefused(await again(rawKey), alreadyExists("RAW_KEY_ALREADY_EXISTS", "raw_key"));
   });
 
-  test("is 409 when its key is revoked: a revoked key does not come back", async () => {
+  test("is 409 when its key is revoked: revocation is final", async () => {
     const { rawKey, keyId } = await importKey(rest);
     await revoke(rest, keyId);
     expectRefused(await again(rawKey), alreadyExists("RAW_KEY_ALREADY_EXISTS", "raw_key"));
     expect(await verify(rest, rawKey)).toMatchObject({ is_valid: false });
   });
 
-  test("is 409 without a word of it", async () => {
+  test("is 409, and the error does not contain it", async () => {
     const { rawKey } = await importKey(rest);
     expect((await again(rawKey)).text).not.toContain(rawKey);
   });
 
-  test("is another key in another case", async () => {
+  test("is case-sensitive", async () => {
     const { rawKey, keyId } = await importKey(rest);
     expect(succeeded(await again(rawKey.toUpperCase())).key_id).not.toBe(keyId);
   });
 });
 
-describe("a raw key that looks like ours is refused:", () => {
+describe("a raw key in a format of Keyhold is refused:", () => {
   let ours: Record<string, string>;
   beforeAll(async () => {
     const { secret } = await issue(rest);
@@ -150,11 +150,11 @@ describe("a raw key that looks like ours is refused:", () => {
       "an issued secret": secret,
       "an issued secret with a character changed": secret.replace(/.$/, (last: string) => (last === "0" ? "1" : "0")),
       "the prefix alone": "kh_v1_",
-      "a secret with another prefix and a right checksum": formatSecret({
+      "a secret with another prefix and a correct checksum": formatSecret({
         prefix: parseSecretPrefix("other"),
         payload: new Uint8Array(64),
       }),
-      "a JWT of ours": jwt,
+      "a JWT of this server": jwt,
       "a JWT of another service": FOREIGN_JWT,
       "a JWT without a signature": `${jwt.slice(0, jwt.lastIndexOf("."))}.`,
       "a macaroon": macaroon,
@@ -168,8 +168,8 @@ describe("a raw key that looks like ours is refused:", () => {
     "an issued secret",
     "an issued secret with a character changed",
     "the prefix alone",
-    "a secret with another prefix and a right checksum",
-    "a JWT of ours",
+    "a secret with another prefix and a correct checksum",
+    "a JWT of this server",
     "a JWT of another service",
     "a JWT without a signature",
     "a macaroon",
@@ -180,18 +180,18 @@ describe("a raw key that looks like ours is refused:", () => {
     expectRefused(answer, invalid("raw_key"));
   });
 
-  test("all that there are", () => expect(NAMES).toEqual(Object.keys(ours)));
+  test("all formats are covered", () => expect(NAMES).toEqual(Object.keys(ours)));
 
   const FOREIGN = ["kh_v2_abc", "KH_v1_abc", "sk_live_0123456789abcdefghij", "a.b.c", "AgEBAA", "eyJh.eyJh.x y"];
 
-  test.each(table(FOREIGN))("%j does not, and is taken", async (rawKey) => {
+  test.each(table(FOREIGN))("%j is in no such format and is accepted", async (rawKey) => {
     expect((await importKey(rest, { raw_key: rawKey })).record.status).toBe("KEY_STATUS_ACTIVE");
     expect(await verify(rest, rawKey)).toMatchObject({ is_valid: true });
   });
 });
 
 describe("DELETE", () => {
-  test("answers 200 with an empty object, and the record is gone", async () => {
+  test("returns 200 with an empty object and removes the record", async () => {
     const { keyId, rawKey } = await importKey(rest);
     expect(succeeded(await rest("DELETE", `${paths.imported}/${keyId}`))).toEqual({});
     expectRefused(await rest("GET", `${paths.imported}/${keyId}`), notFound(keyId));
@@ -206,7 +206,7 @@ describe("DELETE", () => {
     expectRefused(await rest("DELETE", `${paths.imported}/${keyId}`), notFound(keyId));
   });
 
-  test("lets the same raw key be imported again, as another key", async () => {
+  test("allows the same raw key to be imported again, as another key", async () => {
     const { keyId, rawKey } = await importKey(rest);
     await revoke(rest, keyId);
     succeeded(await rest("DELETE", `${paths.imported}/${keyId}`));
@@ -215,7 +215,7 @@ describe("DELETE", () => {
     expect(await verify(rest, rawKey)).toMatchObject({ is_valid: true, key_id: again.keyId });
   });
 
-  test("is 404 for an issued key, which stays", async () => {
+  test("is 404 for an issued key, which remains", async () => {
     const { keyId, secret } = await issue(rest);
     expectRefused(await rest("DELETE", `${paths.imported}/${keyId}`), notFound(keyId));
     expect(await verify(rest, secret)).toMatchObject({ is_valid: true });
@@ -229,16 +229,16 @@ const UNKNOWN = [
 ] as const;
 
 describe.each(table(UNKNOWN))("%s of an imported key", (method, body) => {
-  test("that is not there is 404", async () => {
+  test("that does not exist is 404", async () => {
     expectRefused(await rest(method, `${paths.imported}/${UNKNOWN_KEY_ID}`, body), notFound(UNKNOWN_KEY_ID));
   });
 
-  test("that is an issued one is 404", async () => {
+  test("that is issued is 404", async () => {
     const { keyId } = await issue(rest);
     expectRefused(await rest(method, `${paths.imported}/${keyId}`, body), notFound(keyId));
   });
 
-  test("by a malformed identifier is 400", async () => {
+  test("with a malformed identifier is 400", async () => {
     const field = method === "PATCH" ? "imported_api_key.key_id" : "key_id";
     expectRefused(await rest(method, `${paths.imported}/x`, body), invalid(field));
   });

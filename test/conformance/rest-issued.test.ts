@@ -20,7 +20,7 @@ const { rest } = suite;
 const time = expect.stringMatching(RFC_3339_UTC);
 
 describe("an issued key", () => {
-  test("needs a name and an actor alone, and its record has nothing that it has no value for", async () => {
+  test("requires only a name and an actor, and its record omits fields without a value", async () => {
     const body = succeeded(await rest("POST", paths.issued, { name: "ci", actor_id: "user_1" }));
     expect(body).toEqual({
       secret: expect.stringMatching(ISSUED_SECRET),
@@ -39,7 +39,7 @@ describe("an issued key", () => {
     expect(body.issued_api_key.update_time).toBe(body.issued_api_key.create_time);
   });
 
-  test("has what the request gave it", async () => {
+  test("has the fields of the request", async () => {
     const metadata = { team: "core", empty: "", "a b/ü": "\u{1f511}" };
     const { record } = await issue(rest, { name: "n", actor_id: "a", scopes: ["b:read", "a"], ttl: "24h", metadata });
     expect(record).toMatchObject({ name: "n", actor_id: "a", scopes: ["b:read", "a"], metadata, expire_time: time });
@@ -47,13 +47,13 @@ describe("an issued key", () => {
     expect(between(record.create_time, record.expire_time)).toBe(24 * 3_600_000);
   });
 
-  test("may be asked for in lowerCamelCase and is answered in snake_case", async () => {
+  test("accepts a request in lowerCamelCase and is returned in snake_case", async () => {
     const { record } = await issue(rest, { actor_id: undefined, actorId: "camel", requestId: "camel-1" });
     expect(record).toMatchObject({ actor_id: "camel" });
     expect(Object.keys(record).filter((name) => /[A-Z]/.test(name))).toEqual([]);
   });
 
-  test("is read as it was answered", async () => {
+  test("reads back as it was returned", async () => {
     const { keyId, record } = await issue(rest, { scopes: ["x"], ttl: "1h", metadata: { k: "v" } });
     expect(succeeded(await rest("GET", `${paths.issued}/${keyId}`))).toEqual(record);
     expect(succeeded(await rest("GET", `${paths.issued}/${keyId.toUpperCase()}`))).toEqual(record);
@@ -64,7 +64,7 @@ describe("an issued key", () => {
     expect(await verify(rest, secret)).toMatchObject({ is_valid: true, key_id: keyId });
   });
 
-  test("shows its secret in no other answer, and a hash of it in none", async () => {
+  test("has its secret in no other response, and a hash of it in none", async () => {
     const { keyId, secret } = await issue(rest, { actor_id: "shown" });
     const answers = [
       await rest("GET", `${paths.issued}/${keyId}`),
@@ -82,17 +82,17 @@ describe("an issued key", () => {
     }
   });
 
-  test("has an identifier that grows with time, and no secret or identifier comes twice", async () => {
+  test("has a unique secret and a unique identifier that increases with time", async () => {
     const made = [];
     for (let i = 0; i < 20; i++) made.push(await issue(rest));
     const ids = made.map(({ keyId }) => keyId);
-    // To the millisecond: two of the same one are in no order.
+    // Identifiers of the same millisecond have no order.
     const times = ids.map((id) => id.slice(0, 13));
     expect([...times].sort()).toEqual(times);
     expect(new Set(made.map(({ secret }) => secret)).size).toBe(20);
   });
 
-  test("answers that hold a secret are not to be stored", async () => {
+  test("has Cache-Control: no-store on responses with a secret", async () => {
     const created = await rest("POST", paths.issued, { name: "n", actor_id: "a" });
     const { key_id } = created.body.issued_api_key;
     const rotated = await rest("POST", `${paths.issued}/${key_id}:rotate`, {});
@@ -100,19 +100,22 @@ describe("an issued key", () => {
   });
 });
 
-describe("an issued key that is not there", () => {
+describe("an issued key that does not exist", () => {
   test("is 404", async () => {
     expectRefused(await rest("GET", `${paths.issued}/${UNKNOWN_KEY_ID}`), notFound(UNKNOWN_KEY_ID));
   });
 
-  test("is 404 when the identifier is of an imported key", async () => {
+  test("is 404 with the identifier of an imported key", async () => {
     const { keyId } = await importKey(rest);
     expectRefused(await rest("GET", `${paths.issued}/${keyId}`), notFound(keyId));
   });
 
-  test.each(table(["1", "not-a-uuid", `${UNKNOWN_KEY_ID}0`, "%20", "a%2Fb"]))("is 400 as %s", async (keyId) => {
-    expectRefused(await rest("GET", `${paths.issued}/${keyId}`), invalid("key_id"));
-  });
+  test.each(table(["1", "not-a-uuid", `${UNKNOWN_KEY_ID}0`, "%20", "a%2Fb"]))(
+    "is 400 with the identifier %s",
+    async (keyId) => {
+      expectRefused(await rest("GET", `${paths.issued}/${keyId}`), invalid("key_id"));
+    },
+  );
 });
 
 const SECOND = 1000;
@@ -162,7 +165,7 @@ describe("ttl", () => {
     expectRefused(await rest("POST", paths.issued, { name: "n", actor_id: "a", ttl }), invalid("ttl"));
   });
 
-  test("as a number is refused", async () => {
+  test("is refused as a number", async () => {
     expectRefused(await rest("POST", paths.issued, { name: "n", actor_id: "a", ttl: 3600 }), invalid("ttl"));
   });
 });

@@ -6,7 +6,7 @@ const suite = useService();
 const { rest } = suite;
 
 describe("the JWKS", () => {
-  test("is a bare RFC 7517 document with public keys alone", async () => {
+  test("is a bare RFC 7517 document with public keys only", async () => {
     const answer = await rest("GET", paths.jwks);
     const body = succeeded(answer);
     const base64url = expect.stringMatching(/^[\w-]{43}$/);
@@ -16,14 +16,14 @@ describe("the JWKS", () => {
     expect(answer.headers.get("content-type")).toMatch(/^application\/json/);
   });
 
-  test("names the key of a derived JWT", async () => {
+  test("contains the key of a derived JWT", async () => {
     const { token } = await derive(rest, (await issue(rest)).secret);
     const header = JSON.parse(Buffer.from(token.split(".")[0], "base64url").toString());
     const { keys } = succeeded(await rest("GET", paths.jwks));
     expect(keys.map(({ kid }: Json) => kid)).toContain(header.kid);
   });
 
-  test("may be kept for a while, and asked for again by its ETag", async () => {
+  test("is cacheable for a while, and can be revalidated by its ETag", async () => {
     const first = await rest("GET", paths.jwks);
     expect(first.headers.get("cache-control")).toMatch(/^public, max-age=\d+$/);
     const etag = first.headers.get("etag") ?? "";
@@ -37,7 +37,7 @@ describe("the JWKS", () => {
     expect([other.status, other.text]).toEqual([200, first.text]);
   });
 
-  test("is told by HEAD without its body", async () => {
+  test("has the same headers for HEAD, without a body", async () => {
     const [head, get] = [await rest("HEAD", paths.jwks), await rest("GET", paths.jwks)];
     expect([head.status, head.text, head.headers.get("etag")]).toEqual([200, "", get.headers.get("etag")]);
   });
@@ -49,15 +49,18 @@ describe("health", () => {
     ["/health/ready", { status: "ok", checks: { database: "ok", signing_keys: "ok" } }],
   ] as const;
 
-  test.each(table(READY))("%s is 200 with %j while the service works, and is not to be stored", async (path, body) => {
-    const answer = await rest("GET", path);
-    expect(succeeded(answer)).toEqual(body);
-    expect(answer.headers.get("cache-control")).toBe("no-store");
-    const head = await rest("HEAD", path);
-    expect([head.status, head.text]).toEqual([200, ""]);
-  });
+  test.each(table(READY))(
+    "%s is 200 with %j and Cache-Control: no-store while the service works",
+    async (path, body) => {
+      const answer = await rest("GET", path);
+      expect(succeeded(answer)).toEqual(body);
+      expect(answer.headers.get("cache-control")).toBe("no-store");
+      const head = await rest("HEAD", path);
+      expect([head.status, head.text]).toEqual([200, ""]);
+    },
+  );
 
-  test("without a database is alive and not ready, and is ready again with it", async () => {
+  test("without a database is alive but not ready, and is ready again with it", async () => {
     const name = new URL(suite.server.databaseUrl).pathname.slice(1);
     await suite.sql.unsafe(`ALTER DATABASE ${name} CONNECTION LIMIT 0`);
     try {

@@ -7,10 +7,10 @@ const { rest } = suite;
 
 const many = (count: number) => Array.from({ length: count }, (_, index) => `scope:${index}`);
 const entries = (count: number) => Object.fromEntries(many(count).map((key) => [key, "v"]));
-/** Metadata of so many bytes in all: the key has 3 of them in 2 characters. */
+/** Metadata of so many bytes in all; the name takes 3 of them with 2 characters. */
 const bytes = (size: number) => ({ kü: "v".repeat(size - 3) });
 
-/** Fields that every key has, and the greatest and oddest values that they may have (contract §3). */
+/** Fields of every key with the longest and oddest values that are allowed. */
 const TAKEN: readonly (readonly [what: string, fields: Json])[] = [
   ["a name of 1 character", { name: "n" }],
   ["a name of 255 characters", { name: "n".repeat(255) }],
@@ -50,7 +50,7 @@ const REFUSED: readonly (readonly [what: string, fields: Json, field: string])[]
   ["a scope of 256 characters", { scopes: ["ok", "s".repeat(256)] }, "scopes[1]"],
   ["an empty scope", { scopes: ["ok", ""] }, "scopes[1]"],
   ["a scope with a space", { scopes: ["a b"] }, "scopes[0]"],
-  ["a scope with a line end", { scopes: ["a\n"] }, "scopes[0]"],
+  ["a scope with a line feed", { scopes: ["a\n"] }, "scopes[0]"],
   ["a scope with a control character", { scopes: ["a\u007f"] }, "scopes[0]"],
   ["a scope that is not ASCII", { scopes: ["é"] }, "scopes[0]"],
   ["a scope that is null", { scopes: [null] }, "scopes[0]"],
@@ -75,7 +75,7 @@ const KINDS = [
 ] as const;
 
 describe.each(table(KINDS))("for an %s key", (_, path, required) => {
-  test.each(table(TAKEN))("%s is taken", async (_, fields) => {
+  test.each(table(TAKEN))("%s is accepted", async (_, fields) => {
     const { issued_api_key, ...rest_ } = succeeded(await rest("POST", path, { ...required(), ...fields }));
     expect(issued_api_key ?? rest_).toMatchObject(fields);
   });
@@ -87,19 +87,19 @@ describe.each(table(KINDS))("for an %s key", (_, path, required) => {
     expect(after).toEqual(before);
   });
 
-  test("every field that is wrong is named", async () => {
+  test("every invalid field is named", async () => {
     const answer = await rest("POST", path, { ...required(), name: "", actor_id: "", scopes: ["ok", " "] });
     expectRefused(answer, invalid("name", "actor_id", "scopes[1]"));
   });
 
-  test("metadata may have names that JavaScript knows", async () => {
+  test("metadata may have the names of JavaScript object members", async () => {
     const metadata = JSON.parse('{"__proto__":"a","constructor":"b","toString":"c"}');
     const { key_id, issued_api_key } = succeeded(await rest("POST", path, { ...required(), metadata }));
     const record = succeeded(await rest("GET", `${path}/${key_id ?? issued_api_key.key_id}`));
     expect(Object.entries(record.metadata).sort()).toEqual(Object.entries(metadata).sort());
   });
 
-  test("a scope that is given twice counts once", async () => {
+  test("a duplicate scope counts once", async () => {
     const { issued_api_key, ...record } = succeeded(
       await rest("POST", path, { ...required(), scopes: ["b", "a", "b"] }),
     );
@@ -115,7 +115,7 @@ const RAW_KEYS = [
 ] as const;
 
 describe("raw_key", () => {
-  test.each(table(RAW_KEYS))("of %s is taken, and verifies as it is", async (_, rawKey) => {
+  test.each(table(RAW_KEYS))("of %s is accepted and verifies unchanged", async (_, rawKey) => {
     const { keyId } = await importKey(rest, { raw_key: rawKey });
     const verdict = succeeded(await rest("POST", `${paths.keys}:verify`, { credential: rawKey }));
     expect(verdict).toMatchObject({ is_valid: true, key_id: keyId });
@@ -156,7 +156,7 @@ describe("credential", () => {
       },
     );
 
-    test("is judged at 8192 bytes", async () => {
+    test("may have 8192 bytes", async () => {
       const answer = await rest("POST", path, { ...fields, credential: "ü".repeat(4096) });
       expect(answer.text).toContain("VERIFICATION_ERROR_NOT_FOUND");
     });
@@ -164,7 +164,7 @@ describe("credential", () => {
 });
 
 describe("custom_claims", () => {
-  /** `{"c":"…"}` of so many bytes. */
+  /** Returns `{"c":"…"}` with that many bytes. */
   const claims = (size: number) => ({ c: "x".repeat(size - 8) });
 
   test("may have 4 KiB as JSON, and no more", async () => {

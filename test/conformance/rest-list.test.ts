@@ -5,7 +5,7 @@ import { issue, type Json, paths } from "../support/rest.ts";
 const suite = useService();
 const { rest } = suite;
 
-/** How many keys of each kind the database has, beside those that tests make for themselves. */
+/** Number of keys of each kind in the database, without those that tests create. */
 const STOCK = 1005;
 
 const KINDS = [
@@ -13,7 +13,7 @@ const KINDS = [
   ["imported", paths.imported, "imported_api_keys", async (fields: Json) => (await importKey(rest, fields)).keyId],
 ] as const;
 
-/** Keys that are older than any that a test makes: only their number matters. */
+/** Creates keys that are older than any that a test creates; only their number matters. */
 beforeAll(async () => {
   await suite.sql`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
@@ -44,7 +44,7 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
     for (const record of body[member]) expect(succeeded(await rest("GET", `${path}/${record.key_id}`))).toEqual(record);
   });
 
-  test("that is empty has all its members", async () => {
+  test("has all its members when it is empty", async () => {
     expect(succeeded(await list(own("nobody")))).toEqual({ [member]: [], next_page_token: "" });
   });
 
@@ -79,7 +79,7 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
     },
   );
 
-  test("has every key once over all pages, and an empty token at the end", async () => {
+  test("has every key once over all pages, and an empty token on the last page", async () => {
     const ids = await makeKeys("pages", 7);
     const seen: string[] = [];
     const sizes: number[] = [];
@@ -100,7 +100,7 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
     expect([last.ids.length, last.more]).toEqual([2, { next_page_token: "" }]);
   });
 
-  test("goes on where it was when keys are made meanwhile, and may change the size of its pages", async () => {
+  test("continues at the same key when keys are created meanwhile, also with another page size", async () => {
     const ids = await makeKeys("meanwhile", 6);
     const first = await page({ ...own("meanwhile"), page_size: "2" });
     await makeKeys("meanwhile", 2);
@@ -108,7 +108,7 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
     expect([...first.ids, ...rest_.ids]).toEqual(ids);
   });
 
-  test("takes the names of the query in lowerCamelCase too", async () => {
+  test("accepts query names in lowerCamelCase", async () => {
     const first = succeeded(await rest("GET", `${path}?pageSize=2`));
     expect(first[member].length).toBe(2);
     const token = encodeURIComponent(first.next_page_token);
@@ -121,14 +121,14 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
     ["a name twice", "page_size=1&page_size=2", "page_size"],
     ["a name twice in two forms", "page_size=1&pageSize=1", "page_size"],
     ["a malformed encoding", "filter=%zz", "filter"],
-    ["order_by, which is not there", "order_by=name", "order_by"],
+    ["order_by, which does not exist", "order_by=name", "order_by"],
   ] as const;
 
   test.each(table(QUERIES))("is refused with %s", async (_, query, field) => {
     expectRefused(await rest("GET", `${path}?${query}`), invalid(field));
   });
 
-  test("takes a space as %20 or as +", async () => {
+  test("accepts a space as %20 or as +", async () => {
     const ids = await makeKeys("spaces", 1);
     const filter = encodeURIComponent(`actor_id="${kind} spaces" AND status=KEY_STATUS_ACTIVE`);
     for (const text of [filter, filter.replaceAll("%20", "+")]) {
@@ -140,7 +140,7 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
   describe("page_token", () => {
     const token = async () => (await page({ page_size: "1" })).token;
 
-    test("is opaque: it shows no identifier", async () => {
+    test("is opaque: it contains no identifier", async () => {
       const { ids, token } = await page({ page_size: "1" });
       const [id] = ids;
       expect(token).not.toContain(id);
@@ -157,9 +157,9 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
     });
 
     const WRONG: readonly (readonly [what: string, change: (token: string) => string])[] = [
-      ["that is none", () => "next"],
+      ["that is invalid", () => "next"],
       ["cut short", (good) => good.slice(0, -1)],
-      ["with something after it", (good) => `${good}A`],
+      ["with a suffix", (good) => `${good}A`],
       ["with padding", (good) => `${good}=`],
       ["twice in a row", (good) => good + good],
       ["that is an identifier", () => "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10"],
@@ -169,7 +169,7 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
       expectRefused(await list({ page_token: change(await token()) }), invalid("page_token"));
     });
 
-    test("is refused with another filter, with none, and in the other list", async () => {
+    test("is refused with another filter, without a filter, and in the other list", async () => {
       const { token } = await page({ page_size: "1", filter: 'actor_id="stock"' });
       expect((await page({ page_size: "1", page_token: token, filter: 'actor_id="stock"' })).ids.length).toBe(1);
       const [other] = KINDS.filter(([name]) => name !== kind);

@@ -17,7 +17,7 @@ const suite = useService();
 const { rest } = suite;
 
 let requests = 0;
-/** Visible ASCII, as long as may be. */
+/** Visible ASCII of the maximum length. */
 const newRequestId = () => `request-${requests++}-`.padEnd(128, "~");
 
 const KINDS = [
@@ -40,7 +40,7 @@ const KINDS = [
   ],
 ] as const;
 
-describe.each(table(KINDS))("a request to make an %s key with a request_id", (_, path, fields) => {
+describe.each(table(KINDS))("a request to create an %s key with a request_id", (_, path, fields) => {
   const make = (body: Json) => rest("POST", path, body);
   const recordOf = (body: Json) => body.issued_api_key ?? body;
 
@@ -49,7 +49,7 @@ describe.each(table(KINDS))("a request to make an %s key with a request_id", (_,
     return (body.issued_api_keys ?? body.imported_api_keys).length;
   }
 
-  test("that is repeated answers the record made the first time, without a secret, and makes no second key", async () => {
+  test("that is retried returns the first record, without a secret, and creates no second key", async () => {
     const body = { ...fields(), request_id: newRequestId() };
     const first = succeeded(await make(body));
     for (let i = 0; i < 3; i++) {
@@ -60,7 +60,7 @@ describe.each(table(KINDS))("a request to make an %s key with a request_id", (_,
     expect(await countOf(body.actor_id)).toBe(1);
   });
 
-  test("that says the same in another way is a repeat", async () => {
+  test("that is retried in an equivalent form is a retry", async () => {
     const { actor_id, ...body } = { ...fields(), request_id: newRequestId() };
     const first = succeeded(await make({ ...body, actor_id }));
     const { request_id: requestId, metadata, ...others } = body;
@@ -73,7 +73,7 @@ describe.each(table(KINDS))("a request to make an %s key with a request_id", (_,
     expect(recordOf(succeeded(await make(same)))).toEqual(recordOf(first));
   });
 
-  test("that is repeated when the key has changed since answers it as it is", async () => {
+  test("that is retried after a change of the key returns its current record", async () => {
     const body = { ...fields(), request_id: newRequestId() };
     const { key_id } = recordOf(succeeded(await make(body)));
     succeeded(await rest("PATCH", `${path}/${key_id}`, { name: "other" }));
@@ -104,13 +104,13 @@ describe.each(table(KINDS))("a request to make an %s key with a request_id", (_,
     expect(await countOf(body.actor_id)).toBe(1);
   });
 
-  test("that fails may be made again with the same request_id", async () => {
+  test("that fails may be retried with the same request_id", async () => {
     const body = { ...fields(), request_id: newRequestId() };
     expect((await make({ ...body, name: "" })).status).toBe(400);
     expect(recordOf(succeeded(await make(body)))).toMatchObject({ name: "n" });
   });
 
-  test("of another makes another key", async () => {
+  test("that differs creates another key", async () => {
     const body = fields();
     const first = recordOf(succeeded(await make({ ...body, request_id: newRequestId() })));
     const other = path === paths.imported ? { ...body, raw_key: newRawKey() } : body;
@@ -119,14 +119,14 @@ describe.each(table(KINDS))("a request to make an %s key with a request_id", (_,
     expect(await countOf(body.actor_id)).toBe(2);
   });
 
-  test("shows it in no record", async () => {
+  test("is in no record", async () => {
     const request_id = newRequestId();
     expect((await make({ ...fields(), request_id })).text).not.toContain(request_id);
   });
 });
 
 describe("a request_id", () => {
-  test("is of one kind of key: the other kind may have the same", async () => {
+  test("belongs to one kind of key; the other kind may use the same", async () => {
     const request_id = newRequestId();
     const { keyId } = await issue(rest, { request_id });
     expect((await importKey(rest, { request_id })).keyId).not.toBe(keyId);
@@ -140,7 +140,7 @@ describe("a request_id", () => {
     expect(await verify(rest, other.raw_key)).toMatchObject({ is_valid: false });
   });
 
-  test("that is new does not make a known raw key a repeat", async () => {
+  test("that is new does not make a known raw key a retry", async () => {
     const body = { name: "n", actor_id: "a", raw_key: newRawKey(), request_id: newRequestId() };
     succeeded(await rest("POST", paths.imported, body));
     for (const request_id of [newRequestId(), undefined]) {
@@ -149,7 +149,7 @@ describe("a request_id", () => {
     }
   });
 
-  test("of a key that is deleted makes a new one", async () => {
+  test("of a deleted key creates a new one", async () => {
     const body = { name: "n", actor_id: "a", raw_key: newRawKey(), request_id: newRequestId() };
     const first = succeeded(await rest("POST", paths.imported, body));
     succeeded(await rest("DELETE", `${paths.imported}/${first.key_id}`));
@@ -161,13 +161,13 @@ describe("a batch import", () => {
   const batch = (requests: Json[]) => rest("POST", `${paths.imported}:batchCreate`, { requests });
   const item = () => ({ name: "n", actor_id: "a", raw_key: newRawKey(), request_id: newRequestId() });
 
-  test("that is repeated answers the records made the first time", async () => {
+  test("that is retried returns the first records", async () => {
     const items = [item(), item(), item()];
     const first = succeeded(await batch(items));
     expect(succeeded(await batch(items))).toEqual(first);
   });
 
-  test("that got half way is finished by a repeat", async () => {
+  test("that stopped half way is completed by a retry", async () => {
     const items = [item(), item(), item()];
     const [done] = items;
     const { key_id } = succeeded(await rest("POST", paths.imported, done));
@@ -176,7 +176,7 @@ describe("a batch import", () => {
     expect(results[0].imported_api_key.key_id).toBe(key_id);
   });
 
-  test("with an item twice makes one key and answers it twice", async () => {
+  test("with a duplicate item creates one key and returns it twice", async () => {
     const one = item();
     const { results } = succeeded(await batch([one, item(), one]));
     expect(results[2].imported_api_key).toEqual(results[0].imported_api_key);
@@ -190,7 +190,7 @@ describe("a batch import", () => {
   });
 });
 
-test("a request that is repeated after the root secret was rotated is a repeat still", async () => {
+test("a retry after a rotation of the root secret is still a retry", async () => {
   const importing = { name: "n", actor_id: "a", raw_key: newRawKey(), request_id: newRequestId() };
   const issuing = { name: "n", actor_id: "a", request_id: newRequestId() };
   const imported = succeeded(await rest("POST", paths.imported, importing));

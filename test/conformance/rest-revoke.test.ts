@@ -53,7 +53,7 @@ const alreadyRevoked = (keyId: string) => precondition("API_KEY_ALREADY_REVOKED"
 describe.each(table(KINDS))("revoking an %s key", (_, own, other, make) => {
   const read = async (keyId: string) => succeeded(await rest("GET", `${own}/${keyId}`));
 
-  test.each(table(REASONS))("for %s is recorded, and told", async (reason) => {
+  test.each(table(REASONS))("for %s is stored and returned", async (reason) => {
     const { keyId, credential } = await make();
     const answer = succeeded(await byId(keyId, { reason }));
     expect(answer).toEqual({
@@ -76,7 +76,7 @@ describe.each(table(KINDS))("revoking an %s key", (_, own, other, make) => {
     expect((await read(keyId)).revocation_reason).toBe("REVOCATION_REASON_UNSPECIFIED");
   });
 
-  test("a second time is 409, by id and by its credential, and changes nothing", async () => {
+  test("a second time is 409, by id and by credential, and changes nothing", async () => {
     const { keyId, credential } = await make();
     await revoke(rest, keyId, { reason: WITHDRAWN, revocation_description: "left" });
     const before = await read(keyId);
@@ -86,14 +86,14 @@ describe.each(table(KINDS))("revoking an %s key", (_, own, other, make) => {
     expect(before).toMatchObject({ revocation_reason: WITHDRAWN, revocation_description: "left" });
   });
 
-  test("that has expired is still possible, and final", async () => {
+  test("is possible after it has expired, and is final", async () => {
     const { keyId } = await make();
     await expire(suite, keyId);
     expect(succeeded(await byId(keyId, { reason: COMPROMISE })).status).toBe("KEY_STATUS_REVOKED");
     expectRefused(await byId(keyId), alreadyRevoked(keyId));
   });
 
-  test("has a path by the collection of the key, which is 404 for the other kind", async () => {
+  test("has one path per collection, which is 404 for the other kind", async () => {
     const { keyId } = await make();
     expectRefused(await rest("POST", `${other}/${keyId}:revoke`, { reason: COMPROMISE }), notFound(keyId));
     expect((await read(keyId)).status).toBe("KEY_STATUS_ACTIVE");
@@ -117,7 +117,7 @@ describe.each(table(KINDS))("revoking an %s key", (_, own, other, make) => {
     expectRefused(await byId(keyId), alreadyRevoked(keyId));
   });
 
-  test("by its own credential is not for the reason PRIVILEGE_WITHDRAWN", async () => {
+  test("by its own credential refuses the reason PRIVILEGE_WITHDRAWN", async () => {
     const { keyId, credential } = await make();
     expectRefused(await byItself(credential, { reason: WITHDRAWN }), invalid("reason"));
     expect((await read(keyId)).status).toBe("KEY_STATUS_ACTIVE");
@@ -131,7 +131,7 @@ describe.each(table(KINDS))("revoking an %s key", (_, own, other, make) => {
 });
 
 describe("revocation_description", () => {
-  test.each(table([...REASONS, undefined]))("goes with the reason %s", async (reason) => {
+  test.each(table([...REASONS, undefined]))("is accepted with the reason %s", async (reason) => {
     const { keyId } = await ofIssued();
     succeeded(await byId(keyId, { reason, revocation_description: "left" }));
     expect(succeeded(await rest("GET", `${paths.issued}/${keyId}`))).toMatchObject({
@@ -155,15 +155,15 @@ describe("revocation_description", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("revoking refuses", () => {
   const BODIES = [
     ["an unknown reason", { reason: "REVOCATION_REASON_BORED" }, "reason"],
     ["a reason without its prefix", { reason: "KEY_COMPROMISE" }, "reason"],
-    ["a number that is no reason", { reason: 99 }, "reason"],
+    ["an unknown reason number", { reason: 99 }, "reason"],
     ["a misspelt field", { reasons: COMPROMISE }, "reasons"],
   ] as const;
 
-  test.each(table(BODIES))("is %s", async (_, body, field) => {
+  test.each(table(BODIES))("%s", async (_, body, field) => {
     const { keyId, credential } = await ofIssued();
     expectRefused(await byId(keyId, body), invalid(field));
     expectRefused(await byItself(credential, body), invalid(field));
@@ -172,13 +172,13 @@ describe("what is refused", () => {
 
   const PATHS = [paths.keys, paths.issued, paths.imported];
 
-  test.each(table(PATHS))("is an unknown or malformed identifier at %s", async (path) => {
+  test.each(table(PATHS))("an unknown or malformed identifier at %s", async (path) => {
     const at = (keyId: string) => rest("POST", `${path}/${keyId}:revoke`, {});
     expectRefused(await at(UNKNOWN_KEY_ID), notFound(UNKNOWN_KEY_ID));
     expectRefused(await at("x"), invalid("key_id"));
   });
 
-  test("is another key_id in the body than in the path", async () => {
+  test("a key_id in the body that differs from the path", async () => {
     const { keyId } = await ofIssued();
     expectRefused(await byId(keyId, { key_id: UNKNOWN_KEY_ID }), invalid("key_id"));
     expect(succeeded(await byId(keyId, { key_id: keyId }))).toMatchObject({ key_id: keyId });
@@ -190,9 +190,9 @@ describe("self-revocation", () => {
     ["an unknown raw key", "NOT_FOUND", async () => newRawKey()],
     ["a mistyped secret", "INVALID_FORMAT", async () => `${(await ofIssued()).credential}x`],
     ["an expired key", "EXPIRED", expired],
-    ["a secret that was rotated away", "REVOKED", async () => rotated({})],
-    ["a secret whose grace is over", "REVOKED", graceOver],
-    ["a secret that was rotated away from a key that is revoked now", "REVOKED", rotatedAndRevoked],
+    ["a rotated secret", "REVOKED", async () => rotated({})],
+    ["a secret after its grace period", "REVOKED", graceOver],
+    ["a rotated secret of a key that is revoked now", "REVOKED", rotatedAndRevoked],
   ];
 
   async function expired() {
@@ -221,18 +221,18 @@ describe("self-revocation", () => {
     return credential;
   }
 
-  test.each(table(CASES))("with %s is 401 and says why", async (_, code, make) => {
+  test.each(table(CASES))("with %s is 401 with the reason", async (_, code, make) => {
     expectRefused(await byItself(await make(), { reason: COMPROMISE }), badCredential(code));
   });
 
-  test.each(table(["JWT", "MACAROON"]))("with a derived %s is 400, and the key lives on", async (algorithm) => {
+  test.each(table(["JWT", "MACAROON"]))("with a derived %s is 400, and the key stays active", async (algorithm) => {
     const { credential } = await ofIssued();
     const { token } = await derive(rest, credential, { algorithm: `TOKEN_ALGORITHM_${algorithm}` });
     expectRefused(await byItself(token, { reason: COMPROMISE }), invalid("credential"));
     expect(await verify(rest, credential)).toMatchObject({ is_valid: true });
   });
 
-  test("with a secret in its grace revokes the key", async () => {
+  test("with a secret in its grace period revokes the key", async () => {
     const credential = await rotated({ grace_period: "1h" });
     expect(succeeded(await byItself(credential, { reason: COMPROMISE })).status).toBe("KEY_STATUS_REVOKED");
   });

@@ -22,10 +22,10 @@ const { rest } = suite;
 const rotateAt = (keyId: string, body: Json = {}) => rest("POST", `${paths.issued}/${keyId}:rotate`, body);
 const rotate = async (keyId: string, body: Json = {}) => succeeded(await rotateAt(keyId, body));
 const isValid = async (credential: string) => (await verify(rest, credential)).is_valid;
-const rotatedAway = { is_valid: false, error_code: "VERIFICATION_ERROR_REVOKED" };
+const rotatedSecret = { is_valid: false, error_code: "VERIFICATION_ERROR_REVOKED" };
 
 describe("rotation", () => {
-  test("gives the same key a new secret, and changes nothing else of it", async () => {
+  test("gives the same key a new secret and changes nothing else", async () => {
     const { keyId, secret, record } = await issue(rest, { scopes: ["a"], ttl: "1h", metadata: { k: "v" } });
     const body = await rotate(keyId);
     expect(body.secret).toMatch(ISSUED_SECRET);
@@ -44,23 +44,23 @@ describe("rotation", () => {
     const { keyId, secret } = await issue(rest);
     expect(await isValid(secret)).toBe(true);
     const next = await rotate(keyId);
-    expect(await verify(rest, secret)).toMatchObject(rotatedAway);
+    expect(await verify(rest, secret)).toMatchObject(rotatedSecret);
     expect(await verify(rest, next.secret)).toMatchObject({ is_valid: true, key_id: keyId });
   });
 
-  test("needs no body", async () => {
+  test("requires no body", async () => {
     const { keyId } = await issue(rest);
     expect(succeeded(await rest("POST", `${paths.issued}/${keyId}:rotate`)).secret).toMatch(ISSUED_SECRET);
   });
 
-  test("of a key that is not there is 404, of a malformed identifier 400", async () => {
+  test("is 404 for an unknown key and 400 for a malformed identifier", async () => {
     expectRefused(await rotateAt(UNKNOWN_KEY_ID), notFound(UNKNOWN_KEY_ID));
     expectRefused(await rotateAt("x"), invalid("key_id"));
   });
 });
 
 describe("grace_period", () => {
-  test("lets both secrets work, and says of the old one when it ends", async () => {
+  test("keeps both secrets valid and returns the end of the old one", async () => {
     const { keyId, secret } = await issue(rest);
     const { secret: next, issued_api_key } = await rotate(keyId, { grace_period: "24h" });
     const old = await verify(rest, secret);
@@ -69,11 +69,11 @@ describe("grace_period", () => {
     expect(await verify(rest, next)).not.toHaveProperty("expire_time");
   });
 
-  test("ends, and the old secret with it", async () => {
+  test("invalidates the old secret when it ends", async () => {
     const { keyId, secret } = await issue(rest);
     const { secret: next } = await rotate(keyId, { grace_period: "1h" });
     await endGrace(suite, keyId);
-    expect(await verify(rest, secret)).toMatchObject(rotatedAway);
+    expect(await verify(rest, secret)).toMatchObject(rotatedSecret);
     expect(await isValid(next)).toBe(true);
   });
 
@@ -83,7 +83,7 @@ describe("grace_period", () => {
     expect((await verify(rest, secret)).expire_time).toBe(record.expire_time);
   });
 
-  test("of each of several secrets is its own", async () => {
+  test("is separate for each of several secrets", async () => {
     const { keyId, secret: first } = await issue(rest);
     const { secret: second } = await rotate(keyId, { grace_period: "1h" });
     const { secret: third, issued_api_key } = await rotate(keyId, { grace_period: "2h" });
@@ -93,14 +93,14 @@ describe("grace_period", () => {
     expect(Date.parse(one.expire_time)).toBeLessThan(Date.parse(two.expire_time));
   });
 
-  test("that runs is ended by a rotation without one", async () => {
+  test("ends early by a rotation without one", async () => {
     const { keyId, secret: first } = await issue(rest);
     const { secret: second } = await rotate(keyId, { grace_period: "1h" });
     const { secret: third } = await rotate(keyId);
     expect(await Promise.all([first, second, third].map(isValid))).toEqual([false, false, true]);
   });
 
-  test("runs for 16 secrets at the most; one more is 409 until one ends or all are given up", async () => {
+  test("covers at most 16 secrets; one more is 409 until one ends or all are dropped", async () => {
     const { keyId, secret } = await issue(rest);
     for (let i = 0; i < 16; i++) await rotate(keyId, { grace_period: "1h" });
     expect(await isValid(secret)).toBe(true);
@@ -119,20 +119,20 @@ describe("grace_period", () => {
 
   const REFUSED = ["0s", "30d1s", "31d", "1y", "-1h", "soon", "", 60, {}];
 
-  test.each(table(REFUSED))("may not be %j, and the secret stays", async (grace_period) => {
+  test.each(table(REFUSED))("may not be %j, and the secret remains", async (grace_period) => {
     const { keyId, secret } = await issue(rest);
     expectRefused(await rotateAt(keyId, { grace_period }), invalid("grace_period"));
     expect(await isValid(secret)).toBe(true);
   });
 
-  test("misspelt is refused: the old secret would stop at once", async () => {
+  test("is refused when misspelt, since the old secret would stop at once", async () => {
     const { keyId, secret } = await issue(rest);
     expectRefused(await rotateAt(keyId, { grace: "1h" }), invalid("grace"));
     expect(await isValid(secret)).toBe(true);
   });
 });
 
-/** Statements at the place of a change that another one overtakes: the row is not as the statement wants it, and then it is again. */
+/** Statements of a race: the row does not match the condition of the change, and then it does again. */
 const OVERTAKE = `
   CREATE FUNCTION overtake() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
@@ -142,7 +142,7 @@ const OVERTAKE = `
   $$;
   CREATE TRIGGER overtake BEFORE UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION overtake()`;
 
-describe("a rotation that another change overtakes is a concurrent change", () => {
+describe("a rotation that loses a race is a concurrent change", () => {
   const expectOvertaken = async (keyId: string, body: Json) => {
     const { status, body: answer } = await rotateAt(keyId, body);
     expect({ status, reason: answer.error.details[0].reason }).toEqual({ status: 409, reason: "CONCURRENT_CHANGE" });
@@ -151,12 +151,12 @@ describe("a rotation that another change overtakes is a concurrent change", () =
   beforeAll(() => suite.sql.unsafe(OVERTAKE));
   afterAll(() => suite.sql.unsafe("DROP FUNCTION overtake CASCADE"));
 
-  test.each(table([{}, { grace_period: "1h" }]))("with %j, while there is room for another secret", async (body) => {
+  test.each(table([{}, { grace_period: "1h" }]))("with %j, below the maximum number of secrets", async (body) => {
     const { keyId } = await issue(rest, { name: "overtaken" });
     await expectOvertaken(keyId, body);
   });
 
-  test("without a grace period, though there are as many secrets as there may be", async () => {
+  test("without a grace period, at the maximum number of secrets", async () => {
     const { keyId, secret } = await issue(rest);
     for (let i = 0; i < 16; i++) await rotate(keyId, { grace_period: "1h" });
     succeeded(await rest("PATCH", `${paths.issued}/${keyId}`, { name: "overtaken" }));
@@ -170,15 +170,15 @@ describe.each(table(["JWT", "MACAROON"]))("a %s of a rotated key", (algorithm) =
   const token = async (credential: string) =>
     (await derive(rest, credential, { algorithm: `TOKEN_ALGORITHM_${algorithm}` })).token;
 
-  test("stops with the secret that it was derived from", async () => {
+  test("is invalid once the secret that it was derived from is", async () => {
     const { keyId, secret } = await issue(rest);
     const old = await token(secret);
     const { secret: next } = await rotate(keyId);
-    expect(await verify(rest, old)).toMatchObject(rotatedAway);
+    expect(await verify(rest, old)).toMatchObject(rotatedSecret);
     expect(await isValid(await token(next))).toBe(true);
   });
 
-  test("lives while the secret is in its grace, and no longer", async () => {
+  test("is valid until the grace period of the secret ends", async () => {
     const { keyId, secret } = await issue(rest);
     const before = await token(secret);
     const { secret: next } = await rotate(keyId, { grace_period: "30m" });
@@ -189,10 +189,10 @@ describe.each(table(["JWT", "MACAROON"]))("a %s of a rotated key", (algorithm) =
     expect(await Promise.all(all.map(isValid))).toEqual([true, true, true, true]);
     await endGrace(suite, keyId);
     expect(await Promise.all(all.map(isValid))).toEqual([false, false, true, false]);
-    expect(await verify(rest, fromToken)).toMatchObject(rotatedAway);
+    expect(await verify(rest, fromToken)).toMatchObject(rotatedSecret);
   });
 
-  test("made in the grace does not outlive it", async () => {
+  test("derived in the grace period does not outlive it", async () => {
     const { keyId, secret } = await issue(rest);
     await rotate(keyId, { grace_period: "10m" });
     const end = (await verify(rest, secret)).expire_time;

@@ -19,7 +19,7 @@ const { rest } = suite;
 
 type Status = "ACTIVE" | "REVOKED" | "EXPIRED";
 
-/** A key of either kind, as the tests of both take it. */
+/** A key of either kind. */
 interface Made {
   readonly keyId: string;
   readonly credential: string;
@@ -66,7 +66,7 @@ async function expireThenRevoke(keyId: string): Promise<void> {
 const ALL: readonly Status[] = ["ACTIVE", "REVOKED", "EXPIRED"];
 
 describe.each(table(KINDS))("the status of an %s key", (_, path, make) => {
-  test.each(table(STATES))("is %s when it %s, wherever it is read", async (status, what, reach) => {
+  test.each(table(STATES))("is %s when it %s, in every response", async (status, what, reach) => {
     const actor_id = `${what} (${path})`;
     const { keyId, credential } = await make({ actor_id });
     await reach(keyId);
@@ -112,8 +112,8 @@ describe.each(table(OPERATIONS))("%s", (_, make, path, call) => {
   });
 });
 
-describe("a key or token that lives for a second", () => {
-  test("is good, and then is expired without anyone doing anything", async () => {
+describe("a key or token with a ttl of one second", () => {
+  test("is valid, and then expires on its own", async () => {
     const parent = await issue(rest, { actor_id: "brief-parent", scopes: ["a"] });
     const brief = await issue(rest, { actor_id: "brief", ttl: "1s" });
     expect(await verify(rest, brief.secret)).toMatchObject({ is_valid: true, expire_time: brief.record.expire_time });

@@ -35,7 +35,7 @@ async function removeAndImportAgain(parent: Parent): Promise<void> {
   await importKey(rest, { raw_key: parent.credential, scopes: ["a"] });
 }
 
-/** How the parent of a token ends, and what is said of the token from then on. */
+/** Ends of a token's parent, and the verdict on the token from then on. */
 const ENDS: readonly (readonly [
   what: string,
   make: () => Promise<Parent>,
@@ -58,11 +58,11 @@ const ENDS: readonly (readonly [
   ["an imported key that expires", imported, ({ keyId }) => expire(suite, keyId), "EXPIRED"],
 ];
 
-describe.each(table(ALGORITHMS))("a %s goes at once", (algorithm) => {
+describe.each(table(ALGORITHMS))("a %s is invalid at once", (algorithm) => {
   const tokenOf = async (credential: string) =>
     (await derive(rest, credential, { algorithm: `TOKEN_ALGORITHM_${algorithm}` })).token;
 
-  test.each(table(ENDS))("with %s, and every token that was derived from it too", async (_, make, end, code) => {
+  test.each(table(ENDS))("after its parent, %s, and so is every token derived from it", async (_, make, end, code) => {
     const parent = await make();
     const token = await tokenOf(parent.credential);
     const children = [];
@@ -81,7 +81,7 @@ describe.each(table(ALGORITHMS))("a %s goes at once", (algorithm) => {
     expect(results).toMatchObject(tokens.map(() => expected));
   });
 
-  test("loses the scopes that its key loses, and gets none that it had not", async () => {
+  test("loses the scopes that its key loses, and gains none", async () => {
     const { keyId, secret } = await issue(rest, { scopes: ["a", "b", "c"] });
     const { token } = await derive(rest, secret, { algorithm: `TOKEN_ALGORITHM_${algorithm}`, scopes: ["a", "b"] });
     const scopesAfter = async (scopes: string[]) => {
@@ -93,7 +93,7 @@ describe.each(table(ALGORITHMS))("a %s goes at once", (algorithm) => {
     expect(await scopesAfter(["a", "b", "c"])).toEqual(["a", "b"]);
   });
 
-  test("does not go with another token of the same key", async () => {
+  test("is independent of another token of the same key", async () => {
     const { secret } = await issue(rest);
     const [one, two]: Json[] = [await tokenOf(secret), await tokenOf(secret)];
     expect(one).not.toBe(two);

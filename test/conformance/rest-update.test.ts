@@ -28,7 +28,7 @@ describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) =>
   const patch = (keyId: string, body: Json, mask?: string) => rest("PATCH", url(keyId, mask), body);
   const read = async (keyId: string) => succeeded(await rest("GET", `${path}/${keyId}`));
 
-  /** Sets nothing but these fields. */
+  /** Sets only these fields. */
   async function changes(before: Json, answer: Json, changed: Json): Promise<void> {
     const { update_time, ...after } = succeeded(answer);
     const { update_time: earlier, ...unchanged } = before;
@@ -39,7 +39,7 @@ describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) =>
 
   const ALL = { name: "after", scopes: ["c"], metadata: { m: "x" } };
 
-  /** By the mask, what the resource of the body is, and what changes. */
+  /** The mask, the resource in the body, and the changes. */
   const CHANGES: readonly (readonly [mask: string | undefined, resource: Json, changed: Json])[] = [
     [undefined, { name: "after" }, { name: "after" }],
     [undefined, { scopes: ["c"] }, { scopes: ["c"] }],
@@ -78,20 +78,20 @@ describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) =>
     },
   );
 
-  test("takes what was read, changed, with a mask", async () => {
+  test("accepts a changed record as it was read, with a mask", async () => {
     const before = await make();
     await changes(before, await patch(before.key_id, { ...before, name: "after" }, "name"), { name: "after" });
     await changes(before, await patch(before.key_id, { ...before, name: "again" }, "*"), { name: "again" });
   });
 
-  test("takes its mask in the body too, in either form", async () => {
+  test("accepts its mask in the body, in either form", async () => {
     const before = await make();
     await changes(before, await patch(before.key_id, { [member]: ALL, update_mask: "name" }), { name: "after" });
     const body = { [member.replace(/_(.)/g, (_, letter) => letter.toUpperCase())]: { ...ALL, name: "camel" } };
     await changes(before, await rest("PATCH", `${path}/${before.key_id}?updateMask=name`, body), { name: "camel" });
   });
 
-  test("counts at once in verification, of a token that was derived before too", async () => {
+  test("takes effect at once in verification, also for a token derived before", async () => {
     const { keyId, secret } = await issue(rest, { scopes: ["a", "b"] });
     const { token } = await derive(rest, secret);
     succeeded(await rest("PATCH", `${paths.issued}/${keyId}`, { scopes: ["b", "c"], metadata: { n: "1" } }));
@@ -141,14 +141,14 @@ describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) =>
     expect(await read(before.key_id)).toEqual(before);
   });
 
-  test("with another key_id in the body than in the path is refused", async () => {
+  test("with a key_id in the body that differs from the path is refused", async () => {
     const before = await make();
     const body = { [member]: { key_id: UNKNOWN_KEY_ID, name: "after" } };
     expectRefused(await patch(before.key_id, body), invalid(`${member}.key_id`));
     expect(await read(before.key_id)).toEqual(before);
   });
 
-  test("of a key that is not there is 404", async () => {
+  test("of an unknown key is 404", async () => {
     expectRefused(await patch(UNKNOWN_KEY_ID, { name: "after" }), notFound(UNKNOWN_KEY_ID));
   });
 
@@ -157,7 +157,7 @@ describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) =>
     expectRefused(await patch(other.keyId, { name: "after" }), notFound(other.keyId));
   });
 
-  test("by a malformed identifier is 400", async () => {
+  test("with a malformed identifier is 400", async () => {
     expectRefused(await patch("x", { name: "after" }), invalid(`${member}.key_id`));
   });
 });

@@ -8,7 +8,7 @@ import { issue, paths, type RestClient, restClient, verify } from "../support/re
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
 import { kidOf, publishedKids, rotateUnder, untilPublished } from "../support/signing-keys.ts";
 
-/** The servers look again by themselves every 30 s: what happens within this time is by the word of the database. */
+/** The servers poll every 30 s; what happens within this time was caused by a notification. */
 const AT_ONCE = 10_000;
 
 const suite = useService({ KEYHOLD_CACHE_SIZE: "0" });
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => secondServer?.close());
 
 let secret: string;
-/** The key that signs when a test begins: a new one, the only one, and published by both servers. */
+/** Creates a new and only signing key, published by both servers. */
 let first: string;
 beforeEach(async () => {
   ({ secret } = await issue(rest, { scopes: ["read"] }));
@@ -35,7 +35,7 @@ beforeEach(async () => {
 const newJwt = async (client: RestClient = rest): Promise<string> => (await derive(client, secret)).token;
 
 describe("a rotation of the signing key", () => {
-  test("is followed by every running server, without a restart", { timeout: AT_ONCE }, async () => {
+  test("reaches every running server without a restart", { timeout: AT_ONCE }, async () => {
     const before = await newJwt();
     const kid = await rotateUnder(suite.sql);
     for (const client of [rest, second]) {
@@ -45,7 +45,7 @@ describe("a rotation of the signing key", () => {
     }
   });
 
-  test("by the command is followed too, and the command says the new kid", async () => {
+  test("by the command reaches every server, and the command prints the new kid", async () => {
     await newJwt();
     const environment = {
       KEYHOLD_DATABASE_URL: suite.server.databaseUrl,
@@ -59,7 +59,7 @@ describe("a rotation of the signing key", () => {
     expect(listed.split("\n").map((line) => line.split(" ")[0])).toEqual([stdout.trim(), first, ""]);
   });
 
-  test("leaves other libraries able to verify old tokens and new ones", async () => {
+  test("allows other libraries to verify old and new tokens", async () => {
     const before = await newJwt();
     const kid = await rotateUnder(suite.sql);
     await untilPublished(rest, [kid, first]);
@@ -75,7 +75,7 @@ describe("a rotation of the signing key", () => {
     await untilPublished(rest, [kid]);
   });
 
-  test("twice leaves all keys whose tokens live, the newest first", async () => {
+  test("twice keeps all keys with valid tokens, the newest first", async () => {
     const tokens = [await newJwt()];
     const kids = [first];
     for (let round = 0; round < 2; round++) {
@@ -103,7 +103,7 @@ describe("a retired key", () => {
     }
   });
 
-  test("stays as long as the longest of its tokens", async () => {
+  test("stays until its last token expires", async () => {
     const { expire_time } = await derive(rest, secret, { ttl: "90d" });
     await derive(second, secret, { ttl: "1h" });
     await rotateUnder(suite.sql);
@@ -112,7 +112,7 @@ describe("a retired key", () => {
   });
 });
 
-describe("when the word of a rotation is lost", () => {
+describe("when the notification of a rotation is lost", () => {
   let informed: TestServer;
   let kid: string;
   beforeEach(async () => {
@@ -129,7 +129,7 @@ describe("when the word of a rotation is lost", () => {
     expect(await publishedKids(rest)).toEqual([kid]);
   });
 
-  test("a server that missed it may sign with the old key, and those that did not verify its tokens at once", async () => {
+  test("a server that missed it may sign with the old key, and the others verify its tokens at once", async () => {
     expect(await publishedKids(restClient(informed))).toEqual([kid]);
     const token = await newJwt(rest);
     expect(kidOf(token)).toBe(first);
@@ -138,8 +138,8 @@ describe("when the word of a rotation is lost", () => {
   });
 });
 
-describe("tokens with a kid that nobody has", () => {
-  /** The token under another kid: its signature is of no use, which is not looked at without a key. */
+describe("tokens with an unknown kid", () => {
+  /** The token with another kid; its invalid signature is not checked without a key. */
   const withKid = (token: string, kid: string) => {
     const header = Buffer.from(JSON.stringify({ alg: "EdDSA", typ: "JWT", kid })).toString("base64url");
     return [header, ...token.split(".").slice(1)].join(".");
@@ -147,7 +147,7 @@ describe("tokens with a kid that nobody has", () => {
   const newKid = () => randomBytes(32).toString("base64url");
   const refused = { is_valid: false, error_code: "VERIFICATION_ERROR_SIGNATURE_INVALID" };
 
-  test("soon cost no read of the database, and a new key is found at once all the same", async () => {
+  test("soon cause no more database reads, and a new key is still found at once", async () => {
     const token = await newJwt();
     const repeated = newKid();
     for (const kid of [repeated, ...Array.from({ length: 20 }, newKid)])
@@ -171,7 +171,7 @@ describe("the ETag of the JWKS", () => {
   const get = (client: RestClient, known?: string) =>
     client("GET", paths.jwks, undefined, known === undefined ? {} : { "if-none-match": known });
 
-  test("is the same on every server, and 304 answers whoever has it", async () => {
+  test("is the same on every server, and answers 304 to clients that send it", async () => {
     const [etag, other] = (await Promise.all([get(rest), get(second)])).map(({ headers }) => headers.get("etag") ?? "");
     expect(etag).toMatch(/^"[\w-]{43}"$/);
     expect(other).toBe(etag);
@@ -180,7 +180,7 @@ describe("the ETag of the JWKS", () => {
     expect(headers.get("cache-control")).toBe("public, max-age=300");
   });
 
-  test("is another after a rotation, so that nobody keeps the old document", async () => {
+  test("changes after a rotation, so that caches drop the old document", async () => {
     const before = (await get(rest)).headers.get("etag") ?? "";
     const kid = await rotateUnder(suite.sql);
     await untilPublished(rest, [kid]);

@@ -15,7 +15,7 @@ const LOST = randomBytes(32).toString("base64url");
 const suite = useService({ KEYHOLD_CACHE_SIZE: "0" });
 const { rest } = suite;
 
-/** One of everything that is made under a root secret. */
+/** One of each thing that depends on a root secret. */
 interface Made {
   readonly credentials: Readonly<Record<string, string>>;
   readonly issueRequest: Json;
@@ -78,13 +78,13 @@ const environment = (root: string, ...retired: string[]) => ({
   KEYHOLD_ROOT_SECRETS_RETIRED: retired.join(","),
 });
 
-/** Starts another server beside those that run, on any free port, as the command would. */
+/** Starts another server on a free port, with the command's configuration. */
 function start(root: string, ...retired: string[]) {
   const database = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_PORT: "0" };
   return startService(toConfig({ ...database, ...environment(root, ...retired) }), pino({ level: "silent" }));
 }
 
-// One story, told in order: the old root secret, both, the new one alone.
+// These tests run in order: the old root secret, both, only the new one.
 describe("the root secret is rotated:", () => {
   let ofOld: Made;
   let ofNew: Made;
@@ -96,17 +96,17 @@ describe("the root secret is rotated:", () => {
     await suite.server.restart(environment(NEW, OLD));
   });
 
-  test("with the old one retired, everything made under it still works", async () => {
+  test("with the old one retired, everything created with it still works", async () => {
     await expectAllGood(ofOld);
     expect(await publishedKids(rest)).toEqual([oldKid]);
   });
 
-  test("with the old one retired, new things are made and work", async () => {
+  test("with the old one retired, new keys and tokens work", async () => {
     ofNew = await makeEverything();
     await expectAllGood(ofNew);
   });
 
-  test("a server with the new one alone does not start while the signing key is of the old one, and says what to do", async () => {
+  test("a server with only the new one refuses to start while the signing key needs the old one, and prints the remedy", async () => {
     await expect(start(NEW)).rejects.toThrow(
       new RegExp(`the signing key ${oldKid} cannot be unwrapped: .*\`keyhold signing-keys rotate\` before dropping it`),
     );
@@ -121,7 +121,7 @@ describe("the root secret is rotated:", () => {
     await expectAllGood(ofNew);
   });
 
-  test("with the new one alone, what was made under the old one is refused", async () => {
+  test("with only the new one, keys and tokens of the old one are refused", async () => {
     const codes = await Promise.all(
       Object.entries(ofOld.credentials).map(async ([what, credential]) => [
         what,
@@ -141,7 +141,7 @@ describe("the root secret is rotated:", () => {
     expectReason(await rest("POST", paths.imported, ofOld.importRequest), 409, "REQUEST_ID_REUSED");
   });
 
-  test("with the new one alone, the key that signed under the old one is published no more, and the log says so once", async () => {
+  test("with only the new one, the signing key of the old one is no longer published, which is logged once", async () => {
     expect(await publishedKids(rest)).toEqual([newKid]);
     await verify(rest, ofOld.credentials["a JWT"] ?? "");
     const lines = suite.server
@@ -151,19 +151,19 @@ describe("the root secret is rotated:", () => {
     expect(lines).toEqual([expect.stringContaining(oldKid)]);
   });
 
-  test("with the new one alone, a key of the old one gets a secret that works by rotation", async () => {
+  test("with only the new one, a key of the old one gets a valid secret by rotation", async () => {
     const { secret } = succeeded(await rest("POST", `${paths.issued}/${ofOld.issuedKeyId}:rotate`, {}));
     expect(await verify(rest, secret)).toMatchObject({ is_valid: true, key_id: ofOld.issuedKeyId });
   });
 
-  test("a server with any other does not start, and makes no signing key", async () => {
+  test("a server with an unrelated root secret refuses to start and creates no signing key", async () => {
     await expect(start(LOST)).rejects.toThrow(/cannot be unwrapped/);
     await expect(start(LOST, OLD)).rejects.toThrow(/cannot be unwrapped/);
     expect(await publishedKids(rest)).toEqual([newKid]);
   });
 });
 
-describe("several servers take a new root secret one after the other, each first as a retired one:", () => {
+describe("several servers adopt a new root secret one after the other, each first as a retired one:", () => {
   const newer = randomBytes(32).toString("base64url");
   let behind: TestServer;
   let ahead: TestServer;
@@ -174,7 +174,7 @@ describe("several servers take a new root secret one after the other, each first
   });
   afterAll(() => Promise.all([behind.close(), ahead.close()]));
 
-  test("what either makes the other takes", async () => {
+  test("each accepts keys and tokens of the other", async () => {
     const clients: RestClient[] = [restClient(behind), restClient(ahead)];
     await rotateUnder(suite.sql, { root: newer, retired: [NEW] });
     for (const [maker, taker] of [clients, [...clients].reverse()]) {

@@ -5,10 +5,10 @@ import { issue, paths, type RestClient, restClient, verify } from "../support/re
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 
-/** The shortest that the configuration allows. */
+/** The minimum of the configuration. */
 const LEASE = { KEYHOLD_LEASE_TTL: "1s" };
 
-/** What a call would wait for that asks the database all the same, in milliseconds. */
+/** How long a call would wait that queries the database nevertheless, in milliseconds. */
 const STATEMENT_TIMEOUT = 10_000;
 
 const suite = useService(LEASE);
@@ -29,7 +29,7 @@ afterAll(async () => {
 const isReady = async () => (await remote("GET", "/health/ready")).status === 200;
 const ask = (credential: string) => remote("POST", `${paths.keys}:verify`, { credential });
 
-test("a node that is cut off answers from memory until its lease ends, then 503, and recovers by itself", async () => {
+test("a partitioned node answers from its cache until its lease ends, then 503, and recovers on its own", async () => {
   const { secret, keyId } = await issue(suite.rest);
   expect(await verify(remote, secret)).toMatchObject({ is_valid: true });
 
@@ -56,7 +56,7 @@ test("a node that is cut off answers from memory until its lease ends, then 503,
   });
 });
 
-test("a node whose connection for news is lost answers rightly meanwhile", async () => {
+test("a node without its notification connection returns correct verdicts", async () => {
   const { secret, keyId } = await issue(suite.rest);
   const jwt = (await derive(suite.rest, secret)).token;
   for (const credential of [secret, jwt]) expect((await verify(remote, credential)).is_valid).toBe(true);
@@ -71,7 +71,7 @@ test("a node whose connection for news is lost answers rightly meanwhile", async
   await eventually(isReady);
 });
 
-test("what one node changes, every other sees at once: keys, tokens of them, and raw keys that were looked for in vain", async () => {
+test("a change on one node takes effect on all others at once: keys, their tokens, and raw keys cached as not found", async () => {
   for (let round = 0; round < 20; round++) {
     const [first, second] = round % 2 === 0 ? [suite.rest, remote] : [remote, suite.rest];
     const rawKey = newRawKey();

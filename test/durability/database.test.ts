@@ -26,7 +26,7 @@ beforeAll(async () => {
   url.searchParams.set("statement_timeout", "1000");
   server = await startTestServer({ KEYHOLD_DATABASE_URL: url.href });
   rest = restClient(server);
-  // The owner may end the connections of the servers.
+  // The owner may terminate the connections of the servers.
   sql = postgres(database.ownerUrl, { max: 2, onnotice: () => {} });
 });
 
@@ -83,7 +83,7 @@ const CALLS = table<
   ["self-revoke", ({ secret }) => ["POST", paths.selfRevoke, { credential: secret }]],
 ]);
 
-test("without a database every call that needs it answers 503 at once, and all work again when it is back", async () => {
+test("without a database every call that needs it answers 503 at once, and all work again after recovery", async () => {
   const issued = await issue(rest);
   const { keyId: importedId } = await importKey(rest);
   await proxy.down();
@@ -109,7 +109,7 @@ test("without a database every call that needs it answers 503 at once, and all w
   expect(answers.map(({ status }) => status)).toEqual(CALLS.map(() => 200));
 });
 
-test("connections that are cut under load cost 503 and nothing else, and all is well afterwards", async () => {
+test("connections cut under load cause only 503, and later calls succeed", async () => {
   const { secret } = await issue(rest);
   const outcomes = new Set<string>();
   const over = new AbortController();
@@ -126,7 +126,7 @@ test("connections that are cut under load cost 503 and nothing else, and all is 
   }
   over.abort();
   await Promise.all(callers);
-  // Most calls wait for the next lease, which is there in milliseconds; one whose read is cut is refused.
+  // Most calls wait milliseconds for the next lease; one whose read is cut is refused.
   expect(["200 true", "503 DATABASE_UNAVAILABLE"]).toEqual(expect.arrayContaining([...outcomes]));
   expect(outcomes).toContain("200 true");
   await untilReady();
@@ -134,7 +134,7 @@ test("connections that are cut under load cost 503 and nothing else, and all is 
   expect(after.filter(({ is_valid }) => !is_valid)).toEqual([]);
 });
 
-test("backends that are killed cost 503 at most, and the next calls are answered", async () => {
+test("killed backends cause at most 503, and the next calls succeed", async () => {
   const { secret } = await issue(rest);
   const send = () => rest("POST", `${paths.keys}:verify`, { credential: secret });
   const answers = Promise.all(Array.from({ length: 60 }, send));
@@ -145,7 +145,7 @@ test("backends that are killed cost 503 at most, and the next calls are answered
   expect(next.filter(({ status }) => status !== 200)).toEqual([]);
 });
 
-test("signing keys that are rotated after the database came back are followed", async () => {
+test("a rotation of the signing key reaches the server after the database has recovered", async () => {
   proxy.cut("rst");
   await untilReady();
   const before = (await rest("GET", paths.jwks)).text;
@@ -154,7 +154,7 @@ test("signing keys that are rotated after the database came back are followed", 
   await eventually(async () => (await rest("GET", paths.jwks)).text !== before);
 });
 
-test("a change that waits too long for another is given up with 503, and is not made", async () => {
+test("a change that waits too long for another fails with 503 and is not executed", async () => {
   const { keyId } = await issue(rest);
   const { release } = await holdRow(sql, keyId);
   expectUnavailable(await rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }));
@@ -163,12 +163,12 @@ test("a change that waits too long for another is given up with 503, and is not 
   expect((await rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" })).status).toBe(200);
 });
 
-const GONE = table([
-  ["has gone", "down"],
-  ["has fallen silent", "freeze"],
+const UNREACHABLE = table([
+  ["is down", "down"],
+  ["does not answer", "freeze"],
 ] as const);
 
-test.each(GONE)("a server whose database %s stops when it is told to", async (_, fault) => {
+test.each(UNREACHABLE)("a server whose database %s stops on SIGTERM", async (_, fault) => {
   const proxy = await TcpProxy.start(database.url);
   onTestFinished(() => proxy.close());
   const environment = { KEYHOLD_DATABASE_URL: proxy.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
@@ -180,7 +180,7 @@ test.each(GONE)("a server whose database %s stops when it is told to", async (_,
   expect(await serving.ended).toMatchObject({ code: 0, signal: null });
 });
 
-test("a server whose database is down at start says so and ends with exit code 6", async () => {
+test("a server whose database is down at start reports that and exits with 6", async () => {
   const listener = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => listener.once("listening", resolve));
   const { port } = listener.address() as AddressInfo;

@@ -12,7 +12,7 @@ let sql: ReturnType<typeof clientOf>;
 beforeAll(async () => {
   server = await serve({ KEYHOLD_DATA_DIR: dataDir.path });
   rest = restClient(server);
-  // What another role does, a superuser sees.
+  // Only a superuser sees the statements of another role.
   const { superuserUrl } = await startEmbeddedPostgres({ dataDir: dataDir.path, log: () => {}, ifRunning: "attach" });
   sql = clientOf(superuserUrl);
 });
@@ -23,7 +23,7 @@ afterAll(async () => {
   await dataDir.remove();
 });
 
-/** The idle backends of the service that have last run such a statement. */
+/** Returns the idle backends of the service whose last statement matches. */
 async function backends(statement: string): Promise<number[]> {
   const rows = await sql<{ pid: number }[]>`
     SELECT pid FROM pg_stat_activity
@@ -31,7 +31,7 @@ async function backends(statement: string): Promise<number[]> {
   return rows.map(({ pid }) => pid);
 }
 
-/** The statement deadline, and a second for its answer: what the service waits. And what a busy machine may add. */
+/** The service waits for the statement deadline and one second for its response; a busy machine may add some. */
 const DEADLINE = { least: 9_000, most: 25_000 };
 
 async function timed(call: Promise<Answer>): Promise<{ answer: Answer; took: number }> {
@@ -41,7 +41,7 @@ async function timed(call: Promise<Answer>): Promise<{ answer: Answer; took: num
 
 const FRESH = { "cache-control": "no-cache" };
 
-test("backends that hang cost their calls 503 within the statement deadline, and the next calls go by other connections", async () => {
+test("calls on hung backends answer 503 within the statement deadline, and the next calls use other connections", async () => {
   const [{ keyId, secret }, other] = [await issue(rest), await issue(rest)];
   const verify = () => rest("POST", `${paths.keys}:verify`, { credential: secret }, FRESH);
   await verify();

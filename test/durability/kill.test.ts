@@ -5,7 +5,7 @@ import { restClient } from "../support/rest.ts";
 import { seededBy } from "../support/seeded.ts";
 import { CHANGES, startWriters } from "../support/writers.ts";
 
-/** What is killed in the middle of the writes. */
+/** Victims that are killed during the writes. */
 const VICTIMS = ["server", "server and watchdog", "postmaster", "a backend", "server and postmaster"] as const;
 
 type Victim = (typeof VICTIMS)[number];
@@ -33,7 +33,7 @@ async function startServer(): Promise<Serving> {
   return server;
 }
 
-/** Kills, and answers the server that serves afterwards. */
+/** Kills, and returns the server that serves afterwards. */
 async function kill(victim: Victim, serving: Serving): Promise<Serving> {
   const postmaster = await dataDir.postmaster();
   const pids = await victims(victim, serving.pid, postmaster);
@@ -58,7 +58,7 @@ async function victims(victim: Victim, pid: number, postmaster: number): Promise
   }
 }
 
-/** Clients write, something is killed, and what was acknowledged is compared. Answers the server that serves afterwards. */
+/** Clients write, a victim is killed, and acknowledged changes are compared. Returns the server that serves afterwards. */
 async function playRound(victim: Victim, serving: Serving): Promise<Serving> {
   const endures = !victim.startsWith("server");
   const writers = startWriters(restClient(serving), ledger, seeded, 8);
@@ -73,7 +73,7 @@ async function playRound(victim: Victim, serving: Serving): Promise<Serving> {
   return next;
 }
 
-test("every acknowledged change survives, whatever is killed in the middle of it", {
+test("every acknowledged change survives a kill of any process", {
   timeout: 30_000 * (rounds + 1),
 }, async () => {
   expect(schedule.length).toBeGreaterThan(0);

@@ -15,7 +15,7 @@ async function lastUsed(keyId: string, collection: string = paths.issued): Promi
   return succeeded(await suite.rest("GET", `${collection}/${keyId}`)).last_used_time;
 }
 
-test("last_used_time is there after a use, to the minute, for every kind of credential and for no refused one", async () => {
+test("last_used_time is set after a use, to the minute, for every kind of credential and for no rejected one", async () => {
   const { rest, server } = suite;
   const [used, unused, rotated, parent, batched] = [
     await issue(rest),
@@ -50,7 +50,7 @@ test("last_used_time is there after a use, to the minute, for every kind of cred
   expect([await lastUsed(unused.keyId), await lastUsed(rotated.keyId)]).toEqual([undefined, undefined]);
 });
 
-test("a use does not count as a change", async () => {
+test("a use is not a change", async () => {
   const { rest, server } = suite;
   const { keyId, secret, record } = await issue(rest);
   await verify(rest, secret);
@@ -60,7 +60,7 @@ test("a use does not count as a change", async () => {
   expect(now.last_used_time).toBeDefined();
 });
 
-test("last_used_time goes forward only, whoever writes last", async () => {
+test("last_used_time only increases, for any order of writes", async () => {
   const touch = createLastUsedStore(pool);
   const { keyId } = await issue(suite.rest);
   const written = [];

@@ -24,10 +24,10 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A change as its caller makes it, and makes it again when the answer was lost. */
+/** A change that its caller retries when the response is lost. */
 interface Change {
   readonly send: () => Promise<Answer>;
-  /** Whether it was made, as others see it. */
+  /** Whether it was executed, as seen by other callers. */
   readonly isMade: () => Promise<boolean>;
   /** The result of a retry after the first attempt was executed: docs/api.md, "Retries and idempotency". */
   readonly again: Json;
@@ -42,7 +42,7 @@ const nameOf = async (path: string, id: string) => (await rest("GET", `${path}/$
 const isRevoked = async (id: string) =>
   (await rest("GET", `${paths.issued}/${id}`)).body.status === "KEY_STATUS_REVOKED";
 
-/** How many keys there are of this actor. */
+/** Returns the number of keys of this actor. */
 async function keysOf(path: string, actor: string): Promise<number> {
   const { body } = await rest("GET", `${path}?filter=${encodeURIComponent(`actor_id="${actor}"`)}`);
   return (body.issued_api_keys ?? body.imported_api_keys).length;
@@ -173,38 +173,38 @@ const CHANGES = table<readonly [string, () => Promise<Change>]>([
   ],
 ]);
 
-/** More answers than any change has of the database. */
+/** More than the database responses of any change. */
 const MAX_ANSWERS = 40;
 
 type Outcome = "answered" | "lost, made" | "lost, not made";
 
-/** Makes a change whose connection is cut at this answer, and repeats it if its own was lost; null: there is none to cut. */
+/** Makes a change whose connection is cut at this response, and retries it if its own was lost; null: there is no such response. */
 async function cutAndRepeat({ send, isMade, again }: Change, answer: number): Promise<Outcome | null> {
   proxy.cutAt(answer);
-  const told = await send();
+  const reply = await send();
   const isCut = proxy.isCut();
   proxy.cutAt(Number.POSITIVE_INFINITY);
   const made = await isMade();
-  if (told.status === 200) {
+  if (reply.status === 200) {
     expect(made).toBe(true);
-    // The cut of another connection is nothing to this call.
+    // A cut of another connection does not affect this call.
     return isCut ? "answered" : null;
   }
-  // Behind the answer to the change comes that to its barrier: the change is made then, and the caller is told so.
-  const [{ reason }] = told.body.error.details;
+  // After the response to the change follows that to its barrier: by then the change is executed and acknowledged.
+  const [{ reason }] = reply.body.error.details;
   if (reason === "CHANGE_UNCONFIRMED") expect(made).toBe(true);
-  else expect(told).toMatchObject(refused(503, "DATABASE_UNAVAILABLE"));
-  expect(told.headers.get("retry-after")).toBe("1");
+  else expect(reply).toMatchObject(refused(503, "DATABASE_UNAVAILABLE"));
+  expect(reply.headers.get("retry-after")).toBe("1");
   expect(await send()).toMatchObject(made ? again : { status: 200 });
   expect(await isMade()).toBe(true);
   return made ? "lost, made" : "lost, not made";
 }
 
 test.each(CHANGES)(
-  "%s: however early it is cut it is made or not, its caller hears, and may repeat it",
+  "%s: a cut at any point leaves it executed or not, its caller gets a response, and may retry it",
   async (_, prepare) => {
     const outcomes: Outcome[] = [];
-    // A connection that has seen the statement before answers it at once, when it is committed.
+    // A connection with the prepared statement answers only once, after the commit.
     for (const isKnown of [false, true]) {
       for (let answer = 0; ; answer++) {
         expect(answer).toBeLessThan(MAX_ANSWERS);

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const rest = (...request: Parameters<ReturnType<typeof restClient>>) => restClient(server)(...request);
 
-/** Lines of the log about this request. */
+/** Returns the log lines of this request. */
 function linesOf(requestId: string | null): Json[] {
   const lines = server.log().trimEnd().split("\n");
   return lines.map((line) => ({ ...JSON.parse(line), size: line.length })).filter(({ reqId }) => reqId === requestId);
@@ -41,13 +41,13 @@ async function expectCause(cause: RegExp): Promise<void> {
   expect(fault?.size).toBeLessThan(MAX_LINE);
 }
 
-// One story, told in order.
-test("a call that fails during an outage logs its cause, and no message of the wire", async () => {
+// These tests run in order.
+test("a call that fails during an outage logs its cause without protocol messages", async () => {
   await proxy.down();
   await expectCause(/ECONNREFUSED|ECONNRESET|CONNECTION_/);
 });
 
-test("so does a call that is refused because the database is known to be unreachable", async () => {
+test("a call that the circuit breaker refuses logs its cause without protocol messages", async () => {
   await eventually(async () => (await rest("GET", "/health/ready")).status === 503);
   await eventually(async () => server.log().includes("the database is out of reach"));
   await expectCause(/connect ECONNREFUSED/);

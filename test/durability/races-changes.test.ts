@@ -20,7 +20,7 @@ async function get(keyId: string) {
   return succeeded(await suite.rest("GET", `${paths.issued}/${keyId}`));
 }
 
-/** The verdicts on secrets, in their order: `valid`, or the error. */
+/** Returns the verdicts on secrets in order: `valid`, or the error. */
 async function verdicts(secrets: readonly string[]): Promise<string[]> {
   const requests = secrets.map((credential) => ({ credential }));
   const { results } = succeeded(await suite.rest("POST", `${paths.keys}:batchVerify`, { requests }));
@@ -34,7 +34,7 @@ function winners(answers: readonly Answer[]): Answer[] {
 }
 
 describe.each(sides)("with %s", (_, rest) => {
-  test("of 50 revocations at once one is made, and its reason stays", async () => {
+  test("one of 50 concurrent revocations succeeds, and its reason stays", async () => {
     const { keyId, secret } = await issue(rest(0));
     const answers = await atOnce(50, (i) => send.revoke(rest(i), keyId, REASONS[i % REASONS.length]));
     expect(tally(answers)).toEqual({ 200: 1, "409 API_KEY_ALREADY_REVOKED": 49 });
@@ -44,7 +44,7 @@ describe.each(sides)("with %s", (_, rest) => {
     expect(await verdicts([secret])).toEqual(["VERIFICATION_ERROR_REVOKED"]);
   });
 
-  test("of revocations by the administrator and by the key itself one is made", async () => {
+  test("one of several revocations by the administrator and by the key itself succeeds", async () => {
     const { keyId, secret } = await issue(rest(0));
     const answers = await atOnce(50, (i) =>
       i % 4 < 2 ? send.revoke(rest(i), keyId, REASONS[1]) : send.selfRevoke(rest(i), secret, REASONS[2]),
@@ -54,7 +54,7 @@ describe.each(sides)("with %s", (_, rest) => {
     expect((await get(keyId)).revocation_reason).toBe(winner?.body.revocation_reason);
   });
 
-  test("of 30 rotations at once without grace one secret is left, that of the last version", async () => {
+  test("30 concurrent rotations without grace period leave one valid secret, that of the last version", async () => {
     const { keyId, secret } = await issue(rest(0));
     const answers = await atOnce(30, (i) => send.rotate(rest(i), keyId));
     expect(tally(answers)).toEqual({ 200: 30 });
@@ -69,7 +69,7 @@ describe.each(sides)("with %s", (_, rest) => {
     expect(row).toEqual({ secret_version: 31, previous_secrets: [] });
   });
 
-  test("of 30 rotations at once with grace 16 are made, and every secret of them works", async () => {
+  test("16 of 30 concurrent rotations with grace period succeed, and all their secrets are valid", async () => {
     const { keyId, secret } = await issue(rest(0));
     const answers = await atOnce(30, (i) => send.rotate(rest(i), keyId, { grace_period: "1h" }));
     expect(tally(answers)).toEqual({ 200: 16, "409 TOO_MANY_VALID_SECRETS": 14 });
@@ -82,7 +82,7 @@ describe.each(sides)("with %s", (_, rest) => {
     ]);
   });
 
-  test("changes of different fields at once are all made, and update_time does not go back", async () => {
+  test("concurrent changes of different fields all succeed, and update_time never decreases", async () => {
     const { keyId } = await issue(rest(0));
     const fields = [{ name: "changed" }, { scopes: ["a", "b"] }, { metadata: { team: "blue" } }];
     const answers = await atOnce(30, (i) => send.update(rest(i), keyId, fields[i % fields.length] ?? {}));
@@ -93,7 +93,7 @@ describe.each(sides)("with %s", (_, rest) => {
     expect(Date.parse(record.update_time)).toBe(Math.max(...times));
   });
 
-  test("a change that races a revocation is made whole or refused, and the key ends revoked", async () => {
+  test("a change that races a revocation is executed completely or refused, and the key ends revoked", async () => {
     const outcomes = await atOnce(20, async (i) => {
       const { keyId } = await issue(rest(i));
       const changes = { name: "changed", scopes: ["c"], metadata: { changed: "yes" } };
@@ -108,7 +108,7 @@ describe.each(sides)("with %s", (_, rest) => {
     expect(["200", "409 API_KEY_REVOKED"]).toEqual(expect.arrayContaining([...new Set(outcomes)]));
   });
 
-  test("no secret works when a rotation has raced a revocation, nor a token of one", async () => {
+  test("no secret and no token is valid after a rotation has raced a revocation", async () => {
     const outcomes = await atOnce(20, async (i) => {
       const { keyId, secret } = await issue(rest(i));
       const { token } = await derive(rest(i), secret);
@@ -122,7 +122,7 @@ describe.each(sides)("with %s", (_, rest) => {
     expect(["200", "409 API_KEY_REVOKED"]).toEqual(expect.arrayContaining([...new Set(outcomes)]));
   });
 
-  test("of ten deletions at once one is made, and from then on nobody finds the key valid", async () => {
+  test("one of ten concurrent deletions succeeds, and from then on no verification accepts the key", async () => {
     const { keyId, rawKey } = await importKey(rest(0));
     let deleted = false;
     const watch = async (i: number) => {
@@ -143,7 +143,7 @@ describe.each(sides)("with %s", (_, rest) => {
     await watching;
   });
 
-  test("a revocation that races a deletion finds the key or none", async () => {
+  test("a revocation that races a deletion succeeds or is NOT_FOUND", async () => {
     const outcomes = await atOnce(10, async (i) => {
       const { keyId, rawKey } = await importKey(rest(i));
       const [revoked, deleted] = await Promise.all([

@@ -24,11 +24,11 @@ function winner(answers: readonly Answer[]): Json {
   return answers.find(({ status }) => status === 200)?.body;
 }
 
-/** Successes of batches by the place of the raw key in `rawKeys`: the identifiers they answered. */
+/** Returns the identifiers of successful batch items by the index of the raw key in `rawKeys`. */
 function successes(answers: readonly Answer[], requests: readonly (readonly { raw_key: string }[])[]) {
   const found = new Map<string, string[]>();
   for (const [place, { body }] of answers.entries()) {
-    // A batch of which nothing was imported has no results of its own: they are in the details of its error.
+    // A batch without a successful item has its results in the details of its error.
     for (const { index, imported_api_key, error_code } of body.results ?? []) {
       const rawKey = requests[place]?.[index]?.raw_key ?? "";
       if (imported_api_key === undefined) expect(error_code).toBe(ALREADY_EXISTS);
@@ -39,7 +39,7 @@ function successes(answers: readonly Answer[], requests: readonly (readonly { ra
 }
 
 describe.each(sides)("with %s", (name, rest) => {
-  test("of 40 imports of one raw key at once one is made", async () => {
+  test("one of 40 concurrent imports of a raw key succeeds", async () => {
     const rawKey = newRawKey();
     const answers = await atOnce(40, (i) =>
       rest(i)("POST", paths.imported, importing(rawKey, { name: `import ${i}` })),
@@ -50,7 +50,7 @@ describe.each(sides)("with %s", (name, rest) => {
     expect(succeeded(await rest(0)("GET", `${paths.imported}/${key_id}`)).name).toBe(name);
   });
 
-  test("a request that is sent 20 times at once imports one key", async () => {
+  test("a request sent 20 times concurrently imports one key", async () => {
     const request = importing(newRawKey(), { actor_id: `repeat ${name}`, request_id: newRawKey() });
     const answers = await atOnce(20, (i) => rest(i)("POST", paths.imported, request));
     expect(tally(answers)).toEqual({ 200: 20 });
@@ -58,7 +58,7 @@ describe.each(sides)("with %s", (name, rest) => {
     expect(await ownedBy(request.actor_id)).toHaveLength(1);
   });
 
-  test("a request that is sent 20 times at once issues one key and shows one secret", async () => {
+  test("a request sent 20 times concurrently issues one key and returns one secret", async () => {
     const request = { name: "issued", actor_id: "actor_1", request_id: newRawKey() };
     const answers = await atOnce(20, (i) => rest(i)("POST", paths.issued, request));
     expect(tally(answers)).toEqual({ 200: 20 });
@@ -68,7 +68,7 @@ describe.each(sides)("with %s", (name, rest) => {
     expect(await verify(rest(0), secrets[0])).toMatchObject({ is_valid: true });
   });
 
-  test("of 20 requests at once with one request_id that ask for different things one is granted", async () => {
+  test("one of 20 different concurrent requests with one request_id succeeds", async () => {
     const request_id = newRawKey();
     const answers = await atOnce(20, (i) =>
       rest(i)("POST", paths.issued, { name: `issued ${i}`, actor_id: "actor_1", request_id }),
@@ -76,7 +76,7 @@ describe.each(sides)("with %s", (name, rest) => {
     expect(tally(answers)).toEqual({ 200: 1, "409 REQUEST_ID_REUSED": 19 });
   });
 
-  test("batches of 1000 with duplicates that overlap one another agree with what is stored", async () => {
+  test("overlapping batches of 1000 with duplicates agree with the stored keys", async () => {
     const actor_id = `batch ${name}`;
     const rawKeys = Array.from({ length: 1000 }, newRawKey);
     const forth = rawKeys.slice(0, 900).map((rawKey) => importing(rawKey, { actor_id }));
@@ -96,7 +96,7 @@ describe.each(sides)("with %s", (name, rest) => {
     expect(stored).toHaveLength(1000);
   });
 
-  test("single imports that race a batch are made by one of the two", async () => {
+  test("each raw key of single imports that race a batch is imported by one of them", async () => {
     const actor_id = `mixed ${name}`;
     const requests = Array.from({ length: 50 }, () => importing(newRawKey(), { actor_id }));
     const [batched, ...single] = await Promise.all([
@@ -110,7 +110,7 @@ describe.each(sides)("with %s", (name, rest) => {
     expect(await ownedBy(actor_id)).toHaveLength(50);
   });
 
-  test("imports and deletions of one raw key by turns leave it there as often as they say", async () => {
+  test("alternating imports and deletions of one raw key leave as many keys as they report", async () => {
     const rawKey = newRawKey();
     const actor_id = `turns ${name}`;
     let ids = new Set<string>();

@@ -14,10 +14,10 @@ function newRoot(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** The current root secret first. */
+/** Current root secret first. */
 type Roots = readonly [string, ...string[]];
 
-/** A database and what starts servers on it, each with root secrets of its own. */
+/** A database, and a function that starts servers on it with different root secrets. */
 async function openDatabase() {
   const database = await createTestDatabase();
   const sql = postgres(database.ownerUrl, { max: 1 });
@@ -46,8 +46,8 @@ async function countOf(sql: Sql): Promise<number> {
 }
 
 const PAIRS: readonly (readonly [name: string, one: Roots, other: Roots])[] = [
-  ["that both know, one as the current and one as the next", [FIRST, SECOND], [SECOND, FIRST]],
-  ["of which one server knows only the older", [FIRST], [SECOND, FIRST]],
+  ["that both servers have, each with another current one", [FIRST, SECOND], [SECOND, FIRST]],
+  ["of which one server has only the older", [FIRST], [SECOND, FIRST]],
 ];
 
 describe.each(PAIRS)("with two root secrets %s,", (_name, one, other) => {
@@ -57,7 +57,7 @@ describe.each(PAIRS)("with two root secrets %s,", (_name, one, other) => {
     return { sql, clients: servers.map((server): RestClient => restClient(server)) };
   }
 
-  test("a raw key that is imported on two servers at once is one record, which a revocation ends", async () => {
+  test("a raw key imported on two servers concurrently is one record, which a revocation ends", async () => {
     const { sql, clients } = await openPair();
     const rawKeys = Array.from({ length: 150 }, newRawKey);
     const answers = await Promise.all(
@@ -67,7 +67,7 @@ describe.each(PAIRS)("with two root secrets %s,", (_name, one, other) => {
     expect(await countOf(sql)).toBe(150);
     for (const [place, rawKey] of rawKeys.slice(0, 10).entries()) {
       const made = answers.slice(2 * place, 2 * place + 2).find(({ status }) => status === 200);
-      // The server that knows both.
+      // The server with both.
       const rest = clients[1] ?? fail();
       expect(await verify(rest, rawKey)).toMatchObject({ is_valid: true, key_id: made?.body.key_id });
       await revoke(rest, made?.body.key_id);
@@ -75,7 +75,7 @@ describe.each(PAIRS)("with two root secrets %s,", (_name, one, other) => {
     }
   });
 
-  test("batches of the same raw keys in opposite orders agree with what is stored", async () => {
+  test("batches of the same raw keys in opposite orders agree with the stored keys", async () => {
     const { sql, clients } = await openPair();
     for (const size of [50, 300]) {
       const before = await countOf(sql);
@@ -94,7 +94,7 @@ describe.each(PAIRS)("with two root secrets %s,", (_name, one, other) => {
     }
   });
 
-  test("a raw key may be imported again when it was deleted, on either server", async () => {
+  test("a deleted raw key may be imported again on either server", async () => {
     const { sql, clients } = await openPair();
     const rawKey = newRawKey();
     for (const rest of [...clients, ...clients]) {
@@ -108,8 +108,8 @@ describe.each(PAIRS)("with two root secrets %s,", (_name, one, other) => {
   });
 });
 
-describe("a raw key that was imported again while its root secret was lost, which then was found,", () => {
-  /** A server that knows both root secrets, and a raw key with a record under each, the older one first. */
+describe("a raw key that was imported again while its root secret was missing", () => {
+  /** A server with both root secrets, and a raw key with a record under each, the older one first. */
   async function openFound() {
     const { sql, start } = await openDatabase();
     const rawKey = newRawKey();
@@ -134,7 +134,7 @@ describe("a raw key that was imported again while its root secret was lost, whic
   const record = async (clients: readonly RestClient[], rawKey: string) =>
     Promise.all(clients.map(async (rest) => (await verify(rest, rawKey)).key_id));
 
-  test("is the older record on every server, and no third one", async () => {
+  test("resolves to the older record on every server, and a third import is refused", async () => {
     const { sql, rawKey, older, servers, clients } = await openFound();
     expect(await record(clients, rawKey)).toEqual([older, older]);
     const again: Answer[] = await Promise.all(clients.map((rest) => rest("POST", paths.imported, importing(rawKey))));
@@ -144,7 +144,7 @@ describe("a raw key that was imported again while its root secret was lost, whic
   });
 
   test.each(["older", "newer"] as const)(
-    "is revoked at once with its %s record, though it was cached",
+    "is revoked at once with its %s record, even if it was cached",
     async (which) => {
       const { rawKey, clients, ...ids } = await openFound();
       expect(await record(clients, rawKey)).toEqual([ids.older, ids.older]);
@@ -154,7 +154,7 @@ describe("a raw key that was imported again while its root secret was lost, whic
     },
   );
 
-  test("is the record that is left when one is deleted", async () => {
+  test("resolves to the remaining record when one is deleted", async () => {
     const { rawKey, older, newer, clients } = await openFound();
     succeeded(await (clients[0] ?? fail())("DELETE", `${paths.imported}/${older}`));
     expect(await record(clients, rawKey)).toEqual([newer, newer]);

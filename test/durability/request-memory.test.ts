@@ -35,7 +35,7 @@ afterAll(async () => {
 const BATCH = `${paths.imported}:batchCreate`;
 const JSON_TYPE = "application/json";
 
-describe("unfinished bodies do not fill the memory", () => {
+describe("unfinished bodies do not exhaust the memory", () => {
   const attacks = [
     ["self-revocations over REST", paths.selfRevoke, 1_000_000],
     ["self-revocations over Connect", rpcPath(SelfServiceService.method.selfRevokeApiKey), 1_000_000],
@@ -53,7 +53,7 @@ describe("unfinished bodies do not fill the memory", () => {
         { endStream: false },
       );
       stream.on("error", () => {}).resume();
-      // Some wait for their window, and are never written: they are reset with the session.
+      // Some wait for their flow-control window and are reset with the session.
       return Promise.race([
         new Promise((resolve) => stream.write(chunk, resolve)),
         new Promise((resolve) => stream.once("close", resolve)),
@@ -70,7 +70,7 @@ describe("unfinished bodies do not fill the memory", () => {
     await Promise.race([Promise.all(written), new Promise((resolve) => setTimeout(resolve, 2_000))]);
     const now = await server.observe();
     session.destroy();
-    // Besides the buffer: windows of unread streams, and garbage.
+    // In addition to the buffer: windows of unread streams, and garbage.
     expect(now.residentMiB - residentMiB).toBeLessThan(BUFFER + 120);
   });
 });

@@ -34,7 +34,7 @@ function start(port = "0"): Promise<Serving> {
   });
 }
 
-/** Stops a node and starts it on its port again. */
+/** Restarts a node on its port. */
 async function restart(place: number): Promise<void> {
   const node = nodes[place];
   if (node === undefined) throw new Error(`there is no node ${place}`);
@@ -44,8 +44,8 @@ async function restart(place: number): Promise<void> {
 }
 
 /**
- * Verifies over gRPC, as any client does that is given three addresses and told to take them in turn. It connects again as quickly as
- * nodes are restarted here, and a call waits while no node is connected. One that has been sent is not sent again.
+ * Verifies over gRPC like any client with three addresses and round_robin. It reconnects as quickly as
+ * nodes restart here, and a call waits while no node is connected. A sent call is not retried.
  */
 function grpcVerifier(credential: string) {
   const { verifyApiKey } = ApiKeysService.method;
@@ -70,7 +70,7 @@ function grpcVerifier(credential: string) {
   return { verify, close: () => client.close() };
 }
 
-/** One call in ten makes a key, which nobody repeats for us. */
+/** One call in ten creates a key, which clients do not retry. */
 function httpCall(client: ReconnectingClient, credential: string): () => Promise<true | string> {
   let calls = 0;
   return async () => {

@@ -18,12 +18,12 @@ const environment = { KEYHOLD_DATA_DIR: dataDir.path };
 
 afterAll(() => dataDir.remove());
 
-/** Starts the server on the folder of this file; it is gone with the test. */
+/** Starts the server on the folder of this file and stops it with the test. */
 function start(more: Record<string, string> = {}): Promise<Serving> {
   return serveForTest(dataDir, { ...environment, ...more });
 }
 
-/** A client of the embedded database itself. */
+/** A client of the embedded database. */
 async function databaseOf(): Promise<Sql> {
   const file = await readPidFile(join(dataDir.path, "postgres"));
   const url = socketUrl(file?.socketDir ?? "", "keyhold", "keyhold");
@@ -32,7 +32,7 @@ async function databaseOf(): Promise<Sql> {
   return sql;
 }
 
-test("SIGTERM lets requests under way finish and stops everything, and so does SIGINT", async () => {
+test("SIGTERM and SIGINT complete requests in flight and stop all processes", async () => {
   const server = await start({ KEYHOLD_LOG_LEVEL: "debug" });
   const rest = restClient(server);
   const { keyId, secret } = await issue(rest);
@@ -41,7 +41,7 @@ test("SIGTERM lets requests under way finish and stops everything, and so does S
   const { release } = await holdRow(sql, keyId);
   const inFlight = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" });
   await eventually(() => isWaitedFor(sql));
-  // Over a second connection, since the first is taken: it stays open.
+  // Over a second connection, since the first is in use; it stays open.
   expect((await rest("GET", "/health/ready")).status).toBe(200);
 
   server.kill("SIGTERM");
@@ -74,7 +74,7 @@ test("a second signal stops a server that waits for a request, and its database"
   const { keyId } = await issue(rest);
   const sql = await databaseOf();
   await dataDir.postmaster();
-  // The row is never released: the driver would write the end of the transaction to the socket that the database has closed.
+  // The row is never released, since the driver would write the end of the transaction to a socket that the database has closed.
   await holdRow(sql, keyId);
   const inFlight = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }).catch(() => "cut off");
   await eventually(() => isWaitedFor(sql));
@@ -86,7 +86,7 @@ test("a second signal stops a server that waits for a request, and its database"
   await eventually(async () => (await dataDir.inhabitants()).length === 0);
 });
 
-test("a second server on the same folder is refused and told of the first, which goes on", async () => {
+test("a second server on the same folder fails and names the first, which continues", async () => {
   const first = await start();
   const second = await runKeyhold(["serve"], { ...environment, KEYHOLD_PORT: "0" });
   expect(second).toMatchObject({ code: 6, stdout: "" });
@@ -94,7 +94,7 @@ test("a second server on the same folder is refused and told of the first, which
   expect((await restClient(first)("GET", "/health/ready")).status).toBe(200);
 });
 
-test("an admin token is made beside a running server and without one, and the secret alone is on standard output", async () => {
+test("an admin token is created with and without a running server, and stdout has only the secret", async () => {
   const create = ["admin", "token", "create", "--name", "ours", "--scope", "keyhold:keys.write", "keyhold:verify"];
   const alone = await runKeyhold(create, environment);
   expect(await dataDir.inhabitants()).toEqual([]);
@@ -123,7 +123,7 @@ test("an admin token is made beside a running server and without one, and the se
   ]);
 });
 
-test("a root secret that is missing or another is refused, and the right one serves again", async () => {
+test("a server refuses to start with a missing or wrong root secret, and starts with the right one", async () => {
   const first = await start();
   const { secret } = await issue(restClient(first));
   first.kill("SIGTERM");

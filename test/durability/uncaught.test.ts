@@ -32,7 +32,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A server into which the preload has been put, and where its metrics are. */
+/** A server with the preload, and the URL of its metrics. */
 async function start(environment: Record<string, string> = {}): Promise<{ server: Serving; metrics: string }> {
   const server = await serve({
     KEYHOLD_DATABASE_URL: database.url,
@@ -52,7 +52,7 @@ const nodes = async () => Number((await sql`SELECT count(*) AS count FROM nodes`
 
 const uncaughtLines = (stdout: string): Json[] => linesOf(stdout).filter(({ level }) => level === 60);
 
-test("after an uncaught exception the server finishes what is in flight, gives up its lease and exits with 1", async () => {
+test("after an uncaught exception the server completes requests in flight, releases its lease and exits with 1", async () => {
   const { server, metrics } = await start();
   const rest = restClient(server);
   const { keyId } = await issue(rest);
@@ -79,7 +79,7 @@ test("after an uncaught exception the server finishes what is in flight, gives u
   expect(stdout).not.toContain("kh_v1_not_for_the_log");
 });
 
-test("a rejection that nobody handles ends the server in the same way", async () => {
+test("an unhandled rejection ends the server in the same way", async () => {
   const { server } = await start();
   server.kill(REJECT);
   const { stdout, ...ended } = await server.ended;
@@ -89,7 +89,7 @@ test("a rejection that nobody handles ends the server in the same way", async ()
   expect(await nodes()).toBe(0);
 });
 
-test("a second signal ends a server at once that is ending after an uncaught exception", async () => {
+test("a second signal ends a server at once that is stopping after an uncaught exception", async () => {
   const { server } = await start();
   const rest = restClient(server);
   const { keyId } = await issue(rest);
@@ -165,12 +165,12 @@ test.each(VICTIMS)("when %s fail(s), the port stays open and no call is lost", a
   expect(await nodes()).toBe(0);
 });
 
-test("a worker that is alone finishes what is in flight beside its successor", async () => {
+test("a single worker completes requests in flight beside its successor", async () => {
   const { server } = await start({ KEYHOLD_WORKERS: "2" });
   const rest = restClient(server);
   const { keyId } = await issue(rest);
   const { release } = await holdRow(sql, keyId);
-  // Over connections of their own, in turn: some wait in each worker.
+  // Over separate connections, in turn, so that some wait in each worker.
   const inFlight = Array.from({ length: 4 }, () => rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }));
   await eventually(() => isWaitedFor(sql));
   const before = await childrenOf(server.pid, "keyhold.js worker");
@@ -185,7 +185,7 @@ test("a worker that is alone finishes what is in flight beside its successor", a
   expect(await nodes()).toBe(0);
 });
 
-test("an uncaught exception in the parent of workers ends all in order", async () => {
+test("an uncaught exception in the primary stops all processes gracefully", async () => {
   const { server } = await start({ KEYHOLD_WORKERS: "2" });
   server.kill(THROW);
   const { stdout, ...ended } = await server.ended;

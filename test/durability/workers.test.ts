@@ -16,7 +16,7 @@ const environment = { KEYHOLD_DATA_DIR: dataDir.path, KEYHOLD_WORKERS: String(WO
 
 afterAll(() => dataDir.remove());
 
-/** Starts the workers on the folder of this file; all are gone with the test. */
+/** Starts the workers on the folder of this file and stops them with the test. */
 function start(more: Record<string, string> = {}): Promise<Serving> {
   return serveForTest(dataDir, { ...environment, ...more });
 }
@@ -33,7 +33,7 @@ async function readiness(url: string): Promise<Json> {
   return (await restClient({ url })("GET", "/health/ready")).body;
 }
 
-/** Until another process serves in the place of `victim`: the parent has seen its end when it starts the other. */
+/** Waits until another process has replaced `victim`; the primary starts it after the victim's exit. */
 async function untilReplaced(victim: number, server: Serving): Promise<void> {
   await eventually(async () => {
     const pids = await workersOf(server);
@@ -52,64 +52,64 @@ const CONNECTIONS = table([
   ["a connection for each", false],
 ] as const);
 
-test.each(CONNECTIONS)(
-  "a worker that is killed under load over %s is replaced, and SIGTERM ends all",
-  async (_, keepAlive) => {
-    const server = await start({ KEYHOLD_LOG_LEVEL: "debug" });
-    const { secret } = await issue(restClient(server));
-    expect(await readiness(server.url)).toMatchObject({ workers: { running: WORKERS, configured: WORKERS } });
-    const before = await workersOf(server);
-    expect(before).toHaveLength(WORKERS);
-    const client = reconnectingClient([server.url], keepAlive);
-    const load = startLoad(8, async () => {
-      const { body } = await client.post(`${paths.keys}:verify`, { credential: secret });
-      return body.is_valid === true || JSON.stringify(body);
-    });
-    await load.more(200);
-    const victim = await oneWorkerOf(server);
-    process.kill(victim, "SIGKILL");
-    await load.more(200);
-    await untilReplaced(victim, server);
-    await load.more(200);
-    await load.stop();
-    client.close();
-    console.info(`${load.count()} calls, ${load.failures.length} of them cut off with the worker that was killed`);
-    // Each connection of the worker that was killed takes one call with it.
-    expect(load.failures.length).toBeLessThanOrEqual(8);
-    const after = await workersOf(server);
-    expect(after).toHaveLength(WORKERS);
-    expect(after).not.toContain(victim);
-    await dataDir.postmaster();
-    server.kill("SIGTERM");
-    const ended = await server.ended;
-    expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
-    expectStoppedLast(ended);
-    await expectNothingLeft([...before, ...after]);
-  },
-);
-
-test.each(CONNECTIONS)("SIGTERM to a worker costs no request over %s, and it is replaced", async (_, keepAlive) => {
-  const server = await start();
+test.each(CONNECTIONS)("a worker killed under load over %s is replaced, and SIGTERM ends all", async (_, keepAlive) => {
+  const server = await start({ KEYHOLD_LOG_LEVEL: "debug" });
   const { secret } = await issue(restClient(server));
+  expect(await readiness(server.url)).toMatchObject({ workers: { running: WORKERS, configured: WORKERS } });
+  const before = await workersOf(server);
+  expect(before).toHaveLength(WORKERS);
   const client = reconnectingClient([server.url], keepAlive);
   const load = startLoad(8, async () => {
     const { body } = await client.post(`${paths.keys}:verify`, { credential: secret });
     return body.is_valid === true || JSON.stringify(body);
   });
-  for (const pid of await workersOf(server)) {
-    await load.more(100);
-    process.kill(pid, "SIGTERM");
-    await untilReplaced(pid, server);
-  }
-  await load.more(100);
+  await load.more(200);
+  const victim = await oneWorkerOf(server);
+  process.kill(victim, "SIGKILL");
+  await load.more(200);
+  await untilReplaced(victim, server);
+  await load.more(200);
   await load.stop();
   client.close();
-  console.info(`${load.count()} calls while two workers were replaced`);
-  expect(load.failures).toEqual([]);
-  expect(client.seen.refused).toBe(0);
+  console.info(`${load.count()} calls, ${load.failures.length} of them cut off with the worker that was killed`);
+  // Each connection of the killed worker loses one call.
+  expect(load.failures.length).toBeLessThanOrEqual(8);
+  const after = await workersOf(server);
+  expect(after).toHaveLength(WORKERS);
+  expect(after).not.toContain(victim);
+  await dataDir.postmaster();
+  server.kill("SIGTERM");
+  const ended = await server.ended;
+  expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+  expectStoppedLast(ended);
+  await expectNothingLeft([...before, ...after]);
 });
 
-test("what one worker revokes is revoked with all, though they remember it", async () => {
+test.each(CONNECTIONS)(
+  "SIGTERM to a worker loses no request over %s, and the worker is replaced",
+  async (_, keepAlive) => {
+    const server = await start();
+    const { secret } = await issue(restClient(server));
+    const client = reconnectingClient([server.url], keepAlive);
+    const load = startLoad(8, async () => {
+      const { body } = await client.post(`${paths.keys}:verify`, { credential: secret });
+      return body.is_valid === true || JSON.stringify(body);
+    });
+    for (const pid of await workersOf(server)) {
+      await load.more(100);
+      process.kill(pid, "SIGTERM");
+      await untilReplaced(pid, server);
+    }
+    await load.more(100);
+    await load.stop();
+    client.close();
+    console.info(`${load.count()} calls while two workers were replaced`);
+    expect(load.failures).toEqual([]);
+    expect(client.seen.refused).toBe(0);
+  },
+);
+
+test("a revocation on one worker takes effect on all, even if they have cached the key", async () => {
   const server = await start();
   const client = reconnectingClient([server.url], false);
   const verdicts = async (credential: string) => {
@@ -126,18 +126,18 @@ test("what one worker revokes is revoked with all, though they remember it", asy
   client.close();
 });
 
-test("connections that were on their way to a worker when it was killed are served by another", async () => {
+test("connections passed to a worker that is killed are served by another", async () => {
   const server = await start();
   const stopped = await oneWorkerOf(server);
   process.kill(stopped, "SIGSTOP");
-  // In turn, so half of them are for the worker that does not take them.
+  // In turn, so half of them are for the worker that does not accept them.
   const answers = Array.from({ length: 4 }, () => aliveOverNewConnection(server.url));
   await Promise.race(answers);
   process.kill(stopped, "SIGKILL");
   expect(await Promise.all(answers)).toEqual(answers.map(() => "HTTP/1.1 200 OK"));
 });
 
-/** The status line of an answer over a connection of its own. */
+/** Returns the status line of a response over a new connection. */
 function aliveOverNewConnection(url: string): Promise<string> {
   const { port, hostname } = new URL(url);
   const socket = connect({ port: Number(port), host: hostname });
@@ -150,7 +150,7 @@ function aliveOverNewConnection(url: string): Promise<string> {
 
 const TO_ALL = ["SIGINT", "SIGTERM"] as const;
 
-test.each(TO_ALL)("%s to all processes at once, as a terminal sends it, ends all in good order", async (signal) => {
+test.each(TO_ALL)("%s to all processes at once, as a terminal sends it, stops all gracefully", async (signal) => {
   const server = await start();
   const { secret } = await issue(restClient(server));
   const workers = await workersOf(server);
@@ -179,7 +179,7 @@ test("a second signal ends workers that wait for a request, and the database", a
   await eventually(async () => (await dataDir.inhabitants()).length === 0);
 });
 
-test("workers, and the database, end with a parent that is killed", async () => {
+test("workers and the database end when the primary is killed", async () => {
   const server = await start();
   const workers = await workersOf(server);
   await dataDir.postmaster();
@@ -189,7 +189,7 @@ test("workers, and the database, end with a parent that is killed", async () => 
   await eventually(async () => (await dataDir.inhabitants()).length === 0);
 });
 
-test("the parent's lines tell one address, and those of the workers carry their number", async () => {
+test("the primary logs one address, and the workers' log lines have their number", async () => {
   const server = await start();
   server.kill("SIGTERM");
   const lines = (await server.ended).stdout
@@ -211,7 +211,7 @@ test("workers that cannot start end the command with their error and their exit 
   expect(await runKeyhold(["serve"], { ...environment, ...tls })).toMatchObject({ code: 2, stdout: "" });
 });
 
-test("--workers wins over the variable, and 1 is no parent", async () => {
+test("--workers overrides the variable, and 1 starts no primary", async () => {
   const wrong = await runKeyhold(["serve", "--workers", "0"], environment);
   expect(wrong).toMatchObject({
     code: 2,

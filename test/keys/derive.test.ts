@@ -40,7 +40,7 @@ function read(token: string) {
   return verifyJwt(token, { keys: () => createPublicKey(SIGNING_KEY.privateKey), issuer: ISSUER, now: NOW });
 }
 
-test("with the signing key at hand a token is made without waiting for a turn, and lives an hour", () => {
+test("with a cached signing key a token is created synchronously, and lives an hour", () => {
   const derived = deriveToken(
     context(() => SIGNING_KEY),
     operator,
@@ -60,20 +60,20 @@ test("a macaroon needs no signing key", () => {
   expect(deriveToken(context(none), operator, PARENT, { ...JWT, algorithm: "MACAROON" })).not.toBeInstanceOf(Promise);
 });
 
-test("a signing key that is to come is waited for, and told how long the token lives", async () => {
+test("a pending signing key is awaited, and receives the lifetime of the token", async () => {
   const { promise, resolve } = Promise.withResolvers<typeof SIGNING_KEY>();
-  const told: number[] = [];
+  const lifetimes: number[] = [];
   const signer = (expireTime: number) => {
-    told.push(expireTime);
+    lifetimes.push(expireTime);
     return promise;
   };
   const derived = deriveToken(context(signer), operator, PARENT, { ...JWT, ttl: "2h" });
-  expect(told).toEqual([NOW + 2 * HOUR]);
+  expect(lifetimes).toEqual([NOW + 2 * HOUR]);
   resolve(SIGNING_KEY);
   expect(read((await derived).token)).toMatchObject({ ok: true });
 });
 
-test("a parent that ends before its token would begin is refused as expired", () => {
+test("a parent that expires before its token would start is refused as expired", () => {
   const parent = { ...PARENT, expireTime: new Date(NOW + 1) };
   const refused = expect.objectContaining({ code: "CREDENTIAL_INVALID" });
   expect(() =>

@@ -14,7 +14,7 @@ const token = sealPageToken({ ...list, lastKeyId }, ring);
 
 const REFUSED = "page_token: must be the next_page_token of a page of the same list and filter";
 
-test("what is sealed opens for its list alone", () => {
+test("a token opens only for its own list", () => {
   const lists = fc.record({ list: fc.constantFrom("ListIssuedApiKeys", "ListImportedApiKeys"), filter: anyText });
   fc.assert(
     fc.property(lists, lists, fc.uuid({ version: 7 }), (own, other, keyId) => {
@@ -27,11 +27,11 @@ test("what is sealed opens for its list alone", () => {
   );
 });
 
-test("has 44 characters that need no escape in a URL, whatever the filter", () => {
+test("a token has 44 URL-safe characters for any filter", () => {
   expect(sealPageToken({ ...list, filter: "x".repeat(2000), lastKeyId }, ring)).toMatch(/^[\w-]{44}$/);
 });
 
-test("tokens stay good under a retired root, and new ones are made under the current", () => {
+test("tokens stay valid under a retired root secret, and new ones use the current one", () => {
   expect(openPageToken(token, list, nextRing)).toBe(lastKeyId);
   expect(() => openPageToken(sealPageToken({ ...list, lastKeyId }, nextRing), list, ring)).toThrow(REFUSED);
 });
@@ -68,7 +68,7 @@ describe("refuses", () => {
     );
   });
 
-  test("another version, even when sealed by us", () => {
+  test("another version, even when sealed by this server", () => {
     const seal = (version: number) => {
       const body = Buffer.concat([Buffer.of(version), Buffer.from(lastKeyId.replaceAll("-", ""), "hex")]);
       const tag = hmacSha256(ring.current, body, JSON.stringify([list.list, list.filter])).subarray(0, 16);

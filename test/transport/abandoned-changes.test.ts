@@ -71,14 +71,14 @@ const grpcWeb = over(() => createGrpcWebTransport({ baseUrl: suite.server.url, h
 
 const authorization = () => bearer(suite.token("keyhold:admin"));
 
-/** The lines of the request with this id. */
+/** Returns the log lines of the request with this id. */
 const requestLines = (requestId: string): Json[] =>
   linesOf(suite.server.log()).filter(({ reqId, msg }) => reqId === requestId && msg === "request");
 
-/** With the codes that the change ends with. A client may close its side of HTTP/1.1 alone, so its response is written all the same. */
+/** With the code of the change. A client of HTTP/1.1 may have closed only its sending side, so its response is still written. */
 const WAYS = table([
   ["REST over HTTP/1.1", "rest", overFetch, "OK", "NOT_FOUND"],
-  ["REST over HTTP/1.1, which is reset", "rest", overReset, "CANCELLED", "CANCELLED"],
+  ["REST over a reset HTTP/1.1 connection", "rest", overReset, "CANCELLED", "CANCELLED"],
   ["REST over HTTP/2", "rest", overHttp2, "CANCELLED", "CANCELLED"],
   ["Connect over HTTP/1.1", "connect", connect("1.1"), "OK", "NOT_FOUND"],
   ["Connect over HTTP/2", "connect", connect("2"), "CANCELLED", "CANCELLED"],
@@ -88,7 +88,7 @@ const WAYS = table([
 
 const RPC = "keyhold.v2alpha1.IssuedApiKeysService/UpdateIssuedApiKey";
 
-/** Renames a key and disconnects while the change waits; then it is made, or fails since the key is gone. Answers its lines. */
+/** Renames a key and disconnects while the change waits; the change then succeeds, or fails because the key was deleted. Returns its log lines. */
 async function abandon(rename: Rename, keyId: string, how: keyof HeldRow): Promise<Json[]> {
   const row = await holdRow(sql, keyId);
   const requestId = randomUUID();
@@ -105,7 +105,7 @@ async function abandon(rename: Rename, keyId: string, how: keyof HeldRow): Promi
 }
 
 test.each(WAYS)(
-  "a change over %s whose client disconnects has one line, with its key",
+  "a change over %s whose client disconnects has one log line with its key",
   async (_, protocol, rename, code) => {
     const { keyId } = await issue(suite.rest);
     const lines = await abandon(rename, keyId, "release");
@@ -117,12 +117,15 @@ test.each(WAYS)(
   },
 );
 
-test.each(WAYS)("one over %s that then fails has one line, without a key", async (_, protocol, rename, _ok, code) => {
-  const { keyId } = await issue(suite.rest);
-  const lines = await abandon(rename, keyId, "releaseDeleted");
-  expect(lines).toMatchObject([{ rpc: RPC, protocol, code, caller: expect.stringMatching(/^admin-token:/) }]);
-  expect(lines[0]).not.toHaveProperty("key_id");
-});
+test.each(WAYS)(
+  "a change over %s that fails after the client disconnects has one log line without a key",
+  async (_, protocol, rename, _ok, code) => {
+    const { keyId } = await issue(suite.rest);
+    const lines = await abandon(rename, keyId, "releaseDeleted");
+    expect(lines).toMatchObject([{ rpc: RPC, protocol, code, caller: expect.stringMatching(/^admin-token:/) }]);
+    expect(lines[0]).not.toHaveProperty("key_id");
+  },
+);
 
 const DEADLINES: Readonly<Record<string, Headers>> = {
   connect: { "connect-timeout-ms": "300" },
@@ -133,7 +136,7 @@ const DEADLINES: Readonly<Record<string, Headers>> = {
 const WITH_DEADLINE = table(WAYS.filter(([, protocol]) => protocol in DEADLINES));
 
 test.each(WITH_DEADLINE)(
-  "a change over %s that outlasts its deadline has one line, with its key",
+  "a change over %s that exceeds its deadline has one log line with its key",
   async (_, protocol, rename) => {
     const { keyId } = await issue(suite.rest);
     const { release } = await holdRow(sql, keyId);
@@ -150,7 +153,7 @@ test.each(WITH_DEADLINE)(
 const NOTICED = table(WAYS.filter(([, , , code]) => code === "CANCELLED"));
 
 test.each(NOTICED)(
-  "a change over %s whose client disconnects while it is authenticated has its key only if it is made",
+  "a change over %s whose client disconnects during authentication has its key in the log only if it is executed",
   async (_, _protocol, rename) => {
     const { keyId } = await issue(suite.rest);
     const table = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { type AccessLogEntry, createAccessLogWriter } from "../../src/transport/access-log.ts";
 
-/** What is written, line by line. */
+/** Returns the written lines. */
 function collector() {
   const lines: string[] = [];
   const stream = new Writable({
@@ -43,7 +43,7 @@ const RECORD = {
   duration_ms: 0.1,
 };
 
-test("a line is the one that pino writes", () => {
+test("a line equals the one that pino writes", () => {
   const { lines, stream } = collector();
   const logger = pino({ level: "info", base: { pid: 1, hostname: "h", from: "a child" } }, stream);
   const write = createAccessLogWriter(logger);
@@ -57,7 +57,7 @@ test("a line is the one that pino writes", () => {
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ ...RECORD, level: 30, msg: "request", from: "a child" });
 });
 
-test("nothing is written below the level, which may change", () => {
+test("lines below the level are dropped, and the level may change", () => {
   const { lines, stream } = collector();
   const logger = pino({ level: "warn" }, stream);
   const write = createAccessLogWriter(logger);

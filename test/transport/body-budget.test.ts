@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BodyBudget, BodyBuffer } from "../../src/transport/request-body.ts";
 
-/** What a chunk of one byte takes. */
+/** Cost of a chunk of one byte. */
 const ONE = 257;
 
 function bodies(count: number, max: number) {
@@ -14,7 +14,7 @@ function bodies(count: number, max: number) {
   return { budget, evicted, buffers };
 }
 
-test("a body is returned as it was received, and counts no longer", () => {
+test("a complete body is returned unchanged and no longer counts", () => {
   const { budget, buffers } = bodies(1, 10_000);
   for (const text of ["ab", "", "c"]) expect(buffers[0]?.add(Buffer.from(text))).toBe(true);
   expect(budget.used).toBe(3 + 3 * 256);
@@ -22,7 +22,7 @@ test("a body is returned as it was received, and counts no longer", () => {
   expect(budget.used).toBe(0);
 });
 
-test("at the byte above its limit a body is dropped", () => {
+test("a body is dropped at the first byte above its limit", () => {
   const { budget, buffers } = bodies(1, 10_000);
   expect(buffers[0]?.add(Buffer.alloc(1000))).toBe(true);
   expect(buffers[0]?.add(Buffer.alloc(1))).toBe(false);

@@ -19,7 +19,7 @@ type Fields = Record<string, unknown>;
 
 const OVERLOADED = { code: Code.Unavailable, metadata: new Headers({ "retry-after": "1" }) };
 
-/** An RPC whose answers the test holds; `begun` counts how often it was begun. */
+/** An RPC whose responses the test holds; `begun` counts its invocations. */
 function heldRpc(
   method: Implementation["method"],
   limiter: ConcurrencyLimiter,
@@ -66,7 +66,7 @@ function heldRpc(
 const aKey = { keyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10" };
 const nextTurn = () => new Promise(setImmediate);
 
-test("a change beyond the bound is refused before it begins, and before its body is read; there is room again when one has ended", async () => {
+test("a change above the limit is refused before its body is read, and accepted again when another has ended", async () => {
   const revoke = heldRpc(revokeApiKey, new ConcurrencyLimiter(2));
   const answers = [revoke.ask(aKey), revoke.ask(aKey)];
   await nextTurn();
@@ -82,7 +82,7 @@ test("a change beyond the bound is refused before it begins, and before its body
   await Promise.all([answers[1], third]);
 });
 
-test("what is answered at once is never refused, and what would have to wait is", async () => {
+test("a call answered from memory is never refused, and one that would wait is", async () => {
   const limiter = new ConcurrencyLimiter(1);
   const revoke = heldRpc(revokeApiKey, limiter);
   const waiting = revoke.ask(aKey);
@@ -96,7 +96,7 @@ test("what is answered at once is never refused, and what would have to wait is"
   await waiting;
 });
 
-test("a caller who waits to be known counts, and is refused", async () => {
+test("a call that waits for authentication counts, and is refused above the limit", async () => {
   const limiter = new ConcurrencyLimiter(1);
   const issuer = Promise.withResolvers<typeof operator>();
   const verify = heldRpc(verifyApiKey, limiter, {
@@ -113,15 +113,15 @@ test("a caller who waits to be known counts, and is refused", async () => {
 
 test.each([
   [
-    "a batch by its items",
+    "a batch, by its items,",
     batchVerifyApiKeys,
     { requests: Array.from({ length: 95 }, () => ({ credential: "a" })) },
     10,
   ],
-  ["a list by its page", listIssuedApiKeys, { pageSize: 1000 }, 100],
-  ["a list of more than the largest page", listIssuedApiKeys, { pageSize: 10_000 }, 100],
-  ["a list of the largest number", listIssuedApiKeys, { pageSize: 2 ** 31 - 1 }, 100],
-  ["a list of the usual page", listIssuedApiKeys, {}, 5],
+  ["a list, by its page,", listIssuedApiKeys, { pageSize: 1000 }, 100],
+  ["a list above the largest page", listIssuedApiKeys, { pageSize: 10_000 }, 100],
+  ["a list with the largest page_size", listIssuedApiKeys, { pageSize: 2 ** 31 - 1 }, 100],
+  ["a list with the default page", listIssuedApiKeys, {}, 5],
 ] as const)("%s weighs", async (_, method, fields, units) => {
   const limiter = new ConcurrencyLimiter(2 * units);
   const rpc = heldRpc(method, limiter);
@@ -132,7 +132,7 @@ test.each([
   await Promise.all(answers);
 });
 
-test("a refusal is in the line of its call, and is no fault", async () => {
+test("a refusal is in the log line of its call and is no server error", async () => {
   const revoke = heldRpc(revokeApiKey, new ConcurrencyLimiter(0));
   await expect(revoke.ask(aKey)).rejects.toMatchObject(OVERLOADED);
   expect(Object.assign({}, ...revoke.lines)).toMatchObject({ code: "UNAVAILABLE", reason: "OVERLOADED" });

@@ -26,7 +26,7 @@ function named(kind: string): HostileRequest {
   return request;
 }
 
-/** Requests that different parts of the server answer. */
+/** Requests to different parts of the server. */
 const FIRST = [
   "GET /nope",
   "GET /docs",
@@ -55,7 +55,7 @@ const SECOND = [
   "POST /",
 ];
 
-/** What follows the two requests in the same segment. */
+/** Bytes after the two requests in the same segment. */
 const ENDINGS = [
   ["a malformed line", Buffer.from("BAD\r\n\r\n"), "half-close"],
   ["a malformed line and a reset", Buffer.from("BAD\r\n\r\n"), "reset"],
@@ -82,7 +82,7 @@ const INTERRUPTED = [
   "reflection",
 ];
 
-/** What ends a stream, or all of them, while its request is read. */
+/** Frames that end a stream, or all of them, while the request is read. */
 const INTERRUPTIONS: readonly (readonly [name: string, bytes: Buffer])[] = [
   ["RST_STREAM", resetFrame(1)],
   ["GOAWAY", goawayFrame(0)],

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => subject.close());
 
-/** Empty fields with numbers from 1 to 15 without a pattern, so that they do not compress a hundred times. */
+/** Empty fields with random numbers from 1 to 15, so that they do not compress a hundred times. */
 const TOO_MANY = Buffer.from(
   Uint8Array.from({ length: 2 * 250_001 }, (_, i) => {
     const number = 1 + ((Math.imul(i, 0x9e3779b1) >>> 8) % 15);
@@ -20,11 +20,11 @@ const TOO_MANY = Buffer.from(
 );
 const FEW = Buffer.from([0x0a, 0x03, 0x0a, 0x01, 0x61]);
 
-/** Each way that a binary message may come, on the fast path or past it. */
+/** Each encoding of a binary message, on the fast path and beside it. */
 const forms: readonly (readonly [name: string, headers: Record<string, string>, form: (bytes: Buffer) => Buffer])[] = [
   ["Connect", { "content-type": "application/proto" }, (bytes) => bytes],
   [
-    "Connect past the fast path",
+    "Connect beside the fast path",
     { "content-type": "application/proto", "content-encoding": "identity" },
     (bytes) => bytes,
   ],
@@ -51,16 +51,16 @@ describe.for(forms)("over %s", ([, headers, form]) => {
     return `${response.status} ${(await response.text()).replaceAll("%20", " ").replaceAll("%3A", ":")}`;
   };
 
-  test("a binary message of too many fields is refused before it is decoded", async () => {
+  test("a binary message with too many fields is refused before it is decoded", async () => {
     expect(await send(TOO_MANY)).toContain("body: has more than 16384 values");
   });
 
-  test("one that expands more than a hundred times is refused", async () => {
+  test("a message that expands more than a hundred times is refused", async () => {
     const refused = headers["content-encoding"] === "gzip" || headers["grpc-encoding"] === "gzip";
     if (refused) expect(await send(Buffer.alloc(400_000))).toContain("the request body is too large");
   });
 
-  test("one of few is answered", async () => {
+  test("a message with few fields is answered", async () => {
     expect(await send(FEW)).toMatch(/^200 /);
   });
 });

@@ -9,7 +9,7 @@ import { BatchCreateImportedApiKeysRequestSchema } from "../../gen/keyhold/v2alp
 import { CreateIssuedApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { fieldBound } from "../../src/transport/field-count.ts";
 
-/** As many as JSON may have values. */
+/** The limit on values in JSON. */
 const MAX = 250_000;
 
 const EMPTY_ITEM = Buffer.from([0x0a, 0x00]);
@@ -25,7 +25,7 @@ describe("the fields of a binary message", () => {
     expect(() => check(items(count))).not.toThrow();
   });
 
-  test("one too many is refused", () => {
+  test("one above the limit is refused", () => {
     expect(() => check(items(MAX + 1))).toThrow("has more than 250000 values");
   });
 
@@ -42,11 +42,11 @@ describe("the fields of a binary message", () => {
     expect(() => check(Buffer.alloc(item.length * 83_000, item))).not.toThrow();
   });
 
-  test("fields of unknown numbers count", () => {
+  test("unknown fields count", () => {
     expect(() => check(Buffer.alloc(2 * MAX + 2, Buffer.from([0x78, 0x00])))).toThrow();
   });
 
-  test("values of a Struct count, however deep", () => {
+  test("values of a Struct count at any depth", () => {
     const values = Array.from({ length: 130_000 }, () => null);
     const request: DeriveTokenRequest = create(DeriveTokenRequestSchema, { customClaims: { a: { b: values } } });
     const bytes = toBinary(DeriveTokenRequestSchema, request);
@@ -56,7 +56,7 @@ describe("the fields of a binary message", () => {
   test.for([
     [MAX - 1, true],
     [MAX + 1, false],
-  ] as const)("of %i entries of a map each counts once", ([count, isFew]) => {
+  ] as const)("each of %i entries of a map counts once", ([count, isFew]) => {
     const metadata = Object.fromEntries(Array.from({ length: count }, (_, i) => [`${i}`, "a"]));
     const bytes = toBinary(CreateIssuedApiKeyRequestSchema, create(CreateIssuedApiKeyRequestSchema, { metadata }));
     const judge = () => fieldBound(CreateIssuedApiKeyRequestSchema, 2 ** 24)(bytes);
@@ -64,7 +64,7 @@ describe("the fields of a binary message", () => {
     else expect(judge).toThrow();
   });
 
-  test("the largest batch that the rules allow passes", () => {
+  test("the largest valid batch passes", () => {
     const metadata = Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`key_${i}`, "value"]));
     const scopes = Array.from({ length: 100 }, (_, i) => `scope:${i}`);
     const one = { rawKey: "k", name: "n", actorId: "a", scopes, metadata, ttl: "1h", requestId: "r" };
@@ -75,12 +75,12 @@ describe("the fields of a binary message", () => {
     expect(() => fieldBound(BatchCreateImportedApiKeysRequestSchema, 2 ** 24)(bytes)).not.toThrow();
   });
 
-  test("what is malformed is left to the decoder", () => {
+  test("malformed input is left to the decoder", () => {
     expect(() => check(Buffer.alloc(600_000, 0xff))).not.toThrow();
     expect(() => check(Buffer.concat([items(10), Buffer.alloc(600_000, 0x07)]))).not.toThrow();
   });
 
-  test("a long text is one field", () => {
+  test("a long string is one field", () => {
     const request = create(BatchVerifyApiKeysRequestSchema, { requests: [{ credential: "\n\u0000".repeat(400_000) }] });
     expect(() => check(toBinary(BatchVerifyApiKeysRequestSchema, request))).not.toThrow();
   });

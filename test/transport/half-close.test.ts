@@ -14,7 +14,7 @@ function target(): CallTarget {
   return { issuedKeyId: "", importedKeyId: "", credential: "none", mark: "half-close", suffix: `close-${++count}` };
 }
 
-/** Creates and a verification over each protocol that HTTP/1.1 carries; gRPC without trailers is answered all the same. */
+/** Creates and a verification over each protocol on HTTP/1.1; gRPC without trailers is answered too. */
 const WANTED = / (?:CreateIssuedApiKey|CreateImportedApiKey|BatchCreateImportedApiKeys|VerifyApiKey)$/;
 
 function calls(): HostileRequest[] {
@@ -39,23 +39,23 @@ async function ask(segments: readonly Buffer[]): Promise<number[]> {
 const BAD = Buffer.from("BAD\r\n\r\n");
 
 describe.for(KINDS)("HTTP/1.1, %s", (kind) => {
-  test("a client that closes its side after the request gets its answer", async () => {
+  test("a client that closes its sending side after the request gets its response", async () => {
     for (const isChunked of [false, true]) expect(await ask([toHttp1(newCall(kind), { isChunked })])).toEqual([200]);
   });
 
-  test("a client that closes its side after three pipelined requests gets three answers", async () => {
+  test("a client that closes its sending side after three pipelined requests gets three responses", async () => {
     const requests = [newCall(kind), newCall("rest POST CreateIssuedApiKey"), newCall(kind)];
     expect(await ask([Buffer.concat(requests.map((request) => toHttp1(request)))])).toEqual([200, 200, 200]);
     expect(await ask(requests.map((request) => toHttp1(request)))).toHaveLength(3);
   });
 
-  test("a malformed request is refused after the answer to the request before it", async () => {
+  test("a malformed request is refused after the response to the request before it", async () => {
     expect(await ask([Buffer.concat([toHttp1(newCall(kind)), BAD])])).toEqual([200, 400]);
     expect(await ask([Buffer.concat([toHttp1(newCall(kind), { isChunked: true }), BAD])])).toEqual([200, 400]);
     expect(await ask([toHttp1(newCall(kind)), BAD, BAD])).toEqual([200, 400]);
   });
 
-  test("a request with a malformed body is refused after the answers to those before it", async () => {
+  test("a request with a malformed body is refused after the responses to those before it", async () => {
     const head = "POST /v2alpha1/admin/issuedApiKeys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     const malformed = Buffer.from(`${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nX\r\n`);
     const two = [toHttp1(newCall(kind)), toHttp1(newCall("rest POST CreateIssuedApiKey"))];
@@ -63,17 +63,17 @@ describe.for(KINDS)("HTTP/1.1, %s", (kind) => {
   });
 });
 
-describe("HTTP/1.1, what follows a create", () => {
+describe("HTTP/1.1, bytes after a create", () => {
   const create = () => toHttp1(newCall("rest POST CreateIssuedApiKey"));
   const head = "POST /v2alpha1/admin/issuedApiKeys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
 
-  test("CONNECT is refused after the answer", async () => {
+  test("CONNECT is refused after the response", async () => {
     const connect = Buffer.from("CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n");
     expect(await ask([Buffer.concat([create(), create(), connect])])).toEqual([200, 200, 405]);
     expect(await ask([connect])).toEqual([405]);
   });
 
-  test("a request whose end is missing is refused at once when the client closes its side", async () => {
+  test("an incomplete request is refused at once when the client closes its sending side", async () => {
     for (const upgrade of ["", "Connection: upgrade\r\nUpgrade: websocket\r\n"]) {
       for (const body of ["Content-Length: 9\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n9\r\n{"]) {
         expect(await ask([create(), Buffer.from(`${head}${upgrade}${body}`)])).toEqual([200, 400]);
@@ -81,7 +81,7 @@ describe("HTTP/1.1, what follows a create", () => {
     }
   });
 
-  test("what follows `Connection: close` is not looked at", async () => {
+  test("bytes after `Connection: close` are ignored", async () => {
     const last = toHttp1(newCall("rest POST CreateIssuedApiKey"), { fields: [["connection", "close"]] });
     expect(await ask([Buffer.concat([last, create()])])).toEqual([200]);
     expect(await ask([Buffer.concat([last, BAD])])).toEqual([200]);
@@ -96,7 +96,7 @@ describe("HTTP/1.1 over TLS", () => {
   });
   afterAll(() => server.close());
 
-  test("a client that closes its side after its requests gets its answers", async () => {
+  test("a client that closes its sending side after its requests gets its responses", async () => {
     const requests = [newCall("rest POST CreateIssuedApiKey"), newCall("connect json VerifyApiKey")];
     const segments = [Buffer.concat(requests.map((request) => toHttp1(request)))];
     const { received, isClosed } = await converse(Number(new URL(server.url).port), segments, { tls: true });
@@ -104,7 +104,7 @@ describe("HTTP/1.1 over TLS", () => {
     expect(http1Answers(received).map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  test("a connection that is idle is closed when the client closes its side", async () => {
+  test("an idle connection is closed when the client closes its sending side", async () => {
     const { received, isClosed } = await converse(Number(new URL(server.url).port), [], { tls: true });
     expect({ received: received.length, isClosed }).toEqual({ received: 0, isClosed: true });
   });

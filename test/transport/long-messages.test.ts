@@ -4,7 +4,7 @@ import { type Json, paths, type RestClient, restClient } from "../support/rest.t
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { rpcPath, send } from "../support/wire.ts";
 
-/** Messages that are read and written in several turns of the event loop, so that others are served in between. */
+/** Messages that are read and written in several ticks of the event loop, so that other requests are served in between. */
 
 let server: TestServer;
 let rest: RestClient;
@@ -35,7 +35,7 @@ function batchOf(mark: string, last: object = {}) {
   return { requests: [...requests.slice(1), { ...requests[0], ...last }] };
 }
 
-test.each(batchPaths)("a long batch over %s is done item by item", async (mark, path) => {
+test.each(batchPaths)("a long batch over %s is processed item by item", async (mark, path) => {
   const batch = batchOf(mark);
   const { status, headers, body } = await rest("POST", path, batch);
   expect({ status, success: body.success_count, failure: body.failure_count }).toEqual({
@@ -58,7 +58,7 @@ test.each(batchPaths)("a long batch over %s with an unknown field is refused as 
   expect(body.imported_api_keys).toEqual([]);
 });
 
-test("a long batch over Connect whose item is invalid says which", async () => {
+test("a long batch over Connect with an invalid item names it", async () => {
   const { status, body } = await rest("POST", batchPaths[1][1], batchOf("invalid", { raw_key: "" }));
   expect({ status, failure: body.failure_count }).toEqual({ status: 200, failure: 1 });
   expect(body.results[COUNT - 1]).toMatchObject({
@@ -77,7 +77,7 @@ test("a long page is the same over REST and Connect", async () => {
 
 const GRPC_WEB_JSON = { "content-type": "application/grpc-web+json" };
 
-test("a long batch in a frame of JSON is done item by item", async () => {
+test("a long batch in a frame of JSON is processed item by item", async () => {
   const batch = batchOf("framed");
   const { text } = await send(server.url + batchPaths[1][1], "POST", framed(batch), GRPC_WEB_JSON);
   expect(text).toContain(`"success_count":${COUNT}`);
@@ -92,7 +92,7 @@ test.each([-1, 1])("a long frame of JSON whose length is off by %i is refused", 
   expect(body.imported_api_keys).toEqual([]);
 });
 
-/** A frame with the JSON of a message, whose length is wrong by so much. */
+/** A frame with the JSON of a message, whose length is wrong by that much. */
 function framed(message: object, error = 0): Uint8Array<ArrayBuffer> {
   const json = Buffer.from(JSON.stringify(message));
   const head = Buffer.alloc(5);

@@ -3,7 +3,7 @@ import { http1Answers } from "../hostile/answers.ts";
 import { converse } from "../hostile/http1.ts";
 import { useGuardedService } from "../support/guarded.ts";
 
-/** Without credentials every Host is checked, and one that is missing is none of those that are allowed. */
+/** Without credentials every Host is checked, and a missing one is not allowed. */
 const suite = useGuardedService();
 
 const PATHS = [
@@ -22,13 +22,13 @@ describe.for(PATHS)("%s without a Host", (path) => {
   const head = (version: string) =>
     `POST ${path} HTTP/${version}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
 
-  test("is answered in HTTP/1.0, and refused in HTTP/1.1", async () => {
+  test("is answered over HTTP/1.0 and refused over HTTP/1.1", async () => {
     const caller = `Authorization: Bearer ${suite.token("keyhold:verify")}\r\n`;
     expect(await ask(`${head("1.0")}${caller}\r\n${body}`)).toEqual([200]);
     expect(await ask(`${head("1.1")}${caller}\r\n${body}`)).toEqual([400]);
   });
 
-  test("is refused in HTTP/0.9, which has no header", async () => {
+  test("is refused over HTTP/0.9, which has no headers", async () => {
     const first = "GET /health/alive HTTP/1.1\r\nHost: localhost\r\n\r\n";
     expect(await ask(`${first}POST ${path}\r\n\r\n`)).toEqual([200, 400]);
   });

@@ -26,7 +26,7 @@ type Question = NonNullable<MessageInitShape<typeof ServerReflectionRequestSchem
 const grpc = () => createGrpcTransport({ baseUrl: suite.server.url });
 const connect = () => createConnectTransport({ baseUrl: suite.server.url, httpVersion: "2" });
 
-/** Asks in one stream. */
+/** Sends the requests in one stream. */
 async function ask(...questions: Question[]): Promise<ServerReflectionResponse["messageResponse"][]> {
   const requests = questions.map((messageRequest) => ({ host: "a host", messageRequest }));
   const answers = createClient(ServerReflection, grpc()).serverReflectionInfo(iterate(requests));
@@ -59,7 +59,7 @@ describe("the services", () => {
       ["gRPC", grpc],
       ["Connect over HTTP/2", connect],
     ] as const),
-  )("are listed over %s, by both versions", async ([, transport]) => {
+  )("are listed over %s by both versions", async ([, transport]) => {
     const messageRequest = { case: "listServices", value: "" } as const;
     for (const version of [ServerReflection, ServerReflectionAlpha]) {
       const client = createClient<typeof ServerReflection | typeof ServerReflectionAlpha>(version, transport());
@@ -100,7 +100,7 @@ describe("a file", () => {
     expect(namesOf(answer)[0]).toBe(file);
   });
 
-  test("is found by its name, with all that it needs, which a stream brings once", async () => {
+  test("is found by its name, with its dependencies, each once per stream", async () => {
     const question: Question = { case: "fileByFilename", value: API_KEYS };
     const other: Question = { case: "fileByFilename", value: "keyhold/v2alpha1/self_service.proto" };
     const [first, again, another] = await ask(question, question, other);
@@ -119,7 +119,7 @@ describe("a file", () => {
     expect(namesOf(another)).toEqual(["keyhold/v2alpha1/self_service.proto"]);
   });
 
-  test("is complete: its options can be read", async () => {
+  test("is complete with its options", async () => {
     const [answer] = await ask({ case: "fileByFilename", value: API_KEYS });
     const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: filesOf(answer).reverse() }));
     const method = registry.getService("keyhold.v2alpha1.ApiKeysService")?.method.verifyApiKey;
@@ -142,7 +142,7 @@ describe("a file", () => {
   });
 });
 
-test("what is not there is NOT_FOUND, and the stream goes on", async () => {
+test("an unknown name is NOT_FOUND, and the stream continues", async () => {
   const answers = await ask(
     { case: "fileByFilename", value: "no.proto" },
     { case: "fileContainingSymbol", value: "keyhold.v2alpha1.Nothing" },
@@ -153,14 +153,14 @@ test("what is not there is NOT_FOUND, and the stream goes on", async () => {
   expect(answers).toMatchObject(answers.map(() => ({ ...refused, value: { errorCode: Code.NotFound } })));
 });
 
-describe("a stream is bounded", () => {
+describe("a stream has a limit", () => {
   const failure = (questions: Iterable<{ messageRequest?: Question }>) =>
     Array.fromAsync(createClient(ServerReflection, grpc()).serverReflectionInfo(iterate(questions))).then(
       () => expect.fail("it must fail"),
       (reason) => ConnectError.from(reason),
     );
 
-  test("in how often it asks", async () => {
+  test("on the number of requests", async () => {
     const messageRequest: Question = { case: "fileByFilename", value: "no.proto" };
     const { code, rawMessage } = await failure(Array.from({ length: MAX_REQUESTS + 1 }, () => ({ messageRequest })));
     expect([code, rawMessage]).toEqual([
@@ -169,17 +169,17 @@ describe("a stream is bounded", () => {
     ]);
   });
 
-  test("in the size of a question", async () => {
+  test("on the size of a request", async () => {
     const { code } = await failure([{ messageRequest: { case: "fileByFilename", value: "x".repeat(5000) } }]);
     expect(code).toBe(Code.ResourceExhausted);
   });
 
-  test("in what a question may be", async () => {
+  test("on the kinds of requests", async () => {
     expect((await failure([{}])).code).toBe(Code.InvalidArgument);
   });
 });
 
-test("a stream ends when the server stops, which does not wait for who holds it", async () => {
+test("a stream ends when the server stops, without a delay", async () => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   async function* requests() {
     yield { messageRequest: { case: "listServices", value: "" } } as const;
@@ -193,7 +193,7 @@ test("a stream ends when the server stops, which does not wait for who holds it"
   await restarted;
 });
 
-/** Answers to the question for all services, whose envelope has these flags. */
+/** Returns the responses to a list request whose envelope has these flags. */
 async function askWithFlags(type: string, flags: number): Promise<{ status: number; messages: number }> {
   const session = connectHttp2(suite.server.url);
   const path = `/${ServerReflection.typeName}/ServerReflectionInfo`;
@@ -202,15 +202,15 @@ async function askWithFlags(type: string, flags: number): Promise<{ status: numb
   const [[header], bytes] = await Promise.all([once(stream, "response"), buffer(stream)]);
   session.destroy();
   let messages = 0;
-  // The last one has flags: it is the end of the stream.
+  // The last envelope has flags: it ends the stream.
   for (let at = 0; at < bytes.length && bytes[at] === 0; at += 5 + bytes.readUInt32BE(at + 1)) messages++;
   return { status: header[":status"], messages };
 }
 
-/** As connect-es has it, the reference implementation; neither specification says what a server does with them. */
+/** Like connect-es, the reference implementation; neither specification defines this for a server. */
 describe("flags of an envelope", () => {
   test.each(["application/connect+proto", "application/grpc+proto"])(
-    "that nobody defines are ignored in %s",
+    "that are undefined are ignored in %s",
     async (type) => {
       for (const flags of [0x04, 0x40, 0x7c]) {
         expect(await askWithFlags(type, flags)).toEqual({ status: 200, messages: 1 });
@@ -218,7 +218,7 @@ describe("flags of an envelope", () => {
     },
   );
 
-  test("a client's end of a stream holds no message", async () => {
+  test("a client's end-of-stream envelope contains no message", async () => {
     expect(await askWithFlags("application/connect+proto", 0x02)).toEqual({ status: 200, messages: 0 });
   });
 });

@@ -54,14 +54,14 @@ describe("a duplicate Host header is refused with 400 (RFC 9112 §3.2)", () => {
     expect(answers.map(({ status }) => status)).toEqual([400]);
   });
 
-  test("a request with one Host behind it is not answered", async () => {
+  test("a request after it is not answered", async () => {
     const one = "GET /health/alive HTTP/1.1\r\nHost: localhost\r\n";
     const answers = await ask([`${one}Host: a\r\n\r\n${one}`.trimEnd()]);
     expect(answers.map(({ status }) => status).slice(0, 1)).toEqual([400]);
   });
 });
 
-describe("a Host that is no host is refused with 400, on either path", () => {
+describe("a malformed Host is refused with 400 on either path", () => {
   const hosts = ["a b", "[", "user@localhost", "localhost/path", "1.2.3.4.5", "localhost:99999", "a,b", "%zz", ""];
 
   test.for(hosts)("%j", async (host) => {
@@ -99,13 +99,13 @@ describe("QUERY", () => {
     expect(answer.status).toBe(405);
   });
 
-  test("finds nothing where there is nothing", async () => {
+  test("is 404 on unknown paths", async () => {
     const [answer] = await ask(["QUERY /nope HTTP/1.1", "Host: localhost"]);
     expect(answer?.status).toBe(404);
   });
 });
 
-test("a path that exists for other methods answers 405 with them", async () => {
+test("a path with other methods is 405 with those methods", async () => {
   for (const path of ["/health/alive", "/health/ready", "/docs", "/docs/start.js", "/openapi.json"]) {
     for (const method of ["POST", "PUT", "PATCH", "DELETE", "TRACE"]) {
       const [answer] = await ask([`${method} ${path} HTTP/1.1`, "Host: localhost"]);
@@ -147,7 +147,7 @@ describe("a body that no handler reads", () => {
     },
   );
 
-  test("of gRPC, to an unknown method, leaves no error in the log", async () => {
+  test("of gRPC to an unknown method leaves no error in the log", async () => {
     const before = errorLines().length;
     const { status } = await callGrpc(suite.server.url, "/nope.Nope/Nope", Buffer.from("{"));
     expect(status).toBe(12);
@@ -155,7 +155,7 @@ describe("a body that no handler reads", () => {
   });
 });
 
-describe("a caller that goes away leaves no error in the log", () => {
+describe("a caller that disconnects leaves no error in the log", () => {
   const target = { issuedKeyId: KEY_ID, importedKeyId: KEY_ID, credential: "none", mark: "left", suffix: "left" };
   const requests = [...OTHER_REQUESTS, ...CALLS.map((make) => make(target))];
   const interruptions = [

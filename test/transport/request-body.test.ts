@@ -9,7 +9,7 @@ import { BodyBudget, bodyReader } from "../../src/transport/request-body.ts";
 
 const readBody = bodyReader(new BodyBudget(1000));
 
-/** The request that comes next. */
+/** Resolves to the next request. */
 let next = Promise.withResolvers<IncomingMessage>();
 const server = new ListenerServer({ limits: defaultLimits }, (request) => next.resolve(request));
 let port = 0;
@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => void server.close());
 
-/** A POST of which only a part has come. */
+/** A POST that is only partly received. */
 interface Sender {
   readonly request: IncomingMessage;
   leave(): void;
@@ -47,15 +47,15 @@ async function sendHttp2(part: string): Promise<Sender> {
 describe.each([
   ["HTTP/1.1", sendHttp1],
   ["HTTP/2", sendHttp2],
-])("a caller who goes away in %s", (_, send) => {
-  test("while the body is read ends the reading", async () => {
+])("a caller that disconnects over %s", (_, send) => {
+  test("while the body is read fails the read", async () => {
     const { request, leave } = await send("{");
     const reading = readBody(request, 100);
     leave();
     await expect(reading).rejects.toThrow("the caller went away");
   });
 
-  test("before the body is read ends it too", async () => {
+  test("before the body is read fails the read", async () => {
     const { request, leave } = await send("{");
     const aborted = once(request, "aborted");
     leave();
@@ -63,7 +63,7 @@ describe.each([
     await expect(readBody(request, 100)).rejects.toThrow("the caller went away");
   });
 
-  test("after sending too much is told all the same", async () => {
+  test("after sending too much still gets the size error", async () => {
     const { request, leave } = await send("12345");
     await expect(readBody(request, 4)).rejects.toThrow("the request body is too large");
     leave();

@@ -17,7 +17,7 @@ beforeAll(async () => {
   witness = await createWitness(suite.sql, suite.rest);
 });
 
-/** RPCs that change something. */
+/** RPCs with side effects. */
 const CHANGES = RPCS.filter(({ name }) => /^(?:Create|BatchCreate|Update|Rotate|Delete|Revoke|SelfRevoke)/.test(name));
 
 /** The same change over each protocol. */
@@ -26,7 +26,7 @@ function callsOf(rpc: DescMethodUnary): HostileRequest[] {
   return CALLS.map((make) => make(target)).filter(({ kind }) => kind.endsWith(` ${rpc.name}`));
 }
 
-/** Where to cut a body: at the end of each field of a Protobuf message, where what is left is a valid message too. */
+/** Returns where to cut a body: after each field of a Protobuf message, where the rest is a valid message. */
 function cutsOf({ kind, body }: HostileRequest): number[] {
   if (kind.startsWith("rest") || kind.includes("json")) return [body.length, body.length - 1, 0];
   // gRPC and gRPC-Web put five bytes before the message.
@@ -46,7 +46,7 @@ interface Interruption {
   /** Follows the DATA frame, on stream 1. */
   readonly bytes?: Buffer;
   readonly ending?: Ending;
-  /** How many bytes more than are sent `content-length` announces; without it there is none. */
+  /** By how many bytes `content-length` exceeds the sent body; undefined: no such header. */
   readonly excess?: number;
   /** Whether the DATA frame ends the stream. */
   readonly isEnded?: boolean;
@@ -72,7 +72,7 @@ function toFrames(request: HostileRequest, cut: number, { bytes, excess, isEnded
   return Buffer.concat([HELLO, headers, data, bytes ?? Buffer.alloc(0)]);
 }
 
-/** What the server was to do when the connections closed, it has done when this has. */
+/** Waits until the server has processed the closed connections. */
 async function expectUnchanged(): Promise<void> {
   for (let calls = 0; calls < 3; calls++) await issue(suite.rest, { name: "later" });
   expect(await witness.changes()).toEqual([]);

@@ -29,12 +29,12 @@ export const newRoots = (...retired: Uint8Array[]): RootSecrets => ({ current: r
 
 type Change = Partial<VerifiableRecord["key"]> & { readonly secretVersion?: number };
 
-/** Verification over a store in memory, with a clock to set. */
+/** Verification with an in-memory store and a controlled clock. */
 export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives = 1000, cached = true } = {}) {
   const store = new TestStore();
   let now = NOW;
   let isCoherent = true;
-  /** Without a lease: a renewal is granted, or refused. */
+  /** Result of a renewal without a lease. */
   const lease: VerificationLease = {
     isCoherent: () => isCoherent,
     renewed: () => (mayRenew ? Promise.resolve() : Promise.reject(new Error("no lease"))),
@@ -96,15 +96,15 @@ export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives
     at: (time: number) => {
       now = time;
     },
-    /** Whether the node hears of changes. */
-    told: (told: boolean) => {
-      isCoherent = told;
+    /** Sets whether invalidations are guaranteed. */
+    setCoherent: (coherent: boolean) => {
+      isCoherent = coherent;
     },
-    /** Whether what is remembered may be used without a lease. */
+    /** Whether cached entries may be used without a lease. */
     staleGrace: (is: boolean) => {
       isInStaleGrace = is;
     },
-    /** Whether a renewal is granted. */
+    /** Sets whether a renewal is granted. */
     renewable: (may: boolean) => {
       mayRenew = may;
     },
@@ -113,7 +113,7 @@ export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives
       return add("issued", newSecret(keyId), keyId, change);
     },
     importRaw: (rawKey: string, change: Change = {}) => add("imported", rawKey, newId(now, systemRandom), change),
-    /** A new secret for a key; the one before is good until then, or not at all. */
+    /** Rotates a key; the previous secret is valid until the given time, or not at all. */
     rotate: (keyId: string, graceEnd: number | null) => {
       const record = store.records.get(keyId);
       if (record === undefined) throw new Error("no such key");

@@ -13,7 +13,7 @@ function newReads() {
   return { store, kept, reads: new KeyLoader(store.findKeys, (lookup) => kept.push(lookup)) };
 }
 
-test("look-ups of one turn of the event loop go in one statement, equal ones once", async () => {
+test("look-ups in one tick of the event loop share one statement, equal ones once", async () => {
   const { store, reads, kept } = newReads();
   const lookups = [byId("a"), byId("b"), byDigest("c"), byId("a"), byDigest("c")];
   const answers = Promise.all(lookups.map((lookup) => reads.read(lookup, "default")));
@@ -25,7 +25,7 @@ test("look-ups of one turn of the event loop go in one statement, equal ones onc
   expect(kept).toEqual(lookups.slice(0, 3));
 });
 
-test("while two statements are under way, all others wait and go together", async () => {
+test("while two statements are in flight, all other look-ups wait and share the next", async () => {
   const { store, reads } = newReads();
   const answers = [];
   for (let i = 0; i < 10; i++) {
@@ -40,7 +40,7 @@ test("while two statements are under way, all others wait and go together", asyn
   await Promise.all(answers);
 });
 
-test("a statement has 1000 look-ups at the most", async () => {
+test("a statement has at most 1000 look-ups", async () => {
   const { store, reads } = newReads();
   const answers = Promise.all(Array.from({ length: 2500 }, (_, i) => reads.read(byId(`key ${i}`), "default")));
   await nextTurn();
@@ -53,7 +53,7 @@ test("a statement has 1000 look-ups at the most", async () => {
   expect((await answers).length).toBe(2500);
 });
 
-test("10,000 look-ups may wait to be sent, and no more, but those that join one", async () => {
+test("at most 10,000 look-ups may be queued, without those that coalesce", async () => {
   const { store, reads } = newReads();
   const sent = [reads.read(byId("a"), "default")];
   await nextTurn();
@@ -68,7 +68,7 @@ test("10,000 look-ups may wait to be sent, and no more, but those that join one"
   expect(await Promise.all([...sent, ...waiting])).toHaveLength(10_004);
 });
 
-test("a statement that fails, fails for all who wait for it and for nobody else", async () => {
+test("a failed statement rejects only its own look-ups", async () => {
   const { store, reads, kept } = newReads();
   const failing = [
     reads.read(byId("a"), "default"),
@@ -88,7 +88,7 @@ test("a statement that fails, fails for all who wait for it and for nobody else"
   expect(kept).toEqual([byId("c"), byId("a")]);
 });
 
-test("the default joins a read that was sent; no-cache and no-store join only one that was not", async () => {
+test("the default coalesces with an in-flight read, and no-cache and no-store only with a queued one", async () => {
   const { store, reads } = newReads();
   const answers = [reads.read(byId("a"), "default")];
   await nextTurn();
@@ -102,14 +102,14 @@ test("the default joins a read that was sent; no-cache and no-store join only on
   await Promise.all(answers);
 });
 
-test("with no-store, equal look-ups that are not sent yet are one", async () => {
+test("with no-store, equal queued look-ups coalesce", async () => {
   const { store, reads } = newReads();
   store.isHolding = false;
   await Promise.all([reads.read(byId("a"), "no-store"), reads.read(byId("a"), "no-store")]);
   expect(store.statements).toEqual([[byId("a")]]);
 });
 
-test("what only no-store asked for is not kept, and what someone else asked for too is", async () => {
+test("a result that only no-store requested is not cached, and a shared one is", async () => {
   const { store, reads, kept } = newReads();
   store.isHolding = false;
   await reads.read(byId("a"), "no-store");
@@ -118,7 +118,7 @@ test("what only no-store asked for is not kept, and what someone else asked for 
   expect(kept).toEqual([byId("b")]);
 });
 
-test("an older read does not undo what a fresh one found before it", async () => {
+test("an older read does not overwrite the result of a newer one", async () => {
   const { store, reads, kept } = newReads();
   const older = reads.read(byId("a"), "default");
   await nextTurn();
@@ -131,7 +131,7 @@ test("an older read does not undo what a fresh one found before it", async () =>
   expect(kept).toEqual([byId("a")]);
 });
 
-test("a look-up that can find nothing is no read", async () => {
+test("a look-up without candidates causes no read", async () => {
   const { store, reads } = newReads();
   expect(await reads.read({ keyId: null, digests: [] }, "default")).toBeNull();
   expect(store.statements).toEqual([]);

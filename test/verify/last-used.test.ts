@@ -45,14 +45,14 @@ test("a use is written at the next flush, to the minute", async () => {
   expect(writes).toEqual([[3, ["a"]]]);
 });
 
-test("without a use there is no write", async () => {
+test("without a use nothing is written", async () => {
   const { lastUsed, writes } = newBench();
   await lastUsed.flush();
   await lastUsed.flush();
   expect(writes).toEqual([]);
 });
 
-test("a burst of one key within a minute is one write, over however many flushes", async () => {
+test("a burst of one key within a minute is one write, for any number of flushes", async () => {
   const { lastUsed, writes, at } = newBench();
   for (let second = 0; second < 60; second++) {
     at(second / 60);
@@ -70,7 +70,7 @@ test("a burst of one key within a minute is one write, over however many flushes
   ]);
 });
 
-test("keys that were used in one minute go in one write, and those of another in another", async () => {
+test("keys used in the same minute share one write", async () => {
   const { lastUsed, writes, at } = newBench();
   for (const key of ["a", "b", "c"]) lastUsed.note(key);
   at(1);
@@ -82,7 +82,7 @@ test("keys that were used in one minute go in one write, and those of another in
   ]);
 });
 
-test("what could not be written is written the next time, unless the key was used again since", async () => {
+test("a failed write is retried with the next flush, unless the key was used again since", async () => {
   const { lastUsed, writes, at, failOnce } = newBench();
   lastUsed.note("a");
   lastUsed.note("b");
@@ -97,7 +97,7 @@ test("what could not be written is written the next time, unless the key was use
   ]);
 });
 
-test("a clock that is set back does not take a use back", async () => {
+test("a clock that is set back does not revert a use", async () => {
   const { lastUsed, writes, at } = newBench();
   at(5);
   lastUsed.note("a");
@@ -109,7 +109,7 @@ test("a clock that is set back does not take a use back", async () => {
   expect(writes).toEqual([[5, ["a"]]]);
 });
 
-test("uses that are noted while others are written are not lost", async () => {
+test("uses recorded during a write are not lost", async () => {
   const written: string[][] = [];
   const gate = Promise.withResolvers<void>();
   const touch = async (keyIds: readonly string[]) => {
@@ -126,14 +126,14 @@ test("uses that are noted while others are written are not lost", async () => {
   expect(written).toEqual([["a"], ["b"]]);
 });
 
-test("the keys remembered between two flushes are bounded", async () => {
+test("the number of keys between two flushes is bounded", async () => {
   const { lastUsed, writes } = newBench();
   for (let key = 0; key < 150_000; key++) lastUsed.note(`key ${key}`);
   await lastUsed.flush();
   expect(writes.flatMap(([, keyIds]) => keyIds)).toHaveLength(30_000);
 });
 
-test("many keys go in several writes, each of which holds few of them", async () => {
+test("many keys are split into several small writes", async () => {
   const { lastUsed, writes } = newBench();
   const keyIds = Array.from({ length: 1001 }, (_, index) => `key-${index}`);
   for (const keyId of keyIds) lastUsed.note(keyId);
@@ -142,7 +142,7 @@ test("many keys go in several writes, each of which holds few of them", async ()
   expect(writes.flatMap(([, written]) => written)).toEqual(keyIds);
 });
 
-test("keys that were written in an earlier minute leave room for those of this one", async () => {
+test("keys written in an earlier minute free space for those of this one", async () => {
   const { lastUsed, writes, at } = newBench();
   for (let key = 0; key < 30_000; key++) lastUsed.note(`key ${key}`);
   await lastUsed.flush();
@@ -154,7 +154,7 @@ test("keys that were written in an earlier minute leave room for those of this o
   expect(writes.filter(([minute]) => minute === 1)).toEqual([[1, ["a"]]]);
 });
 
-test("the keys remembered as written are bounded: those beyond are written again", async () => {
+test("the number of keys cached as written is bounded, and those beyond are written again", async () => {
   const { lastUsed, writes } = newBench();
   const note = (from: number) => {
     for (let key = from; key < from + 30_000; key++) lastUsed.note(`key ${key}`);

@@ -1,17 +1,17 @@
 import type { FindKeys, KeyLookup, VerifiableRecord } from "../../src/verify/reader.ts";
 
-/** A statement that was sent and waits for the test to let it answer. */
+/** A statement in flight that the test resolves. */
 export interface Statement {
   readonly lookups: readonly KeyLookup[];
-  /** Answers by what the store holds now, or by what it held when the statement was sent. */
+  /** Resolves with the current content of the store, or with that of the time of the request. */
   release(by?: "now" | "then"): void;
   fail(error: Error): void;
 }
 
-/** A store of keys in memory. What verification sends to it can be held back and let go in any order. */
+/** An in-memory store of keys, whose statements can be delayed and released in any order. */
 export class TestStore {
   readonly records = new Map<string, VerifiableRecord>();
-  /** All that were sent, in their order. */
+  /** All statements in order. */
   readonly statements: (readonly KeyLookup[])[] = [];
   readonly held: Statement[] = [];
   isHolding = false;
@@ -61,7 +61,7 @@ function equals(a: Uint8Array, b: Uint8Array): boolean {
   return Buffer.compare(a, b) === 0;
 }
 
-/** Resolves when what was asked for in this turn of the event loop has been sent. */
+/** Resolves when the requests of this tick of the event loop have been sent. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 }

@@ -26,7 +26,7 @@ function oneOfEach(bench: Bench) {
 const TYPES = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"] as const;
 
 describe.each(TYPES)("%s", (type) => {
-  test("is answered at once, without a read, when it was seen before, and the same each time", async () => {
+  test("is verified synchronously from the cache, with the same verdict each time", async () => {
     const bench = newBench();
     const credential = oneOfEach(bench)[type];
     const first = verify(bench.context, credential);
@@ -58,11 +58,11 @@ describe.each(TYPES)("%s", (type) => {
     expect(await verify(bench.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
   });
 
-  test("waits for a renewal while there is no lease, whatever it asks of the cache, and is refused without one", async () => {
+  test("waits for a renewal without a lease, for any cache directive, and fails if none is granted", async () => {
     const bench = newBench();
     const credential = oneOfEach(bench)[type];
     await verify(bench.context, credential);
-    bench.told(false);
+    bench.setCoherent(false);
     for (const mode of ["default", "no-cache", "no-store"] as const) {
       bench.renewable(false);
       await expect(async () => verify(bench.context, credential, mode)).rejects.toThrow("no lease");
@@ -70,16 +70,16 @@ describe.each(TYPES)("%s", (type) => {
       expect(await verify(bench.context, credential, mode)).toMatchObject({ valid: true });
     }
     expect(bench.store.statements.length).toBe(3);
-    bench.told(true);
+    bench.setCoherent(true);
     expect(verify(bench.context, credential)).toMatchObject({ valid: true });
   });
 
-  test("is judged by what is in memory in the grace after a lease, marked as stale, unless a fresh read is asked for", async () => {
+  test("is verified from the cache in the grace period after a lease, marked as stale, unless a fresh read is requested", async () => {
     const bench = newBench();
     const credential = oneOfEach(bench)[type];
     const fresh = await verify(bench.context, credential);
     expect(fresh.isStale).toBeUndefined();
-    bench.told(false);
+    bench.setCoherent(false);
     bench.renewable(false);
     bench.staleGrace(true);
     expect(await verify(bench.context, credential)).toEqual({ ...fresh, isStale: true });
@@ -89,11 +89,11 @@ describe.each(TYPES)("%s", (type) => {
     bench.cache.clear();
     await expect(async () => verify(bench.context, credential)).rejects.toThrow("no lease");
     bench.renewable(true);
-    bench.told(true);
+    bench.setCoherent(true);
     expect(await verify(bench.context, credential)).toEqual(fresh);
   });
 
-  test("is judged by the time of each call", async () => {
+  test("is evaluated at the time of each call", async () => {
     const bench = newBench();
     const credential = oneOfEach(bench)[type];
     for (const record of [...bench.store.records.values()]) {
@@ -110,7 +110,7 @@ describe.each(TYPES)("%s", (type) => {
     expect(bench.store.statements.length).toBe(1);
   });
 
-  test("is read afresh with no-cache, which all later calls know, and with no-store, which none does", async () => {
+  test("is read again with no-cache, whose result is cached, and with no-store, whose result is not", async () => {
     const bench = newBench();
     const credential = oneOfEach(bench)[type];
     const actors = async (...modes: ("default" | "no-cache" | "no-store")[]) => {
@@ -135,7 +135,7 @@ describe.each(TYPES)("%s", (type) => {
     expect(await actors("default", "no-cache", "default")).toEqual(["third", "NOT_FOUND", "NOT_FOUND"]);
   });
 
-  test("leaves nothing in memory with no-store", async () => {
+  test("is not cached with no-store", async () => {
     const bench = newBench();
     const credential = oneOfEach(bench)[type];
     await verify(bench.context, credential, "no-store");
@@ -143,7 +143,7 @@ describe.each(TYPES)("%s", (type) => {
     expect(bench.cache.stats()).toMatchObject({ entries: 0, recognitions: 0, negatives: 0, bytes: 0 });
   });
 
-  test("is the same verdict without a cache, by a read each time", async () => {
+  test("has the same verdict without a cache, with one read each time", async () => {
     const [bench, uncached] = [newBench(), newBench({ cached: false })];
     const credential = oneOfEach(uncached)[type];
     expect(outcome(await verify(uncached.context, credential))).toBe("VALID");
@@ -154,26 +154,23 @@ describe.each(TYPES)("%s", (type) => {
 });
 
 describe("a token", () => {
-  test.each(["jwt", "macaroon"] as const)(
-    "%s that ends while it is in memory is refused as one that has ended",
-    async (kind) => {
-      const bench = newBench();
-      const { keyId } = bench.issue();
-      const token = bench[kind](keyId, NOW + HOUR);
-      const fresh = newBench({ cached: false });
-      await verify(bench.context, token);
-      bench.at(NOW + HOUR - 1);
-      expect(outcome(await verify(bench.context, token))).toBe("VALID");
-      bench.at(NOW + HOUR);
-      const verdict = verify(bench.context, token);
-      expect(verdict).toMatchObject({ valid: false, reason: "EXPIRED", keyId: null });
-      expect(verdict).toMatchObject({ message: expect.stringMatching(/^the (token|macaroon) has expired$/) });
-      expect(bench.cache.stats().recognitions).toBe(0);
-      expect(fresh.store.statements).toEqual([]);
-    },
-  );
+  test.each(["jwt", "macaroon"] as const)("%s that expires while it is cached is rejected as expired", async (kind) => {
+    const bench = newBench();
+    const { keyId } = bench.issue();
+    const token = bench[kind](keyId, NOW + HOUR);
+    const fresh = newBench({ cached: false });
+    await verify(bench.context, token);
+    bench.at(NOW + HOUR - 1);
+    expect(outcome(await verify(bench.context, token))).toBe("VALID");
+    bench.at(NOW + HOUR);
+    const verdict = verify(bench.context, token);
+    expect(verdict).toMatchObject({ valid: false, reason: "EXPIRED", keyId: null });
+    expect(verdict).toMatchObject({ message: expect.stringMatching(/^the (token|macaroon) has expired$/) });
+    expect(bench.cache.stats().recognitions).toBe(0);
+    expect(fresh.store.statements).toEqual([]);
+  });
 
-  test("goes with the secret that it was derived from", async () => {
+  test("is rejected with the secret that it was derived from", async () => {
     const bench = newBench();
     const { keyId } = bench.issue();
     const token = bench.jwt(keyId, NOW + HOUR);
@@ -183,7 +180,7 @@ describe("a token", () => {
     expect(outcome(await verify(bench.context, token))).toBe("SECRET_ROTATED");
   });
 
-  test("has no more than the scopes that its key still has", async () => {
+  test("has at most the current scopes of its key", async () => {
     const bench = newBench();
     const { keyId } = bench.issue();
     const token = bench.macaroon(keyId, NOW + HOUR);
@@ -194,7 +191,7 @@ describe("a token", () => {
     expect(await verify(bench.context, token)).toMatchObject({ valid: true, scopes: [] });
   });
 
-  test("whose signing key is fetched is not remembered if everything was forgotten meanwhile", async () => {
+  test("is not cached if the cache was cleared while its signing key was fetched", async () => {
     const bench = newBench();
     const { keyId } = bench.issue();
     const token = bench.jwt(keyId, NOW + HOUR);
@@ -211,7 +208,7 @@ describe("a token", () => {
   });
 });
 
-test("a secret that was rotated away is good until its grace ends, and its successor from the start", async () => {
+test("a rotated secret is valid until its grace period ends, and its successor at once", async () => {
   const bench = newBench();
   const { keyId, credential } = bench.issue();
   await verify(bench.context, credential);
@@ -229,7 +226,7 @@ test("a secret that was rotated away is good until its grace ends, and its succe
   expect(bench.store.statements.length).toBe(2);
 });
 
-test("a key that is revoked is refused once that is told, and stays so", async () => {
+test("a revoked key is rejected after the notification, and stays so", async () => {
   const bench = newBench();
   const { keyId, credential } = bench.issue();
   await verify(bench.context, credential);
@@ -242,7 +239,7 @@ test("a key that is revoked is refused once that is told, and stays so", async (
   expect([bench.store.statements.length, bench.used.length]).toEqual([2, 1]);
 });
 
-test("a raw key under a retired server key is found, in memory too", async () => {
+test("a raw key under a retired server key is found, also in the cache", async () => {
   const old = newBench();
   const roots = newRoots(old.roots.current);
   const bench = newBench({ roots });
@@ -253,7 +250,7 @@ test("a raw key under a retired server key is found, in memory too", async () =>
   expect(verify(bench.context, credential)).toMatchObject({ valid: true });
 });
 
-test("no record of a wrong kind or of another digest makes a credential good", async () => {
+test("a record of a wrong kind or with another digest makes no credential valid", async () => {
   const bench = newBench();
   const { keyId, credential } = bench.issue();
   const other = bench.issue();
@@ -267,7 +264,7 @@ test("no record of a wrong kind or of another digest makes a credential good", a
 });
 
 describe("a batch", () => {
-  test("is one read, whatever it holds, and at once when all is known", async () => {
+  test("causes one read for any content, and is synchronous when all is cached", async () => {
     const bench = newBench();
     const credentials = [...Object.values(oneOfEach(bench)), "nobody's key", "kh_v1_mistyped", "a.b.c"];
     const asked = [...credentials, ...credentials];
@@ -276,13 +273,13 @@ describe("a batch", () => {
       ...["VALID", "VALID", "VALID", "VALID", "NOT_FOUND", "INVALID_FORMAT", "NOT_FOUND"],
       ...["VALID", "VALID", "VALID", "VALID", "NOT_FOUND", "INVALID_FORMAT", "NOT_FOUND"],
     ]);
-    // The issued key and its token are one look-up; the imported key is found by its digest, its token by the key id.
+    // The issued key and its token share one look-up; the imported key is found by its digest, its token by the key id.
     expect(bench.store.statements.map(({ length }) => length)).toEqual([5]);
     expect(verifyAll(bench.context, asked)).toEqual(verdicts);
     expect(bench.store.statements.length).toBe(1);
   });
 
-  test("has a fault of ours as the verdict of its item alone", async () => {
+  test("reports an internal error as the verdict of its item only", async () => {
     const bench = newBench();
     const { keyId, credential } = bench.issue();
     const token = bench.jwt(keyId, NOW + HOUR);

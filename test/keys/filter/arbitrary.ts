@@ -3,7 +3,7 @@ import type { Comparison, Expression, Filter, Operator } from "../../../src/keys
 import { anyText } from "../../lib/any-text.ts";
 import { printFilter, type Style } from "./print.ts";
 
-/** Few enough that filters and rows meet; among them what SQL, LIKE, JSON, the grammar or a sort order may trip over. */
+/** Few values, so that filters match rows, including special cases of SQL, LIKE, JSON, the grammar and collation. */
 export const STRINGS = [
   "a",
   "A",
@@ -65,7 +65,7 @@ export const REASONS = [
 const storableText = anyText.map((text) => text.toWellFormed().replaceAll("\0", ""));
 
 export const someString = fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...STRINGS) }, storableText);
-/** A key of an entry; from so few that one which differs in case alone is not rare. */
+/** A key of an entry, from few, so that some differ only in case. */
 export const someKey = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom("a", "A", "", '"', "*", "__proto__") },
   someString,
@@ -130,7 +130,7 @@ const { someExpression } = fc.letrec<{ someExpression: Expression }>((tie) => ({
   ),
 }));
 
-/** Any filter whose text is within the limits. */
+/** Any filter within the limits. */
 export const someFilter: Arbitrary<Filter> = fc
   .oneof({ weight: 50, arbitrary: someExpression }, fc.constant<Filter>({ node: "all" }))
   .filter((filter) => countComparisons(filter) <= 50 && printFilter(filter).length <= 700);

@@ -1,7 +1,7 @@
 import type { KeyStatus, RevocationReason } from "../../../src/domain/key.ts";
 import type { Comparison, FieldName, Filter, Operator } from "../../../src/keys/filter/filter.ts";
 
-/** A key as a filter sees it. Times are in the form that `Filter` has, whose order is that of its text. */
+/** The filterable fields of a key. Times have the form of `Filter`, which sorts as text. */
 export interface Row {
   readonly key_id: string;
   readonly name: string;
@@ -16,7 +16,7 @@ export interface Row {
   readonly revocation_reason: RevocationReason | null;
 }
 
-/** Says whether the row matches, by the letter of AIP-160 and of the contract. It shares nothing with the compiler to SQL. */
+/** Returns whether the row matches, by AIP-160 and docs/api.md. Shares no code with the compiler to SQL. */
 export function matches(filter: Filter, row: Row, now: string): boolean {
   switch (filter.node) {
     case "all":
@@ -72,7 +72,7 @@ function compares(left: string | null, operator: Operator, right: string): boole
   }
 }
 
-/** `<` of JavaScript compares UTF-16 units, which puts 😀 before U+E000. */
+/** JavaScript's `<` compares UTF-16 units, which orders 😀 before U+E000. */
 function compareCodePoints(left: string, right: string): number {
   const [a, b] = [[...left], [...right]].map((characters) => characters.map((c) => c.codePointAt(0) ?? 0));
   for (const [index, codePoint] of (a ?? []).entries()) {

@@ -26,7 +26,7 @@ test.each(vectors.invalid)("refuses $filter", ({ filter, position, message }) =>
   expect(refusal(filter)).toContain(message);
 });
 
-test("a message names the kind of key, and no words of the filter", () => {
+test("an error names the kind of key, and quotes nothing of the filter", () => {
   expect(refusal("kh_v1_secret=a")).toMatch(/^unknown field at position 1 \(an issued key has key_id, name, /);
   expect(refusal("key_id=kh_v1_secret")).toBe("wrong value at position 8 (expected a UUID)");
 });
@@ -38,7 +38,7 @@ test.each([
   [`${"NOT (".repeat(20)}name=a${")".repeat(20)}`, { node: "not" }],
   [`name="${"x".repeat(1993)}"`, { node: "string" }],
   [`name="${"😀".repeat(1993)}"`, { node: "string" }],
-])("reads up to the limits, case %$", (text, filter) => {
+])("parses filters up to the limits, case %$", (text, filter) => {
   expect(parseFilter(text, "issued")).toMatchObject(filter);
 });
 
@@ -57,12 +57,12 @@ test.each([
   ['name="😀\ud800"', 8, "surrogate"],
   ['name="\ud83d" AND \0', 7, "surrogate"],
   ["\udc00", 1, "surrogate"],
-])("refuses what is too much or no text, case %$", (text, position, message) => {
+])("refuses filters beyond the limits or of invalid text, case %$", (text, position, message) => {
   expect(refusal(text)).toContain(` at position ${position} (`);
   expect(refusal(text)).toContain(message);
 });
 
-test("what is printed reads back, however it is written", () => {
+test("a printed filter parses back in every style", () => {
   fc.assert(
     fc.property(someFilter, someStyle, fc.constantFrom("issued", "imported"), (filter, style, kind) => {
       expect(parseFilter(printFilter(filter), kind)).toEqual(filter);
@@ -102,7 +102,7 @@ const TOKENS = [
 ];
 const soup = fc.array(fc.constantFrom(...TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(""));
 
-/** A valid text with one thing put in or taken out. */
+/** A valid text with one insertion or deletion. */
 const nearlyValid = fc
   .tuple(someFilter, someStyle, fc.nat(), fc.nat(3), fc.constantFrom("", ...TOKENS))
   .map(([filter, style, at, length, token]) => {
@@ -111,7 +111,7 @@ const nearlyValid = fc
     return text.slice(0, offset) + token + text.slice(offset + length);
   });
 
-test("any text is a filter, which reads back, or an invalid argument", () => {
+test("any text is a filter that parses back, or an invalid argument", () => {
   const counts = { filters: 0, refusals: 0 };
   fc.assert(
     fc.property(fc.oneof(soup, nearlyValid, anyText), (text) => {
@@ -165,7 +165,7 @@ test.each(
       "((name=a) ",
     ],
   ].map((piece) => [piece]),
-)("2000 characters of %j are read at once", (piece) => {
+)("2000 characters of %j are parsed quickly", (piece) => {
   const text = piece.repeat(2000).slice(0, 2000).toWellFormed();
   const times = [1, 2, 3].map(() => {
     const start = performance.now();

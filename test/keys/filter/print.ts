@@ -1,15 +1,15 @@
 import type { Comparison, Expression, Filter, Operator } from "../../../src/keys/filter/filter.ts";
 
-/** Ways of writing the same filter. */
+/** Styles of printing the same filter. */
 export interface Style {
   readonly camelCase: boolean;
   readonly quote: '"' | "'";
-  /** Without quotes where the grammar allows. */
+  /** Without quotes where possible. */
   readonly bare: boolean;
   readonly not: "NOT " | "-";
   /** `NOT a = b` for `a != b`. */
   readonly spellNot: boolean;
-  /** `:` where it means `=`. */
+  /** `:` where it is equivalent to `=`. */
   readonly has: boolean;
   readonly and: " AND " | " ";
   readonly space: string;
@@ -28,7 +28,7 @@ export const NORMAL: Style = {
   parentheses: false,
 };
 
-/** Parsing what is printed gives the same filter. */
+/** Prints a filter; parsing the result returns the same filter. */
 export function printFilter(filter: Filter, style: Style = NORMAL): string {
   return filter.node === "all" ? "" : print(filter, style);
 }
@@ -65,7 +65,7 @@ function printNegation(operand: Expression, style: Style): string {
   return style.not + (wrap || operand.node === "not" ? `(${text})` : text);
 }
 
-/** What may be negated by `!=`. */
+/** Comparisons that `!=` can negate. */
 function isEquality(expression: Expression): Comparison | null {
   switch (expression.node) {
     case "prefix":

@@ -20,7 +20,7 @@ export function ringOf(...all: [ServerKey, ...ServerKey[]]): KeyRing {
 export const WRAP_KEY: ServerKey = { id: "0011223344556677", secret: createSecretKey(randomBytes(32)) };
 export const RING = ringOf(WRAP_KEY);
 
-/** A record of a new key that signs, made at NOW. */
+/** A record of a new signing key, created at NOW. */
 export function record(change: Partial<SigningKeyRecord> = {}): SigningKeyRecord {
   const key = generateSigningKey({ wrapKey: WRAP_KEY, random });
   return { ...key, createTime: new Date(NOW), retireTime: null, tokensExpireTime: null, ...change };
@@ -31,7 +31,7 @@ export function activeKey(keys: SigningKeys): NonNullable<SigningKeys["active"]>
   return keys.active;
 }
 
-/** One node's keys with one active key, and a content to mint with it. */
+/** A key set with one active key, and claims to mint with it. */
 export const RECORD = record();
 export const KEYS = loadSigningKeys([RECORD], RING, NOW);
 export const CONTENT = {
@@ -52,7 +52,7 @@ export function mintInput(change: Partial<MintInput> = {}): MintInput {
 
 export const verification = { keys: (kid: string) => KEYS.verification.get(kid), issuer: ISSUER, now: NOW };
 
-/** Any text, of any UTF-16 code units. (`unit: "binary"` of fast-check takes most of a second to set up.) */
+/** Any text of UTF-16 code units. (fast-check's `unit: "binary"` takes most of a second to set up.) */
 export function anyText(bounds: fc.ArrayConstraints = {}): fc.Arbitrary<string> {
   return fc.array(fc.nat(0xffff), bounds).map((units) => String.fromCharCode(...units));
 }

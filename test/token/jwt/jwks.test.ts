@@ -52,7 +52,7 @@ describe("the ETag", () => {
   });
 });
 
-/** As a database that does not keep the order of members may give them back. */
+/** Reorders members like a database that does not preserve their order. */
 function reverseMembers<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).toReversed()) as T;
 }

@@ -24,7 +24,7 @@ const WIRE_CLAIMS = {
   secret_version: 3,
 };
 
-/** The public document as another service gets it. */
+/** The public document as other services receive it. */
 function published(): JSONWebKeySet {
   return JSON.parse(JSON.stringify(jwksDocument(KEYS.records, NOW)));
 }
@@ -94,14 +94,14 @@ describe("reserved claims", () => {
 test.each([
   ["a scope with a space", { scopes: ["read write"] }],
   ["an empty scope", { scopes: ["read", ""] }],
-  ["nothing but an empty scope", { scopes: [""] }],
-  ["a scope with a new line", { scopes: ["read\n"] }],
+  ["only an empty scope", { scopes: [""] }],
+  ["a scope with a line feed", { scopes: ["read\n"] }],
   ["no subject", { subject: "" }],
   ["no time", { expireTime: Number.NaN }],
-  ["endless life", { expireTime: Number.POSITIVE_INFINITY }],
-  ["a version that is none", { secretVersion: 1.5 }],
+  ["an infinite lifetime", { expireTime: Number.POSITIVE_INFINITY }],
+  ["an invalid version", { secretVersion: 1.5 }],
   ["an empty parent", { parentId: "" }],
-])("what would not be read back is not minted: %s", (_, change) => {
+])("claims that would not verify are not minted: %s", (_, change) => {
   expect(() => mintJwt(mintInput(change))).toThrow(RangeError);
 });
 
@@ -129,7 +129,7 @@ test("verify(mint(x)) = x", () => {
       const { token, expireTime } = mintJwt(mintInput({ subject, parentId, ...rest }));
       const parent = parentId === undefined ? {} : { parentId };
       expect(expireTime).toBe(rest.expireTime);
-      // Not vitest's equality, which takes a claim by the name of "constructor" for the class of the object.
+      // Not vitest's equality, which takes a claim named "constructor" for the class of the object.
       deepStrictEqual(verifyJwt(token, verification), {
         ok: true,
         token: { actorId: subject, issuer: ISSUER, ...rest, ...parent },
@@ -139,7 +139,7 @@ test("verify(mint(x)) = x", () => {
   );
 });
 
-/** What JSON keeps of a value: it has no -0. */
+/** A value after a JSON round trip, which has no -0. */
 function jsonOf(value: JsonObject): JsonObject {
   return decodeJsonObject(encodeJson(value)) ?? {};
 }

@@ -74,7 +74,7 @@ describe("a wrong root secret", () => {
   test.each([
     ["with another id", other, /no configured root secret/],
     ["with the same id", sameName, /altered, or wrapped under another root secret/],
-  ])("%s is an error that names the key and no secret", (_, ring, message) => {
+  ])("%s is an error that names the key without a secret", (_, ring, message) => {
     const unwrap = () => unwrapSigningKey(stored, ring);
     expect(unwrap).toThrow(message);
     expect(unwrap).toThrow(expect.objectContaining({ code: "INTERNAL", message: expect.stringContaining(stored.kid) }));

@@ -40,7 +40,7 @@ describe("vectors", () => {
   });
 });
 
-test("the example of RFC 8037 appendix A.4", () => {
+test("the example of RFC 8037 appendix A.4 verifies", () => {
   const [header, payload, signature = ""] = signingKey.jws.split(".");
   const publicKey = createPublicKey({ key: signingKey.publicJwk, format: "jwk" });
   const data = Buffer.from(`${header}.${payload}`);

@@ -5,7 +5,7 @@ import { chainSignature } from "../../../src/token/macaroon/chain.ts";
 
 const data = fc.uint8Array({ maxLength: 150 });
 
-test("the chain is that of another library", () => {
+test("the chain equals that of another library", () => {
   fc.assert(
     fc.property(data, data, fc.array(data, { maxLength: 5 }), (rootKey, identifier, conditions) => {
       const chain = macaroon.newMacaroon({ rootKey, identifier });

@@ -9,7 +9,7 @@ const TIME = "time < 2026-01-02T03:04:05Z";
 const SCOPE = "scope = a b";
 const GRANT: Grant = { expireTime: Date.parse("2026-01-02T03:04:05Z"), scopes: ["a", "b"], claims: {} };
 
-/** The caveats that a server would mint to say what a sample says. */
+/** The caveats that a server would mint for a sample. */
 const AS_MINTED = [
   (text: string) => [text, SCOPE],
   (text: string) => [TIME, text],
@@ -49,11 +49,11 @@ test.each([
   ["time alone", [TIME]],
   ["scope alone", [SCOPE]],
   ["another order", [SCOPE, TIME]],
-  ["time twice", [TIME, SCOPE, TIME]],
-  ["scope twice", [TIME, SCOPE, SCOPE]],
+  ["a duplicate time", [TIME, SCOPE, TIME]],
+  ["a duplicate scope", [TIME, SCOPE, SCOPE]],
   ["a claim before the scope", [TIME, "claim a = 1", SCOPE]],
-  ["a claim twice", [TIME, SCOPE, "claim a = 1", "claim a = 2"]],
-  ["a claim twice, the same", [TIME, SCOPE, "claim a = 1", "claim a = 1"]],
+  ["a duplicate claim", [TIME, SCOPE, "claim a = 1", "claim a = 2"]],
+  ["a duplicate, equal claim", [TIME, SCOPE, "claim a = 1", "claim a = 1"]],
 ])("the server does not mint %s", (_, conditions) => {
   expect(parse(conditions)).toBeUndefined();
 });

@@ -42,7 +42,7 @@ test("parse inverts format", () => {
   );
 });
 
-test("reads all members", () => {
+test("parses all members", () => {
   const text =
     '{"v":1,"kid":"k","jti":"t","key_id":"01890a5d-ac96-774b-bcce-b302099a8057","secret_version":3,"iat":7,"parent_id":"p","caveats":5}';
   expect(parseIdentifier(bytes(text))).toEqual({

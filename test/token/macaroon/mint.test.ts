@@ -5,7 +5,7 @@ import { parseMacaroon } from "../../../src/token/macaroon/text.ts";
 import { verifyMacaroon } from "../../../src/token/macaroon/verify.ts";
 import { ISSUER, input, NOW, RING } from "./samples.ts";
 
-test("the caveats are readable and in their order", () => {
+test("the caveats are readable and in order", () => {
   const { token } = mintMacaroon(input({ claims: { team: "blue", level: { a: [1] } } }));
   const caveats = parseMacaroon(token).caveats.map(({ identifier }) => Buffer.from(identifier).toString());
   expect(caveats).toEqual([
@@ -37,15 +37,19 @@ test("the longest macaroon still verifies", () => {
 test.each([
   ["an empty claim name", { claims: { "": 1 } }, "custom_claims"],
   ["a space in a claim name", { claims: { "a b": 1 } }, "custom_claims"],
-  ["a claim name that would read otherwise", { claims: { "a = 1 ": 1 } }, "custom_claims"],
-  ["half a character in a claim name", { claims: { "a\ud800": 1 } }, "custom_claims"],
+  ["a claim name that would parse differently", { claims: { "a = 1 ": 1 } }, "custom_claims"],
+  ["a lone surrogate in a claim name", { claims: { "a\ud800": 1 } }, "custom_claims"],
   [
     "too many claims",
     { claims: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`c${i}`, i])) },
     "custom_claims",
   ],
-  ["too much for a credential", { scopes: Array.from({ length: 100 }, (_, i) => `${i}${"s".repeat(100)}`) }, "scopes"],
-])("%s is the caller's mistake", (_, fields, field) => {
+  [
+    "more than a credential may have",
+    { scopes: Array.from({ length: 100 }, (_, i) => `${i}${"s".repeat(100)}`) },
+    "scopes",
+  ],
+])("%s is an invalid argument", (_, fields, field) => {
   const error = refusal(fields);
   expect(error).toBeInstanceOf(KeyholdError);
   expect(error).toMatchObject({ code: "INVALID_ARGUMENT", violations: [{ field }] });
@@ -55,12 +59,12 @@ test.each<[string, Partial<MacaroonInput>]>([
   ["a scope with a space", { scopes: ["a b"] }],
   ["an empty scope", { scopes: [""] }],
   ["an empty token id", { tokenId: "" }],
-  ["a key id that is no UUID", { keyId: "1" }],
+  ["a key id that is not a UUID", { keyId: "1" }],
   ["a version below zero", { secretVersion: -1 }],
-  ["a time that is none", { issueTime: Number.NaN }],
-  ["an expiry that is none", { expireTime: Number.NaN }],
+  ["an invalid time", { issueTime: Number.NaN }],
+  ["an invalid expiry", { expireTime: Number.NaN }],
   ["an expiry after the year 9999", { expireTime: Date.UTC(10_000) }],
-])("%s is a fault of ours", (_, fields) => {
+])("%s is an internal error", (_, fields) => {
   expect(refusal(fields)).toBeInstanceOf(RangeError);
 });
 

@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { formatRfc3339, parseRfc3339 } from "../../../src/token/macaroon/rfc3339.ts";
 import { times } from "./samples.ts";
 
-// The valid and invalid samples are with those of the caveats.
+// The samples of the caveats cover valid and invalid times.
 
-test("milliseconds are printed only if there are any", () => {
+test("milliseconds are printed only if they are not zero", () => {
   expect(formatRfc3339(0)).toBe("1970-01-01T00:00:00Z");
   expect(formatRfc3339(1)).toBe("1970-01-01T00:00:00.001Z");
   expect(formatRfc3339(-1)).toBe("1969-12-31T23:59:59.999Z");

@@ -14,7 +14,7 @@ export const RING = deriveKeyRing(
 export const ISSUER = "https://keys.example.com";
 export const NOW = Date.parse("2026-01-02T03:04:05.500Z");
 
-/** A macaroon input that needs nothing but the fields in question. */
+/** A macaroon input with defaults for the other fields. */
 export function input(fields: Partial<MacaroonInput> = {}): MacaroonInput {
   return {
     rootKey: RING.current,
@@ -41,7 +41,7 @@ export function fromBase64url(text: string): Uint8Array {
 }
 
 const text = anyText.map((value) => value.slice(0, 20).toWellFormed());
-/** As Buffers, for so do we read them. */
+/** As Buffers, like the parser's result. */
 const data = fc.uint8Array({ maxLength: 200 }).map((value) => Buffer.from(value));
 const thirdParties = fc.record({ location: fc.option(text, { nil: undefined }), verificationId: data });
 
@@ -50,7 +50,7 @@ const caveats: fc.Arbitrary<Caveat> = fc.record({
   thirdParty: fc.option(thirdParties, { nil: undefined }),
 });
 
-/** Any macaroon within the bounds, of whatever service. */
+/** Any macaroon within the limits, of any service. */
 export const macaroons: fc.Arbitrary<Macaroon> = fc.record({
   location: fc.option(text, { nil: undefined }),
   identifier: data,
@@ -61,7 +61,7 @@ export const macaroons: fc.Arbitrary<Macaroon> = fc.record({
 export const scopes = fc.stringMatching(/^[\x21-\x7e]{1,10}$/);
 const anyNames = anyText.map((value) => value.slice(0, 10)).filter(isClaimName);
 const names = fc.oneof(anyNames, fc.constantFrom("__proto__", "=", "toString", "1"));
-/** JSON has one zero only. */
+/** JSON has no -0. */
 const values = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)));
 
 export const claims: fc.Arbitrary<JsonObject> = fc
@@ -76,7 +76,7 @@ export const times = fc.integer({
 const ids = fc.stringMatching(/^[\x21-\x7e]{1,40}$/);
 const keys: fc.Arbitrary<ServerKey> = fc.constantFrom(...RING.all);
 
-/** Anything that can be minted, good at `NOW`. */
+/** Any input that can be minted, valid at `NOW`. */
 export const inputs: fc.Arbitrary<MacaroonInput> = fc
   .record({
     rootKey: keys,

@@ -15,7 +15,7 @@ const macaroon = {
   caveats: [],
   signature: new Uint8Array(32),
 };
-/** Of 40 bytes: its last character has four bits that say nothing. */
+/** 40 bytes, so that its last character has four unused bits. */
 const text = formatMacaroon(macaroon);
 
 const NO_MACAROONS = [
@@ -23,15 +23,15 @@ const NO_MACAROONS = [
   ["an issued secret", `kh_v1_${"0".repeat(94)}`],
   ["a JWT", "eyJhbGciOiJFZERTQSJ9.e30.AA"],
   ["a raw key", "sk_live_abcdefghijklmnop"],
-  ["a raw key that begins as a macaroon does", "AgEhbGxsbGxsbGxsbGxsbGxsbGxs"],
+  ["a raw key that begins like a macaroon", "AgEhbGxsbGxsbGxsbGxsbGxsbGxs"],
   ["padding", `${text}==`],
   ["a space before", ` ${text}`],
   ["a newline after", `${text}\n`],
   ["a stray bit in the last character", `${text.slice(0, -1)}B`],
-  ["one character less", text.slice(0, -1)],
+  ["one character fewer", text.slice(0, -1)],
   ["one character more", `${text}A`],
   [
-    "base64 in place of base64url",
+    "base64 instead of base64url",
     formatMacaroon({ ...macaroon, signature: new Uint8Array(32).fill(0xff) }).replaceAll("_", "/"),
   ],
   ["another version", `AQ${text.slice(2)}`],
@@ -59,7 +59,7 @@ test("parses and recognizes every formatted macaroon", () => {
   );
 });
 
-test("the longest text is the longest macaroon", () => {
+test("the maximum text length is that of the longest macaroon", () => {
   const overhead = 40;
   const longest = formatMacaroon({ ...macaroon, identifier: new Uint8Array(MACAROON_MAX_SIZE - overhead) });
   expect(longest).toHaveLength(MACAROON_MAX_TEXT_LENGTH);

@@ -71,7 +71,7 @@ test("any bytes re-encode exactly or are a format error", () => {
   expect(counts.refused).toBeGreaterThan(100);
 });
 
-/** Any bytes, and macaroons with a stretch of their bytes replaced, by as many or not. */
+/** Any bytes, and macaroons with a range of their bytes replaced. */
 const nearMacaroons = fc.oneof(
   fc.uint8Array({ maxLength: 100 }),
   fc.uint8Array({ maxLength: 100 }).map((rest) => Uint8Array.of(2, ...rest)),

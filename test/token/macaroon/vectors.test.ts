@@ -31,7 +31,7 @@ test("there are vectors", () => {
   expect(ours.attenuated.length).toBeGreaterThan(10);
 });
 
-test.each(ours.minted)("mints $name as ever", ({ input, text }) => {
+test.each(ours.minted)("mints $name unchanged", ({ input, text }) => {
   const { token, expireTime } = mintMacaroon({ ...toInput(input), rootKey, issuer: ours.issuer });
   expect({ token, expireTime }).toEqual({ token: text, expireTime: input.expireTime });
 });
@@ -53,7 +53,7 @@ describe.each([go, python])("$maker", ({ made, attenuated, third_party }) => {
   });
 
   const firstPartyOnly = made.filter((vector) => vector.caveats.every((caveat) => !("verification_id" in caveat)));
-  test.each(firstPartyOnly)("signs as we do: $name", ({ root_key, identifier, caveats, signature }) => {
+  test.each(firstPartyOnly)("signs like this library: $name", ({ root_key, identifier, caveats, signature }) => {
     const conditions = caveats.map((caveat) => fromBase64url(caveat.identifier));
     const signed = chainSignature(Buffer.from(root_key, "hex"), fromBase64url(identifier), conditions);
     expect(Buffer.from(signed).toString("hex")).toBe(signature);
@@ -64,7 +64,7 @@ describe.each([go, python])("$maker", ({ made, attenuated, third_party }) => {
       expect(verifyMacaroon(text, context)).toMatchObject({ ok: false, reason: "INVALID_FORMAT" });
   });
 
-  test.each(ours.attenuated)("attenuates ours: $name", ({ name, of, expect: expected }) => {
+  test.each(ours.attenuated)("attenuates a macaroon of this server: $name", ({ name, of, expect: expected }) => {
     const text = new Map(Object.entries(attenuated)).get(name) ?? "";
     expect(formatMacaroon(parseMacaroon(text))).toBe(text);
     const verdict = verifyMacaroon(text, context);
@@ -88,7 +88,7 @@ function minted(name: string) {
   return found.input;
 }
 
-/** JSON modules type an absent claim as an optional one. */
+/** JSON modules type an absent claim as optional. */
 function toInput(input: (typeof ours.minted)[number]["input"]): Omit<MacaroonInput, "rootKey" | "issuer"> {
   return { ...input, claims: JSON.parse(JSON.stringify(input.claims)) };
 }

@@ -36,7 +36,7 @@ test("expires at the earliest of its times", () => {
   expect(verifyMacaroon(token, { ...context, now: end })).toMatchObject({ ok: false, reason: "EXPIRED" });
 });
 
-test("a macaroon of a retired root key verifies; one of an unknown root key does not", () => {
+test("a macaroon of a retired root key verifies, and one of an unknown root key does not", () => {
   const [retired = RING.current] = RING.retired;
   expect(verifyMacaroon(mint({ rootKey: retired }), context).ok).toBe(true);
   const { current } = deriveKeyRing({ current: new Uint8Array(32).fill(3), retired: [] }, "macaroon-root");
@@ -105,12 +105,12 @@ test("checks the signature before caveats, and caveats before expiry", () => {
   expect(verifyMacaroon(forged, context)).toMatchObject({ message: "the signature of the macaroon is not valid" });
 });
 
-/** Only the server can sign these: they show that it does not trust itself blindly. */
+/** Only the server can sign these, but it validates them too. */
 test.each([
-  ["more minted caveats than there are", 4],
-  ["fewer minted caveats than there must be", 1],
+  ["too many minted caveats", 4],
+  ["too few minted caveats", 1],
   ["no minted caveats", 0],
-])("an identifier that says %s grants nothing", (_, mintedCaveats) => {
+])("an identifier with %s grants nothing", (_, mintedCaveats) => {
   expect(refusal(sign({ mintedCaveats }))).toBe("SIGNATURE_INVALID");
   expect(verifyMacaroon(sign({ mintedCaveats: 3 }), context).ok).toBe(true);
 });
@@ -152,7 +152,7 @@ test("grants the intersection of its caveats", () => {
   );
 });
 
-test("the macaroon package reads ours and adds a caveat that we read", () => {
+test("the macaroon package reads a token and adds a caveat that the verifier accepts", () => {
   const theirs = macaroonPackage.importMacaroon(encodeV2(parseMacaroon(mint())));
   theirs.verify(RING.current.secret.export(), () => null);
   theirs.addFirstPartyCaveat("scope = orders.read");
@@ -176,7 +176,7 @@ interface Condition {
 const timeConditions: fc.Arbitrary<Condition> = fc
   .integer({ min: NOW - 1000, max: NOW + 100_000 })
   .map((limit) => ({ text: `time < ${new Date(limit).toISOString()}`, limit }));
-/** Of few letters, so that they often name what was granted. */
+/** From few letters, so that they often match granted scopes. */
 const scopeConditions: fc.Arbitrary<Condition> = fc
   .array(fc.oneof(scopes, fc.stringMatching(/^[!-~]$/)), { maxLength: 20 })
   .map((list) => ({ text: `scope = ${list.join(" ")}`, list }));
@@ -191,7 +191,7 @@ function edit(parts: Partial<Macaroon>, token = mint()): string {
   return formatMacaroon({ ...parseMacaroon(token), ...parts });
 }
 
-/** As a holder does it, who has the token and no root key. */
+/** Like a holder, who has the token but no root key. */
 function attenuate(token: string, ...added: readonly string[]): string {
   const holder = macaroonPackage.importMacaroon(encodeV2(parseMacaroon(token)));
   for (const condition of added) holder.addFirstPartyCaveat(condition);

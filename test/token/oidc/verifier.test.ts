@@ -22,7 +22,7 @@ function verifier(options: Partial<OidcOptions> = {}) {
   return createOidcVerifier({ issuer: oidc.issuer, audience: oidc.audience, clock, ...options });
 }
 
-/** A real fetch that notes the paths it is asked for. */
+/** A real fetch that records the requested paths. */
 function countingFetch(): { fetch: Fetch; paths: string[] } {
   const paths: string[] = [];
   const counting: Fetch = (url, init) => {
@@ -32,7 +32,7 @@ function countingFetch(): { fetch: Fetch; paths: string[] } {
   return { fetch: counting, paths };
 }
 
-/** An answer in the place of the issuer's own. */
+/** A response that replaces the issuer's own. */
 function answering(answer: (path: string) => Response | undefined): Fetch {
   return async (url, init) => answer(new URL(String(url)).pathname) ?? fetch(url, init);
 }
@@ -209,18 +209,18 @@ describe("an unreachable issuer", () => {
 
   test.each<[string, string, () => Response]>([
     ["answers 500", METADATA, () => metadata({}, 500)],
-    ["leads elsewhere", METADATA, () => Response.redirect("https://other.test/")],
-    ["answers no JSON", METADATA, () => new Response("<html>")],
+    ["redirects", METADATA, () => Response.redirect("https://other.test/")],
+    ["answers invalid JSON", METADATA, () => new Response("<html>")],
     ["answers null", METADATA, () => Response.json(null)],
-    ["is another", METADATA, () => metadata({ issuer: "https://other.test" })],
-    ["has the slash that the configuration has not", METADATA, () => metadata({ issuer: `${oidc.issuer}/` })],
+    ["has another identifier", METADATA, () => metadata({ issuer: "https://other.test" })],
+    ["has a slash that the configuration lacks", METADATA, () => metadata({ issuer: `${oidc.issuer}/` })],
     ["names no keys", METADATA, () => metadata({ jwks_uri: undefined })],
-    ["names no URL of its keys", METADATA, () => metadata({ jwks_uri: "jwks" })],
-    ["gives no keys", KEYS, () => new Response("", { status: 404 })],
-    ["gives keys that are no JSON", KEYS, () => new Response("<html>")],
-    ["gives no key set", KEYS, () => Response.json([])],
-    ["gives a key set of no keys", KEYS, () => Response.json({ keys: ["key"] })],
-  ])("%s, and is not beset", async (_, at, answer) => {
+    ["names a malformed URL of its keys", METADATA, () => metadata({ jwks_uri: "jwks" })],
+    ["answers 404 for its keys", KEYS, () => new Response("", { status: 404 })],
+    ["answers invalid JSON for its keys", KEYS, () => new Response("<html>")],
+    ["answers no key set", KEYS, () => Response.json([])],
+    ["answers a key set without valid keys", KEYS, () => Response.json({ keys: ["key"] })],
+  ])("%s, and is not retried at once", async (_, at, answer) => {
     let asked = 0;
     const counted = () => {
       asked += 1;
@@ -250,7 +250,7 @@ describe("an unreachable issuer", () => {
   });
 
   test.each(["https://issuer.test", "http://127.0.0.1"])(
-    "lies if it leads from %s to http elsewhere",
+    "fails if it refers from %s to http elsewhere",
     async (issuer) => {
       const paths: string[] = [];
       const fetch: Fetch = async (url) => {

@@ -3,13 +3,13 @@ import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { bodyOf, framed, pathOf, type Request, type Way } from "./protocols.ts";
 import { MAX_REQUEST_BYTES } from "./subjects.ts";
 
-/** A request in one way or another, and whether the fast path serves it. */
+/** A request over some protocols, and whether the fast path serves it. */
 export interface Case {
   readonly name: string;
   readonly request: (way: Way) => Omit<Request, "id">;
-  /** By default always. */
+  /** Default: always. */
   readonly isTaken?: (way: Way) => boolean;
-  /** By default all. */
+  /** Default: all. */
   readonly ways?: (way: Way) => boolean;
 }
 
@@ -32,12 +32,12 @@ function sending(bytes: string | Uint8Array): Case["request"] {
   return (way) => ({ parts: [framed(way, Buffer.from(bytes))] });
 }
 
-/** The frames of gRPC, right or wrong. */
+/** Valid and invalid gRPC frames. */
 function sendingRaw(...parts: readonly (string | Uint8Array)[]): Case["request"] {
   return () => ({ parts: parts.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : part)) });
 }
 
-/** What the implementation does is chosen by the credential. */
+/** The credential selects what the implementation does. */
 const behaviours = [
   ...["ok", "later", "headers", "headers, then error", "large", "fault", "fault, later", "unavailable"],
   ...["precondition, later", "error with metadata", "error of no words", "error of many words", "no message", ""],
@@ -55,7 +55,7 @@ const timeouts = ["connect-timeout-ms", "grpc-timeout"].flatMap((name) => {
     name: `${name} ${text}, credential "${credential}"`,
     request: calling(credential, { [name]: text }),
     ways: ({ protocol }) => protocol === (unit === "" ? "connect" : "grpc"),
-    // A malformed one is for the complete path to refuse.
+    // The complete path refuses a malformed one.
     isTaken: () => MALFORMED_TIMEOUTS.every((malformed) => text !== `${malformed}${unit}`),
   });
   return [
@@ -161,7 +161,7 @@ const bodies: Case[] = [
   },
 ];
 
-/** A body that is as much above the limit of its RPC. */
+/** Returns a body that exceeds the limit of its RPC by that much. */
 function atLimit(above: number): Case["request"] {
   return (way) => {
     const empty = bodyOf(way, { credential: "" }).length - (isGrpc(way) ? 5 : 0);
@@ -179,18 +179,18 @@ const ABC = "\x00\x00\x00\x00\x05\x0a\x03abc";
 
 const frames: Case[] = [
   ...[
-    ["a head alone", ABC.slice(0, 5)],
-    ["a part of a head", "\x00\x00"],
+    ["a lone frame header", ABC.slice(0, 5)],
+    ["a part of a frame header", "\x00\x00"],
     ["a short message", ABC.slice(0, -1)],
     ["two messages", ABC + ABC],
-    ["a message and a part of a head", `${ABC}\x00\x00`],
+    ["a message and a part of a frame header", `${ABC}\x00\x00`],
     ["a message and a short one", ABC + ABC.slice(0, -1)],
     ["a message and one that is too large", `${ABC}\x00\x7f\x00\x00\x00`],
-    ["a message and a head alone", `${ABC}\x00\x00\x00\x00\x05`],
+    ["a message and a lone frame header", `${ABC}\x00\x00\x00\x00\x05`],
     ["a compressed message", `\x01${ABC.slice(1)}`],
     ["another flag", `\x02${ABC.slice(1)}`],
     ["a message that is too large", "\x00\x7f\x00\x00\x00abc"],
-    ["a message with a byte too many", "\x00\x00\x00\x00\x06\x0a\x03abc\x07"],
+    ["a message with an extra byte", "\x00\x00\x00\x00\x06\x0a\x03abc\x07"],
     ["a malformed message and another", `\x00\x00\x00\x00\x02\x0a\x03${ABC}`],
   ].map(
     ([name = "", bytes = ""]): Case => ({

@@ -17,7 +17,7 @@ const rows = WAYS.flatMap((way) =>
   CASES.filter(({ ways = () => true }) => ways(way)).map((one) => ({ title: `${way.name}: ${one.name}`, way, ...one })),
 ).map((row, index) => ({ ...row, id: `request-${index}` }));
 
-describe("the fast path answers as Fastify with Connect's handler does", () => {
+describe("the fast path answers like Fastify with Connect's handler:", () => {
   test.for(rows.map((row) => [row.title, row] as const))("%s", async ([title, { id, way, request, ...expected }]) => {
     const { isTaken = () => true } = expected;
     const ask = async (subject: Subject): Promise<Outcome> => {
@@ -26,7 +26,7 @@ describe("the fast path answers as Fastify with Connect's handler does", () => {
     };
     const before = fast.passedOn();
     const [ours, theirs] = [await ask(fast), await ask(stock)];
-    // The last request of a connection is declined.
+    // The fast path declines the last request of a connection.
     const passedOn = fast.passedOn() - before - (way.http === 1 ? 1 : 0);
     expect(passedOn).toBe(isTaken(way) ? 0 : 1);
     const difference = DIFFERENCES.find(({ title: pattern }) => pattern.test(title));
@@ -36,7 +36,7 @@ describe("the fast path answers as Fastify with Connect's handler does", () => {
   });
 });
 
-test("every difference that is allowed has a case", () => {
+test("every allowed difference has a case", () => {
   const idle = DIFFERENCES.filter(({ title: pattern }) => !rows.some(({ title }) => pattern.test(title)));
   expect(idle).toEqual([]);
 });

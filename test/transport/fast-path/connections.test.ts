@@ -37,7 +37,7 @@ function text(way: Way, credential: string, lines: readonly string[] = [], versi
 
 const HOST = "host: localhost";
 
-/** A line of the log. */
+/** A log line. */
 const CANCELED = { status: 499, code: "CANCELLED", msg: "request" };
 
 describe.for(http1Ways)("$name", (way) => {
@@ -47,19 +47,19 @@ describe.for(http1Ways)("$name", (way) => {
       [Buffer.concat([text(way, "later", [HOST]), text(way, "", [HOST]), text(way, "ok", [HOST])]), LAST_REQUEST],
     ],
     [
-      "one for the lane between two for Fastify",
+      "one for the fast path between two for Fastify",
       [Buffer.concat([get(), text(way, "ok", [HOST]), get()]), LAST_REQUEST],
     ],
     ["Connection: close", [Buffer.concat([text(way, "ok", [HOST, "connection: close"]), text(way, "ok", [HOST])])]],
     ["HTTP/1.0", [text(way, "ok", [HOST], "1.0")]],
-    ["HTTP/1.0 that stays", [text(way, "ok", [HOST, "connection: keep-alive"], "1.0"), LAST_REQUEST]],
+    ["HTTP/1.0 with keep-alive", [text(way, "ok", [HOST, "connection: keep-alive"], "1.0"), LAST_REQUEST]],
     ["no host", [text(way, "ok")]],
     [
-      "a head that comes byte by byte",
+      "a head that arrives byte by byte",
       [...[...text(way, "ok", [HOST])].map((byte) => Buffer.from([byte])), LAST_REQUEST],
     ],
     ["a body shorter than its length", [text(way, "ok", [HOST]).subarray(0, -1)]],
-    ["an upgrade that is not known", [text(way, "ok", [HOST, "connection: upgrade", "upgrade: x"]), LAST_REQUEST]],
+    ["an unknown upgrade", [text(way, "ok", [HOST, "connection: upgrade", "upgrade: x"]), LAST_REQUEST]],
   ];
 
   test.for(cases)("%s", async ([name, parts]) => {
@@ -67,7 +67,7 @@ describe.for(http1Ways)("$name", (way) => {
     expect(ours).toEqual(await observeOrCut(stock, name, parts));
   });
 
-  test("the caller hangs up while the answer is made", async () => {
+  test("a caller that disconnects during a call aborts it", async () => {
     for (const subject of [fast, stock]) {
       const id = newId();
       const socket = connect(subject.port, "127.0.0.1");
@@ -77,7 +77,7 @@ describe.for(http1Ways)("$name", (way) => {
       await begun;
       socket.resetAndDestroy();
       expect(await aborted).toEqual([expect.any(Error)]);
-      // Of such a call Fastify may write no line.
+      // Fastify may write no log line for such a call.
       if (subject === fast) expect(await subject.log(id)).toEqual([expect.objectContaining(CANCELED)]);
     }
   });
@@ -87,7 +87,7 @@ function get(): Buffer {
   return Buffer.from(`GET /health/alive HTTP/1.1\r\n${HOST}\r\nx-request-id: b\r\n\r\n`);
 }
 
-/** A client that has said half a request ends its side, and reads on. */
+/** A client that closes its sending side after half a request, and reads on. */
 async function observeOrCut({ port }: Subject, name: string, parts: readonly (string | Buffer)[]): Promise<Seen[]> {
   if (!name.startsWith("a body shorter")) return observeHttp1(port, parts);
   const socket = connect({ port, host: "127.0.0.1" });
@@ -109,7 +109,7 @@ async function observeOrCut({ port }: Subject, name: string, parts: readonly (st
 describe.for(http2Ways)("$name", (way) => {
   const head = (id: string) => ({ ":path": pathOf(way), "content-type": way.contentType, "x-request-id": id });
 
-  test("the caller resets the stream while the answer is made", async () => {
+  test("a caller that resets its stream during a call aborts it", async () => {
     for (const subject of [fast, stock]) {
       const id = newId();
       const aborted = once(subject.calls, "aborted");
@@ -124,7 +124,7 @@ describe.for(http2Ways)("$name", (way) => {
     }
   });
 
-  test("bodies that are refused unread leave the session its window", async () => {
+  test("bodies that are refused unread do not consume the window of the session", async () => {
     const session = connectHttp2(fast.url);
     onTestFinished(() => session.destroy());
     const ask = async (authorization: string, body: Uint8Array) => {
@@ -137,14 +137,14 @@ describe.for(http2Ways)("$name", (way) => {
       await new Promise((resolve) => stream.once("close", resolve));
       return (await response)[0][":status"];
     };
-    // More than the session may send before some of it is read.
+    // More than the flow-control window of the session.
     const body = Buffer.alloc(900_000);
     const refused = way.protocol === "grpc" ? 200 : 401;
     for (let i = 0; i < 4; i++) expect(await ask(i % 2 === 0 ? "no" : "no, later", body)).toBe(refused);
     expect(await ask("", bodyOf(way, { credential: "ok" }))).toBe(200);
   });
 
-  test("many streams of one session", async () => {
+  test("many streams of one session are served", async () => {
     const seen = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
         send(fast, way, { id: newId(), parts: [bodyOf(way, { credential: `c${i}` })] }),
@@ -157,7 +157,7 @@ describe.for(http2Ways)("$name", (way) => {
 });
 
 describe.for(WAYS)("closing: $name", (way) => {
-  test("a call under way is answered", async () => {
+  test("a call in flight is answered", async () => {
     const subjects = [await startSubject({}), await startSubject({ fastPath: false })];
     const seen = await Promise.all(
       subjects.map(async (subject) => {
@@ -197,7 +197,7 @@ describe.for(WAYS)("options: $name", (way) => {
     expect(subjects[0].passedOn()).toBeGreaterThan(0);
   });
 
-  test("CORS, no origin: no header that only a web page, or a cache, could use", async () => {
+  test("CORS, no origin: no header for web pages or caches", async () => {
     const subjects = await pair({ corsOrigins: ["https://a.example"] });
     const request = { id: "a", parts: [bodyOf(way, { credential: "ok" })] };
     const [ours, theirs] = await Promise.all(subjects.map((subject) => send(subject, way, request)));
@@ -205,17 +205,14 @@ describe.for(WAYS)("options: $name", (way) => {
     expect(theirs?.[0]).toEqual({ ...ours?.[0], headers: { ...ours?.[0]?.headers, ...added } });
   });
 
-  test.for(["localhost", "example.com", "127.0.0.1:1", "localhost.example.com"])(
-    "names of the loopback, %s",
-    async (host) => {
-      const subjects = await pair({ requestPolicy: requestPolicy({ auth: [], allowedHosts: [], corsOrigins: [] }) });
-      const request = { id: "a", headers: { [names]: host }, parts: [bodyOf(way, { credential: "ok" })] };
-      const [ours, theirs] = await Promise.all(subjects.map((subject) => send(subject, way, request)));
-      expect(ours).toEqual(theirs);
-      const [answer] = ours ?? [];
-      const isRefused = host.includes("example.com");
-      if (way.protocol === "grpc") expect(answer?.headers["grpc-status"]).toBe(isRefused ? "7" : undefined);
-      else expect(answer?.status).toBe(isRefused ? 403 : 200);
-    },
-  );
+  test.for(["localhost", "example.com", "127.0.0.1:1", "localhost.example.com"])("host check, %s", async (host) => {
+    const subjects = await pair({ requestPolicy: requestPolicy({ auth: [], allowedHosts: [], corsOrigins: [] }) });
+    const request = { id: "a", headers: { [names]: host }, parts: [bodyOf(way, { credential: "ok" })] };
+    const [ours, theirs] = await Promise.all(subjects.map((subject) => send(subject, way, request)));
+    expect(ours).toEqual(theirs);
+    const [answer] = ours ?? [];
+    const isRefused = host.includes("example.com");
+    if (way.protocol === "grpc") expect(answer?.headers["grpc-status"]).toBe(isRefused ? "7" : undefined);
+    else expect(answer?.status).toBe(isRefused ? 403 : 200);
+  });
 });

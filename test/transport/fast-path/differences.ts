@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Json } from "../../support/rest.ts";
 import type { Seen } from "./observe.ts";
 
-/** What a request led to: what its client saw, and what the log says. */
+/** The response that the client received, and the log lines of a request. */
 export interface Outcome {
   readonly seen: readonly Seen[];
   readonly log: readonly Json[];
@@ -11,7 +11,7 @@ export interface Outcome {
 export interface Difference {
   readonly title: RegExp;
   readonly reason: string;
-  /** What each must be at the least. */
+  /** What each outcome must match. */
   readonly expected: Readonly<Record<"ours" | "theirs", object>>;
 }
 
@@ -21,7 +21,7 @@ const REFUSED_AS = (status: string) => ({
 
 const HAS = (name: string) => expect.objectContaining({ [name]: expect.any(String) });
 
-/** All that may differ, and why. */
+/** All allowed differences and their reasons. */
 export const DIFFERENCES: readonly Difference[] = [
   {
     title: /^connect .*: accepting ".*(gzip|br).*", credential "(large|error of many words)"$/,
@@ -40,8 +40,8 @@ export const DIFFERENCES: readonly Difference[] = [
     },
   },
   {
-    title: /^grpc proto .*: frames: a message and a head alone$/,
-    reason: "Connect's handler forgets a head that nothing follows, and answers",
+    title: /^grpc proto .*: frames: a message and a lone frame header$/,
+    reason: "Connect's handler ignores a trailing frame header and answers",
     expected: { ours: REFUSED_AS("3"), theirs: REFUSED_AS("0") },
   },
   {
@@ -51,7 +51,7 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     title: /^rest json .*: credential "no message"$/,
-    reason: "an answer that cannot be written is a fault: the fast path's log says of which call",
+    reason: "a response that cannot be encoded is a server error: the fast path logs its RPC",
     expected: {
       ours: { log: [expect.objectContaining({ msg: "fault", rpc: expect.any(String) }), expect.anything()] },
       theirs: { log: [expect.objectContaining({ msg: "a request failed" }), expect.anything()] },
@@ -59,7 +59,7 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     title: /json .*: credential "no message"$/,
-    reason: "an answer that cannot be written is a fault: the fast path logs it and says nothing of its cause",
+    reason: "a response that cannot be encoded is a server error: the fast path logs it and hides its cause",
     expected: {
       ours: { log: [expect.objectContaining({ msg: "fault" }), expect.objectContaining({ code: "INTERNAL" })] },
       theirs: { log: [expect.objectContaining({ msg: "request" })] },

@@ -5,7 +5,7 @@ import { HEAD_BYTES, toFrame, unframe } from "../../../src/transport/fast-path/p
 
 const LIMIT = 70_000;
 
-/** A head with this length, and so many bytes behind it. */
+/** A frame header with this length, and that many bytes after it. */
 function headed(length: number, following: number): Buffer {
   const bytes = Buffer.alloc(HEAD_BYTES + following);
   bytes.writeUInt32BE(length, 1);
@@ -13,7 +13,7 @@ function headed(length: number, following: number): Buffer {
 }
 
 describe("a frame", () => {
-  test("gives back what was put in it, wherever its bytes stand in memory", () => {
+  test("decodes to its message at any offset in memory", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: LIMIT }), fc.nat({ max: 9 }), (message, offset) => {
         const moved = Buffer.concat([Buffer.alloc(offset), toFrame(message)]).subarray(offset);
@@ -22,7 +22,7 @@ describe("a frame", () => {
     );
   });
 
-  test("has its length in four bytes, big-endian and without a sign", () => {
+  test("has an unsigned big-endian length of four bytes", () => {
     const lengths = [0, 1, 0xff, 0x100, 0xffff, 0x1_0000];
     expect(lengths.map((length) => unframe(headed(length, length), LIMIT).length)).toEqual(lengths);
     for (const length of [LIMIT + 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff]) {

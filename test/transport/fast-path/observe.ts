@@ -2,17 +2,17 @@ import { type ClientHttp2Stream, connect as connectHttp2, constants, type Outgoi
 import { connect } from "node:net";
 import { setImmediate } from "node:timers/promises";
 
-/** One response as a client sees it, without what differs from one to the next. */
+/** One response as a client sees it, without values that differ between calls. */
 export interface Seen {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly trailers?: Readonly<Record<string, string>>;
-  /** Of HTTP/2. */
+  /** HTTP/2 only. */
   readonly resetCode?: number;
 }
 
-/** Until the server closes the connection: all responses, oldest first. Each part is sent on its own. */
+/** Sends each part separately; returns all responses until the server closes the connection, oldest first. */
 export async function observeHttp1(port: number, parts: readonly (string | Uint8Array)[]): Promise<Seen[]> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const chunks: Buffer[] = [];
@@ -23,7 +23,7 @@ export async function observeHttp1(port: number, parts: readonly (string | Uint8
   return parseResponses(Buffer.concat(chunks));
 }
 
-/** Gives the other side, which is in the same process, time to read this part before the next. */
+/** Waits until the other side, in the same process, has read this part. */
 async function sendAlone(write: (done: () => void) => void): Promise<void> {
   await new Promise<void>((resolve) => write(() => resolve()));
   for (let turn = 0; turn < 5; turn++) await setImmediate();
@@ -63,7 +63,7 @@ function readChunks(content: string): { body: string; length: number } {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Without what differs from one response to the next: the date, and the id of a request that has none of its own. */
+/** Removes values that differ between responses: the date, and generated request ids. */
 function plain(fields: readonly (readonly [name: string, value: string])[] | readonly string[][]) {
   const all = fields.map(([name = "", value = ""]) => {
     const isVarying = /^date$/i.test(name) || UUID.test(value);
@@ -73,7 +73,7 @@ function plain(fields: readonly (readonly [name: string, value: string])[] | rea
   return Object.fromEntries(sorted);
 }
 
-/** One HTTP/2 request. `meanwhile` may do something to it when it is sent. */
+/** Sends one HTTP/2 request; `meanwhile` may act on it once it is sent. */
 export async function observeHttp2(
   url: string,
   headers: OutgoingHttpHeaders,

@@ -4,7 +4,7 @@ import { frame } from "../../support/wire.ts";
 import { observeHttp1, observeHttp2, type Seen } from "./observe.ts";
 import type { Subject } from "./subjects.ts";
 
-/** A way to call an RPC. */
+/** One protocol and encoding of a call. */
 export interface Way {
   readonly name: string;
   readonly http: 1 | 2;
@@ -38,13 +38,13 @@ export function pathOf({ protocol }: Way, method: DescMethodUnary = verifyApiKey
   return protocol === "rest" ? (REST_PATHS.get(method) ?? "") : rpcPath;
 }
 
-/** A message as the body of a request. */
+/** Encodes a message as the body of a request. */
 export function bodyOf(way: Way, json: JsonObject, method: DescMethodUnary = verifyApiKey): Buffer {
   const bytes = way.codec === "json" ? JSON.stringify(json) : toBinary(method.input, fromJson(method.input, json));
   return framed(way, Buffer.from(bytes));
 }
 
-/** Bytes in the place of a message. */
+/** Puts bytes in place of a message. */
 export function framed({ protocol }: Way, bytes: Uint8Array): Buffer {
   return protocol === "grpc" ? frame(bytes) : Buffer.from(bytes);
 }
@@ -53,14 +53,14 @@ export interface Request {
   readonly id: string;
   readonly path?: string;
   readonly method?: string;
-  /** In the order given; those of the way itself unless they are here. Null: none of that name. */
+  /** In order; override the defaults of the protocol. Null: no header of that name. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | null>>;
   readonly parts: readonly Uint8Array[];
-  /** HTTP/1.1: whether the body comes in chunks, without its length. */
+  /** HTTP/1.1: whether the body is chunked, without a length. */
   readonly isChunked?: boolean;
 }
 
-/** All that comes back; over HTTP/1.1 the connection must be fit for one request more, which is answered too. */
+/** Returns all responses; over HTTP/1.1 the connection must be usable for one more request. */
 export async function send({ url, port }: Subject, way: Way, request: Request): Promise<Seen[]> {
   const { id, path = pathOf(way), method = "POST", parts, isChunked = false } = request;
   const own = { "content-type": way.contentType, "x-request-id": id };

@@ -17,19 +17,19 @@ import type { Json } from "../../support/rest.ts";
 
 type Verify = Handler<typeof ApiKeysService.method.verifyApiKey>;
 
-/** Bytes; small, so that a body above it is quickly sent. */
+/** In bytes; small, so that a body above it is sent quickly. */
 export const MAX_REQUEST_BYTES = 4096;
 const MAX_BATCH_BYTES = 2 ** 20;
 
-/** One of the two servers that are compared. */
+/** One of the two compared servers. */
 export interface Subject {
   readonly url: string;
   readonly port: number;
   /** Requests that Fastify has seen. */
   readonly passedOn: () => number;
-  /** The lines about a request, by its id, as soon as the last of them is there; without what differs from one to the next. */
+  /** Returns the log lines of a request by its id, once the last one is written, without values that differ between calls. */
   log(requestId: string): Promise<Json[]>;
-  /** Tells "begun" and "aborted" of calls that wait. */
+  /** Emits "begun" and "aborted" for calls that wait. */
   readonly calls: EventEmitter;
   close(): Promise<unknown>;
 }
@@ -59,18 +59,18 @@ function countRequests(fastify: FastifyInstance): () => number {
 
 function createLog() {
   const lines: Json[] = [];
-  const news = new EventEmitter().setMaxListeners(0);
+  const written = new EventEmitter().setMaxListeners(0);
   const stream = new Writable({
     write(chunk, _encoding, done) {
       const { duration_ms, ...line } = JSON.parse(String(chunk));
       lines.push(line);
-      news.emit("line");
+      written.emit("line");
       done();
     },
   });
   const ofRequest = (id: string) => lines.filter(({ reqId }) => reqId === id);
   const of = async (id: string) => {
-    while (!ofRequest(id).some(({ msg }) => msg === "request")) await once(news, "line");
+    while (!ofRequest(id).some(({ msg }) => msg === "request")) await once(written, "line");
     return ofRequest(id).map(({ reqId, err, ...line }) => (err === undefined ? line : { ...line, err: err.message }));
   };
   return { stream, of };
@@ -120,7 +120,7 @@ const echo: Verify = ({ credential }) => ({
 
 const timestamp = { $typeName: "google.protobuf.Timestamp", seconds: 1_900_000_000n, nanos: 120_000_000 } as const;
 
-/** By the credential. */
+/** Results by credential. */
 const BEHAVIOURS: Readonly<Record<string, Verify>> = {
   later: async (request, ...admitted) => echo(request, ...admitted),
   headers: (request, principal, call) => {

@@ -18,17 +18,17 @@ test("the calls started per tick are bounded, and the others start in the next t
   expect(begun).toHaveLength(27);
 });
 
-test("work that begets work does not keep timers waiting", async () => {
+test("work that schedules work does not starve timers", async () => {
   let [begun, over] = [0, false];
   const budget: TickBudget<null> = new TickBudget(() => {
     begun++;
-    // As a client that sends its next request as soon as it is answered.
+    // Like a client that sends its next request as soon as it has a response.
     if (!over) budget.enter(null);
   }, 10);
   const timer = new Promise((resolve) => setTimeout(resolve, 1));
   budget.enter(null);
   await timer;
-  // The timer may have come in the first turn already, on a slow machine: the work still goes on.
+  // On a slow machine the timer may fire in the first tick; the work still continues.
   await nextTick();
   over = true;
   expect(begun).toBeGreaterThan(10);

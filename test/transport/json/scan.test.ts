@@ -64,7 +64,7 @@ const invalid: readonly (readonly [text: string | Uint8Array, field: string, des
   ["[".repeat(1_000_000), "body", "is nested deeper than 100"],
 ];
 
-/** With that many values: the array itself and its items. */
+/** Returns JSON with that many values: the array and its items. */
 const long = (values: number) => `[${"0,".repeat(values - 2)}0]`;
 
 const wide = (members: number) => `{${Array.from({ length: members }, (_, i) => `"k${i}":0`).join(",")}}`;
@@ -89,7 +89,7 @@ describe("an unknown field is refused at its name, whatever follows", () => {
     },
   );
 
-  test("names of what is no message are free", () => {
+  test("names in a value that is not a message are free", () => {
     const text = '{"requests":[{"metadata":{"nothing":"a"},"raw_key":{"b":1},"scopes":[{"c":1}]}]}';
     expect(parseJson(bytes(text), BATCH)).toEqual(JSON.parse(text));
   });
@@ -115,37 +115,37 @@ describe("JSON", () => {
     }
   });
 
-  test("has so many values at the most", () => {
+  test("has a maximum number of values", () => {
     expect(parseJson(bytes(long(limits.values)))).toHaveLength(limits.values - 1);
     expect(() => parseJson(bytes(long(limits.values + 1)))).toThrow("body: has more than 250000 values");
   });
 
-  test("has so many members at the most", () => {
+  test("has a maximum number of members", () => {
     const objects = limits.members / limits.membersOfOne;
     const many = Array.from({ length: objects }, () => wide(limits.membersOfOne)).join(",");
     expect(parseJson(bytes(`[${many}]`))).toHaveLength(objects);
     expect(() => parseJson(bytes(`[${many},{"a":1}]`))).toThrow("body: has more than 100000 members");
   });
 
-  test("has so many members of one object at the most", () => {
+  test("has a maximum number of members per object", () => {
     expect(Object.keys(Object(parseJson(bytes(wide(limits.membersOfOne)))))).toHaveLength(limits.membersOfOne);
     expect(() => parseJson(bytes(wide(limits.membersOfOne + 1)))).toThrow(
       "body: has an object of more than 1000 members",
     );
   });
 
-  test("of a request that is no batch it is less", () => {
+  test("has lower limits outside of batches", () => {
     const ofOne = valueLimits(2 ** 20);
     expect(() => parseWithin(bytes(long(ofOne.values + 1)), ofOne)).toThrow("more than 16384 values");
   });
 
-  test("__proto__ is a name like any other", () => {
+  test("__proto__ is an ordinary name", () => {
     const value = parseJson(bytes('{"__proto__":{"a":1}}'));
     expect(Object.keys(Object(value))).toEqual(["__proto__"]);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
   });
 
-  test("whatever JSON.stringify prints is read back", () => {
+  test("the output of JSON.stringify is parsed back", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4, stringUnit: "grapheme" }), fc.nat(4), (value, indent) => {
         expect(parseJson(bytes(JSON.stringify(value, null, indent)))).toEqual(JSON.parse(JSON.stringify(value)));
@@ -153,7 +153,7 @@ describe("JSON", () => {
     );
   });
 
-  test("a name that stands twice is refused wherever it stands", () => {
+  test("a duplicate name is refused at any depth", () => {
     const name = fc.string({ unit: character, maxLength: 5 });
     const members = fc.uniqueArray(fc.tuple(name, fc.jsonValue({ maxDepth: 2 })), {
       selector: ([key]) => key,

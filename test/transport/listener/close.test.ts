@@ -14,7 +14,7 @@ function close(server: ListenerServer): Promise<void> {
   return new Promise((resolve, reject) => server.close((error) => (error ? reject(error) : resolve())));
 }
 
-/** A listener that holds its responses until the test has use for them. */
+/** A listener that holds its responses until the test releases them. */
 function holding() {
   const held: ServerResponse[] = [];
   return { held, listener: (_: IncomingMessage, response: ServerResponse) => void held.push(response) };
@@ -42,7 +42,7 @@ describe("closing the port", () => {
     await done;
   });
 
-  it("ends the connection of an HTTP/1.1 response whose header was sent before", async () => {
+  it("ends the connection of an HTTP/1.1 response whose header was already sent", async () => {
     const { held, listener } = holding();
     const { server, number } = await listen(listener);
     const agent = new Agent({ keepAlive: true });
@@ -57,7 +57,7 @@ describe("closing the port", () => {
     await done;
   });
 
-  it("answers all HTTP/1.1 requests that were pipelined before, and says Connection: close with the last", async () => {
+  it("answers all pipelined HTTP/1.1 requests, the last with Connection: close", async () => {
     const { held, listener } = holding();
     const { server } = await listen(listener);
     const client = await rawClient(server);
@@ -75,7 +75,7 @@ describe("closing the port", () => {
     ]);
   });
 
-  it("answers a request that comes on an open HTTP/1.1 connection, with Connection: close", async () => {
+  it("answers a new request on an open HTTP/1.1 connection with Connection: close", async () => {
     const { held, listener } = holding();
     const { server } = await listen(listener);
     const client = await rawClient(server);
@@ -96,7 +96,7 @@ describe("closing the port", () => {
     ]);
   });
 
-  it("sends the whole of a large HTTP/1.1 response that the client is slow to read", async () => {
+  it("completes a large HTTP/1.1 response that the client reads slowly", async () => {
     const body = Buffer.alloc(16 << 20, "keyhold ");
     const ended: ServerResponse[] = [];
     const { server, number } = await listen((_, response) => void ended.push(response.end(body)));
@@ -136,7 +136,7 @@ describe("closing the port", () => {
     },
   );
 
-  it("sends GOAWAY with the last stream it serves, and finishes that", async () => {
+  it("sends GOAWAY with the last stream it serves, and completes that stream", async () => {
     const { held, listener } = holding();
     const { server } = await listen(listener);
     const client = await rawClient(server);
@@ -158,7 +158,7 @@ describe("closing the port", () => {
     expect(held).toHaveLength(2);
   });
 
-  it("shows its GOAWAY to Node's HTTP/2 client, whose request under way is answered", async () => {
+  it("sends GOAWAY to Node's HTTP/2 client, whose request in flight is answered", async () => {
     const { held, listener } = holding();
     const { server, number } = await listen(listener);
     const session = http2Client(number);
@@ -172,7 +172,7 @@ describe("closing the port", () => {
     await done;
   });
 
-  it("cuts off what is stuck when its time is over", async () => {
+  it("destroys stuck connections after the close timeout", async () => {
     const { held, listener } = holding();
     const { server, number } = await listen(listener, { limits: { closeTimeout: 50 } });
     const stuck = get({ port: number, host: "127.0.0.1" });
@@ -185,7 +185,7 @@ describe("closing the port", () => {
     await Promise.all([hungUp, closed(stream), closed(half.socket), close(server)]);
   });
 
-  it("may be asked for twice, and the second time says that the port was not open", async () => {
+  it("rejects a second close, since the port is not open", async () => {
     const { server } = await listen(greet);
     await Promise.all([close(server), expect(close(server)).rejects.toThrow("not running")]);
   });

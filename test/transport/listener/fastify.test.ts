@@ -45,7 +45,7 @@ async function post(number: number, path: string, body: string): Promise<Incomin
 }
 
 describe("Fastify on the port", () => {
-  it("sees the same request in HTTP/1.1 and HTTP/2", async () => {
+  it("receives the same request over HTTP/1.1 and HTTP/2", async () => {
     const app = await serve();
     const number = await listen(app);
     const expected = { ip: "127.0.0.1", host: `127.0.0.1:${number}`, protocol: "http", body: { a: 1 } };
@@ -55,21 +55,21 @@ describe("Fastify on the port", () => {
     expect(JSON.parse(http2.body.toString())).toEqual({ version: "2.0", ...expected });
   });
 
-  it("sees https under TLS", async () => {
+  it("has the protocol https with TLS", async () => {
     const tls = certificate("localhost");
     const number = await listen(await serve({}, tls));
     const { body } = await http2Request(http2Client(number, tls), { ":path": "/seen" });
     expect(JSON.parse(body.toString())).toMatchObject({ version: "2.0", protocol: "https" });
   });
 
-  it("has the port for its server, and answers without listening", async () => {
+  it("uses the port as its server, and injects requests without listening", async () => {
     const app = await serve();
     expect(app.server).toBeInstanceOf(ListenerServer);
     expect((await app.inject("/seen")).json()).toMatchObject({ version: "1.1" });
     await app.close();
   });
 
-  it("refuses a body over its limit in HTTP/2, and the session goes on", async () => {
+  it("refuses a body over its limit over HTTP/2 and keeps the session", async () => {
     const number = await listen(await serve({ bodyLimit: 1_000 }));
     const session = http2Client(number);
     const headers = { ":path": "/seen", ":method": "POST", ...JSON_TYPE };
@@ -78,7 +78,7 @@ describe("Fastify on the port", () => {
     expect((await http2Request(session, { ":path": "/seen" })).status).toBe(200);
   });
 
-  it("writes trailers in both protocols", async () => {
+  it("writes trailers over both protocols", async () => {
     const app = await serve();
     app.get("/trailer", async (_, reply) => {
       reply.trailer("x-sum", async () => "7");
@@ -94,7 +94,7 @@ describe("Fastify on the port", () => {
   });
 });
 
-/** Requests that wait in their handler until the test lets them go. */
+/** Requests that wait in their handler until the test releases them. */
 function holding(app: App) {
   const gate = Promise.withResolvers<void>();
   let held = 0;
@@ -108,7 +108,7 @@ function holding(app: App) {
 
 describe("closing Fastify", () => {
   it.for([[undefined], ["idle"], [false]] as const)(
-    "with forceCloseConnections %s: finishes what is under way",
+    "with forceCloseConnections %s: completes requests in flight",
     async ([mode]) => {
       const app = await serve(mode === undefined ? {} : { forceCloseConnections: mode });
       const { release, held } = holding(app);
@@ -127,7 +127,7 @@ describe("closing Fastify", () => {
     },
   );
 
-  it("with forceCloseConnections true: cuts off both protocols", async () => {
+  it("with forceCloseConnections true: destroys connections of both protocols", async () => {
     const app = await serve({ forceCloseConnections: true });
     const { held } = holding(app);
     const number = await listen(app);
@@ -142,30 +142,27 @@ describe("closing Fastify", () => {
   it.for([
     [true, 503],
     [false, 200],
-  ] as const)(
-    "with return503OnClosing %s: a request that comes meanwhile is answered %i",
-    async ([return503OnClosing, status]) => {
-      const app = await serve({ return503OnClosing });
-      const closing = Promise.withResolvers<void>();
-      const gate = Promise.withResolvers<void>();
-      app.addHook("preClose", async () => {
-        closing.resolve();
-        await gate.promise;
-      });
-      const number = await listen(app);
-      const session = http2Client(number);
-      const done = app.close();
-      await closing.promise;
-      const [http1] = await once(get({ port: number, host: "127.0.0.1", path: "/seen", agent: false }), "response");
-      expect(http1.statusCode).toBe(status);
-      expect((await http2Request(session, { ":path": "/seen" })).status).toBe(status);
-      gate.resolve();
-      await done;
-    },
-  );
+  ] as const)("with return503OnClosing %s: answers a new request with %i", async ([return503OnClosing, status]) => {
+    const app = await serve({ return503OnClosing });
+    const closing = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    app.addHook("preClose", async () => {
+      closing.resolve();
+      await gate.promise;
+    });
+    const number = await listen(app);
+    const session = http2Client(number);
+    const done = app.close();
+    await closing.promise;
+    const [http1] = await once(get({ port: number, host: "127.0.0.1", path: "/seen", agent: false }), "response");
+    expect(http1.statusCode).toBe(status);
+    expect((await http2Request(session, { ":path": "/seen" })).status).toBe(status);
+    gate.resolve();
+    await done;
+  });
 });
 
-/** `rpc Say(StringValue) returns (StringValue)`, without code generated for it. */
+/** `rpc Say(StringValue) returns (StringValue)`, without generated code. */
 function sayMethod(): DescMethodUnary<typeof StringValueSchema, typeof StringValueSchema> {
   const [input, output] = [StringValueSchema.typeName, StringValueSchema.typeName].map((name) => `.${name}`);
   const file = create(FileDescriptorProtoSchema, {
@@ -183,7 +180,7 @@ function sayMethod(): DescMethodUnary<typeof StringValueSchema, typeof StringVal
 
 const say = sayMethod();
 
-/** Says what it hears, in a header and a trailer too; an empty word is an error. */
+/** Echoes the message, also in a header and a trailer; an empty one is an error. */
 async function serveConnect(tls?: Certificate): Promise<number> {
   const app = await serve({}, tls);
   await app.register(fastifyConnectPlugin, {

@@ -7,20 +7,20 @@ import { PREFACE } from "../../support/http2-wire.ts";
 import { type EchoOptions, startEcho } from "../fast-path/http1/support.ts";
 import { closed, http2Client, http2Request, rawClient, until } from "./support.ts";
 
-/** Longer than any of these tests: what ends before has not ended by it. */
+/** Longer than any of these tests, so that it ends nothing in them. */
 const LONG = 9_000;
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 const WAYS = table<readonly [string, EchoOptions]>([
-  ["the front", { front: true }],
+  ["the interceptor", { front: true }],
   ["Node", { front: false }],
 ]);
 
 const persistence = (text: string) => text.match(/Connection: .*/g);
 
 test.each(WAYS)(
-  "a connection that rests may bring one more request when the port closes, by %s, and then ends",
+  "an idle connection of %s may send one more request when the port closes, and then ends",
   async (_, way) => {
     const { server } = await startEcho({ ...way, limits: { drainDelay: LONG } });
     const client = await rawClient(server);
@@ -35,7 +35,7 @@ test.each(WAYS)(
   },
 );
 
-test.each(WAYS)("a connection that has not said a word may still bring its request, by %s", async (_, way) => {
+test.each(WAYS)("a connection of %s without any bytes may still send its request", async (_, way) => {
   const { server } = await startEcho({ ...way, limits: { drainDelay: LONG } });
   const client = await rawClient(server);
   const over = once(server, "close");
@@ -46,14 +46,14 @@ test.each(WAYS)("a connection that has not said a word may still bring its reque
   expect(persistence(client.text)).toEqual(["Connection: close"]);
 });
 
-test("connections that wait to be accepted when the port closes are served, and no other connection is taken", async () => {
+test("connections in the accept queue when the port closes are served, and no others are accepted", async () => {
   const { server, port } = await startEcho({ limits: { drainDelay: LONG } });
   const answers = Array.from({ length: 20 }, () => {
     const socket = connect({ port, host: "127.0.0.1" });
     socket.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     return text(socket);
   });
-  // In the same turn of the event loop: the kernel has opened them, and nobody has accepted them.
+  // In the same tick of the event loop: the kernel has opened them, and the server has not accepted them.
   const over = once(server, "close");
   server.close();
   for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 200 /);
@@ -61,7 +61,7 @@ test("connections that wait to be accepted when the port closes are served, and 
   await expect(once(connect({ port, host: "127.0.0.1" }), "connect")).rejects.toThrow("ECONNREFUSED");
 });
 
-test.each(WAYS)("what rests longer than the port lingers is ended, with %s", async (_, way) => {
+test.each(WAYS)("an idle connection of %s ends after the drain delay", async (_, way) => {
   const { server } = await startEcho({ ...way, limits: { drainDelay: 50, closeTimeout: LONG } });
   const [resting, silent, half] = [await rawClient(server), await rawClient(server), await rawClient(server)];
   await resting.send(GET);
@@ -71,7 +71,7 @@ test.each(WAYS)("what rests longer than the port lingers is ended, with %s", asy
   await Promise.all([...[resting, silent, half].map(({ socket }) => closed(socket)), over]);
 });
 
-test("an HTTP/2 session that rests may bring one more request when the port closes, and gets its GOAWAY with it", async () => {
+test("an idle HTTP/2 session may send one more request when the port closes, and then gets GOAWAY", async () => {
   const { server, port } = await startEcho({ limits: { drainDelay: LONG } });
   const session = http2Client(port);
   expect(await http2Request(session, { ":path": "/" })).toMatchObject({ status: 200 });
@@ -84,7 +84,7 @@ test("an HTTP/2 session that rests may bring one more request when the port clos
   await over;
 });
 
-test("an HTTP/2 session that begins while the port lingers is served, and told to go away with it", async () => {
+test("an HTTP/2 session that begins during the drain delay is served, and then gets GOAWAY", async () => {
   const { server, port } = await startEcho({ front: false, limits: { drainDelay: LONG } });
   const session = http2Client(port);
 

@@ -34,7 +34,7 @@ describe("one port without TLS", () => {
     expect(http2.body.toString()).toBe("2.0 GET 127.0.0.1");
   });
 
-  it("carries large bodies both ways in both protocols", async () => {
+  it("carries large bodies in both directions over both protocols", async () => {
     const { number } = await listen(echo);
     const body = Buffer.alloc(4 << 20, "keyhold ");
     const outgoing = request({ port: number, host: "127.0.0.1", method: "POST", agent: false }).end(body);
@@ -55,7 +55,7 @@ describe("one port without TLS", () => {
     agent.destroy();
   });
 
-  it("answers pipelined HTTP/1.1 requests in their order", async () => {
+  it("answers pipelined HTTP/1.1 requests in order", async () => {
     const { server } = await listen((incoming, response) => response.end(`<${incoming.url}>`));
     const client = await rawClient(server);
     await client.send(
@@ -68,7 +68,7 @@ describe("one port without TLS", () => {
 });
 
 describe("an HTTP/2 preface", () => {
-  it("may come in two parts, cut anywhere", async () => {
+  it("may arrive in two parts, split anywhere", async () => {
     const { server } = await listen(greet);
     for (let cut = 1; cut < PREFACE.length; cut++) {
       const client = await rawClient(server);
@@ -77,14 +77,14 @@ describe("an HTTP/2 preface", () => {
     }
   });
 
-  it("may come byte by byte", async () => {
+  it("may arrive byte by byte", async () => {
     const { server } = await listen(greet);
     const client = await rawClient(server);
     await client.send(...[...PREFACE].map((byte) => Buffer.of(byte)));
     await expectHttp2Answer(client);
   });
 
-  it("may come in one piece with what follows it", async () => {
+  it("may arrive in one segment with the frames after it", async () => {
     const { server } = await listen(greet);
     const client = await rawClient(server);
     await client.send(Buffer.concat([HELLO, getFrame(1), getFrame(3)]));
@@ -92,7 +92,7 @@ describe("an HTTP/2 preface", () => {
     client.socket.destroy();
   });
 
-  it("costs nothing while it is incomplete: the socket is read as often as bytes come, not more", async () => {
+  it("uses no CPU while it is incomplete: the socket is read only when bytes arrive", async () => {
     const { server } = await listen(greet);
     const client = await rawClient(server);
     let reads = 0;
@@ -116,12 +116,12 @@ describe("an HTTP/1 request that begins like the preface", () => {
     ["POST", "POST /post HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", "1.1 POST 127.0.0.1"],
     ["PATCH", "PATCH /patch HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", "1.1 PATCH 127.0.0.1"],
     ["PROPFIND", "PROPFIND / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", "1.1 PROPFIND 127.0.0.1"],
-    ["PRI, which is no method of HTTP/1.1", "PRI /x HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"],
+    ["PRI, which HTTP/1.1 does not define", "PRI /x HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"],
     ["half a preface", "PRI * HTTP/2.0\r\n\r\nGET / HTTP/1.1\r\n\r\n", "400 Bad Request"],
     ["a preface with a wrong last byte", "PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", "400 Bad Request"],
   ] as const;
 
-  it.for(samples)("%s, cut anywhere", async ([, sent, answer]) => {
+  it.for(samples)("%s, split anywhere", async ([, sent, answer]) => {
     const { server } = await listen(greet);
     for (let cut = 1; cut < PREFACE.length; cut++) {
       const client = await rawClient(server);
@@ -140,9 +140,9 @@ describe("an HTTP/1 request that begins like the preface", () => {
   });
 });
 
-describe("a connection that never says which protocol it speaks", () => {
+describe("a connection that never shows its protocol", () => {
   it.for([["nothing"], ["half a preface", PREFACE.subarray(0, 10)]] as const)(
-    "%s: dropped in time",
+    "is dropped after its timeout: %s",
     async ([, bytes]) => {
       const { server } = await listen(echo, { limits: { sniffTimeout: 50 } });
       const client = await rawClient(server);
@@ -152,7 +152,7 @@ describe("a connection that never says which protocol it speaks", () => {
     },
   );
 
-  it("does not go on for longer because it sends a byte now and then", async () => {
+  it("does not extend its timeout with single bytes", async () => {
     const { server } = await listen(echo, { limits: { sniffTimeout: 50 } });
     const client = await rawClient(server);
     let sent = 0;
@@ -165,7 +165,7 @@ describe("a connection that never says which protocol it speaks", () => {
   it.for([
     ["ends", (client: RawClient) => client.socket.end()],
     ["is reset", (client: RawClient) => client.socket.resetAndDestroy()],
-  ] as const)("leaves nothing behind when it %s", async ([, leave]) => {
+  ] as const)("leaks nothing when it %s", async ([, leave]) => {
     const { server } = await listen(echo);
     for (const length of [0, 1, 12, 23]) {
       const client = await rawClient(server);
@@ -179,7 +179,7 @@ describe("a connection that never says which protocol it speaks", () => {
 });
 
 describe("an HTTP/2 connection", () => {
-  it("is over when the client ends it", async () => {
+  it("closes when the client ends it", async () => {
     const { server } = await listen(echo);
     const client = await rawClient(server, { allowHalfOpen: true });
     await client.send(HELLO);
@@ -189,7 +189,7 @@ describe("an HTTP/2 connection", () => {
     expect(await connections(server)).toBe(0);
   });
 
-  it("is over soon after GOAWAY even if the client keeps its end open", async () => {
+  it("closes soon after GOAWAY even if the client keeps its side open", async () => {
     const { server } = await listen(echo, { limits: { sniffTimeout: 50 } });
     const client = await rawClient(server, { allowHalfOpen: true });
     const gone = closed(client.server);
@@ -198,7 +198,7 @@ describe("an HTTP/2 connection", () => {
     client.socket.destroy();
   });
 
-  it("is told to go away when it has rested too long, and finishes what is under way", async () => {
+  it("gets GOAWAY after the idle timeout, and completes requests in flight", async () => {
     const held: ServerResponse[] = [];
     const { number } = await listen((_, response) => void held.push(response), { limits: { sessionTimeout: 200 } });
     const session = http2Client(number);
@@ -209,7 +209,7 @@ describe("an HTTP/2 connection", () => {
     await once(session, "close");
   });
 
-  it("is destroyed when a stream keeps it open and nothing moves", async () => {
+  it("is destroyed when an open stream makes no progress", async () => {
     const { server, number } = await listen(() => {}, { limits: { sessionTimeout: 50 } });
     const accepted = once(server, "connection");
     const stream = http2Client(number).request({ ":path": "/" });
@@ -219,14 +219,14 @@ describe("an HTTP/2 connection", () => {
     expect(await connections(server)).toBe(0);
   });
 
-  it("tells its limits to the client", async () => {
+  it("sends its limits to the client", async () => {
     const { number } = await listen(echo, { limits: { maxConcurrentStreams: 7, maxHeaderBytes: 5_000 } });
     const session = http2Client(number);
     const [settings] = await once(session, "remoteSettings");
     expect(settings).toMatchObject({ maxConcurrentStreams: 7, maxHeaderListSize: 5_000, enablePush: false });
   });
 
-  it("lets the client send a mebibyte ahead, on a stream and in all", async () => {
+  it("has a window of 1 MiB for each stream and for the session", async () => {
     const { number } = await listen(echo);
     const session = http2Client(number);
     const [settings] = await once(session, "remoteSettings");
@@ -248,7 +248,7 @@ describe("an HTTP/2 connection", () => {
 });
 
 describe("a request over its limits", () => {
-  it("HTTP/1.1: a header that does not come in time is answered 408", async () => {
+  it("HTTP/1.1: a header after the timeout is answered 408", async () => {
     const { server } = await listen(echo, { limits: { headersTimeout: 50 } });
     const client = await rawClient(server);
     await client.send("GET / HTTP/1.1\r\n");
@@ -256,7 +256,7 @@ describe("a request over its limits", () => {
     expect(client.text).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it("HTTP/1.1: a body that does not come in time is answered 408", async () => {
+  it("HTTP/1.1: a body after the timeout is answered 408", async () => {
     const { server } = await listen(() => {}, { limits: { headersTimeout: 50, requestTimeout: 100 } });
     const client = await rawClient(server);
     await client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
@@ -264,7 +264,7 @@ describe("a request over its limits", () => {
     expect(client.text).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it("HTTP/2: a body that does not come in time is cancelled, and the session goes on", async () => {
+  it("HTTP/2: a body after the timeout is cancelled, and the session continues", async () => {
     const { number } = await listen(echo, { limits: { headersTimeout: 50, requestTimeout: 100 } });
     const session = http2Client(number);
     const stream = session.request({ ":path": "/", ":method": "POST" });
@@ -282,7 +282,7 @@ describe("a request over its limits", () => {
     await client.receive("HTTP/1.1 431 ");
   });
 
-  it("HTTP/2: a header that is too large is refused, and the session goes on", async () => {
+  it("HTTP/2: a header that is too large is refused, and the session continues", async () => {
     const { number } = await listen(echo, { limits: { maxHeaderBytes: 1_000 } });
     const session = http2Client(number);
     await once(session, "remoteSettings");
@@ -290,7 +290,7 @@ describe("a request over its limits", () => {
     expect((await http2Request(session, { ":path": "/" })).status).toBe(200);
   });
 
-  it("HTTP/1.1: a connection that stands still during a request is dropped", async () => {
+  it("HTTP/1.1: a connection without progress during a request is dropped", async () => {
     const { server } = await listen(() => {}, { limits: { inactivityTimeout: 50 } });
     const client = await rawClient(server);
     await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");

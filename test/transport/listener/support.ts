@@ -17,18 +17,18 @@ export function certificate(name: "localhost" | "renewed"): Certificate & { read
   return { cert: read("cert"), key: read("key") };
 }
 
-/** Sends the body back. */
+/** Echoes the body. */
 export const echo: RequestListener = (request, response) => {
   request.pipe(response);
 };
 
-/** Says how the request came in. */
+/** Describes how the request arrived. */
 export const greet: RequestListener = (request, response) => {
   const greeting = `${request.httpVersion} ${request.method} ${request.socket.remoteAddress}`;
   request.resume().once("end", () => response.end(greeting));
 };
 
-/** A port on a free number of 127.0.0.1, destroyed when the test is over. */
+/** A free port of 127.0.0.1, closed when the test ends. */
 export async function listen(
   listener: RequestListener,
   options: { certificate?: Certificate; limits?: Partial<ListenerLimits> } = {},
@@ -55,12 +55,12 @@ export function connections(server: ListenerServer): Promise<number> {
   );
 }
 
-/** As `once(stream, "close")`, which would reject for one that is reset and wait for ever for one that is closed. */
+/** Like `once(stream, "close")`, but resolves for a reset stream and for one that is already closed. */
 export function closed(stream: Readable): Promise<void> {
   return new Promise((resolve) => (stream.closed ? resolve() : stream.once("close", () => resolve())));
 }
 
-/** Waits, turn by turn of the event loop, for what no event tells. */
+/** Polls a condition in every tick of the event loop, where no event exists. */
 export async function until(condition: () => boolean): Promise<void> {
   const end = performance.now() + 10_000;
   while (!condition()) {
@@ -69,7 +69,7 @@ export async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-/** A TCP client that keeps what it has received, and the server's end of the same connection. */
+/** A TCP client that keeps the received bytes, and the server's socket of the same connection. */
 export class RawClient {
   readonly socket: Socket;
   readonly server: Socket;
@@ -88,7 +88,7 @@ export class RawClient {
     return this.received.toString("latin1");
   }
 
-  /** Sends each part on its own: the server has read one before the next is written. */
+  /** Sends each part separately: the server has read one before the next is written. */
   async send(...parts: (string | Uint8Array)[]): Promise<void> {
     for (const part of parts) {
       const read = this.server.bytesRead + Buffer.byteLength(part);
@@ -124,7 +124,7 @@ export function http2Client(number: number, tls?: { readonly cert: string }): Cl
   return session;
 }
 
-/** One request on an HTTP/2 session. Rejects if the stream is reset or refused. */
+/** Sends one request on an HTTP/2 session. Rejects if the stream is reset or refused. */
 export async function http2Request(
   session: ClientHttp2Session,
   headers: OutgoingHttpHeaders,

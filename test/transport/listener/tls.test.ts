@@ -30,7 +30,7 @@ async function https(number: number, ca: string, body?: Uint8Array): Promise<Buf
   return buffer(response);
 }
 
-/** The protocol that the server chose of those offered. */
+/** Returns the protocol that the server selected. */
 async function handshake(number: number, ALPNProtocols: string[] | undefined): Promise<string | false | null> {
   const socket = connect({ port: number, host: "127.0.0.1", ca: localhost.cert, ALPNProtocols });
   await once(socket, "secureConnect");
@@ -47,7 +47,7 @@ describe("one port with TLS", () => {
     expect(http2.body.toString()).toBe("2.0 GET 127.0.0.1");
   });
 
-  it("carries large bodies both ways in both protocols", async () => {
+  it("carries large bodies in both directions over both protocols", async () => {
     const { number } = await listen(echo, { certificate: localhost });
     const body = Buffer.alloc(4 << 20, "keyhold ");
     expect((await https(number, localhost.cert, body)).equals(body)).toBe(true);
@@ -55,7 +55,7 @@ describe("one port with TLS", () => {
     expect(http2.body.equals(body)).toBe(true);
   });
 
-  it("prefers HTTP/2, and takes a client without ALPN for one of HTTP/1.1", async () => {
+  it("prefers HTTP/2, and speaks HTTP/1.1 to a client without ALPN", async () => {
     const { number } = await listen(greet, { certificate: localhost });
     expect(await handshake(number, ["http/1.1", "h2"])).toBe("h2");
     expect(await handshake(number, ["http/1.1"])).toBe("http/1.1");
@@ -63,21 +63,21 @@ describe("one port with TLS", () => {
     await expect(handshake(number, ["spdy/3"])).rejects.toThrow("no application protocol");
   });
 
-  it("tells the listener that the connection is encrypted", async () => {
+  it("marks the connection as encrypted for the listener", async () => {
     const { number } = await listen((incoming, response) => response.end(`${"encrypted" in incoming.socket}`), {
       certificate: localhost,
     });
     expect((await https(number, localhost.cert)).toString()).toBe("true");
   });
 
-  it("is not made of a certificate and the key of another", () => {
+  it("refuses a certificate with the key of another", () => {
     const mismatched = { certificate: { cert: localhost.cert, key: renewed.key }, limits: defaultLimits };
     expect(() => new ListenerServer(mismatched, greet)).toThrow("key values mismatch");
   });
 });
 
 describe("a TLS connection", () => {
-  it.for([["h2"], ["http/1.1"]])("of %s is over when the client ends it", async ([protocol = ""]) => {
+  it.for([["h2"], ["http/1.1"]])("of %s closes when the client ends it", async ([protocol = ""]) => {
     const { server, number } = await listen(greet, { certificate: localhost });
     const accepted = once(server, "connection");
     const options = { port: number, host: "127.0.0.1", ca: localhost.cert, allowHalfOpen: true };
@@ -91,7 +91,7 @@ describe("a TLS connection", () => {
 
 describe("a TLS handshake", () => {
   it.for([["nothing"], ["half a record", Buffer.of(0x16, 0x03, 0x01)]] as const)(
-    "that stays at %s is dropped in time",
+    "that stops at %s is dropped after its timeout",
     async ([, bytes]) => {
       const { server } = await listen(greet, { certificate: localhost, limits: { sniffTimeout: 50 } });
       const client = await rawClient(server);
@@ -104,7 +104,7 @@ describe("a TLS handshake", () => {
   it.for([
     ["ends", (client: RawClient) => client.socket.end()],
     ["resets", (client: RawClient) => client.socket.resetAndDestroy()],
-  ] as const)("that the client %s leaves nothing behind", async ([, leave]) => {
+  ] as const)("that the client %s leaks nothing", async ([, leave]) => {
     const { server } = await listen(greet, { certificate: localhost });
     for (const bytes of ["", Buffer.of(0x16, 0x03, 0x01)]) {
       const client = await rawClient(server, { allowHalfOpen: true });
@@ -116,7 +116,7 @@ describe("a TLS handshake", () => {
     expect(await connections(server)).toBe(0);
   });
 
-  it("that fails leaves nothing behind", async () => {
+  it("that fails leaks nothing", async () => {
     const { server } = await listen(greet, { certificate: localhost });
     const client = await rawClient(server);
     const gone = closed(client.server);
@@ -125,7 +125,7 @@ describe("a TLS handshake", () => {
     expect(await connections(server)).toBe(0);
   });
 
-  it("under way when the port closes is dropped; those done finish what they have", async () => {
+  it("in progress when the port closes is dropped; complete ones finish their requests", async () => {
     const { server, number } = await listen((_, response) => server.close(() => {}) && response.end("finished"), {
       certificate: localhost,
     });
@@ -138,7 +138,7 @@ describe("a TLS handshake", () => {
   });
 });
 
-/** A proxy in front of a port that holds back what clients send, from `hold` until so many TLS records of it have arrived. */
+/** A proxy that holds the clients' bytes from `hold` until that many TLS records have arrived. */
 async function holdingProxy(number: number) {
   let held: Buffer | undefined;
   let wanted = 0;
@@ -160,7 +160,7 @@ async function holdingProxy(number: number) {
   return { number: (server.address() as AddressInfo).port, hold };
 }
 
-/** RFC 8446 §5.1: a type, a version, and a length of two bytes. */
+/** RFC 8446 §5.1: a record has a type, a version, and a length of two bytes. */
 function countRecords(bytes: Buffer): number {
   let count = 0;
   for (let at = 0; at + 5 <= bytes.length; count++) {
@@ -183,7 +183,7 @@ it("serves a request in two TLS records while a large response is still being wr
   onTestFinished(() => void socket.destroy());
   await once(socket, "secureConnect");
   socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-  // The response has begun, and the client reads no more of it for now.
+  // The response has begun, and the client stops reading for now.
   await once(socket, "readable");
   proxy.hold(2);
   socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nConnection: close\r\n\r\n");

@@ -9,7 +9,7 @@ import { contentOf, document, examples, operations, validator } from "./document
 
 const METHODS = SERVICES.flatMap(({ methods }) => methods as readonly DescMethodUnary[]);
 
-/** A path without the names of its variables, whose fixed texts stand in it. */
+/** Replaces the variables of a path, but keeps their literal segments. */
 const shapeOf = (path: string) => path.replace(/\{\w+=([^{}*]+)\}/g, "$1").replace(/\{[^}]*\}/g, "{}");
 
 test("the document is valid OpenAPI 3.1", async () => {
@@ -26,7 +26,7 @@ test("every route has a path, and every path a route", () => {
   expect(paths.sort()).toEqual([...routes, "GET /health/alive", "GET /health/ready"].sort());
 });
 
-test("operations have identifiers of their own, and a service as their tag", () => {
+test("operations have unique identifiers and their service as the tag", () => {
   const ids = operations.map(({ operation }) => operation.operationId);
   expect(new Set(ids).size).toBe(ids.length);
   const tags = document.tags.map(({ name }: { name: string }) => name);
@@ -35,7 +35,7 @@ test("operations have identifiers of their own, and a service as their tag", () 
 });
 
 test.for(table(METHODS.map((method) => [`${method.parent.name}_${method.name}`, method] as const)))(
-  "%s asks for the credential, and names the scope, of the table of policies",
+  "%s requires the credential and names the scope of the policy table",
   ([id, method]) => {
     const found = operations.find(({ operation }) => operation.operationId === id)?.operation;
     const policy = rowOf(method)?.policy;
@@ -44,13 +44,13 @@ test.for(table(METHODS.map((method) => [`${method.parent.name}_${method.name}`, 
   },
 );
 
-test("every reason of an error stands with an operation", () => {
+test("every error reason is listed with an operation", () => {
   const text = operations.map(({ operation }) => JSON.stringify(operation.responses)).join();
   expect(Object.keys(CODES).filter((reason) => !text.includes(`\`${reason}\``))).toEqual([]);
 });
 
 describe("an example", () => {
-  test("is there for every operation: a good request and, but for some that nothing can be wrong of, a bad one", () => {
+  test("exists for every operation: a valid request and, where one is possible, an invalid one", () => {
     const succeed = examples.filter(({ status }) => status === 200).map(({ operation }) => operation.operationId);
     const fail = examples.filter(({ status }) => status >= 400).map(({ operation }) => operation.operationId);
     const ids = operations.map(({ operation }) => operation.operationId);
@@ -64,7 +64,7 @@ describe("an example", () => {
   });
 
   test.for(table(examples.map((example) => [`${example.operation.operationId} ${example.name}`, example] as const)))(
-    "%s is of its schemas",
+    "%s matches its schemas",
     ([, { operation, body, status, response }]) => {
       const isAnswer = validator(contentOf(operation.responses[status]).schema);
       expect(isAnswer(response) ? [] : isAnswer.errors).toEqual([]);

@@ -21,10 +21,10 @@ export const operations: readonly Operation[] = Object.entries<Json>(document.pa
 );
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { "date-time": RFC_3339_UTC, int32: true } });
-// Answers may grow, so their schemas are open; what is answered today must all be described.
+// Responses may grow, so their schemas are open; all current members must be described.
 ajv.addSchema({ $id: "keyhold", components: { schemas: closed(document.components.schemas) } });
 
-/** Validates by a schema of the document. */
+/** Validates against a schema of the document. */
 export function validator(schema: Json): ValidateFunction {
   return ajv.compile(JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/', '"keyhold#/')));
 }
@@ -38,7 +38,7 @@ function closed(schema: Json): Json {
   return isOpen ? { ...members, unevaluatedProperties: false } : members;
 }
 
-/** An example by its name: what is sent, and what is answered. */
+/** A named example: the request and the response. */
 export interface Example extends Operation {
   readonly name: string;
   readonly parameters: Readonly<Record<string, { readonly in: "path" | "query"; readonly value: string | number }>>;

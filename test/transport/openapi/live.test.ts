@@ -6,14 +6,14 @@ import { useGuardedService } from "../../support/guarded.ts";
 import { type Answer, issue, type Json, type RestClient } from "../../support/rest.ts";
 import { contentOf, document, type Example, examples, operations, validator } from "./document.ts";
 
-/** The document against a live server that asks for a credential. */
+/** Compares the document with a live server that requires a credential. */
 const suite = useGuardedService();
 
-/** Another tells nothing of a server that works. */
+/** Other statuses cannot be provoked on a healthy server. */
 const SENT = examples.filter(({ status }) => status !== 503);
 
 test.for(table(SENT.map((example) => [`${example.operation.operationId} ${example.name}`, example] as const)))(
-  "%s is answered as it says",
+  "%s is answered as documented",
   async ([, example]) => {
     const put = await putInPlaces(suite.rest);
     const answer = await send(suite.rest, put(example));
@@ -22,7 +22,7 @@ test.for(table(SENT.map((example) => [`${example.operation.operationId} ${exampl
   },
 );
 
-describe("what every operation with a credential may be refused for", () => {
+describe("an operation with a credential is refused as documented:", () => {
   const guarded = SENT.filter(({ status, operation }) => status === 200 && operation.security.length > 0);
 
   test.for(table(guarded.map((example) => [example.operation.operationId, example] as const)))(
@@ -35,11 +35,11 @@ describe("what every operation with a credential may be refused for", () => {
   );
 });
 
-describe("what every operation with a body may be refused for", () => {
+describe("an operation with a body is refused as documented:", () => {
   const bodies = SENT.filter(({ status, body }) => status === 200 && body !== undefined);
 
   test.for(table(bodies.map((one) => [`${one.operation.operationId} ${one.name}`, one] as const)))(
-    "%s with a field that is not known, by the schema too",
+    "%s with an unknown field, which the schema rejects too",
     async ([, one]) => {
       const body = { ...one.body, misspelt: true };
       expect(validator(contentOf(one.operation.requestBody).schema)(body)).toBe(false);
@@ -61,14 +61,14 @@ describe("what every operation with a body may be refused for", () => {
   });
 });
 
-test("what is anything else has the form that `default` says", async () => {
+test("any other error has the form of `default`", async () => {
   const answer = await suite.rest("POST", "/v2alpha1/nothing", {});
   const isError = validator({ $ref: "#/components/schemas/Error" });
   expect(answer.status).toBe(404);
   expect(isError(answer.body) ? [] : isError.errors).toEqual([]);
 });
 
-test("the JWKS that is known already is 304", async () => {
+test("a known JWKS is 304", async () => {
   const path = "/v2alpha1/derivedKeys/jwks.json";
   const { headers } = await suite.rest("GET", path);
   const { status } = await suite.rest("GET", path, undefined, { "if-none-match": headers.get("etag") ?? "" });
@@ -76,7 +76,7 @@ test("the JWKS that is known already is 304", async () => {
   expect(status).toBe(304);
 });
 
-/** Makes what the samples stand for, and answers what puts it in their places. */
+/** Creates the resources of the samples and returns a function that substitutes them. */
 async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
   const issued = await issue(rest, createdBy("IssuedApiKeysService_CreateIssuedApiKey", "issue"));
   const imported = await importKey(rest, {
@@ -108,7 +108,7 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
   };
 }
 
-/** What an example sends to make a key. */
+/** The request of an example that creates a key. */
 function createdBy(operationId: string, name: string): Json {
   const found = examples.find((one) => one.operation.operationId === operationId && one.name === name);
   const { request_id: _, ...fields }: Json = found?.body ?? {};
@@ -123,13 +123,13 @@ function send(rest: RestClient, { httpMethod, path, parameters, body }: Example)
   return rest(httpMethod, inPath + query, body);
 }
 
-/** Status, type, headers and body are as the document says. */
+/** Checks status, content type, headers and body against the document. */
 function expectDescribed({ operation, status }: Example, answer: Answer): void {
   expect({ status: answer.status, text: answer.status === status ? "" : answer.text }).toEqual({ status, text: "" });
   const described = operation.responses[status];
   const isAnswer = validator(contentOf(described).schema);
   expect(isAnswer(answer.body) ? [] : isAnswer.errors).toEqual([]);
-  // Its reason stands in the description.
+  // The description contains its reason.
   if (status >= 400) expect(described.description).toContain(`\`${answer.body.error.details[0].reason}\``);
   for (const name of Object.keys(described.headers ?? {})) {
     expect(document.components.headers[name], name).toBeDefined();
@@ -137,7 +137,7 @@ function expectDescribed({ operation, status }: Example, answer: Answer): void {
   }
 }
 
-/** The names in a body and the kinds of its values; of texts and numbers whether they are there, of errors and states what they say. */
+/** Returns the names and types in a body; the values only of errors and statuses. */
 function factsOf(value: Json, name = ""): Json {
   if (Array.isArray(value)) return value.slice(0, 2).map((item) => factsOf(item, name));
   if (typeof value !== "object" || value === null) return TOLD.has(name) ? value : typeof value;

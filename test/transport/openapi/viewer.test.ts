@@ -6,12 +6,12 @@ import { HELLO, toHttp2 } from "../../hostile/http2.ts";
 import { table } from "../../support/conformance.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 
-/** The page at /docs, by someone who has no credential. */
+/** The page at /docs for a caller without a credential. */
 const suite = useGuardedService();
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(suite.server.url + path, { headers });
 
-/** What the page names, as paths. */
+/** Returns the paths that the page references. */
 async function namedFiles(): Promise<string[]> {
   const page = await (await get("/docs")).text();
   return [...page.matchAll(/\b(?:src|href)="([^"]+)"/g)].map(
@@ -27,14 +27,14 @@ const TYPES: readonly (readonly [file: string, type: string])[] = [
   ["/openapi.json", "application/json; charset=utf-8"],
 ];
 
-test("the page names files of this server alone", async () => {
+test("the page references only files of this server", async () => {
   expect((await namedFiles()).sort()).toEqual(TYPES.map(([file]) => file));
   const page = await (await get("/docs")).text();
   expect(page).not.toMatch(/https?:|"\/\//);
   expect(await (await get("/docs/start.js")).text()).not.toMatch(/https?:|"\/\//);
 });
 
-test("the page may load nothing from elsewhere, and run no script but of files", async () => {
+test("the page's policy forbids other origins and inline scripts", async () => {
   const { status, headers } = await get("/docs");
   expect(status).toBe(200);
   expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -44,17 +44,17 @@ test("the page may load nothing from elsewhere, and run no script but of files",
 });
 
 describe("a file of the page", () => {
-  test.for(table(TYPES))("%s is served with its type, and as 304 to who has it", async ([file, type]) => {
+  test.for(table(TYPES))("%s is served with its content type, and as 304 when cached", async ([file, type]) => {
     const { status, headers, body } = await get(file);
     await body?.cancel();
     expect({ status, type: headers.get("content-type") }).toEqual({ status: 200, type });
     const etag = headers.get("etag");
-    // Without the second, fetch says no-cache of itself.
+    // Without the second header, fetch adds no-cache.
     const known = { "if-none-match": etag ?? "", "cache-control": "max-age=0" };
     if (etag !== null) expect((await get(file, known)).status).toBe(304);
   });
 
-  test("is none but those", async () => {
+  test("is 404 when unknown", async () => {
     for (const path of ["/docs/index.html", "/docs/..%2fpackage.json", "/docs/swagger-ui.js"]) {
       expect((await get(path)).status, path).toBe(404);
     }
@@ -72,7 +72,7 @@ test("/docs/ leads to /docs", async () => {
   expect({ url, status }).toEqual({ url: `${suite.server.url}/docs`, status: 200 });
 });
 
-test("files that nobody reads hold no file descriptors", async () => {
+test("responses that are not read hold no file descriptors", async () => {
   const openFiles = async () => (await readdir("/proc/self/fd")).length;
   await (await get("/openapi.json")).text();
   const before = await openFiles();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** Any character but half a surrogate pair, ASCII as often as not. fast-check's own unit "binary" takes seconds to make. */
+/** Any character except lone surrogates, ASCII half of the time. fast-check's own unit "binary" takes seconds to build. */
 export const character = fc
   .oneof(
     fc.integer({ min: 0, max: 0x7f }),

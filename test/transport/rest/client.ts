@@ -7,19 +7,19 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it, it says.
+  // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape.
   json(): any;
 }
 
 export interface Message {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text and bytes go as they are, without a content type; anything else as JSON. */
+  /** Strings and bytes are sent unchanged, without a content type; anything else as JSON. */
   readonly body?: unknown;
 }
 
 const agent = new Agent({ keepAlive: true });
 
-/** Sends `GET /path` as it is written: unlike fetch, it does not change the path. */
+/** Sends `GET /path` unchanged; fetch would normalize the path. */
 export function send(port: number, line: string, message: Message = {}): Promise<Answer> {
   const [method = "", path = ""] = line.split(" ");
   const { body } = message;
@@ -28,7 +28,7 @@ export function send(port: number, line: string, message: Message = {}): Promise
   const type = body === undefined || isRaw ? {} : { "content-type": "application/json" };
   return new Promise((resolve, reject) => {
     const request = httpRequest({ port, method, path, agent, headers: { ...type, ...message.headers } });
-    // Node does not say the length for a method that has no body as a rule.
+    // Node does not send the length for methods that usually have no body.
     if (payload !== undefined && !request.hasHeader("transfer-encoding")) {
       request.setHeader("content-length", Buffer.byteLength(payload));
     }
@@ -42,7 +42,7 @@ export function send(port: number, line: string, message: Message = {}): Promise
   });
 }
 
-/** Sends bytes as they are on a connection of their own and resolves to all that comes back. */
+/** Sends bytes on a new connection and returns everything received. */
 export async function sendRaw(port: number, lines: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   onTestFinished(() => void socket.destroy());

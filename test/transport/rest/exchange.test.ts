@@ -58,8 +58,13 @@ const accepted: readonly Sample[] = [
     { "content-type": "application/json", "transfer-encoding": "chunked" },
     "{}",
   ],
-  ["an empty body where there is none", "DELETE /v1/items/a", { "content-type": "text/plain" }, undefined],
-  ["an empty body in chunks where there is none", "GET /v1/items/a", { "transfer-encoding": "chunked" }, undefined],
+  ["an empty body for a method without one", "DELETE /v1/items/a", { "content-type": "text/plain" }, undefined],
+  [
+    "an empty body in chunks for a method without one",
+    "GET /v1/items/a",
+    { "transfer-encoding": "chunked" },
+    undefined,
+  ],
   [
     "a body of the greatest size",
     "POST /v1/items/a",
@@ -100,7 +105,7 @@ const refused: readonly (readonly [...Sample, status: number, reason: string, na
   ],
   ["no type", "POST /v1/items/a", {}, "{}", 415, "MEDIA_TYPE_NOT_SUPPORTED", "INVALID_ARGUMENT"],
   [
-    "no type that is one",
+    "a malformed type",
     "POST /v1/items/a",
     { "content-type": "json" },
     "{}",
@@ -154,7 +159,7 @@ const refused: readonly (readonly [...Sample, status: number, reason: string, na
     "RESOURCE_EXHAUSTED",
   ],
   [
-    "a body too large where there is none",
+    "a body too large for a method without one",
     "GET /v1/items/a",
     {},
     tooLarge,
@@ -193,7 +198,7 @@ const refused: readonly (readonly [...Sample, status: number, reason: string, na
 ];
 
 describe("requests", () => {
-  test.each(accepted)("%s is taken", async (_, request, headers, body) => {
+  test.each(accepted)("%s is accepted", async (_, request, headers, body) => {
     const answer = await send(server.port, request, { headers, body });
     expect(answer.json()).toMatchObject({ name: "a" });
     expect(answer.status).toBe(200);
@@ -218,12 +223,12 @@ describe("requests", () => {
     expect(refused.length).toBeGreaterThan(20);
   });
 
-  test("a wrong method is told the right ones", async () => {
+  test("a wrong method is answered with the allowed ones", async () => {
     const answer = await send(server.port, "DELETE /v1/items");
     expect(answer.headers.allow).toBe("GET, HEAD");
   });
 
-  test("the connection serves on after a body that was refused", async () => {
+  test("the connection stays usable after a refused body", async () => {
     const large = `POST /v1/items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${tooLarge.length}\r\n\r\n${tooLarge}`;
     const wrong = "POST /v1/items/a HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\nabc";
     const last = "GET /v1/items/abc HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -233,7 +238,7 @@ describe("requests", () => {
 });
 
 describe("responses", () => {
-  test("are JSON in snake_case with every field that cannot be absent, and not to be stored", async () => {
+  test("are JSON in snake_case with every required field, and Cache-Control: no-store", async () => {
     const answer = await send(server.port, "GET /v1/items/a");
     expect(answer.json()).toEqual({
       ...{ name: "a", size: 0, is_lent: false, genre: "GENRE_UNSPECIFIED" },
@@ -245,7 +250,7 @@ describe("responses", () => {
     });
   });
 
-  test("HEAD is answered as GET without the body", async () => {
+  test("HEAD is answered like GET without the body", async () => {
     const get = await send(server.port, "GET /v1/items/a");
     const head = await send(server.port, "HEAD /v1/items/a");
     expect([head.status, head.text]).toEqual([200, ""]);
@@ -289,7 +294,7 @@ describe("responses", () => {
     expect(answer.text === "").toBe(status === 304);
   });
 
-  test("If-None-Match is for reading alone", async () => {
+  test("If-None-Match applies only to reads", async () => {
     server.behaviours.set("Post", (request, call) => {
       call.setHeader("etag", '"abc"');
       return request;
@@ -336,7 +341,7 @@ describe("errors", () => {
     expect(codes.map(([code]) => `${code}`).toSorted()).toEqual(Object.keys(STATUSES).toSorted());
   });
 
-  test("details come in JSON, whether they are messages or bytes", async () => {
+  test("details are JSON for messages and for bytes", async () => {
     const book = messageOf(registry, "Book");
     const requestInfo = create(RequestInfoSchema, { requestId: "r1" });
     const error = new ConnectError("no", Code.NotFound, undefined, [
@@ -356,7 +361,7 @@ describe("errors", () => {
     ]);
   });
 
-  test("its metadata are headers, but for those of the message itself", async () => {
+  test("metadata of an error becomes headers, except headers of the message", async () => {
     const headers = {
       "www-authenticate": 'Bearer realm="x"',
       "retry-after": "1",
@@ -373,7 +378,7 @@ describe("errors", () => {
     expect(answer.json().error.status).toBe("UNAUTHENTICATED");
   });
 
-  test("headers that were meant for the answer do not make the error cacheable", async () => {
+  test("response headers of the RPC do not make an error cacheable", async () => {
     server.behaviours.set("Get", (_, call) => {
       call.setHeader("cache-control", "public");
       call.setHeader("etag", '"abc"');
@@ -389,7 +394,7 @@ describe("errors", () => {
     ["an error", new Error("the secret cause")],
     ["a string", "the secret cause"],
     ["nothing", undefined],
-  ])("%s that nobody foresaw is INTERNAL, and its cause is for the log", async (_, error) => {
+  ])("an unexpected throw of %s is INTERNAL, and only the log has its cause", async (_, error) => {
     fail(error);
     const answer = await send(server.port, "GET /v1/items/a");
     expect(answer.json()).toEqual({
@@ -399,7 +404,7 @@ describe("errors", () => {
     expect(server.log.join()).toContain(error === undefined ? "a request failed" : "the secret cause");
   });
 
-  test("an error of the domain has its code", async () => {
+  test("a KeyholdError has its code", async () => {
     fail(new KeyholdError("API_KEY_NOT_FOUND", "there is no key x"));
     expect((await send(server.port, "GET /v1/items/a")).json()).toEqual({
       error: {
@@ -412,7 +417,7 @@ describe("errors", () => {
     expect(server.log).toEqual([]);
   });
 
-  test("an answer that is no message is INTERNAL", async () => {
+  test("a result that is not a message is INTERNAL", async () => {
     server.behaviours.set("Get", () => ({ name: 1 }) as unknown as Message);
     expect((await send(server.port, "GET /v1/items/a")).status).toBe(500);
     expect(server.log.length).toBe(1);
@@ -433,8 +438,8 @@ function held(): { called: Promise<Call>; answer(): void } {
 const abortOf = ({ signal }: Call) => (signal.aborted ? Promise.resolve() : once(signal, "abort"));
 
 describe("the signal", () => {
-  // A FIN does not tell it: the client may have closed its sending side alone.
-  test("aborts when the caller goes away", async () => {
+  // A FIN is not enough: the client may have closed only its sending side.
+  test("aborts when the caller disconnects", async () => {
     const { called, answer } = held();
     const request = httpRequest({ port: server.port, path: "/v1/items/a" }).on("error", () => undefined);
     request.end();
@@ -445,7 +450,7 @@ describe("the signal", () => {
     answer();
   });
 
-  test("is aborted when it is first asked for after that", async () => {
+  test("is aborted when it is first read after that", async () => {
     const { called, answer } = held();
     const arrived = once(server.fastify.server, "request");
     const request = httpRequest({ port: server.port, path: "/v1/items/a" }).on("error", () => undefined);
@@ -457,7 +462,7 @@ describe("the signal", () => {
     answer();
   });
 
-  test("stays quiet when the answer was sent", async () => {
+  test("does not abort after the response was sent", async () => {
     const { called, answer } = held();
     const arrived = once(server.fastify.server, "request");
     const answered = send(server.port, "GET /v1/items/a");

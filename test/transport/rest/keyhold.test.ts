@@ -25,7 +25,7 @@ const id = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
 const filter = 'actor_id="u 1" AND status=KEY_STATUS_ACTIVE';
 const page = `page_size=10&filter=${encodeURIComponent(filter)}`;
 
-/** Part 4 of the interface specification, and what the contract adds to it. */
+/** Part 4 of the interface specification, and the added endpoints. */
 const endpoints = [
   [
     `POST ${admin}/issuedApiKeys`,

@@ -84,7 +84,7 @@ describe("the path router", () => {
     expect(all.find("GET", path)).toEqual({ kind: "unknown" });
   });
 
-  test("the order of adding makes no difference", () => {
+  test("the order of additions does not matter", () => {
     const reversed = router(...bindings.toReversed());
     for (const [request] of found) {
       const [method = "", path = ""] = request.split(" ");
@@ -92,7 +92,7 @@ describe("the path router", () => {
     }
   });
 
-  test("two bindings of one shape are refused", () => {
+  test("two bindings of the same shape are refused", () => {
     expect(() => router("GET /v1/{a}", "GET /v1/{b}")).toThrow("two bindings of GET /v1/{b}");
     expect(() => router("GET /v1/{a}:x", "GET /v1/{a}", "POST /v1/{a}", "GET /v1/{a=b}")).not.toThrow();
   });

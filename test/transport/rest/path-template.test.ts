@@ -27,7 +27,7 @@ const invalid = [
   ...["/v1/{1a}", "/v1/{a..b}", "/v1/{a}/{a}", "/v1/a b", "/v1/a%2", "/v1/a?b", "/v1/ä", "/v1/{a b}", "/{a}/b"],
 ];
 
-/** Of google/api/http.proto, but of no use to our protos. */
+/** Valid by google/api/http.proto, but not supported. */
 const unsupported = ["/v1/*", "/v1/**", "/v1/{a=*}", "/v1/{a=**}", "/v1/{a=x/*}", "/v1/{a=x/y}", "/v1/a%2Fb"];
 
 describe("path templates", () => {

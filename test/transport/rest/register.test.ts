@@ -56,17 +56,17 @@ describe("annotations", () => {
     expect(() => makeRoutes([rpcOf(method)])).toThrow(message);
   });
 
-  test("every broken one is in the table", () => {
+  test("every broken annotation is in the table", () => {
     expect(broken.map(([name]) => name)).toEqual(methodsOf(registry, "Broken").map(({ name }) => name));
     expect(broken.length).toBeGreaterThan(10);
   });
 
-  test("two RPCs of one path are refused", () => {
+  test("two RPCs with one path are refused", () => {
     const rpcs = methodsOf(registry).slice(0, 1).map(rpcOf);
     expect(() => makeRoutes([...rpcs, ...rpcs])).toThrow("two bindings of GET /v1/items");
   });
 
-  test("no RPCs are no routes", async () => {
+  test("a service without RPCs has no routes", async () => {
     const fastify = Fastify();
     registerRest(fastify, makeRoutes([]), readBody);
     await fastify.ready();
@@ -74,7 +74,7 @@ describe("annotations", () => {
   });
 });
 
-test("REST lives beside Connect, gRPC, CORS and plain routes", async () => {
+test("REST works beside Connect, gRPC, CORS and plain routes", async () => {
   const fastify = Fastify({ serverFactory: (listener) => new ListenerServer({ limits: defaultLimits }, listener) });
   onTestFinished(() => fastify.close());
   const { getJwks } = DerivedKeysService.method;

@@ -30,7 +30,7 @@ const mask = fc
   .array(fc.constantFrom("name", "isLent", "book.authorName", "create_time"), { minLength: 1 })
   .map(String);
 
-/** Fields that a query can hold, in ProtoJSON. */
+/** Fields that a query can carry, in ProtoJSON. */
 const inQuery = {
   size: int32,
   is_lent: fc.boolean(),
@@ -59,7 +59,7 @@ const deepBook = fc.letrec<{ book: object }>((tie) => ({
 })).book;
 const anyBook = deepBook.map(toObject);
 
-/** Fields that only JSON can hold. */
+/** Fields that only JSON can carry. */
 const inBody = {
   book: anyBook,
   books: fc.array(anyBook, { maxLength: 2 }),
@@ -74,7 +74,7 @@ function toObject(value: object): JsonObject {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** How a client may write it: which of its names each field goes by. */
+/** Which of its two names a client uses for each field. */
 const naming = fc.infiniteStream(fc.boolean());
 
 type Naming = Iterator<boolean>;
@@ -98,7 +98,7 @@ function toPath(segments: readonly JsonValue[]): string {
   return segments.map((segment) => encodeURIComponent(String(segment))).join("/");
 }
 
-/** `fields` under one of the two names of each, at the top alone: the names within go as they are. */
+/** Renames the top-level members of `fields` to one of their two names; nested names stay. */
 function toBody(fields: JsonObject, names: Naming): JsonObject {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [rename(name, names), value]));
 }
@@ -115,7 +115,7 @@ async function expectReceived(line: string, body: JsonValue | undefined, fields:
 
 const runs = { numRuns: 60 };
 
-test("a message in the query arrives as it is", async () => {
+test("a message in the query arrives unchanged", async () => {
   await fc.assert(
     fc.asyncProperty(queryFields, naming, async (fields, names) => {
       await expectReceived(`GET /v1/items?${toQuery(fields, names).join("&")}`, undefined, fields);
@@ -124,7 +124,7 @@ test("a message in the query arrives as it is", async () => {
   );
 });
 
-test("a message in the path and the query arrives as it is", async () => {
+test("a message in the path and the query arrives unchanged", async () => {
   await fc.assert(
     fc.asyncProperty(word, queryFields, naming, async (name, fields, names) => {
       const line = `GET /v1/items/${toPath([name])}?${toQuery(fields, names).join("&")}`;
@@ -134,7 +134,7 @@ test("a message in the path and the query arrives as it is", async () => {
   );
 });
 
-test("texts within a message in the path arrive as they are", async () => {
+test("strings of a nested message in the path arrive unchanged", async () => {
   await fc.assert(
     fc.asyncProperty(word, word, async (name, title) => {
       await expectReceived(`GET /v1/rooms/${toPath([name])}/shelves/${toPath([title])}`, undefined, {
@@ -146,7 +146,7 @@ test("texts within a message in the path arrive as they are", async () => {
   );
 });
 
-test("a message in the path and the body arrives as it is", async () => {
+test("a message in the path and the body arrives unchanged", async () => {
   await fc.assert(
     fc.asyncProperty(word, bodyFields, naming, fc.boolean(), fc.boolean(), async (name, fields, names, twice, verb) => {
       const body = toBody(twice ? { ...fields, name } : fields, names);
@@ -156,7 +156,7 @@ test("a message in the path and the body arrives as it is", async () => {
   );
 });
 
-test("a message in the path, the query and the body arrives as it is", async () => {
+test("a message in the path, the query and the body arrives unchanged", async () => {
   await fc.assert(
     fc.asyncProperty(word, queryFields, anyBook, naming, async (name, fields, book, names) => {
       const line = `PUT /v1/items/${toPath([name])}?${toQuery(fields, names).join("&")}`;

@@ -20,22 +20,22 @@ export function unaryMethodsOf(service: DescService): readonly DescMethodUnary[]
   return service.methods.filter((method): method is DescMethodUnary => method.methodKind === "unary");
 }
 
-/** What an RPC does with a request. Without one it answers the request, or an empty message if that is of another type. */
+/** Implements an RPC. The default echoes the request, or answers an empty message if the types differ. */
 export type Behaviour = (request: Message, call: Call) => Promise<Message> | Message;
 
 export interface TestServer {
   readonly fastify: FastifyInstance;
   readonly port: number;
   readonly base: string;
-  /** What each RPC does, by its name; may be changed at any time. */
+  /** Implementations by RPC name; may be changed at any time. */
   readonly behaviours: Map<string, Behaviour>;
   /** The RPCs that were invoked, oldest first. */
   readonly invoked: { readonly rpc: string; readonly request: Message }[];
-  /** The lines of the log. */
+  /** Log lines. */
   readonly log: string[];
 }
 
-/** More than Fastify's own limit of 1 MiB. */
+/** Larger than Fastify's own limit of 1 MiB. */
 export const MAX_REQUEST_BYTES = 2_097_152;
 
 /** A real server on a real port, for HTTP/1.1 and HTTP/2. */
@@ -70,7 +70,7 @@ export async function serve(methods: readonly DescMethodUnary[], registry?: Regi
   return { fastify, base, port: Number(new URL(base).port), behaviours, invoked, log };
 }
 
-/** The fields of a message that are set, in snake_case. */
+/** Returns the set fields of a message, in snake_case. */
 export function setFields(desc: DescMessage, message: Message, registry?: Registry): unknown {
   return toJson(desc, message, { ...(registry && { registry }), useProtoFieldName: true });
 }

@@ -222,7 +222,7 @@ const wrongBodies: readonly Refused[] = [
   ["DELETE /v1/items/abc", "x", "body", "must be empty"],
 ];
 
-/** PATCH with the resource bare or wrapped, and the mask that it stands for (AIP-134). */
+/** PATCH with the resource bare or wrapped, and its implied mask (AIP-134). */
 const updates: readonly Taken[] = [
   [
     "PATCH /v1/books/x",

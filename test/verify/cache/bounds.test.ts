@@ -4,7 +4,7 @@ import { HOUR, NOW, newBench } from "../fixture.ts";
 
 const garbage = (from: number, count: number) => Array.from({ length: count }, (_, i) => `garbage ${from + i}`);
 
-test("a flood of raw keys of nobody drives out nothing, and takes no more memory than its own bound", async () => {
+test("a flood of unknown raw keys evicts nothing else, and stays within its own bound", async () => {
   const bench = newBench({ maxNegatives: 500 });
   const known = Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? bench.issue() : bench.importRaw(`raw key ${i}`)));
   const credentials = known.map(({ credential }) => credential);
@@ -21,13 +21,13 @@ test("a flood of raw keys of nobody drives out nothing, and takes no more memory
   expect(verifyAll(bench.context, credentials)).not.toBeInstanceOf(Promise);
 });
 
-test("a raw key of nobody that comes again is answered at once", async () => {
+test("a repeated unknown raw key is answered from the cache", async () => {
   const bench = newBench();
   await verify(bench.context, "garbage");
   expect(verify(bench.context, "garbage")).toMatchObject({ reason: "NOT_FOUND" });
 });
 
-test("a flood of tokens drives out no key, and what is in use stays", async () => {
+test("a flood of tokens evicts no key, and entries in use stay", async () => {
   const bench = newBench({ maxEntries: 300 });
   const known = Array.from({ length: 100 }, () => bench.issue());
   const credentials = known.map(({ credential }) => credential);
@@ -41,7 +41,7 @@ test("a flood of tokens drives out no key, and what is in use stays", async () =
   expect([entries, recognitions <= 300, evictions > 500]).toEqual([100, true, true]);
 });
 
-test("more keys than there is room for are still judged right, within the bounds", async () => {
+test("more keys than the capacity are still evaluated correctly, within the bounds", async () => {
   const bench = newBench({ maxEntries: 200 });
   const known = Array.from({ length: 1000 }, (_, i) => (i % 2 === 0 ? bench.issue() : bench.importRaw(`raw key ${i}`)));
   for (let round = 0; round < 3; round++) {
@@ -55,7 +55,7 @@ test("more keys than there is room for are still judged right, within the bounds
   expect(bench.cache.stats().evictions).toBeGreaterThan(1000);
 });
 
-test("hits, misses and what is kept are counted", async () => {
+test("hits, misses and entries are counted", async () => {
   const bench = newBench();
   const { credential } = bench.issue();
   expect(bench.cache.stats()).toMatchObject({ entries: 0, hits: 0, misses: 0, bytes: 0 });

@@ -16,13 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true }));
 
-/** A part of its own, wherever in the text it is cut. The header of a JWT is none: it names the signing key, and is the same in all. */
+/** Distinctive parts of a credential. The header of a JWT is not one: it names the signing key and is the same in all. */
 function isIn(heap: Buffer, credential: string): boolean {
   const own = credential.replace(/^eyJ[\w-]+\./, "");
   return [own.slice(-50, -25), own.slice(-25), own.slice(25, 50)].some((part) => heap.includes(part));
 }
 
-test("of credentials that are remembered nothing is on the heap", async () => {
+test("the heap contains nothing of cached credentials", async () => {
   const file = join(dir, "heap.heapsnapshot");
   const program = join(import.meta.dirname, "remembering.ts");
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, file]);
@@ -34,7 +34,7 @@ test("of credentials that are remembered nothing is on the heap", async () => {
   expect(credentials.filter((credential) => isIn(heap, credential))).toEqual([]);
 });
 
-test("of a credential that is remembered nothing is in the bytes outside the heap", () => {
+test("the memory outside the heap contains nothing of a cached credential", () => {
   const bench = newBench();
   const { credential, keyId } = bench.importRaw("a raw key that somebody else made");
   const record = bench.store.records.get(keyId);

@@ -6,21 +6,21 @@ import { type Seeded, seededBy } from "../../support/seeded.ts";
 import { nextTurn, TestStore } from "../store.ts";
 
 /*
- * Calls, changes and their announcements, with the answers of the store held back and let go in any order. The oracle: every key
- * has a history of states. An answer must be a state that held at or after the last change that was announced before the call
- * began; of no-cache and no-store at or after the last one that was made at all.
+ * Calls, changes and their notifications, with the store's results delayed and released in any order. The oracle: every key
+ * has a history of states. A verdict must reflect a state at or after the last change whose notification arrived before the call
+ * began; with no-cache and no-store, at or after the last change of all.
  */
 
 const random = seededBy("CACHE_RACES_SEED");
 
 const SERVER_KEY = "0011223344556677";
 
-/** A state of a key: the version that its actor names, or null while there is no key. */
+/** A state of a key: the version in its actor, or null while it does not exist. */
 interface State {
   readonly actorId: string | null;
 }
 
-/** One key that is found by its id, or one raw key, which may come again under other ids. */
+/** One key that is found by its id, or one raw key, which may be imported again under other ids. */
 class Subject {
   readonly digest: Buffer;
   readonly lookup: KeyLookup;
@@ -70,7 +70,7 @@ class Race {
   readonly cache: VerificationCache;
   readonly subjects = Array.from({ length: 6 }, (_, number) => new Subject(number));
   readonly calls: Promise<void>[] = [];
-  /** Changes that were made and are not announced yet. */
+  /** Changes without a notification yet. */
   readonly unannounced: (() => void)[] = [];
   readonly counts = { atOnce: 0, byRead: 0, announced: 0, cleared: 0, failed: 0 };
   readonly #random: Seeded;
@@ -121,7 +121,7 @@ class Race {
     this.calls.push(answer.then(succeed, fail));
   }
 
-  /** Makes, changes or removes a key. What changes a key tells its id; what makes one tells its id and its digest. */
+  /** Creates, changes or deletes a key. A change notifies the id; a creation the id and the digest. */
   change(subject: Subject): void {
     const isThere = this.store.records.has(subject.keyId);
     const before = subject.keyId;
@@ -146,13 +146,13 @@ class Race {
     });
   }
 
-  /** In the order in which they were made, as far as one key is concerned. */
+  /** In order for each key. */
   announce(): void {
     this.unannounced.shift()?.();
     this.counts.announced++;
   }
 
-  /** Stands for every announcement that was lost before it. */
+  /** Replaces every lost notification before it. */
   clear(): void {
     this.unannounced.length = 0;
     for (const subject of this.subjects) subject.announced = subject.latest;
@@ -181,7 +181,7 @@ class Race {
   }
 }
 
-test("no call that began after a change was announced is answered by what was before it", async () => {
+test("no call that begins after the notification of a change returns an earlier state", async () => {
   const totals = { atOnce: 0, byRead: 0, announced: 0, cleared: 0, failed: 0 };
   for (let run = 0; run < 80; run++) {
     const race = new Race(random.fork());
@@ -206,7 +206,7 @@ function newRace() {
 }
 
 test.each(["raw", "issued"] as const)(
-  "a call after a change does not join a read that was sent before it (%s key)",
+  "a call after a change does not coalesce with an earlier in-flight read (%s key)",
   async (name) => {
     const { race, ...subjects } = newRace();
     const subject = subjects[name];
@@ -226,7 +226,7 @@ test.each(["raw", "issued"] as const)(
   },
 );
 
-test("a change of one key leaves the answer of a read of a raw key that is another", async () => {
+test("a change of one key does not discard the read of another raw key", async () => {
   const { race, raw, issued } = newRace();
   race.call(raw, "default");
   await nextTurn();
@@ -238,7 +238,7 @@ test("a change of one key leaves the answer of a read of a raw key that is anoth
   expect(race.counts.atOnce).toBe(1);
 });
 
-test("a raw key that was looked for in vain is found once it is imported, under whichever server key it is told", async () => {
+test("an unknown raw key is found once it is imported, for a notification under any server key", async () => {
   const race = new Race(random.fork());
   const [raw] = race.subjects;
   if (raw === undefined) throw new Error("no subject");

@@ -5,8 +5,8 @@ import { verify } from "../../../src/verify/verify.ts";
 import { HOUR, NOW, newBench } from "../fixture.ts";
 
 /*
- * A program of `no-credentials.test.ts`: verifies credentials of each type until they are remembered in every form, tells them
- * one a line, lets go of all but the first, and writes what is on its heap to the file that its argument names.
+ * A program of `no-credentials.test.ts`: verifies credentials of each type until they are cached in every form, prints them
+ * one per line, drops all but the first, and writes a heap snapshot to the file named by its argument.
  */
 
 const bench = newBench();
@@ -34,7 +34,7 @@ async function remember(): Promise<string> {
 }
 
 const held = await remember();
-// The engine keeps the text that a pattern was last tried on.
+// The engine keeps the last input of a regular expression.
 /^$/.test("");
 await pipeline(getHeapSnapshot(), createWriteStream(process.argv[2] ?? ""));
 process.stderr.write(`${bench.cache.stats().recognitions} ${bench.cache.stats().hits} ${held.length}`);

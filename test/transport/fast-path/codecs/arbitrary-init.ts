@@ -4,7 +4,7 @@ import { anyText } from "../../../lib/any-text.ts";
 
 type Arbitrary = fc.Arbitrary<unknown>;
 
-/** Strings such as clients send, and any at all: escapes, controls, lone surrogates. */
+/** Plausible strings and arbitrary ones: escapes, controls, lone surrogates. */
 export const text: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: "grapheme-ascii", maxLength: 80 }),
   fc.constantFrom(
@@ -46,7 +46,7 @@ const SCALARS: Readonly<Record<ScalarType, Arbitrary>> = {
   [ScalarType.BYTES]: fc.uint8Array({ maxLength: 12 }),
 };
 
-/** In range far more often than not. */
+/** Mostly in range. */
 const timestamp = fc.record({
   seconds: fc.oneof(
     { weight: 9, arbitrary: fc.bigInt({ min: -62_135_596_800n, max: 253_402_300_799n }) },
@@ -58,10 +58,10 @@ const timestamp = fc.record({
   ),
 });
 
-/** What no field, or not just any, has for a value. */
+/** Values that are invalid for some or all fields. */
 const junk = fc.constantFrom<unknown>(null, undefined, 1.5, Number.NaN, -0, "x", true, [], {}, ["x"], { x: 1 }, 7n);
 
-/** A plain object of which `create` makes a message, now and then with a value that is none of its field's. */
+/** A plain object for `create`, now and then with an invalid value. */
 export function anyInit(desc: DescMessage, depth = 3): Arbitrary {
   if (desc.typeName === "google.protobuf.Timestamp") return timestamp;
   const members = desc.members.filter((member) => depth > 0 || isFlat(member));

@@ -10,7 +10,7 @@ function oneOf(...weighted: readonly (readonly [weight: number, arbitrary: Text]
   return fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
-/** A string in quotes, with some of its characters escaped that need not be. */
+/** A string in quotes, with some unnecessary escapes. */
 function quoted(content: Text): Text {
   return oneOf([4, content.map((plain) => JSON.stringify(plain))], [1, content.map(escaped)]);
 }
@@ -25,7 +25,7 @@ function spaced(value: Text): Text {
 }
 
 const anything = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.stringify(value));
-/** What is none of the plain forms, or no JSON at all. */
+/** Unusual values, or invalid JSON. */
 const odd = fc.constantFrom(
   "null",
   "1",
@@ -44,7 +44,7 @@ const odd = fc.constantFrom(
 const integer = fc.constantFrom("0", "-0", "1", "-2147483648", "2147483648", "1.0", "1e3", "50");
 const struct = fc.dictionary(text, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 3 }).map((value) => JSON.stringify(value));
 
-/** JSON that comes near to that of a message: mostly right, with names of both kinds, some given twice, and values of every sort. */
+/** JSON similar to that of a message: mostly valid, with both forms of names, some duplicates, and values of every type. */
 export function anyJson(desc: DescMessage, depth = 3): Text {
   const known = desc.fields.filter(({ message }) => depth > 0 || message === undefined);
   const members = known.map((field) => fc.tuple(fc.constant(field), member(field, depth)));
@@ -90,7 +90,7 @@ function itemValue({ scalar, enum: enumeration, message }: DescField, depth: num
   return message === undefined || message.typeName.startsWith("google.") ? anything : anyJson(message, depth - 1);
 }
 
-/** The text with a few of its characters lost, doubled or changed. */
+/** The text with a few characters deleted, duplicated or changed. */
 export function damaged(json: Text): Text {
   const cut = fc.tuple(
     fc.nat(),

@@ -18,7 +18,7 @@ export const registry = createRegistry(
 
 export type Outcome<T> = { readonly value: T } | { readonly error: Readonly<Record<string, unknown>> };
 
-/** What a call gives, or what it throws, to be compared. */
+/** Returns the result of a call, or its error, in a comparable form. */
 export function outcomeOf<T>(call: () => T): Outcome<T> {
   try {
     return { value: call() };

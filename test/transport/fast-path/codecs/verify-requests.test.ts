@@ -27,12 +27,12 @@ const READERS: readonly Row[] = [
 function compare(desc: DescMessage, read: Read, bytes: Uint8Array): boolean {
   const outcome = outcomeOf(() => read(bytes));
   const expected = outcomeOf(() => readJsonMessage(desc, bytes, LIMITS));
-  // Not toStrictEqual, which takes a member named "constructor" for more than that.
+  // Not toStrictEqual, which gives a member named "constructor" a special meaning.
   if (!isDeepStrictEqual(outcome, expected)) expect.fail(`${inspect(outcome)} is not ${inspect(expected)}`);
   return "value" in outcome;
 }
 
-test.each(READERS)("random texts of %s are read as the complete path reads them", (_, desc, read) => {
+test.each(READERS)("random JSON of %s is decoded like on the complete path", (_, desc, read) => {
   let [good, bad] = [0, 0];
   const json = anyJson(desc);
   fc.assert(
@@ -79,7 +79,7 @@ describe.each(READERS)("%s", (_, desc, read) => {
     compare(desc, read, encode(text));
   });
 
-  test("what is not UTF-8 is refused", () => {
+  test("invalid UTF-8 is refused", () => {
     const bytes = Buffer.from('{"credential":"\xff"}', "latin1");
     expect(compare(desc, read, bytes)).toBe(false);
   });

@@ -9,7 +9,7 @@ import { writeBatchVerifyJson, writeVerifyJson } from "../../../../src/transport
 import { anyInit } from "./arbitrary-init.ts";
 import { outcomeOf } from "./messages.ts";
 
-/** What the library and `JSON.stringify` write. */
+/** Returns the JSON of the library and `JSON.stringify`. */
 function reference(desc: DescMessage, init: object): string {
   const options = { useProtoFieldName: true, alwaysEmitImplicit: true };
   return JSON.stringify(toJson(desc, create(desc, { ...init }), options));
@@ -22,7 +22,7 @@ function compareAtRandom<D extends DescMessage>(desc: D, write: (message: Messag
     fc.property(anyInit(desc), (init) => {
       const message = outcomeOf(() => fromBinary(desc, toBinary(desc, create(desc, Object(init)))));
       const expected = outcomeOf(() => reference(desc, "value" in message ? message.value : {}));
-      // The types forbid values that the library does not take.
+      // The types forbid values that the library rejects.
       if (!("value" in message) || !("value" in expected)) return;
       expect(write(message.value)).toBe(expected.value);
       written++;
@@ -32,7 +32,7 @@ function compareAtRandom<D extends DescMessage>(desc: D, write: (message: Messag
   return written;
 }
 
-describe("random responses are written as the library writes them", () => {
+describe("random responses are encoded like by the library:", () => {
   test("VerifyApiKeyResponse", () => {
     expect(compareAtRandom(VerifyApiKeyResponseSchema, writeVerifyJson)).toBeGreaterThan(100);
   });
@@ -45,7 +45,7 @@ describe("random responses are written as the library writes them", () => {
 describe("one response", () => {
   const write = writeVerifyJson;
 
-  test("has every field that cannot be absent, and no other without a value", () => {
+  test("has every required field, and no optional one without a value", () => {
     expect(write({})).toBe('{"is_valid":false,"scopes":[],"metadata":{}}');
   });
 

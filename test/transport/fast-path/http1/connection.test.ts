@@ -10,7 +10,7 @@ function requestFor(target: string, body = "", lines = ""): string {
   return `POST ${target} HTTP/1.1\r\nhost: a\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${lines}\r\n${body}`;
 }
 
-/** The targets that were answered, in their order. */
+/** Returns the answered targets in order. */
 function targets({ text }: RawClient): string[] {
   return [...text.matchAll(/"target":"([^"]*)"/g)].map(([, target = ""]) => target);
 }
@@ -19,7 +19,7 @@ async function clientOf({ server }: EchoServer): Promise<RawClient> {
   return rawClient(server);
 }
 
-/** A client whose request for /wait has come. */
+/** A client whose request for /wait has arrived. */
 async function waitingClient(server: EchoServer): Promise<{ client: RawClient; message: Accepted }> {
   const client = await clientOf(server);
   const waiting = once(server.waiting, "waiting");
@@ -28,7 +28,7 @@ async function waitingClient(server: EchoServer): Promise<{ client: RawClient; m
   return { client, message };
 }
 
-test("a connection stays with the front from one request to the next, until one is left", async () => {
+test("the interceptor keeps a connection until it declines a request", async () => {
   const server = await startEcho();
   const client = await clientOf(server);
   for (const target of ["/1", "/2", "/node", "/3"]) {
@@ -38,7 +38,7 @@ test("a connection stays with the front from one request to the next, until one 
   expect(server.counts).toEqual({ front: 2, node: 2 });
 });
 
-test("a message in a few pieces is waited for", async () => {
+test("the interceptor waits for a message in a few segments", async () => {
   const server = await startEcho();
   const client = await clientOf(server);
   const text = requestFor("/1", "0123456789");
@@ -48,9 +48,9 @@ test("a message in a few pieces is waited for", async () => {
 });
 
 test.each([
-  ["in many pieces", [...requestFor("/1", "0123456789")]],
-  ["with a body that is too long to be waited for", [requestFor("/1", "a".repeat(2 ** 17 + 1))]],
-])("a message %s is left to Node", async (_, pieces) => {
+  ["in many segments", [...requestFor("/1", "0123456789")]],
+  ["with a body above the buffer limit", [requestFor("/1", "a".repeat(2 ** 17 + 1))]],
+])("Node serves a message %s", async (_, pieces) => {
   const server = await startEcho();
   const client = await clientOf(server);
   for (const piece of pieces) client.socket.write(piece);
@@ -59,7 +59,7 @@ test.each([
   expect(server.counts.front + server.counts.node).toBe(1);
 });
 
-test("a message whose rest does not come is left to Node, which refuses it in time", async () => {
+test("Node refuses an incomplete message after its timeout", async () => {
   const server = await startEcho({ limits: { headersTimeout: 200, requestTimeout: 200 } });
   const client = await clientOf(server);
   await client.send(requestFor("/1", "abc").slice(0, -1));
@@ -67,7 +67,7 @@ test("a message whose rest does not come is left to Node, which refuses it in ti
   expect(client.text).toContain("HTTP/1.1 400");
 });
 
-test("a connection that rests is closed in time", async () => {
+test("an idle connection is closed after its timeout", async () => {
   const server = await startEcho({ limits: { keepAliveTimeout: 50 } });
   const client = await clientOf(server);
   await client.send(requestFor("/1"));
@@ -75,7 +75,7 @@ test("a connection that rests is closed in time", async () => {
   expect(targets(client)).toEqual(["/1"]);
 });
 
-test("requests that are sent at once are answered in their order, each after the other", async () => {
+test("pipelined requests are answered in order, one after the other", async () => {
   const server = await startEcho();
   const { client, message } = await waitingClient(server);
   await client.send(requestFor("/1") + requestFor("/node") + requestFor("/2"));
@@ -85,7 +85,7 @@ test("requests that are sent at once are answered in their order, each after the
   expect(targets(client)).toEqual(["/wait", "/1", "/node", "/2"]);
 });
 
-test("a client that sends far ahead of its responses is not read from until they are sent", async () => {
+test("a client that pipelines too much is not read from until its responses are sent", async () => {
   const server = await startEcho();
   const { client, message } = await waitingClient(server);
   const [one, count] = [requestFor("/1", "a".repeat(10_000)), 100];
@@ -96,7 +96,7 @@ test("a client that sends far ahead of its responses is not read from until they
   await until(() => targets(client).length === count + 1);
 });
 
-test("a client that does not read its responses gets no more of them", async () => {
+test("responses pause while the client does not read", async () => {
   const server = await startEcho();
   const client = await clientOf(server);
   const [one, count] = [requestFor("/1", "a".repeat(50_000)), 400];
@@ -107,7 +107,7 @@ test("a client that does not read its responses gets no more of them", async () 
   await until(() => server.counts.front === count);
 });
 
-test("a call whose client has disconnected is cancelled, and is not answered", async () => {
+test("a call whose client has disconnected is cancelled without a response", async () => {
   const server = await startEcho();
   const { client, message } = await waitingClient(server);
   client.socket.resetAndDestroy();
@@ -125,7 +125,7 @@ test("a client that has closed its sending side gets its response", async () => 
   expect(targets(client)).toEqual(["/wait", "/1"]);
 });
 
-test("a value that would end its header is not sent, and the connection ends", async () => {
+test("a header value with a line break is not sent, and the connection ends", async () => {
   const server = await startEcho();
   const { client, message } = await waitingClient(server);
   const headers = ["x-a", "1\r\nset-cookie: a"];
@@ -134,7 +134,7 @@ test("a value that would end its header is not sent, and the connection ends", a
   expect(client.text).toBe("");
 });
 
-test("bytes and text beyond ASCII arrive as they are", async () => {
+test("bytes and text beyond ASCII arrive unchanged", async () => {
   const server = await startEcho();
   const { client, message } = await waitingClient(server);
   message.respond({ status: 200, headers: ["content-length", "2"], body: "\u00e9" });
@@ -147,7 +147,7 @@ test("bytes and text beyond ASCII arrive as they are", async () => {
   expect(client.text).toContain("HTTP/1.1 404 Not Found\r\n");
 });
 
-test("closing ends what rests, and answers what is under way or has begun to come", async () => {
+test("closing ends idle connections and answers requests in flight or partly received", async () => {
   const server = await startEcho();
   const resting = await clientOf(server);
   await resting.send(requestFor("/1"));
@@ -164,7 +164,7 @@ test("closing ends what rests, and answers what is under way or has begun to com
   expect(server.counts).toEqual({ front: 3, node: 0 });
 });
 
-test("a connection that has not said anything yet keeps no server", async () => {
+test("a connection without any bytes does not delay closing", async () => {
   const server = await startEcho();
   const socket = connect(server.port, "127.0.0.1");
   await once(server.server, "connection");
@@ -172,7 +172,7 @@ test("a connection that has not said anything yet keeps no server", async () => 
   await closed(socket);
 });
 
-test("all of it under TLS", async () => {
+test("the interceptor works with TLS", async () => {
   const localhost = certificate("localhost");
   const server = await startEcho({ certificate: localhost });
   const options = { port: server.port, host: "127.0.0.1", servername: "localhost", ca: localhost.cert, method: "POST" };

@@ -9,24 +9,24 @@ function read(lines: readonly string[], first = "POST /a?b HTTP/1.1") {
 
 const HOST = "host: a";
 
-test("a usual head is read", () => {
+test("a usual head is parsed", () => {
   const head = read(["Host: a:1", "Content-LENGTH:12 ", "x-a:  b c  ", "x-empty:"]);
   expect(head).toMatchObject({ target: "/a?b", contentLength: 12, size: 76 });
   expect(head).toHaveProperty("headers", { host: "a:1", "content-length": "12", "x-a": "b c", "x-empty": "" });
 });
 
-test("names that objects have by themselves are names like others", () => {
+test("names of object members are ordinary header names", () => {
   const head = read([HOST, "constructor: a", "__proto__: b"]);
   const { headers } = typeof head === "string" ? { headers: {} } : head;
   expect(Object.keys(headers)).toEqual(["host", "constructor", "__proto__"]);
 });
 
-test("without a length there is no body, and keep-alive says what is so anyway", () => {
+test("without Content-Length the body is empty, and keep-alive is the default", () => {
   expect(read([HOST, "Connection: Keep-Alive"])).toMatchObject({ contentLength: 0 });
 });
 
 test.each([
-  ["two of a name", [HOST, "x-a: 1", "X-A: 1"]],
+  ["a duplicate name", [HOST, "x-a: 1", "X-A: 1"]],
   ["two lengths", [HOST, "content-length: 1", "content-length: 1"]],
   ["two hosts", [HOST, HOST]],
   ["no host", ["x-a: 1"]],
@@ -53,7 +53,7 @@ test.each([
   ["a line feed alone", [HOST, "x-a: 1\nx-b: 2"]],
   ["a carriage return alone", [HOST, "x-a: 1\rx-b: 2"]],
   ["more than is allowed", [HOST, `x-a: ${"a".repeat(MAX)}`]],
-])("%s is for Node", (_, lines) => {
+])("%s is left to Node", (_, lines) => {
   expect(read(lines)).toBe("unusual");
 });
 
@@ -72,11 +72,11 @@ test.each([
   "POST / HTTP/2.0",
   "POST /",
   "",
-])("%j is for Node", (first) => {
+])("%j is left to Node", (first) => {
   expect(read([HOST], first)).toBe("unusual");
 });
 
-test("what may become a head is waited for, but not for ever", () => {
+test("an incomplete head is awaited up to its maximum size", () => {
   const whole = Buffer.from(`POST / HTTP/1.1\r\n${HOST}\r\n\r\n`);
   for (let size = 1; size < whole.length; size++) expect(readHead(whole.subarray(0, size), MAX)).toBe("partial");
   expect(readHead(Buffer.from("POST /".padEnd(MAX - 1, "A")), MAX)).toBe("partial");

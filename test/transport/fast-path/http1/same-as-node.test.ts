@@ -39,7 +39,7 @@ const ODD_LINES = [
 ];
 const BODIES = ["", "abc", "a\r\n\r\nb", "3\r\nabc\r\n0\r\n\r\n", "POST /a HTTP/1.1\r\nhost: c\r\n\r\n"] as const;
 
-/** A request that is usual for the most part. */
+/** A mostly usual request. */
 function request(seeded: Seeded): string {
   const isOdd = seeded.below(3) === 0;
   const odd = <T extends string>(items: readonly [T, ...T[]]) => (isOdd ? seeded.pick(items) : items[0]);
@@ -54,7 +54,7 @@ function request(seeded: Seeded): string {
   return `${[first, ...seeded.shuffled(lines)].join(end)}${end}${end}${body}`;
 }
 
-/** Mostly a request a part; else several in one, or one in several. */
+/** Mostly one request per segment; else several in one, or one in several. */
 function parts(seeded: Seeded): Buffer[] {
   const requests = Array.from({ length: 1 + seeded.below(4) }, () => Buffer.from(request(seeded), "latin1"));
   if (seeded.below(2) === 0) return requests;
@@ -64,8 +64,8 @@ function parts(seeded: Seeded): Buffer[] {
 }
 
 /**
- * When it comes to what is malformed, Node drops the responses that are not written yet, and which these are depends on where the
- * reads end. So then only what stands before the refusal counts, as far as both have it.
+ * On malformed input Node drops the responses that are not written yet; which ones depends on the read
+ * boundaries. So only the responses before the refusal are compared, as far as both servers sent them.
  */
 function isSame(seen: string, expected: string): boolean {
   const [ours = "", nodes = ""] = [seen, expected].map((text) => text.split("HTTP/1.1 400 ")[0]);
@@ -73,7 +73,7 @@ function isSame(seen: string, expected: string): boolean {
   return ours.startsWith(nodes) || nodes.startsWith(ours);
 }
 
-test("whatever is sent, however it is cut, is answered byte for byte as node:http answers it", async () => {
+test("random input in random segments is answered byte for byte like by node:http", async () => {
   const seeded = seededBy("KEYHOLD_HTTP1_SEED");
   const [ours, node] = [await startEcho(), await startEcho({ front: false })];
   for (let round = 0; round < 1000; round++) {
@@ -82,7 +82,7 @@ test("whatever is sent, however it is cut, is answered byte for byte as node:htt
     const same = isSame(seen, expected);
     expect({ same, sent: sent.map(String), seen, expected }).toMatchObject({ same: true });
   }
-  // Else this would have compared node:http with itself.
+  // Otherwise this would compare node:http with itself.
   expect(ours.counts.front).toBeGreaterThan(300);
   expect(ours.counts.node).toBeGreaterThan(50);
 });

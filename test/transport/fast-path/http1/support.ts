@@ -20,7 +20,7 @@ import { BodyBudget } from "../../../../src/transport/request-body.ts";
 import { operator } from "../../../support/principal.ts";
 import { stop } from "../../listener/support.ts";
 
-/** What was understood of a request, as JSON: the same text of the same understanding. */
+/** Returns a parsed request as JSON; equal requests have equal text. */
 function understood(method: string, target: string, headers: object, body: Uint8Array): string {
   const fields = Object.entries(headers).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify({ method, target, fields, body: Buffer.from(body).toString("latin1") });
@@ -30,7 +30,7 @@ function fieldsOf(body: string): string[] {
   return ["content-type", "application/json", "content-length", String(Buffer.byteLength(body))];
 }
 
-/** Through the objects of `node:http`. */
+/** With the objects of `node:http`. */
 const echoByNode = async (request: IncomingMessage, response: ServerResponse) => {
   const { method = "", url = "", headers } = request;
   const body = understood(method, url, headers, await buffer(request));
@@ -38,7 +38,7 @@ const echoByNode = async (request: IncomingMessage, response: ServerResponse) =>
   response.end(body);
 };
 
-/** To what is not HTTP. */
+/** The response to malformed HTTP. */
 export const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
 
 /** A request that the interceptor has accepted. */
@@ -54,9 +54,9 @@ export interface Accepted {
 
 export interface EchoServer {
   readonly port: number;
-  /** Requests that were served by the interceptor, and by `node:http`. */
+  /** Number of requests that the interceptor served, and that `node:http` served. */
   readonly counts: { front: number; node: number };
-  /** Emits "waiting" with each `Accepted` for /wait, which the test responds to. */
+  /** Emits "waiting" with each `Accepted` for /wait; the test responds. */
   readonly waiting: EventEmitter;
   readonly server: ListenerServer;
 }
@@ -77,7 +77,7 @@ const context: CallContext = {
   start: (call) => call.run(),
 };
 
-/** A port that answers with what it understood of each request; its interceptor declines those below /node. */
+/** A port that answers each request with its parsed form; its interceptor declines those below /node. */
 export async function startEcho({ front = true, limits, certificate }: EchoOptions = {}): Promise<EchoServer> {
   const counts = { front: 0, node: 0 };
   const waiting = new EventEmitter();
@@ -108,7 +108,7 @@ export async function startEcho({ front = true, limits, certificate }: EchoOptio
   const options = { ...(certificate && { certificate }), limits: allLimits, ...(front && { interceptor }) };
   const server = new ListenerServer(options, (request, response) => {
     counts.node++;
-    // One that is cut short has been refused by then.
+    // A truncated one has been refused by then.
     void echoByNode(request, response).catch(() => undefined);
   });
   server.on("clientError", (_, socket) => {
@@ -163,7 +163,7 @@ function echoRoute(serve: (request: { call: Call; body: Uint8Array }) => Answer 
 
 const INTERNAL: Answer = { status: 500, headers: ["content-length", "0"], body: "" };
 
-/** All that the server answers to these parts, each of which it reads on its own; then the client ends its side. */
+/** Sends each part separately, then closes the sending side; returns everything the server sent. */
 export async function conversation(port: number, parts: readonly Buffer[]): Promise<string> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
   const received: Buffer[] = [];

@@ -8,7 +8,7 @@ const bytes = (text: string) => Buffer.from(text, "latin1");
 const SLAB = 1024;
 const roomy: ByteCacheOptions = { maxBytes: 2 ** 20, maxEntries: 1000, seed: 1, slabBytes: SLAB };
 
-/** Small bounds, so that everything happens often. A seed of the index that makes all hashes meet would be seen as slow, not wrong. */
+/** Small bounds, so that every case is frequent. Colliding hashes would make this slow, not wrong. */
 function anyOptions(random: Seeded): ByteCacheOptions {
   const maxEntries = 1 + random.below(60);
   const index = 8 * 2 ** Math.ceil(Math.log2(Math.max(maxEntries, 2) * 1.5));
@@ -20,7 +20,7 @@ function anyValue(random: Seeded): Buffer {
   return Buffer.alloc(length, random.below(256));
 }
 
-/** One change or look, done to the cache and to a plain map of all that was ever put and not deleted. */
+/** One operation on the cache and on a plain map of all entries that were not deleted. */
 function step(cache: ByteCache, model: Map<string, Buffer>, random: Seeded): void {
   const key = `key ${random.below(120)}`.padEnd(random.pick([8, 16, 32]), ".");
   const choice = random.below(100);
@@ -45,7 +45,7 @@ function contents(cache: ByteCache, model: ReadonlyMap<string, Buffer>) {
   return [...model].filter(([key]) => cache.get(bytes(key)) !== undefined);
 }
 
-test("holds what a plain map holds, but for what had to go, and never passes its bounds", () => {
+test("equals a plain map except for evictions, and stays within its bounds", () => {
   let [evictions, hits, changes] = [0, 0, 0];
   for (let run = 0; run < 60; run++) {
     const seeded = random.fork();
@@ -74,14 +74,14 @@ function roundUp(length: number): number {
   return Math.ceil(length / 4) * 4;
 }
 
-test("loses nothing while there is room", () => {
+test("evicts nothing below its capacity", () => {
   const cache = new ByteCache(roomy);
   for (let i = 0; i < 1000; i++) expect(cache.set(bytes(`key ${i}`), bytes(`value ${i}`))).toBe(true);
   for (let i = 0; i < 1000; i++) expect(cache.get(bytes(`key ${i}`))?.toString()).toBe(`value ${i}`);
   expect([cache.size, cache.evictions]).toEqual([1000, 0]);
 });
 
-test("what is used stays while what is not goes", () => {
+test("evicts unused entries before used ones", () => {
   const cache = new ByteCache({ ...roomy, maxEntries: 200 });
   const used = Array.from({ length: 20 }, (_, i) => bytes(`used ${i}`));
   for (const key of used) cache.set(key, key);
@@ -92,7 +92,7 @@ test("what is used stays while what is not goes", () => {
   expect(cache.evictions).toBeGreaterThan(9000);
 });
 
-test("an entry that is too large is not stored, and takes the older one of its key with it", () => {
+test("does not store an entry that is too large, and deletes the older one of its key", () => {
   const cache = new ByteCache(roomy);
   const key = bytes("key");
   cache.set(key, bytes("small"));
@@ -102,7 +102,7 @@ test("an entry that is too large is not stored, and takes the older one of its k
   expect(cache.set(Buffer.alloc(255), bytes("under a long key"))).toBe(true);
 });
 
-test("keeps a copy of what it is given", () => {
+test("copies its input", () => {
   const cache = new ByteCache(roomy);
   const value = bytes("value");
   cache.set(bytes("key"), value);
@@ -110,7 +110,7 @@ test("keeps a copy of what it is given", () => {
   expect(cache.get(bytes("key"))?.toString()).toBe("value");
 });
 
-test("room that was deleted is used again", () => {
+test("reuses the space of deleted entries", () => {
   const cache = new ByteCache({ ...roomy, maxBytes: 3 * SLAB + 32_768, maxEntries: 1000 });
   for (let i = 0; i < 10_000; i++) {
     expect(cache.set(bytes(`key ${i}`), Buffer.alloc(100))).toBe(true);
@@ -119,7 +119,7 @@ test("room that was deleted is used again", () => {
   expect([cache.size, cache.bytes, cache.evictions]).toEqual([0, 0, 0]);
 });
 
-test("memory that was taken is given back when all is forgotten", () => {
+test("frees its memory when it is cleared", () => {
   const cache = new ByteCache(roomy);
   const empty = cache.allocatedBytes;
   for (let i = 0; i < 100; i++) cache.set(bytes(`key ${i}`), Buffer.alloc(100));
@@ -128,11 +128,11 @@ test("memory that was taken is given back when all is forgotten", () => {
   expect([cache.allocatedBytes, cache.size, cache.bytes]).toEqual([empty, 0, 0]);
 });
 
-test.each([100, 10_000, 1_000_000])("%d bytes and an entry for each 64 make a cache", (maxBytes) => {
+test.each([100, 10_000, 1_000_000])("accepts %d bytes and one entry for each 64", (maxBytes) => {
   const cache = new ByteCache({ maxBytes: maxBytes + 2048, maxEntries: Math.ceil(maxBytes / 64), seed: 1 });
   expect(cache.set(bytes("key"), Buffer.alloc(200))).toBe(true);
 });
 
-test.each([{ maxBytes: 1000 }, { maxEntries: 0 }])("refuses bounds that leave no room: %o", (bounds) => {
+test.each([{ maxBytes: 1000 }, { maxEntries: 0 }])("refuses bounds that are too small: %o", (bounds) => {
   expect(() => new ByteCache({ ...roomy, ...bounds })).toThrow(RangeError);
 });
