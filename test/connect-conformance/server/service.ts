@@ -45,6 +45,7 @@ export function conformanceService(maxRequestBytes: number, onUnary: (call: Call
   };
   const ofClient: StreamingRpc<typeof clientStream> = {
     method: clientStream,
+    policy: "public",
     maxRequestBytes,
     serve: async (requests, context) => {
       const all = await Array.fromAsync(requests);
@@ -57,6 +58,7 @@ export function conformanceService(maxRequestBytes: number, onUnary: (call: Call
   };
   const ofServer: StreamingRpc<typeof serverStream> = {
     method: serverStream,
+    policy: "public",
     maxRequestBytes,
     serve: (request, context) => {
       const { responseDefinition } = request;
@@ -66,6 +68,7 @@ export function conformanceService(maxRequestBytes: number, onUnary: (call: Call
   };
   const ofBoth: StreamingRpc<typeof bidiStream> = {
     method: bidiStream,
+    policy: "public",
     maxRequestBytes,
     serve: (requests, context) => converse(requests, ofContext(context)),
   };
