@@ -1,22 +1,19 @@
 import { checkAccess } from "./checks/access.ts";
-import { checkClock } from "./checks/clock.ts";
 import { checkConnections } from "./checks/connections.ts";
 import { checkDataFolder } from "./checks/data-folder.ts";
 import { checkDatabaseTls } from "./checks/database-tls.ts";
 import { checkDuplicates } from "./checks/duplicates.ts";
-import { checkDurability } from "./checks/durability.ts";
 import { checkHosts } from "./checks/hosts.ts";
-import { checkNotifications } from "./checks/notifications.ts";
+import { checkNotifications, checkServers } from "./checks/notifications.ts";
 import { checkOidc } from "./checks/oidc.ts";
 import { checkPort } from "./checks/port.ts";
 import { checkReplication } from "./checks/replication.ts";
 import { checkRights } from "./checks/rights.ts";
 import { checkRootSecretFile, checkRootSecretUse } from "./checks/root-secret.ts";
 import { checkSchema } from "./checks/schema.ts";
-import { checkServers } from "./checks/servers.ts";
+import { checkClock, checkDurability, checkVersion } from "./checks/server-settings.ts";
 import { checkSigningKeys } from "./checks/signing-keys.ts";
 import { checkTls } from "./checks/tls.ts";
-import { checkVersion } from "./checks/version.ts";
 import type { Check, DatabaseContext } from "./finding.ts";
 
 /** Checks by the name in findings. */

@@ -1,0 +1,45 @@
+import { readServerSettings, type ServerSettings } from "../../../postgres/server-settings.ts";
+import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
+
+/** The oldest supported release (postgresql.org/support/versioning). The tests run on 18. */
+const OLDEST = 15;
+
+export const checkVersion: Check<DatabaseContext> = async ({ database }) => {
+  const { versionNumber, version, isReadOnly } = await readServerSettings(database);
+  if (isReadOnly) return [error("the database is read-only", "connect to the primary")];
+  return [evaluateVersion({ versionNumber, version })];
+};
+
+export function evaluateVersion({
+  versionNumber,
+  version,
+}: Pick<ServerSettings, "versionNumber" | "version">): Finding {
+  if (versionNumber >= OLDEST * 10_000) return ok(`PostgreSQL ${version}`);
+  return error(`PostgreSQL ${version} is not supported`, `upgrade to ${OLDEST} or later`);
+}
+
+/** Checks that commits are durable: a database that loses commits loses revocations (docs/consistency.md). */
+export const checkDurability: Check<DatabaseContext> = async ({ database }) => {
+  const { fsync, fullPageWrites, synchronousCommit } = await readServerSettings(database);
+  const settings = { fsync, full_page_writes: fullPageWrites, synchronous_commit: synchronousCommit };
+  const off = Object.entries(settings).flatMap(([name, isOn]) => (isOn ? [] : [name]));
+  if (off.length === 0) return [ok("committed data survives a crash")];
+  return off.map((name) => error(`${name} is off: a crash may lose a revocation`, `set ${name} = on in PostgreSQL`));
+};
+
+/** Milliseconds. Leases and revocations do not depend on wall clocks; expiry and grace periods do (docs/consistency.md). */
+const CLOCK_WARNING = 1_000;
+const CLOCK_ERROR = 60_000;
+
+const CLOCK_REMEDY = "synchronize the clocks of both machines (NTP): each server evaluates expiry by its own clock";
+
+export const checkClock: Check<DatabaseContext> = async ({ database, clock }) => {
+  const before = clock.now();
+  const { time } = await readServerSettings(database);
+  const after = clock.now();
+  // The database answered at some time in between.
+  const difference = Math.max(0, before - time, time - after);
+  const message = `the clocks of this machine and the database differ by ${(difference / 1000).toFixed(1)} s`;
+  if (difference >= CLOCK_ERROR) return [error(message, CLOCK_REMEDY)];
+  return [difference >= CLOCK_WARNING ? warning(message, CLOCK_REMEDY) : ok(message)];
+};
