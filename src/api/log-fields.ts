@@ -4,10 +4,7 @@ import type { CallLog } from "./rpc.ts";
 
 type Facts = Readonly<Record<string, string>>;
 
-/**
- * What the log is told of a verdict: the key of our own that the credential is of, if it was recognised, and why it was refused. Of a
- * verdict that is given again and again it is made once.
- */
+/** Log fields of a verdict: the key, if the credential was identified, and the rejection reason. */
 export const factsOf = memoize((verdict: Verdict): Facts => {
   const { keyId } = verdict.valid ? verdict.key : verdict;
   const result = verdict.valid ? "VALID" : verificationErrorOf(verdict.reason);

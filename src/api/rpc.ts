@@ -21,24 +21,24 @@ export interface Call {
   readonly log: CallLog;
 }
 
-/** What the log is told of a call. Never a secret. */
+/** The log entry of a call. Never contains a secret. */
 export interface CallLog {
   /** Facts for the line that every call has. */
   add(facts: Readonly<Record<string, string>>): void;
   /** A line of its own, with the facts of the call so far and these. */
   note(message: string, facts: Readonly<Record<string, unknown>>): void;
-  /** A fault of ours, with its cause. */
+  /** Logs an internal error with its cause. */
   fault(error: unknown): void;
-  /** Calls the listener when the call has been answered, or its caller has gone. At most one listener. */
+  /** Calls the listener when the call has ended or the client has disconnected. At most one listener. */
   onEnd(listener: EndListener): void;
 }
 
-/** Told how a call ended: the name of its gRPC code, and the protocol that carried it. */
+/** Receives the outcome of a call: the name of its gRPC code, and its protocol. */
 export type EndListener = (code: string, protocol: string) => void;
 
 /**
  * A unary RPC as the transports see it: authorization, validation and the implementation behind two functions, which throw or
- * reject with a `ConnectError` alone, whose code and details every transport writes in its own form. What is at hand is answered
+ * reject with a `ConnectError` alone, whose code and details every transport writes in its own form. A cached answer is returned
  * at once, without a promise.
  */
 export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {

@@ -153,7 +153,7 @@ function sizeCheck(min = 0n, max: bigint | undefined, tooFew: (min: bigint) => s
   };
 }
 
-/** In code units. Of a longer text only the length is checked, if that is wrong: patterns would take too long. */
+/** In code units. A longer text with a wrong length is not matched against patterns, which would take too long. */
 const LONG = 16_384;
 
 function textCheck(rules?: StringRules): Check {

@@ -4,7 +4,7 @@ import type { OidcVerifier } from "../token/oidc/verifier.ts";
 import type { Authenticate } from "./guard.ts";
 import { unauthenticated } from "./refused-credential.ts";
 
-/** OIDC access tokens (contract §7), for every credential that no other way of authentication has claimed. */
+/** Authenticates OIDC access tokens: every credential that no other method has claimed. */
 export function oidcTokens(verifier: OidcVerifier): Authenticate {
   return async (credential) => {
     const verdict = await verifier.verify(credential);

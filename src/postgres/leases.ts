@@ -79,9 +79,9 @@ interface RenewalRow extends PositionRow, NodeLeaseRow {
 }
 
 /**
- * Asks all other nodes to acknowledge that they have heard of what was committed before, and returns their leases. The same text is sent once,
- * however many rows it is selected with; with nobody to ask, nothing is sent. Without a mark nobody is asked. A barrier that `isDurable` is
- * committed as a change is, after the synchronous standbys have all that was committed before it.
+ * Sends a barrier, which asks all other nodes to acknowledge every change committed before it, and returns their leases. PostgreSQL
+ * sends equal notifications of a transaction once, however many rows select them. Sends nothing without a mark or without other
+ * nodes. A barrier that `isDurable` commits like a change, after the synchronous standbys have everything before it.
  */
 export async function sendBarrier(sql: Sql, mark: Mark | null, isDurable: boolean): Promise<BarrierAnswer> {
   const { from, number } = mark ?? { from: null, number: 0 };

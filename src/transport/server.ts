@@ -28,7 +28,7 @@ export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams"
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { guard, limiter, tracer } = options;
   const shutdown = new AbortController();
-  // A load balancer that still asks, over a connection it has, is told to go elsewhere.
+  // A load balancer that still checks over an open connection gets "not ready".
   const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
   const health = createHealth(SERVICES, checkReadiness, shutdown.signal);
   const reflection = createReflection([...SERVICES, Health], shutdown.signal);

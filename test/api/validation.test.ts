@@ -109,13 +109,13 @@ test("of a list that is too long the entries are not judged", () => {
   expect(violationsOf(CREATE, message)).toEqual([{ field: "scopes", description: "must have at most 100 entries" }]);
 });
 
-test("text that cannot be stored is told before the rules are asked", () => {
+test("text that cannot be stored is reported before the rules are checked", () => {
   expect(violationsOf(CREATE, create(CREATE, { name: "\0", scopes: [""] })).map(({ field }) => field)).toEqual([
     "name",
   ]);
 });
 
-test("no more than 20 violations are told", () => {
+test("at most 20 violations are reported", () => {
   expect(violationsOf(CREATE, create(CREATE, { ...KEY, scopes: list(100, "") }))).toHaveLength(20);
   expect(violationsOf(CREATE, create(CREATE, { ...KEY, scopes: list(100, "\0") }))).toHaveLength(20);
 });

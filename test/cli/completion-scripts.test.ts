@@ -5,8 +5,8 @@ import { zshScript } from "../../src/cli/completion/zsh.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 
-// Neither fish nor zsh may be installed where the tests run, so their scripts are pinned for a small program with everything that a
-// script has to do with. `completion-shells.test.ts` runs what these texts stand for in the shells that are there.
+// Neither fish nor zsh may be installed where the tests run, so their scripts are pinned for a small program with every feature of a
+// script. `completion-shells.test.ts` runs the scripts in the installed shells.
 const NODES: readonly Node[] = [
   {
     path: "",
@@ -29,7 +29,7 @@ const NODES: readonly Node[] = [
   { path: "doctor", commands: [], options: [] },
 ];
 
-test("the script for fish", () => {
+test("the script for fish matches", () => {
   expect(fishScript(NODES)).toBe(String.raw`# fish completion for keyhold
 function __keyhold_at
     set -l route
@@ -50,7 +50,7 @@ complete -c keyhold -n '__keyhold_at \'keys list\'' -l kind -x -a 'issued import
 `);
 });
 
-test("the script for zsh", () => {
+test("the script for zsh matches", () => {
   expect(zshScript(NODES)).toBe(String.raw`#compdef keyhold
 _keyhold() {
   local route= word
@@ -84,7 +84,7 @@ test.each([
   expect([code, stdout]).toEqual([0, script(nodesOf(createProgram()))]);
 });
 
-test("both have every command and every option of the program", () => {
+test("both scripts contain every command and every option of the program", () => {
   const nodes = nodesOf(createProgram());
   const paths = nodes.map(({ path }) => path);
   expect(paths).toEqual(expect.arrayContaining(["", "serve", "keys import", "admin token create"]));

@@ -9,7 +9,7 @@ import { createProgram } from "../../src/cli/program.ts";
 import { table } from "../support/conformance.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 
-/** What a shell offers for the last of these words. */
+/** Returns what a shell offers for the last word. */
 type Complete = (words: readonly string[]) => Promise<string[]>;
 
 async function scriptFor(shell: string): Promise<string> {
@@ -31,7 +31,7 @@ async function bash(words: readonly string[]): Promise<string[]> {
   return linesOf("bash", ["-c", program, "bash", ...words]);
 }
 
-/** Its completion system runs only in a terminal: what it asks of that is printed. It narrows the choices down by itself. */
+/** Its completion system runs only in a terminal, so its calls are printed. It filters the choices itself. */
 const ZSH_STUBS = `
   compdef() { print -r -- "compdef $*" }
   compadd() { shift; print -rl -- "$@" }
@@ -47,7 +47,7 @@ async function zsh(words: readonly string[]): Promise<string[]> {
   return offered.filter((word) => word.startsWith(words.at(-1) ?? ""));
 }
 
-/** With the description behind a tab. Where nothing fits it lists the files of the folder. */
+/** With the description after a tab. Without a match it lists the files of the folder. */
 async function fish(words: readonly string[]): Promise<string[]> {
   const empty = await mkdtemp(join(inject("testDir"), "fish-"));
   const script = join(empty, "keyhold.fish");
@@ -69,7 +69,7 @@ const CASES: readonly (readonly [words: readonly string[], offered: readonly str
   [["completion", "z"], ["zsh"]],
 ];
 
-/** Everything that may come next; fish offers options only where a word begins with one. */
+/** All possible next words; fish offers options only for a word that begins with a dash. */
 const ALL: readonly (readonly [words: readonly string[], commands: readonly string[], options: readonly string[]])[] = [
   [["signing-keys", ""], ["list", "rotate"], ["--help"]],
   [["completion", ""], ["bash", "zsh", "fish"], ["--help"]],

@@ -32,7 +32,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** What a check finds, as `level message`. */
+/** Returns the findings of a check as `level message`. */
 async function found(check: string, more: Record<string, string> = {}): Promise<string[]> {
   const environment = { KEYHOLD_DATABASE_URL: primary.url(), KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_PORT: "0" };
   const findings = await runChecks(toConfig({ ...environment, ...more }), systemClock);
@@ -135,7 +135,7 @@ describe("replication", () => {
 });
 
 describe("database_hosts", () => {
-  test("each host is the primary, a standby or unreachable", async () => {
+  test("each host is reported as the primary, a standby or unreachable", async () => {
     const port = await freePort();
     const url = primary.url(`${standby.address},${primary.address},127.0.0.1:${port}`);
     const more = { KEYHOLD_DATABASE_URL: url, KEYHOLD_DATABASE_LISTEN_URL: primary.url() };
@@ -147,7 +147,7 @@ describe("database_hosts", () => {
     ]);
   });
 
-  test("no primary", async () => {
+  test("a missing primary is an error", async () => {
     const more = { KEYHOLD_DATABASE_URL: standby.url() };
     expect(await found("database_hosts", more)).toContain("error KEYHOLD_DATABASE_URL names no primary");
     expect(await found("database", more)).toEqual([

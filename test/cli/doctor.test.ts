@@ -47,7 +47,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Of a good installation, but for what is given. */
+/** The environment of a good installation, with overrides. */
 const environment = (more: Record<string, string> = {}): Record<string, string> => ({
   KEYHOLD_DATABASE_URL: server.databaseUrl,
   KEYHOLD_ROOT_SECRET: ROOT_SECRET,
@@ -67,7 +67,7 @@ async function examineAs(more: Record<string, string>, ahead = 0): Promise<Named
   return findings;
 }
 
-/** What a check finds, as `level message`. */
+/** Returns the findings of a check as `level message`. */
 async function found(check: string, more: Record<string, string> = {}, ahead = 0): Promise<string[]> {
   const findings = (await examineAs(more, ahead)).filter((finding) => finding.check === check);
   return findings.map(({ level, message }) => `${level} ${message}`);
@@ -75,7 +75,7 @@ async function found(check: string, more: Record<string, string> = {}, ahead = 0
 
 const ours = (url: string) => `ok a server is listening on port ${new URL(url).port}`;
 
-/** Does something as the owner, and undoes it when the test is over. */
+/** Runs a statement as the owner, and reverts it when the test ends. */
 async function during(change: string, undo: string): Promise<void> {
   onTestFinished(async () => void (await owner.unsafe(undo)));
   await owner.unsafe(change);
@@ -271,7 +271,7 @@ describe("database checks", () => {
     expect(await found("rights")).toEqual([expect.stringMatching(expected)]);
   });
 
-  test("a role that owns the schema is a warning", async () => {
+  test("a role that owns the schema is a warning is a warning", async () => {
     const more = { KEYHOLD_DATABASE_URL: server.ownerUrl };
     expect(await found("rights", more)).toEqual([expect.stringMatching(/^warning role \w+ owns the schema/)]);
   });

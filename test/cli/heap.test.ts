@@ -4,14 +4,14 @@ import { expect, test } from "vitest";
 
 const HEAP = new URL("../../src/cli/heap.ts", import.meta.url).href;
 
-/** Runs a program that begins with the functions of `heap.ts`, and answers the number that it prints. */
+/** Runs a program with the functions of `heap.ts` and returns the number that it prints. */
 async function numberOf(program: string): Promise<number> {
   const text = `import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from ${JSON.stringify(HEAP)};${program}`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", text]);
   return Number(stdout);
 }
 
-/** The mean size of the heap in bytes, of a process whose objects live long enough to get old, as those of large batches do. */
+/** Mean heap size in bytes of a process whose objects live long enough to be promoted, like those of large batches. */
 async function meanHeap(before: string): Promise<number> {
   return numberOf(`
     ${before}
@@ -23,7 +23,7 @@ async function meanHeap(before: string): Promise<number> {
     console.log(sizes.reduce((sum, size) => sum + size) / sizes.length);`);
 }
 
-/** The size of the young generation in bytes, of a process that has made many objects. */
+/** Size of the young generation in bytes, of a process that has allocated many objects. */
 function youngGeneration(before: string): Promise<number> {
   return numberOf(`
     import { getHeapSpaceStatistics } from "node:v8";

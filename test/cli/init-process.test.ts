@@ -8,7 +8,7 @@ import { ROOT_SECRET } from "../support/server.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
 
-/** As process 1 of its own namespace, which is what an engine for containers makes of it. */
+/** Runs it as process 1 of its own namespace, like a container engine. */
 function serveAsInit(databaseUrl: string) {
   const env = {
     PATH: process.env.PATH,

@@ -6,10 +6,10 @@ import { expect, onTestFinished, test } from "vitest";
 
 const LOG = pathToFileURL(new URL("../../src/cli/log.ts", import.meta.url).pathname).href;
 
-/** More than fit into one write. */
+/** More than one write can take. */
 const LINES = 200;
 
-/** A process that writes its lines to the log and then does `andThen`. */
+/** A process that logs its lines and then runs `andThen`. */
 function logging(andThen: string): ChildProcess {
   const program = `
     import { createLog } from ${JSON.stringify(LOG)};
@@ -26,7 +26,7 @@ async function linesOf({ stdout }: ChildProcess): Promise<number[]> {
 }
 
 const ENDS = [
-  ["comes to its end", "", 0],
+  ["ends", "", 0],
   ["exits", "process.exit(3);", 3],
   ["fails", "throw new Error();", 1],
   ["fails later", "setImmediate(() => { throw new Error(); });", 1],

@@ -13,13 +13,13 @@ function versionOf(node: string): number {
   return Number(/\d+/.exec(execFileSync(node, ["--version"], { encoding: "utf8" })));
 }
 
-/** Every Node on the PATH that is older than what is needed. */
+/** Every Node on the PATH that is too old. */
 function oldNodes(): string[] {
   const folders = (process.env.PATH ?? "").split(delimiter);
   return folders.map((folder) => join(folder, "node")).filter((node) => existsSync(node) && versionOf(node) < 24);
 }
 
-/** This Node, which says that it is an old one. */
+/** This Node, with the version of an old one. */
 const POSING_AS_OLD = `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.11.0"}})`;
 
 const runs: readonly (readonly string[])[] = [
@@ -36,7 +36,7 @@ test.each(runs)("an old Node fails with the required version: %s", (node, ...arg
 
 test("an old Node can parse the launcher, which prints the required version", () => {
   const source = readFileSync(LAUNCHER, "utf8");
-  // A static import fails before the first line runs where a name is missing, and top-level await is a syntax error before 14.8.
+  // A static import of a missing name fails before the first line runs, and top-level await is a syntax error before 14.8.
   expect(source).not.toMatch(/^(?:import|await)\b/m);
   expect(description.engines.node).toBe(`>=${/const NEEDED = (\d+);/.exec(source)?.[1]}`);
 });

@@ -9,11 +9,11 @@ function killGroup(group: number | undefined): void {
   try {
     if (group !== undefined) process.kill(-group, "SIGKILL");
   } catch {
-    // Nothing is left of it.
+    // It has already exited.
   }
 }
 
-// npm signals the shell that it runs a script by. A shell that is still there ends alone, and leaves the server behind.
+// npm signals the shell of its script. A remaining shell would exit alone and orphan the server.
 test("ending `npm start` ends the server", async () => {
   const database = await createTestDatabase();
   const env = {

@@ -9,12 +9,12 @@ import { runKeyhold } from "../support/keyhold.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 
-/** Nothing is asked of the database before the ports are known to be free. */
+/** The ports are checked before the first use of the database. */
 const NO_DATABASE = { KEYHOLD_DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", KEYHOLD_ROOT_SECRET: ROOT_SECRET };
 
 const serveOn = (environment: Record<string, string>) => runKeyhold(["serve"], { ...NO_DATABASE, ...environment });
 
-/** Two ports in a row, as another server has them; the second one may be held by anyone. */
+/** Two consecutive ports, like those of another server; any program may use the second one. */
 async function holdTwo(): Promise<number> {
   const port = await holdPort();
   await holdPort(port + 1).catch(() => undefined);
@@ -37,7 +37,7 @@ test("names a port that is taken during startup", async () => {
   const database = await createTestDatabase();
   const port = String(await holdPort());
   const given = { ...NO_DATABASE, KEYHOLD_DATABASE_URL: database.url, KEYHOLD_PORT: port, KEYHOLD_METRICS_PORT: "off" };
-  // A worker leaves the look at the ports to its parent.
+  // The primary checks the ports for its workers.
   const workers = () => ({ running: 1, configured: 1 });
   const starting = startService(toConfig(given), pino({ level: "silent" }), { workers });
   await expect(starting).rejects.toThrow(`KEYHOLD_PORT: ${port} is in use on 127.0.0.1`);

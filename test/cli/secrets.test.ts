@@ -35,7 +35,7 @@ async function stop(): Promise<void> {
   await server.ended;
 }
 
-/** The next server starts when the lease of the one before is over for everyone who looks, which is after 3 s at the most. */
+/** The next server starts when the previous lease has ended for every observer, after at most 3 s. */
 async function restart(): Promise<void> {
   server.kill("SIGTERM");
   await server.ended;
@@ -50,12 +50,12 @@ async function list(): Promise<Json[]> {
 
 const secretsIn = async () => (await readFile(file, "utf8")).trimEnd().split("\n");
 
-/** No secret is ever shown. */
-async function expectUntold({ stdout, stderr }: Ended): Promise<void> {
+/** Expects that output contains no secret. */
+async function expectNoSecret({ stdout, stderr }: Ended): Promise<void> {
   for (const secret of await secretsIn()) expect(stdout + stderr).not.toContain(secret);
 }
 
-// One story, told in order.
+// These tests run in order.
 describe("rotating the root secret of a running server:", () => {
   const made: string[] = [];
   let staged: string;
@@ -82,7 +82,7 @@ describe("rotating the root secret of a running server:", () => {
   test("a staged root secret is accepted, not used", async () => {
     const ended = await keyhold("secrets", "rotate", "--stage");
     expect(ended).toMatchObject({ code: 0, stderr: "" });
-    await expectUntold(ended);
+    await expectNoSecret(ended);
     expect((await secretsIn())[0]).toBe(ROOT_SECRET);
     expect((await stat(file)).mode & 0o777).toBe(0o640);
     const [current, added] = await list();
@@ -113,7 +113,7 @@ describe("rotating the root secret of a running server:", () => {
     await restart();
     const ended = await keyhold("secrets", "promote", staged);
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signing keys wrapped under it: 1.") });
-    await expectUntold(ended);
+    await expectNoSecret(ended);
     expect((await secretsIn())[1]).toBe(ROOT_SECRET);
     await makeOneOfEach();
     await expectAllGood();
@@ -162,7 +162,7 @@ test("without a running server one step is enough", async () => {
   const before = await secretsIn();
   const ended = await keyhold("secrets", "rotate");
   expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signing keys wrapped under it: 1.") });
-  await expectUntold(ended);
+  await expectNoSecret(ended);
   expect((await secretsIn()).slice(1)).toEqual(before);
   await writeFile(file, `${(await secretsIn())[0]}\n`);
   server = await start();

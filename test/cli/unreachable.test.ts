@@ -23,7 +23,7 @@ afterAll(() => Promise.all([plain.close(), secure.close()]));
 const list = (url: string, environment: Record<string, string> = {}, ...options: string[]): Promise<Ended> =>
   runKeyhold(["keys", "list", "--json", "--url", url, ...options], environment);
 
-/** The text of the error of a command that fails with this status. */
+/** Returns the error of a command that fails with this status. */
 async function failureOf(url: string, code: number, ...options: string[]): Promise<string> {
   const ended = await list(url, {}, ...options);
   expect(ended).toMatchObject({ code, stdout: "" });
@@ -34,18 +34,18 @@ const at = (server: TestServer, scheme: string) => `${scheme}://localhost:${new 
 
 const CASES: readonly (readonly [string, () => string | Promise<string>, number, RegExp])[] = [
   [
-    "a port that nobody listens on",
+    "a port without a listener",
     async () => `http://127.0.0.1:${await freePort()}`,
     6,
     / is unreachable: connect ECONNREFUSED 127\.0\.0\.1:\d+$/,
   ],
   [
-    "several addresses that nobody listens on",
+    "several addresses without a listener",
     async () => `http://localhost:${await freePort()}`,
     6,
     / is unreachable: .*ECONNREFUSED/,
   ],
-  ["a name that is unknown", () => "http://no-such-host.invalid", 6, / is unreachable: getaddrinfo E\w+ no-such/],
+  ["an unknown name", () => "http://no-such-host.invalid", 6, / is unreachable: getaddrinfo E\w+ no-such/],
   [
     "a certificate that is not trusted",
     () => at(secure, "https"),
@@ -53,19 +53,19 @@ const CASES: readonly (readonly [string, () => string | Promise<string>, number,
     / is unreachable: self-signed certificate.*; to trust its certificate authority, set --ca-file or NODE_EXTRA_CA_CERTS$/,
   ],
   [
-    "https where http is spoken",
+    "https to an http server",
     () => at(plain, "https"),
     6,
     / is unreachable: wrong version number; the server may not use TLS: try http:\/\/$/,
   ],
   [
-    "http where https is spoken",
+    "http to an https server",
     () => at(secure, "http"),
     6,
     / is unreachable: other side closed; the server may require TLS: try https:\/\/$/,
   ],
   [
-    "the port of metrics",
+    "the metrics port",
     () => metricsUrl(plain.log()).replace(/\/metrics$/, ""),
     1,
     / answered HTTP 404, not as Keyhold does; check the URL$/,
@@ -80,7 +80,7 @@ test.each(table(CASES))("%s: the error names the URL and the cause", async (_, u
   expect(message).toMatch(cause);
 });
 
-/** An HTTP server of another kind. */
+/** An HTTP server that is not Keyhold. */
 async function foreign(answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, "127.0.0.1");
   onTestFinished(() => void server.close().closeAllConnections());

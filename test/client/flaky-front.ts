@@ -15,7 +15,7 @@ export interface Sent {
   readonly body: Buffer;
 }
 
-/** A proxy before the real server, which fails in the order that a test chooses; what is sent when all is told passes. */
+/** A proxy in front of the real server that fails in the order that a test chooses, and then forwards everything. */
 export interface FlakyFront {
   readonly url: string;
   readonly sent: readonly Sent[];

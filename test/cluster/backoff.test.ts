@@ -4,7 +4,7 @@ import { Backoff } from "../../src/cluster/backoff.ts";
 test.each([
   ["refuses", false, [20, 40, 80, 160, 200, 200]],
   ["does not answer", true, [250, 500, 1000, 2000, 2000, 2000]],
-])("a database that %s is tried at longer intervals", (_, isSilent, intervals) => {
+])("a database that %s is retried at increasing intervals", (_, isSilent, intervals) => {
   const [longest, shortest] = [new Backoff(() => 0), new Backoff(() => 1)];
   for (const interval of intervals) {
     expect(longest.next(isSilent)).toBe(interval);

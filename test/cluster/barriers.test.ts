@@ -6,10 +6,10 @@ import { systemMonotonic } from "../../src/lib/clock.ts";
 
 const LEASES: readonly LeaseRow[] = ["b", "c"].map((leaseId) => ({ leaseId, ttl: 60_000, renewals: 1 }));
 
-/** The leases as they are answered, by a server that does not matter here. */
+/** A result with these leases; the server identity is irrelevant here. */
 const answerOf = (leases: readonly LeaseRow[]) => ({ position: { server: "1/1/1", lsn: null, time: 0 }, leases });
 
-/** A session that counts how often leases were looked after. */
+/** A session that counts the checks of leases. */
 function newSession() {
   const looks = { count: 0 };
   const refuse = () => Promise.reject(new Error("not asked for here"));
@@ -24,7 +24,7 @@ function newSession() {
   return { barriers: new Barriers(session, new PeerLeases(), systemMonotonic), looks };
 }
 
-/** Whether it is settled once all that could go on has gone on, before any timer. */
+/** Whether it is settled after all pending microtasks and I/O, before any timer. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   promise.then(
@@ -37,15 +37,15 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled;
 }
 
-/** Sends a barrier that is answered with these leases. */
+/** Sends a barrier whose result has these leases. */
 async function send({ barriers }: ReturnType<typeof newSession>, leases = LEASES) {
   const settling = barriers.wait(barriers.open(), answerOf(leases));
   expect(await isSettled(settling)).toBe(leases.length === 0);
-  // In an object, since a promise that an async function returns is awaited with it.
+  // In an object, since an async function would await a returned promise.
   return { settling };
 }
 
-test("a change is released by the last acknowledgement, not by the next look at the leases", async () => {
+test("a change is released by the last acknowledgement, not by the next check of the leases", async () => {
   const session = newSession();
   const { settling } = await send(session);
   session.barriers.acknowledged({ from: "b", number: 1 });
@@ -56,7 +56,7 @@ test("a change is released by the last acknowledgement, not by the next look at 
   session.barriers.fail(new Error("the test is over"));
 });
 
-test("a change is released when a later statement sees that the leases it waits for are gone", async () => {
+test("a change is released when a later statement shows that the leases it waits for have ended", async () => {
   const session = newSession();
   const { settling } = await send(session);
   session.barriers.observe([], session.barriers.now());
@@ -65,7 +65,7 @@ test("a change is released when a later statement sees that the leases it waits 
   session.barriers.fail(new Error("the test is over"));
 });
 
-test("a statement that was sent before a barrier was answered says nothing of the leases that it waits for", async () => {
+test("a statement sent before the result of a barrier does not release its change", async () => {
   const session = newSession();
   const sent = session.barriers.now();
   const { settling } = await send(session);
@@ -74,7 +74,7 @@ test("a statement that was sent before a barrier was answered says nothing of th
   session.barriers.fail(new Error("the test is over"));
 });
 
-test("an acknowledgement of a later barrier is none of an earlier: they go over different connections", async () => {
+test("an acknowledgement of a later barrier does not acknowledge an earlier one, since they use different connections", async () => {
   const session = newSession();
   const [first, second] = [await send(session), await send(session)];
   for (const from of ["b", "c"]) session.barriers.acknowledged({ from, number: 2 });
@@ -85,7 +85,7 @@ test("an acknowledgement of a later barrier is none of an earlier: they go over 
   session.barriers.fail(new Error("the test is over"));
 });
 
-test("an acknowledgement that comes before the leases were read counts", async () => {
+test("an acknowledgement before the leases are read counts", async () => {
   const { barriers } = newSession();
   const barrier = barriers.open();
   for (const from of ["b", "c"]) barriers.acknowledged({ from, number: 1 });

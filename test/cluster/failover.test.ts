@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const isMade = () => true;
 
-test("a lease is not extended by a renewal that another server than the feed's has answered", async () => {
+test("a lease is not extended by a renewal on another server than the feed's", async () => {
   let url = primary.url();
   const node = await newNode(primary.url(), "a", {
     renew: (renewal, signal) => createRenewLease(url)(renewal, signal),
@@ -45,7 +45,7 @@ test("a lease is not extended by a renewal that another server than the feed's h
   await eventually(async () => node.membership.lease.isFresh);
 });
 
-test("a change on another server than the feed's is unconfirmed, and all is forgotten", async () => {
+test("a change on another server than the feed's is unconfirmed, and the cache is cleared", async () => {
   const node = await newNode(primary.url(), "a");
   await node.membership.join();
   const elsewhere = new Pool({ url: promoted.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
@@ -57,7 +57,7 @@ test("a change on another server than the feed's is unconfirmed, and all is forg
   await elsewhere.close();
 });
 
-test("a change that a pooler has run on another server than its barrier is unconfirmed", async () => {
+test("a change that a pooler runs on another server than its barrier is unconfirmed", async () => {
   const node = await newNode(primary.url(), "a");
   await node.membership.join();
   const pool = new Pool({ url: primary.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
@@ -68,7 +68,7 @@ test("a change that a pooler has run on another server than its barrier is uncon
   await pool.close();
 });
 
-test("a read from another server than the feed's is refused, and all is forgotten", async () => {
+test("a read from another server than the feed's is refused, and the cache is cleared", async () => {
   const node = await newNode(primary.url(), "a");
   await node.membership.join();
   const { server } = node.membership;
@@ -100,7 +100,7 @@ test("while the synchronous standby is unreachable no lease is extended, backend
   expect(node.forgets()).toBe(forgets);
 });
 
-test("a change whose wait for the synchronous standby is cancelled is unconfirmed, and its repeat waits for the standby", async () => {
+test("a change whose wait for the synchronous standby is cancelled is unconfirmed, and its retry waits for the standby", async () => {
   const node = await newNode(primary.url(), "a");
   await node.membership.join();
   const pool = new Pool({ url: primary.url(), maxConnections: 2, statementTimeout: 10_000, prepare: true });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { SessionPosition } from "../../src/cluster/change-feed.ts";
 import { DatabaseHistory } from "../../src/cluster/history.ts";
 
-/** Where the write-ahead log of system 7 is at a time; the timeline as PostgreSQL writes it in the names of files. */
+/** A position in the write-ahead log of system 7 at a time; the timeline has PostgreSQL's file name form. */
 const position = (
   timeline: number,
   lsn: bigint,
@@ -17,14 +17,14 @@ const position = (
   ...more,
 });
 
-/** A history that has seen timeline 2 at 1000, 2000 and 3000 bytes, a second apart. */
+/** A history with timeline 2 at 1000, 2000 and 3000 bytes, one second apart. */
 function known(): DatabaseHistory {
   const history = new DatabaseHistory();
   for (const step of [1, 2, 3]) history.note(position(2, BigInt(step * 1000), step * 1000));
   return history;
 }
 
-test("a database that nobody has seen before is accepted", () => {
+test("an unknown database is accepted", () => {
   expect(new DatabaseHistory().check(position(2, 1n, 0))).toBeNull();
 });
 
@@ -39,7 +39,7 @@ test.each([
     "its system identifier is 8, and was 7",
   ],
   [
-    "the same timeline at an earlier place",
+    "the same timeline at an earlier position",
     position(2, 2500n, 4000),
     "a backup was restored, whose write-ahead log ends at 0/9C4, 500 bytes before 0/BB8",
   ],
@@ -49,18 +49,18 @@ test.each([
     position(3, 9000n, 4000, { promotedAt: 1999n }),
     "a standby was promoted to timeline 3, whose write-ahead log ends at 0/7CF",
   ],
-])("%s is refused, with what is missing and what to do", (_, found, reason) => {
+])("%s is refused with the missing part and the remedy", (_, found, reason) => {
   expect(() => known().check(found)).toThrow(reason);
   expect(() => known().check(found)).toThrow("run `keyhold cluster accept-database`");
 });
 
-test("since when changes may be lost is known from the last position that is still there", () => {
+test("the last position that still exists shows since when changes may be lost", () => {
   const found = position(3, 9000n, 4000, { promotedAt: 2500n });
   expect(() => known().check(found)).toThrow("changes since 1970-01-01T00:00:02.000Z may be lost");
 });
 
 describe("a new timeline", () => {
-  test("that has everything is logged", () => {
+  test("without a loss is logged", () => {
     const note = known().check(position(3, 9000n, 4000, { promotedAt: 3000n }));
     expect(note).toMatchObject({
       level: "info",
@@ -68,7 +68,7 @@ describe("a new timeline", () => {
     });
   });
 
-  test("of a server that was restarted since is accepted with a warning", () => {
+  test("of a server restarted since is accepted with a warning", () => {
     expect(known().check(position(3, 9000n, 4000))).toMatchObject({
       level: "warn",
       message: expect.stringContaining("not known"),
@@ -79,7 +79,7 @@ describe("a new timeline", () => {
 describe("an operator", () => {
   const lost = position(2, 500n, 4000);
 
-  test("may accept what is lost, once", () => {
+  test("may accept a loss once", () => {
     const history = known();
     expect(history.check({ ...lost, acceptTime: 3500 })).toMatchObject({ level: "warn" });
     history.note({ ...lost, lsn: null });
@@ -88,25 +88,25 @@ describe("an operator", () => {
     expect(() => history.check({ ...lost, time: 7000, acceptTime: 3500 })).toThrow("a backup was restored");
   });
 
-  test("has not accepted it when the acceptance is in the backup", () => {
+  test("has not accepted a loss when the acceptance is part of the backup", () => {
     expect(() => known().check({ ...lost, acceptTime: 2999 })).toThrow("a backup was restored");
   });
 });
 
-test("a position that is not certain moves nothing but the time", () => {
+test("an uncertain position updates only the time", () => {
   const history = known();
   history.note({ ...position(2, 9000n, 4000), lsn: null });
   expect(history.check(position(2, 3000n, 5000))).toBeNull();
 });
 
-test("a database that was refused stays so when its log has become long enough, until it is accepted", () => {
+test("a refused database stays refused even when its log has grown long enough, until it is accepted", () => {
   const history = known();
   expect(() => history.check(position(2, 500n, 4000))).toThrow("a backup was restored");
   expect(() => history.check(position(2, 9000n, 5000))).toThrow("a backup was restored");
   expect(history.check(position(2, 9500n, 6000, { acceptTime: 5500 }))).toMatchObject({ level: "warn" });
 });
 
-test("an acceptance counts although the clock of the database is behind", () => {
+test("an acceptance counts even if the clock of the database is behind", () => {
   const history = known();
   const lost = position(2, 500n, -90_000, { acceptTime: -95_000 });
   expect(() => history.check(lost)).toThrow("a backup was restored");

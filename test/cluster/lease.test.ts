@@ -12,11 +12,11 @@ function setUp() {
   return { time, lease, pass };
 }
 
-test("a lease that nobody has granted is not fresh", () => {
+test("a lease that was never granted is not fresh", () => {
   expect(setUp().lease.isFresh).toBe(false);
 });
 
-test("a lease counts from before it was asked for, and its node uses less of it than the others wait for", () => {
+test("a lease starts before its request, and its node uses less of it than the others wait", () => {
   const { lease, pass } = setUp();
   const asked = lease.moment;
   pass(400);
@@ -28,7 +28,7 @@ test("a lease counts from before it was asked for, and its node uses less of it 
   expect(USED_PART).toBeLessThan(WAITED_PART);
 });
 
-test("an answer that comes after its time, as to a process that was stopped, gives nothing", () => {
+test("a response after its deadline, as for a paused process, grants no lease", () => {
   const { lease, pass } = setUp();
   const asked = lease.moment;
   pass(3_600_000);
@@ -36,7 +36,7 @@ test("an answer that comes after its time, as to a process that was stopped, giv
   expect(lease.isFresh).toBe(false);
 });
 
-test("a wall clock that goes back gives nothing, and one that goes forward takes until the next renewal", () => {
+test("a wall clock that goes back extends nothing, and one that goes forward ends the lease until the next renewal", () => {
   const { time, lease, pass } = setUp();
   lease.extend(lease.moment, 1_000);
   time.wall -= 7_200_000;
@@ -51,14 +51,14 @@ test("a wall clock that goes back gives nothing, and one that goes forward takes
   expect(lease.isFresh).toBe(true);
 });
 
-test("a machine that slept is found out by its wall clock, while its monotonic clock stood still", () => {
+test("the wall clock detects a suspended machine, whose monotonic clock stood still", () => {
   const { time, lease } = setUp();
   lease.extend(lease.moment, 1_000);
   time.wall += 3_600_000;
   expect(lease.isFresh).toBe(false);
 });
 
-test("a lease that was given up is over", () => {
+test("a released lease has ended", () => {
   const { lease } = setUp();
   lease.extend(lease.moment, 1_000);
   lease.end();

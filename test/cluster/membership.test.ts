@@ -7,7 +7,7 @@ import { joined, newNode, type TestNode, TTL } from "./nodes.ts";
 
 async function database(): Promise<{ url: string; sql: Sql }> {
   const { url, ownerUrl } = await openSchema();
-  // A server may not truncate a table, and must hear of it when somebody else does.
+  // A server may not truncate a table, but must be notified when the owner does.
   const sql = postgres(ownerUrl, { max: 2, onnotice: () => {} });
   onTestFinished(() => sql.end({ timeout: 0 }));
   return { url, sql };
@@ -24,7 +24,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-/** Whether it is still open after a turn of the event loop and an answer of the database. */
+/** Whether it is still pending after a tick of the event loop and a response of the database. */
 async function isOpen(sql: Sql, promise: Promise<unknown>): Promise<boolean> {
   let open = true;
   const awaitPropagation = () => {
@@ -41,7 +41,7 @@ const insertKey = (sql: Sql) => sql`
   RETURNING key_id, digest`;
 
 describe("a lease", () => {
-  test("is taken by joining, renewed, and given up by leaving", async () => {
+  test("is acquired by joining, renewed, and released by leaving", async () => {
     const { url, sql } = await database();
     const node = await newNode(url, "a");
     expect(node.membership.lease.isFresh).toBe(false);
@@ -53,7 +53,7 @@ describe("a lease", () => {
     expect([node.membership.lease.isFresh, await leases(sql)]).toEqual([false, []]);
   });
 
-  test("is over before its time when the database has not answered, and another is taken when it does again", async () => {
+  test("ends early when the database does not answer, and a new one is acquired when it does again", async () => {
     const { url, sql } = await database();
     const [node] = (await joined(url, "a")) as [TestNode];
     node.proxy.freeze();
@@ -69,7 +69,7 @@ describe("a lease", () => {
     expect(await leases(sql)).toEqual(["a"]);
   });
 
-  test("that was taken away is not renewed: all is forgotten and another is taken", async () => {
+  test("that was revoked is not renewed: the cache is cleared and a new one is acquired", async () => {
     const { url, sql } = await database();
     const [node] = (await joined(url, "a")) as [TestNode];
     const [before] = await sql`DELETE FROM nodes RETURNING lease_id`;
@@ -80,7 +80,7 @@ describe("a lease", () => {
     expect(node.forgets()).toBe(3);
   });
 
-  test("goes with the connection for news, and is not missed while the next one is there at once", async () => {
+  test("ends with the notification connection, without effect if the next one exists at once", async () => {
     const { url, sql } = await database();
     const [a, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
     await sql`
@@ -93,7 +93,7 @@ describe("a lease", () => {
     await a.awaitPropagation();
   });
 
-  test("is refused to a node that hears from another database than the one with the keys", async () => {
+  test("is refused to a node that is notified by another database than the one with the keys", async () => {
     const [{ url }, other] = [await database(), await database()];
     const node = await newNode(url, "a", { listenUrl: other.url });
     await expect(node.membership.join()).rejects.toThrow("leads to another database");
@@ -101,7 +101,7 @@ describe("a lease", () => {
   });
 });
 
-test("a node that is closed while it connects again ends that connection too", async () => {
+test("a node that is closed while it reconnects also closes that connection", async () => {
   const { url } = await database();
   const [node] = (await joined(url, "a")) as [TestNode];
   node.proxy.freeze();
@@ -113,7 +113,7 @@ test("a node that is closed while it connects again ends that connection too", a
   await eventually(async () => node.proxy.connections() === 0);
 });
 
-test("a node to which no notification comes does not join, and says what to do", async () => {
+test("a node without notifications does not join, and reports the remedy", async () => {
   const { url } = await database();
   const proxy = await TcpProxy.start(url, { filter: withoutNotifications });
   onTestFinished(() => void proxy.close());
@@ -122,18 +122,18 @@ test("a node to which no notification comes does not join, and says what to do",
   expect(node.membership.lease.isFresh).toBe(false);
 });
 
-describe("a node hears", () => {
-  test("of every change, by whatever program it was made, and of nothing that is none", async () => {
+describe("a node is notified", () => {
+  test("of every change by any program, and of nothing else", async () => {
     const { url, sql } = await database();
-    const [{ heard, membership }] = (await joined(url, "a")) as [TestNode];
+    const [{ received, membership }] = (await joined(url, "a")) as [TestNode];
     const [key] = await insertKey(sql);
     await sql`UPDATE api_keys SET last_used_time = now()`;
     await sql`UPDATE api_keys SET name = 'another'`;
     await sql`DELETE FROM api_keys`;
     await sql`INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time) VALUES ('k', '{}', '', 'w', now())`;
     await sql`TRUNCATE api_keys`;
-    await eventually(async () => heard.some(({ type }) => type === "everything"));
-    expect(heard).toEqual([
+    await eventually(async () => received.some(({ type }) => type === "everything"));
+    expect(received).toEqual([
       { type: "digests", digests: [key?.digest] },
       { type: "key", keyId: key?.key_id },
       { type: "key", keyId: key?.key_id },
@@ -143,48 +143,48 @@ describe("a node hears", () => {
     expect(membership.lease.isFresh).toBe(true);
   });
 
-  test("of the digests of a large import in messages that the database can carry", async () => {
+  test("of the digests of a large import in messages within the database's limit", async () => {
     const { url, sql } = await database();
-    const [{ heard }] = (await joined(url, "a")) as [TestNode];
+    const [{ received }] = (await joined(url, "a")) as [TestNode];
     await sql`
       INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
       SELECT gen_random_uuid(), CASE WHEN n <= 1000 THEN 'imported' ELSE 'issued' END, 'n', 'a', '{}', '{}', 'h', now(), now(),
         sha256(n::text::bytea), 'k' FROM generate_series(1, 1500) AS n`;
     await sql`TRUNCATE api_keys`;
-    await eventually(async () => heard.some(({ type }) => type === "everything"));
-    const digests = heard.flatMap((change) => (change.type === "digests" ? change.digests : []));
+    await eventually(async () => received.some(({ type }) => type === "everything"));
+    const digests = received.flatMap((change) => (change.type === "digests" ? change.digests : []));
     expect(new Set(digests.map((digest) => Buffer.from(digest).toString("hex"))).size).toBe(1000);
-    expect(heard).toHaveLength(11);
+    expect(received).toHaveLength(11);
   });
 
-  test("of what a later version says as that anything may have changed", async () => {
+  test("of an unknown event of a later version, which clears the cache", async () => {
     const { url, sql } = await database();
-    const [{ heard }] = (await joined(url, "a")) as [TestNode];
+    const [{ received }] = (await joined(url, "a")) as [TestNode];
     await sql`SELECT pg_notify('keyhold_changes', 'something new')`;
-    await eventually(async () => heard.length > 0);
-    expect(heard).toEqual([{ type: "everything" }]);
+    await eventually(async () => received.length > 0);
+    expect(received).toEqual([{ type: "everything" }]);
   });
 });
 
-describe("settling", () => {
-  test("waits for nobody when there is nobody else", async () => {
+describe("awaiting propagation", () => {
+  test("returns at once without other nodes", async () => {
     const { url } = await database();
     const [node] = (await joined(url, "a")) as [TestNode];
     await node.awaitPropagation();
   });
 
-  test("is over when every other node has heard what was committed before", async () => {
+  test("ends when every other node has received all earlier changes", async () => {
     const { url, sql } = await database();
     const [a, ...others] = (await joined(url, "a", "b", "c")) as [TestNode, TestNode, TestNode];
     for (let round = 0; round < 50; round++) {
       const [key] = await insertKey(sql);
       await sql`DELETE FROM api_keys`;
       await a.awaitPropagation();
-      for (const { heard } of others) expect(heard.at(-1)).toEqual({ type: "key", keyId: key?.key_id });
+      for (const { received } of others) expect(received.at(-1)).toEqual({ type: "key", keyId: key?.key_id });
     }
   });
 
-  test("waits for a node that does not answer until its lease is over, and for that node no more", async () => {
+  test("waits for an unresponsive node until its lease ends, and then no longer", async () => {
     const { url, sql } = await database();
     const [a, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
     b.proxy.freeze();
@@ -211,7 +211,7 @@ describe("settling", () => {
     await eventually(async () => b.membership.lease.isFresh);
   });
 
-  test("asks again in the next session when its own is lost, and those who have no lease may ask", async () => {
+  test("retries in the next session when its own is lost, and works without a lease", async () => {
     const { url } = await database();
     const [, b] = (await joined(url, "a", "b")) as [TestNode, TestNode];
     const visitor = await newNode(url, "c");

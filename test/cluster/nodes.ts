@@ -13,18 +13,18 @@ export interface TestNode {
   readonly membership: Membership;
   /** The proxy of its connection for notifications. */
   readonly proxy: TcpProxy;
-  readonly heard: ChangeNotification[];
+  readonly received: ChangeNotification[];
   readonly log: string[];
-  /** How often it has forgotten everything. */
+  /** How often it has cleared its cache. */
   forgets(): number;
-  /** Makes a change that changes nothing, and resolves when every node has heard of all that was committed before. */
+  /** Makes an empty change, and resolves when every node has received all earlier changes. */
   awaitPropagation(): Promise<void>;
 }
 
-/** Milliseconds: the shortest that the configuration allows. */
+/** In milliseconds, the minimum of the configuration. */
 export const TTL = 1_000;
 
-/** A node on a database, which has not joined. Its time stands still while `frozen` is set. */
+/** A node on a database that has not joined. Its clock stands still while `frozen` is set. */
 export async function newNode(
   url: string,
   name: string,
@@ -32,7 +32,7 @@ export async function newNode(
 ) {
   const proxy = await TcpProxy.start(more.listenUrl ?? url);
   const pool = new Pool({ url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
-  const [heard, log]: [ChangeNotification[], string[]] = [[], []];
+  const [received, log]: [ChangeNotification[], string[]] = [[], []];
   let forgets = 0;
   const membership = new Membership({
     open: createOpenFeed(proxy.url),
@@ -41,7 +41,7 @@ export async function newNode(
     renew: more.renew ?? createRenewLease(url),
     clock: systemClock,
     monotonic: systemMonotonic,
-    onChange: (change) => heard.push(change),
+    onChange: (change) => received.push(change),
     onForget: () => forgets++,
     onGiveUp: (reason) => pool.giveUp(reason),
     log: (_level, message, reason) => log.push(`${message}: ${reason?.message}`),
@@ -55,7 +55,7 @@ export async function newNode(
     const { propagated } = await commit(pool, membership.propagation, (sql) => sql`SELECT 1`, { isMade: () => true });
     await propagated;
   };
-  const node: TestNode = { membership, proxy, heard, log, forgets: () => forgets, awaitPropagation };
+  const node: TestNode = { membership, proxy, received, log, forgets: () => forgets, awaitPropagation };
   return node;
 }
 

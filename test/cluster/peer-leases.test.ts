@@ -9,7 +9,7 @@ const END = TTL * WAITED_PART;
 const lease = (leaseId: string, renewals: number, ttl = TTL): LeaseRow => ({ leaseId, renewals, ttl });
 const ids = (leases: readonly LeaseRow[]) => leases.map(({ leaseId }) => leaseId);
 
-test("a lease is overdue when it was seen unrenewed for as long as others wait for it", () => {
+test("a lease is overdue when it was not renewed for as long as others wait for it", () => {
   const peers = new PeerLeases();
   peers.observe([lease("a", 3)], 100);
   peers.observe([lease("a", 3)], 500);
@@ -17,7 +17,7 @@ test("a lease is overdue when it was seen unrenewed for as long as others wait f
   expect(peers.overdue(100 + END)).toEqual([lease("a", 3)]);
 });
 
-test("a renewal begins the time anew, and so does a number that went back", () => {
+test("a renewal restarts the time, and so does a number that decreases", () => {
   const peers = new PeerLeases();
   peers.observe([lease("a", 3)], 0);
   peers.observe([lease("a", 4)], 900);
@@ -26,7 +26,7 @@ test("a renewal begins the time anew, and so does a number that went back", () =
   expect(peers.overdue(END + 999)).toEqual([]);
 });
 
-test("each lease has a time of its own", () => {
+test("each lease has its own time", () => {
   const peers = new PeerLeases();
   peers.observe([lease("short", 0), lease("long", 0, 10 * TTL)], 0);
   peers.observe([lease("short", 0), lease("long", 0, 10 * TTL), lease("late", 0)], 500);
@@ -36,7 +36,7 @@ test("each lease has a time of its own", () => {
   expect(peers.nextEnd(["long"])).toBe(10 * END);
 });
 
-test("a lease that is gone is neither overdue nor waited for, and comes back as a new one", () => {
+test("an ended lease is neither overdue nor awaited, and returns as a new one", () => {
   const peers = new PeerLeases();
   peers.observe([lease("a", 0)], 0);
   peers.observe([], 10);

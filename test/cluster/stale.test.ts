@@ -7,14 +7,14 @@ import { issue, paths, restClient } from "../support/rest.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 
-/** Milliseconds: the shortest lease that the configuration allows, and a grace. */
+/** In milliseconds: the minimum lease of the configuration, and a grace period. */
 const LEASE = 1_000;
 const GRACE = 3_000;
 
 let database: TestDatabase;
 let proxy: TcpProxy;
 let server: TestServer;
-/** Another node, which reaches the database all the time. */
+/** Another node, which always reaches the database. */
 let other: TestServer;
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ const verdictOf = async (secret: string, headers: Record<string, string> = {}) =
     ReturnType<ReturnType<typeof restClient>>
   >;
 
-test("in the grace cached verdicts are given, marked as stale, and a revocation is late by no more", async () => {
+test("in the grace period cached verdicts are returned as stale, and a revocation is delayed by no more", async () => {
   const rest = restClient(server);
   const [known, unknown] = [await issue(rest), await issue(rest)];
   expect((await verdictOf(known.secret)).body).not.toHaveProperty("stale");
@@ -86,7 +86,7 @@ test("in the grace cached verdicts are given, marked as stale, and a revocation 
   expect(lines.some(({ stale, verdict }) => stale === "true" && verdict === "VALID")).toBe(true);
 });
 
-test("an admin token is not accepted by a verdict that may be stale", async () => {
+test("an admin token with a stale verdict is not accepted", async () => {
   const { secret } = await issue(restClient(server), { scopes: ["keyhold:admin"] });
   await server.restart({ KEYHOLD_AUTH: "admin-token" });
   const admin = restClient(server, bearer(secret));

@@ -9,7 +9,7 @@ import { issue, type Json, paths, verify } from "../support/rest.ts";
 
 const suite = useService();
 
-/** A node that neither answers nor can be taken its lease: a transaction holds the row, as a backend that hangs would. */
+/** A node that does not answer and whose lease cannot be revoked: a transaction locks the row, like a hung backend. */
 async function haunt(): Promise<void> {
   const left = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
@@ -31,7 +31,7 @@ async function haunt(): Promise<void> {
 const linesWith = (name: string, value: string): Json[] =>
   linesOf(suite.server.log()).filter((line) => line[name] === value && line.msg !== "fault");
 
-test("a change that a node cannot be brought to confirm is made, and is not said to be", async () => {
+test("a change that a node does not confirm is executed, but not acknowledged", async () => {
   const { keyId, secret } = await issue(suite.rest);
   const other = await issue(suite.rest);
   await haunt();
@@ -55,7 +55,7 @@ test("a change that a node cannot be brought to confirm is made, and is not said
   ).toEqual([keyId, other.keyId].sort());
 });
 
-test("the log names the keys of imports that are not confirmed", async () => {
+test("the log names the keys of unconfirmed imports", async () => {
   await haunt();
   const requests = Array.from({ length: 3 }, () => ({ raw_key: newRawKey(), name: "a key", actor_id: "unconfirmed" }));
   expect((await suite.rest("POST", `${paths.imported}:batchCreate`, { requests })).status).toBe(503);

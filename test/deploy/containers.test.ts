@@ -6,7 +6,7 @@ import { compose, dockerfile, read, root } from "./files.ts";
 
 const services: Json[] = Object.values(compose.services);
 
-test("the image holds what it copies, and nothing else gets to the engine", () => {
+test("the files of the image exist, and the build context contains no others", () => {
   const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(([, sources = ""]) =>
     sources.split(" "),
   );
@@ -16,7 +16,7 @@ test("the image holds what it copies, and nothing else gets to the engine", () =
   expect([...new Set(copied)].sort()).toEqual(allowed?.sort());
 });
 
-test("no container may do more than it needs", () => {
+test("no container has unnecessary privileges", () => {
   for (const service of services) {
     expect(service).toMatchObject({ read_only: true, cap_drop: ["ALL"], security_opt: ["no-new-privileges:true"] });
     expect(service).not.toHaveProperty("privileged");
@@ -28,7 +28,7 @@ test("no container may do more than it needs", () => {
     expect(Number.parseInt(stop_grace_period, 10)).toBeGreaterThanOrEqual(15);
 });
 
-test("compose has the files and the secrets that it mounts", () => {
+test("the files and secrets mounted by compose exist", () => {
   const folder = "deploy/compose";
   const mounted = services.flatMap(({ volumes = [] }) => volumes.map((volume: string) => volume.split(":")[0] ?? ""));
   const paths = mounted.filter((path) => path.startsWith("."));

@@ -3,20 +3,20 @@ import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import type { Json } from "../support/rest.ts";
 
-/** What stands in deploy/, to be held against the project as it is. `npm run check:deploy` asks the programs that it is written for. */
+/** The files of deploy/, which tests compare with the project. `npm run check:deploy` runs the programs they are written for. */
 
 export const root = resolve(import.meta.dirname, "../..");
 export const read = (file: string) => readFileSync(join(root, file), "utf8");
 
-/** From the root of the project, without the secrets that somebody may have made. */
+/** Paths from the root of the project, without local secrets. */
 export const files = globSync("deploy/**/*", { cwd: root, exclude: ["deploy/compose/secrets"] }).filter((file) =>
   statSync(join(root, file)).isFile(),
 );
 
-/** Those that can be parsed as they stand: the templates of the chart are none yet. */
+/** YAML files without the templates of the chart, which are not YAML yet. */
 export const yamlFiles = files.filter((file) => /\.ya?ml$/.test(file) && !file.includes("/templates/"));
 
-/** The documents of a text in YAML. */
+/** Returns the documents of a YAML text. */
 export function parseAll(text: string): Json[] {
   return parseAllDocuments(text, { merge: true }).map((document) => {
     const [trouble] = [...document.errors, ...document.warnings];
@@ -25,7 +25,7 @@ export function parseAll(text: string): Json[] {
   });
 }
 
-/** The one document of a file. */
+/** Returns the only document of a file. */
 export function parse(file: string): Json {
   const [document, ...more] = parseAll(read(file));
   if (document === undefined || more.length > 0) throw new Error(`${file} is not one document`);
@@ -37,6 +37,6 @@ export const nginx = read("deploy/nginx/keyhold.conf");
 export const compose = parse("deploy/compose/compose.yaml");
 export const envoy = parse("deploy/envoy/envoy.yaml").static_resources;
 
-/** Of Envoy: the filter that knows the routes and writes the log. */
+/** Envoy's filter with the routes and the access log. */
 export const connectionManager: Json = envoy.listeners[0].filter_chains[0].filters[0].typed_config;
 export const envoyRoutes: Json[] = connectionManager.route_config.virtual_hosts[0].routes;

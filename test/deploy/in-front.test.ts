@@ -15,7 +15,7 @@ afterAll(() => server.close());
 const byName = (one: DescMethodUnary, other: DescMethodUnary) => (one.name < other.name ? -1 : 1);
 const calledBy = (pattern: string) => (rpc: DescMethodUnary) => new RegExp(pattern).test(rpcPath(rpc));
 
-/** What those in front may repeat. A verification notes when a key was used, so its proto does not say that it changes nothing. */
+/** RPCs that proxies may retry. A verification records the use of a key, so its proto does not declare NO_SIDE_EFFECTS. */
 const SAFE = RPCS.filter(
   ({ name, idempotency }) =>
     idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || /^(Batch)?Verify/.test(name),
@@ -23,13 +23,13 @@ const SAFE = RPCS.filter(
 
 const named = (pattern: RegExp) => [...new Set(files.flatMap((file) => read(file).match(pattern) ?? []))];
 
-test("the paths of health are served", async () => {
+test("the health paths of the proxies are served", async () => {
   const paths = named(/\/health\/[a-z]+/g);
   expect(paths.sort()).toEqual(["/health/alive", "/health/ready"]);
   for (const path of paths) expect(await restClient(server)("GET", path)).toMatchObject({ status: 200 });
 });
 
-test("the paths that Envoy treats apart are those of RPCs", () => {
+test("the special paths of Envoy are those of RPCs", () => {
   const known = new Set([...REST_ROUTES.map(({ path }) => path("{key_id}")), ...RPCS.map(rpcPath)]);
   const [virtualHost] = connectionManager.route_config.virtual_hosts;
   const paths: string[] = virtualHost.routes.flatMap(({ match }: Json) => match.path ?? []);
@@ -40,7 +40,7 @@ test("the paths that Envoy treats apart are those of RPCs", () => {
   expect(patterns.flatMap((pattern: string) => RPCS.filter(calledBy(`^${pattern}$`))).sort(byName)).toEqual(SAFE);
 });
 
-test("the paths that nginx treats apart are those of RPCs", () => {
+test("the special paths of nginx are those of RPCs", () => {
   const routes = REST_ROUTES.map(({ path }) => path("{key_id}"));
   const patterns = [...nginx.matchAll(/location ~ (\S+) \{/g)].map(([, pattern = ""]) => pattern);
   expect(patterns.map((pattern) => routes.filter((path) => new RegExp(pattern).test(path)).length)).toEqual([2, 1]);
@@ -49,14 +49,14 @@ test("the paths that nginx treats apart are those of RPCs", () => {
   expect(large?.map(({ name }) => name)).toEqual(["BatchCreateImportedApiKeys"]);
 });
 
-test("no log of those in front has what may be a secret", () => {
+test("no log format of a proxy has fields that may contain a secret", () => {
   const formats = `${/^log_format[^;]*;/ms.exec(nginx)?.[0]}${JSON.stringify(connectionManager.access_log)}`;
   expect(formats).toContain("$status");
   expect(formats).toContain("%RESPONSE_CODE%");
   expect(formats).not.toMatch(/authorization|\$request\b|\$(?:request_)?uri|\$args|\$http_|request_body|:PATH|COOKIE/i);
 });
 
-test("those in front wait longer than Keyhold waits for its database", () => {
+test("the proxies' timeouts exceed Keyhold's database timeout", () => {
   const seconds = [...nginx.matchAll(/^ *(?:proxy|grpc)_(?:read|send)_timeout (\d+)s;/gm)].map(([, text]) =>
     Number(text),
   );

@@ -9,12 +9,12 @@ test.each(yamlFiles)("%s is YAML", (file) => {
   expect(parse(file)).toBeTypeOf("object");
 });
 
-test("the files are there that are looked at", () => {
+test("the tested files exist", () => {
   expect(yamlFiles.length).toBeGreaterThan(6);
   expect(files.length).toBeGreaterThan(25);
 });
 
-test("docs/configuration.md names every variable that is set", () => {
+test("docs/configuration.md lists every variable in use", () => {
   const variables = /\bKEYHOLD_[A-Z][A-Z_]*[A-Z]\b/g;
   const set = files
     .filter((file) => !file.endsWith(".schema.json"))
@@ -24,7 +24,7 @@ test("docs/configuration.md names every variable that is set", () => {
   expect([...new Set(set)].filter((name) => !known.has(name))).toEqual([]);
 });
 
-test("all name the same ports and the same user", () => {
+test("all files use the same ports and the same user", () => {
   const user = Number(/^USER (\d+):\d+$/m.exec(dockerfile)?.[1]);
   expect(user).toBeGreaterThan(0);
   expect(/^EXPOSE (.*)$/m.exec(dockerfile)?.[1]).toBe(`${PORT} ${METRICS_PORT}`);
@@ -34,7 +34,7 @@ test("all name the same ports and the same user", () => {
   expect(parse("deploy/helm/keyhold/values.yaml").service.port).toBe(PORT);
 });
 
-test("nginx, Envoy and Prometheus know the servers of compose", () => {
+test("nginx, Envoy and Prometheus use the servers of compose", () => {
   const names = Object.keys(compose.services).filter((name) => name.startsWith("keyhold-"));
   const at = (port: number) => names.map((name) => `${name}:${port}`);
   expect(names).toHaveLength(3);
@@ -47,7 +47,7 @@ test("nginx, Envoy and Prometheus know the servers of compose", () => {
   expect(job.static_configs[0].targets).toEqual(at(METRICS_PORT));
 });
 
-test("the chart is of this version, and has the alerts", () => {
+test("the chart has this version and the alerts", () => {
   const { version } = JSON.parse(read("package.json"));
   const chart = "deploy/helm/keyhold";
   expect(parse(`${chart}/Chart.yaml`).appVersion).toBe(version);

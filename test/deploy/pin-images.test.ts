@@ -7,7 +7,7 @@ import { root } from "./files.ts";
 
 const IMAGES = ["grafana/grafana", "nginx", "node", "postgres", "prom/prometheus"];
 
-/** A copy of deploy/, and what runs its script with a program `docker` of this text. */
+/** A copy of deploy/, and a function that runs its script with the given `docker` program. */
 async function copy() {
   const dir = await mkdtemp(join(inject("testDir"), "pin-"));
   onTestFinished(() => rm(dir, { recursive: true }));
@@ -26,7 +26,7 @@ async function copy() {
   return { pin, texts };
 }
 
-/** The images that are named, without our own. */
+/** Returns the used images without our own. */
 function named(texts: readonly string[]): string[] {
   const references = texts.join("\n").matchAll(/^(?:ARG NODE_IMAGE=|FROM (?!\$)| +image: )(\S+)/gm);
   return [...new Set([...references].map(([, image = ""]) => image))].filter((image) => image !== "keyhold").sort();
@@ -34,7 +34,7 @@ function named(texts: readonly string[]): string[] {
 
 const answer = (digit: string) => `test "$1 $2 $3" = "buildx imagetools inspect" && echo sha256:${digit.repeat(64)}`;
 
-test("the script pins every image by the digest of its tag, and takes a newer one", async () => {
+test("the script pins every image by the digest of its tag, and updates it", async () => {
   const { pin, texts } = await copy();
   const before = await texts();
   expect(named(before).map((image) => image.split(":")[0])).toEqual(IMAGES);
@@ -49,8 +49,8 @@ test("the script pins every image by the digest of its tag, and takes a newer on
 
 test.each([
   ["a registry does not answer", 'case "$4" in postgres*) exit 1; esac; echo sha256:'.concat("a".repeat(64))],
-  ["an answer is no digest", "echo latest"],
-])("it changes nothing when %s", async (_, docker) => {
+  ["a result is not a digest", "echo latest"],
+])("the script changes nothing when %s", async (_, docker) => {
   const { pin, texts } = await copy();
   const before = await texts();
   await expect(pin(docker)).rejects.toMatchObject({ code: 1 });

@@ -9,14 +9,14 @@ import { ROOT, readPage } from "./blocks.ts";
 
 const api = readFileSync(resolve(ROOT, "docs/api.md"), "utf8");
 
-/** Rows of the tables whose first cell is a name in code, as cells. */
+/** Returns the cells of table rows whose first cell is a name in code. */
 function rows(cells: number): string[][] {
   return [...api.matchAll(/^\| `([A-Z_]+)` \|(.*)\|$/gm)]
     .map(([, name = "", rest = ""]) => [name, ...rest.split("|").map((cell) => cell.trim())])
     .filter((row) => row.length === cells);
 }
 
-test("docs/api.md documents every reason of an error, with its status, and no other", () => {
+test("docs/api.md documents exactly the error reasons, with their status", () => {
   const documented = rows(4).map(([reason, status, http]) => `${reason} ${status} ${http}`);
   const errors = Object.entries(CODES).map(
     ([reason, code]) => `${reason} ${STATUSES[code].name} ${STATUSES[code].http}`,
@@ -27,7 +27,7 @@ test("docs/api.md documents every reason of an error, with its status, and no ot
   expect(documented.sort()).toEqual([...errors, ...refusals].sort());
 });
 
-test("docs/api.md documents every verification error, and no other", () => {
+test("docs/api.md documents exactly the verification errors", () => {
   const documented = rows(2).map(([name]) => name);
   const defined = VerificationErrorSchema.values
     .map(({ name }) => name)
@@ -35,7 +35,7 @@ test("docs/api.md documents every verification error, and no other", () => {
   expect(documented.sort()).toEqual(defined.sort());
 });
 
-test("docs/api.md shows filters that are understood", () => {
+test("docs/api.md shows valid filters", () => {
   const shown = readPage("docs/api.md").blocks.find(({ text }) => text.startsWith("actor_id="));
   const filters = shown?.text.trim().split("\n") ?? [];
   expect(filters.length).toBeGreaterThan(2);

@@ -4,10 +4,10 @@ import { join, relative, resolve } from "node:path";
 export const ROOT = resolve(import.meta.dirname, "../..");
 
 /**
- * What is done with a fenced block, by the words after its fence. There are no other words.
+ * How a fenced block is processed, by the words after its fence. Other words are an error.
  *
- * - `command` is run to its end, in one shell with the other blocks of its page.
- * - `server` is run in the background, and the blocks after it talk to the server that it starts.
+ * - `command` runs to its end, in one shell with the other blocks of its page.
+ * - `server` runs in the background, and the blocks after it call that server.
  * - `program` is run by Node.
  * - `output` is what the block before it must print (`output.ts`).
  * - `statements` are run by a superuser of PostgreSQL (`statements.test.ts`).
@@ -30,15 +30,15 @@ const ROLES = {
 
 export type Role = (typeof ROLES)[keyof typeof ROLES];
 
-/** Whether a block does something when its page is run. */
+/** Whether a block is executed with its page. */
 export function isRun({ role }: Pick<Block, "role">): boolean {
   return role === "command" || role === "server" || role === "program";
 }
 
 export interface Block {
-  /** Of the fence, from 1, as an editor counts. */
+  /** Line of the fence, from 1. */
   readonly line: number;
-  /** What stands after the fence, such as `sh server`. */
+  /** Words after the fence, such as `sh server`. */
   readonly info: string;
   readonly role: Role;
   readonly text: string;
@@ -63,7 +63,7 @@ export function readPage(name: string): Page {
   return { name, blocks: parseBlocks(readFileSync(join(ROOT, name), "utf8"), name) };
 }
 
-/** The fenced blocks of a page. Throws at a fence with other words than those above, and at one that is not closed. */
+/** Returns the fenced blocks of a page. Throws for a fence with other words or without an end. */
 export function parseBlocks(markdown: string, name: string): Block[] {
   const blocks: Block[] = [];
   let open: { line: number; info: string; text: string } | undefined;

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "./blocks.ts";
 
-test("docs/configuration.md names every variable, and no other", () => {
+test("docs/configuration.md lists exactly the variables", () => {
   const read = (...files: string[]) => files.map((file) => readFileSync(resolve(ROOT, file), "utf8")).join("");
   const page = read("docs/configuration.md");
   const folders = ["src/server/config", "src/server/root-secrets"];

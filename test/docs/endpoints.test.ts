@@ -9,7 +9,7 @@ import { ROOT } from "./blocks.ts";
 
 const page = readFileSync(resolve(ROOT, "docs/endpoints.md"), "utf8");
 
-/** The line below a heading of the page. */
+/** Returns the line below a heading of the page. */
 function lineOf(method: DescMethod): string {
   const { pattern } = getOption(method, http);
   const path = String(pattern.value).replace(/\{\w+\.key_id\}/, "{key_id}");
@@ -18,12 +18,12 @@ function lineOf(method: DescMethod): string {
   return `\`${pattern.case?.toUpperCase()} ${path}\` · RPC \`${method.parent.name}/${method.name}\` · ${needed}`;
 }
 
-test("docs/endpoints.md has every RPC with its path and the scope that it needs, and no other", () => {
+test("docs/endpoints.md lists exactly the RPCs, with path and required scope", () => {
   const methods = SERVICES.flatMap((service): readonly DescMethod[] => service.methods);
   expect(page.match(/^.* · RPC .*$/gm)?.sort()).toEqual(methods.map(lineOf).sort());
 });
 
-test("docs/endpoints.md names every error, and none that there is not", () => {
+test("docs/endpoints.md lists exactly the errors", () => {
   const paragraphs = page.match(/^Errors.*?\n\n/gms) ?? [];
   const named = paragraphs.flatMap((text) => [...text.matchAll(/`([A-Z_]+)`/g)].map(([, name = ""]) => name));
   expect([...new Set(named)].sort()).toEqual(Object.keys(CODES).sort());

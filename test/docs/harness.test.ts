@@ -26,12 +26,12 @@ test("a program is run by Node, in the checkout", async () => {
   expect(ran?.output).toBe("string\n");
 });
 
-test("a block that fails is named, with what it wrote", async () => {
+test("a failing block is named with its output", async () => {
   const failing = run("```sh", "true", "```", "```sh", "echo gone wrong >&2; false | true", "echo on", "```");
   await expect(failing).rejects.toThrow(/^a page:4: the block failed with 1\ngone wrong/);
 });
 
-test("a server that does not start is told from one that does", async () => {
+test("a server that does not start is an error", async () => {
   const page = ["```sh server", `echo '{"msg":"starting"}'`, "```"];
   await expect(run(...page)).rejects.toThrow('{"msg":"starting"}\nthe server did not start');
   const started = await run(
@@ -52,7 +52,7 @@ test("a page that takes too long ends with the test", async () => {
   await expect(running).rejects.toThrow("a page:");
 });
 
-test("a block of no known kind, or without an end, is refused", () => {
+test("a block of an unknown kind or without an end is refused", () => {
   for (const info of ["", "bash", "sh no-run", "json", "output"]) {
     expect(() => parseBlocks(`\`\`\`${info}\n\`\`\``, "a page")).toThrow("a page:1: a block must be one of sh, ");
   }
@@ -67,7 +67,7 @@ test.for([
   [`{"a":"${ID[0]}"}`, `{"a":"${ID[1]}"}`],
   ['{"a":"2026-01-02T03:04:05.678Z"}', '{"a":"1999-01-01T00:00:00Z"}'],
   ['{"a":"kh_v1_abc"}', '{"a":"kh_v1_…"}'],
-])("JSON %s is what is shown as %s", ([actual = "", shown = ""]) => expectOutput(actual, shown, "json output"));
+])("JSON %s matches the page's %s", ([actual = "", shown = ""]) => expectOutput(actual, shown, "json output"));
 
 test.for([
   ['{"a":1}', "{}"],
@@ -78,11 +78,11 @@ test.for([
   ['{"a":"aXb"}', '{"a":"a.b"}'],
   ['{"a":""}', '{"a":"…"}'],
   ["no JSON", "{}"],
-])("JSON %s is not what is shown as %s", ([actual = "", shown = ""]) => {
+])("JSON %s does not match the page's %s", ([actual = "", shown = ""]) => {
   expect(() => expectOutput(actual, shown, "json output")).toThrow();
 });
 
-test("text is compared by lines", () => {
+test("text is compared line by line", () => {
   expectOutput(`one  \n${ID[0]} two\n`, `one\n${ID[1]} …`, "text output");
   expect(() => expectOutput("one\ntwo", "one", "text output")).toThrow();
   expect(() => expectOutput("one", "two", "text output")).toThrow();

@@ -3,13 +3,13 @@ import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT, readPages } from "./blocks.ts";
 
-/** Pages without blocks to run, whose links are checked too. */
+/** Pages without blocks, whose links are checked. */
 const OTHERS = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md", "examples/README.md"];
 
 const names = [...readPages().map(({ name }) => name), ...OTHERS];
 const pages = new Map(names.map((name) => [name, readFileSync(join(ROOT, name), "utf8")]));
 
-/** The anchor of a heading, as GitHub makes it. */
+/** Returns the anchor of a heading, like GitHub. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -21,7 +21,7 @@ function anchorsOf(markdown = ""): string[] {
   return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading));
 }
 
-/** What is wrong with a link from one page to a place of the project; nothing for a link to elsewhere. */
+/** Returns the errors of a link within the project; none for external links. */
 function broken(name: string, link: string): string[] {
   if (/^https?:/.test(link)) return [];
   const [path = "", anchor] = link.split("#");
@@ -31,7 +31,7 @@ function broken(name: string, link: string): string[] {
   return [`${name}: ${target} has no heading #${anchor}`];
 }
 
-test("links between the pages lead somewhere", () => {
+test("links between the pages have a target", () => {
   const links = [...pages].flatMap(([name, text]) =>
     [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => [name, link] as const),
   );
@@ -41,7 +41,7 @@ test("links between the pages lead somewhere", () => {
 
 const PATH_IN_CODE = /`((?:bench|deploy|docs|examples|gen|proto|src|test|tools)\/[\w./-]+)`/g;
 
-test("files and folders that a page names exist", () => {
+test("files and folders named by a page exist", () => {
   const named = [...pages].flatMap(([name, text]) =>
     [...text.matchAll(PATH_IN_CODE)].map(([, path = ""]) => ({ name, path })),
   );

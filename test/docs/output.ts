@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 
 /**
- * Compares what a block printed with what its page shows. JSON is compared as a value, so that a page may break its lines; other
- * text by lines, without the blanks at their ends. A time stands for any time and a UUID for any UUID; `…` stands for anything.
+ * Compares the output of a block with that on its page. JSON is compared as a value, so that a page may break its lines; other
+ * text by lines, without trailing blanks. A time matches any time and a UUID any UUID; `…` matches anything.
  */
 export function expectOutput(actual: string, shown: string, info: string): void {
   if (info.startsWith("json")) expectJson(actual, shown);
@@ -42,7 +42,7 @@ const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 const TIME = "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?Z";
 const VARIABLE = new RegExp(`(${UUID}|${TIME}|…)`);
 
-/** A pattern for texts that differ from the one shown only in what cannot be foreseen. */
+/** Returns a pattern for texts that differ from the given one only in variable parts. */
 function patternOf(shown: string): RegExp {
   const parts = shown.split(VARIABLE).map((part) => {
     if (part === "…") return ".+";

@@ -8,7 +8,7 @@ import { type Block, isRun, type Page, readPages } from "./blocks.ts";
 import { expectOutput } from "./output.ts";
 import { type Place, type Ran, runPage } from "./session.ts";
 
-/** Blocks that are not run, and why. */
+/** Blocks that are not run, with the reason. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   "npm ci && npm test": "it is what runs this",
   "apt-get install wrk nghttp2-client": "it measures for hours",
@@ -31,7 +31,7 @@ afterAll(async () => {
   await Promise.all([server.close(), oidc.close()]);
 });
 
-/** Runs a page with a database for its commands and the servers that it starts, and compares what it prints with what it shows. */
+/** Runs a page with a database for its commands and servers, and compares its output. */
 async function check(page: Page, { signal }: { signal: AbortSignal }): Promise<void> {
   const database = await createTestDatabase();
   try {
@@ -46,7 +46,7 @@ function placeOf({ url: databaseUrl, ownerUrl }: TestDatabase): Place {
     dir,
     url: server.url,
     replaced: {
-      // What is installed is what runs this test.
+      // The packages that run this test are installed already.
       "npm ci && ": "",
       "postgres://keyhold:…@db:5432/keyhold": databaseUrl,
       "postgres://keyhold_server:…@db:5432/keyhold": databaseUrl,
@@ -85,11 +85,11 @@ function compare(page: Page, ran: readonly Ran[]): void {
   }
 }
 
-describe("every block does what its page says", { concurrent: true, timeout: 120_000 }, () => {
+describe("every block prints what its page shows", { concurrent: true, timeout: 120_000 }, () => {
   test.for(pages.filter(({ blocks }) => blocks.some(isRun)))("$name", check);
 });
 
-test("a block is left out by name, and none too many", () => {
+test("each excluded block exists", () => {
   const leftOut = readPages().flatMap(({ blocks }) => blocks.filter(isNotRun));
   expect(leftOut).toHaveLength(Object.keys(NOT_RUN).length);
 });

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { ROOT, readPages } from "./blocks.ts";
 
-test("programs in the docs compile under the strict rules of the project", async () => {
+test("programs in the docs compile with the strict options of the project", async () => {
   const dir = mkdtempSync(join(import.meta.dirname, ".blocks-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const programs = readPages().flatMap(({ name, blocks }) =>

@@ -7,21 +7,21 @@ const { rest } = useService();
 
 const rules = readPage("docs/concepts.md").blocks.filter(({ role }) => role === "scanner");
 
-/** The pattern of each rule. GitHub puts its defaults around one, which it documents under "custom patterns". */
+/** The pattern of each rule. GitHub surrounds it with the defaults documented under "custom patterns". */
 const PATTERNS: Readonly<Record<string, (rule: string) => string | undefined>> = {
   "text pattern": (rule) => `(?:^|[^0-9A-Za-z])(${rule.trim()})(?:$|[^0-9A-Za-z])`,
   toml: (rule) => /^regex = '''(.*)'''$/m.exec(rule)?.[1],
   yaml: (rule) => /^ +secret: '(.*)'$/m.exec(rule)?.[1],
 };
 
-/** What a rule finds in a text: its first group. */
+/** Returns the matches of a rule in a text: its first group. */
 function findBy(info: string, rule: string): (text: string) => string | undefined {
   const pattern = PATTERNS[info]?.(rule);
   if (pattern === undefined) throw new Error(`no pattern in ${rule}`);
   return (text) => new RegExp(pattern).exec(text)?.[1];
 }
 
-/** Where secrets are found. */
+/** Texts that contain secrets. */
 const PLACES = [
   (secret: string) => secret,
   (secret: string) => `KEYHOLD_SECRET=${secret}\nOTHER=1`,
@@ -44,7 +44,7 @@ test("there is a rule for each scanner", () => {
 });
 
 test.for(table(rules))(
-  "the rule of the block `$info` finds secrets of the server, and nothing that is like one",
+  "the rule of the block `$info` finds secrets of the server and nothing similar",
   async ({ info, text }) => {
     const find = findBy(info, text);
     for (let round = 0; round < 20; round++) {

@@ -5,31 +5,31 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { type Block, isRun, type Page, ROOT } from "./blocks.ts";
 
-/** Where a page runs. */
+/** The environment of a page. */
 export interface Place {
-  /** A folder in the checkout, so that a program resolves what the package exports, by itself. */
+  /** A folder in the checkout, so that a program can import the package by its name. */
   readonly dir: string;
-  /** Of a server that takes every call, for the blocks before the page starts one of its own. */
+  /** URL of a server without authentication, for the blocks before the page starts its own. */
   readonly url: string;
-  /** What the page has in other words than the test: by text, what is put in its place. */
+  /** Replacements of texts of the page. */
   readonly replaced: Readonly<Record<string, string>>;
   readonly environment: Readonly<Record<string, string>>;
 }
 
 export interface Ran {
   readonly block: Block;
-  /** Standard output. */
+  /** Stdout. */
   readonly output: string;
 }
 
-/** Pages show the host and port of a server that is started without any choice; `moved` puts those of the server at hand there. */
+/** Pages show the default host and port; `moved` replaces them with those of the current server. */
 const PRELUDE = `set -euo pipefail
 here=\${KEYHOLD_URL#*//}
 moved() { sed "s|127[.]0[.]0[.]1:4420|$here|g" "$1"; }`;
 
 /**
- * Runs the blocks of a page in order, in one shell. Throws with what was written to standard error when one of them fails. Ends with
- * the signal, and leaves nothing running.
+ * Runs the blocks of a page in order, in one shell. Throws with the content of stderr when one of them fails. Stops on
+ * the signal, and leaves no process running.
  */
 export async function runPage(page: Page, place: Place, signal: AbortSignal): Promise<Ran[]> {
   const mark = `--- ${randomUUID()} `;
@@ -50,15 +50,15 @@ function blockAt(blocks: readonly Block[], index: number): Block {
   return block;
 }
 
-/** Servers that are told to stop leave nothing behind, where those that are killed leave a database to recover. */
+/** Stops servers gracefully; a killed one would leave a database to recover. */
 const END = "trap '' TERM; kill -TERM 0; wait";
 
-/** One script of all blocks: each begins with a line on standard output that tells its output from that of the one before. */
+/** Returns one script of all blocks; each prints a line that separates its output from that of the previous one. */
 function scriptOf(blocks: readonly Block[], place: Place, mark: string): string {
   return [PRELUDE, ...blocks.map((block) => `echo '${mark}'\n${stepOf(block, place)}`), END].join("\n");
 }
 
-/** A block is read when its turn comes: only then is it known where the server is. */
+/** A block is read right before it runs, when the URL of the server is known. */
 function stepOf(block: Block, { dir, replaced }: Place): string {
   const file = join(dir, `line-${block.line}-${randomUUID()}`);
   writeFileSync(file, replaceAll(block.text, replaced));
@@ -66,7 +66,7 @@ function stepOf(block: Block, { dir, replaced }: Place): string {
   return block.role === "server" ? serverStep(file) : `. <(moved '${file}')`;
 }
 
-/** Starts a server and waits for the line of its log that says where it listens; it ends with the page. */
+/** Starts a server and waits for the log line with its address; it stops with the page. */
 function serverStep(file: string): string {
   return `exec {log}< <(. <(moved '${file}'))
 until read -r line <&$log || { echo 'the server did not start' >&2; exit 1; }; [[ $line =~ \\"url\\":\\"(http[^\\"]*) ]]; do
@@ -87,11 +87,11 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** In a process group of its own, of which nothing is left afterwards. */
+/** Runs in a separate process group, which is killed afterwards. */
 async function runScript(script: string, { environment, url }: Place, signal: AbortSignal): Promise<Ended> {
   const child = spawn("bash", ["-c", script], {
     cwd: ROOT,
-    // Two that pages take for granted: servers take a free port, and the command finds the server at hand.
+    // Pages assume two variables: servers use a free port, and the command finds the current server.
     env: { ...inherited(), ...environment, KEYHOLD_PORT: "0", KEYHOLD_URL: url },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
@@ -107,16 +107,16 @@ async function runScript(script: string, { environment, url }: Place, signal: Ab
   return { code, stdout, stderr };
 }
 
-/** The servers that the script has left behind hold its output open. */
+/** Servers that the script has started keep its output open. */
 function killGroup(group: number | undefined): void {
   try {
     if (group !== undefined) process.kill(-group, "SIGKILL");
   } catch {
-    // Nothing is left.
+    // The group has no processes.
   }
 }
 
-/** What is set for whoever runs the tests is not set for a reader. */
+/** Removes variables of the test environment that a reader does not have. */
 function inherited(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("KEYHOLD_")));
 }

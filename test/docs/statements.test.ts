@@ -7,7 +7,7 @@ import { readPages } from "./blocks.ts";
 
 const shown = readPages().flatMap(({ blocks }) => blocks.filter(({ role }) => role === "statements"));
 
-test("the statements that make two roles are enough for a server that may not change the schema", async () => {
+test("the statements for two roles are sufficient for a server that may not change the schema", async () => {
   expect(shown).toHaveLength(1);
   const [name, password] = [`keyhold_${randomBytes(6).toString("hex")}`, randomBytes(16).toString("hex")];
   const own = (text: string) => text.replaceAll("keyhold", name).replaceAll("…", password);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { runKeyhold, type Serving, serve } from "../support/keyhold.ts";
 
-/** A live server that lets in only who has a token, and what its clients are told of it. */
+/** A live server that requires a token, and the environment of its clients. */
 export interface Server {
   readonly name: string;
   readonly env: Readonly<Record<string, string>>;

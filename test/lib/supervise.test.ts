@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Running, supervise } from "../../src/lib/supervise.ts";
 
-/** A server that ends when it is told to, by `stop` or by `crash`, and fails when it is told to. */
+/** A server that ends by `stop` or `crash`, and fails on request. */
 function fakeServer(pid: number): Running & { fail(): void; crash(): void; stopped: boolean } {
   const { promise, resolve } = Promise.withResolvers<string>();
   const failure = Promise.withResolvers<string>();

@@ -25,7 +25,7 @@ const documented = new Map(
   ),
 );
 
-/** Those that only a process of the command has: test/observability/workers.test.ts and test/durability/uncaught.test.ts. */
+/** Metrics of processes only, covered by test/observability/workers.test.ts and test/durability/uncaught.test.ts. */
 const OF_PROCESSES = [
   "keyhold_workers",
   "keyhold_workers_configured",
@@ -33,10 +33,10 @@ const OF_PROCESSES = [
   "keyhold_uncaught_total",
 ];
 
-/** What Prometheus adds itself. */
+/** Labels that Prometheus adds. */
 const OF_SCRAPES = ["job", "instance", "le"];
 
-/** A series that a query selects: its metric, and the labels that it is chosen by. */
+/** A selected series: its metric and the labels of its matchers. */
 interface Selector {
   readonly metric: string;
   readonly labels: readonly string[];
@@ -44,11 +44,11 @@ interface Selector {
 
 interface Query {
   readonly selectors: Selector[];
-  /** Labels that results are grouped by. */
+  /** Labels of the grouping. */
   readonly grouping: string[];
 }
 
-/** Parses as Prometheus' own console does. Throws at what is not PromQL. */
+/** Parses like Prometheus' own console. Throws for invalid PromQL. */
 function analyze(text: string): Query {
   const query = text.replaceAll("$__rate_interval", "5m");
   const all = (node: SyntaxNode, name: string): SyntaxNode[] => {
@@ -85,7 +85,7 @@ beforeAll(async () => {
   await verify(rest, secret);
   await derive(rest, secret);
   const url = metricsUrl(server.log());
-  // Known when the lease was renewed for the first time.
+  // Available after the first renewal of the lease.
   await eventually(async () => {
     samples = await scrape(url);
     return samples.some(({ name }) => name === "keyhold_feed_lag_seconds");
@@ -96,7 +96,7 @@ afterAll(() => server.close());
 
 const bare = (name: string) => name.replace(/_(bucket|sum|count)$/, "");
 
-test("docs/metrics.md has every metric that the server has, with its labels, and no other", () => {
+test("docs/metrics.md lists exactly the metrics of the server, with their labels", () => {
   const own = samples.filter(({ name }) => name.startsWith("keyhold_"));
   const served = Map.groupBy(own, ({ name }) => (documented.has(name) ? name : bare(name)));
   const labels = Object.fromEntries(
@@ -129,7 +129,7 @@ test("the dashboard shows every metric", () => {
   expect(hidden).toEqual([]);
 });
 
-test("every alert says what it means and what to do", () => {
+test("every alert has a description and a remedy", () => {
   expect(rules.length).toBeGreaterThan(10);
   for (const { alert, annotations, labels } of rules) {
     expect(alert).toMatch(/^Keyhold[A-Z]\w+$/);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-/** `fetch` does not let a caller choose Host. */
+/** `fetch` does not allow a Host header. */
 async function http1Status(url: string, host: string): Promise<number | undefined> {
   const [response]: IncomingMessage[] = await once(request(url, { headers: { host } }).end(), "response");
   response?.resume();

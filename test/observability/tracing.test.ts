@@ -22,7 +22,7 @@ let collector: Collector;
 let ended: Ended;
 let spans: Span[];
 
-/** A server that notes every module that it loads, in a file. */
+/** A server that records every loaded module in a file. */
 async function serveNoting(name: string, environment: Record<string, string>) {
   const file = join(inject("testDir"), `modules-${name}-${process.pid}`);
   const program = `import { registerHooks } from "node:module"; import { appendFileSync } from "node:fs";

@@ -11,10 +11,10 @@ import { newKey, openSchema } from "./new-keys.ts";
 
 const seeded = seededBy("KEYHOLD_INSERT_SEED");
 
-/** What no column of text takes (PostgreSQL docs, 8.3). */
+/** A character that text columns reject (PostgreSQL docs, 8.3). */
 const BAD_NAME = "a\0b";
 
-/** An insertion with the key it names; `refused` where the database would not have the row. */
+/** An insertion with its key; `refused` where the database rejects the row. */
 type Outcome = `inserted ${string}` | `repeated ${string}` | "raw_key_exists" | "refused";
 
 interface Call {
@@ -40,7 +40,7 @@ function callAll(keys: readonly NewKey[], databases: readonly Database[]): Promi
   return Promise.all(calls);
 }
 
-/** One after the other, in memory. */
+/** The sequential model, in memory. */
 function serialModel(): (key: NewKey) => Outcome {
   const stored = new Map<string, string>();
   return (key) => {
@@ -55,20 +55,20 @@ function serialModel(): (key: NewKey) => Outcome {
 }
 
 const requestOf = ({ key, request }: NewKey) => (request === null ? null : `${key.kind} request ${request.requestId}`);
-/** By the least of its digests, whichever of them is the current one. */
+/** By its least digest, for any current root secret. */
 const rawKeyOf = ({ key, digest, otherDigests }: NewKey) => {
   const [least] = [digest, ...otherDigests].map((one) => Buffer.from(one.digest).toString("hex")).sort();
   return key.kind === "imported" ? `raw key ${least}` : null;
 };
 
-/** The same key as a server stores it whose current root secret is another one. */
+/** The same key as stored by a server with another current root secret. */
 function underAnother({ digest, otherDigests: [other, ...rest], ...key }: NewKey): NewKey {
   return { ...key, digest: other ?? digest, otherDigests: other === undefined ? [] : [digest, ...rest] };
 }
 
 /**
- * The calls in an order in which, one after the other, they could have had these outcomes: whoever was stored comes before
- * those who met it, and after those of its request who met another's raw key.
+ * Returns the calls in a sequential order that explains their outcomes: a stored key comes before those that conflict with
+ * it, and after those of its request that conflict with another's raw key.
  */
 function explain(calls: readonly Call[]): Call[] {
   const isStored = ({ outcome }: Call) => outcome.startsWith("inserted");
@@ -93,7 +93,7 @@ function explain(calls: readonly Call[]): Call[] {
   return order;
 }
 
-/** Keys of which some equal others, and at least one of each kind of outcome is certain. Raw keys have a digest for each root secret. */
+/** Keys with duplicates, and at least one of each kind of outcome. Raw keys have a digest for each root secret. */
 function randomKeys(random: Seeded, count: number, roots: number): NewKey[] {
   const newDigests = () => {
     const [digest = Buffer.of(), ...otherDigests] = Array.from({ length: roots }, () => randomBytes(32));
@@ -102,7 +102,7 @@ function randomKeys(random: Seeded, count: number, roots: number): NewKey[] {
   const digests = Array.from({ length: count / 3 }, newDigests);
   const requestIds = Array.from({ length: count / 6 }, () => randomBytes(8).toString("hex"));
   const keys = Array.from({ length: count }, () => {
-    // One that the database refuses is equal to no other: whether it is refused or known would be for chance to say.
+    // A key that the database rejects has no duplicate, since chance would decide between rejection and conflict.
     if (random.below(40) === 0) return newKey({ name: BAD_NAME });
     return newKey({
       kind: random.pick<KeyKind>(["imported", "imported", "issued"]),
@@ -121,7 +121,7 @@ test.each([
   [2, 1],
   [2, 2],
 ])(
-  "what %i servers with %i current root secrets answer to hundreds at once is what one after the other would hear",
+  "%i servers with %i current root secrets answer hundreds of concurrent insertions as if sequential",
   async (servers, roots) => {
     const { pool } = await openSchema();
     const random = seeded.fork();
@@ -142,7 +142,7 @@ test.each([
   },
 );
 
-test("500 keys at once need few commits", async () => {
+test("500 concurrent keys need few commits", async () => {
   const { pool } = await openSchema();
   const calls = await callAll(
     Array.from({ length: 500 }, () => newKey({ kind: "issued" })),
@@ -153,7 +153,7 @@ test("500 keys at once need few commits", async () => {
   expect(commits[0]?.count).toBeLessThanOrEqual(10);
 });
 
-test("a key that is stored under a retired server key is known, whoever it is stored with", async () => {
+test("a key stored under a retired server key conflicts in any batch", async () => {
   const { pool } = await openSchema();
   const insert = batchInserts(propagating(pool, noNodes));
   const old = newKey();
@@ -164,7 +164,7 @@ test("a key that is stored under a retired server key is known, whoever it is st
   expect(calls[20]?.outcome).toMatch(/^inserted/);
 });
 
-test("a database that is gone fails every call", async () => {
+test("an unreachable database fails every call", async () => {
   const { pool } = await openSchema();
   await pool.run((sql) => sql`SELECT 1`);
   await pool.close();
@@ -173,7 +173,7 @@ test("a database that is gone fails every call", async () => {
   for (const one of results) expect(one).toMatchObject({ reason: { code: "DATABASE_UNAVAILABLE" } });
 });
 
-test("two servers that are sent the same requests in different orders keep each other waiting, and both answer", async () => {
+test("two servers with the same requests in different orders deadlock, and both answer", async () => {
   const { pool } = await openSchema();
   for (let round = 0; round < 6; round++) {
     const requestIds = Array.from({ length: 40 }, () => randomBytes(8).toString("hex"));

@@ -4,7 +4,7 @@ import { seededBy } from "../support/seeded.ts";
 
 const seeded = seededBy("KEYHOLD_GATHER_SEED");
 
-/** A call that the test answers when it wants to. */
+/** A call that the test resolves. */
 interface Held {
   readonly items: readonly number[];
   readonly answer: (results: readonly string[]) => void;
@@ -24,13 +24,13 @@ function holding(maxInFlight: number, maxItems: number) {
 
 function take(held: Held[]): Held {
   const [one] = held.splice(0, 1);
-  if (one === undefined) throw new Error("no call is under way");
+  if (one === undefined) throw new Error("no call is in flight");
   return one;
 }
 
 const turn = () => new Promise(setImmediate);
 
-test("a lone item goes at the end of the turn of the event loop", async () => {
+test("a lone item is sent at the end of the tick of the event loop", async () => {
   const { held, gatherer } = holding(2, 10);
   void gatherer.do(1);
   await turn();
@@ -40,7 +40,7 @@ test("a lone item goes at the end of the turn of the event loop", async () => {
   expect(held.map(({ items }) => items)).toEqual([[1], [2]]);
 });
 
-test("beside other calls goes only one that is as large as they are together", async () => {
+test("a call in flight allows only one that is as large as all others together", async () => {
   const { held, gatherer } = holding(3, 10);
   const doAll = async (items: readonly number[]) => {
     for (const item of items) void gatherer.do(item);
@@ -64,7 +64,7 @@ test("beside other calls goes only one that is as large as they are together", a
   ]);
 });
 
-test("items that come while enough is under way go together, so many at the most, in their order", async () => {
+test("items that arrive while enough calls are in flight are sent together, in order, up to the maximum", async () => {
   const { held, gatherer } = holding(1, 4);
   const first = gatherer.do(1);
   await turn();
@@ -82,7 +82,7 @@ test("items that come while enough is under way go together, so many at the most
   expect(await done).toEqual([1, 2, 3, 4, 5, 6, 7].map(result));
 });
 
-test("a failure that concerns all reaches those of its call, and nobody else", async () => {
+test("a failed call rejects its own items and no others", async () => {
   const { held, gatherer } = holding(1, 2);
   const done = Promise.allSettled([1, 2, 3, 4, 5].map((item) => gatherer.do(item)));
   await turn();
@@ -101,7 +101,7 @@ test("a failure that concerns all reaches those of its call, and nobody else", a
   expect(held).toEqual([]);
 });
 
-test("a call that answers fewer than it was asked fails the rest", async () => {
+test("a call with too few results rejects the remaining items", async () => {
   const { held, gatherer } = holding(1, 10);
   const done = Promise.allSettled([2, 3].map((item) => gatherer.do(item)));
   await turn();
@@ -111,7 +111,7 @@ test("a call that answers fewer than it was asked fails the rest", async () => {
   expect(third).toMatchObject({ status: "rejected", reason: { message: "a batch returned fewer results than items" } });
 });
 
-test("of any items the bad ones fail, each by its own error, and all others are done once", async () => {
+test("each invalid item rejects with its own error, and all others are executed once", async () => {
   for (let round = 0; round < 100; round++) {
     const count = 1 + seeded.below(60);
     const bad = new Set(Array.from({ length: seeded.below(6) }, () => seeded.below(count)));

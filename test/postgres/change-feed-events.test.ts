@@ -11,10 +11,10 @@ test.each([
   [barrierText(ID, 7), { type: "barrier", from: ID, number: 7 }],
   [acknowledgementText(ID, 8), { type: "acknowledgement", from: ID, number: 8 }],
   [echoText(9), { type: "echo", number: 9 }],
-])("%s is read", (text, event) => {
+])("%s is parsed", (text, event) => {
   expect(parseFeedEvent(text)).toEqual(event);
 });
 
-test.each(["", "keys", "something new"])("of %o it is not known what it says, so anything may have changed", (text) => {
+test.each(["", "keys", "something new"])("the unknown event %o invalidates everything", (text) => {
   expect(parseFeedEvent(text)).toEqual({ type: "everything" });
 });

@@ -5,7 +5,7 @@ import { table } from "../support/conformance.ts";
 const PASSWORD = "p4ssw0rd";
 const at = (hosts: string, query = "") => `postgres://keyhold:${PASSWORD}@${hosts}/keys${query}`;
 
-describe("the hosts of a URL, as libpq reads them", () => {
+describe("the hosts of a URL are parsed like in libpq", () => {
   const HOSTS = table<readonly [string, readonly string[]]>([
     [at("db"), ["db:5432"]],
     [at("db:5433"), ["db:5433"]],
@@ -33,7 +33,7 @@ describe("the hosts of a URL, as libpq reads them", () => {
   });
 });
 
-test("user, database and parameters are percent-decoded; a client is told all but the hosts", () => {
+test("user, database and parameters are percent-decoded, and the client gets everything but the hosts", () => {
   const url = `postgres://key%40hold:p%2Cw@h1,h2:5433/my%20keys?sslmode=verify-full&target_session_attrs=primary&port=1#x`;
   const { user, database, parameters, withoutHosts } = parseConnectionUrl(url);
   expect({ user, database, parameters: [...parameters] }).toEqual({
@@ -44,12 +44,12 @@ test("user, database and parameters are percent-decoded; a client is told all bu
   expect(withoutHosts).toBe("postgres://key%40hold:p%2Cw@localhost/my%20keys?sslmode=verify-full");
 });
 
-test("an @ in a password that is not percent-encoded belongs to it", () => {
+test("an unencoded @ belongs to the password", () => {
   const { hosts, user } = parseConnectionUrl("postgres://keyhold:p@ss,w:rd@h1:5433/keys");
   expect({ hosts, user }).toEqual({ hosts: [{ name: "h1", port: 5433 }], user: "keyhold" });
 });
 
-describe("a URL is refused, without repeating it,", () => {
+describe("a URL is refused, without showing it, when it", () => {
   const REFUSED = table<readonly [string, string]>([
     ["h1:5432", "must be of the form postgres://"],
     [`mysql://keyhold:${PASSWORD}@h1/keys`, "must be of the form postgres://"],

@@ -7,7 +7,7 @@ import { noNodes } from "../support/alone.ts";
 import { startCuttingProxy } from "../support/tcp-proxy.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
-/** More than any answer here takes on a loaded machine: a call that nobody answers is not to be taken for one that failed. */
+/** More than any response takes on a loaded machine, so that a call without a response is not mistaken for a failed one. */
 const ANSWER_TIMEOUT = 20_000;
 
 async function openProxy() {
@@ -20,7 +20,7 @@ async function openProxy() {
 }
 
 test.each([1, 20, 150])(
-  "however early a connection is cut, %i keys are all stored or none, and their caller hears",
+  "a connection cut at any point leaves all of %i keys stored or none, and the caller gets a result",
   async (count) => {
     const { proxy, direct, open } = await openProxy();
     const outcomes = { stored: 0, unavailable: 0 };

@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(() => sql.end({ timeout: 0 }));
 afterAll(() => database.drop());
 
-/** What a statement fails with, as callers are to see it. */
+/** Returns the error of a statement as callers see it. */
 async function failureOf(statement: PromiseLike<unknown>): Promise<unknown> {
   return Promise.resolve(statement).then(() => "no failure", databaseError);
 }
@@ -33,7 +33,7 @@ test("a statement whose backend is killed is DATABASE_UNAVAILABLE with its cause
   expect(await killed).toMatchObject({ ...CANNOT_BE_REACHED, cause: { code: expect.any(String) } });
 });
 
-test("a statement that the database cancels for its time is DATABASE_UNAVAILABLE", async () => {
+test("a statement cancelled by its timeout is DATABASE_UNAVAILABLE", async () => {
   expect(await failureOf(sql`SELECT pg_sleep(10)`)).toMatchObject({ ...TOO_LATE, cause: { code: "57014" } });
 });
 
@@ -44,7 +44,7 @@ const UNREACHABLE = table([
 ] as const);
 
 test.each(UNREACHABLE)(
-  "a database that %s is DATABASE_UNAVAILABLE, again and again without a long wait",
+  "a database that %s is DATABASE_UNAVAILABLE, repeatedly and without a long wait",
   async (_, url) => {
     const began = performance.now();
     for (let attempt = 0; attempt < 8; attempt++) {
@@ -54,26 +54,23 @@ test.each(UNREACHABLE)(
   },
 );
 
-const NOT_LET_IN = table([
+const REJECTED_LOGINS = table([
   ["password", "28P01", (url: URL) => Object.assign(url, { password: "wrong" })],
   ["role", "28P01", (url: URL) => Object.assign(url, { username: "nobody" })],
   ["database", "3D000", (url: URL) => Object.assign(url, { pathname: "/nowhere" })],
 ] as const);
 
-test.each(NOT_LET_IN)(
-  "a %s that is wrong is DATABASE_UNAVAILABLE, with what the database says",
-  async (_, code, spoil) => {
-    const stranger = connect({ ...OPTIONS, url: spoil(new URL(database.url)).href });
-    expect(await failureOf(stranger`SELECT 1`)).toMatchObject({
-      code: "DATABASE_UNAVAILABLE",
-      message: "the database does not let this service in",
-      cause: { code },
-    });
-    await stranger.end({ timeout: 0 });
-  },
-);
+test.each(REJECTED_LOGINS)("a wrong %s is DATABASE_UNAVAILABLE with the database's message", async (_, code, spoil) => {
+  const stranger = connect({ ...OPTIONS, url: spoil(new URL(database.url)).href });
+  expect(await failureOf(stranger`SELECT 1`)).toMatchObject({
+    code: "DATABASE_UNAVAILABLE",
+    message: "the database does not let this service in",
+    cause: { code },
+  });
+  await stranger.end({ timeout: 0 });
+});
 
-/** SQLSTATE (PostgreSQL, appendix A), and whether it is the condition of the database or a fault of ours. */
+/** SQLSTATE (PostgreSQL, appendix A), and whether it is an outage of the database or an error of Keyhold. */
 const STATES = table([
   ["connection_failure", "08006", CANNOT_BE_REACHED],
   ["read_only_sql_transaction", "25006", CANNOT_BE_REACHED],
@@ -92,12 +89,12 @@ const STATES = table([
   ["internal_error", "XX000", { code: "XX000" }],
 ] as const);
 
-test.each(STATES)("%s (%s) becomes what it is to callers", async (_, state, expected) => {
+test.each(STATES)("%s (%s) maps to the error for callers", async (_, state, expected) => {
   const raise = sql.unsafe(`DO $$ BEGIN RAISE EXCEPTION 'as asked' USING ERRCODE = '${state}'; END $$`);
   expect(await failureOf(raise)).toMatchObject(expected);
 });
 
-test("an error of our own comes through as it is", async () => {
+test("a KeyholdError passes unchanged", async () => {
   const ours = [new KeyholdError("API_KEY_NOT_FOUND", "no"), new TypeError("a fault"), "no error at all"];
   for (const error of ours) expect(await failureOf(Promise.reject(error))).toBe(error);
 });
@@ -111,7 +108,7 @@ const ARRAYS = table([
   [["'", "\n", "\t", "ß", "日本", "\u{1f511}"]],
 ]);
 
-test.each(ARRAYS)("an array of text goes to the database and back as it is: %j", async (items) => {
+test.each(ARRAYS)("a text array is stored and read unchanged: %j", async (items) => {
   const [row] = await sql`SELECT ${items}::text[] AS items, cardinality(${items}::text[]) AS count`;
   expect(row).toEqual({ items, count: items.length });
 });

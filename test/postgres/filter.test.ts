@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const someEntries = fc.uniqueArray(fc.tuple(someKey, someString), { selector: ([key]) => key, maxLength: 4 });
 
-/** Revoked or not: the reason goes with the time. */
+/** Revoked or not; the reason accompanies the time. */
 const someRevocation = fc.option(fc.tuple(someTime, fc.constantFrom(...REASONS)), { nil: [null, null] as const });
 
 const someRows: Arbitrary<Row[]> = fc
@@ -50,7 +50,7 @@ const someRows: Arbitrary<Row[]> = fc
   )
   .map((rows) => rows.map((row, index) => ({ ...row, key_id: UUIDS[index] ?? "" })));
 
-test("a condition is true or false, never NULL, as the oracle says", async () => {
+test("a condition is true or false, never NULL, and agrees with the oracle", async () => {
   const counts = { true: 0, false: 0 };
   await fc.assert(
     fc.asyncProperty(someRows, fc.array(someFilter, { minLength: 1, maxLength: 8 }), async (rows, filters) => {
@@ -68,7 +68,7 @@ test("a condition is true or false, never NULL, as the oracle says", async () =>
   expect(Math.min(counts.true, counts.false)).toBeGreaterThan(500);
 });
 
-/** All that the text of a condition may be made of; a value is `$` and a number. */
+/** The tokens of a condition; a value is `$` and a number. */
 const WORDS = [
   ..."AND OR NOT IS NULL COLLATE ARRAY true false text timestamptz coalesce starts_with cardinality C 0".split(" "),
   ..."CASE WHEN THEN ELSE END uuid_send".split(" "),
@@ -103,7 +103,7 @@ const PLAIN: Row = {
   revocation_reason: null,
 };
 
-/** Written by hand: what the oracle may have wrong together with the compiler. */
+/** Written by hand, against errors that the oracle and the compiler share. */
 const CASES: readonly [filter: string, row: Partial<Row>, matches: boolean][] = [
   ["", {}, true],
   ["status=KEY_STATUS_ACTIVE", {}, true],

@@ -9,7 +9,7 @@ import type { Pool } from "../../src/postgres/pool.ts";
 import { KEY_COLUMNS, type KeyRow, toApiKey } from "../../src/postgres/rows.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
-/** Texts that mean something to COPY, to arrays or to JSON (PostgreSQL docs, COPY and 8.15.6), and texts that mean nothing. */
+/** Texts with a meaning in COPY, arrays or JSON (PostgreSQL docs, COPY and 8.15.6), and ordinary texts. */
 const ODD = [
   "\\N",
   "\\.",
@@ -42,7 +42,7 @@ function outcomes(insertions: readonly Insertion[]): Record<string, number> {
   );
 }
 
-test.each([1, COPY_ROWS - 1, COPY_ROWS, 1000])("%i keys are stored as they are, whatever is in them", async (count) => {
+test.each([1, COPY_ROWS - 1, COPY_ROWS, 1000])("%i keys with any content are stored unchanged", async (count) => {
   const { pool } = await openSchema();
   const keys = Array.from({ length: count }, (_, index) => {
     const odd = ODD[index % ODD.length] ?? "";
@@ -66,7 +66,7 @@ test.each([1, COPY_ROWS - 1, COPY_ROWS, 1000])("%i keys are stored as they are, 
   );
 });
 
-test("COPY itself stores every odd text, and says so; rows of which one is known it does not store", async () => {
+test("COPY stores every odd text and reports it, and stores no rows if one conflicts", async () => {
   const { pool } = await openSchema();
   const copy = (keys: readonly NewKey[]) => pool.run((sql) => copyRows(sql, toNewRows(keys), () => undefined));
   const keys = ODD.map((odd) => newKey({ name: odd, scopes: [odd, odd], metadata: { [odd]: odd }, requestId: odd }));
@@ -77,7 +77,7 @@ test("COPY itself stores every odd text, and says so; rows of which one is known
   expect(await stored(pool)).toHaveLength(ODD.length);
 });
 
-test.each([10, 500])("of %i keys those that are known conflict, and the others are stored", async (count) => {
+test.each([10, 500])("known keys among %i conflict, and the others are stored", async (count) => {
   const { pool } = await openSchema();
   const known = [newKey(), newKey({ requestId: "request" })];
   await insert(pool, known);
@@ -91,7 +91,7 @@ test.each([10, 500])("of %i keys those that are known conflict, and the others a
   expect(await stored(pool)).toHaveLength(count + 2);
 });
 
-test("a key that is stored already under its own identifier is stored, and only once", async () => {
+test("a key that is already stored under its own identifier counts as stored, and only once", async () => {
   const { pool } = await openSchema();
   const keys = Array.from({ length: COPY_ROWS - 1 }, () => newKey());
   await insert(pool, keys.slice(0, 50));
@@ -99,25 +99,22 @@ test("a key that is stored already under its own identifier is stored, and only 
   expect(await stored(pool)).toHaveLength(COPY_ROWS - 1);
 });
 
-test.each([10, 500])(
-  "%i keys of which the database refuses one are not stored, and others are after them",
-  async (count) => {
-    const { pool } = await openSchema();
-    const keys = Array.from({ length: count }, () => newKey());
-    await expect(insert(pool, [...keys, newKey({ name: "a\0b" })])).rejects.toMatchObject({ name: "PostgresError" });
-    expect(await stored(pool)).toEqual([]);
-    expect(outcomes(await insert(pool, keys))).toEqual({ inserted: count });
-  },
-);
+test.each([10, 500])("%i keys are not stored if the database rejects one, and later ones are", async (count) => {
+  const { pool } = await openSchema();
+  const keys = Array.from({ length: count }, () => newKey());
+  await expect(insert(pool, [...keys, newKey({ name: "a\0b" })])).rejects.toMatchObject({ name: "PostgresError" });
+  expect(await stored(pool)).toEqual([]);
+  expect(outcomes(await insert(pool, keys))).toEqual({ inserted: count });
+});
 
 interface Interruptions {
   /** Before each INSERT. */
   readonly insert: () => Promise<unknown>;
-  /** Before each look at what keys conflicted with. */
+  /** Before each read of the conflicting keys. */
   readonly look: () => Promise<unknown>;
 }
 
-/** A connection that others overtake. */
+/** A connection with hooks for concurrent statements. */
 function overtaken(sql: Sql, { insert, look }: Interruptions): Sql {
   const first = async (interrupt: () => Promise<unknown>, query: PromiseLike<unknown>) => {
     await interrupt();
@@ -127,7 +124,7 @@ function overtaken(sql: Sql, { insert, look }: Interruptions): Sql {
     apply: (target, self, parts) => {
       const query = Reflect.apply(target, self, parts);
       const text = Array.isArray(parts[0]) ? parts[0].join("") : "";
-      // The INSERT is a part of a statement that says which server ran it, and that is nothing but that part.
+      // The INSERT is part of a statement that also identifies the server.
       if (text === "" && parts.length === 2) return first(insert, query);
       return text.includes("request_fingerprint FROM api_keys") ? first(look, query) : query;
     },
@@ -139,7 +136,7 @@ const insertOne = (pool: Pool, key: NewKey) => insert(pool, [key]).then(([insert
 const remove = (pool: Pool, { key }: NewKey) =>
   pool.run((sql) => sql`DELETE FROM api_keys WHERE key_id = ${key.keyId}`);
 
-/** What the new key conflicts with, and the conflicting key. */
+/** The cause of a conflict, and both keys. */
 const CONFLICTS: readonly (readonly [what: string, make: () => readonly [stored: NewKey, again: NewKey]])[] = [
   [
     "an equal raw key",
@@ -159,23 +156,20 @@ const CONFLICTS: readonly (readonly [what: string, make: () => readonly [stored:
 ];
 
 describe.each(CONFLICTS)("a key that conflicts with %s", (_what, make) => {
-  test.each([0, 2])(
-    "is stored when that one is deleted before it is looked at, and %i others with it",
-    async (count) => {
-      const { pool } = await openSchema();
-      const [conflicting, again] = make();
-      expect(await insertOne(pool, conflicting)).toBe("inserted");
-      const keys = [...Array.from({ length: count }, () => newKey()), again];
-      const look = () => remove(pool, conflicting);
-      const results = await pool.run((sql) =>
-        insertKeys(overtaken(sql, { insert: nothing, look }), keys, () => undefined),
-      );
-      expect(outcomes(results)).toEqual({ inserted: count + 1 });
-      expect((await stored(pool)).map(({ keyId }) => keyId)).toEqual(keys.map(({ key }) => key.keyId).sort());
-    },
-  );
+  test.each([0, 2])("is stored when the other is deleted before it is read, and %i others with it", async (count) => {
+    const { pool } = await openSchema();
+    const [conflicting, again] = make();
+    expect(await insertOne(pool, conflicting)).toBe("inserted");
+    const keys = [...Array.from({ length: count }, () => newKey()), again];
+    const look = () => remove(pool, conflicting);
+    const results = await pool.run((sql) =>
+      insertKeys(overtaken(sql, { insert: nothing, look }), keys, () => undefined),
+    );
+    expect(outcomes(results)).toEqual({ inserted: count + 1 });
+    expect((await stored(pool)).map(({ keyId }) => keyId)).toEqual(keys.map(({ key }) => key.keyId).sort());
+  });
 
-  test("is refused when that one is always there again, and all others are stored", async () => {
+  test("is refused when the other always exists again, and all others are stored", async () => {
     const { pool } = await openSchema();
     const [conflicting, again] = make();
     const keys = [newKey(), newKey(), again];
@@ -186,7 +180,7 @@ describe.each(CONFLICTS)("a key that conflicts with %s", (_what, make) => {
   });
 });
 
-test("batches of the same keys in opposite orders never wait for each other in a circle", async () => {
+test("batches of the same keys in opposite orders never deadlock", async () => {
   const { pool } = await openSchema();
   for (let round = 0; round < 10; round++) {
     const digests = Array.from({ length: 300 }, () => newKey().digest.digest);
@@ -199,7 +193,7 @@ test("batches of the same keys in opposite orders never wait for each other in a
 });
 
 test.each([50, 300])(
-  "batches of %i of the same requests in different orders are all answered, though they deadlock",
+  "batches of %i of the same requests in different orders all succeed after deadlocks",
   async (count) => {
     const { pool } = await openSchema();
     for (let round = 0; round < 2; round++) {

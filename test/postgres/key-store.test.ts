@@ -9,7 +9,7 @@ import { UNKNOWN_KEY_ID } from "../support/conformance.ts";
 import { operator } from "../support/principal.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
-/** Servers that write down what they are told. */
+/** A change propagation that records its calls. */
 function listening() {
   const told: (KeyChange | "begin" | "confirm")[] = [];
   const changed = (change: KeyChange) => void told.push(change);
@@ -25,7 +25,7 @@ function listening() {
   return { told, committing };
 }
 
-test("a change whose answer did not come is told of, and nobody is asked", async () => {
+test("a change with a lost response is propagated without another read", async () => {
   const nowhere = { url: "postgres://nobody@127.0.0.1:1/none", maxConnections: 1, statementTimeout: 1, prepare: true };
   const database = new Pool({ ...nowhere, answerTimeout: 100 });
   const { told, committing } = listening();
@@ -37,7 +37,7 @@ test("a change whose answer did not come is told of, and nobody is asked", async
   expect(told).toEqual([{ keyIds: [UNKNOWN_KEY_ID], digests: [] }]);
 });
 
-test("of new keys the digests of raw keys are told of, all under which they may have been looked for, and nothing else", async () => {
+test("new keys propagate only the digests of their raw keys, under every root secret", async () => {
   const { pool } = await openSchema();
   const { told, committing } = listening();
   const store = createKeyStore({ reads: pool, lists: pool }, committing(pool));
@@ -52,7 +52,7 @@ test("of new keys the digests of raw keys are told of, all under which they may 
   ]);
 });
 
-test("a change is propagated whether it was made or refused, and one that rejects because of that is not lost", async () => {
+test("a change is propagated whether it succeeded or was refused, and a failed propagation is not lost", async () => {
   const { pool } = await openSchema();
   const { told, committing } = listening();
   const store = createKeyStore({ reads: pool, lists: pool }, committing(pool));
@@ -66,7 +66,7 @@ test("a change is propagated whether it was made or refused, and one that reject
   expect(told.slice(1)).toEqual(["begin", "confirm", change, "begin", "confirm", change]);
 });
 
-test("keys that are read at the same time are read by one statement, each as it is and of its kind", async () => {
+test("concurrent reads of keys share one statement, and each returns its own key and kind", async () => {
   const { pool } = await openSchema();
   let statements = 0;
   const counted: Database = {

@@ -21,7 +21,7 @@ let sql: Sql;
 let owner: Sql;
 let seeded: SeededCredential[];
 
-/** The driver as the service uses it for lists. */
+/** The driver with the service's settings for lists. */
 beforeAll(async () => {
   database = await createTestDatabase();
   const options = { maxConnections: 1, prepare: false, statementTimeout: 60_000 };
@@ -35,7 +35,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test("the credentials of seeded keys are stored as the service stores them, for keys all over the list", async () => {
+test("seeded keys across the list have credentials in the service's stored form", async () => {
   const ring = deriveKeyRing({ current: ROOT, retired: [] }, "secret-digest");
   const rows = await sql<{ key_id: string; kind: string; digest: Buffer; digest_key_id: string }[]>`
     SELECT key_id, kind, digest, digest_key_id FROM api_keys
@@ -53,7 +53,7 @@ function pageOf(filter: string, before: string | null = null): ListQuery {
   return { kind: "issued", filter: parseFilter(filter, "issued"), before, limit: 51 };
 }
 
-/** The issued key than which this part of all is newer. */
+/** Returns the issued key at this fraction of the list, newest first. */
 async function keyAfter(part: number): Promise<string> {
   const [row] = await sql<{ key_id: string }[]>`
     SELECT key_id FROM api_keys WHERE kind = 'issued'
@@ -72,7 +72,7 @@ interface PlanNode {
 interface Plan {
   readonly nodes: readonly string[];
   readonly indexes: readonly string[];
-  /** Pages of 8 KiB that were looked at. */
+  /** Pages of 8 KiB that were read. */
   readonly pages: number;
 }
 
@@ -111,7 +111,7 @@ const FIRST: readonly [filter: string, index: RegExp, pages: number][] = [
   ['create_time>"2026-11-22T00:00:00Z"', /^api_keys_newest$/, 10],
 ];
 
-test.each(FIRST)("the first page of %j comes from its index alone", async (filter, index, pages) => {
+test.each(FIRST)("the first page of %j is read from its index only", async (filter, index, pages) => {
   await expectPages(filter, index, pages);
 });
 
@@ -121,7 +121,7 @@ test.each([
   "status=KEY_STATUS_ACTIVE",
   "status=KEY_STATUS_REVOKED",
   "status=KEY_STATUS_EXPIRED",
-])("the last pages of %j cost what the first one does", async (filter) => {
+])("the last pages of %j cost as much as the first one", async (filter) => {
   const first = await explain(pageOf(filter));
   const late = await explain(pageOf(filter, await keyAfter(0.9)));
   expect(late.nodes).not.toContain("Sort");
@@ -136,7 +136,7 @@ test.each([
   'create_time<="2026-02-01T00:00:00Z" create_time>"2026-01-03T00:00:00Z"',
   'NOT create_time<="2026-09-01T00:00:00Z"',
   'create_time<"2025-12-01T00:00:00Z" OR create_time>="2026-11-01T00:00:00Z"',
-])("the pages of %j together are what the filter means, in the order of key_id", async (filter) => {
+])("the pages of %j together contain exactly the matching keys, in the order of key_id", async (filter) => {
   const list = pageOf(filter);
   const all = await sql<{ key_id: string }[]>`
     SELECT key_id FROM api_keys WHERE kind = 'issued' AND ${compileFilter(sql, list.filter, NOW)} ORDER BY key_id DESC`;
@@ -151,7 +151,7 @@ async function walk(list: ListQuery): Promise<string[]> {
   return last === undefined ? [] : [...page, ...(await walk({ ...list, before: last }))];
 }
 
-test("a key made at the very time that a filter says is in its pages", async () => {
+test("a key created at the exact time of a filter is in its pages", async () => {
   const [row] = await sql<{ key_id: string; time: string }[]>`
     SELECT key_id, to_json(create_time) #>> '{}' AS time FROM api_keys WHERE kind = 'issued' ORDER BY key_id OFFSET 777 LIMIT 1`;
   const found = await Promise.all(
@@ -160,7 +160,7 @@ test("a key made at the very time that a filter says is in its pages", async () 
   expect(found).toEqual([[row?.key_id], [row?.key_id], [row?.key_id]]);
 });
 
-/** Gives all issued keys a new status: `old` is a condition that one in a hundred meets, all older than the rest. */
+/** Gives all issued keys a new status; `old` is a condition for one key in a hundred, all older than the rest. */
 async function setStatus(
   revokeTime: (old: Fragment) => Fragment,
   expireTime: (old: Fragment) => Fragment,
@@ -174,7 +174,7 @@ async function setStatus(
   await owner`VACUUM (FULL, ANALYZE) api_keys`;
 }
 
-test("active keys that are all old are found without a look at newer rows, which are revoked", async () => {
+test("old active keys are found without reading newer rows, which are revoked", async () => {
   await setStatus(
     (old) => sql`CASE WHEN NOT ${old} THEN ${NOW}::timestamptz END`,
     () => sql`NULL::timestamptz`,
@@ -183,7 +183,7 @@ test("active keys that are all old are found without a look at newer rows, which
   await expectPages("status=KEY_STATUS_ACTIVE actor_id=actor-0", /^api_keys_newest_by_actor$/, 80);
 });
 
-test("revoked and expired keys that are all old are found without a look at newer rows, which are active", async () => {
+test("old revoked and expired keys are found without reading newer rows, which are active", async () => {
   await setStatus(
     (old) => sql`CASE WHEN ${old} AND get_byte(digest, 0) < 128 THEN ${NOW}::timestamptz END`,
     (old) => sql`${NOW}::timestamptz + CASE WHEN ${old} THEN -1 ELSE 1 END * interval '1 day'`,

@@ -15,7 +15,7 @@ async function newDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-/** A connection of the kind that migrations go over. */
+/** A connection with the settings of migrations. */
 function connectTo({ ownerUrl }: TestDatabase): Sql {
   const sql = connect({ url: ownerUrl, maxConnections: 1, statementTimeout: 0, prepare: false });
   onTestFinished(() => sql.end({ timeout: 0 }));
@@ -46,7 +46,7 @@ test("migrations are numbered from 1 without a gap", async () => {
   expect(migrations.map(({ version }) => version)).toEqual(migrations.map((_, index) => index + 1));
 });
 
-test("a file whose name is not of the form is refused, and other files do not count", async () => {
+test("a file with a malformed name is refused, and other files are ignored", async () => {
   const folder = await mkdtemp(join(inject("testDir"), "migrations-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, "0001_first.sql"), "SELECT 1");
@@ -58,7 +58,7 @@ test("a file whose name is not of the form is refused, and other files do not co
   await expect(readMigrations(url)).rejects.toThrow("migration 2_second.sql: not named NNNN_name.sql");
 });
 
-test("of ten that migrate one empty database at once each migration is applied by one", async () => {
+test("ten concurrent runs on an empty database apply each migration once", async () => {
   const database = await newDatabase();
   const migrations = [
     ...(await readMigrations()),
@@ -72,7 +72,7 @@ test("of ten that migrate one empty database at once each migration is applied b
   expect(await migrate(sql, migrations)).toEqual([]);
 });
 
-test("of five servers that start at once on one empty database all serve", async () => {
+test("five servers that start concurrently on an empty database all serve", async () => {
   const database = await newDatabase();
   const servers = await Promise.all(
     Array.from({ length: 5 }, () => startTestServer({ KEYHOLD_DATABASE_URL: database.ownerUrl })),
@@ -86,7 +86,7 @@ test("of five servers that start at once on one empty database all serve", async
   await Promise.all(servers.map((server) => server.close()));
 });
 
-test("a migration that fails leaves nothing of itself, and those before it stay", async () => {
+test("a failed migration is rolled back, and those before it stay", async () => {
   const sql = connectTo(await newDatabase());
   const bad = migration(2, "CREATE TABLE half (id int); INSERT INTO half VALUES (1); SELECT 1 / 0");
   await expect(migrate(sql, [MAKE_A, bad])).rejects.toThrow("division by zero");
@@ -95,7 +95,7 @@ test("a migration that fails leaves nothing of itself, and those before it stay"
   expect(await migrate(sql, [MAKE_A, MAKE_B])).toEqual(["0002_step_2"]);
 });
 
-test("a migration whose connection is cut leaves nothing, and the next is not kept waiting", async () => {
+test("a migration whose connection is cut is rolled back, and does not block the next", async () => {
   const database = await newDatabase();
   const cut = migration(2, "CREATE TABLE half (id int); SELECT pg_terminate_backend(pg_backend_pid())");
   await expect(migrate(connectTo(database), [MAKE_A, cut])).rejects.toMatchObject({
@@ -115,7 +115,7 @@ test("a migration that was edited after it was applied is refused, and those aft
   expect(await tables(sql)).toEqual(["a"]);
 });
 
-test("a schema that is ahead is left alone", async () => {
+test("a schema of a later version is unchanged", async () => {
   const sql = connectTo(await newDatabase());
   const ahead = [MAKE_A, MAKE_B, migration(3, "ALTER TABLE b ADD more int")];
   await migrate(sql, ahead);
@@ -129,7 +129,7 @@ DROP INDEX CONCURRENTLY IF EXISTS a_id;
 CREATE UNIQUE INDEX CONCURRENTLY a_id ON a (id); -- no transaction can do that
 `;
 
-test("of ten at once that build an index while rows are written one builds it, and all end", async () => {
+test("one of ten concurrent runs builds an index while rows are written, and all return", async () => {
   const database = await newDatabase();
   await migrate(connectTo(database), [MAKE_A]);
   const writer = connectTo(database);
@@ -141,7 +141,7 @@ test("of ten at once that build an index while rows are written one builds it, a
   expect(await indexes(writer, "a")).toEqual([{ name: "a_id", valid: true }]);
 });
 
-test("an index that could not be built is built by the next run", async () => {
+test("the next run builds an index that failed", async () => {
   const sql = connectTo(await newDatabase());
   await migrate(sql, [MAKE_A]);
   await sql`INSERT INTO a VALUES (1)`;

@@ -21,7 +21,7 @@ const CREATED = new Date("2026-01-02T03:04:05.678Z");
 
 let made = 0;
 
-/** A key that nobody else makes, but for what the fields say. */
+/** Returns a unique key, except for the given fields. */
 export function newKey(fields: NewKeyFields = {}): NewKey {
   const { kind = "imported", digest = randomBytes(32), otherDigests = [], requestId = null } = fields;
   const number = (++made).toString(16).padStart(12, "0");
@@ -47,7 +47,7 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
   return { key, digest: { keyId: "k1", digest }, otherDigests: others, request, principal: operator };
 }
 
-/** A database with the schema of this version, until the test has finished. */
+/** A database with the current schema, dropped when the test ends. */
 export async function openSchema(): Promise<{ url: string; ownerUrl: string; pool: Pool }> {
   const database = await createTestDatabase();
   const options = { url: database.url, maxConnections: 10, statementTimeout: 10_000, prepare: true };

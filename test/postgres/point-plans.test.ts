@@ -18,7 +18,7 @@ import { newKey } from "./new-keys.ts";
 const NOW = new Date();
 
 let database: TestDatabase;
-/** One connection with prepared statements, as the service has many. */
+/** One connection with prepared statements, like those of the service. */
 let pool: Pool;
 let store: KeyStore;
 let owner: Sql;
@@ -47,7 +47,7 @@ function rotation(graceEnd: Date | null): Rotation {
   return { digest: { keyId: "k1", digest: randomBytes(32) }, hint: "h", graceEnd, maxGraceSecrets: 16 };
 }
 
-/** Everything that touches single keys, in each shape of its statement. */
+/** All operations on single keys, in each form of their statement. */
 async function touchKeys(): Promise<void> {
   const [issued, imported] = [newKey({ kind: "issued" }), newKey({ otherDigests: [randomBytes(32)] })];
   const repeated = newKey({ kind: "issued", requestId: randomBytes(8).toString("hex") });
@@ -99,7 +99,7 @@ interface Prepared {
 
 const TABLES = /\b(?:api_keys|raw_key_digests)\b/;
 
-/** The statements of the connection that touch keys, in the very texts that were sent. */
+/** Returns the connection's statements on keys, with the exact texts that were sent. */
 async function preparedStatements(sql: Sql): Promise<readonly Prepared[]> {
   const rows = await sql.unsafe<Prepared[]>(
     "SELECT name, statement, parameter_types::text FROM pg_prepared_statements WHERE NOT from_sql",
@@ -119,7 +119,7 @@ const VALUES: Readonly<Record<string, string>> = {
   '"timestamp with time zone"': "'2026-01-01T00:00:00Z'",
 };
 
-/** A value for each parameter, by its type. */
+/** Returns a value for each parameter type. */
 function argumentsOf({ statement, parameter_types }: Prepared): string {
   const types = parameter_types.slice(1, -1).split(",").filter(Boolean);
   const values = types.map((type, index) => {
@@ -142,14 +142,14 @@ function flatten(node: PlanNode): PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(flatten)];
 }
 
-/** By index, what it must be searched by: its first column, which alone names one key. */
+/** The required search condition by index: its first column, which identifies one key. */
 const SEARCHED: Readonly<Record<string, RegExp>> = {
   api_keys_pkey: /^\(key_id = /,
   api_keys_request_id: /^\(request_id = /,
   raw_key_digests_pkey: /^\(digest = /,
 };
 
-/** What of a plan does not find its keys by an index of one key each. */
+/** Returns the nodes of a plan that do not find keys by an index on single keys. */
 function faults(nodes: readonly PlanNode[]): string[] {
   return nodes.flatMap((node) => {
     const { "Node Type": type, "Relation Name": table = "", "Index Name": index, "Index Cond": condition = "" } = node;
@@ -163,9 +163,9 @@ function faults(nodes: readonly PlanNode[]): string[] {
 
 interface Examined {
   readonly statements: number;
-  /** What is wrong with the plans of the statements, in both modes. */
+  /** Violations of the statements' plans, in both modes. */
   readonly faults: string[];
-  /** What was read to touch keys: tables that were scanned as a whole, and indexes that were searched. */
+  /** Tables that were scanned sequentially, and indexes that were searched. */
   readonly read: string[];
 }
 
@@ -185,13 +185,13 @@ async function examine(): Promise<Examined> {
   });
 }
 
-/** All that any statement or trigger may search. Checks of unique indexes count as searches too. */
+/** Indexes that statements and triggers may search. Checks of unique indexes count as searches. */
 const READ = ["api_keys_pkey", "api_keys_raw_key", "api_keys_request_id", "raw_key_digests_pkey"];
 
 /**
- * Names what the connection of the pool reads for `work`: plans that were really used, with the real arguments, and the statements
- * of triggers. Within one transaction, whose counters are of this connection alone: those of pg_stat_user_tables are of all, and
- * come up to ten seconds late, so that a scan of the owner's could be taken for one of the pool's.
+ * Returns what the pool's connection reads for `work`: the plans used, with the real arguments, and the statements
+ * of triggers. Runs in one transaction, whose counters belong to this connection; those of pg_stat_user_tables are global and
+ * up to ten seconds late, so that a scan by the owner could be attributed to the pool.
  */
 async function readBy(work: () => Promise<void>): Promise<string[]> {
   await pool.run((sql) => sql.unsafe("BEGIN"));
@@ -213,7 +213,7 @@ async function scans(): Promise<Record<string, string>> {
   return Object.fromEntries(rows.map(({ name, count }) => [name, count]));
 }
 
-/** Rows as the service makes them. */
+/** Inserts rows like the service. */
 async function grow(kind: "issued" | "imported", count: number): Promise<void> {
   await owner.unsafe(`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
@@ -222,7 +222,7 @@ async function grow(kind: "issued" | "imported", count: number): Promise<void> {
     FROM generate_series(1, ${count})`);
 }
 
-/** Statistics as of a table with so many rows, whatever it has. */
+/** Sets the statistics of a table with that many rows. */
 async function pretend(rows: number, pages: number): Promise<void> {
   await superuser.unsafe(`
     UPDATE pg_class SET reltuples = ${rows}, relpages = ${pages}
@@ -232,20 +232,20 @@ async function pretend(rows: number, pages: number): Promise<void> {
 
 const analyze = () => owner.unsafe("VACUUM ANALYZE api_keys, raw_key_digests");
 
-/** One after the other: what the table is like, and how it becomes so. */
+/** States of the table, in order, and how each is reached. */
 const STATES: readonly (readonly [name: string, reach: () => Promise<unknown>])[] = [
   ["empty, and was never analyzed", async () => undefined],
   ["empty, and was analyzed", async () => owner.unsafe("DELETE FROM api_keys").then(analyze)],
   ["of a few keys", async () => grow("issued", 20).then(analyze)],
   ["of 500 issued keys, and none was ever imported", async () => grow("issued", 480).then(analyze)],
-  ["of 30,000 keys more than the statistics know", () => grow("issued", 30_000)],
-  ["of 3,000 imported keys, and the statistics know of none", () => grow("imported", 3_000)],
+  ["of 30,000 keys more than in the statistics", () => grow("issued", 30_000)],
+  ["of 3,000 imported keys, with none in the statistics", () => grow("imported", 3_000)],
   ["large, and was analyzed", analyze],
   ["large, and the statistics are of an empty table", () => pretend(0, 0)],
   ["of 5,000,000 keys", () => pretend(5_000_000, 500)],
 ];
 
-test("every statement and trigger that touches single keys finds them by their index, whatever the table and its statistics", async () => {
+test("every statement and trigger on single keys uses their index, for any table size and statistics", async () => {
   const found: Record<string, Omit<Examined, "statements">> = {};
   for (const [name, reach] of STATES) {
     await reach();

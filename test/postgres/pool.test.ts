@@ -36,7 +36,7 @@ const succeeds = (promise: Promise<unknown>) =>
 const one = (sql: Sql) => sql`SELECT 1 AS one`;
 const backend = async (sql: Sql): Promise<number> => (await sql`SELECT pg_backend_pid() AS pid`)[0]?.pid;
 
-test("a connection has one user at a time, and the next in turn after it", async () => {
+test("a connection has one user at a time, and then the next in the queue", async () => {
   const { pool } = await openPool(1);
   const order: string[] = [];
   const users = ["a", "b", "c"].map((name) =>
@@ -51,7 +51,7 @@ test("a connection has one user at a time, and the next in turn after it", async
   expect(order).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
 });
 
-test("there are never more connections than the pool may have", async () => {
+test("the pool never exceeds its maximum size", async () => {
   const { pool, proxy } = await openPool(3);
   const seen = await Promise.all(
     Array.from({ length: 30 }, () => pool.run(async (sql) => [await backend(sql), proxy.connections()])),
@@ -60,14 +60,14 @@ test("there are never more connections than the pool may have", async () => {
   expect(Math.max(...seen.map(([, open = 0]) => open))).toBe(3);
 });
 
-test("an error of a statement is the caller's, and leaves the connection to the next", async () => {
+test("a failed statement rejects its caller and leaves the connection usable", async () => {
   const { pool } = await openPool(1);
   const pid = await pool.run(backend);
   await expect(pool.run((sql) => sql`SELECT 1 / 0`)).rejects.toMatchObject({ code: "22012" });
   expect(await pool.run(backend)).toBe(pid);
 });
 
-test("of a backend that is killed its user alone hears, and everyone after is answered", async () => {
+test("a killed backend fails only its user, and later calls succeed", async () => {
   const { pool } = await openPool(2);
   for (let round = 0; round < 5; round++) {
     const other = pool.run((sql) => sql`SELECT pg_sleep(0.02)`);
@@ -79,7 +79,7 @@ test("of a backend that is killed its user alone hears, and everyone after is an
   }
 });
 
-test("a work that is not done in time is given up with its connection, and those who wait are not", async () => {
+test("work that exceeds its deadline fails with its connection, and queued work does not", async () => {
   const { pool, proxy } = await openPool(1, 4_000);
   const pid = await pool.run(backend);
   const never = pool.run(() => new Promise(() => {}));
@@ -89,13 +89,13 @@ test("a work that is not done in time is given up with its connection, and those
   const frozen = Promise.allSettled(Array.from({ length: 5 }, () => pool.run(one)));
   for (const result of await frozen) expect(result).toMatchObject({ status: "rejected", reason: UNAVAILABLE });
   proxy.thaw();
-  // The deadlines of those who waited were not the same: for one of them a connection may have been tried, and callers are refused after that.
+  // The queued calls have different deadlines: one of them may have tried to connect, and callers are refused after that.
   while (!(await succeeds(pool.run(one)))) await new Promise(setImmediate);
   expect(await Promise.all(Array.from({ length: 5 }, () => pool.run(one)))).toHaveLength(5);
 });
 
 test.each(CUTS)(
-  "a database that ends connections by %s is tried now and then, and each caller hears at once",
+  "a database that ends connections by %s is retried with backoff, and each caller fails at once",
   async (how) => {
     let attempts = 0;
     const refuser = createServer((socket) => {
@@ -118,12 +118,12 @@ test.each(CUTS)(
     refuser.close();
     expect(waits.length).toBeGreaterThan(100);
     expect(Math.max(...waits)).toBeLessThan(500);
-    // After 0, 25, 75, 175, 375 and 775 ms, by three connections each.
+    // After 0, 25, 75, 175, 375 and 775 ms, with three connections each.
     expect(attempts).toBeLessThanOrEqual(18);
   },
 );
 
-test("a database that comes back is used within a second", async () => {
+test("a recovered database is used within a second", async () => {
   const { pool, proxy } = await openPool(3);
   await pool.run(one);
   await proxy.down();
@@ -137,7 +137,7 @@ test("a database that comes back is used within a second", async () => {
   expect(performance.now() - back).toBeLessThan(1_000);
 });
 
-test("where one pool has come through to the database again, all that share its attempts try at once", async () => {
+test("when one pool reaches the database again, all pools that share its backoff retry at once", async () => {
   const attempts = new ConnectBackoff();
   const { pool, proxy } = await openPool({ maxConnections: 1, attempts });
   attempts.failed(new KeyholdError("DATABASE_UNAVAILABLE", "away"), performance.now() + 60_000);
@@ -147,7 +147,7 @@ test("where one pool has come through to the database again, all that share its 
   expect(await pool.run(one)).toEqual([{ one: 1 }]);
 });
 
-test("a line that is full takes no more, and those who stand in it are answered", async () => {
+test("a full queue refuses further calls, and the queued ones succeed", async () => {
   const { pool } = await openPool({ maxConnections: 1, maxWaiting: 2 });
   const held = Promise.withResolvers<void>();
   const first = pool.run(() => held.promise);
@@ -159,7 +159,7 @@ test("a line that is full takes no more, and those who stand in it are answered"
   expect(await pool.run(one)).toEqual([{ one: 1 }]);
 });
 
-test("who gives the database up tells all at once, and begins anew", async () => {
+test("abandoning the database rejects all calls at once, and the pool starts again", async () => {
   const { pool, proxy } = await openPool(2);
   const before = await Promise.all([pool.run(backend), pool.run(backend)]);
   proxy.freeze();
@@ -174,34 +174,31 @@ test("who gives the database up tells all at once, and begins anew", async () =>
   for (const pid of after) expect(before).not.toContain(pid);
 });
 
-test.each(CUTS)(
-  "of connections cut by %s under load each answer is the caller's own, and none is left out",
-  async (how) => {
-    const { pool, proxy } = await openPool(10, 8_000);
-    const counts = { answered: 0, unavailable: 0, late: 0, wrong: 0 };
-    let [number, over] = [0, false];
-    const ask = async (mine: number) => {
-      const answer = await pool
-        .run((sql) => sql`SELECT ${mine}::int AS number`)
-        .then(
-          ([row]) => (row?.number === mine ? "answered" : "wrong"),
-          (error) => (error.message.includes("in time") ? "late" : "unavailable"),
-        );
-      counts[answer]++;
-    };
-    const callers = Array.from({ length: 20 }, async () => {
-      while (!over) await ask(++number);
-    });
-    for (let round = 0; round < 100; round++) {
-      for (let asks = seeded.below(2); asks > 0; asks--) await ask(++number);
-      proxy.cutOne(how, seeded.below(10));
-      await new Promise(setImmediate);
-    }
-    over = true;
-    await Promise.all(callers);
-    expect(counts).toMatchObject({ late: 0, wrong: 0 });
-    expect(counts.answered + counts.unavailable).toBe(number);
-    expect(counts.answered).toBeGreaterThan(100);
-    expect(counts.unavailable).toBeGreaterThan(0);
-  },
-);
+test.each(CUTS)("connections cut by %s under load mix up no results and lose none", async (how) => {
+  const { pool, proxy } = await openPool(10, 8_000);
+  const counts = { answered: 0, unavailable: 0, late: 0, wrong: 0 };
+  let [number, over] = [0, false];
+  const ask = async (mine: number) => {
+    const answer = await pool
+      .run((sql) => sql`SELECT ${mine}::int AS number`)
+      .then(
+        ([row]) => (row?.number === mine ? "answered" : "wrong"),
+        (error) => (error.message.includes("in time") ? "late" : "unavailable"),
+      );
+    counts[answer]++;
+  };
+  const callers = Array.from({ length: 20 }, async () => {
+    while (!over) await ask(++number);
+  });
+  for (let round = 0; round < 100; round++) {
+    for (let asks = seeded.below(2); asks > 0; asks--) await ask(++number);
+    proxy.cutOne(how, seeded.below(10));
+    await new Promise(setImmediate);
+  }
+  over = true;
+  await Promise.all(callers);
+  expect(counts).toMatchObject({ late: 0, wrong: 0 });
+  expect(counts.answered + counts.unavailable).toBe(number);
+  expect(counts.answered).toBeGreaterThan(100);
+  expect(counts.unavailable).toBeGreaterThan(0);
+});

@@ -68,7 +68,7 @@ async function startCounted(server: PostgresServer) {
 
 const failureOf = (work: Promise<unknown>) => work.then(() => "no failure", databaseError);
 
-test("a standby is passed over within the first use, and later connections begin with the primary", async () => {
+test("a standby is skipped during the first use, and later connections start with the primary", async () => {
   const counted = await startCounted(standby);
   const pool = openPool(`${counted.address},${primary.address}`);
   expect(await pool.run(portOf)).toBe(primary.port);
@@ -77,7 +77,7 @@ test("a standby is passed over within the first use, and later connections begin
   expect(counted.connections()).toBe(1);
 });
 
-test("a host that refuses connections is passed over", async () => {
+test("a host that refuses connections is skipped", async () => {
   const pool = openPool(`127.0.0.1:${await freePort()},nowhere.invalid,${primary.address}`);
   expect(await pool.run(portOf)).toBe(primary.port);
 });
@@ -92,7 +92,7 @@ test("a host that never answers costs less than a second, once", async () => {
   expect(silent.connections()).toBe(1);
 });
 
-test("without a primary the failure says what each host is, and neither user nor password", async () => {
+test("without a primary the error has the state of each host, and neither user nor password", async () => {
   const port = await freePort();
   const addresses = `${standby.address}, 127.0.0.1:${port}`;
   const failure = await failureOf(openPool(addresses.replace(" ", "")).run(portOf));
@@ -110,7 +110,7 @@ test("without a primary the failure says what each host is, and neither user nor
 });
 
 test.each(table(["any", "standby", "read-only"]))(
-  "PGTARGETSESSIONATTRS=%s, for other programs, changes nothing",
+  "PGTARGETSESSIONATTRS=%s, meant for other programs, has no effect",
   async (value) => {
     vi.stubEnv("PGTARGETSESSIONATTRS", value);
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -118,7 +118,7 @@ test.each(table(["any", "standby", "read-only"]))(
   },
 );
 
-test("hosts that all refuse the password do not let the service in", async () => {
+test("the connection fails when all hosts refuse the password", async () => {
   const url = Object.assign(new URL(primary.url()), { password: "wrong" }).href;
   const both = url.replace(primary.address, `${standby.address},${primary.address}`);
   const failure = await failureOf(
@@ -127,7 +127,7 @@ test("hosts that all refuse the password do not let the service in", async () =>
   expect(failure).toMatchObject({ message: "the database does not let this service in", cause: { code: "28P01" } });
 });
 
-test("a search that is ended ends its connections at once", async () => {
+test("an aborted search closes its connections at once", async () => {
   const silent = await startSilent();
   const url = primary.url(silent.address);
   const opening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
@@ -137,7 +137,7 @@ test("a search that is ended ends its connections at once", async () => {
   expect(performance.now() - began).toBeLessThan(1_000);
 });
 
-test("a connection that ends while it is idle is replaced before the next use", async () => {
+test("a connection that closes while idle is replaced before the next use", async () => {
   const pool = openPool(primary.address);
   const [row] = await pool.run((sql) => sql`SELECT pg_backend_pid() AS pid`);
   await primary.admin`SELECT pg_terminate_backend(${row?.pid})`;
@@ -145,7 +145,7 @@ test("a connection that ends while it is idle is replaced before the next use", 
   expect(await pool.run(portOf)).toBe(primary.port);
 });
 
-test("the connection for notifications finds the primary by itself", async () => {
+test("the notification connection finds the primary on its own", async () => {
   const counted = await startCounted(standby);
   const url = primary.url(`${counted.address},${primary.address}`);
   const sessions = [];
@@ -159,7 +159,7 @@ test("the connection for notifications finds the primary by itself", async () =>
   expect(counted.connections()).toBe(1);
 });
 
-test("TLS checks the name of the host that is connected to", async () => {
+test("TLS checks the name of the connected host", async () => {
   await offerTls();
   const trusted = getCACertificates("default");
   onTestFinished(() => setDefaultCACertificates(trusted));
@@ -194,7 +194,7 @@ async function offerTls(): Promise<void> {
   await primary.configure({ ssl: "on" });
 }
 
-test("a server serves with a standby first; after a failover all finds the new primary, and never the old one as a standby", async () => {
+test("a server with a standby listed first serves, and after a failover uses only the new primary", async () => {
   const addresses = `${standby.address},${primary.address}`;
   const server = await startTestServer({ KEYHOLD_DATABASE_URL: primary.url(addresses) });
   onTestFinished(() => server.close());
@@ -219,7 +219,7 @@ test("a server serves with a standby first; after a failover all finds the new p
   expect(await openPool(`${primary.address},${standby.address}`).run(portOf)).toBe(standby.port);
 });
 
-test("a primary that comes back as a standby is not read by connections that were idle", async () => {
+test("idle connections do not read from a primary that returns as a standby", async () => {
   const pool = openPool(standby.address);
   expect(await pool.run(portOf)).toBe(standby.port);
   await standby.stop();

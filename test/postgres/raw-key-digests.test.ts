@@ -20,7 +20,7 @@ function connectTo(url: string): Sql {
   return sql;
 }
 
-/** Inserts keys as release 0.1 did, and answers the identifiers of those that were stored. */
+/** Inserts keys like release 0.1 and returns the identifiers of the stored ones. */
 async function insertAsBefore(sql: Sql, kind: string, digests: readonly Uint8Array[]): Promise<string[]> {
   const rows = digests.map((digest) => {
     const { key } = newKey();
@@ -42,7 +42,7 @@ async function registered(sql: Sql): Promise<Record<string, string>> {
 const random = (count: number) => Array.from({ length: count }, () => randomBytes(32));
 const hex = (digest: Uint8Array) => Buffer.from(digest).toString("hex");
 
-test("the digests of imported keys that a release before stored are there after the migration, which may be repeated", async () => {
+test("the migration adds the digests of keys imported by an earlier release, and may be repeated", async () => {
   const { ownerUrl } = await fresh(createEmptyDatabase);
   const owner = connectTo(ownerUrl);
   const migrations = await readMigrations();
@@ -60,12 +60,12 @@ test("the digests of imported keys that a release before stored are there after 
   expect(await registered(owner)).toEqual(expected);
 });
 
-test("a key that is being deleted while its digest is added leaves no digest behind", async () => {
+test("a key deleted while its digest is added leaves no digest", async () => {
   const { ownerUrl } = await fresh(createEmptyDatabase);
   const [owner, deleting, watching] = [connectTo(ownerUrl), connectTo(ownerUrl), connectTo(ownerUrl)];
   const migrations = await readMigrations();
   await migrate(owner, migrations.slice(0, 6));
-  // A digest that the triggers do not know of, as one that was stored before 0006.
+  // A digest that bypasses the triggers, like one stored before 0006.
   await owner`ALTER TABLE api_keys DISABLE TRIGGER raw_keys_added`;
   const digests = random(1);
   const [keyId = ""] = await insertAsBefore(owner, "imported", digests);
@@ -82,7 +82,7 @@ test("a key that is being deleted while its digest is added leaves no digest beh
   expect(await insertAsBefore(owner, "imported", digests)).toHaveLength(1);
 });
 
-test("what the release before stores and deletes is registered, though its role has no right to the table", async () => {
+test("keys stored and deleted by the earlier release are registered, although its role has no right to the table", async () => {
   const { url, ownerUrl } = await fresh(createTestDatabase);
   const [server, owner] = [connectTo(url), connectTo(ownerUrl)];
   await owner.unsafe(`REVOKE ALL ON raw_key_digests FROM ${userOf(url)}`);
@@ -97,7 +97,7 @@ test("what the release before stores and deletes is registered, though its role 
   expect(await registered(owner)).toEqual({ [of(1)]: second, [of(2)]: third });
 });
 
-test("changes by hand are registered too", async () => {
+test("changes by SQL are registered", async () => {
   const { ownerUrl } = await fresh(createTestDatabase);
   const owner = connectTo(ownerUrl);
   const [before, after, other] = [randomBytes(32), randomBytes(32), randomBytes(32)];
@@ -112,7 +112,7 @@ test("changes by hand are registered too", async () => {
   expect(await registered(owner)).toEqual({});
 });
 
-test("a caller with tables of the same names in another schema changes nothing there", async () => {
+test("tables of the same names in another schema of the caller stay unchanged", async () => {
   const { url, ownerUrl } = await fresh(createTestDatabase);
   const [server, owner] = [connectTo(url), connectTo(ownerUrl)];
   await server`CREATE TEMP TABLE raw_key_digests (digest bytea, key_id uuid)`;

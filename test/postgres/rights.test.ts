@@ -44,7 +44,7 @@ function open(): Promise<Resources> {
   return openResources(toConfig(environment), { log: () => {} });
 }
 
-/** What changes the schema, or who may do what; and what takes away all rows at once. */
+/** Statements that change the schema or privileges, or truncate tables. */
 const FORBIDDEN = table([
   "CREATE TABLE mine (id int)",
   "CREATE SCHEMA mine",
@@ -86,7 +86,7 @@ const FORBIDDEN = table([
 ]);
 
 test.each(FORBIDDEN)("a server may not: %s", async (statement) => {
-  // A GRANT of what one may not give is a warning in PostgreSQL, and no error: hence the look at what is held.
+  // PostgreSQL answers a GRANT without grant option with a warning, not an error, so the privileges are compared.
   const refusal = await server.unsafe(statement).catch((error) => error.code);
   if (!statement.startsWith("GRANT")) expect(refusal).toMatch(/^(42501|0LP01|42939)$/);
   expect(await readRights(server)).toEqual({
@@ -102,13 +102,13 @@ test.each(FORBIDDEN)("a server may not: %s", async (statement) => {
 const NOW = new Date();
 const KEY_ID = newKey().key.keyId;
 
-/** A connection for news that is to do one thing. */
+/** A notification connection for a single action. */
 async function feed(work: (session: FeedSession) => Promise<unknown>): Promise<void> {
   const session = await createOpenFeed(database.url)({ onEvent: () => {}, onLost: () => {} }, 5_000);
   await work(session).finally(() => session.end());
 }
 
-/** For each right, something that a server does and that needs it. */
+/** For each right, an action of a server that needs it. */
 const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on api_keys": () => resources.keys.store.get({ keyId: KEY_ID, kind: null }),
   "INSERT on api_keys": () => resources.keys.store.insert(Array.from({ length: 100 }, () => newKey())),
@@ -131,13 +131,13 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on schema_migrations": async () => (await open()).close(),
 };
 
-test("what a server may do, it needs to", () => {
+test("a server has only the rights that it needs", () => {
   const granted = Object.entries(RIGHTS).flatMap(([name, rights]) => rights.map((right) => `${right} on ${name}`));
   expect(Object.keys(NEEDED).sort()).toEqual(granted.sort());
 });
 
 test.each(table(Object.entries(NEEDED)))(
-  "without %s a server is told what to do, and its work fails",
+  "without %s a server reports the remedy, and its action fails",
   async (right, work) => {
     await owner.unsafe(`REVOKE ${right} FROM ${role}`);
     try {

@@ -21,7 +21,7 @@ function connectTo(url: string): Sql {
   return sql;
 }
 
-test("a server's role makes no schema where there is none, and is told who has to", async () => {
+test("a server's role creates no schema, and the error names the role that must", async () => {
   const { url, ownerUrl } = await fresh(createEmptyDatabase);
   await expect(openSchema(url)).rejects.toMatchObject({
     code: "DATABASE_UNAVAILABLE",
@@ -30,7 +30,7 @@ test("a server's role makes no schema where there is none, and is told who has t
   expect(await connectTo(ownerUrl)`SELECT FROM pg_tables WHERE schemaname = 'public'`).toEqual([]);
 });
 
-test("a server's role does not start on a schema that is behind, and starts when the owner has migrated", async () => {
+test("a server's role refuses to start on an outdated schema, and starts when the owner has migrated", async () => {
   const { url, ownerUrl } = await fresh(createTestDatabase);
   const owner = connectTo(ownerUrl);
   await owner`DROP TABLE used_root_secrets; `.simple();
@@ -40,7 +40,7 @@ test("a server's role does not start on a schema that is behind, and starts when
   expect(await openSchema(url)).toEqual([]);
 });
 
-test("the root secrets that keys were made under before they were recorded count as used", async () => {
+test("the root secrets of keys from before their registration count as used", async () => {
   const { url, ownerUrl } = await fresh(createTestDatabase);
   const owner = connectTo(ownerUrl);
   await owner`DROP TABLE used_root_secrets; `.simple();
@@ -54,20 +54,20 @@ test("the root secrets that keys were made under before they were recorded count
   expect(found.map(({ digest_key_id }) => digest_key_id)).toEqual(["old", "older"]);
 });
 
-test("a schema that is ahead is left alone", async () => {
+test("a schema of a later version is unchanged", async () => {
   const { url, ownerUrl } = await fresh(createTestDatabase);
   await connectTo(ownerUrl)`INSERT INTO schema_migrations (version, name, checksum) VALUES (9999, 'later', '')`;
   expect([await openSchema(url), await openSchema(ownerUrl)]).toEqual([[], []]);
 });
 
-test("rights that a release before was given stay, for its servers that still run", async () => {
+test("rights of an earlier release stay, for its servers that still run", async () => {
   const { url, ownerUrl } = await fresh(createTestDatabase);
   await connectTo(ownerUrl).unsafe(`GRANT DELETE ON signing_keys TO ${userOf(url)}`);
   await bringUpToDate(ownerUrl, userOf(url));
   expect(await readRights(connectTo(url))).toMatchObject({ missing: [], needless: ["DELETE on signing_keys"] });
 });
 
-test("keyhold migrate makes the schema as its owner and lets the servers' role in, which serves then", async () => {
+test("keyhold migrate creates the schema as its owner and grants the servers' role its rights", async () => {
   const { url, ownerUrl } = await fresh(createEmptyDatabase);
   await connectTo(ownerUrl)`REVOKE CONNECT ON DATABASE ${connectTo(ownerUrl)(userOf(ownerUrl))} FROM PUBLIC`;
   const environment = { KEYHOLD_DATABASE_URL: url };
@@ -86,7 +86,7 @@ test("keyhold migrate makes the schema as its owner and lets the servers' role i
   await server.close();
 });
 
-test("keyhold migrate --grant-to names the role, which must be there", async () => {
+test("keyhold migrate --grant-to names the role, which must exist", async () => {
   const { url, ownerUrl } = await fresh(createEmptyDatabase);
   const environment = { KEYHOLD_DATABASE_URL: ownerUrl };
   const unknown = await runKeyhold(["migrate", "--grant-to", "nobody's"], environment);
@@ -95,7 +95,7 @@ test("keyhold migrate --grant-to names the role, which must be there", async () 
   expect(await openSchema(url)).toEqual([]);
 });
 
-test("an embedded database of a release before, which had no role for servers, gets one", async () => {
+test("an embedded database of an earlier release without a servers' role gets one", async () => {
   const server = await start(await usedDataDir());
   const superuser = connectTo(server.superuserUrl);
   await prepareOwned(server);

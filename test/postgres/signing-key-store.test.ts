@@ -16,18 +16,18 @@ const ring = deriveKeyRing({ current: parseRootSecret(ROOT_SECRET), retired: [] 
 const newSigningKey = () => generateSigningKey({ wrapKey: ring.current, random: systemRandom });
 const NOW = new Date("2026-01-02T03:04:05.678Z");
 
-test("a new active key retires the one before, and whoever listens is told of it", async () => {
+test("a new active key retires the previous one and notifies listeners", async () => {
   const { url, pool } = await openSchema();
   const store = createSigningKeyStore(pool, propagating(pool, noNodes), anyServer);
   const [first, second] = [newSigningKey(), newSigningKey()];
   await store.addFirst(first, NOW);
-  const heard = Promise.withResolvers<string>();
-  const onNotification = (_channel: string, payload: string) => heard.resolve(payload);
+  const received = Promise.withResolvers<string>();
+  const onNotification = (_channel: string, payload: string) => received.resolve(payload);
   const listening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false, onNotification });
   onTestFinished(() => listening.end({ timeout: 1 }));
   await (await listening.ready).unsafe(`LISTEN "${CHANGES_CHANNEL}"`);
   await store.replaceActive(second, NOW);
-  expect(await heard.promise).toBe("signing_keys");
+  expect(await received.promise).toBe("signing_keys");
   const records = new Map((await store.list()).map(({ kid, ...record }) => [kid, record]));
   expect(records.get(first.kid)).toMatchObject({ retireTime: NOW });
   expect(records.get(second.kid)).toMatchObject({
@@ -39,7 +39,7 @@ test("a new active key retires the one before, and whoever listens is told of it
   });
 });
 
-test("of many that are made active at once one is, and no key is lost", async () => {
+test("one of many keys activated concurrently is active, and no key is lost", async () => {
   const { pool } = await openSchema();
   const store = createSigningKeyStore(pool, propagating(pool, noNodes), anyServer);
   await store.addFirst(newSigningKey(), NOW);
@@ -49,7 +49,7 @@ test("of many that are made active at once one is, and no key is lost", async ()
   expect(records).toHaveLength(1 + made.filter(({ status }) => status === "fulfilled").length);
 });
 
-test("however early its connection is cut, a rotation is made or not, and its caller hears", async () => {
+test("a rotation whose connection is cut at any point is executed or not, and its caller gets a result", async () => {
   const { url, pool: direct } = await openSchema();
   const proxy = await startCuttingProxy(url);
   onTestFinished(() => void proxy.close());

@@ -222,7 +222,7 @@ describe("a public key", () => {
 });
 
 describe("the key to sign with", () => {
-  test("is at hand once the store knows, without waiting for a turn", async () => {
+  test("is returned without a promise once the store has recorded the expiry", async () => {
     const { store, start } = setUp();
     const node = await start();
     await node.signer(NOON + HOUR);
@@ -241,7 +241,7 @@ describe("the key to sign with", () => {
     expect(store.records[0]?.tokensExpireTime?.getTime()).toBeGreaterThanOrEqual(NOON + HOUR);
   });
 
-  test("is not handed out when the store could not be told", async () => {
+  test("is not returned when the store could not record the expiry", async () => {
     const { store, start } = setUp();
     const node = await start();
     const held = store.hold("extendTokens");
@@ -272,7 +272,7 @@ describe("the key to sign with", () => {
     expect(store.records[0]?.tokensExpireTime?.getTime()).toBeGreaterThanOrEqual(NOON + 3650 * DAY);
   });
 
-  test("is the new one after a rotation that the node was told of", async () => {
+  test("is the new one after the node received a rotation", async () => {
     const { context, start } = setUp();
     const node = await start();
     const kid = await rotateSigningKey(context());
@@ -361,7 +361,7 @@ describe("under another root secret", () => {
     expect(await node.publicKey(kid)).toBeDefined();
   });
 
-  test("a retired key is left out, which is told once", async () => {
+  test("a retired key is left out and reported once", async () => {
     const { context, start } = setUp();
     const { kid } = await (await start()).signer(NOON + HOUR);
     const current = await rotateSigningKey(context({ ring: ringOf(roots[1]) }), { force: true });

@@ -1,7 +1,7 @@
 import type { Propagation } from "../../src/cluster/propagation.ts";
 import type { ServerObserver } from "../../src/cluster/server-id.ts";
 
-/** For tests without nodes: nobody has to hear of a change. */
+/** For tests without other nodes: a change need not be propagated. */
 export const noNodes: Propagation = {
   begin: async () => ({ history: "", done: Promise.resolve() }),
   confirm: async () => undefined,

@@ -99,7 +99,7 @@ export async function expire(suite: Suite, keyId: string): Promise<void> {
   await lookAgain(suite, keyId);
 }
 
-/** A server does not hear of what is changed behind its back. A change that it refuses makes it look again all the same. */
+/** A server is not notified of changes that bypass the triggers. A change that it rejects makes it read the key again. */
 async function lookAgain({ sql, rest }: Suite, keyId: string): Promise<void> {
   const [row] = await sql`SELECT kind FROM api_keys WHERE key_id = ${keyId}`;
   const other = row?.kind === "issued" ? paths.imported : paths.issued;
@@ -158,7 +158,7 @@ export function alreadyExists(reason: string, field: string): Expected {
   return { code: 409, status: "ALREADY_EXISTS", reason, fields: [field] };
 }
 
-/** Compares a whole error body (contract §6), but for the wording. */
+/** Compares a whole error body, but for the wording. */
 export function expectRefused(answer: Answer, { code, status, reason, metadata = {}, fields = [] }: Expected): void {
   const text = expect.stringMatching(/./);
   const errorInfo = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "keyhold", metadata };

@@ -75,7 +75,7 @@ function judgeEntry({ kind, keyId, possible }: Entry, { records, verdicts }: Obs
   return [`${kind} key ${keyId} ${JSON.stringify({ possible, record, found })}`];
 }
 
-/** A record that nobody was told of must be one that was asked for, as it was asked for. */
+/** A record without a received response must equal a requested one. */
 function judgeStranger(record: Json, unanswered: Ledger["unanswered"]): string[] {
   const asked = unanswered.find(({ fields }) => fields.name === record.name);
   if (asked !== undefined && isRecord(record, asked.fields, false)) return [];

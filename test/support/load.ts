@@ -1,4 +1,4 @@
-/** Calls that go on until they are told to end. */
+/** Calls that continue until they are stopped. */
 export interface Load {
   /** What the calls that failed said. */
   readonly failures: readonly string[];

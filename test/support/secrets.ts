@@ -5,7 +5,7 @@ export class Secrets {
 
   /** Adds a secret and answers it; `what` says in a finding which it was. */
   add(secret: string, what: string): string {
-    if (secret.length < 16) throw new Error(`${what} is too short to be told from chance`);
+    if (secret.length < 16) throw new Error(`${what} is too short to be distinguished from chance`);
     this.#secrets.add(secret);
     for (const form of formsOf(secret)) this.#forms.set(form, what);
     return secret;

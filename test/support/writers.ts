@@ -18,7 +18,7 @@ export interface Writers {
   stop(): Promise<void>;
 }
 
-/** Starts clients. One whose connection breaks ends; one that hears 503 waits until the service is ready. */
+/** Starts clients. One whose connection breaks ends; one that receives 503 waits until the service is ready. */
 export function startWriters(rest: RestClient, ledger: Ledger, seeded: Seeded, clients: number): Writers {
   const tally = new Tally();
   const running = Array.from({ length: clients }, () => write(new Client(rest, ledger, seeded.fork(), tally)));

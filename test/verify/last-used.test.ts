@@ -20,7 +20,7 @@ function newBench(): Bench {
   const touch = async (keyIds: readonly string[], minute: Date) => {
     if (fails) {
       fails = false;
-      throw new Error("the database is away");
+      throw new Error("the database is unreachable");
     }
     writes.push([(minute.getTime() - START) / MINUTE, [...keyIds]]);
   };
@@ -87,7 +87,7 @@ test("a failed write is retried with the next flush, unless the key was used aga
   lastUsed.note("a");
   lastUsed.note("b");
   failOnce();
-  await expect(lastUsed.flush()).rejects.toThrow("the database is away");
+  await expect(lastUsed.flush()).rejects.toThrow("the database is unreachable");
   at(1);
   lastUsed.note("b");
   await lastUsed.flush();

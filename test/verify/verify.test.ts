@@ -283,7 +283,7 @@ describe("a batch", () => {
     const bench = newBench();
     const { keyId, credential } = bench.issue();
     const token = bench.jwt(keyId, NOW + HOUR);
-    const fault = new Error("the store of signing keys is away");
+    const fault = new Error("the store of signing keys is unreachable");
     for (const publicKey of [
       () => Promise.reject(fault),
       () => {
@@ -302,8 +302,8 @@ describe("a batch", () => {
     bench.store.isHolding = true;
     const verdicts = verifyAll(bench.context, [credential, "kh_v1_mistyped"]);
     await nextTurn();
-    bench.store.held[0]?.fail(new Error("the database is away"));
-    await expect(verdicts).rejects.toThrow("the database is away");
+    bench.store.held[0]?.fail(new Error("the database is unreachable"));
+    await expect(verdicts).rejects.toThrow("the database is unreachable");
     bench.store.isHolding = false;
     expect(outcome(await verify(bench.context, credential))).toBe("VALID");
   });

@@ -71,7 +71,7 @@ function toResult(outcome: Outcome, index: number, now: number): Result {
   };
 }
 
-/** The error of the items if they agree in its status, or INVALID_ARGUMENT (contract §5). */
+/** Returns the error of the items if they agree in its status, otherwise INVALID_ARGUMENT. */
 function allFailed(failures: readonly KeyholdError[]): KeyholdError {
   const [code, ...others] = new Set(failures.map((failure) => failure.code));
   const isCommon = code !== undefined && others.every((other) => CODES[other] === CODES[code]);

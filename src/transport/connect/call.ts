@@ -46,7 +46,7 @@ export function callOf(context: HandlerContext): ConnectCall {
 }
 
 /**
- * The answer, or at the caller's deadline (`grpc-timeout`, `connect-timeout-ms`) the error that says so. What is under way goes on
+ * The answer, or at the caller's deadline (`grpc-timeout`, `connect-timeout-ms`) the error that says so. Work in flight continues
  * to its end: a caller that gave up does not know whether its change was made. What has not begun by then does not begin.
  */
 export function untilDeadline<T>(

@@ -32,7 +32,7 @@ export function watchReading(context: HandlerContext): void {
   context.signal.addEventListener("abort", onAbort, { once: true });
 }
 
-/** After its deadline a call is aborted already, and an error of its reading would be told as it is. */
+/** After its deadline a call is already aborted, and a read error would be reported unchanged. */
 export function requireTime(context: HandlerContext): void {
   if ((context.timeoutMs() ?? 1) > 0) return;
   callOf(context).log.add({ code: codeName(Code.DeadlineExceeded) });

@@ -43,7 +43,7 @@ export function jsonFields(body: string | Uint8Array): Readonly<Record<string, s
   };
 }
 
-/** A detail is a message on its way out, or bytes where it came in from elsewhere. */
+/** A detail is a message, or bytes if it was received. */
 function detailsToJson(details: ConnectError["details"], registry: Registry): readonly JsonValue[] {
   return details.flatMap((detail) => {
     try {

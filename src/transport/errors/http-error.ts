@@ -68,7 +68,7 @@ export class HttpError extends ConnectError {
 }
 
 /**
- * The HTTP status of each code and its name in google.rpc.Code: google/rpc/code.proto, "HTTP Mapping", but for FAILED_PRECONDITION, which is 409 on our REST paths (contract §6): what stands
+ * The HTTP status of each code and its name in google.rpc.Code: google/rpc/code.proto, "HTTP Mapping", but for FAILED_PRECONDITION, which is 409 on our REST paths: what stands
  * in the way is the state of the key, not the form of the request.
  */
 export const STATUSES: Readonly<Record<Code, { readonly http: number; readonly name: string }>> = {

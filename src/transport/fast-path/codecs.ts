@@ -171,7 +171,7 @@ type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
 
 /**
- * Writes a `VerifyApiKeyResponse` as JSON (contract §2): the text that `JSON.stringify(toJson(…))` of the library gives, without the
+ * Writes a `VerifyApiKeyResponse` as JSON: the text that `JSON.stringify(toJson(…))` of the library gives, without the
  * message in between. Frozen verifications are written once.
  */
 export const writeVerifyJson = memoize((verification: Verification): string => {

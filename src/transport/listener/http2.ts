@@ -129,7 +129,7 @@ function cancelAfter(stream: Http2Stream, timeout: number): void {
   stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
 }
 
-/** A session at rest for `timeout` is told to go away; if its streams, or the client, keep it open as long again, it is cut. */
+/** An idle session gets GOAWAY after `timeout`. If its streams or the client keep it open, it is destroyed after the same time again. */
 function limitRest(session: ServerHttp2Session, timeout: number): void {
   session.setTimeout(timeout, () => {
     session.close();

@@ -15,13 +15,13 @@ export const defaultLimits = {
   /** HTTP/1.1: how long a connection may rest between requests. Longer than a load balancer in front keeps it. */
   keepAliveTimeout: 72_000,
   /**
-   * HTTP/1.1: how long a connection may stand still, in both directions, while Node has a request of it under way; while the front
+   * HTTP/1.1: how long a connection may be idle in both directions while Node has a request of it in flight; while the front
    * has, it is `keepAliveTimeout`.
    */
   inactivityTimeout: 120_000,
-  /** HTTP/2: how long a session may rest until it is told to go away; as long again and it is destroyed. */
+  /** HTTP/2: idle time of a session until GOAWAY; after the same time again it is destroyed. */
   sessionTimeout: 300_000,
-  /** From `close()` until what is still under way is cut off. */
+  /** Time from `close()` until calls still in flight are aborted. */
   closeTimeout: 10_000,
   /**
    * From `close()` until connections that rest are ended, less than `closeTimeout`. A request that crosses the end of its connection
@@ -31,6 +31,6 @@ export const defaultLimits = {
   drainDelay: 0,
   /** Header of a request: all of it in HTTP/1.1, its fields as RFC 9113 §6.5.2 counts them in HTTP/2. */
   maxHeaderBytes: 16_384,
-  /** HTTP/2: requests under way at once in a session; a client holds back those above it. */
+  /** HTTP/2: maximum number of concurrent streams per session. */
   maxConcurrentStreams: 250,
 };

@@ -70,7 +70,7 @@ export class ListenerServer extends Server {
   }
 
   /**
-   * Closes without loss: takes no new connection, tells clients to go with their next answer and lets what is under way finish.
+   * Closes without loss: accepts no new connection, asks clients to leave with their next response, and drains calls in flight.
    * After `drainDelay` it ends the connections that rest or have not said a word, after `closeTimeout` what is left. `callback`
    * is called at the end.
    */
@@ -80,7 +80,7 @@ export class ListenerServer extends Server {
     return this;
   }
 
-  /** Clients that are told to go connect again, and this port must be closed by then. */
+  /** Clients reconnect after they were asked to leave, and this port must be closed by then. */
   #close(callback?: (error?: Error) => void): void {
     const wasListening = this.listening;
     super.close(callback);

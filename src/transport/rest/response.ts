@@ -20,7 +20,7 @@ const LONG_LIST = 100;
 /** JSON, as text or in UTF-8. */
 export type Json = string | Buffer;
 
-/** The JSON of a response, which need not be a message yet: in snake_case with every field that cannot be absent (contract §2). */
+/** The JSON of a response, which need not be a message yet: in snake_case with every field that cannot be absent. */
 export function encodeResponse(desc: DescMessage, response: Init, registry: Registry): MaybePromise<Json> {
   const long = desc.fields.filter(isListOfMessages).find((field) => itemsOf(response, field).length >= LONG_LIST);
   return long === undefined ? encode(desc, response, registry) : encodeLong(desc, response, long, registry);

@@ -17,7 +17,7 @@ interface TestRow {
   readonly actor_id: string;
 }
 
-/** Rows of an owner of their own. */
+/** Returns rows of a new actor. */
 function newRows(count: number): TestRow[] {
   const actor_id = `import-${randomUUID()}`;
   return Array.from({ length: count }, (_, index) => ({ raw_key: newRawKey(), name: `row ${index + 1}`, actor_id }));
@@ -33,7 +33,7 @@ const environment = () => ({ KEYHOLD_URL: suite.server.url });
 const importKeys = (file: string, ...options: string[]): Promise<Ended> =>
   runKeyhold(["keys", "import", file, "--json", ...options], environment());
 
-/** The name of every key of these rows in the database, in the order of the names. */
+/** Returns the names of these rows' keys in the database, sorted. */
 async function stored(rows: readonly TestRow[]): Promise<string[]> {
   const found = await suite.sql`SELECT name FROM api_keys WHERE actor_id = ${rows[0]?.actor_id ?? ""}`;
   return found.map(({ name }) => name).sort();
@@ -51,7 +51,7 @@ const readLines = async (file: string): Promise<Json[]> =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-/** Holds up the call that brings the key of this name, until it is let go. */
+/** Blocks the call with the key of this name until it is released. */
 async function holdUp(name: string) {
   const sql = await suite.sql.reserve();
   await sql`CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS $$

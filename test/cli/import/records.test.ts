@@ -148,7 +148,7 @@ test.each(table(BAD_CSV))("an invalid CSV row %s; earlier rows are read", async 
 });
 
 test.each([`${KEY},a,b`, "raw_key,name", "raw_key,name,actor_id,name", '"raw_key,name'])(
-  "a header that is none is refused without quoting it: %s",
+  "an invalid header is refused without quoting it: %s",
   async (header) => {
     const read = rowsOf(new Csv(), Buffer.from(`${header}\n`));
     await expect(read).rejects.toMatchObject({ code: "INVALID_ARGUMENT", message: expect.not.stringContaining(KEY) });

@@ -28,7 +28,7 @@ const keys = (args: readonly string[], input?: string, environment: Record<strin
 
 const rest = () => restClient(suite.server, { authorization: `Bearer ${token}` });
 
-/** What a command that must succeed says in JSON. */
+/** Returns the JSON of a command that must succeed. */
 async function answerOf(args: readonly string[], input?: string): Promise<Json> {
   const { code, stdout, stderr } = await keys([...args, "--json"], input);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -144,14 +144,14 @@ const FAILURES: readonly (readonly [string, number, string, readonly string[], R
   ["bad input", 2, "INVALID_ARGUMENT", ["issue", "--name", "a", "--actor", "b", "--ttl", "soon"], {}],
   ["scopes with a comma", 2, "INVALID_ARGUMENT", ["issue", "--name", "a", "--actor", "b", "--scope", "c,d"], {}],
   ["scopes to derive with a comma", 2, "INVALID_ARGUMENT", ["derive", "--scope", "c,d"], {}],
-  ["no scope in the text of one", 2, "INVALID_ARGUMENT", ["update", UNKNOWN_KEY_ID, "--scope", ""], {}],
+  ["an empty scope", 2, "INVALID_ARGUMENT", ["update", UNKNOWN_KEY_ID, "--scope", ""], {}],
   ["a description with --self", 2, "INVALID_ARGUMENT", ["revoke", "--self", "--description", "gone"], {}],
   ["a reason for administrators with --self", 2, "INVALID_ARGUMENT", WITHDRAW_SELF, {}],
-  ["a token that is none", 2, "INVALID_ARGUMENT", ["list"], { KEYHOLD_TOKEN: `${SECRET} x` }],
+  ["a malformed token", 2, "INVALID_ARGUMENT", ["list"], { KEYHOLD_TOKEN: `${SECRET} x` }],
   ["an unknown key", 3, "NOT_FOUND", ["get", UNKNOWN_KEY_ID], {}],
   ["no token", 4, "UNAUTHENTICATED", ["list"], { KEYHOLD_TOKEN: "" }],
-  ["a server that is away", 6, "UNAVAILABLE", ["list"], NOWHERE],
-  ["a credential to derive from that is not valid", 7, "UNAUTHENTICATED", ["derive"], {}],
+  ["an unreachable server", 6, "UNAVAILABLE", ["list"], NOWHERE],
+  ["an invalid credential to derive from", 7, "UNAUTHENTICATED", ["derive"], {}],
 ];
 
 test.each(table(FAILURES))("%s has exit status %i and an error in JSON", async (_, code, status, args, environment) => {

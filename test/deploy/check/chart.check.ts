@@ -7,7 +7,7 @@ import { installTools, runTool } from "./tools.ts";
 
 const CHART = join(root, "deploy/helm/keyhold");
 
-/** The oldest that the chart takes, and the newest that the validator knows. */
+/** The oldest version that the chart supports, and the newest of the validator. */
 const VERSIONS = ["1.30", "1.37"];
 
 beforeAll(installTools);
@@ -53,13 +53,13 @@ describe.each([
 
 test.each([
   ["a secret among the configuration", "config.KEYHOLD_ROOT_SECRET=x"],
-  ["a value that is misspelt", "replica=3"],
-  ["a number that is none", "replicas=many"],
+  ["a misspelt value", "replica=3"],
+  ["an invalid number", "replicas=many"],
 ])("the chart refuses %s", async (_, value) => {
   await expect(render(["--set", value])).rejects.toThrow("don't meet the specifications");
 });
 
-test("an image is pinned by its digest, in every pod", async () => {
+test("an image is pinned by its digest in every pod", async () => {
   const digest = `sha256:${"0".repeat(64)}`;
   const args = ["--set", "image.repository=registry.example.com/keyhold", "--set", `image.digest=${digest}`];
   const pods = parseAll(await render(args)).flatMap(({ spec }: Json) => spec?.template?.spec ?? []);
@@ -86,7 +86,7 @@ test.each(["ClusterIP", "NodePort", "LoadBalancer"])(
   },
 );
 
-test("nobody may scrape a pod until the values name who", async () => {
+test("no client may scrape a pod unless the values allow it", async () => {
   const rulesOf = async (args: readonly string[]) => {
     const policy = parseAll(await render(args)).find(({ kind }: Json) => kind === "NetworkPolicy");
     return policy.spec.ingress.filter(({ ports }: Json) => ports.some(({ port }: Json) => port === "metrics"));
@@ -96,7 +96,7 @@ test("nobody may scrape a pod until the values name who", async () => {
   expect([rule.from, more]).toEqual([[{ podSelector: {} }], []]);
 });
 
-test("a package of the chart has the alerts, which are a link in the project", async () => {
+test("a package of the chart contains the alerts, which are a link in the project", async () => {
   const dir = join(inject("testDir"), "package");
   expect(await runTool("helm", ["package", CHART, "--destination", dir])).toMatchObject({ status: 0 });
   const [file = ""] = await readdir(dir);

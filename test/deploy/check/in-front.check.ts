@@ -55,14 +55,14 @@ async function restart(place: number): Promise<void> {
   servers[place] = await start(new URL(server.url).port);
 }
 
-/** Whether a line of the log tells of a call that this server has answered: others are tried before it, and named before it. */
+/** Whether a log line records a call that this server answered; servers tried before it are listed before it. */
 function isUseOf(host: string, line: string): boolean {
   if (!line.startsWith("{")) return false;
   const { server, status, grpc_status = "OK" } = JSON.parse(line);
   return status === 200 && grpc_status === "OK" && server.endsWith(host);
 }
 
-/** Whoever restarts servers one after another waits until each is used again. */
+/** A rolling restart waits until each server is used again. */
 function untilUsed({ log }: InFront, place: number, signal: AbortSignal): Promise<void> {
   const from = log().length;
   const { host } = new URL(servers[place]?.url ?? "");
@@ -87,7 +87,7 @@ async function makeKey({ name, call }: Protocol): Promise<string> {
   return made.message.secret;
 }
 
-/** Calls of one protocol that go on: three verifications, then a key that is made, and never twice. */
+/** Continuous calls of one protocol: three verifications, then a creation, which is never duplicated. */
 function loadOf({ name, call }: Protocol, credential: string) {
   let calls = 0;
   return startLoad(4, async () => {
@@ -99,7 +99,7 @@ function loadOf({ name, call }: Protocol, credential: string) {
   });
 }
 
-/** How often each was said. */
+/** Returns the count of each value. */
 function countOf(texts: readonly string[]): Record<string, number> {
   return Object.fromEntries([...Map.groupBy(texts, (text) => text)].map(([text, all]) => [text, all.length]));
 }
@@ -116,7 +116,7 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s in front of thre
     await inFront?.stop();
   });
 
-  test("carries every protocol, with its errors", async () => {
+  test("carries every protocol with its errors", async () => {
     expect(protocols.length).toBeGreaterThan(10);
     for (const protocol of protocols) {
       const credential = await makeKey(protocol);
@@ -128,7 +128,7 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s in front of thre
     }
   });
 
-  test("lets an import of many megabytes through, and nothing else of that size", async () => {
+  test("passes an import of many megabytes, and nothing else of that size", async () => {
     const rest = restClient(inFront);
     const item = (place: number) => ({
       raw_key: `${kind}-${place}-`.padEnd(4000, "x"),
@@ -149,7 +149,7 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s in front of thre
     if (first === undefined) throw new Error("no protocol");
     const credential = await makeKey(first);
     const loads = wanted.map((protocol) => loadOf(protocol, credential));
-    // Not waited for: after a test that took too long, a call may hang until what is in front has gone.
+    // Not awaited: after a timeout of the test, a call may hang until the proxy has exited.
     onTestFinished(() => {
       for (const { stop } of loads) void stop();
     });

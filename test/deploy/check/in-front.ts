@@ -9,23 +9,23 @@ import type { Serving } from "../../support/keyhold.ts";
 import { nginx, read, root } from "../files.ts";
 import { type Program, pathOf } from "./tools.ts";
 
-/** What stands in front of three servers, by its file in deploy/. */
+/** A proxy in front of three servers, configured by its file in deploy/. */
 export interface InFront {
   /** With TLS, for `localhost`. */
   readonly url: string;
-  /** Everything it has written to its log. */
+  /** Its complete log. */
   log(): string;
   stop(): Promise<void>;
 }
 
 interface Kind {
   readonly program: Program;
-  /** Writes what it needs into a folder. */
+  /** Writes its configuration into a folder. */
   configure(folder: string, own: Own): Promise<void>;
   readonly run: (folder: string) => readonly string[];
 }
 
-/** What a file of deploy/ leaves to its user: names of servers, certificates and ports. */
+/** Values that a file of deploy/ leaves to its user: names of servers, certificates and ports. */
 interface Own {
   readonly port: number;
   readonly adminPort: number;
@@ -57,7 +57,7 @@ export const KINDS: Readonly<Record<"nginx" | "Envoy", Kind>> = {
     program: "nginx",
     configure: async (folder, own) => {
       await writeFile(join(folder, "keyhold.conf"), withOwn(nginx, own));
-      // Root would give its workers the user `nobody`, who may not write here.
+      // As root its workers would run as `nobody`, who cannot write here.
       const user = process.getuid?.() === 0 ? "user root;" : "";
       await writeFile(
         join(folder, "nginx.conf"),
@@ -73,7 +73,7 @@ export const KINDS: Readonly<Record<"nginx" | "Envoy", Kind>> = {
   },
 };
 
-/** Starts the program, which checks its file, and resolves when it answers from the servers. */
+/** Starts the program, which validates its file, and resolves when the servers answer through it. */
 export async function startInFront(
   name: keyof typeof KINDS,
   folder: string,
@@ -84,7 +84,7 @@ export async function startInFront(
   const port = await freePort();
   const addresses = servers.map(({ url }) => new URL(url).host);
   await configure(folder, { port, adminPort: await freePort(), addresses });
-  // A file, since nginx opens /dev/stdout, which it cannot when that is one of Node's pipes.
+  // A file, since nginx cannot open /dev/stdout when that is one of Node's pipes.
   const logFile = join(folder, "log");
   const output = openSync(logFile, "a");
   const child = spawn(pathOf(program), run(folder), { cwd: folder, stdio: ["ignore", output, output] });

@@ -4,13 +4,13 @@ import { missingToolchains } from "../../support/programs/toolchains.ts";
 import { virtualEnvironment } from "../../support/programs/virtual-environment.ts";
 
 const here = import.meta.dirname;
-/** Kept between runs. Beside the packages of npm, as it is no part of the project either. */
+/** Kept between runs, beside the npm packages, outside of the project's files. */
 const folder = resolve(here, "../../../node_modules/.cache/deploy-tools");
 
-/** Those of Python are in requirements.txt. */
+/** Python packages are in requirements.txt. */
 const GO_PROGRAMS = ["helm.sh/helm/v3/cmd/helm@v3.22.0", "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"];
 
-/** What each is called by its own package. */
+/** Package names of the programs. */
 const PROGRAMS = {
   go: { helm: "helm", compose: "cmd" },
   python: {
@@ -26,7 +26,7 @@ export type Program = keyof typeof PROGRAMS.go | keyof typeof PROGRAMS.python;
 let installed: Promise<unknown> | undefined;
 const places = new Map<string, string>();
 
-/** Installs the programs, from the registries of Python and Go. What is there already takes a second. */
+/** Installs the programs from the registries of Python and Go. Installed ones take a second. */
 export function installTools(): Promise<unknown> {
   installed ??= install();
   return installed;
@@ -52,14 +52,14 @@ async function installOfGo(): Promise<string> {
   return bin;
 }
 
-/** Where a program is, for those that run until they are stopped. */
+/** Returns the path of a program, for those that run until they are stopped. */
 export function pathOf(program: Program): string {
   const place = places.get(program);
   if (place === undefined) throw new Error(`${program} is not installed yet`);
   return place;
 }
 
-/** What a program writes, and how it ends. */
+/** The output and the exit status of a program. */
 export function runTool(program: Program, args: readonly string[], cwd = here): Promise<Outcome> {
   return run({ program: pathOf(program), args, cwd });
 }

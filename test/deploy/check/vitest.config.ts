@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** `npm run check:deploy`: what stands in deploy/, by the programs that it is written for. They are installed at the first run. */
+/** `npm run check:deploy` tests deploy/ with the programs it is written for, which the first run installs. */
 export default defineConfig({
   test: {
     root: new URL("../../..", import.meta.url).pathname,
@@ -9,7 +9,7 @@ export default defineConfig({
     isolate: false,
     fileParallelism: false,
     testTimeout: 60_000,
-    // Helm is compiled at the first run.
+    // The first run compiles Helm.
     hookTimeout: 600_000,
   },
 });

@@ -1,4 +1,4 @@
-# grpcurl without proto files: all that it knows of the service it is told by server reflection. GRPCURL is the program.
+# grpcurl without proto files: it uses server reflection only. GRPCURL is the program.
 set -euo pipefail
 . "${BASH_SOURCE[0]%/*}/../tap.sh"
 address=${KEYHOLD_URL#http://}

@@ -74,7 +74,7 @@ export function restProtocol(url: string): Protocol {
   return { name: "REST", call: restCall(client), close: () => {} };
 }
 
-/** HTTP statuses of the codes, where it is not the one of google.rpc.Code (contract §6). */
+/** HTTP statuses of the codes, where it is not the one of google.rpc.Code. */
 const STATUSES: Readonly<Record<string, number>> = {
   INVALID_ARGUMENT: 400,
   UNAUTHENTICATED: 401,

@@ -140,7 +140,7 @@ const BEHAVIOURS: Readonly<Record<string, Verify>> = {
   },
   "fault, later": () => Promise.reject(new Error("the cause, which no caller may see")),
   unavailable: () => {
-    throw new KeyholdError("DATABASE_UNAVAILABLE", "the database is away", { metadata: { since: "10" } });
+    throw new KeyholdError("DATABASE_UNAVAILABLE", "the database is unreachable", { metadata: { since: "10" } });
   },
   "precondition, later": () => Promise.reject(new KeyholdError("API_KEY_REVOKED", "100% & “revoked”")),
   "error with metadata": () => {
