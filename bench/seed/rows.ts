@@ -46,9 +46,9 @@ export function rowsBetween(sql: Sql, from: number, to: number, made: Fragment, 
       CASE WHEN (n * ${MIXER}::int8 & ${2 ** 32 - 1}::int8) < ${(shape.importedPercent / 100) * 2 ** 32}::float8
         THEN 'imported' ELSE 'issued' END AS kind,
       (ARRAY['build', 'deploy', 'backup', 'metrics', 'billing', 'mobile', 'partner', 'report'])[1 + n % 8] || '-' || n AS name,
-      'actor-' || threshold(${shape.actors}::int * power(${unit(sql, 1)}, 3)) AS actor_id,
-      ARRAY['service' || threshold(20 * power(${unit(sql, 2)}, 2)) || '.read', 'region' || n % 5 || '.use'] AS scopes,
-      jsonb_build_object('team', 'team-' || threshold(200 * power(${unit(sql, 3)}, 2))) AS metadata,
+      'actor-' || floor(${shape.actors}::int * power(${unit(sql, 1)}, 3)) AS actor_id,
+      ARRAY['service' || floor(20 * power(${unit(sql, 2)}, 2)) || '.read', 'region' || n % 5 || '.use'] AS scopes,
+      jsonb_build_object('team', 'team-' || floor(200 * power(${unit(sql, 3)}, 2))) AS metadata,
       coalesce(made.hint, 'kh_v1_…' || substr(md5(n::text), 1, 4)) AS hint, create_time,
       CASE WHEN made.n IS NULL AND ${unit(sql, 4)} < ${EXPIRING}::float8 THEN
         CASE WHEN ${unit(sql, 5)} < ${EXPIRED_OF_EXPIRING}::float8 THEN create_time + (now - create_time) * ${unit(sql, 6)}
