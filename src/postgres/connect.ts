@@ -72,7 +72,9 @@ export function connectTo(options: DatabaseOptions, host: Host): Sql {
     isEnded ||= how?.timeout === 0;
     await end(how);
     isEnded = true;
+    // A peer that is silent never closes its side, and the half-closed socket would keep the process alive.
     if (socket?.connecting) socket.destroy();
+    else socket?.destroySoon();
   };
   return sql;
 }
