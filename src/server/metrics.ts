@@ -24,18 +24,18 @@ export interface Measured {
 export async function metricsOf(measured: Measured): Promise<AnyFamily[]> {
   const { meters } = measured;
   return [
-    gauge("keyhold_build_info", "The version that runs; always 1.", () => [
+    gauge("keyhold_build_info", "Version of the program; always 1.", () => [
       { labels: { version: readVersion() }, value: 1 },
     ]),
     gauge("keyhold_ready", "Whether /health/ready answers 200.", () => Number(measured.isReady())),
     ...meters.calls.families(),
     ...loadMetrics(meters),
-    counter("keyhold_verdicts_total", "Verdicts on credentials, by what they are by their form.", () =>
+    counter("keyhold_verdicts_total", "Verdicts by type of the credential and result.", () =>
       meters.verdicts.samples(),
     ),
     counter(
       "keyhold_stale_verdicts_total",
-      "Verdicts that were given without a lease, marked as stale.",
+      "Verdicts returned without a lease, marked as stale.",
       () => meters.staleVerdicts,
     ),
     ...refusalMetrics(meters),
@@ -48,31 +48,27 @@ export async function metricsOf(measured: Measured): Promise<AnyFamily[]> {
 }
 
 export function uncaughtMetric(read: Family["read"]): Family {
-  return counter(
-    "keyhold_uncaught_total",
-    "Exceptions and rejections that nothing caught; each ends its process.",
-    read,
-  );
+  return counter("keyhold_uncaught_total", "Uncaught exceptions and rejections; each ends its process.", read);
 }
 
 function loadMetrics({ limiter }: Instruments): Family[] {
   return [
     gauge(
       "keyhold_calls_waiting",
-      "Calls that wait for something; of a batch, a tenth of its items.",
+      "In-flight calls that wait, in units; a batch counts a tenth of its items.",
       () => limiter.units,
     ),
-    gauge("keyhold_calls_waiting_max", "How many may wait before others are refused.", () => limiter.max),
-    counter("keyhold_overload_refusals_total", "Calls refused as OVERLOADED.", () => limiter.rejections),
+    gauge("keyhold_calls_waiting_max", "Maximum of waiting calls before others are rejected.", () => limiter.max),
+    counter("keyhold_overload_refusals_total", "Calls rejected with OVERLOADED.", () => limiter.rejections),
   ];
 }
 
 function refusalMetrics({ limits }: Instruments): Family[] {
   return [
-    counter("keyhold_refused_credentials_total", "Calls whose caller was refused, by reason.", () =>
+    counter("keyhold_refused_credentials_total", "Calls with a rejected credential, by reason.", () =>
       samples("reason", limits.refused),
     ),
-    counter("keyhold_rate_limited_total", "Calls refused as RATE_LIMITED, by what is limited.", () =>
+    counter("keyhold_rate_limited_total", "Calls rejected with RATE_LIMITED, by limit.", () =>
       samples("limit", limits.limited),
     ),
   ];
@@ -85,36 +81,34 @@ function cacheMetrics({ reader }: Resources): Family[] {
     return samples("kind", { keys, credentials, negatives });
   };
   return [
-    counter("keyhold_cache_hits_total", "Look-ups of keys that were answered from memory.", () => stats().hits),
-    counter("keyhold_cache_misses_total", "Look-ups of keys that had to be read.", () => stats().misses),
-    counter("keyhold_cache_evictions_total", "Entries that had to go for others.", () => stats().evictions),
+    counter("keyhold_cache_hits_total", "Look-ups of keys answered from the cache.", () => stats().hits),
+    counter("keyhold_cache_misses_total", "Look-ups of keys read from the database.", () => stats().misses),
+    counter("keyhold_cache_evictions_total", "Entries evicted to make room.", () => stats().evictions),
     counter(
       "keyhold_cache_invalidations_total",
-      "Times that something was forgotten because it changed, or may have.",
+      "Invalidations because something changed or may have changed.",
       () => stats().invalidations,
     ),
-    gauge("keyhold_cache_entries", "Entries: keys, credentials, and look-ups that found nothing.", entries),
-    gauge("keyhold_cache_bytes", "Size of the entries.", () => stats().bytes),
-    gauge("keyhold_cache_allocated_bytes", "Memory that is taken for them.", () => stats().allocatedBytes),
+    gauge("keyhold_cache_entries", "Cached keys, credentials, and look-ups without a result.", entries),
+    gauge("keyhold_cache_bytes", "Size of the cached entries.", () => stats().bytes),
+    gauge("keyhold_cache_allocated_bytes", "Memory allocated for the cache.", () => stats().allocatedBytes),
   ];
 }
 
 function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
   const { membership, received } = resources.coherence;
   return [
-    gauge("keyhold_lease_fresh", "Whether the lease is held, so that answers may come from memory.", () =>
+    gauge("keyhold_lease_fresh", "Whether the node holds a lease and may answer from its cache.", () =>
       Number(membership.lease.isFresh),
     ),
-    gauge("keyhold_lease_age_seconds", "Time since the last renewal that was granted.", () =>
-      seconds(membership.lease.age),
-    ),
-    gauge("keyhold_lease_ttl_seconds", "How long a lease is.", () => leaseTtl / 1000),
-    gauge("keyhold_feed_lag_seconds", "How long news of a change takes to come, by the last renewal.", () =>
+    gauge("keyhold_lease_age_seconds", "Time since the last granted renewal.", () => seconds(membership.lease.age)),
+    gauge("keyhold_lease_ttl_seconds", "TTL of the lease.", () => leaseTtl / 1000),
+    gauge("keyhold_feed_lag_seconds", "Delay of change notifications, by the last renewal.", () =>
       seconds(membership.feedLag),
     ),
     counter(
       "keyhold_feed_changes_total",
-      "News of changes, by what changed; forgotten: everything may have, unheard.",
+      "Received change notifications by kind; forgotten: everything was invalidated.",
       () => samples("kind", received),
     ),
   ];
@@ -124,27 +118,25 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
   const ofPools = (read: (usage: Usage) => number) => () =>
     Object.entries(pools).map(([pool, { usage }]) => ({ labels: { pool }, value: read(usage) }));
   return [
-    gauge("keyhold_database_reachable", "Whether the database is thought to be there.", () =>
+    gauge("keyhold_database_reachable", "Whether the database was reachable at the last attempt.", () =>
       Number(coherence.unavailableReason() === null),
     ),
-    gauge(
-      "keyhold_database_refused",
-      "Whether the database is refused, since it has lost changes that were durable.",
-      () => Number(coherence.membership.isDatabaseRefused),
+    gauge("keyhold_database_refused", "Whether the database is refused because it lost durable changes.", () =>
+      Number(coherence.membership.isDatabaseRefused),
     ),
     gauge(
       "keyhold_database_connections",
-      "Connections that are open.",
+      "Open connections.",
       ofPools(({ open }) => open),
     ),
     gauge(
       "keyhold_database_connections_in_use",
-      "Connections that have a user.",
+      "Connections in use.",
       ofPools(({ inUse }) => inUse),
     ),
     gauge(
       "keyhold_database_connections_max",
-      "Connections that there may be.",
+      "Maximum number of connections.",
       ofPools(({ max }) => max),
     ),
     gauge(
@@ -164,9 +156,9 @@ function backgroundMetrics({ signing, lastUsed, jobs }: Measured): Family[] {
       return value === null ? [] : [{ labels: { task: job.name }, value }];
     });
   return [
-    gauge("keyhold_signing_key_active", "Whether there is a key to sign tokens with.", () => Number(signing.hasActive)),
-    gauge("keyhold_signing_key_age_seconds", "Age of the key that signs.", () => seconds(signing.activeAge)),
-    gauge("keyhold_last_used_queue", "Keys whose last_used_time is still to be written.", () => lastUsed.size),
+    gauge("keyhold_signing_key_active", "Whether there is an active signing key.", () => Number(signing.hasActive)),
+    gauge("keyhold_signing_key_age_seconds", "Age of the active signing key.", () => seconds(signing.activeAge)),
+    gauge("keyhold_last_used_queue", "Keys whose last_used_time has not been written yet.", () => lastUsed.size),
     counter(
       "keyhold_background_runs_total",
       "Runs of background jobs.",
