@@ -8,22 +8,22 @@ import { type CallCounters, CLIENT_CLOSED_REQUEST, codeOfStatus, type Protocol }
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Facts of the call for its line in the log, by name. */
+    /** Log fields of the call, by name. */
     facts: ({ rpc?: string; protocol?: Protocol; code?: string } & Record<string, string>) | undefined;
-    /** Told how the call ended. */
+    /** Receives the outcome of the call. */
     onEnd: EndListener | undefined;
-    /** What the line in the log waits for. */
+    /** Work that the log entry waits for. */
     work: Promise<unknown> | undefined;
   }
 }
 
-/** Writes one line per request. The URL is not in it: whoever confuses a key_id with a secret would find the secret in our log. */
+/** Writes one line per request. The URL is not logged: a caller who confuses a key_id with a secret would leave the secret in the log. */
 export function registerAccessLog(fastify: FastifyInstance, counters: CallCounters): void {
   const write = createAccessLogWriter(fastify.log);
-  /** The response is complete, or the client has disconnected: its outcome is known, though work may go on. */
+  /** The response is complete or the client has disconnected: the outcome is known, though work may continue. */
   const end = (request: FastifyRequest, reply: FastifyReply) => {
     const { raw, elapsedTime } = reply;
-    // In HTTP/2 a response without an end is "finished" too when its stream is closed.
+    // In HTTP/2 an incomplete response is also "finished" when its stream is closed.
     const status = raw.writableEnded && raw.writableFinished ? reply.statusCode : CLIENT_CLOSED_REQUEST;
     const { rpc = "other", protocol = "rest", code = codeOfStatus(status) } = request.facts ?? {};
     counters.of(rpc, protocol).end(code, elapsedTime);
@@ -40,7 +40,7 @@ export function registerAccessLog(fastify: FastifyInstance, counters: CallCounte
         code,
         elapsed: elapsedTime,
       };
-      // An error of gRPC has the HTTP status 200.
+      // A gRPC error has the HTTP status 200.
       if (fields.rpc === undefined && error === undefined && status < 400) log.debug(recordOf(entry), "request");
       else write(entry);
     };
@@ -68,12 +68,12 @@ export type LogFields = Readonly<Record<string, string | number>>;
 
 /** One line of the access log. */
 export interface AccessLogEntry {
-  /** As `requestIdOf` returns it: nothing in it is escaped. */
+  /** As returned by `requestIdOf`; needs no escaping. */
   readonly reqId: string;
-  /** A token (RFC 9110 §9.1), which needs no escaping either: Node refuses any other. */
+  /** A token (RFC 9110 §9.1), which needs no escaping; Node rejects any other. */
   readonly method: string;
   readonly status: number;
-  /** What else is known of the call, each name once. `Shared` fields are formatted once. */
+  /** Further fields of the call, with unique names. `Shared` fields are formatted once. */
   readonly fields: readonly LogFields[];
   readonly protocol: Protocol;
   /** The name of a gRPC code. */

@@ -2,13 +2,13 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { STATUSES } from "./errors/http-error.ts";
 
-/** What a call came by. */
+/** The protocol of a call. */
 export type Protocol = "rest" | "connect" | "grpc" | "grpc_web";
 
-/** Whoever counts calls: told when one begins, and by the counter of its RPC and protocol when it ends. */
+/** Counts calls: `begin` when one starts, then `end` of the counter for its RPC and protocol. */
 export interface CallCounters {
   begin(): void;
-  /** `rpc` is `package.Service/Method`, or `other` for what is no call of an RPC. */
+  /** `rpc` is `package.Service/Method`, or `other` for a request that is no RPC. */
   of(rpc: string, protocol: Protocol): CallCounter;
 }
 
@@ -20,23 +20,23 @@ export interface CallCounter {
 /** Counts nothing. */
 export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
 
-/** The code of a call that ended well. */
+/** The code of a successful call. */
 export const OK = "OK";
 
-/** The status that nginx logs where the client has disconnected, for the log alone: nobody receives it. */
+/** The status that nginx logs when the client has disconnected; for the log only. */
 export const CLIENT_CLOSED_REQUEST = STATUSES[Code.Canceled].http;
 
-/** `package.Service/Method`, as in the log, in metrics and in traces. */
+/** Returns `package.Service/Method`, as in the log, metrics and traces. */
 export function rpcName({ method }: { readonly method: DescMethod }): string {
   return `${method.parent.typeName}/${method.name}`;
 }
 
-/** The name of a code in google.rpc.Code, for the log, for metrics and for traces. */
+/** Returns the name of a code in google.rpc.Code, for the log, metrics and traces. */
 export function codeName(code: Code): string {
   return STATUSES[code].name;
 }
 
-/** The code of an answer that is none of an RPC, by its HTTP status. */
+/** Returns the code of a response that is not an RPC's, by its HTTP status. */
 export function codeOfStatus(status: number): string {
   if (status < 400) return OK;
   return Object.values(STATUSES).find(({ http }) => http === status)?.name ?? codeName(Code.Unknown);

@@ -2,18 +2,18 @@ import { KeyholdError } from "../domain/errors.ts";
 import { share } from "../lib/memoize.ts";
 
 /**
- * Calls that wait, in units: a single one is one, a batch one for each ten of its items, which is about what they cost. One process
- * completes some 5,000 a second, so 1,000 are 0.2 s of work and 20 MB. More would only lengthen the wait: 64 keep one process busy,
- * and a service with 437 clients has some 300 that wait.
+ * Maximum of waiting calls in units: a call is one, a batch one per ten items, which is about their cost. One process completes about
+ * 5,000 per second, so 1,000 units are 0.2 s of work and 20 MB. A larger value would only increase latency: 64 calls keep one process
+ * busy, and a service with 437 clients has about 300 waiting.
  */
 const MAX_UNITS = 1_000;
 
-/** One for all, frozen: a stack and a response for each would make a refusal cost as much as the work that it spares. */
+/** Shared: a stack and a response for each rejection would cost as much as the work that it avoids. */
 const OVERLOADED = share(new KeyholdError("OVERLOADED", "too many calls wait already; come again in a second"));
 
 /**
- * Bounds the calls of this process that wait for something: the database, or an issuer of access tokens. What is answered from
- * memory, in one turn of the event loop, never comes to it, and is never refused: a refusal would cost as much.
+ * Load shedding: bounds the calls of this process that wait for the database or for an issuer of access tokens. A call that is answered
+ * from the cache within one tick is never counted and never rejected, because rejecting it would cost as much.
  */
 export class ConcurrencyLimiter {
   readonly #max: number;
@@ -24,7 +24,7 @@ export class ConcurrencyLimiter {
     this.#max = max;
   }
 
-  /** What waits now, and what may wait, in units. */
+  /** Units that wait now. */
   get units(): number {
     return this.#units;
   }
@@ -33,7 +33,7 @@ export class ConcurrencyLimiter {
     return this.#max;
   }
 
-  /** Calls that were refused as OVERLOADED, here or by what they would have waited for. */
+  /** Calls that were rejected with OVERLOADED, here or further down. */
   get rejections(): number {
     return this.#refusals;
   }
@@ -42,12 +42,12 @@ export class ConcurrencyLimiter {
     this.#refusals++;
   }
 
-  /** For work that is known to wait: before it begins. Throws `OVERLOADED`. */
+  /** Rejects work that is known to wait before it starts. Throws `OVERLOADED`. */
   assertCapacity(): void {
     if (this.#units >= this.#max) throw OVERLOADED;
   }
 
-  /** Counts work until it ends. Over the bound its outcome is dropped: only for work that changes nothing. */
+  /** Counts work until it ends. Above the limit its result is dropped: only for work without side effects. */
   async track<T>(work: Promise<T>, units = 1): Promise<T> {
     if (this.#units >= this.#max) {
       work.catch(() => undefined);

@@ -3,7 +3,7 @@ import type { Call, CallLog, EndListener } from "../api/rpc.ts";
 import type { Protocol } from "./call-metrics.ts";
 import { headerOf, headersOf } from "./headers.ts";
 
-/** The call that a Fastify request carries, as an RPC sees it, and its log. */
+/** The call and the log entry of a Fastify request. */
 export abstract class FastifyCall implements Call, CallLog {
   protected readonly request: FastifyRequest;
   /** Read at the start: a change may commit, and be recorded, after the client has disconnected. */
@@ -55,8 +55,8 @@ export abstract class FastifyCall implements Call, CallLog {
   }
 
   /**
-   * Returns the work, and makes the line in the log wait for it: it has the facts of a change that commits after the client has
-   * disconnected, or after its deadline. At most one work for a call; it must begin before the response.
+   * Returns the work and delays the log entry until it ends, so that it contains the fields of a change that commits after the client has
+   * disconnected or after its deadline. At most one work per call; it must start before the response.
    */
   logged<T>(work: Promise<T>): Promise<T> {
     this.request.work = work;

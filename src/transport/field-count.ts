@@ -3,13 +3,13 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { invalidArgument } from "../domain/errors.ts";
 import { BODY, valueLimits } from "./json/scan.ts";
 
-/** No field takes less: its tag, and a value or a length. */
+/** The minimum size of a field: its tag, and a value or length. */
 const MIN_FIELD_BYTES = 2;
 
 /**
- * What refuses a binary message of more fields than JSON may have values, before it is decoded: an empty item takes two bytes and
- * three microseconds, so 16 MiB of them would take the server for half a minute. Throws `INVALID_ARGUMENT`; what is malformed
- * is left to the decoder.
+ * Returns a check that rejects a binary message with more fields than JSON may have values, before it is decoded: an empty item takes two
+ * bytes and three microseconds, so 16 MiB of them would block the server for half a minute. Throws `INVALID_ARGUMENT`; malformed input is
+ * left to the decoder.
  */
 export function fieldBound(desc: DescMessage, maxRequestBytes: number): (bytes: Uint8Array) => void {
   const max = valueLimits(maxRequestBytes).values;
@@ -27,7 +27,7 @@ function hasFewFields(desc: DescMessage, bytes: Uint8Array, max: number): boolea
   }
 }
 
-/** Returns how many fields there are up to `end`, or more than `max`. */
+/** Returns the number of fields up to `end`, or a number above `max`. */
 function countFields(reader: BinaryReader, end: number, { fields }: Shape, max: number): number {
   let total = 0;
   while (reader.pos < end && total <= max) {
@@ -48,7 +48,9 @@ interface Shape {
   readonly fields: readonly Pick<DescField, "number" | "fieldKind" | "message">[];
 }
 
-/** The message that a field holds. An entry of a map is one itself, of number 2 its value; one of scalars counts as one field, as in JSON. */
+/**
+ * The message type of a field. A map entry is a message whose field 2 is the value; an entry of scalars counts as one field, as in JSON.
+ */
 function shapeOf(field: Shape["fields"][number] | undefined): Shape | undefined {
   if (field?.fieldKind !== "map" || field.message === undefined) return field?.message;
   return { fields: [{ number: 2, fieldKind: "message", message: field.message }] };

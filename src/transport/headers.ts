@@ -9,7 +9,7 @@ export function headerOf(headers: Headers, name: string): string | undefined {
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
-/** All but the pseudo-headers of HTTP/2. */
+/** Returns all fields except the pseudo-headers of HTTP/2. */
 export function headersOf(headers: Headers): [name: string, value: string][] {
   const names = Object.keys(headers).filter((name) => !name.startsWith(":"));
   return names.map((name) => [name, headerOf(headers, name) ?? ""]);
@@ -17,7 +17,7 @@ export function headersOf(headers: Headers): [name: string, value: string][] {
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 
-/** The caller's own identifier of the request (`X-Request-Id`), if it is a sober one. */
+/** Returns the client's request id (`X-Request-Id`) if it is well-formed. */
 export function requestIdOf(given: unknown): string {
   return typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
 }

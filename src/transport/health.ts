@@ -6,15 +6,15 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/h
 import type { Implementation } from "../api/row.ts";
 import type { StreamingRpc } from "./connect/register.ts";
 
-/** What the service needs to serve, by name, and whether each works. */
+/** The dependencies of the service by name, and whether each works. */
 export type Checks = Readonly<Record<string, boolean>>;
 
 export type CheckReadiness = () => Promise<Checks>;
 
-/** How many processes serve the port now, and how many should. */
+/** The number of processes that serve the port, and the configured number. */
 export type CountWorkers = () => { readonly running: number; readonly configured: number };
 
-/** Liveness and readiness over plain HTTP (endpoints 17 and 18). */
+/** Registers liveness and readiness over plain HTTP. */
 export function registerHealth(
   fastify: FastifyInstance,
   checkReadiness: CheckReadiness,
@@ -41,14 +41,14 @@ function named(checks: Checks): Record<string, string> {
   return Object.fromEntries(Object.entries(checks).map(([name, works]) => [name, works ? "ok" : "unavailable"]));
 }
 
-/** How often a watcher looks, in milliseconds. */
+/** Polling interval of a watch, in milliseconds. */
 const WATCH_INTERVAL = 1000;
 
 const MAX_REQUEST_BYTES = 4096;
 
 /**
- * The standard gRPC health service (grpc.health.v1): the empty name is the whole server; all services share its readiness.
- * `stopping` ends the watches, which would else keep their connections open.
+ * Creates the standard gRPC health service (grpc.health.v1): the empty name is the whole server; all services share its readiness.
+ * `stopping` ends the watches, which would otherwise keep their connections open.
  */
 export function createHealth(services: readonly DescService[], checkReadiness: CheckReadiness, stopping: AbortSignal) {
   const known = new Set(["", ...services.map(({ typeName }) => typeName)]);
@@ -76,7 +76,7 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
   return { check, watch };
 }
 
-/** The status, and again whenever it has changed, until the caller leaves or the server stops, which is a change too. */
+/** Yields the status and each change of it, until the client disconnects or the server stops, which is a change too. */
 async function* changes(statusNow: () => Promise<Status>, left: AbortSignal, stopping: AbortSignal) {
   const signal = AbortSignal.any([left, stopping]);
   let last: Status | undefined;

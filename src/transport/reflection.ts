@@ -20,10 +20,10 @@ import type { StreamingRpc } from "./connect/register.ts";
 const METHOD = ServerReflection.method.serverReflectionInfo;
 const METHOD_ALPHA = ServerReflectionAlpha.method.serverReflectionInfo;
 
-/** A request is a name. */
+/** Requests are names. */
 const MAX_REQUEST_BYTES = 4096;
 
-/** Of one stream: all that there is to know takes some twenty. Reflection must not be a way to make load. */
+/** Maximum number of requests per stream; a complete description takes about twenty. Limits the load that reflection can cause. */
 export const MAX_REQUESTS = 200;
 
 interface Request {
@@ -32,15 +32,15 @@ interface Request {
 }
 
 /**
- * The standard server reflection (grpc.reflection.v1, and v1alpha for older clients) of these services and of itself.
- * `stopping` ends the streams, which would else keep their connections open. Nothing is made before the first request.
+ * Creates the standard server reflection (grpc.reflection.v1, and v1alpha for older clients) of these services and of itself. `stopping`
+ * ends the streams, which would otherwise keep their connections open. Built on the first request.
  */
 export function createReflection(services: readonly DescService[], stopping: AbortSignal): readonly StreamingRpc[] {
   const all = [...services, ServerReflection, ServerReflectionAlpha];
   const names = all.map(({ typeName }) => typeName).sort();
   let catalog: Catalog | undefined;
   const reflect = async function* <R extends Request>(requests: AsyncIterable<R>) {
-    // No message names what errors hold in their details, and clients show it by its definition.
+    // No message references the types of error details, and clients need their definitions to show them.
     catalog ??= new Catalog([...all.map(({ file }) => file), file_google_rpc_error_details]);
     const sent = new Set<DescFile>();
     let count = 0;
@@ -60,7 +60,7 @@ function tooMany(): ConnectError {
   return new ConnectError(`a stream may ask ${MAX_REQUESTS} times; open another`, Code.ResourceExhausted);
 }
 
-/** The items up to their end, or until the signal aborts. */
+/** Yields the items until they end or the signal aborts. */
 async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]();
   const { promise: stopped, resolve } = Promise.withResolvers<IteratorResult<T>>();
@@ -75,17 +75,17 @@ async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGen
     }
   } finally {
     signal.removeEventListener("abort", stop);
-    // Not awaited: it waits for the next item.
+    // Not awaited, because it waits for the next item.
     void iterator.return?.().catch(() => undefined);
   }
 }
 
-/** What `v1alpha` asks is what `v1` asks, under another package. */
+/** `v1alpha` has the same messages as `v1` in another package. */
 type Question = (ServerReflectionRequest | AlphaRequest)["messageRequest"];
 
 /**
- * Answers one question of a stream. `sent` are the files that the stream has brought already: they are left out of what comes
- * along with another, as in grpc-go. Throws `INVALID_ARGUMENT` if nothing is asked for.
+ * Answers one request of a stream. `sent` are the files that the stream has already sent: they are not sent again as dependencies, as in
+ * grpc-go. Throws `INVALID_ARGUMENT` for an empty request.
  */
 function answer(catalog: Catalog, services: readonly string[], sent: Set<DescFile>, question: Question) {
   const filesFrom = (file: DescFile | undefined) => (file === undefined ? NOT_FOUND : files(catalog, sent, file));
@@ -105,10 +105,10 @@ function answer(catalog: Catalog, services: readonly string[], sent: Set<DescFil
   }
 }
 
-/** The file, and of those that it needs what the caller has not yet. */
+/** Returns the file and those of its dependencies that the client does not have. */
 function files(catalog: Catalog, sent: Set<DescFile>, file: DescFile) {
   const chosen = new Set([file]);
-  // A set is walked with what is added meanwhile.
+  // Iterating over a set includes items added during the iteration.
   for (const { dependencies } of chosen) {
     for (const dependency of dependencies) if (!sent.has(dependency)) chosen.add(dependency);
   }
@@ -130,20 +130,20 @@ const NOT_FOUND = {
 
 type NestedType = DescMessage | DescEnum | DescExtension | DescService;
 
-/** What server reflection can be asked for: files, and what they declare, by name. */
+/** The files that server reflection describes, and their declarations by name. */
 export class Catalog {
   readonly #files = new Map<string, DescFile>();
-  /** The file of every symbol by its full name, without a dot in front. */
+  /** Files by the full names of their symbols, without a leading dot. */
   readonly #symbols = new Map<string, DescFile>();
   readonly #extensions: DescExtension[] = [];
   readonly #bytes = new Map<DescFile, Uint8Array>();
 
-  /** Of these files and all that they import. */
+  /** Creates the catalog of these files and all their imports. */
   constructor(files: Iterable<DescFile>) {
     const all = new Set(files);
     for (const file of all) {
       this.#add(file);
-      // A set is walked with what is added meanwhile.
+      // Iterating over a set includes items added during the iteration.
       for (const dependency of file.dependencies) all.add(dependency);
     }
   }
@@ -152,7 +152,7 @@ export class Catalog {
     return this.#files.get(name);
   }
 
-  /** The file that declares a service, method, message, field, oneof, enum, enum value or extension. */
+  /** Returns the file that declares a service, method, message, field, oneof, enum, enum value or extension. */
   fileOfSymbol(name: string): DescFile | undefined {
     return this.#symbols.get(name);
   }
@@ -161,13 +161,13 @@ export class Catalog {
     return this.#extensionsOf(message).find((extension) => extension.number === number)?.file;
   }
 
-  /** Undefined where neither the message nor an extension of it is known. */
+  /** Returns undefined if neither the message nor an extension of it is known. */
   extensionNumbers(message: string): number[] | undefined {
     const numbers = this.#extensionsOf(message).map(({ number }) => number);
     return numbers.length > 0 || this.#symbols.has(message) ? numbers.sort((a, b) => a - b) : undefined;
   }
 
-  /** A `google.protobuf.FileDescriptorProto`, with its options. */
+  /** Returns a `google.protobuf.FileDescriptorProto` with its options. */
   bytesOf(file: DescFile): Uint8Array {
     const bytes = this.#bytes.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto);
     this.#bytes.set(file, bytes);
@@ -195,7 +195,7 @@ function memberNames(type: NestedType): string[] {
     case "service":
       return type.methods.map(within);
     case "enum":
-      // Named beside it, not in it (descriptor.proto, "EnumValueDescriptorProto").
+      // Enum values are siblings of their enum, not children (descriptor.proto, "EnumValueDescriptorProto").
       return type.values.map(({ name }) => type.typeName.replace(/[^.]*$/, name));
     default:
       return [];

@@ -3,19 +3,17 @@ import { KeyholdError } from "../domain/errors.ts";
 import { type Linked, LinkedList } from "../lib/linked-list.ts";
 import { HttpError } from "./errors/http-error.ts";
 
-/**
- * Memory that a chunk takes besides its bytes: a client may send a body in frames of one byte each.
- */
+/** Overhead of a chunk: a client may send a body in frames of one byte. */
 const CHUNK_OVERHEAD = 256;
 
 /**
- * Bounds the memory of all request bodies that are being received by this process, whoever sends them and over whichever protocol. When
- * it is exhausted, the body that has been incomplete the longest is evicted: an honest client is done within moments.
+ * Bounds the memory of all incoming request bodies of this process, over every protocol. When it is exhausted, the body that has been
+ * incomplete the longest is evicted: an honest client completes its body quickly.
  */
 export class BodyBudget {
   readonly #max: number;
   #used = 0;
-  /** In the order in which their first bytes arrived. */
+  /** In order of arrival of their first bytes. */
   readonly #bodies = new LinkedList<BodyBuffer>();
 
   /** `max` in bytes. */
@@ -27,14 +25,14 @@ export class BodyBudget {
     return this.#used;
   }
 
-  /** Counts more bytes of a body; `isNew` says that they are its first. */
+  /** Adds bytes of a body; `isNew` for its first bytes. */
   take(body: BodyBuffer, bytes: number, isNew: boolean): void {
     this.#used += bytes;
     if (isNew) this.#bodies.add(body);
     while (this.#used > this.#max && this.#bodies.oldest !== undefined) this.#bodies.oldest.evict();
   }
 
-  /** Counts a body no longer, which had so many bytes. */
+  /** Removes a body with this many bytes. */
   release(body: BodyBuffer, bytes: number): void {
     this.#used -= bytes;
     this.#bodies.remove(body);
@@ -43,9 +41,9 @@ export class BodyBudget {
 
 const EMPTY = new Uint8Array();
 
-/** The call whose body is received. An object, not a function: a closure for each call would cost as much as the buffer. */
+/** The call whose body is received. An object, because a closure per call would cost as much as the buffer. */
 export interface BodyOwner {
-  /** Called, at most once, if the body must go to make room for others; nothing of it is kept then. */
+  /** Called at most once, when the body is evicted; nothing of it is kept then. */
   refuse(error: Error): void;
 }
 
@@ -55,7 +53,7 @@ export class BodyBuffer implements Linked<BodyBuffer> {
   readonly #budget: BodyBudget;
   readonly #owner: BodyOwner;
   #first: Uint8Array = EMPTY;
-  /** Undefined while there is one chunk at most, as for most bodies. */
+  /** Undefined while there is at most one chunk, as for most bodies. */
   #chunks: Uint8Array[] | undefined;
   #size = 0;
   #held = 0;
@@ -93,7 +91,7 @@ export class BodyBuffer implements Linked<BodyBuffer> {
     return bytes;
   }
 
-  /** Forgets what was received. */
+  /** Drops the received bytes. */
   drop(): void {
     if (this.#held > 0) this.#budget.release(this, this.#held);
     this.#held = 0;
@@ -109,21 +107,21 @@ export class BodyBuffer implements Linked<BodyBuffer> {
   }
 }
 
-/** Reads request bodies that are complete messages. */
+/** Reads complete request bodies. */
 export type ReadBody = (raw: IncomingMessage, limit: number) => Promise<Uint8Array>;
 
 export const NO_BODY = new Uint8Array();
 
 /**
- * Makes the reader of complete request bodies of at most `limit` bytes. It rejects with a `Refusal` at the byte above the limit; with
- * `OVERLOADED` if the body must make room for others; and if the client disconnects or resets the stream before the end: part of a message
- * is no message. What follows still flows, and is dropped, so that a client that sends first gets its answer.
+ * Returns a reader of complete request bodies of at most `limit` bytes. It rejects with an `HttpError` at the first byte above the limit;
+ * with `OVERLOADED` if the body is evicted; and if the client disconnects or resets the stream before the end, because an incomplete
+ * message must not be executed. Later bytes are drained, so that a client that sends first gets its response.
  */
 export function bodyReader(budget: BodyBudget): ReadBody {
   return async (raw, limit) => {
     if (hasNoBody(raw)) return NO_BODY;
     if (Number(raw.headers["content-length"]) > limit) throw new HttpError("BODY_TOO_LARGE");
-    // An HTTP/2 request may be aborted and yet never end nor close.
+    // An aborted HTTP/2 request may never end or close.
     if (raw.destroyed || raw.aborted) throw new HttpError("REQUEST_CANCELLED");
     return new Promise((resolve, reject) => {
       let buffer: BodyBuffer | undefined = new BodyBuffer(limit, budget, { refuse: fail });
@@ -132,7 +130,7 @@ export function bodyReader(budget: BodyBudget): ReadBody {
         buffer = undefined;
         reject(error);
       }
-      // Every request is closed in the end, and a stack takes longer than to read it.
+      // Every request is closed eventually, and creating a stack takes longer than reading the body.
       const cancel = () => buffer && fail(new HttpError("REQUEST_CANCELLED"));
       raw.on("data", (chunk: Uint8Array) => {
         if (buffer?.add(chunk) === false) fail(new HttpError("BODY_TOO_LARGE"));
@@ -147,7 +145,7 @@ export function bodyReader(budget: BodyBudget): ReadBody {
   };
 }
 
-/** HTTP/1.1 says so in the header (RFC 9112 §6.3); in HTTP/2 the end of the stream does. */
+/** HTTP/1.1 signals it in the header (RFC 9112 §6.3), HTTP/2 by the end of the stream. */
 export function hasNoBody({ headers, httpVersionMajor }: IncomingMessage): boolean {
   const length = headers["content-length"];
   if (length !== undefined) return length === "0";

@@ -4,15 +4,15 @@ import { HttpError, type HttpErrorReason } from "./errors/http-error.ts";
 import type { Headers } from "./headers.ts";
 import { type PathRouter, splitRequestTarget } from "./rest/path-router.ts";
 
-/** Which requests a server accepts that serves callers without a credential. */
+/** Which requests a server without authentication accepts. */
 export interface RequestPolicy {
-  /** Names, besides those of the loopback, by which it may be called. */
+  /** Accepted host names in addition to those of the loopback. */
   readonly hosts: readonly string[];
-  /** Whether it may be called by any IP address. */
+  /** Whether any IP address is accepted as host. */
   readonly addresses: boolean;
-  /** Whether requests that came through a proxy are accepted. */
+  /** Whether requests through a proxy are accepted. */
   readonly proxies: boolean;
-  /** Origins of web pages that may call, besides those of its own pages. */
+  /** Accepted origins in addition to the server's own. */
   readonly origins: readonly string[];
 }
 
@@ -22,12 +22,12 @@ export interface RequestPolicyConfig {
   readonly corsOrigins: readonly string[];
 }
 
-/** Fields that proxies add (RFC 7239, RFC 9110 §7.6.3, and what nginx, Envoy and others do). */
+/** Header fields that proxies add (RFC 7239, RFC 9110 §7.6.3, and those of nginx, Envoy and others). */
 const PROXY_FIELDS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
 
 /**
- * Returns what the configuration asks for, or null where every call needs a credential, which no web page has. Without
- * KEYHOLD_AUTH the server relies on being reached from its own machine alone, so a proxy there would open it to everyone.
+ * Returns the policy of the configuration, or null if every call needs a credential, which no foreign web page has. Without KEYHOLD_AUTH
+ * the server relies on being reachable from its own machine only, so a proxy there would open it to everyone.
  */
 export function requestPolicy({ auth, allowedHosts, corsOrigins }: RequestPolicyConfig): RequestPolicy | null {
   const isChosen = auth.length > 0;
@@ -35,17 +35,17 @@ export function requestPolicy({ auth, allowedHosts, corsOrigins }: RequestPolicy
   return { hosts: allowedHosts, addresses: isChosen, proxies: isChosen, origins: corsOrigins };
 }
 
-/** Returns why a request with these headers must be refused, or undefined. */
+/** Returns why a request with these headers must be rejected, or undefined. */
 export type CheckHost = (headers: Headers) => HttpErrorReason | undefined;
 
 /**
- * Makes the check of requests, for every transport; null accepts all. A web page whose host name is made to resolve to the server (DNS
- * rebinding) calls it as its own origin: the browser then sends that name as Host. Any page may send a POST without a body
- * (CSRF), though it sees no answer: the browser then sends its Origin.
+ * Creates the check of requests for every transport; null accepts all. DNS rebinding: a web page whose host name is made to resolve to
+ * the server calls it as its own origin, and the browser sends that name as Host. CSRF: any page may send a POST without a body, though
+ * it does not see the response, and the browser sends its Origin.
  */
 export function createHostCheck(policy: RequestPolicy | null): CheckHost {
   if (policy === null) return () => undefined;
-  /** The last host that was allowed: most requests name the same. */
+  /** The last allowed host; most requests have the same. */
   let allowed: string | undefined;
   return (headers) => {
     const host = String(headers[":authority"] ?? headers.host ?? "");
@@ -61,7 +61,7 @@ function isAllowedHost(host: string, { hosts, addresses }: RequestPolicy): boole
   return isLoopbackHost(host) || (addresses && isAddressHost(host)) || isListedHost(host, hosts);
 }
 
-/** RFC 6454 §7: `null`, of a page whose origin is a secret, is foreign too. */
+/** RFC 6454 §7: `null`, an opaque origin, is foreign too. */
 function isAllowedOrigin(origin: string, host: string, { origins }: RequestPolicy): boolean {
   if (origins.includes(origin)) return true;
   const page = URL.parse(origin);
@@ -70,7 +70,7 @@ function isAllowedOrigin(origin: string, host: string, { origins }: RequestPolic
   return URL.parse(`${page.protocol}//${host}`)?.host === page.host;
 }
 
-/** Refuses, before their bodies are read, requests that no route may serve. */
+/** Rejects requests that no route may serve, before their bodies are read. */
 export function checkRequests(fastify: FastifyInstance, router: PathRouter<unknown>, findRefusal: CheckHost): void {
   fastify.addHook("onRequest", (request, _reply, next) => {
     requireOneHost(request);
@@ -83,8 +83,8 @@ export function checkRequests(fastify: FastifyInstance, router: PathRouter<unkno
 }
 
 /**
- * Refuses a request without exactly one well-formed `Host` or `:authority` (RFC 9112 §3.2): whoever stands in front may have
- * understood another one. HTTP/1.0 may do without. What Node takes for HTTP/0.9 is a line that names no version.
+ * Rejects a request without exactly one well-formed `Host` or `:authority` (RFC 9112 §3.2), because a proxy may have interpreted another
+ * one. HTTP/1.0 may omit it. What Node treats as HTTP/0.9 is a request line without a version.
  */
 function requireOneHost({ headers, raw }: FastifyRequest): void {
   const host = headers[":authority"] ?? headers.host;
@@ -92,16 +92,16 @@ function requireOneHost({ headers, raw }: FastifyRequest): void {
   if (!isGood) throw new HttpError("HTTP_MALFORMED");
 }
 
-/** For requests in HTTP/1.0 that name none: Connect cannot do without. */
+/** For HTTP/1.0 requests without a host: Connect requires one. */
 const DEFAULT_HOST = "localhost";
 
-/** What no host and port contain (RFC 3986 §3.2), though a URL may. Two Host fields are joined by a comma. */
+/** Characters that no host and port contain (RFC 3986 §3.2), though a URL may. Node joins two Host fields with a comma. */
 const NOT_IN_HOST = /[\s,/?#@\\]/;
 
-/** The last host that was well-formed: most requests name the same. */
+/** The last well-formed host; most requests have the same. */
 let known: string | undefined;
 
-/** Whether this is a host with or without a port, and one that URLs may have. */
+/** Returns whether this is a valid host with or without a port. */
 export function isHost(host: string): boolean {
   if (host === known) return true;
   if (NOT_IN_HOST.test(host) || !URL.canParse(`http://${host}`)) return false;
@@ -109,10 +109,10 @@ export function isHost(host: string): boolean {
   return true;
 }
 
-/** RFC 10008. Fastify knows it, though no route is for it, and would judge its body first, in a form of its own. */
+/** RFC 10008. Fastify supports it, although no route does, and would check its body first, with an error in another form. */
 const QUERY = "QUERY";
 
-/** Refuses with 405, and the methods that there are, what the path exists for but the method does not. REST and Connect refuse the others. */
+/** Rejects a known path with an unknown method: 405 and the allowed methods. REST and Connect reject the others. */
 function requireMethod(
   fastify: FastifyInstance,
   router: PathRouter<unknown>,

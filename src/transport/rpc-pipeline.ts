@@ -13,7 +13,7 @@ import { share } from "../lib/memoize.ts";
 import { codeName, rpcName } from "./call-metrics.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 
-/** Faults of ours or of what we stand on: for the log with their cause. The other codes are the caller's affair. */
+/** Internal errors and unavailable dependencies: logged with their cause. Other codes are client errors. */
 const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
 
 /** The default of every RPC. */
@@ -22,15 +22,15 @@ const MAX_REQUEST_BYTES = 2 ** 20;
 const OVERLOADED = share({ reason: "OVERLOADED" });
 
 /**
- * Puts the guard, the rules of the protos and the bound of what waits in front of an implementation, and the table of errors behind
- * it. Every transport comes by here, so here is where calls are counted.
+ * Decorates an implementation with authorization, validation, load shedding and the error table. Every transport uses it, so calls are
+ * counted here.
  */
 export function createRpc(implementation: Implementation, guard: Guard, limiter: ConcurrencyLimiter): Rpc {
   const { method, maxRequestBytes = MAX_REQUEST_BYTES, acceptsCompression, mayAnswerFromCache } = implementation;
   const facts = share({ rpc: rpcName(implementation) });
   const admit = (call: Call): MaybePromise<Principal> => {
     call.log.add(facts);
-    // Before the body is read, which may be large.
+    // Before the body is read, because it may be large.
     if (mayAnswerFromCache !== true) limiter.assertCapacity();
     const principal = guard(implementation, call);
     return principal instanceof Promise ? limiter.track(principal) : principal;
@@ -71,7 +71,7 @@ function reported<T>(call: Call, limiter: ConcurrencyLimiter, work: () => MaybeP
   }
 }
 
-/** The details of an error of the wire hold descriptors of protobuf, which are kilobytes and no news. */
+/** Details of a wire error contain Protobuf descriptors of some kilobytes, which do not belong in the log. */
 function withoutDetails(error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
   const { code, message, stack } = error;
@@ -82,7 +82,7 @@ function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Err
   const error = toConnectError(cause);
   log.add({ code: codeName(error.code) });
   if (cause instanceof KeyholdError) logKeys(log, cause.changedKeyIds);
-  // Its line says it. One more for each, with a stack, would be a load of its own.
+  // The access log has it. Another entry with a stack for each would be a load of its own.
   if (cause instanceof KeyholdError && cause.code === "OVERLOADED") {
     limiter.countRejection();
     log.add(OVERLOADED);

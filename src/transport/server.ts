@@ -14,13 +14,13 @@ import { createTransport, type TransportOptions } from "./transport.ts";
 export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs"> {
   readonly implementations: readonly Implementation[];
   readonly checkReadiness: CheckReadiness;
-  /** With several processes on one port: how many of them there are. */
+  /** With workers: their number. */
   readonly workers?: CountWorkers;
-  /** Whether the fast path serves the usual verifications. Without it Fastify serves all, to the same effect. */
+  /** Whether the fast path serves usual verifications. Without it Fastify serves them with the same results. */
   readonly fastPath: boolean;
-  /** Bounds the calls that wait. */
+  /** Bounds waiting calls. */
   readonly limiter: ConcurrencyLimiter;
-  /** Traces calls; by default nobody does. */
+  /** Traces calls; by default they are not traced. */
   readonly tracer?: CallTracer;
 }
 
@@ -38,7 +38,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   });
   const fastify = await createTransport({
     ...options,
-    // Health has a limiter of its own: it answers under overload too.
+    // Health has a separate limiter so that it responds under overload.
     rpcs: [...rpcs, createRpc(health.check, guard, new ConcurrencyLimiter())],
     streams: [health.watch, ...reflection],
     fastRpcs: options.fastPath ? verificationRpcs(rpcs) : [],

@@ -1,28 +1,28 @@
 import type { Call, Rpc } from "../api/rpc.ts";
 import { rpcName } from "./call-metrics.ts";
 
-/** Whoever traces calls. */
+/** Traces calls. */
 export interface CallTracer {
-  /** Begins the span of a call of the RPC `package.Service/Method`, whose caller may have sent `traceparent`. */
+  /** Starts the span of a call of the RPC `package.Service/Method`; the client may have sent `traceparent`. */
   begin(rpc: string, header: (name: string) => string | undefined): CallSpan;
 }
 
 export interface CallSpan {
   readonly traceId: string;
-  /** Does work within the span. */
+  /** Runs work in the span. */
   run<T>(work: () => T): T;
   /** `code` is the name of a gRPC code. */
   end(code: string, protocol: string): void;
 }
 
-/** An RPC with a span for each of its calls, from the question who calls to the answer. */
+/** Decorates an RPC with a span per call, from authentication to the response. */
 export function traceRpc(rpc: Rpc, tracer: CallTracer): Rpc {
   const name = rpcName(rpc);
   const spans = new WeakMap<Call, CallSpan>();
   return {
     ...rpc,
     admit(call) {
-      // A call whose body took its time is judged twice.
+      // A call with a slow body is authorized twice.
       const known = spans.get(call);
       if (known !== undefined) return known.run(() => rpc.admit(call));
       const span = tracer.begin(name, (header) => call.header(header));

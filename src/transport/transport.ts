@@ -22,7 +22,7 @@ export interface TransportOptions {
   /** Unary RPCs, over Connect, gRPC and gRPC-Web, and over REST where they have `google.api.http` annotations. */
   readonly rpcs: readonly Rpc[];
   readonly streams: readonly StreamingRpc[];
-  /** Those of the RPCs that the fast path serves. */
+  /** The RPCs that the fast path serves. */
   readonly fastRpcs: readonly FastRpc[];
   /** Authorizes streams; an `Rpc` authorizes its own calls. */
   readonly guard: Guard;
@@ -31,15 +31,15 @@ export interface TransportOptions {
   readonly certificate: Certificate | undefined;
   /** Origins of web pages whose scripts may call (CORS); empty: none. */
   readonly corsOrigins: readonly string[];
-  /** Which requests are accepted by their Host, Origin and proxies; null: all, since each needs a credential. */
+  /** Which requests are accepted by Host, Origin and proxy; null: all, because each needs a credential. */
   readonly requestPolicy: RequestPolicy | null;
-  /** How long idle connections may still send a request while the server closes, in milliseconds; 0 by default. */
+  /** Milliseconds for which idle connections may still send a request during shutdown; default 0. */
   readonly drainDelay?: number;
-  /** Bounds the memory of request bodies that are being received. */
+  /** Bounds the memory of incoming request bodies. */
   readonly bodyBudget: BodyBudget;
 }
 
-/** Creates the one Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same RPCs. */
+/** Creates the Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same RPCs. */
 export async function createTransport(options: TransportOptions): Promise<FastifyInstance> {
   const { certificate, logger, counters, rpcs, fastRpcs, requestPolicy, bodyBudget: budget } = options;
   const routes = makeRoutes(rpcs);
@@ -53,11 +53,11 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
     serverFactory: (listener) => new ListenerServer(port, listener),
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
-    // A logger for each request costs more than to name the request in the few lines that need it.
+    // A logger per request costs more than adding the request id to the few lines that need it.
     childLoggerFactory: (parent) => parent,
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
     frameworkErrors: onError,
-    // A request that arrives while the server closes is served like any other, not refused in Fastify's own form.
+    // A request that arrives during shutdown is served, not rejected in Fastify's own form.
     return503OnClosing: false,
     clientErrorHandler: clientErrorHandler(logger),
   });
@@ -72,10 +72,10 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   return fastify;
 }
 
-/** Seconds for which a browser may keep the answer to a preflight: as long as any browser does. */
+/** Seconds for which a browser may cache a preflight response: the maximum of all browsers. */
 const PREFLIGHT_MAX_AGE = 7200;
 
-/** Lets the scripts of web pages of these origins call (CORS); of none, where there are none. */
+/** Allows scripts of web pages of these origins to call (CORS); none if empty. */
 export async function allowOrigins(fastify: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
   await fastify.register(cors, {

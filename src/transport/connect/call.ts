@@ -4,10 +4,10 @@ import type { CallLog } from "../../api/rpc.ts";
 import { codeName, type Protocol } from "../call-metrics.ts";
 import { FastifyCall } from "../fastify-call.ts";
 
-/** Where the Fastify request of a call is found in its context. */
+/** Context key of the Fastify request of a call. */
 export const requestKey = createContextKey<FastifyRequest | undefined>(undefined);
 
-/** By the names that Connect has for them. */
+/** By Connect's protocol names. */
 const PROTOCOLS: Readonly<Record<string, Protocol>> = { grpc: "grpc", "grpc-web": "grpc_web" };
 
 /** A call over Connect, gRPC or gRPC-Web. */
@@ -38,7 +38,7 @@ export class ConnectCall extends FastifyCall {
 
 const callKey = createContextKey<ConnectCall | undefined>(undefined);
 
-/** The call of a context: the same one whoever asks. */
+/** Returns the call of a context, always the same object. */
 export function callOf(context: HandlerContext): ConnectCall {
   const call = context.values.get(callKey) ?? new ConnectCall(context);
   context.values.set(callKey, call);
@@ -46,8 +46,8 @@ export function callOf(context: HandlerContext): ConnectCall {
 }
 
 /**
- * The answer, or at the caller's deadline (`grpc-timeout`, `connect-timeout-ms`) the error that says so. Work in flight continues
- * to its end: a caller that gave up does not know whether its change was made. What has not begun by then does not begin.
+ * Returns the response, or at the caller's deadline (`grpc-timeout`, `connect-timeout-ms`) an error. Work in flight continues to its end:
+ * the client does not know whether its change was made. Work that has not started by then does not start.
  */
 export function untilDeadline<T>(
   work: () => Promise<T>,

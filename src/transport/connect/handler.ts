@@ -18,15 +18,14 @@ import type { ReadBody } from "../request-body.ts";
 import { requestKey } from "./call.ts";
 import { unescapeMessage } from "./grpc-error.ts";
 
-/** Connect's handler of an RPC, for every protocol and every HTTP server. */
+/** Connect's handler of an RPC, for every protocol and HTTP server. */
 type Handler = ConnectRouter["handlers"][number];
 
 type Bytes = AsyncIterable<Uint8Array>;
 
 /**
- * Returns Connect's handler with what it lacks: a unary RPC's body is read as a whole or not at all, what a handler leaves unread is
- * dropped, so that the connection can take the next request, deadlines may be of any length, and every error has our form.
- * `reading` is undefined for a stream.
+ * Decorates Connect's handler: the body of a unary RPC is read completely or not at all, unread bytes are drained so that the connection
+ * can serve the next request, deadlines may be of any length, and every error has our form. `reading` is undefined for a stream.
  */
 export function completeHandler(handler: Handler, reading: UnaryReading | undefined): Handler {
   const wholeBody = reading && wholeBodyReader(reading);
@@ -35,10 +34,10 @@ export function completeHandler(handler: Handler, reading: UnaryReading | undefi
     const values = request.contextValues;
     const raw = values?.get(requestKey)?.raw;
     if (values === undefined || raw === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
-    // The headers of Node are plain objects; to look into the `Headers` of Connect takes many times as long.
+    // Node's headers are plain objects; reading Connect's `Headers` takes many times as long.
     const { "content-type": type = "" } = raw.headers;
     boundDeadlines(raw.headers, request.header);
-    // Connect compares it with the bytes that it gets, which are others then; the reader of the body has a limit of its own.
+    // Connect would compare it with the bytes that it receives, which differ; the reader of the body has its own limit.
     if (wholeBody !== undefined && isJson(type)) request.header.delete("content-length");
     const received = wholeBody?.(raw, type, values) ?? drained(body);
     const response = withErrorBody(await handler({ ...request, body: received }), handler.allowedMethods);
@@ -49,7 +48,7 @@ export function completeHandler(handler: Handler, reading: UnaryReading | undefi
       if (reading !== undefined) raw.resume();
       if (response.trailer !== undefined) unescapeMessage(response.trailer);
     };
-    // Where messages are framed, the request is read when the response is, and the trailers are complete when the body is.
+    // With framed messages, the request is read when the response is, and the trailers are complete when the body is.
     if (response.body !== undefined && isFramed(type)) return { ...response, body: followedBy(response.body, finish) };
     finish();
     return response;
@@ -57,10 +56,10 @@ export function completeHandler(handler: Handler, reading: UnaryReading | undefi
   return Object.assign(serve, handler);
 }
 
-/** The longest that Node's timers wait: a longer one fires after 1 ms. Connect gives a deadline to a timer as it is. */
+/** Maximum delay of a Node timer: a longer one fires after 1 ms. Connect passes a deadline to a timer unchanged. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The headers of deadlines with the longest that each may say within that. */
+/** The deadline headers with their maximum values within that. */
 const DEADLINES = [
   { name: "grpc-timeout", parse: parseGrpcTimeout, longest: `${Math.floor(MAX_TIMER_MS / 1000)}S` },
   { name: "connect-timeout-ms", parse: parseConnectTimeout, longest: `${MAX_TIMER_MS}` },
@@ -74,7 +73,7 @@ function boundDeadlines(given: IncomingHttpHeaders, header: Headers): void {
   }
 }
 
-/** The reasons of the answers that Connect gives without a body. */
+/** Reasons of the responses that Connect sends without a body. */
 const BODILESS: ReadonlyMap<number, HttpErrorReason> = new Map([
   [405, "METHOD_NOT_ALLOWED"],
   [415, "MEDIA_TYPE_NOT_SUPPORTED"],
@@ -91,7 +90,7 @@ function withErrorBody(response: Response, allowedMethods: readonly string[]): R
   return { ...response, header: new Headers(headers), body: createAsyncIterable([Buffer.from(body)]) };
 }
 
-/** The items, and then `finish`, however they end. */
+/** Yields the items and then calls `finish`, however they end. */
 async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): AsyncGenerator<T> {
   try {
     yield* items;
@@ -100,26 +99,26 @@ async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): Asyn
   }
 }
 
-/** How the requests of a unary RPC are read. */
+/** Options for reading the requests of a unary RPC. */
 export interface UnaryReading {
   readonly rpc: Rpc;
-  /** The types that `google.protobuf.Any` may hold. */
+  /** The types that `google.protobuf.Any` may contain. */
   readonly registry: Registry;
   readonly readBody: ReadBody;
 }
 
 /**
- * Where the message of a request in JSON is found: it is read as on the REST paths, by the same rules and with the same errors, and if it is
- * long in several turns of the event loop. Compressed JSON is read by Connect (`strictJson`).
+ * Context key of the message of a JSON request. It is read like on the REST paths, with the same rules and errors, and in several ticks
+ * if it is long. Compressed JSON is read through Connect (`strictJson`).
  */
 export const messageKey = createContextKey<Message | undefined>(undefined);
 
-/** What Connect is given to read in its place. */
+/** The placeholder that Connect reads instead. */
 const EMPTY_JSON = Buffer.from("{}");
 
 type ReadWhole = (raw: IncomingMessage, type: string, values: ContextValues) => Bytes;
 
-/** Returns what gives the whole body as one item, or none if it is empty. Nothing is read before the first item is asked for. */
+/** Returns an iterable with the complete body as one item, or none if it is empty. Reads nothing before the first item is requested. */
 function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
   const check = checkOf(rpc);
   const limits = valueLimits(rpc.maxRequestBytes);
@@ -131,7 +130,7 @@ function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
     const message = bytes.subarray(head);
     const isCompressed = head > 0 ? ((bytes[0] ?? 0) & compressedFlag) !== 0 : !isPlain(raw);
     if (!isCompressed && !isJson(type)) await check(message);
-    // Connect refuses frames that are not whole.
+    // Connect rejects incomplete frames.
     if (!isCompressed && isJson(type) && message.length > 0 && (head === 0 || isOneFrame(bytes))) {
       try {
         values.set(messageKey, await readJsonOfAnyLength(rpc.method.input, message, limits, registry));
@@ -147,7 +146,7 @@ function isJson(type: string): boolean {
   return type.includes("json");
 }
 
-/** By the content type of a unary RPC: Connect frames messages in streams alone. */
+/** Determined by the content type: Connect frames messages only in streams. */
 function isFramed(type: string): boolean {
   return type.includes("grpc");
 }
@@ -156,7 +155,7 @@ function isPlain({ headers }: IncomingMessage): boolean {
   return (headers["content-encoding"] ?? "identity") === "identity";
 }
 
-/** Makes what looks at a message before it is decoded. Throws the error of the wire. */
+/** Creates the check of a message before it is decoded. Throws the error for the client. */
 function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => Promise<void> | void {
   const requireFewFields = fieldBound(method.input, maxRequestBytes);
   return (message) => {
@@ -165,16 +164,16 @@ function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => Pro
     } catch (error) {
       throw toConnectError(error);
     }
-    // A long message has a turn of the event loop to be looked at, and one to be decoded.
+    // A long message is checked in one tick and decoded in another.
     return message.length < LONG ? undefined : nextTurn();
   };
 }
 
-/** The compressed bodies that we accept expand at most so many times, from 256 KiB on. JSON of a thousand similar keys expands 30 times. */
+/** Maximum expansion of compressed bodies, from 256 KiB on. JSON of a thousand similar keys expands 30 times. */
 const MAX_RATIO = 100;
 const MIN_BOUND = 262_144;
 
-/** The compressions that an RPC accepts. What comes out of them is bounded, and looked at before it is decoded. */
+/** The compressions that an RPC accepts. Their output is bounded and checked before it is decoded. */
 export function boundedCompressions(rpc: Rpc): Compression[] {
   const check = checkOf(rpc);
   return [compressionGzip, compressionBrotli].map((compression) => ({
@@ -182,7 +181,7 @@ export function boundedCompressions(rpc: Rpc): Compression[] {
     decompress: async (bytes, maxBytes) => {
       const bound = Math.max(MIN_BOUND, bytes.length * MAX_RATIO);
       const message = await compression.decompress(bytes, Math.min(maxBytes, bound));
-      // JSON is no Protobuf, and passes: it has a bound of its own.
+      // JSON passes: it has its own limit.
       await check(message);
       return message;
     },
@@ -194,8 +193,8 @@ export function isAsyncIterable<T>(value: unknown): value is AsyncIterable<T> {
 }
 
 /**
- * Returns a body that is read to its end when the handler of a stream stops reading: Node would destroy the request, but not the
- * connection, where the rest would stand in the way of the next request.
+ * Returns a body that is drained when the handler of a stream stops reading: Node would destroy the request but not the connection, where
+ * the remaining bytes would block the next request.
  */
 function drained(body: Bytes): Bytes {
   return {

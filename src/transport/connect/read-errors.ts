@@ -10,13 +10,13 @@ import { BODY, valueLimits } from "../json/scan.ts";
 import { callOf } from "./call.ts";
 
 /**
- * Requests that Connect refuses by itself, before there is a call: its errors quote what the caller sent, which may be a
- * secret, name no field, and take malformed Protobuf for a fault of the server.
+ * Requests that Connect rejects before there is a call: its errors quote the request, which may contain a secret, name no field, and
+ * treat malformed Protobuf as an internal error.
  */
 
 /**
- * For Connect's option `requestGate`. The one place between the failure to read a request and the writing of the error is the
- * abortion of the call, which has the error as its reason.
+ * For Connect's option `requestGate`. The only hook between a read failure and the error response is the abort signal of the call, whose
+ * reason is the error.
  */
 export function watchReading(context: HandlerContext): void {
   requireReadableQuery(context);
@@ -40,8 +40,7 @@ export function requireTime(context: HandlerContext): void {
 }
 
 /**
- * Returns Connect's error of a request that it cannot read in words of our own. Details are part of our own API, which is unary: the
- * streams are of services that others define.
+ * Translates Connect's error for an unreadable request. Only unary RPCs get details: the streams belong to services that others define.
  */
 export function describeUnreadable(error: ConnectError, { method }: Pick<HandlerContext, "method">): ConnectError {
   const described = describe(error) ?? error;
@@ -66,12 +65,12 @@ function describe({ code, rawMessage }: ConnectError): ConnectError | undefined 
   }
 }
 
-/** INTERNAL is the code of gRPC for it (doc/compression.md). */
+/** gRPC requires INTERNAL (doc/compression.md). */
 export function unexpectedCompression(): ConnectError {
   return new ConnectError("a message is marked as compressed in a call that names no compression", Code.Internal);
 }
 
-/** The message of a Connect GET. */
+/** Checks the message of a Connect GET. */
 function requireReadableQuery({ requestMethod, url }: HandlerContext): void {
   if (requestMethod !== "GET") return;
   const query = new URL(url).searchParams;
@@ -84,8 +83,8 @@ function requireReadableQuery({ requestMethod, url }: HandlerContext): void {
 }
 
 /**
- * For Connect's option `jsonOptions`, of which `textDecoder` is the first to see a message: it is read here as on the REST
- * paths, by the same rules and with the same errors. Connect then reads what is known to be good.
+ * For Connect's option `jsonOptions`, whose `textDecoder` sees a message first: it is read here like on the REST paths, with the same
+ * rules and errors. Connect then reads text that is known to be valid.
  */
 export function strictJson<O extends JsonReadOptions>(desc: DescMessage, maxBytes: number, options: O) {
   const limits = valueLimits(maxBytes);

@@ -17,17 +17,17 @@ import { guarded, type ServeStream } from "./stream.ts";
 
 type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
 
-/** A streaming RPC beside the unary ones, as Connect takes it. */
+/** A streaming RPC in Connect's form. */
 export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreaming> {
   readonly method: M;
-  /** What a caller needs for it. */
+  /** Its policy. */
   readonly policy: Policy;
   /** Largest request message in bytes. */
   readonly maxRequestBytes: number;
   readonly serve: MethodImpl<M>;
 }
 
-/** Serves RPCs over Connect, gRPC and gRPC-Web. `registry` has the types that `google.protobuf.Any` and error details may hold. */
+/** Registers RPCs for Connect, gRPC and gRPC-Web. `registry` has the types that `google.protobuf.Any` and error details may contain. */
 export async function registerConnect(
   fastify: FastifyInstance,
   rpcs: readonly Rpc[],
@@ -93,10 +93,10 @@ function implementationOf(rpc: Rpc): MethodImpl<DescMethodUnary> {
     const request = context.values.get(messageKey) ?? decoded;
     const call = callOf(context);
     call.isCalled = true;
-    // Judged again: while the body was on the wire, the caller may have been revoked.
+    // Authorized again: the caller may have been revoked while the body was in transit.
     const serve = async () => {
       const principal = await rpc.admit(call);
-      // Connect reads a request, and writes a response, as a whole: what is long has a turn of the event loop for each.
+      // Connect decodes a request, and encodes a response, in one tick: a long one gets a tick of its own.
       if (isLong(request)) await nextTurn();
       const response = await rpc.invoke(request, principal, call);
       if (isLong(response)) await nextTurn();
@@ -106,7 +106,7 @@ function implementationOf(rpc: Rpc): MethodImpl<DescMethodUnary> {
   };
 }
 
-/** Items of a list from which on a message is long. */
+/** Number of list items from which a message is long. */
 const LONG_LIST = 100;
 
 function isLong(message: object): boolean {

@@ -11,8 +11,8 @@ import { describeUnreadable } from "./read-errors.ts";
 export type ServeStream = (input: unknown, context: HandlerContext) => AsyncIterable<unknown> | Promise<unknown>;
 
 /**
- * Returns the implementation with the caller's deadline, the table of errors and the call's line in the log around it. At the
- * deadline the stream fails with DEADLINE_EXCEEDED, whatever the implementation does.
+ * Decorates the implementation with the caller's deadline, the error table and the log entry. At the deadline the stream fails with
+ * DEADLINE_EXCEEDED, whatever the implementation does.
  */
 export function guarded(serve: ServeStream): ServeStream {
   return (input, context) => {
@@ -27,10 +27,7 @@ export function guarded(serve: ServeStream): ServeStream {
   };
 }
 
-/**
- * Returns the requests of a stream. The error of one that cannot be read does not quote what the caller sent, and a body that ends before
- * its end is the caller's doing, not a fault.
- */
+/** Returns the requests of a stream. The error of an unreadable one quotes nothing of it, and an incomplete body is a client error. */
 async function* described(requests: AsyncIterable<unknown>, context: HandlerContext): AsyncGenerator<unknown> {
   try {
     yield* requests;
@@ -54,7 +51,7 @@ async function* guardItems(
   } catch (error) {
     throw report(error, log);
   } finally {
-    // Not awaited: at the deadline the implementation may still wait for something.
+    // Not awaited: at the deadline the implementation may still be waiting.
     void items.return?.().catch(() => undefined);
   }
 }

@@ -4,12 +4,12 @@ import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_det
 import { JSON_OPTIONS } from "../json/reader.ts";
 import { HTTP_ERRORS, HttpError, STATUSES } from "./http-error.ts";
 
-/** The details that errors have everywhere. */
+/** The detail types of all errors. */
 const errorDetails = createRegistry(file_google_rpc_error_details);
 
 /**
- * Returns the body of an error (AIP-193): `code` is the HTTP status, `status` the name in google.rpc.Code. A detail whose type `registry`
- * does not know is left out: an error must not fail.
+ * Returns the body of an error (AIP-193): `code` is the HTTP status, `status` the name in google.rpc.Code. Omits a detail whose type is
+ * not in `registry`, because formatting an error must not fail.
  */
 export function toErrorBody(error: ConnectError, registry: Registry = errorDetails) {
   const { http, name: status } = STATUSES[error.code];
@@ -21,7 +21,7 @@ export function toErrorBody(error: ConnectError, registry: Registry = errorDetai
 const FRAMING = new Set(["connection", "content-length", "content-type", "keep-alive", "transfer-encoding", "upgrade"]);
 
 /**
- * Returns the response for an error, over every protocol that has no errors of its own. The `metadata` of a ConnectError become response
+ * Returns the response for an error in protocols without their own error format. The `metadata` of a ConnectError become response
  * headers. `registry` has the types of the details.
  */
 export function errorResponse(error: ConnectError, registry?: Registry) {
@@ -51,7 +51,7 @@ function detailsToJson(details: ConnectError["details"], registry: Registry): re
       if (desc === undefined) return [];
       const message = "desc" in detail ? create(desc, detail.value) : fromBinary(desc, detail.value);
       const json = toJson(desc, message, { ...JSON_OPTIONS, registry });
-      // Type first, as people read it.
+      // The type comes first.
       return [{ "@type": `type.googleapis.com/${desc.typeName}`, ...Object(json) }];
     } catch {
       return [];

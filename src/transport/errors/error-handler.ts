@@ -7,7 +7,7 @@ import { grpcProtocolOf, sendGrpcError } from "../connect/grpc-error.ts";
 import { errorResponse } from "./error-body.ts";
 import { HttpError, type HttpErrorReason } from "./http-error.ts";
 
-/** Errors of Fastify itself that a request may cause, by their code. */
+/** Errors of Fastify that a request may cause, by code. */
 const FASTIFY_ERRORS: ReadonlyMap<unknown, HttpErrorReason> = new Map([
   ["FST_ERR_BAD_URL", "URL_MALFORMED"],
   ["FST_ERR_MAX_PARAM_LENGTH", "URL_TOO_LONG"],
@@ -20,7 +20,7 @@ const FASTIFY_ERRORS: ReadonlyMap<unknown, HttpErrorReason> = new Map([
 
 export type ErrorHandler = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => void;
 
-/** Answers every error of the instance, and every path that leads nowhere. Bodies are left to the routes. */
+/** Handles every error of the instance and every unknown path. Bodies are read by the routes. */
 export function answerErrors(fastify: FastifyInstance, handler: ErrorHandler): void {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser("*", (_request, _payload, done) => done(null));
@@ -29,19 +29,18 @@ export function answerErrors(fastify: FastifyInstance, handler: ErrorHandler): v
 }
 
 /**
- * For Fastify's `frameworkErrors` and `answerErrors`: a gRPC status for a request of gRPC or gRPC-Web, else an error in the form of REST.
- * An error that is none of those meant for a caller becomes INTERNAL, which says nothing of its cause, and goes to the log. `registry`
- * knows the types of the details.
+ * For Fastify's `frameworkErrors` and `answerErrors`: responds with a gRPC status to gRPC and gRPC-Web, otherwise with a REST error. An
+ * unexpected error becomes INTERNAL without its cause, which is logged. `registry` has the types of the details.
  */
 export function errorHandler(registry: Registry): ErrorHandler {
   return (cause, request, reply) => {
     const error = toKnownError(cause, request);
-    // RFC 9112 demands the status 400 for what is not well-formed, whatever the protocol above.
+    // RFC 9112 requires the status 400 for malformed requests, whatever the protocol above.
     const isMalformed = error instanceof HttpError && error.reason === "HTTP_MALFORMED";
     const protocol = isMalformed ? undefined : grpcProtocolOf(request);
     if (protocol !== undefined) return sendGrpcError(reply, error, protocol);
     const { code, status, headers, body } = errorResponse(error, registry);
-    // Fastify refuses a malformed URL before the hook that sets `facts`.
+    // Fastify rejects a malformed URL before the hook that sets `facts`.
     if (request.facts !== undefined) request.facts.code = status;
     // The handler may have set it before it failed.
     reply.removeHeader("etag").code(code).headers(headers).send(body);

@@ -3,8 +3,8 @@ import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { ERROR_DOMAIN } from "../../api/errors.ts";
 
 /**
- * What the transport itself turns away, before there is an RPC. The key is the reason in the error's ErrorInfo; `http` is not the status
- * of the code where HTTP has one of its own for the case.
+ * Errors of the transport, before there is an RPC. The key is the reason in the error's ErrorInfo; `http` differs from the status of the
+ * code where HTTP has a specific one.
  */
 export const HTTP_ERRORS = {
   PATH_NOT_FOUND: { code: Code.NotFound, http: 404, message: "there is nothing at this path" },
@@ -26,7 +26,7 @@ export const HTTP_ERRORS = {
     message: "while KEYHOLD_AUTH is not set, requests that come through a proxy are refused: set KEYHOLD_AUTH",
   },
   METHOD_NOT_ALLOWED: { code: Code.Unimplemented, http: 405, message: "this path does not take this method" },
-  // The code is that of gRPC and Connect for a message that is too large.
+  // The code that gRPC and Connect use for a message that is too large.
   BODY_TOO_LARGE: { code: Code.ResourceExhausted, http: 413, message: "the request body is too large" },
   HTTP_MALFORMED: { code: Code.InvalidArgument, http: 400, message: "the request is not well-formed HTTP" },
   HEADER_TOO_LARGE: { code: Code.InvalidArgument, http: 431, message: "the URL and header fields are too large" },
@@ -50,26 +50,26 @@ export const HTTP_ERRORS = {
 
 export type HttpErrorReason = keyof typeof HTTP_ERRORS;
 
-/** A request that the transport turns away. */
+/** A request that the transport rejects. */
 export class HttpError extends ConnectError {
   readonly reason: HttpErrorReason;
 
-  /** `headers` are for the response. */
+  /** `headers` are added to the response. */
   constructor(reason: HttpErrorReason, headers: Readonly<Record<string, string>> = {}) {
     const { code, message } = HTTP_ERRORS[reason];
     super(message, code, headers, [{ desc: ErrorInfoSchema, value: { reason, domain: ERROR_DOMAIN } }]);
     this.reason = reason;
   }
 
-  /** That of ConnectError goes by the name, and takes every ConnectError for a Refusal. */
+  /** ConnectError's own check compares names and accepts every ConnectError. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return Object.prototype.isPrototypeOf.call(HttpError.prototype, Object(value));
   }
 }
 
 /**
- * The HTTP status of each code and its name in google.rpc.Code: google/rpc/code.proto, "HTTP Mapping", but for FAILED_PRECONDITION, which is 409 on our REST paths: what stands
- * in the way is the state of the key, not the form of the request.
+ * The HTTP status of each code and its name in google.rpc.Code (google/rpc/code.proto, "HTTP Mapping"), except that FAILED_PRECONDITION
+ * is 409 on our REST paths: the state of the key is the obstacle, not the form of the request.
  */
 export const STATUSES: Readonly<Record<Code, { readonly http: number; readonly name: string }>> = {
   [Code.Canceled]: { http: 499, name: "CANCELLED" },

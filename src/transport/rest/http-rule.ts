@@ -10,20 +10,20 @@ import { http } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
 import { type PathTemplate, parsePathTemplate, type TemplateVariable } from "./path-router.ts";
 
-/** What the request body holds: nothing, the whole request, one field of it, or either of the latter as its JSON shows. */
+/** The mapping of the request body: nothing, the whole request, one field of it, or either of the latter, depending on the JSON. */
 export type BodyRule =
   | { readonly kind: "none" }
   | { readonly kind: "whole" }
   | { readonly kind: "field" | "either"; readonly field: DescField };
 
 export interface PathBinding {
-  /** The index of the segment whose text is the value. */
+  /** Index of the segment that contains the value. */
   readonly segment: number;
-  /** From a field of the request to one of a message within it. */
+  /** Path from a field of the request to one of a nested message. */
   readonly path: readonly DescField[];
 }
 
-/** A `google.api.HttpRule` whose names are fields. */
+/** A `google.api.HttpRule` with resolved fields. */
 export interface RestRule {
   /** Upper case. */
   readonly httpMethod: string;
@@ -33,8 +33,8 @@ export interface RestRule {
 }
 
 /**
- * The bindings of an RPC by its `google.api.http` annotation; none if it has none. One of the body `*` and the next, which differs only in
- * that it has a field, are one of body "either". Throws `Error` if the annotation is wrong, or uses what our protos do without.
+ * Returns the rules of an RPC by its `google.api.http` annotation; none without one. A rule with the body `*` and a following one that
+ * differs only in having a body field become one rule with the body "either". Throws `Error` if the annotation is invalid or unsupported.
  */
 export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
   if (!hasOption(method, http)) return [];
@@ -45,7 +45,7 @@ export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
   const bindings: RestRule[] = [];
   for (const next of [rule, ...rule.additionalBindings].map((one) => readBinding(method, one))) {
     const last = bindings.at(-1);
-    // Where they are not one, the router refuses the second.
+    // If they are not merged, the router rejects the second.
     if (last === undefined || !isSameBut(last, next) || last.body.kind !== "whole" || next.body.kind !== "field") {
       bindings.push(next);
     } else bindings[bindings.length - 1] = { ...next, body: { ...next.body, kind: "either" } };

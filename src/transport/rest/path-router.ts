@@ -1,7 +1,7 @@
-/** Where a request goes, still percent-encoded. */
+/** The path and query of a request, still percent-encoded. */
 export interface RequestTarget {
   readonly path: string;
-  /** Without the question mark; empty where there is none. */
+  /** Without the question mark; empty if there is none. */
   readonly query: string;
 }
 
@@ -15,7 +15,7 @@ export function splitRequestTarget(url: string): RequestTarget {
 
 export interface PathTemplate {
   readonly text: string;
-  /** Literals; undefined where a variable takes any text. */
+  /** Literals; undefined for a variable. */
   readonly segments: readonly (string | undefined)[];
   readonly verb: string | undefined;
   readonly variables: readonly TemplateVariable[];
@@ -24,18 +24,18 @@ export interface PathTemplate {
 export interface TemplateVariable {
   /** The request field, such as `shelf.name`. */
   readonly fieldPath: string;
-  /** The index of the segment that it takes. */
+  /** Index of its segment. */
   readonly segment: number;
 }
 
-/** At least two segments, of which the first is literal, and perhaps a verb. */
+/** At least two segments, the first of which is literal, and an optional verb. */
 const TEMPLATE = /^\/(?<path>[\w.-]+(?:\/[^/:]+)+)(?::(?<verb>[A-Za-z]\w*))?$/;
 /** `literal`, `{field}` or `{field=literal}`. */
 const SEGMENT = /^(?:(?<plain>[\w.-]+)|\{(?<fieldPath>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:=(?<fixed>[\w.-]+))?\})$/;
 
 /**
- * Parses the path of a `google.api.http` annotation: of the syntax of google/api/http.proto the part that our protos use, without wildcards.
- * Throws `Error` on any other text: a template is written by us, and a wrong one is found when the routes are made.
+ * Parses the path of a `google.api.http` annotation: the part of the syntax of google/api/http.proto that our protos use, without
+ * wildcards. Throws `Error` on other text, when the routes are created.
  */
 export function parsePathTemplate(text: string): PathTemplate {
   const { path, verb } = TEMPLATE.exec(text)?.groups ?? {};
@@ -50,7 +50,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   return { text, segments: parts.map((part) => part?.plain ?? part?.fixed), verb, variables };
 }
 
-/** What a path leads to. `segments` are percent-decoded and without the verb. */
+/** The result of a look-up. `segments` are percent-decoded and without the verb. */
 export type Lookup<T> =
   | { readonly kind: "found"; readonly value: T; readonly segments: readonly string[] }
   | { readonly kind: "wrong-method"; readonly allowed: readonly string[] }
@@ -59,17 +59,17 @@ export type Lookup<T> =
 interface Bound<T> {
   readonly method: string;
   readonly segments: PathTemplate["segments"];
-  /** The same for templates that match the same paths; sorts a literal before a variable in the same place. */
+  /** Equal for templates that match the same paths; sorts a literal before a variable at the same position. */
   readonly rank: string;
   readonly value: T;
 }
 
 /**
- * Finds the template that a raw path matches: a literal goes before a variable, and a verb that is known at this place before data with a
- * colon. Fastify's router cannot do it: it decodes `%3A` before it looks for a verb, and would take `abc%3Arotate` for the verb of `abc`.
+ * Finds the template that a raw path matches: a literal wins over a variable, and a known verb over data with a colon. Fastify's router
+ * cannot be used: it decodes `%3A` before it searches a verb, and would treat `abc%3Arotate` as the verb of `abc`.
  */
 export class PathRouter<T> {
-  /** By number of segments and verb, in the order of their ranks. */
+  /** By number of segments and verb, ordered by rank. */
   readonly #bound = new Map<string, Bound<T>[]>();
 
   /** Throws `Error` if the method has a value for a template that matches the same paths. */
@@ -87,7 +87,7 @@ export class PathRouter<T> {
     );
   }
 
-  /** `path` is the raw path without query, such as `/v1/shelves/a%2Fb:merge`. HEAD goes where GET goes (RFC 9110 §9.3.2). */
+  /** `path` is the raw path without query, such as `/v1/shelves/a%2Fb:merge`. HEAD is routed like GET (RFC 9110 §9.3.2). */
   find(method: string, path: string): Lookup<T> {
     const segments = path.slice(1).split("/");
     const last = segments.at(-1) ?? "";
@@ -117,7 +117,7 @@ function isMatch({ segments: expected }: Bound<unknown>, segments: readonly stri
   return segments.every((segment, index) => segment !== "" && (expected[index] ?? segment) === segment);
 }
 
-/** Returns an empty segment, which matches nothing, if the encoding is malformed or not that of UTF-8. */
+/** Returns an empty segment, which matches nothing, if the percent-encoding is malformed or not UTF-8. */
 function decodeSegment(raw: string): string {
   if (!raw.includes("%")) return raw;
   try {

@@ -8,8 +8,8 @@ import type { RestRule } from "./http-rule.ts";
 export type ReadQuery = (json: JsonObject, query: string) => JsonObject;
 
 /**
- * The reader of a binding's query. It throws `INVALID_ARGUMENT` naming the field if it is unknown, or that of the path or body, has no text
- * form, stands twice without being repeated, or has a bad value: a restriction that was misspelt must not be ignored.
+ * Creates the reader of the query of a rule. It throws `INVALID_ARGUMENT` naming the field if the field is unknown, bound by the path or
+ * body, has no text form, occurs twice without being repeated, or has an invalid value: a misspelt restriction must not be ignored.
  */
 export function queryReader(desc: DescMessage, { body, variables }: RestRule): ReadQuery {
   const taken = new Set(variables.map(({ path: [first] }) => first));
@@ -48,7 +48,7 @@ function textToJson(field: DescField, text: string): JsonValue {
   return value;
 }
 
-/** Returns undefined for a text that is no value of the field. */
+/** Returns undefined for a text that is not a value of the field. */
 function fromText({ scalar, enum: desc, message }: DescField, text: string): JsonValue | undefined {
   switch (scalar ?? message?.typeName) {
     case ScalarType.STRING:
@@ -56,7 +56,7 @@ function fromText({ scalar, enum: desc, message }: DescField, text: string): Jso
     case "google.protobuf.FieldMask":
       return text;
     case ScalarType.INT32:
-      // ProtoJSON takes a number as a string too, and looks after its range.
+      // ProtoJSON also accepts a number as a string, and checks its range.
       return /^-?\d{1,20}$/.test(text) ? text : undefined;
     case ScalarType.BOOL:
       return text === "true" || (text === "false" ? false : undefined);
@@ -65,7 +65,7 @@ function fromText({ scalar, enum: desc, message }: DescField, text: string): Jso
   }
 }
 
-/** The names and values of application/x-www-form-urlencoded, where `+` is a space. */
+/** Yields the names and values of application/x-www-form-urlencoded, in which `+` is a space. */
 function* splitQuery(query: string): Generator<[name: string, text: string]> {
   for (const pair of query.split("&")) {
     if (pair === "") continue;

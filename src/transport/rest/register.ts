@@ -13,7 +13,7 @@ import { PathRouter, type PathTemplate, splitRequestTarget } from "./path-router
 import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
 import { encodeResponse, type Json, sendJson } from "./response.ts";
 
-/** What a path and an HTTP method lead to. */
+/** The route of a path and HTTP method. */
 export interface Route {
   readonly rpc: Rpc;
   readonly body: BodyRule;
@@ -23,14 +23,13 @@ export interface Route {
 export interface Routes {
   readonly router: PathRouter<Route>;
   readonly templates: readonly PathTemplate[];
-  /** The types that answers and error details may hold. */
+  /** The types that responses and error details may contain. */
   readonly registry: Registry;
 }
 
 /**
- * The routes of RPCs by the `google.api.http` annotations of their methods (google/api/http.proto). `more` are types for
- * `google.protobuf.Any` and error details, besides those of the RPCs' files and what they import. Throws `Error` if an annotation
- * is wrong or two bindings collide.
+ * Creates the routes of RPCs from their `google.api.http` annotations (google/api/http.proto). `more` are additional types for
+ * `google.protobuf.Any` and error details. Throws `Error` if an annotation is invalid or two rules collide.
  */
 export function makeRoutes(rpcs: readonly Rpc[], more: Registry = createRegistry()): Routes {
   const registry = registryOf(rpcs, more);
@@ -49,12 +48,12 @@ export function makeRoutes(rpcs: readonly Rpc[], more: Registry = createRegistry
 
 function registryOf(rpcs: readonly Rpc[], more: Registry): Registry {
   const files = new Set<DescFile>([file_google_rpc_error_details, ...rpcs.map(({ method }) => method.parent.file)]);
-  // A set is walked with what is added meanwhile.
+  // Iterating over a set includes items added during the iteration.
   for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
   return createRegistry(...files, more);
 }
 
-/** A call over REST. To be made before the first await. */
+/** A call over REST. Create it before the first await. */
 export class RestCall extends FastifyCall {
   readonly #reply: FastifyReply;
   #controller: AbortController | undefined;
@@ -74,7 +73,7 @@ export class RestCall extends FastifyCall {
 
   setTrailer(): void {}
 
-  /** REST has no deadline. Made when first asked for, since few RPCs do. */
+  /** REST has no deadline. Created on first use, because few RPCs need it. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#isAbandoned) this.#abandon();
@@ -88,15 +87,14 @@ export class RestCall extends FastifyCall {
 }
 
 /**
- * Serves RPCs as REST: a request is decoded, given to `Rpc.invoke` and its answer encoded, with no other protocol between. An RPC
- * without an annotation has no REST path.
- *
- * The instance must have no prefix: annotations hold whole paths. Bodies are left to the routes (`answerErrors`).
+ * Registers RPCs as REST routes: a request is decoded, passed to `Rpc.invoke`, and its response encoded. An RPC without an annotation has
+ * no REST path. The instance must have no prefix, because annotations contain complete paths. Bodies are read by the routes
+ * (`answerErrors`).
  */
 export function registerRest(fastify: FastifyInstance, routes: Routes, readBody: ReadBody): void {
-  // Where Fastify hands over to the router: all below the first segment, which is literal.
+  // Fastify matches the first segment, which is literal; the router does the rest.
   const mounts = new Set(routes.templates.map(({ segments: [first] }) => `/${first}/*`));
-  // CORS answers OPTIONS.
+  // OPTIONS is handled by CORS.
   const method = fastify.supportedMethods.filter((one) => one !== "OPTIONS");
   const handler = serve(routes, readBody);
   for (const url of mounts) fastify.route({ method, url, exposeHeadRoute: false, handler });
@@ -110,7 +108,7 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     const admitted = await admit(rpc, call, request);
     const isEmpty = route.body.kind === "none" && hasNoBody(request.raw);
     const body = isEmpty ? NO_BODY : await readJsonBody(readBody, request.raw, route.body, rpc.maxRequestBytes);
-    // While the body was on the wire, the caller may have been revoked.
+    // The caller may have been revoked while the body was in transit.
     const principal = body === NO_BODY ? admitted : await rpc.admit(call);
     const response = await rpc.invoke(await route.decode({ segments, query, body }), principal, call);
     return encodeResponse(rpc.method.output, response, registry);
@@ -121,7 +119,7 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
   };
 }
 
-/** The body of a request that is refused still flows, and is dropped: the connection is to take the next one. */
+/** The body of a rejected request is drained so that the connection can serve the next request. */
 async function admit(rpc: Rpc, call: RestCall, { raw }: FastifyRequest): Promise<Principal> {
   try {
     return await rpc.admit(call);
@@ -149,7 +147,7 @@ async function readJsonBody(
 ): Promise<Uint8Array> {
   if (rule.kind === "none") return readBody(raw, limit);
   const { "content-type": type, "content-encoding": encoding = "identity" } = raw.headers;
-  // Even where the body is empty: a form on a foreign web page can send such a request without asking (CSRF).
+  // Even if the body is empty: a form on a foreign web page can send such a request without a preflight (CSRF).
   if (type !== undefined && !JSON_MEDIA_TYPE.test(type)) throw new HttpError("MEDIA_TYPE_NOT_SUPPORTED");
   if (encoding.toLowerCase() !== "identity") throw new HttpError("CONTENT_ENCODING_NOT_SUPPORTED");
   const bytes = await readBody(raw, limit);

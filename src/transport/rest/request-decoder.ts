@@ -17,20 +17,20 @@ import type { BodyRule, PathBinding, RestRule } from "./http-rule.ts";
 import { queryReader } from "./query.ts";
 import { isFieldMask, updateMaskAdder, withFieldMasks } from "./update-mask.ts";
 
-/** An HTTP request in the parts that google/api/http.proto makes a message of. */
+/** The parts of an HTTP request that google/api/http.proto maps to a message. */
 export interface RequestParts {
   /** The segments of the path, percent-decoded and without the verb. */
   readonly segments: readonly string[];
   /** The raw query string, without the question mark. */
   readonly query: string;
-  /** If it is empty, the request is without the fields of the body. */
+  /** If it is empty, the body fields are not set. */
   readonly body: Uint8Array;
 }
 
 /** Throws `INVALID_ARGUMENT` naming the field by its path in the request message, such as `issued_api_key.scopes[2]`. */
 export type DecodeRequest = (parts: RequestParts) => MaybePromise<Message>;
 
-/** All that can be known of a binding before a request comes is worked out here, once. */
+/** Everything that depends only on the rule is computed once. */
 export function requestDecoder(
   desc: DescMessage,
   binding: RestRule,
@@ -56,7 +56,7 @@ export function requestDecoder(
   };
 }
 
-/** The JSON of the request message that a body makes by its rule. Throws `INVALID_ARGUMENT` if the body does not fit the rule. */
+/** Returns the JSON of the request message for a body by its rule. Throws `INVALID_ARGUMENT` if the body does not match the rule. */
 function bodyToRequestJson(desc: DescMessage, rule: BodyRule, bytes: Uint8Array, limits: ValueLimits): JsonObject {
   if (rule.kind === "none") throw invalidArgument(BODY, "must be empty");
   const body = parseJson(bytes, limits, rule.kind === "whole" ? desc : undefined);
@@ -66,8 +66,8 @@ function bodyToRequestJson(desc: DescMessage, rule: BodyRule, bytes: Uint8Array,
 }
 
 /**
- * Whether the body is the whole request rather than its one field. `{}` is that field, without values. A name that only the
- * request knows tells, so that a misspelt one beside it is found where it stands.
+ * Returns whether the body is the whole request rather than its one field. `{}` is that field, without values. A name that only the
+ * request has decides, so that a misspelt one beside it is reported at its position.
  */
 function isWrapped(desc: DescMessage, { message: resource }: DescField, body: JsonValue): boolean {
   if (!isJsonObject(body)) return false;
@@ -78,8 +78,8 @@ function isWrapped(desc: DescMessage, { message: resource }: DescField, body: Js
 }
 
 /**
- * The JSON of the request with a field that the path binds. It may stand in the body as well, but only with the same value. What is of
- * another type is left for `readJson` to refuse.
+ * Returns the JSON of the request with a field from the path. The body may contain it too, but only with the same value. A value of
+ * another type is left for `readJson` to reject.
  */
 function withVariable(
   json: JsonObject,

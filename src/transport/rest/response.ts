@@ -14,13 +14,13 @@ import { JSON_OPTIONS } from "../json/reader.ts";
 type Init = MessageInitShape<DescMessage>;
 type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;
 
-/** Items of a list from which on they are encoded in several turns of the event loop: a thousand keys may take 12 MB. */
+/** Number of list items from which a response is encoded in several ticks: a thousand keys may take 12 MB. */
 const LONG_LIST = 100;
 
 /** JSON, as text or in UTF-8. */
 export type Json = string | Buffer;
 
-/** The JSON of a response, which need not be a message yet: in snake_case with every field that cannot be absent. */
+/** Returns the JSON of a response message or its init shape: in snake_case, with every field that cannot be absent. */
 export function encodeResponse(desc: DescMessage, response: Init, registry: Registry): MaybePromise<Json> {
   const long = desc.fields.filter(isListOfMessages).find((field) => itemsOf(response, field).length >= LONG_LIST);
   return long === undefined ? encode(desc, response, registry) : encodeLong(desc, response, long, registry);
@@ -30,7 +30,7 @@ function encode(desc: DescMessage, init: Init, registry: Registry): string {
   return JSON.stringify(toJson(desc, create(desc, init), { ...JSON_OPTIONS, registry }));
 }
 
-/** Bytes: joined to one text, all items would be encoded at once when that is sent. */
+/** Bytes, because a joined text would be encoded in one tick when it is sent. */
 async function encodeLong(
   desc: DescMessage,
   response: Init,
@@ -57,8 +57,8 @@ function itemsOf(response: Init, { localName }: DescField): readonly Init[] {
 }
 
 /**
- * Sends the JSON of a response. `Cache-Control` is `no-store` unless the RPC has set another. Where the RPC has set an `ETag` that
- * the caller has already, the answer is 304 without a body (RFC 9110 §13.1.2).
+ * Sends the JSON of a response. `Cache-Control` is `no-store` unless the RPC has set another. If the RPC has set an `ETag` that the
+ * client already has, the response is 304 without a body (RFC 9110 §13.1.2).
  */
 export function sendJson(request: FastifyRequest, reply: FastifyReply, json: Json): FastifyReply {
   if (!reply.hasHeader("cache-control")) reply.header("cache-control", "no-store");
@@ -67,7 +67,7 @@ export function sendJson(request: FastifyRequest, reply: FastifyReply, json: Jso
   return reply.type("application/json; charset=utf-8").send(json);
 }
 
-/** Whether the caller has the answer of this `etag` already, by its If-None-Match. */
+/** Returns whether the client already has the response with this `etag`, by its If-None-Match. */
 export function isKnown(method: string, etag: unknown, known: string | undefined): boolean {
   if (typeof etag !== "string" || known === undefined || (method !== "GET" && method !== "HEAD")) return false;
   // If-None-Match compares weakly (RFC 9110 §8.8.3.2).

@@ -10,8 +10,8 @@ export function isFieldMask({ message }: DescField): boolean {
 }
 
 /**
- * The JSON of a request with its own field masks as ProtoJSON has them, which takes lowerCamelCase alone. Throws `INVALID_ARGUMENT` if a
- * text is no field mask.
+ * Returns the JSON of a request with its field masks converted to ProtoJSON, which accepts only lowerCamelCase. Throws `INVALID_ARGUMENT`
+ * if a text is not a field mask.
  */
 export function withFieldMasks(masks: readonly DescField[], json: JsonObject): JsonObject {
   const converted = masks.flatMap((field) => {
@@ -27,7 +27,7 @@ function toProtoJson(field: DescField, text: string): string {
   return paths.map(protoCamelCase).join(",");
 }
 
-/** Not so if a name is empty, or would be another after ProtoJSON's way into lowerCamelCase and back. */
+/** False if a name is empty or would not survive ProtoJSON's conversion to lowerCamelCase and back. */
 function isMaskPath(path: string): boolean {
   if (path === "*") return true;
   return /^[\w.]+$/.test(path) && (!path.includes("_") || protoSnakeCase(protoCamelCase(path)) === path);
@@ -37,9 +37,9 @@ function isMaskPath(path: string): boolean {
 export type AddUpdateMask = (json: JsonObject) => JsonObject;
 
 /**
- * AIP-134: a PATCH without `update_mask` changes the fields that the resource in the body has. Protobuf cannot tell an empty
- * list from an absent one, the JSON can: `{"scopes": []}` clears the scopes. Fields that the path binds name the resource and are
- * left out. Undefined where the binding is none of an update.
+ * AIP-134: a PATCH without `update_mask` changes the fields present in the body. Protobuf cannot distinguish an empty list from an absent
+ * one, JSON can: `{"scopes": []}` clears the scopes. Fields bound by the path identify the resource and are excluded. Undefined if the
+ * rule is not an update.
  */
 export function updateMaskAdder(desc: DescMessage, binding: RestRule): AddUpdateMask | undefined {
   const mask = desc.fields.find((field) => field.name === "update_mask" && isFieldMask(field));
@@ -57,7 +57,7 @@ export function updateMaskAdder(desc: DescMessage, binding: RestRule): AddUpdate
   };
 }
 
-/** The field of the body, or where the body is the whole request its only message but for the masks. */
+/** The body field, or if the body is the whole request, its only message field except the masks. */
 function resourceField(desc: DescMessage, { body }: RestRule): DescField | undefined {
   if (body.kind === "field" || body.kind === "either") return body.field;
   const messages = desc.fields.filter((field) => field.fieldKind === "message" && !isFieldMask(field));
