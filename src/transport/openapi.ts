@@ -5,18 +5,18 @@ import { fileURLToPath } from "node:url";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isKnown } from "./rest/response.ts";
 
-/** Where `npm run generate` puts the document. */
+/** The document written by `npm run generate`. */
 const DOCUMENT = fileURLToPath(new URL("../../docs/openapi.json", import.meta.url));
 
-/** What the page loads of the viewer. */
+/** Files of the viewer that the page loads. */
 const ASSETS = ["swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"];
 
-/** Seconds for which a browser may keep them. It asks each time whether the document is still the same. */
+/** Seconds for which a browser may cache them. It revalidates the document each time. */
 const ASSET_MAX_AGE = 3_600;
 
 /**
- * Serves the OpenAPI document at /openapi.json and a viewer of it at /docs, to everyone: they describe a public interface. Files are
- * read when they are first asked for.
+ * Serves the OpenAPI document at /openapi.json and a viewer at /docs to everyone: they describe a public interface. Files are read on
+ * first use.
  */
 export function registerOpenApi(fastify: FastifyInstance): void {
   fastify.get("/openapi.json", (request, reply) => sendFile(request, reply, DOCUMENT, 0));
@@ -37,7 +37,7 @@ export function registerOpenApi(fastify: FastifyInstance): void {
   }
 }
 
-/** The files of Swagger UI, as the package has them that Fastify keeps for its own plugin. */
+/** Returns the folder of Swagger UI in the package that Fastify maintains for its plugin. */
 function assetsFolder(): string {
   return dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui/static/swagger-ui.css")));
 }
@@ -55,13 +55,10 @@ const TYPES: Readonly<Record<string, string>> = {
   ".png": "image/png",
 };
 
-/**
- * Kept once read. A stream of its own for each request would be a file descriptor that a client holds by not reading, and 2 MB are the
- * same for all.
- */
+/** Cached in memory. A stream per request would hold a file descriptor for a client that does not read, and 2 MB serve all. */
 const files = new Map<string, Promise<File>>();
 
-/** Sends a file of the installation with its type and its ETag, or 304 where the caller has it. `maxAge` in seconds. */
+/** Sends a file with its type and ETag, or 304 if the client has it. `maxAge` in seconds. */
 async function sendFile(request: FastifyRequest, reply: FastifyReply, path: string, maxAge: number) {
   const reading = files.get(path) ?? readWhole(path);
   files.set(path, reading);
@@ -79,8 +76,8 @@ async function readWhole(path: string): Promise<File> {
 }
 
 /**
- * The page at /docs. Its links are relative, so that it also works behind a proxy that puts it under another path. It loads nothing
- * from elsewhere, and has no script of its own in it, so that its policy (CSP) can be strict.
+ * The page at /docs. Its links are relative, so that it works behind a proxy under another path. It loads nothing from elsewhere and has
+ * no inline script, so that its policy (CSP) can be strict.
  */
 export const PAGE = `<!doctype html>
 <html lang="en">
@@ -100,7 +97,7 @@ export const PAGE = `<!doctype html>
 </html>
 `;
 
-/** Starts the viewer. Without a validator it sends nobody the document. */
+/** Starts the viewer. Without a validator it does not send the document anywhere. */
 export const START_SCRIPT = `SwaggerUIBundle({
   url: new URL("../openapi.json", document.currentScript.src).href,
   dom_id: "#swagger-ui",
@@ -111,7 +108,7 @@ export const START_SCRIPT = `SwaggerUIBundle({
 });
 `;
 
-/** Everything from this server, calls included; pictures also as data, which the stylesheet has. */
+/** Everything from this server, calls included; images also as data URLs, which the stylesheet contains. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

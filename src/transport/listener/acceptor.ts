@@ -2,15 +2,15 @@ import type { Socket } from "node:net";
 import { createServer } from "node:tls";
 import { type Protocol, sniff } from "./protocol-detection.ts";
 
-/** What stands between a new TCP connection and the protocol it will speak. */
+/** Detects the protocol of new TCP connections. */
 export interface Acceptor {
-  /** Takes a new connection. */
+  /** Accepts a new connection. */
   accept(socket: Socket): void;
-  /** Destroys the connections whose protocol is not known yet. */
+  /** Destroys connections whose protocol is not known yet. */
   drop(): void;
 }
 
-/** A certificate, with those between it and the root, and its private key: both in PEM. */
+/** A certificate chain and its private key, both in PEM. */
 export interface Certificate {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
@@ -19,12 +19,12 @@ export interface Certificate {
 /** Called once for a connection; under TLS `socket` is the TLS socket. */
 export type Decided = (socket: Socket, protocol: Protocol) => void;
 
-/** The entry without TLS: the first bytes tell (RFC 9113 §3.3, prior knowledge). `timeout` in milliseconds. */
+/** Creates the acceptor without TLS: the first bytes decide (RFC 9113 §3.3, prior knowledge). `timeout` in milliseconds. */
 export function createPlainAcceptor(timeout: number, decided: Decided): Acceptor {
   const undecided = new Set<Socket>();
   return {
     accept(socket) {
-      // Node's own check of slow clients sees a connection only when HTTP/1.1 has it.
+      // Node's check of slow clients covers a connection only once HTTP/1.1 has it.
       const timer = setTimeout(() => socket.destroy(), timeout);
       const settle = () => {
         clearTimeout(timer);
@@ -43,16 +43,16 @@ export function createPlainAcceptor(timeout: number, decided: Decided): Acceptor
 }
 
 /**
- * The entry with TLS: ALPN tells, and a client without it speaks HTTP/1.1 (RFC 9113 §3.2). A handshake that fails or takes
- * longer than `timeout` milliseconds ends the connection. A client that closes its side after a request gets its answer (RFC 8446 §6.1).
- * Throws Node's error if the certificate cannot be used.
+ * Creates the acceptor with TLS: ALPN decides, and a client without it uses HTTP/1.1 (RFC 9113 §3.2). A handshake that fails or exceeds
+ * `timeout` milliseconds closes the connection. A client that closes its side after a request gets its response (RFC 8446 §6.1). Throws
+ * Node's error if the certificate is unusable.
  */
 export function createTlsAcceptor(certificate: Certificate, timeout: number, decided: Decided): Acceptor {
   const server = createServer({ ...certificate, handshakeTimeout: timeout, ALPNProtocols: ["h2", "http/1.1"] });
   const undecided = new Map<string, Socket>();
   server.on("secureConnection", (socket) => {
     undecided.delete(peerOf(socket));
-    // As of a plain connection: only a handshake ends when the client closes its side.
+    // As with a plain connection, only a handshake ends when the client closes its side.
     socket.allowHalfOpen = true;
     decided(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
   });
@@ -69,7 +69,7 @@ export function createTlsAcceptor(certificate: Certificate, timeout: number, dec
   };
 }
 
-/** Node does not tell which TCP socket is under a TLS socket; the client's address, which both know, does. */
+/** Node does not expose the TCP socket under a TLS socket; the client's address, which both have, identifies it. */
 function peerOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort}`;
 }

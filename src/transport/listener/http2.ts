@@ -13,23 +13,23 @@ import type { ListenerLimits } from "./limits.ts";
 import type { RequestInterceptor } from "./request-interceptor.ts";
 
 export interface Http2 {
-  /** Serves a socket whose client speaks HTTP/2; the preface is still to be read from it. */
+  /** Serves a socket of an HTTP/2 client whose preface has not been read. */
   serve(socket: Socket): void;
   /**
-   * From now on every session, a new one too, gets its GOAWAY with its next stream, which is served. Not every client sends again what
+   * From now on every session, new ones included, gets GOAWAY with its next stream, which is served. Not every client retries what
    * crosses a GOAWAY; nginx does not.
    */
   startDraining(): void;
   /**
-   * Sends GOAWAY on every session and closes it when its streams are done. A request that crosses the GOAWAY is above the last
-   * stream it names: the client knows that it was not served and may send it again (RFC 9113 §6.8).
+   * Sends GOAWAY on every session and closes it when its streams have ended. A request that crosses the GOAWAY is above its last stream
+   * id: the client knows that it was not served and may retry it (RFC 9113 §6.8).
    */
   drain(): void;
 }
 
 /**
- * The HTTP/2 side: Node's own server, which listens nowhere and is handed its sockets. Floods of resets, settings, pings and
- * invalid frames are refused by the defaults of Node and nghttp2.
+ * The HTTP/2 side: Node's server, which does not listen but is given sockets. Node's and nghttp2's defaults reject floods of resets,
+ * settings, pings and invalid frames.
  */
 export function createHttp2(
   limits: ListenerLimits,
@@ -38,7 +38,7 @@ export function createHttp2(
 ): Http2 {
   const server = createServer({ settings: settingsOf(limits) }, onRequest);
   server.on("checkContinue", (request, response) => {
-    // Node's own listener throws for a stream that the client has reset by now.
+    // Node's listener throws for a stream that the client has reset.
     if (request.stream.destroyed || request.stream.closed) return;
     response.writeContinue();
     onRequest(request, response);
@@ -65,19 +65,19 @@ export function createHttp2(
     },
     drain() {
       isWindingDown = false;
-      // RFC 9113 also has a longer way: a first GOAWAY that refuses nothing, the real one a round trip later. Node cannot go
-      // it: once GOAWAY is sent and no stream is open, it reads no more of the session.
+      // RFC 9113 also describes a graceful variant: a first GOAWAY that rejects nothing, and the final one a round trip later. Node
+      // cannot do it: once GOAWAY is sent and no stream is open, it stops reading the session.
       for (const session of sessions) session.close();
     },
   };
 }
 
-/** Node's types leave open which end of the connection a stream is of. */
+/** Node's types do not say whether a stream is the server's. */
 function isOfServer(stream: Http2Stream): stream is ServerHttp2Stream {
   return "respond" in stream;
 }
 
-/** Node's own way from a stream to the objects of its compatibility API: its first listener, and not to be had otherwise. */
+/** Node's conversion of a stream to its compatibility API: its first listener, which is not exported. */
 function takeStreamListener(server: Http2Server) {
   const [listener] = server.listeners("stream");
   if (listener === undefined) throw new Error("http2.Server has no stream listener");
@@ -85,7 +85,7 @@ function takeStreamListener(server: Http2Server) {
   return (...event: Parameters<typeof listener>) => listener.apply(server, event);
 }
 
-/** Bytes a client may send ahead. The protocol's 64 KiB would slow a bulk import from afar to that much a round trip. */
+/** Flow control window in bytes. The protocol's default of 64 KiB would limit a bulk import to that much per round trip. */
 const RECEIVE_WINDOW = 1_048_576;
 
 function settingsOf(limits: ListenerLimits) {
@@ -98,9 +98,9 @@ function settingsOf(limits: ListenerLimits) {
 }
 
 function serve(server: Http2Server, socket: Socket, drainDelay: number): void {
-  // The HTTP/1.1 server accepts sockets that outlive the client's FIN; an HTTP/2 session on one would never notice it.
+  // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 session on one would never notice the client's FIN.
   socket.allowHalfOpen = false;
-  // A session that has closed waits for the client's FIN, and no timer of Node's watches that.
+  // A closed session waits for the client's FIN without a timer of Node.
   socket.once("finish", () => {
     const linger = setTimeout(() => socket.destroy(), drainDelay);
     socket.once("close", () => clearTimeout(linger));
@@ -109,8 +109,8 @@ function serve(server: Http2Server, socket: Socket, drainDelay: number): void {
 }
 
 /**
- * Node's `requestTimeout` for a stream: its body must be complete in time. Most bodies come with their header, in one turn of the
- * event loop: only those that have not ended when it is over get a timer, which costs as much as a small call's own work.
+ * Node's `requestTimeout` for a stream: its body must be complete in time. Most bodies arrive with their header in one tick; only the
+ * others get a timer, which costs as much as the work of a small call.
  */
 function requestLimit(timeout: number): (stream: Http2Stream) => void {
   let fresh: Http2Stream[] = [];

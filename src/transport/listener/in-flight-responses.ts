@@ -6,12 +6,12 @@ interface OpenResponse extends Linked<OpenResponse> {
   readonly response: ServerResponse;
 }
 
-/** The HTTP/1.1 responses in flight. Node keeps no list of them, and closing without loss needs one. */
+/** The HTTP/1.1 responses in flight. Node keeps no list of them, which a graceful shutdown needs. */
 export class InFlightResponses {
   readonly #open = new LinkedList<OpenResponse>();
   readonly #closed: () => unknown;
 
-  /** `closed` is called after each response that has come to its end. */
+  /** `closed` is called after each response that has ended. */
   constructor(closed: () => unknown) {
     this.#closed = closed;
   }
@@ -25,24 +25,24 @@ export class InFlightResponses {
     });
   }
 
-  /** The response in flight to the last complete request of this connection. */
+  /** Returns the response in flight to the last complete request of this connection. */
   lastOf(socket: Socket): ServerResponse | undefined {
     return [...this.#all()].findLast(({ req }) => req.socket === socket && req.complete);
   }
 
-  /** Whether a request of this connection is still to be received in part. */
+  /** Returns whether a request of this connection is incomplete. */
   hasIncomplete(socket: Socket): boolean {
     return this.#all().some(({ req }) => req.socket === socket && !req.complete);
   }
 
-  /** Whether bytes of a finished response still wait to be sent. */
+  /** Returns whether a finished response has unsent bytes. */
   flushing(): boolean {
     return this.#all().some((response) => response.writableEnded && !response.writableFinished);
   }
 
   /**
-   * The last response of each connection, the last of several when requests are pipelined, will say `Connection: close`
-   * (RFC 9112 §9.6) if its header is not sent yet.
+   * Marks the last response of each connection, including pipelined ones, with `Connection: close` (RFC 9112 §9.6) if its header has not
+   * been sent.
    */
   makeLast(): void {
     const last = new Map([...this.#all()].map((response) => [response.req.socket, response]));

@@ -2,10 +2,10 @@ import type { Socket } from "node:net";
 
 export type Protocol = "http1" | "http2";
 
-/** What every HTTP/2 client sends first (RFC 9113 §3.4). No HTTP/1 request has these bytes: PRI is reserved for it. */
+/** The first bytes of every HTTP/2 client (RFC 9113 §3.4). No HTTP/1 request starts with them: PRI is reserved for it. */
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** The protocol that a connection's first bytes speak; `undefined` while they are but a part of the HTTP/2 preface. */
+/** Returns the protocol of a connection's first bytes; undefined while they are an incomplete HTTP/2 preface. */
 export function protocolOf(head: Uint8Array): Protocol | undefined {
   const length = Math.min(head.length, PREFACE.length);
   for (let i = 0; i < length; i++) {
@@ -16,15 +16,15 @@ export function protocolOf(head: Uint8Array): Protocol | undefined {
 
 const LINE_WITHOUT_HTTP = /^(?!.*HTTP\/)[ -~]+\r?\n/;
 
-/** Returns whether the first line is text without a version of HTTP, such as an invalid preface (RFC 9113 §3.4) or another protocol. */
+/** Returns whether the first line is text without an HTTP version, such as an invalid preface (RFC 9113 §3.4) or another protocol. */
 export function namesNoHttp(head: Buffer): boolean {
   const end = head.indexOf("\n") + 1;
   return end > 0 && LINE_WITHOUT_HTTP.test(head.toString("latin1", 0, end));
 }
 
 /**
- * Reads the first bytes of `socket` until they tell the protocol, puts them back and calls `decided`. A socket that ends
- * before, or names no HTTP, is destroyed. Nothing is put back earlier: a socket is readable again at once, and a half preface would spin.
+ * Reads the first bytes of `socket` until the protocol is known, unshifts them and calls `decided`. Destroys a socket that ends before,
+ * or whose protocol is not HTTP. Nothing is unshifted earlier: the socket would be readable again at once, and half a preface would spin.
  */
 export function sniff(socket: Socket, decided: (protocol: Protocol) => void): void {
   let head: Buffer = Buffer.alloc(0);

@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 
-/** Serves some requests ahead of Node's servers. A request that it declines reaches them with no byte of its body consumed. */
+/** Serves some requests in front of Node's servers. A request that it declines reaches them with no byte of its body consumed. */
 export interface RequestInterceptor {
   /** Serves HTTP/1.1 connections, until one sends a request that the interceptor declines. */
   http1(node: NodeHttp1): Http1Connections;
-  /** Returns whether it serves the request of an HTTP/2 stream. */
+  /** Serves the request of an HTTP/2 stream, or returns false to decline it. */
   takeStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
 }
 
-/** Node's own HTTP/1.1 server, for the connections that the interceptor gives up. */
+/** Node's HTTP/1.1 server, for connections that the interceptor hands over. */
 export interface NodeHttp1 {
   /** Takes over a connection for good, with all unserved bytes still to be read. */
   readonly handOver: (socket: Socket) => void;
@@ -18,7 +18,7 @@ export interface NodeHttp1 {
 }
 
 export interface Http1Connections {
-  /** Serves a socket whose client speaks HTTP/1.1; nothing has been read from it. */
+  /** Serves a socket of an HTTP/1.1 client from which nothing has been read. */
   serve(socket: Socket): void;
   /** From now on every connection, new ones included, closes with its next response, or with that of its last request in flight. */
   startDraining(): void;

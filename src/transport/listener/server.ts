@@ -9,27 +9,27 @@ import type { Protocol } from "./protocol-detection.ts";
 import type { Http1Connections, RequestInterceptor } from "./request-interceptor.ts";
 
 export interface ListenerOptions {
-  /** With it the port speaks TLS alone; without it, plain text alone. Both protocols are spoken either way. */
+  /** With a certificate the port accepts only TLS, without one only plain text; both protocols either way. */
   readonly certificate?: Certificate;
   readonly limits: ListenerLimits;
   readonly interceptor?: RequestInterceptor;
 }
 
 /**
- * One port for HTTP/1.1 and HTTP/2: Node's HTTP/1.1 server with an entry in front, which hands the connections that speak HTTP/2 to a
- * second server. Both call the same listener, HTTP/2 with the objects of Node's compatibility API. It is an `http.Server` because
- * that alone watches slow requests and idle connections.
+ * One port for HTTP/1.1 and HTTP/2: Node's HTTP/1.1 server behind an acceptor that passes HTTP/2 connections to a second server. Both
+ * call the same listener, HTTP/2 with the objects of Node's compatibility API. It is an `http.Server` because only that supervises slow
+ * requests and idle connections.
  */
 export class ListenerServer extends Server {
   readonly #limits: ListenerLimits;
   readonly #sockets = new Set<Socket>();
-  /** Node closes idle connections when `close()` is called, and not those that come to rest later. */
+  /** Node closes connections that are idle when `close()` is called, not those that become idle later. */
   readonly #responses = new InFlightResponses(() => this.#closing && this.closeIdleConnections());
   readonly #http1: Http1Connections | undefined;
   readonly #http2: Http2;
   readonly #entry: Acceptor;
   #closing = false;
-  /** Whether connections that rest may send one more request when we close. */
+  /** Whether idle connections may send one more request during shutdown. */
   #lingering: boolean;
   #accepted = 0;
 
@@ -37,7 +37,7 @@ export class ListenerServer extends Server {
   constructor({ limits, certificate, interceptor }: ListenerOptions, listener: RequestListener) {
     super(http1Options(limits));
     this.timeout = limits.inactivityTimeout;
-    // A client may close its sending side and still read its response. Node has the switch, and no option for it.
+    // A client may close its sending side and still read its response. Node has a property for that, and no option.
     Reflect.set(this, "httpAllowHalfOpen", true);
     this.#limits = limits;
     this.#lingering = limits.drainDelay > 0;
@@ -48,7 +48,7 @@ export class ListenerServer extends Server {
     const handOver = (socket: Socket) => {
       serveByNode(socket);
       readInJavaScript(socket);
-      // Node sees the missing end of most requests, but not of one that asks for an upgrade.
+      // Node detects the missing end of most requests, but not of an upgrade request.
       socket.once("end", () => this.#responses.hasIncomplete(socket) && cutShort(socket));
     };
     this.#http1 = interceptor?.http1({ handOver, cutShort });
@@ -61,7 +61,7 @@ export class ListenerServer extends Server {
       : createPlainAcceptor(timeout, decided);
     this.on("connection", (socket) => this.#accept(socket));
     this.on("request", (request, response) => {
-      // When a connection ends, Node emits "error" on queued messages whose handlers have left them: unheard, it would end the process.
+      // When a connection ends, Node emits "error" on queued messages whose handlers are gone; unhandled, it would end the process.
       request.on("error", ignore);
       response.on("error", ignore);
       this.#track(response);
@@ -70,9 +70,8 @@ export class ListenerServer extends Server {
   }
 
   /**
-   * Closes without loss: accepts no new connection, asks clients to leave with their next response, and drains calls in flight.
-   * After `drainDelay` it ends the connections that rest or have not said a word, after `closeTimeout` what is left. `callback`
-   * is called at the end.
+   * Shuts down gracefully: accepts no new connection, asks clients to leave with their next response, and drains calls in flight. Closes
+   * idle and silent connections after `drainDelay`, and the remaining ones after `closeTimeout`. Calls `callback` at the end.
    */
   override close(callback?: (error?: Error) => void): this {
     if (this.#lingering) this.#whenNoneWaits(() => this.#close(callback));
@@ -87,7 +86,7 @@ export class ListenerServer extends Server {
     if (wasListening) this.#drain();
   }
 
-  /** As in Node, but not while they linger, nor, as Node would, while a connection is sending the end of a large response. */
+  /** Like Node's, but not during the drain delay, and not while a connection is sending the end of a large response. */
   override closeIdleConnections(): void {
     if (!this.#lingering && !this.#responses.flushing()) super.closeIdleConnections();
   }
@@ -97,13 +96,13 @@ export class ListenerServer extends Server {
     this.#sockets.forEach(destroy);
   }
 
-  /** Calls `then` when the complete HTTP/1.1 requests of a connection have been answered; at once if there are none. */
+  /** Calls `then` when all complete HTTP/1.1 requests of a connection have been answered; at once if there are none. */
   static afterAnswers(socket: Socket, then: () => void): void {
-    // Node's HTTP/1.1 server sets itself as the server of a socket that it has.
+    // Node's HTTP/1.1 server sets itself as the `server` of its sockets.
     const server: unknown = Reflect.get(socket, "server");
     const last = server instanceof ListenerServer ? server.#responses.lastOf(socket) : undefined;
     if (last === undefined || last.writableFinished) then();
-    // Before Node's own listener, which ends the socket of a client that has closed its sending side.
+    // Before Node's listener, which ends the socket of a client that has closed its sending side.
     else last.prependOnceListener("finish", then);
   }
 
@@ -115,7 +114,7 @@ export class ListenerServer extends Server {
   }
 
   #track(response: ServerResponse): void {
-    // HTTP/2 comes by here too; its sessions keep account of themselves.
+    // HTTP/2 responses pass here too; their sessions track themselves.
     if (!(response instanceof ServerResponse)) return;
     if (this.#closing) response.shouldKeepAlive = false;
     this.#responses.add(response);
@@ -139,8 +138,8 @@ export class ListenerServer extends Server {
   }
 
   /**
-   * The kernel has opened connections that we have not accepted yet, and resets them when the port closes; their requests are lost.
-   * Node accepts one in a turn of the event loop: after a turn without, there was none.
+   * The kernel has established connections that we have not accepted yet, and resets them when the port closes, which loses their
+   * requests. Node accepts one per tick: after a tick without one there are none.
    */
   #whenNoneWaits(close: () => void, turns = MAX_TURNS): void {
     const before = this.#accepted;
@@ -159,12 +158,12 @@ export class ListenerServer extends Server {
   }
 }
 
-/** As many connections as wait at the most, by Node's default of `backlog`. */
+/** Maximum number of waiting connections, Node's default `backlog`. */
 const MAX_TURNS = 511;
 
 function http1Options(limits: ListenerLimits) {
   const { headersTimeout, requestTimeout, keepAliveTimeout, maxHeaderBytes } = limits;
-  // Node looks at slow requests this often, so one may be late by half the time it has for its header.
+  // Node checks slow requests at this interval, so one may exceed its header timeout by half.
   const connectionsCheckingInterval = Math.ceil(headersTimeout / 2);
   return {
     headersTimeout,
@@ -172,15 +171,15 @@ function http1Options(limits: ListenerLimits) {
     keepAliveTimeout,
     connectionsCheckingInterval,
     maxHeaderSize: maxHeaderBytes,
-    // Else Node keeps the first of two, and what stands in front of us may have looked at the other.
+    // Otherwise Node keeps the first of two, and a proxy may have used the other.
     joinDuplicateHeaders: true,
   };
 }
 
-/** What Node's parser says of a request without its end. */
+/** The error code of Node's parser for an incomplete request. */
 const CUT_SHORT = { code: "HPE_INVALID_EOF_STATE" };
 
-/** Node's own HTTP/1.1 for a socket. `http.Server` registers it as its first listener and offers no other way to it. */
+/** Node's HTTP/1.1 handler for a socket. `http.Server` registers it as its first listener and does not export it. */
 function takeConnectionListener(server: Server): (socket: Socket) => void {
   const [listener] = server.listeners("connection");
   if (listener === undefined) throw new Error("http.Server has no connection listener");
@@ -189,9 +188,9 @@ function takeConnectionListener(server: Server): (socket: Socket) => void {
 }
 
 /**
- * With any listener for "data" Node's parser no longer reads a TLS socket natively. There, a request whose body comes in a TLS record of
- * its own, just behind its head, is refused as malformed while a large response is still being written: the record is delivered to a
- * parser that was paused for that (`HPE_PAUSED`).
+ * With any "data" listener Node's parser does not read a TLS socket natively. Natively, a request whose body arrives in a separate TLS
+ * record right after its head is rejected as malformed while a large response is being written: the record is delivered to a parser that
+ * was paused for it (`HPE_PAUSED`).
  */
 function readInJavaScript(socket: Socket): void {
   if (socket instanceof TLSSocket) socket.on("data", ignore);
