@@ -7,7 +7,7 @@ import { memoize, sharedLike } from "../lib/memoize.ts";
 /** `domain` of every ErrorInfo (AIP-193). */
 export const ERROR_DOMAIN = "keyhold";
 
-/** The table from domain errors to codes of the wire. FAILED_PRECONDITION is HTTP 409 on the REST paths. */
+/** Maps domain errors to gRPC codes. FAILED_PRECONDITION is HTTP 409 on the REST paths. */
 export const CODES: Readonly<Record<ErrorCode, Code>> = {
   INVALID_ARGUMENT: Code.InvalidArgument,
   API_KEY_NOT_FOUND: Code.NotFound,
@@ -54,7 +54,7 @@ function convert(error: KeyholdError, details: readonly ErrorDetail[]): ConnectE
   return connect;
 }
 
-/** Hides the cause from the caller, and keeps it for the log. */
+/** Hides the cause from the client, and keeps it for the log. */
 function internalError(cause: unknown): ConnectError {
   const error = new ConnectError("internal error", Code.Internal, undefined, [
     { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: ERROR_DOMAIN } },
@@ -67,7 +67,7 @@ function badRequest({ violations }: KeyholdError): ErrorDetail[] {
   return violations.length === 0 ? [] : [{ desc: BadRequestSchema, value: { fieldViolations: [...violations] } }];
 }
 
-/** Whether the same call may succeed after `RETRY_DELAY`. */
+/** Returns whether a retry may succeed after `RETRY_DELAY`. */
 function isTemporary(code: ErrorCode): boolean {
   return CODES[code] === Code.Unavailable || code === "RATE_LIMITED";
 }
@@ -75,7 +75,7 @@ function isTemporary(code: ErrorCode): boolean {
 /** Seconds after which a call that failed with UNAVAILABLE may be retried. */
 const RETRY_DELAY = 1;
 
-/** The same as `Retry-After`, where clients of gRPC look for it. */
+/** The same as `Retry-After`, in the form of gRPC. */
 const RETRY_INFO: ErrorDetail = { desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(RETRY_DELAY) } } };
 
 /** `WWW-Authenticate` in every 401 (RFC 9110 §11.6.1, §15.5.2), and `Retry-After` (§10.2.3). */

@@ -8,13 +8,13 @@ import type { Jwks } from "../token/jwks.ts";
 import type { CacheMode } from "../verify/reader.ts";
 import type { Call } from "./rpc.ts";
 
-/** What the implementations work with. */
+/** Dependencies of the implementations. */
 export interface ApiContext {
   readonly keys: KeysContext;
   readonly derive: DeriveContext;
   readonly issuer: string;
   verify(credential: string, mode?: CacheMode): MaybePromise<Verdict>;
-  /** The same for calls that do more than tell the verdict: never by what may be stale. */
+  /** The same without stale verdicts, for calls that do more than return the verdict. */
   verifyStrictly(credential: string): MaybePromise<Verdict>;
   verifyAll(credentials: readonly string[], mode?: CacheMode): MaybePromise<Verdict[]>;
   jwks(): MaybePromise<Jwks>;

@@ -16,10 +16,10 @@ export const factsOf = memoize((verdict: Verdict): Facts => {
   return sharedLike(verdict, facts);
 });
 
-/** So that a line is written in one piece: pipe(7), PIPE_BUF. */
+/** Bounds a line so that it is written atomically (pipe(7), PIPE_BUF). */
 const MAX_KEY_IDS = 80;
 
-/** Names the keys that a call has changed: one in the line of the call, several in lines of their own. */
+/** Logs the keys that a call has changed: a single one in the log entry of the call, several in separate lines. */
 export function logKeys(log: CallLog, keyIds: readonly string[]): void {
   const [only, ...others] = keyIds;
   if (only !== undefined && others.length === 0) {

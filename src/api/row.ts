@@ -3,14 +3,14 @@ import type { Policy } from "../domain/admin-scopes.ts";
 import type { ApiContext, Handler } from "./handler.ts";
 
 /**
- * What a repeated call does (docs/api.md, "Retries and idempotency"). The first two are also the `idempotency_level` in the proto;
- * `request_id`: nothing more, if the request has one (AIP-155).
+ * Effect of a retry (docs/api.md, "Retries and idempotency"). The first two are also the `idempotency_level` in the proto; `request_id`:
+ * no further effect if the request has one (AIP-155).
  */
 export type Idempotency = "no side effects" | "idempotent" | "request_id" | "none";
 
 /** The properties of a unary RPC. */
 export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
-  /** What a caller needs for it. */
+  /** The policy that the caller must satisfy. */
   readonly policy: Policy;
   readonly idempotency: Idempotency;
   /** Largest request in bytes; 1 MiB by default. */
@@ -18,15 +18,15 @@ export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
   /** Whether request bodies may be compressed; true by default. */
   readonly acceptsCompression?: boolean;
   /**
-   * Whether it may answer from memory, and has no side effects: under overload the call is started, and refused only if it has to wait.
-   * False by default: it is refused before it starts.
+   * Whether it may answer from the cache and has no side effects: under overload the call is started, and rejected only if it has to
+   * wait. False by default: it is rejected before it starts.
    */
   readonly mayAnswerFromCache?: boolean;
   /** Returns the share of the concurrency limit that a call takes while it waits; 1 by default. */
   cost?(request: MessageShape<M["input"]>): number;
   /**
-   * Returns the key that a successful call was about, for its log line. After a failure the field of a `key_id` is not logged, since it may
-   * contain a secret. A handler that logs more than that logs it itself.
+   * Returns the key of a successful call, for its log entry. After a failure the field `key_id` is not logged, because it may contain a
+   * secret. Handlers log further fields themselves.
    */
   keyId?(request: MessageShape<M["input"]>, response: MessageInitShape<M["output"]>): string | undefined;
 }

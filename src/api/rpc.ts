@@ -2,30 +2,30 @@ import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } fro
 import type { Principal } from "../domain/principal.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 
-/** What an RPC may know of the call that carries it. It never learns which protocol that was. */
+/** A call as seen by its RPC, independent of the protocol. */
 export interface Call {
   /** The request id: answered as `x-request-id`, and `reqId` in the log. */
   readonly id: string;
-  /** A request header or piece of gRPC metadata by its lower-case name; several values come joined by ", ". */
+  /** Returns a request header or gRPC metadata by its lower-case name; several values are joined by ", ". */
   header(name: string): string | undefined;
-  /** All request headers (gRPC metadata), with lower-case names; several values of a name come joined by ", ". */
+  /** Returns all request headers (gRPC metadata) with lower-case names; several values of a name are joined by ", ". */
   headers(): Iterable<readonly [name: string, value: string]>;
   /** Sets a response header (leading metadata in gRPC). */
   setHeader(name: string, value: string): void;
   /** Sets trailing metadata: a trailer in gRPC, a header with the prefix `trailer-` in Connect; REST has none. */
   setTrailer(name: string, value: string): void;
-  /** Aborted when the caller has gone or its deadline has passed. */
+  /** Aborted when the client has disconnected or its deadline has passed. */
   readonly signal: AbortSignal;
-  /** The IP address that the connection comes from: of a proxy, where one is in between. Empty if it is closed. */
+  /** The IP address of the peer, which may be a proxy. Empty if the connection is closed. */
   readonly peerAddress: string;
   readonly log: CallLog;
 }
 
 /** The log entry of a call. Never contains a secret. */
 export interface CallLog {
-  /** Facts for the line that every call has. */
+  /** Adds fields to the log entry. */
   add(facts: Readonly<Record<string, string>>): void;
-  /** A line of its own, with the facts of the call so far and these. */
+  /** Writes a separate line with the fields so far and these. */
   note(message: string, facts: Readonly<Record<string, unknown>>): void;
   /** Logs an internal error with its cause. */
   fault(error: unknown): void;
@@ -37,21 +37,20 @@ export interface CallLog {
 export type EndListener = (code: string, protocol: string) => void;
 
 /**
- * A unary RPC as the transports see it: authorization, validation and the implementation behind two functions, which throw or
- * reject with a `ConnectError` alone, whose code and details every transport writes in its own form. A cached answer is returned
- * at once, without a promise.
+ * A unary RPC for the transports: authorization, validation and the implementation behind two functions, which throw or reject only with
+ * a `ConnectError`, whose code and details every transport formats. A cached answer is returned at once, without a promise.
  */
 export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   readonly method: DescMethodUnary<I, O>;
   /** Largest request body in bytes. */
   readonly maxRequestBytes: number;
-  /** Whether request bodies may be compressed; by default they may. */
+  /** Whether request bodies may be compressed; true by default. */
   readonly acceptsCompression?: boolean;
   /**
-   * Returns whether the caller may make this call. Asked before the body is read, which may take 16 MiB; and once more when it is
-   * complete, unless that is in the same turn of the event loop: a credential may be revoked while the body is on the wire.
+   * Authorizes the call. Called before the body is read, which may take 16 MiB, and again when it is complete unless that is in the same
+   * tick: a credential may be revoked while the body is in transit.
    */
   admit(call: Call): MaybePromise<Principal>;
-  /** Answers the request of a call that was admitted. */
+  /** Processes the request of an authorized call. */
   invoke(request: MessageShape<I>, principal: Principal, call: Call): MaybePromise<MessageInitShape<O>>;
 }

@@ -13,7 +13,7 @@ export interface Violation extends FieldViolation {
 /** Returns the violations of a value; for a valid one always the same empty array. */
 export type Check = (value: unknown) => readonly Violation[];
 
-/** A rule as a predicate, and what is said of a value that breaks it. */
+/** A rule as a predicate, with the description of its violation. */
 type Rule<T> = readonly [keeps: (value: T) => boolean, description: string];
 
 const NONE: readonly Violation[] = [];
@@ -22,8 +22,8 @@ const always: Check = () => NONE;
 const checks = new WeakMap<DescMessage, Check>();
 
 /**
- * Returns the check of a message, which is compiled from the `buf.validate` rules of its fields at the first call. Protovalidate
- * is the reference for it. Throws `Error` for a rule that this module does not support.
+ * Returns the check of a message, compiled from the `buf.validate` rules of its fields on first use. Protovalidate is the oracle in
+ * tests. Throws `Error` for a rule that this module does not support.
  */
 export function checkOf(desc: DescMessage): Check {
   const check = checks.get(desc) ?? messageCheck(desc);
@@ -52,7 +52,7 @@ function within(step: string, violations: readonly Violation[]): Violation[] {
   });
 }
 
-/** An absent value keeps every rule but `required`. */
+/** An absent value satisfies every rule but `required`. */
 function fieldCheck(field: DescField): Check {
   const rules = getOption(field, fieldRules);
   if (rules.ignore !== undefined || field.oneof !== undefined) throw unsupported(field);
@@ -90,7 +90,7 @@ function valueCheck(field: DescField, { type, required }: FieldRules): Check {
   return field.message === undefined ? always : nestedCheck(field.message);
 }
 
-/** A message may contain itself, so the check of an inner message is compiled when the first one is met. */
+/** A message may contain itself, so the check of a nested message is compiled on first use. */
 function nestedCheck(desc: DescMessage): Check {
   if (desc.typeName === StructSchema.typeName) return unstorable;
   return (value) => checkOf(desc)(value);
@@ -98,7 +98,7 @@ function nestedCheck(desc: DescMessage): Check {
 
 const unstorable: Check = (value) => textViolationsIn("", value).map((found) => ({ ...found, kind: "text" }));
 
-/** Messages in lists are the items of batches, which are judged one by one. */
+/** Messages in lists are the items of batches, which are validated separately. */
 function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["type"]): Check {
   const rules = type.case === "repeated" ? type.value : undefined;
   const item = field.listKind === "message" ? itemsOfBatch(field, rules?.items) : entryCheck(field, rules?.items);
@@ -129,7 +129,7 @@ function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["typ
     if (wrong.length > 0) return wrong;
     return entries.flatMap(([key, text]) => {
       const ofKey = keyCheck(key);
-      // Not by its name, which cannot be shown.
+      // Without its name, which cannot be shown.
       if (ofKey.some(({ kind }) => kind === "text")) return ofKey;
       const found = entry(text);
       return found.length === 0 && ofKey.length === 0 ? NONE : within(keyStep(key), [...ofKey, ...found]);
@@ -197,7 +197,7 @@ function bytes(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** Patterns are of RE2. Those that our protos use have the same meaning here. */
+/** Patterns are RE2. Those in our protos have the same meaning in JavaScript. */
 function contentRules({ pattern, in: allowed }: StringRules): Rule<string>[] {
   const rules: Rule<string>[] = [];
   if (pattern !== undefined) {

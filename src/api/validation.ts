@@ -8,8 +8,8 @@ const MAX_VIOLATIONS = 20;
 const KINDS = ["size", "text", "rule"] as const;
 
 /**
- * Returns the rules of its proto, and those for all text, that a message breaks: only those about sizes if there are any, else
- * only those about text if there are any. Items of batches are judged one by one.
+ * Returns the violations of a message: those of sizes if there are any, else those of text if there are any, else all. Items of batches
+ * are validated separately.
  */
 export function violationsOf<I extends DescMessage>(schema: I, message: MessageShape<I>): FieldViolation[] {
   const all = checkOf(schema)(message);
@@ -18,7 +18,7 @@ export function violationsOf<I extends DescMessage>(schema: I, message: MessageS
   return (reported ?? []).slice(0, MAX_VIOLATIONS).map(({ field, description }) => ({ field, description }));
 }
 
-/** Throws `INVALID_ARGUMENT`, with every field at fault, for a message that breaks a rule. */
+/** Throws `INVALID_ARGUMENT` with every invalid field of a message. */
 export function requireValid<I extends DescMessage>(schema: I, message: MessageShape<I> & Message): void {
   const violations = violationsOf(schema, message);
   if (violations.length > 0) throw violationError(violations);

@@ -6,15 +6,15 @@ import type { RateLimiter } from "../lib/rate-limiter.ts";
 import type { GuardedCall } from "./guard.ts";
 import { REFUSED_REASONS, RefusedCredential, type RefusedReason } from "./refused-credential.ts";
 
-/** What is limited. */
+/** The names of the limits. */
 const LIMITS = ["public", "failures"] as const;
 
 export type LimitName = (typeof LIMITS)[number];
 
-/** The limiter of each; null: not limited. */
+/** The limiter of each; null: none. */
 export type Limiters = Readonly<Record<LimitName, RateLimiter | null>>;
 
-/** One for all: it is thrown when there are too many, and what is made of it is made once. A token comes within a second. */
+/** Shared, because it is thrown under load. A token is available within a second. */
 const RATE_LIMITED = share(
   new KeyholdError("RATE_LIMITED", "too many calls of this kind from this address or caller; retry after 1 s"),
 );
@@ -22,15 +22,15 @@ const RATE_LIMITED = share(
 const REASON = share({ reason: "RATE_LIMITED" });
 
 /**
- * Limits calls that need no credential, by the address of the peer, and calls with a refused one, by the address, or by the caller if
- * that is known. A good credential is never refused: others at the same address, behind the same proxy, must not be able to lock it out.
+ * Limits calls that need no credential by the peer address, and calls with a rejected credential by the address or, if known, by the
+ * caller. A valid credential is never rejected: clients behind the same proxy must not be able to lock it out.
  */
 export class CallLimits {
   readonly #limiters: Limiters;
-  /** Calls that were refused with RATE_LIMITED. */
+  /** Calls that were rejected with RATE_LIMITED. */
   readonly limited: Record<LimitName, number> = { public: 0, failures: 0 };
   readonly refused: Record<RefusedReason, number> = zeroes(REFUSED_REASONS);
-  /** A call is admitted again when its body is complete. */
+  /** Calls already counted: a call is authorized again when its body is complete. */
   readonly #counted = new WeakSet<GuardedCall>();
 
   constructor(limiters: Limiters = { public: null, failures: null }) {

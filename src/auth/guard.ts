@@ -7,13 +7,13 @@ import { CallLimits } from "./call-limits.ts";
 import { anonymous, CallPrincipal, unauthenticatedAdmin } from "./principal.ts";
 import { RefusedCredential, unauthenticated } from "./refused-credential.ts";
 
-/** The facts of a call that a guard needs. */
+/** The parts of a call that a guard needs. */
 export interface GuardedCall {
   /** The request id. */
   readonly id: string;
   /** A request header by its lower-case name. */
   header(name: string): string | undefined;
-  /** The IP address that the connection comes from. */
+  /** The IP address of the peer. */
   readonly peerAddress: string;
   readonly log: { add(facts: Readonly<Record<string, string>>): void };
 }
@@ -24,7 +24,7 @@ export interface GuardedCall {
  */
 export type Authenticate = (credential: string) => MaybePromise<Identity | null>;
 
-/** The row of an RPC, as far as it concerns a guard. */
+/** The part of an RPC's row that a guard needs. */
 export interface GuardedRpc {
   readonly method: { readonly name: string };
   readonly policy: Policy | undefined;
@@ -34,11 +34,11 @@ export interface GuardedRpc {
 export type Guard = (rpc: GuardedRpc, call: GuardedCall) => MaybePromise<Principal>;
 
 export interface GuardOptions {
-  /** Ways to authenticate, in the order in which they are asked. */
+  /** Authenticators, in the order in which they are tried. */
   readonly authenticators: readonly Authenticate[];
-  /** Whether a caller without a credential may do everything: only if the operator said so, or on loopback. */
+  /** Whether a caller without a credential may do everything: only if the operator configured it, or on loopback. */
   readonly allowUnauthenticated: boolean;
-  /** By default nothing is limited. */
+  /** No limits by default. */
   readonly limits?: CallLimits;
 }
 

@@ -2,9 +2,9 @@ import { KeyholdError } from "../domain/errors.ts";
 import type { Identity } from "../domain/principal.ts";
 import type { RejectionReason } from "../domain/verdict.ts";
 
-/** Why a caller was refused, for metrics and the log. */
+/** Why a credential was rejected, for metrics and the log. */
 export const REFUSED_REASONS = [
-  // No credential, no bearer credential, one of no kind that is accepted.
+  // No credential, not a bearer credential, or not an accepted kind.
   "MISSING",
   "MALFORMED",
   "UNKNOWN_KIND",
@@ -20,22 +20,22 @@ export const REFUSED_REASONS = [
   ] as const),
   // An access token of the issuer, which may also be EXPIRED.
   "INVALID_TOKEN",
-  // The credential is good, and has not the scope.
+  // The credential is valid but lacks the scope.
   "NOT_PERMITTED",
 ] as const satisfies readonly (RejectionReason | string)[];
 
 export type RefusedReason = (typeof REFUSED_REASONS)[number];
 
-/** Of whom the refused credential is; not for the caller. */
+/** The owner of the rejected credential; not for the client. */
 export interface Refused {
   readonly reason: RefusedReason;
-  /** The key that was recognised. */
+  /** The key that was identified. */
   readonly keyId?: string | null;
-  /** Who lacks the scope. */
+  /** The caller that lacks the scope. */
   readonly caller?: Identity;
 }
 
-/** The error of a caller whose credential was refused. */
+/** The error for a rejected credential. */
 export class RefusedCredential extends KeyholdError {
   readonly refused: Refused;
 

@@ -21,7 +21,7 @@ import { importedApiKey } from "./key-resources.ts";
 type Outcome = ApiKey | KeyholdError;
 type Result = MessageInitShape<typeof BatchCreateImportedApiKeysResponse_ResultSchema>;
 
-/** The codes of an item that was not imported; what stands in none of the rows is INTERNAL. */
+/** Codes of an item that was not imported; any other error is INTERNAL. */
 const ITEM_ERRORS: ReadonlyMap<ErrorCode, BatchCreateImportedApiKeysError> = new Map([
   ["INVALID_ARGUMENT", BatchCreateImportedApiKeysError.INVALID_ARGUMENT],
   ["CALLER_NOT_PERMITTED", BatchCreateImportedApiKeysError.INVALID_ARGUMENT],

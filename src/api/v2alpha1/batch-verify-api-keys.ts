@@ -10,7 +10,7 @@ import { violationsOf } from "../validation.ts";
 import { cacheModeOf } from "./cache-mode.ts";
 import { verificationBy } from "./verification.ts";
 
-/** A credential that breaks a rule of the request has that as its own verdict: it spoils no other. */
+/** A credential that violates a rule of the request gets that as its verdict and does not affect the others. */
 export function batchVerifyApiKeys({
   verifyAll,
   issuer,

@@ -1,7 +1,7 @@
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
 
-/** What the caller asks of the cache by `Cache-Control` (RFC 9111 §5.2.1), as a header or as gRPC metadata; what else it says is for others. */
+/** Returns the cache mode requested by `Cache-Control` (RFC 9111 §5.2.1), as a header or gRPC metadata. Ignores other directives. */
 export function cacheModeOf(call: Call): CacheMode {
   const header = call.header("cache-control");
   if (header === undefined) return "default";

@@ -10,7 +10,7 @@ import { invalidArgument } from "../../domain/errors.ts";
 import type { KeyStatus, RevocationReason } from "../../domain/key.ts";
 import type { CredentialType, VerificationError } from "../../domain/verdict.ts";
 
-/** Names of the domain as numbers of the wire, one table an enum. */
+/** Enum numbers by domain name, one table per enum. */
 export const KEY_STATUS: Readonly<Record<KeyStatus, WireKeyStatus>> = {
   ACTIVE: WireKeyStatus.ACTIVE,
   REVOKED: WireKeyStatus.REVOKED,

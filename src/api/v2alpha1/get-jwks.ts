@@ -2,7 +2,7 @@ import type { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_k
 import { jwksEtag } from "../../token/jwks.ts";
 import type { ApiContext, Handler } from "../handler.ts";
 
-/** Seconds for which a verifier may keep the document. It should read it again at once when it meets a new `kid`. */
+/** Seconds for which a verifier may cache the document. It should reload it at once for a new `kid`. */
 const MAX_AGE = 300;
 
 export function getJwks({ jwks }: ApiContext): Handler<typeof DerivedKeysService.method.getJwks> {

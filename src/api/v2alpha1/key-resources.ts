@@ -6,12 +6,12 @@ import type { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_ap
 import { type ApiKey, statusAt } from "../../domain/key.ts";
 import { KEY_STATUS, REVOCATION_REASON } from "./enums.ts";
 
-/** A time that may be absent, as a field that is then left out. */
+/** Returns an optional time as an optional field. */
 export function timestamp(time: Date | null): Timestamp | undefined {
   return time === null ? undefined : timestampFromDate(time);
 }
 
-/** The record of an imported key, and what that of an issued one shares with it. `now` decides the status. */
+/** Returns the resource of an imported key; issued keys share its fields. `now` decides the status. */
 export function importedApiKey(key: ApiKey, now: number): MessageInitShape<typeof ImportedApiKeySchema> {
   return {
     keyId: key.keyId,
@@ -35,7 +35,7 @@ export function issuedApiKey(key: ApiKey, now: number): MessageInitShape<typeof 
   return { ...importedApiKey(key, now), $typeName: undefined, rotateTime: timestamp(key.rotateTime) };
 }
 
-/** What revoking answers, by id and by the credential itself alike. */
+/** Returns the response of both revocation RPCs. */
 export function revokedApiKey(key: ApiKey, now: number): MessageInitShape<typeof RevokeApiKeyResponseSchema> {
   return {
     keyId: key.keyId,

@@ -6,7 +6,7 @@ import type { ApiContext, Handler } from "../handler.ts";
 import { revocationReason } from "./enums.ts";
 import { revokedApiKey } from "./key-resources.ts";
 
-/** The kinds by the collection that the path of a call names. */
+/** Kinds of keys by the collection in the path. */
 const KINDS: ReadonlyMap<string, KeyKind> = new Map([
   ["issuedApiKeys", "issued"],
   ["importedApiKeys", "imported"],

@@ -68,7 +68,7 @@ const imported: ServiceRows<typeof ImportedApiKeysService> = {
     idempotency: "request_id",
     keyId: (_, { keyId }) => keyId,
   },
-  // Logs its keys itself: there may be many.
+  // Logs its keys itself, because there may be many.
   batchCreateImportedApiKeys: {
     implement: batchCreateImportedApiKeys,
     policy: "keyhold:keys.write",
@@ -102,7 +102,7 @@ const imported: ServiceRows<typeof ImportedApiKeysService> = {
   },
 };
 
-/** Those that verify a credential log the verdict with the key themselves. */
+/** RPCs that verify a credential log the verdict with the key themselves. */
 const apiKeys: ServiceRows<typeof ApiKeysService> = {
   deriveToken: {
     implement: deriveToken,
@@ -131,7 +131,7 @@ const apiKeys: ServiceRows<typeof ApiKeysService> = {
   },
 };
 
-/** Calls without a credential may send what they can need, and nothing compressed. */
+/** Unauthenticated RPCs accept small, uncompressed bodies only. */
 const selfService: ServiceRows<typeof SelfServiceService> = {
   selfRevokeApiKey: {
     implement: selfRevokeApiKey,

@@ -9,13 +9,12 @@ const UPDATABLE = ["name", "scopes", "metadata"] as const;
 
 type Updatable = (typeof UPDATABLE)[number];
 
-/** The record of either kind, as an update request gives it. */
+/** The resource of either kind in an update request. */
 type KeyMessage = Required<Pick<KeyChanges, Updatable>>;
 
 /**
- * What an update changes (AIP-134): the fields of the mask, `*` for all that may be changed, or without a mask those that the
- * message sets. A path that is unknown or cannot be changed is refused, in the mask or set in the message alike: leaving it
- * out in silence would hide a mistake.
+ * Returns the changes of an update (AIP-134): the fields of the mask, all updatable fields for `*`, or without a mask the fields set in
+ * the message. Rejects an unknown or immutable field, in the mask or in the message, because ignoring it would hide a mistake.
  */
 export function maskedChanges<S extends DescMessage>(
   mask: FieldMask | undefined,
@@ -35,7 +34,7 @@ function updatable(path: string): Updatable {
   return field;
 }
 
-/** The key_id names the key; it is no change. */
+/** The key_id identifies the key and is not a change. */
 function populated<S extends DescMessage>(schema: S, key: MessageShape<S>): string[] {
   return schema.fields.filter((field) => field.name !== "key_id" && isFieldSet(key, field)).map((field) => field.name);
 }
