@@ -64,7 +64,7 @@ export class ClusterSession {
     return opened;
   }
 
-  get session(): FeedSession {
+  get feed(): FeedSession {
     if (this.#session === undefined) throw new Error("the session is not open yet");
     return this.#session;
   }
@@ -80,7 +80,7 @@ export class ClusterSession {
   }
 
   get server(): ServerId {
-    return this.session.position.server;
+    return this.feed.position.server;
   }
 
   /** Time from the last renewal to its echo in milliseconds, an upper bound of the notification delay. Null before the first. */
@@ -91,7 +91,7 @@ export class ClusterSession {
   /** Stores a lease that replaces the earlier one. It is usable after its first renewal. */
   async join(node: NodeIdentity, earlier: string | null): Promise<void> {
     const sent = this.barriers.now();
-    this.barriers.observe(await this.session.join(node, earlier), sent);
+    this.barriers.observe(await this.feed.join(node, earlier), sent);
   }
 
   /** @throws OtherServerError, or another error when the lease is gone; what the database or the connection failed with. */
@@ -102,7 +102,7 @@ export class ClusterSession {
       this.#feedLag = monotonic() - start;
     });
     try {
-      const leaseId = this.session.id;
+      const leaseId = this.feed.id;
       const { position, isHeld, isReplicated, leases } = await renew(
         { leaseId, number, feedLag: this.#feedLag },
         this.#over.signal,

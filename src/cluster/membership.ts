@@ -50,7 +50,7 @@ const FIRST_TIMEOUT = 10_000;
 const LEAVE_TIMEOUT = 1_000;
 
 /** Milliseconds that a change waits for a session. */
-const SESSION_PATIENCE = 5_000;
+const SESSION_TIMEOUT = 5_000;
 
 interface RenewalListener {
   /** Called when the response is late. */
@@ -69,9 +69,9 @@ export class Membership implements ServerObserver {
   readonly #over = new AbortController();
   readonly #history = new DatabaseHistory();
   readonly #waiters = new RenewalWaiters();
-  #link: ClusterSession | undefined;
+  #session: ClusterSession | undefined;
   /** The next session; undefined if closed before there was one. */
-  #linked = Promise.withResolvers<ClusterSession | undefined>();
+  #connected = Promise.withResolvers<ClusterSession | undefined>();
   /** The last lease that this node requested. */
   #leaseId: string | null = null;
   /** The server of the last session that had a lease. */
@@ -87,9 +87,9 @@ export class Membership implements ServerObserver {
     this.propagation = createPropagation({
       monotonic,
       ttl: node.ttl,
-      session: () => this.#link,
+      session: () => this.#session,
       whenConnected: () => this.#whenConnected(),
-      onOtherServer: (link, error) => this.#leaveServer(link, error),
+      onOtherServer: (session, error) => this.#leaveServer(session, error),
       onPosition: (position) => this.#history.note(position),
     });
   }
@@ -106,19 +106,19 @@ export class Membership implements ServerObserver {
 
   /** Notification delay in milliseconds, by the last renewal; null without a session or renewal. */
   get feedLag(): number | null {
-    return this.#link?.feedLag ?? null;
+    return this.#session?.feedLag ?? null;
   }
 
   /** The server whose changes this node receives; null without a session. */
   get server(): ServerId | null {
-    return this.#link?.server ?? null;
+    return this.#session?.server ?? null;
   }
 
   /** Acquires a lease and keeps it until `leave`. Rejects if the first one cannot be acquired. */
   async join(): Promise<void> {
     this.#isMember = true;
-    const link = await this.#connect(FIRST_TIMEOUT);
-    this.#running = this.#run(link);
+    const session = await this.#connect(FIRST_TIMEOUT);
+    this.#running = this.#run(session);
   }
 
   /**
@@ -139,7 +139,7 @@ export class Membership implements ServerObserver {
     // Without a session when the statement was sent, its server cannot be verified.
     if (expected === null) throw noLease();
     const error = new OtherServerError(server, expected);
-    if (this.#link !== undefined && this.#link.server !== server) this.#leaveServer(this.#link, error);
+    if (this.#session !== undefined && this.#session.server !== server) this.#leaveServer(this.#session, error);
     throw noLease(error);
   }
 
@@ -148,7 +148,7 @@ export class Membership implements ServerObserver {
     this.#isMember = false;
     this.lease.end();
     this.#waiters.refuse();
-    const left = this.#link?.session.leave().catch(() => undefined);
+    const left = this.#session?.feed.leave().catch(() => undefined);
     await withTimeout(Promise.resolve(left), LEAVE_TIMEOUT, () => undefined);
   }
 
@@ -157,27 +157,27 @@ export class Membership implements ServerObserver {
     this.lease.end();
     this.#over.abort();
     this.#waiters.refuse();
-    this.#link?.session.end();
-    this.#linked.resolve(undefined);
+    this.#session?.feed.end();
+    this.#connected.resolve(undefined);
     await this.#running;
   }
 
   /** A process that never joined, such as a command, opens a session when it first needs one. */
   async #whenConnected(): Promise<void> {
-    if (this.#link !== undefined) return;
+    if (this.#session !== undefined) return;
     this.#running ??= this.#run(undefined);
-    const link = await withTimeout(this.#linked.promise, SESSION_PATIENCE, () => undefined);
-    if (link === undefined) throw unconfirmed(this.#unavailableReason ?? undefined);
+    const session = await withTimeout(this.#connected.promise, SESSION_TIMEOUT, () => undefined);
+    if (session === undefined) throw unconfirmed(this.#unavailableReason ?? undefined);
   }
 
   /** Never rejects. */
   async #run(first: ClusterSession | undefined): Promise<void> {
-    let link = first;
+    let session = first;
     while (!this.#over.signal.aborted) {
-      link ??= await this.#connectAgain();
-      if (link === undefined) return;
-      await this.#keep(link);
-      link = undefined;
+      session ??= await this.#connectAgain();
+      if (session === undefined) return;
+      await this.#keep(session);
+      session = undefined;
     }
   }
 
@@ -191,7 +191,7 @@ export class Membership implements ServerObserver {
       } catch (error) {
         if (this.#over.signal.aborted) return undefined;
         const reason = toError(error);
-        this.#setAway(reason);
+        this.#setUnavailable(reason);
         pause = backoff.next(isSilent(reason));
       }
     }
@@ -199,69 +199,69 @@ export class Membership implements ServerObserver {
 
   /** Opens a session, and acquires a lease if this process is a node. Abandons an attempt that hangs. */
   async #connect(timeout: number): Promise<ClusterSession> {
-    const link = await ClusterSession.open(this.#options, timeout);
+    const session = await ClusterSession.open(this.#options, timeout);
     try {
-      const { position } = link.session;
+      const { position } = session.feed;
       const note = this.#history.check(position);
       if (note !== null) this.#options.log(note.level, note.message);
       this.#history.note({ ...position, lsn: null });
-      if (this.#isMember) await this.#join(link, timeout);
-      else this.#begin(link);
+      if (this.#isMember) await this.#join(session, timeout);
+      else this.#begin(session);
       // A concurrent `close` has no session to end yet and waits for this one.
       this.#over.signal.throwIfAborted();
     } catch (error) {
-      link.session.end();
+      session.feed.end();
       throw error;
     }
-    return link;
+    return session;
   }
 
   /** The lease is usable from its first renewal on. */
-  async #join(link: ClusterSession, timeout: number): Promise<void> {
+  async #join(session: ClusterSession, timeout: number): Promise<void> {
     const { node, onForget, onGiveUp } = this.#options;
     const earlier = this.#leaseId;
-    this.#leaseId = link.session.id;
-    await this.#within(link, link.join(node, earlier), timeout);
-    await this.#renewWith(link, timeout, {
+    this.#leaseId = session.feed.id;
+    await this.#within(session, session.join(node, earlier), timeout);
+    await this.#renewWith(session, timeout, {
       onGranted: () => {
         // Connections to the previous server may still be open and would answer with its state.
-        if (this.#lastServer !== null && this.#lastServer !== link.server)
+        if (this.#lastServer !== null && this.#lastServer !== session.server)
           onGiveUp(new Error("the server has changed"));
-        this.#lastServer = link.server;
+        this.#lastServer = session.server;
         // No notification covers what was read before the lease existed.
         onForget();
-        this.#begin(link);
+        this.#begin(session);
       },
     }).catch((error: unknown) => {
       throw error instanceof LeaseGoneError ? new OtherDatabaseError() : error;
     });
-    if (!this.#isMember) await link.session.leave();
+    if (!this.#isMember) await session.feed.leave();
   }
 
-  #begin(link: ClusterSession): void {
-    this.#link = link;
-    this.#setAway(null);
-    this.#linked.resolve(link);
-    link.ending.onEnd((reason) => this.#lose(reason));
+  #begin(session: ClusterSession): void {
+    this.#session = session;
+    this.#setUnavailable(null);
+    this.#connected.resolve(session);
+    session.ending.onEnd((reason) => this.#lose(reason));
   }
 
   /** Renews the lease until the session ends. */
-  async #keep(link: ClusterSession): Promise<void> {
+  async #keep(session: ClusterSession): Promise<void> {
     const backoff = new Backoff();
     const { ttl } = this.#options.node;
     let pause = ttl / RENEWALS;
-    while (link.ending.reason === undefined) {
+    while (session.ending.reason === undefined) {
       try {
-        await link.ending.race(this.#waiters.pause(pause));
-        if (this.#isMember) await this.#renew(link);
+        await session.ending.race(this.#waiters.pause(pause));
+        if (this.#isMember) await this.#renew(session);
         pause = ttl / RENEWALS;
         backoff.reset();
       } catch (error) {
         const reason = toError(error);
-        if (!isTransient(reason)) link.session.end(reason);
+        if (!isTransient(reason)) session.feed.end(reason);
         else {
           // While the lease lasts, another renewal may still succeed in time, and open connections may work.
-          if (!this.lease.isFresh) this.#setAway(reason);
+          if (!this.lease.isFresh) this.#setUnavailable(reason);
           pause = backoff.next(isSilent(reason));
         }
       }
@@ -272,11 +272,11 @@ export class Membership implements ServerObserver {
    * Renews the lease once. Keeps waiting for a database that does not answer, because another renewal would not cancel the first, while
    * calls fail at once.
    */
-  async #renew(link: ClusterSession): Promise<void> {
+  async #renew(session: ClusterSession): Promise<void> {
     const limit = this.#options.node.ttl * (USED_PART - 1 / RENEWALS);
-    await this.#renewWith(link, limit, {
-      onLate: (error) => this.#setAway(error),
-      onGranted: () => this.#setAway(null),
+    await this.#renewWith(session, limit, {
+      onLate: (error) => this.#setUnavailable(error),
+      onGranted: () => this.#setUnavailable(null),
     });
   }
 
@@ -284,19 +284,19 @@ export class Membership implements ServerObserver {
    * Sends a renewal, and extends the lease when it is granted. Answers the calls that were waiting when it was sent, after `onGranted`.
    * Without `onLate` the response has a time limit.
    */
-  async #renewWith(link: ClusterSession, limit: number, { onLate, onGranted }: RenewalListener): Promise<void> {
+  async #renewWith(session: ClusterSession, limit: number, { onLate, onGranted }: RenewalListener): Promise<void> {
     const waiters = this.#waiters.take();
     const sent = this.lease.moment;
     try {
-      const answer = link.renew();
-      const renewed = await this.#within(link, answer, limit).catch((error: unknown) => {
+      const answer = session.renew();
+      const renewed = await this.#within(session, answer, limit).catch((error: unknown) => {
         if (!(error instanceof LateError) || onLate === undefined) throw error;
         waiters.refuse(error);
         onLate(error);
-        return link.ending.race(answer);
+        return session.ending.race(answer);
       });
       if (!renewed.isReplicated) throw new NotReplicatedError();
-      await this.#within(link, renewed.echo, limit).catch((error: unknown) => {
+      await this.#within(session, renewed.echo, limit).catch((error: unknown) => {
         throw error instanceof LateError ? new NoEchoError() : error;
       });
       this.#history.note(renewed.position);
@@ -310,11 +310,11 @@ export class Membership implements ServerObserver {
   }
 
   /** Rejects if the session ends, or the work takes longer. */
-  #within<T>(link: ClusterSession, work: Promise<T>, limit: number): Promise<T> {
+  #within<T>(session: ClusterSession, work: Promise<T>, limit: number): Promise<T> {
     const answer = withTimeout(work, limit, () => {
       throw new LateError();
     });
-    return link.ending.race(answer);
+    return session.ending.race(answer);
   }
 
   #pause(milliseconds: number): Promise<void> {
@@ -322,14 +322,14 @@ export class Membership implements ServerObserver {
   }
 
   /** Statements are answered by another server than that of this session, so its notifications are worthless. */
-  #leaveServer(link: ClusterSession, error: OtherServerError): void {
-    link.session.end(error);
+  #leaveServer(session: ClusterSession, error: OtherServerError): void {
+    session.feed.end(error);
     this.#options.onGiveUp(error);
   }
 
   #lose(reason: Error): void {
-    this.#link = undefined;
-    this.#linked = Promise.withResolvers();
+    this.#session = undefined;
+    this.#connected = Promise.withResolvers();
     this.lease.end();
     if (this.#over.signal.aborted) return;
     this.#options.log("warn", "the connection for news of changes was lost", reason);
@@ -337,7 +337,7 @@ export class Membership implements ServerObserver {
     if (this.#options.staleGrace === 0 || reason instanceof OtherServerError) this.#options.onForget();
   }
 
-  #setAway(reason: Error | null): void {
+  #setUnavailable(reason: Error | null): void {
     const before = this.#unavailableReason;
     this.#unavailableReason = reason;
     if (reason === null) return;

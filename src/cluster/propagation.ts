@@ -43,7 +43,7 @@ export interface PropagationOptions {
   readonly session: () => ClusterSession | undefined;
   /** Resolves when there is a session. @throws `CHANGE_UNCONFIRMED` after a timeout. */
   readonly whenConnected: () => Promise<void>;
-  readonly onOtherServer: (link: ClusterSession, error: OtherServerError) => void;
+  readonly onOtherServer: (session: ClusterSession, error: OtherServerError) => void;
   /** Called with the position of the database after a change. */
   readonly onPosition: (position: DatabasePosition) => void;
 }
@@ -54,18 +54,18 @@ const PATIENCE = 15_000;
 export function createPropagation(options: PropagationOptions): Propagation {
   const { monotonic, ttl, session: current, whenConnected, onOtherServer, onPosition } = options;
   const begin = async (send: SendBarrier): Promise<Propagating> => {
-    const link = current();
-    if (link === undefined) return { history: historyOf((await send(null)).position.server), done: null };
-    const barrier = link.barriers.open();
+    const session = current();
+    if (session === undefined) return { history: historyOf((await send(null)).position.server), done: null };
+    const barrier = session.barriers.open();
     try {
       const answer = await send(barrier.mark);
-      link.requireServer(answer.position);
+      session.requireServer(answer.position);
       onPosition(answer.position);
-      return { history: historyOf(link.server), done: link.barriers.wait(barrier, answer) };
+      return { history: historyOf(session.server), done: session.barriers.wait(barrier, answer) };
     } catch (error) {
-      link.barriers.abandon(barrier);
+      session.barriers.abandon(barrier);
       if (!(error instanceof OtherServerError)) throw error;
-      onOtherServer(link, error);
+      onOtherServer(session, error);
       throw unconfirmed(error);
     }
   };
@@ -83,12 +83,12 @@ export function createPropagation(options: PropagationOptions): Propagation {
       if (last.history !== begun.history) throw unconfirmed(new Error("the database has changed meanwhile"));
     }
   };
-  const isReadByAll = (servers: ReadonlySet<ServerId>): boolean => {
-    const link = current();
-    if (link === undefined || monotonic() - link.openTime < ttl) return false;
-    return [...servers].every((server) => server === link.server);
+  const isAcknowledgedByAll = (servers: ReadonlySet<ServerId>): boolean => {
+    const session = current();
+    if (session === undefined || monotonic() - session.openTime < ttl) return false;
+    return [...servers].every((server) => server === session.server);
   };
-  return { begin, confirm, isAcknowledgedByAll: isReadByAll };
+  return { begin, confirm, isAcknowledgedByAll };
 }
 
 /** Returns null if every node has acknowledged, else why the waiting session was lost. */

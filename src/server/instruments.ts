@@ -21,9 +21,9 @@ export class Instruments {
   };
 }
 
-type Refusal = Parameters<typeof verificationErrorOf>[0];
+type Reason = Parameters<typeof verificationErrorOf>[0];
 
 /** Returns the error code of a verdict as callers see it, without its prefix. */
-function resultOf(refusal: Refusal): string {
-  return verificationErrorOf(refusal).slice("VERIFICATION_ERROR_".length);
+function resultOf(reason: Reason): string {
+  return verificationErrorOf(reason).slice("VERIFICATION_ERROR_".length);
 }

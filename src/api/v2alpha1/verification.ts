@@ -14,8 +14,8 @@ export function verificationBy(issuer: string): (verdict: Verdict) => Verificati
   return (verdict) => (verdict.valid ? ofValid(verdict) : explain(verdict));
 }
 
-function explain({ reason: refusal, message, isStale }: Invalid): Verification {
-  const errorCode = VERIFICATION_ERROR[verificationErrorOf(refusal)];
+function explain({ reason, message, isStale }: Invalid): Verification {
+  const errorCode = VERIFICATION_ERROR[verificationErrorOf(reason)];
   return { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
 }
 
