@@ -104,7 +104,9 @@ test("a server that retains memory is reported", async () => {
   await runner.measureMemory("start");
   await runner.playBatch(familyOf("/leak"), 0);
   await runner.measureMemory("faults");
-  expect(runner.findings).toMatchObject([{ family: "faults", problems: [expect.stringMatching(/^retains \d+ MiB/)] }]);
+  // On a busy machine its allocation may exceed the limit of a tick as well, which is another finding.
+  const retains = { family: "faults", problems: [expect.stringMatching(/^retains \d+ MiB/)] };
+  expect(runner.findings).toContainEqual(expect.objectContaining(retains));
 });
 
 test("an exception that nothing caught is reported", async () => {
