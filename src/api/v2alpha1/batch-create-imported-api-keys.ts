@@ -33,7 +33,7 @@ export function batchCreateImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
   const importValid = async (requests: readonly CreateImportedApiKeyRequest[], principal: Principal) => {
-    const outcomes = await mapInSlices(requests, judgeItem);
+    const outcomes = await mapInSlices(requests, validateItem);
     const valid = requests.filter((_, index) => outcomes[index] === null);
     const imported = (await importKeys(keys, principal, valid)).values();
     return outcomes.map((outcome): Outcome => outcome ?? imported.next().value ?? internal());
@@ -57,7 +57,7 @@ export function batchCreateImportedApiKeys({
   };
 }
 
-function judgeItem(request: CreateImportedApiKeyRequest): KeyholdError | null {
+function validateItem(request: CreateImportedApiKeyRequest): KeyholdError | null {
   const violations = violationsOf(CreateImportedApiKeyRequestSchema, request);
   return violations.length === 0 ? null : violationError(violations);
 }

@@ -17,7 +17,7 @@ export function batchVerifyApiKeys({
 }: ApiContext): Handler<typeof ApiKeysService.method.batchVerifyApiKeys> {
   const verification = verificationBy(issuer);
   return ({ requests }, _principal, call) => {
-    const broken = requests.map(judgeItem);
+    const broken = requests.map(validateItem);
     const credentials = requests.flatMap(({ credential }, index) => (broken[index] === null ? credential : []));
     return andThen(verifyAll(credentials, cacheModeOf(call)), (verdicts) => {
       const next = verdicts.values();
@@ -27,7 +27,7 @@ export function batchVerifyApiKeys({
   };
 }
 
-function judgeItem(request: VerifyApiKeyRequest): Verdict | null {
+function validateItem(request: VerifyApiKeyRequest): Verdict | null {
   const [violation] = violationsOf(VerifyApiKeyRequestSchema, request);
   return violation === undefined ? null : invalid("INVALID_FORMAT", `${violation.field}: ${violation.description}`);
 }
