@@ -7,8 +7,8 @@ export interface Mutation extends Change {
   readonly kind: string;
   readonly node: string;
   acknowledged: number | null;
-  /** The wall clock minus this clock when it began, for times of other processes: the wall clock may be stepped at any time. */
-  readonly wallClockOffset: number;
+  /** The hint of the secret that a rotation answered with: it identifies the rotation in the database. */
+  hint?: string;
 }
 
 /** A verdict on a credential, or what a list said of the record. */

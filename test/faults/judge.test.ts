@@ -10,7 +10,7 @@ function restoredHistory(): { history: History; lost: Set<Mutation> } {
   const history = new History();
   const register = history.register("imported");
   const change = (began: number, effect: Effect): Mutation => {
-    return { kind: "change", node: "node 1", began, acknowledged: began + 5, wallClockOffset: 0, effect };
+    return { kind: "change", node: "node 1", began, acknowledged: began + 5, effect };
   };
   const changes = [created(1, ["a"]), deleted, created(2, ["b"])].map((effect, place) => change(place * 10, effect));
   register.mutations.push(...changes);

@@ -34,8 +34,7 @@ export async function mutate(
 ): Promise<Json | null> {
   const member = work.seeded.pick(work.changers);
   const began = performance.now();
-  const wallClockOffset = Date.now() - began;
-  const mutation: Mutation = { kind, node: member.name, began, acknowledged: null, wallClockOffset, effect };
+  const mutation: Mutation = { kind, node: member.name, began, acknowledged: null, effect };
   register.mutations.push(mutation);
   const answer = await send(member);
   const ended = performance.now();
@@ -43,6 +42,7 @@ export async function mutate(
   work.history.calls.push({ kind: "mutation", node: member.name, began: mutation.began, ended, count: 1, outcome });
   if (answer.status === 200 || isRepeated(register, kind, answer)) {
     mutation.acknowledged = ended;
+    mutation.hint = answer.body?.issued_api_key?.hint;
     work.touched(register);
     return answer.body;
   }
