@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npm run bench -- [names…] [--all] [--quick]`: measures the service against its baselines. */
+/** `npm run bench -- [names…] [--all] [--quick]`: measures the service against baselines. */
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -9,7 +9,7 @@ import { type Pinning, pin } from "./harness/pinning.ts";
 import { type Result, readThresholds, saveResults, type Thresholds } from "./harness/results.ts";
 import { runScenarios } from "./harness/run.ts";
 import type { Scenario } from "./harness/scenario.ts";
-import { type Bound, keeps } from "./harness/statistics.ts";
+import { type Bound, isWithin } from "./harness/statistics.ts";
 import { comparisonText, resultText } from "./harness/text.ts";
 import { missing } from "./harness/tools.ts";
 import { SCENARIOS } from "./scenarios/scenarios.ts";
@@ -17,29 +17,29 @@ import { programOf } from "./subject/installation.ts";
 
 const USAGE = `npm run bench -- [names or groups…]
 
-  --all    the long scenarios too: they seed up to 5,000,000 keys
-  --quick  3 rounds of 1 s instead of 5 of 4 s: for a look; nothing is written, and no bound fails it
+  --all    also run the long scenarios, which seed up to 5,000,000 keys
+  --quick  3 rounds of 1 s instead of 5 of 4 s; writes no results and ignores bounds
   --against <folder>
-           compares with another checkout, which has its node_modules: by default the scenarios that have
-           a bound for it; nothing is written
-  --list   what there is`;
+           compare with another checkout, which must have its node_modules; default: the scenarios
+           with a bound for it; writes no results
+  --list   list the scenarios`;
 
-/** Rounds, and seconds of a round of load. */
+/** Number of rounds, and seconds of a round of load. */
 const FULL = { rounds: 5, seconds: 4 };
 const QUICK = { rounds: 3, seconds: 1 };
 
-/** Rounds of a comparison, where 2 % matter: more and shorter rounds, with several starts. */
+/** A comparison detects differences of 2 %: more and shorter rounds, with several starts. */
 const FULL_COMPARISON = { starts: 3, rounds: 9, seconds: 2 };
 const QUICK_COMPARISON = { starts: 1, ...QUICK };
 
 function choose(names: readonly string[], all: boolean): Scenario[] {
   const unknown = names.find((name) => !SCENARIOS.some((one) => one.name === name || one.group === name));
-  if (unknown !== undefined) throw new TypeError(`there is no scenario or group ${unknown}`);
+  if (unknown !== undefined) throw new TypeError(`unknown scenario or group ${unknown}`);
   if (names.length === 0) return SCENARIOS.filter(({ long }) => all || long === undefined);
   return SCENARIOS.filter(({ name, group }) => names.includes(name) || names.includes(group));
 }
 
-/** Returns the scenarios whose programs are installed, and says which of the others are skipped. */
+/** Returns the scenarios whose programs are installed, and prints which others are skipped. */
 function runnable(scenarios: readonly Scenario[]): Scenario[] {
   return scenarios.filter(({ name, needs = [] }) => {
     const packages = missing(needs);
@@ -57,7 +57,7 @@ function list(): 0 {
   return say(lines.join("\n"));
 }
 
-/** Whether every scenario ran and kept its bound. */
+/** Returns whether every scenario ran and was within its bound. */
 async function bench(scenarios: readonly Scenario[], isQuick: boolean): Promise<boolean> {
   const pinning = pinned();
   const [thresholds, machine] = await Promise.all([readThresholds(), describeMachine(pinning)]);
@@ -68,10 +68,10 @@ async function bench(scenarios: readonly Scenario[], isQuick: boolean): Promise<
   return report.isGood();
 }
 
-/** Whether every scenario ran and kept its bound against the other checkout. */
+/** Returns whether every scenario ran and was within its bound against the other checkout. */
 async function compare(other: string, names: readonly string[], isQuick: boolean): Promise<boolean> {
   if (![programOf({ checkout: other }), join(other, "node_modules")].every(existsSync)) {
-    throw new TypeError(`${other} is no checkout of Keyhold with its node_modules`);
+    throw new TypeError(`${other} is not a checkout of Keyhold with node_modules`);
   }
   const thresholds = await readThresholds();
   const scenarios = runnable(names.length === 0 ? comparable(thresholds) : choose(names, false));
@@ -86,11 +86,11 @@ async function compare(other: string, names: readonly string[], isQuick: boolean
 
 function pinned(): Pinning {
   const pinning = pin();
-  if (pinning.unpinned !== null) console.log(`Nothing is pinned, so ratios are rough: ${pinning.unpinned}.`);
+  if (pinning.unpinned !== null) console.log(`Processes are not pinned, so ratios are imprecise: ${pinning.unpinned}.`);
   return pinning;
 }
 
-/** Prints results as they come, and remembers whether all of them kept their bounds. */
+/** Prints results as they arrive, and records whether all were within their bounds. */
 function reportOf(
   isQuick: boolean,
   boundOf: (result: Result) => Bound | undefined,
@@ -101,7 +101,7 @@ function reportOf(
     isGood: () => isGood,
     onResult: (result: Result) => {
       const bound = boundOf(result);
-      isGood &&= isQuick || keeps(result.figure, bound ?? {});
+      isGood &&= isQuick || isWithin(result.figure, bound ?? {});
       console.log(`${toText(result, bound)}\n`);
     },
     onFailure: ({ name }: Scenario, error: unknown) => {
@@ -115,7 +115,7 @@ function comparable(thresholds: Thresholds): Scenario[] {
   return SCENARIOS.filter(({ name }) => thresholds[name]?.against !== undefined);
 }
 
-/** Exit status: 0 all good, 1 a scenario missed its bound or could not be measured, 2 wrong usage or no load generator. */
+/** Exit status: 0 success, 1 a scenario exceeded its bound or could not be measured, 2 invalid usage or no load generator. */
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -147,7 +147,7 @@ function say(text: string): 0 {
   return 0;
 }
 
-// What was started ends with this process.
+// Servers stop with this process.
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 try {
   process.exitCode = await main();

@@ -1,4 +1,4 @@
-/** Fastify with one route and nothing else. */
+/** Fastify with a single route. */
 import Fastify from "fastify";
 
 const fastify = Fastify();

@@ -6,14 +6,14 @@ import { pipeline } from "node:stream/promises";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { socketOptions } from "../../test/support/socket-options.ts";
+import type { Fixture } from "../harness/fixture.ts";
 import { run } from "../harness/program.ts";
-import type { Stage } from "../harness/stage.ts";
 import { isInstalled } from "../harness/tools.ts";
 
 const COPY = `COPY api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
 FROM STDIN`;
 
-/** Rows of `api_keys` as an import makes them, in COPY's text form (PostgreSQL docs, COPY, "Text Format"). */
+/** Rows of `api_keys` like those of an import, in the text format of COPY (PostgreSQL docs, COPY, "Text Format"). */
 export function copyRows(count: number, importOf: (index: number) => ImportedRow): string {
   const now = new Date().toISOString();
   const line = (_: unknown, index: number) => {
@@ -34,19 +34,19 @@ export interface ImportedRow {
   readonly raw_key: string;
 }
 
-/** The milliseconds of each COPY of these rows, a commit each: by psql, or by the driver where there is none. */
-export function copy(stage: Stage, databaseUrl: string, batches: readonly string[]): Promise<number[]> {
-  return COPY_PROGRAM === "psql" ? byPsql(stage, databaseUrl, batches) : byDriver(databaseUrl, batches);
+/** Returns the milliseconds of each COPY, each in its own transaction: by psql, or by the driver if psql is not installed. */
+export function copy(fixture: Fixture, databaseUrl: string, batches: readonly string[]): Promise<number[]> {
+  return COPY_PROGRAM === "psql" ? byPsql(fixture, databaseUrl, batches) : byDriver(databaseUrl, batches);
 }
 
-export const COPY_PROGRAM = isInstalled("psql") ? "psql" : "the driver, since there is no psql";
+export const COPY_PROGRAM = isInstalled("psql") ? "psql" : "the driver, since psql is not installed";
 
-/** Timed by psql itself, so that its start does not count. */
-async function byPsql(stage: Stage, databaseUrl: string, batches: readonly string[]): Promise<number[]> {
-  const script = join(stage.dir, `copy-${randomUUID()}.sql`);
+/** psql measures the time itself, which excludes its own start. */
+async function byPsql(fixture: Fixture, databaseUrl: string, batches: readonly string[]): Promise<number[]> {
+  const script = join(fixture.dir, `copy-${randomUUID()}.sql`);
   await writeFile(script, ["\\timing on", ...batches.map((rows) => `${COPY};\n${rows}\\.`), ""].join("\n"));
   const output = await run(
-    stage.pinning.on("load", ["psql", "-X", "-v", "ON_ERROR_STOP=1", "-f", script, databaseUrl]),
+    fixture.pinning.on("load", ["psql", "-X", "-v", "ON_ERROR_STOP=1", "-f", script, databaseUrl]),
   );
   const milliseconds = [...output.matchAll(/^Time: ([\d.]+) ms/gm)].map(([, text]) => Number(text));
   if (milliseconds.length === batches.length) return milliseconds;

@@ -2,10 +2,10 @@ import type { FastifyInstance } from "fastify";
 import postgres, { type Sql } from "postgres";
 import { socketOptions } from "../../test/support/socket-options.ts";
 
-/** What a baseline is started with. */
+/** The configuration of a baseline. */
 export const environment = {
   port: Number(process.env.PORT),
-  /** The answer that the service gives for the same request, as JSON. */
+  /** The service's response to the same request, as JSON. */
   answer: process.env.ANSWER ?? "{}",
   databaseUrl: process.env.DATABASE_URL ?? "",
   poolSize: Number(process.env.POOL_SIZE ?? "10"),
@@ -13,7 +13,7 @@ export const environment = {
 
 const strings = { type: "array", items: { type: "string" } };
 
-/** The same for every key: Fastify's users give it schemas, so that it writes JSON fast. */
+/** A response schema, as Fastify recommends for fast serialization; it fits every key. */
 const record = {
   key_id: { type: "string" },
   name: { type: "string" },
@@ -50,13 +50,13 @@ export const createdSchema = {
   },
 };
 
-/** With a client of the same pool size as the service has. */
+/** Opens a client with the pool size of the service. */
 export function openDatabase(): Sql {
   const { databaseUrl, poolSize } = environment;
   return postgres(databaseUrl, { ...socketOptions(databaseUrl), max: poolSize });
 }
 
-/** Answers `GET /` when it is ready. */
+/** Serves `GET /`, which tells the harness that the server is ready. */
 export async function listen(fastify: FastifyInstance): Promise<void> {
   fastify.get("/", async () => ({}));
   await fastify.listen({ host: "127.0.0.1", port: environment.port });

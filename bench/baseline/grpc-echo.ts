@@ -1,4 +1,4 @@
-/** `@grpc/grpc-js` with the messages of a verification, by the codecs that the service uses too; nothing is looked up. */
+/** `@grpc/grpc-js` with the messages of a verification, encoded by the codecs of the service, without a lookup. */
 import { fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { Server, ServerCredentials, type ServiceDefinition } from "@grpc/grpc-js";
 import {

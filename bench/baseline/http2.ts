@@ -1,4 +1,4 @@
-/** A bare `node:http2` server: it answers every complete request with the same gRPC frame and trailers, and reads nothing of it. */
+/** A bare `node:http2` server: it responds to every complete request with the same gRPC frame and trailers and does not parse it. */
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { VerifyApiKeyResponseSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";

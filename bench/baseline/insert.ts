@@ -1,4 +1,4 @@
-/** A Fastify route with one INSERT of the row that creating a key makes, one statement and one commit each. */
+/** A Fastify route that inserts the row that creating a key inserts: one statement and one commit per request. */
 import { randomBytes } from "node:crypto";
 import Fastify from "fastify";
 import { v7 as uuidv7 } from "uuid";

@@ -1,4 +1,4 @@
-/** A Fastify route with one prepared SELECT of one row by the driver that the service uses. */
+/** A Fastify route that reads one row with one prepared SELECT, by the driver of the service. */
 import Fastify from "fastify";
 import { listen, openDatabase, verdictSchema } from "./fastify.ts";
 

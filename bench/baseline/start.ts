@@ -1,22 +1,26 @@
 import { resolve } from "node:path";
+import type { Fixture } from "../harness/fixture.ts";
 import type { Cores } from "../harness/pinning.ts";
 import { type ServerProcess, startServer } from "../harness/server.ts";
-import type { Stage } from "../harness/stage.ts";
 
 export interface BaselineOptions {
-  /** What it answers with, as the service did. */
+  /** The response, which is the service's own. */
   readonly answer?: unknown;
   readonly databaseUrl?: string;
-  /** By default the core of the servers. */
+  /** Default: the core of the servers. */
   readonly cores?: Cores;
 }
 
 export type BaselineName = "bare" | "verify" | "select" | "insert" | "grpc-echo" | "http2";
 
-/** Starts a program of this folder. */
-export function startBaseline(stage: Stage, name: BaselineName, options: BaselineOptions = {}): Promise<ServerProcess> {
+/** Starts a baseline program of this folder. */
+export function startBaseline(
+  fixture: Fixture,
+  name: BaselineName,
+  options: BaselineOptions = {},
+): Promise<ServerProcess> {
   const { answer = {}, databaseUrl = "", cores = "server" } = options;
-  return startServer(stage, {
+  return startServer(fixture, {
     command: [process.execPath, resolve(import.meta.dirname, `${name}.ts`)],
     environment: { ANSWER: JSON.stringify(answer), DATABASE_URL: databaseUrl },
     portVariable: "PORT",

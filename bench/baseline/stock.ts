@@ -1,8 +1,7 @@
 /**
- * Part of the API over stock Fastify and stock `@connectrpc/connect-fastify`: the implementations of the service with its
- * authorization, validation and error table, and nothing of its transport. It takes the variables of `keyhold serve`, has a database
- * of its own, and a log as Fastify writes it. Without TLS stock Fastify serves HTTP/2 on a port of its own, whose URL is that of
- * `GET /http2`.
+ * Serves part of the API over stock Fastify and stock `@connectrpc/connect-fastify`: the service's implementations with its
+ * authorization, validation and error table, without its transport. It reads the environment variables of `keyhold serve`, has its own
+ * database, and logs with Fastify's logger. Stock Fastify without TLS serves HTTP/2 on a separate port, whose URL `GET /http2` returns.
  */
 import {
   create,
@@ -21,17 +20,17 @@ import {
   IssuedApiKeysService,
   UpdateIssuedApiKeyRequestSchema,
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { callers, openRpcs } from "../in-process/rpcs.ts";
+import { openRpcs, rpcCaller } from "../in-process/rpcs.ts";
 import { PATHS } from "../subject/client.ts";
 
 const jsonOptions = { useProtoFieldName: true, alwaysEmitImplicit: true };
 const host = "127.0.0.1";
 
 const { rpcs, close } = await openRpcs("refuse");
-const ask = callers(rpcs);
+const callRpc = rpcCaller(rpcs);
 const connect = {
   routes: (router: ConnectRouter) => {
-    for (const { method } of rpcs) router.rpc(method, ask(method));
+    for (const { method } of rpcs) router.rpc(method, callRpc(method));
   },
   jsonOptions,
 };
@@ -42,12 +41,12 @@ const http2 = Fastify({ http2: true, logger });
 await http1.register(fastifyConnectPlugin, connect);
 await http2.register(fastifyConnectPlugin, connect);
 
-/** A route that makes a message of a request and writes the answer as JSON. */
+/** Returns a route handler that converts the request to a message and writes the response message as JSON. */
 function route<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   requestOf: (request: FastifyRequest<Parts>) => MessageInitShape<I> | MessageShape<I>,
 ) {
-  const call = ask(method);
+  const call = callRpc(method);
   return async (request: FastifyRequest<Parts>, reply: FastifyReply) => {
     const answer = create(method.output, await call(requestOf(request) as MessageInitShape<I>));
     return reply.type("application/json").send(JSON.stringify(toJson(method.output, answer, jsonOptions)));

@@ -1,4 +1,4 @@
-/** A bare Fastify route with the bodies of a verification: JSON is parsed and the answer is written, nothing is looked up. */
+/** A bare Fastify route with the bodies of a verification: it parses the JSON and writes the response, without a lookup. */
 import { fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import Fastify from "fastify";
 import { VerifyApiKeyRequestSchema, VerifyApiKeyResponseSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
@@ -8,7 +8,7 @@ const fastify = Fastify();
 const answer = JSON.parse(environment.answer);
 fastify.post("/verify", { schema: verdictSchema }, async () => answer);
 
-/** The same with the binary form, by the codecs that the service uses too. */
+/** The same in binary form, with the codecs of the service. */
 const message = fromJson(VerifyApiKeyResponseSchema, answer);
 fastify.addContentTypeParser("application/proto", { parseAs: "buffer" }, (_, body, done) =>
   done(null, fromBinary(VerifyApiKeyRequestSchema, Buffer.from(body))),

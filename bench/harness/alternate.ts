@@ -6,7 +6,7 @@ export interface Rounds {
   readonly baseline: Spread | null;
 }
 
-/** One after the other, round by round, so that what else the machine does meets both; after a round that is not counted. */
+/** Alternates subject and baseline round by round, so that other load on the machine affects both. A warm-up round is discarded. */
 export async function alternate({ subject, baseline }: Pair, rounds: number, warmUp: boolean): Promise<Rounds> {
   const samples: { subject: number; baseline: number | null }[] = [];
   for (let round = warmUp ? -1 : 0; round < rounds; round++) {

@@ -1,19 +1,19 @@
 import { alternate } from "./alternate.ts";
+import { openFixture, THIS_CHECKOUT } from "./fixture.ts";
 import type { Pinning } from "./pinning.ts";
 import type { Result } from "./results.ts";
 import type { RunOptions } from "./run.ts";
 import type { Scenario } from "./scenario.ts";
-import { openStage, THIS_CHECKOUT } from "./stage.ts";
-import { judge, spread } from "./statistics.ts";
+import { figureOf, spread } from "./statistics.ts";
 
 export interface CompareOptions extends RunOptions {
   /** The root folder of the other checkout. */
   readonly other: string;
-  /** How often both servers are started: one start of the same program may be a tenth faster than the next. */
+  /** How often both servers are started: two starts of the same program may differ by a tenth in speed. */
   readonly starts: number;
 }
 
-/** Measures the server of this checkout against that of another one, round by round in turn, each with a database of its own. */
+/** Compares the server of this checkout with that of another checkout, alternating round by round, each with its own database. */
 export async function compareCheckouts(
   pinning: Pinning,
   scenarios: readonly Scenario[],
@@ -48,13 +48,16 @@ async function compare(pinning: Pinning, scenario: Scenario, options: CompareOpt
     judged,
     subject,
     baseline,
-    figure: judge(judged, subject, baseline),
+    figure: figureOf(judged, subject, baseline),
     time,
   };
 }
 
 async function measureBoth(pinning: Pinning, scenario: Scenario, { other, rounds, seconds }: CompareOptions) {
-  const [ours, theirs] = [await openStage(pinning, seconds, THIS_CHECKOUT), await openStage(pinning, seconds, other)];
+  const [ours, theirs] = [
+    await openFixture(pinning, seconds, THIS_CHECKOUT),
+    await openFixture(pinning, seconds, other),
+  ];
   try {
     const { subject } = await scenario.prepare(ours);
     const { subject: baseline } = await scenario.prepare(theirs);

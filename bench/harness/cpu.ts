@@ -1,10 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
+import type { Fixture } from "./fixture.ts";
 import type { Measure } from "./scenario.ts";
 import type { ServerProcess } from "./server.ts";
-import type { Stage } from "./stage.ts";
 
-/** Turns rounds of load, in requests a second, into rounds of the server's CPU time, in microseconds per request. */
-export function cpuPerRequest({ seconds }: Stage, { pid }: ServerProcess, load: Measure): Measure {
+/** Converts rounds of load, in requests per second, to rounds of the server's CPU time, in microseconds per request. */
+export function cpuPerRequest({ seconds }: Fixture, { pid }: ServerProcess, load: Measure): Measure {
   return async () => {
     const before = await cpuTime(pid);
     const rate = await load();
@@ -12,7 +12,7 @@ export function cpuPerRequest({ seconds }: Stage, { pid }: ServerProcess, load: 
   };
 }
 
-/** Returns what the threads of a process have used, in microseconds: proc(5), /proc/pid/task/tid/schedstat, which is in nanoseconds. */
+/** Returns the CPU time of a process's threads in microseconds: /proc/pid/task/tid/schedstat (proc(5)), in nanoseconds. */
 async function cpuTime(pid: number): Promise<number> {
   const folder = `/proc/${pid}/task`;
   const times = (await readdir(folder)).map(async (tid) => {

@@ -16,11 +16,11 @@ const PACKAGES = [
 
 const GIB = 1024 ** 3;
 
-/** What the figures were measured on and with. */
+/** Describes the machine and the versions of the programs. */
 export async function describeMachine({ unpinned }: Pinning): Promise<Machine> {
   const packages = await Promise.all(PACKAGES.map(async (name) => [name, await packageVersion(name)]));
   const known: Record<string, string | undefined> = {
-    processor: `${cpus().length} cores of ${cpus()[0]?.model ?? "an unknown processor"}`,
+    processor: `${cpus().length} cores of ${cpus()[0]?.model ?? "unknown processor"}`,
     memory: `${Math.round(totalmem() / GIB)} GiB`,
     system: `Linux ${release().split("-")[0]}`,
     pinning: unpinned ?? "server on core 0; load and PostgreSQL on core 1",

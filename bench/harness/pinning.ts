@@ -5,20 +5,20 @@ import { availableParallelism } from "node:os";
 export type Cores = "server" | "load" | "both";
 
 export interface Pinning {
-  /** Why not, if processes run wherever the system puts them. */
+  /** The reason why processes are not pinned; null if they are. */
   readonly unpinned: string | null;
-  /** The command that runs a command there. */
+  /** Returns the command that runs `command` on these cores. */
   on(cores: Cores, command: readonly string[]): readonly [string, ...string[]];
-  /** Moves a process that runs; what it starts later goes with it. */
+  /** Moves a running process; its later children inherit the cores. */
   move(cores: Cores, pid: number): void;
 }
 
 const CPUS: Readonly<Record<Cores, string>> = { server: "0", load: "1", both: "0,1" };
 
-/** Moves this process, and so whatever it starts, to the core of the load. */
+/** Moves this process, and with it all its later children, to the core of the load. */
 export function pin(): Pinning {
-  const unpinned = whyNot();
-  const pinning = unpinned === null ? pinned() : free(unpinned);
+  const unpinned = unpinnedReason();
+  const pinning = unpinned === null ? pinned() : notPinned(unpinned);
   pinning.move("load", process.pid);
   return pinning;
 }
@@ -33,16 +33,16 @@ function pinned(): Pinning {
   };
 }
 
-function free(unpinned: string): Pinning {
+function notPinned(unpinned: string): Pinning {
   return { unpinned, on: (_, [program = "", ...args]) => [program, ...args], move: () => {} };
 }
 
-function whyNot(): string | null {
-  if (availableParallelism() < 2) return "there is one core";
+function unpinnedReason(): string | null {
+  if (availableParallelism() < 2) return "the machine has one core";
   try {
     execFileSync("taskset", ["--version"], { stdio: "ignore" });
     return null;
   } catch {
-    return "there is no taskset (Debian: apt-get install util-linux)";
+    return "taskset is not installed (Debian: apt-get install util-linux)";
   }
 }

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 
-/** Runs a program to its end and resolves with what it wrote to standard output. Rejects if it fails, with what it said. */
+/** Runs a program and resolves to its standard output. Rejects with its output if it fails. */
 export async function run(
   command: readonly [string, ...string[]],
   environment: NodeJS.ProcessEnv = {},

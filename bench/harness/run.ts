@@ -1,21 +1,21 @@
 import { alternate } from "./alternate.ts";
+import { type Fixture, openFixture } from "./fixture.ts";
 import type { Pinning } from "./pinning.ts";
 import type { Result } from "./results.ts";
 import type { Scenario } from "./scenario.ts";
-import { openStage, type Stage } from "./stage.ts";
-import { judge } from "./statistics.ts";
+import { figureOf } from "./statistics.ts";
 
 export interface RunOptions {
   readonly rounds: number;
-  /** Of one round. */
+  /** Seconds of one round. */
   readonly seconds: number;
-  /** Told of each result as it is there. */
+  /** Called with each result as soon as it is known. */
   onResult(result: Result): void;
-  /** Told of a scenario that could not be measured. */
+  /** Called for a scenario that could not be measured. */
   onFailure(scenario: Scenario, error: unknown): void;
 }
 
-/** Runs scenarios, those of a group on one stage. One that fails does not stop the others. */
+/** Runs scenarios; a group shares one fixture. A failed scenario does not stop the others. */
 export async function runScenarios(
   pinning: Pinning,
   scenarios: readonly Scenario[],
@@ -23,19 +23,19 @@ export async function runScenarios(
 ): Promise<Result[]> {
   const results: Result[] = [];
   for (const group of Map.groupBy(scenarios, ({ group }) => group).values()) {
-    const stage = await openStage(pinning, options.seconds);
+    const fixture = await openFixture(pinning, options.seconds);
     try {
-      for (const scenario of group) results.push(...(await attempt(stage, scenario, options)));
+      for (const scenario of group) results.push(...(await attempt(fixture, scenario, options)));
     } finally {
-      await stage.close();
+      await fixture.close();
     }
   }
   return results;
 }
 
-async function attempt(stage: Stage, scenario: Scenario, options: RunOptions): Promise<Result[]> {
+async function attempt(fixture: Fixture, scenario: Scenario, options: RunOptions): Promise<Result[]> {
   try {
-    const result = await measure(stage, scenario, options);
+    const result = await measure(fixture, scenario, options);
     options.onResult(result);
     return [result];
   } catch (error) {
@@ -44,10 +44,10 @@ async function attempt(stage: Stage, scenario: Scenario, options: RunOptions): P
   }
 }
 
-async function measure(stage: Stage, scenario: Scenario, { rounds }: RunOptions): Promise<Result> {
+async function measure(fixture: Fixture, scenario: Scenario, { rounds }: RunOptions): Promise<Result> {
   const { name, work, against, unit, judged } = scenario;
-  const pair = await scenario.prepare(stage);
+  const pair = await scenario.prepare(fixture);
   const { subject, baseline } = await alternate(pair, scenario.rounds ?? rounds, scenario.rounds === undefined);
   const time = new Date().toISOString();
-  return { name, work, against, unit, judged, subject, baseline, figure: judge(judged, subject, baseline), time };
+  return { name, work, against, unit, judged, subject, baseline, figure: figureOf(judged, subject, baseline), time };
 }

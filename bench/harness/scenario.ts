@@ -1,31 +1,31 @@
-import type { Stage } from "./stage.ts";
-import type { Judgement } from "./statistics.ts";
+import type { Fixture } from "./fixture.ts";
+import type { FigureKind } from "./statistics.ts";
 
-/** One round: resolves with a figure in the scenario's unit, and rejects on any answer that was not the expected one. */
+/** Measures one round: resolves to a figure in the scenario's unit. Rejects on any unexpected response. */
 export type Measure = () => Promise<number>;
 
 export interface Pair {
   readonly subject: Measure;
-  /** Null where the figure is judged by itself. */
+  /** Null if the figure is absolute. */
   readonly baseline: Measure | null;
 }
 
 export interface Scenario {
-  /** What it is asked for by, and found under in `thresholds.json` and `results.json`. */
+  /** Its name on the command line and its key in `thresholds.json` and `results.json`. */
   readonly name: string;
-  /** Scenarios of a group share what they start. */
+  /** Scenarios of a group share a fixture. */
   readonly group: string;
-  /** The work, for people. */
+  /** Description of the measured work. */
   readonly work: string;
-  /** What it was compared with, for people. */
+  /** Description of the baseline. */
   readonly against: string;
   readonly unit: string;
-  readonly judged: Judgement;
-  /** Left out unless it is asked for: seconds that it takes beyond the usual. */
+  readonly judged: FigureKind;
+  /** Additional seconds that it takes; it runs only by name or with `--all`. */
   readonly long?: number;
-  /** Programs without which it is skipped. */
+  /** Programs that it needs; it is skipped if one is missing. */
   readonly needs?: readonly string[];
-  /** Where a round is dear or has nothing to warm: rounds, and no warm-up. */
+  /** Number of rounds, without a warm-up round, if rounds are expensive or need no warm-up. */
   readonly rounds?: number;
-  prepare(stage: Stage): Promise<Pair>;
+  prepare(fixture: Fixture): Promise<Pair>;
 }

@@ -2,23 +2,23 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Fixture } from "./fixture.ts";
 import type { Cores } from "./pinning.ts";
-import type { Stage } from "./stage.ts";
 
 export interface ServerProcess {
   readonly url: string;
   readonly pid: number;
-  /** Ends it and waits until it has ended. */
+  /** Stops the server and waits for its exit. */
   stop(): Promise<void>;
 }
 
 export interface ServerOptions {
   /** The program with its arguments. */
   readonly command: readonly string[];
-  /** Beside the port, which the server learns by this name. */
+  /** In addition to the port, which is passed in `portVariable`. */
   readonly environment: Readonly<Record<string, string>>;
   readonly portVariable: string;
-  /** Answers 200 when the server is ready. Null: it is ready when it accepts connections. */
+  /** Returns 200 when the server is ready. Null: the server is ready when it accepts connections. */
   readonly readyPath: string | null;
   readonly cores?: Cores;
 }
@@ -33,10 +33,10 @@ process.once("exit", () => {
   for (const child of running) child.kill("SIGTERM");
 });
 
-/** Starts a server and resolves when it is ready. Its log goes nowhere; what it says on standard error is ours too. */
-export async function startServer(stage: Stage, options: ServerOptions): Promise<ServerProcess> {
+/** Starts a server and resolves when it is ready. Its stdout is discarded; its stderr is inherited. */
+export async function startServer(fixture: Fixture, options: ServerOptions): Promise<ServerProcess> {
   const port = await freePort();
-  const [program, ...args] = stage.pinning.on(options.cores ?? "server", options.command);
+  const [program, ...args] = fixture.pinning.on(options.cores ?? "server", options.command);
   const child = spawn(program, args, {
     env: { PATH: process.env.PATH, ...options.environment, [options.portVariable]: String(port) },
     stdio: ["ignore", "ignore", "inherit"],
@@ -47,7 +47,7 @@ export async function startServer(stage: Stage, options: ServerOptions): Promise
     child.kill("SIGTERM");
     await ended;
   };
-  stage.onClose(stop);
+  fixture.onClose(stop);
   const url = `http://127.0.0.1:${port}`;
   const { readyPath } = options;
   const isReady = readyPath === null ? () => accepts(port) : () => answers(url + readyPath);
@@ -56,13 +56,13 @@ export async function startServer(stage: Stage, options: ServerOptions): Promise
 }
 
 function failed(command: readonly string[]): never {
-  throw new Error(`${command.join(" ")} ended before it was ready`);
+  throw new Error(`${command.join(" ")} exited before it was ready`);
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const giveUp = performance.now() + START_TIMEOUT;
   while (!(await condition())) {
-    if (performance.now() > giveUp) throw new Error(`the server was not ready in ${START_TIMEOUT} ms`);
+    if (performance.now() > giveUp) throw new Error(`the server was not ready within ${START_TIMEOUT} ms`);
     await sleep(POLL_INTERVAL);
   }
 }

@@ -1,4 +1,4 @@
-/** What several rounds of one measurement came to. */
+/** The distribution of several rounds of one measurement. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
@@ -6,10 +6,10 @@ export interface Spread {
   readonly samples: readonly number[];
 }
 
-/** How a subject and its baseline become the one figure that is judged. */
-export type Judgement = "ratio" | "difference" | "value";
+/** How the figure is computed from subject and baseline. */
+export type FigureKind = "ratio" | "difference" | "value";
 
-/** The middle of the numbers, or of the two in the middle. Throws `RangeError` if there are none. */
+/** Returns the median. Throws `RangeError` for no samples. */
 export function median(samples: readonly number[]): number {
   const sorted = samples.toSorted((a, b) => a - b);
   const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
@@ -22,10 +22,10 @@ export function spread(samples: readonly number[]): Spread {
 }
 
 /**
- * A ratio is the median of those of each round of the subject and the round of the baseline beside it: a machine that is now slow and
- * now fast is the same for both. A difference is that of the medians.
+ * Returns the figure of a scenario. A ratio is the median of the ratios of each round, which cancels slow changes of the machine's speed.
+ * A difference is the difference of the medians.
  */
-export function judge(by: Judgement, subject: Spread, baseline: Spread | null): number {
+export function figureOf(by: FigureKind, subject: Spread, baseline: Spread | null): number {
   if (by === "value") return subject.median;
   if (baseline === null) throw new RangeError(`a ${by} needs a baseline`);
   if (by === "difference") return subject.median - baseline.median;
@@ -34,12 +34,12 @@ export function judge(by: Judgement, subject: Spread, baseline: Spread | null): 
   return median(subject.samples.map((figure, round) => figure / (samples[round] ?? Number.NaN)));
 }
 
-/** What the judged figure has to keep to. */
+/** A bound on the figure, inclusive. */
 export interface Bound {
   readonly at_least?: number;
   readonly at_most?: number;
 }
 
-export function keeps(figure: number, { at_least, at_most }: Bound): boolean {
+export function isWithin(figure: number, { at_least, at_most }: Bound): boolean {
   return figure >= (at_least ?? Number.NEGATIVE_INFINITY) && figure <= (at_most ?? Number.POSITIVE_INFINITY);
 }

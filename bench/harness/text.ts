@@ -1,19 +1,19 @@
 import type { Result } from "./results.ts";
-import { type Bound, keeps, type Spread } from "./statistics.ts";
+import { type Bound, isWithin, type Spread } from "./statistics.ts";
 
-/** A figure with the digits that are worth reading. */
+/** Formats a figure with three significant digits. */
 export function figure(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en-US");
   return Number(value.toPrecision(3)).toString();
 }
 
-/** The median with the least and the greatest round. */
+/** Formats a median with the minimum and the maximum. */
 export function spreadText({ median, min, max }: Spread): string {
   return min === max ? figure(median) : `${figure(median)} (${figure(min)}–${figure(max)})`;
 }
 
-/** The judged figure as its kind is read: a ratio by itself, the others with their unit. */
-export function judgedText({ judged, figure: value, unit }: Result): string {
+/** Formats the figure of a result: a ratio without, other figures with a unit. */
+export function figureText({ judged, figure: value, unit }: Result): string {
   if (judged === "ratio") return `${value.toFixed(2)} ×`;
   return `${judged === "difference" && value >= 0 ? "+" : ""}${figure(value)} ${unit}`;
 }
@@ -22,7 +22,7 @@ export function boundText({ at_least, at_most }: Bound): string {
   return [at_least === undefined ? [] : `≥ ${at_least}`, at_most === undefined ? [] : `≤ ${at_most}`].flat().join(", ");
 }
 
-/** One scenario, for the terminal. */
+/** Formats a result for the terminal. */
 export function resultText(result: Result, bound: Bound | undefined): string {
   const lines = [
     `${result.name}: ${result.work}`,
@@ -30,12 +30,12 @@ export function resultText(result: Result, bound: Bound | undefined): string {
     ...(result.baseline === null
       ? []
       : [`  baseline  ${spreadText(result.baseline)} ${result.unit} · ${result.against}`]),
-    `  ${result.judged.padEnd(8)}  ${judgedText(result)}${verdict(result, bound)}`,
+    `  ${result.judged.padEnd(8)}  ${figureText(result)}${verdict(result, bound)}`,
   ];
   return lines.join("\n");
 }
 
-/** The same with the ratio of each round, for a comparison whose spread matters. */
+/** Formats a result with the ratio of each round. */
 export function comparisonText(result: Result, bound: Bound | undefined): string {
   const { subject, baseline } = result;
   const ratios = subject.samples.map((figure, round) => figure / (baseline?.samples[round] ?? Number.NaN));
@@ -44,5 +44,5 @@ export function comparisonText(result: Result, bound: Bound | undefined): string
 
 function verdict({ figure: value }: Result, bound: Bound | undefined): string {
   if (bound === undefined) return "";
-  return `  ${keeps(value, bound) ? "ok" : "MISSED"}, ${boundText(bound)}`;
+  return `  ${isWithin(value, bound) ? "ok" : "MISSED"}, ${boundText(bound)}`;
 }

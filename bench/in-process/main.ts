@@ -1,20 +1,20 @@
-/** Does work in a process without sockets, when its parent orders it: what the framework costs is not in these figures. */
+/** Runs operations in a process without sockets, on request of its parent, so that the figures exclude the framework. */
 import { createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { KEY } from "../subject/fill.ts";
-import type { Order, Reply, Work } from "./protocol.ts";
-import { callers, openRpcs } from "./rpcs.ts";
+import type { Operation, OperationRequest, OperationResponse } from "./protocol.ts";
+import { openRpcs, rpcCaller } from "./rpcs.ts";
 
-const rpc = callers((await openRpcs("attach")).rpcs);
+const rpc = rpcCaller((await openRpcs("attach")).rpcs);
 const issueKey = rpc(IssuedApiKeysService.method.createIssuedApiKey);
 const deriveToken = rpc(ApiKeysService.method.deriveToken);
 const verifyApiKey = rpc(ApiKeysService.method.verifyApiKey);
 const { name, actor_id: actorId, scopes, metadata } = KEY;
 const { secret: credential } = await issueKey({ name, actorId, scopes: [...scopes], metadata });
 
-/** The JWTs that were verified last. */
+/** The JWTs of the last verification. */
 let tokens: string[] = [];
 
 async function derive(): Promise<string> {
@@ -29,14 +29,14 @@ async function deriveMany(count: number): Promise<string[]> {
   return derived;
 }
 
-/** What is signed of a JWT, and the signature (RFC 7515 §5.1). */
+/** Returns the signing input and the signature of a JWT (RFC 7515 §5.1). */
 function partsOf(token: string): { data: Buffer; signature: Buffer } {
   const dot = token.lastIndexOf(".");
   return { data: Buffer.from(token.slice(0, dot)), signature: Buffer.from(token.slice(dot + 1), "base64url") };
 }
 
-/** Each resolves with the milliseconds that the work itself took. */
-const WORKS: Readonly<Record<Work, (count: number) => Promise<number>>> = {
+/** Each resolves to the milliseconds of the operation itself. */
+const OPERATIONS: Readonly<Record<Operation, (count: number) => Promise<number>>> = {
   sign: async (count) => {
     const { privateKey } = generateKeyPairSync("ed25519");
     const { data } = partsOf(await derive());
@@ -74,14 +74,14 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-async function obey({ work, count }: Order): Promise<Reply> {
+async function respond({ work, count }: OperationRequest): Promise<OperationResponse> {
   try {
-    return { rate: count / ((await WORKS[work](count)) / 1000) };
+    return { rate: count / ((await OPERATIONS[work](count)) / 1000) };
   } catch (error) {
     return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   }
 }
 
-process.on("message", async (order: Order) => process.send?.(await obey(order)));
+process.on("message", async (request: OperationRequest) => process.send?.(await respond(request)));
 process.on("disconnect", () => process.exit());
 process.send?.("ready");

@@ -1,19 +1,19 @@
-/** What the program of this folder does when it is asked to. */
-export type Work =
-  /** `crypto.sign` in a loop over what a derived JWT signs. */
+/** The operations of the program in this folder. */
+export type Operation =
+  /** `crypto.sign` in a loop over the signing input of a derived JWT. */
   | "sign"
-  /** DeriveToken by its RPC. */
+  /** The RPC DeriveToken. */
   | "derive"
-  /** VerifyApiKey by its RPC of JWTs that were never seen; they are derived before, and that time does not count. */
+  /** The RPC VerifyApiKey for new JWTs. The time of deriving them is excluded. */
   | "verify"
   /** `crypto.verify` in a loop over the signatures of the same JWTs. */
   | "verify-signatures";
 
-export interface Order {
-  readonly work: Work;
-  /** How often. */
+export interface OperationRequest {
+  readonly work: Operation;
+  /** Number of repetitions. */
   readonly count: number;
 }
 
-/** Operations a second, or why there are none. */
-export type Reply = { readonly rate: number } | { readonly error: string };
+/** Operations per second, or the error. */
+export type OperationResponse = { readonly rate: number } | { readonly error: string };

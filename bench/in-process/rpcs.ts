@@ -17,8 +17,8 @@ export interface OpenRpcs {
 }
 
 /**
- * The RPCs with guard, validation and error table, as the transports have them, on the database that the environment says: "attach"
- * makes this process a node beside the server that has started it.
+ * Opens the RPCs with guard, validation and error table, as transports receive them, on the database that the environment names. "attach"
+ * makes this process a node beside the server that started the database.
  */
 export async function openRpcs(ifRunning: "attach" | "refuse"): Promise<OpenRpcs> {
   const config = readConfig();
@@ -38,7 +38,7 @@ function fail(error: unknown): never {
   throw error;
 }
 
-/** A call that comes from nowhere and whose line in the log nobody reads. */
+/** A call without a connection; its log line is discarded. */
 const call: Call = {
   id: "bench",
   header: () => undefined,
@@ -50,11 +50,15 @@ const call: Call = {
   log: { add: () => {}, note: () => {}, fault: fail, onEnd: () => {} },
 };
 
-type Ask<M extends DescMethodUnary> = (request: MessageInitShape<M["input"]>) => Promise<MessageInitShape<M["output"]>>;
+type CallRpc<M extends DescMethodUnary> = (
+  request: MessageInitShape<M["input"]>,
+) => Promise<MessageInitShape<M["output"]>>;
 
-/** Calls an RPC as a transport does once it has read the request: admitted and invoked, up to the answer that is to be written. */
-export function callers(rpcs: readonly Rpc[]) {
-  return <I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>): Ask<DescMethodUnary<I, O>> => {
+/** Returns a function that calls RPCs as a transport does after it has read the request: it admits and invokes. */
+export function rpcCaller(rpcs: readonly Rpc[]) {
+  return <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+  ): CallRpc<DescMethodUnary<I, O>> => {
     const rpc: Rpc<I, O> | undefined = rpcs.find((one): one is Rpc & Rpc<I, O> => one.method === method);
     if (rpc === undefined) throw new TypeError(`there is no ${method.name}`);
     return async (request) => rpc.invoke(create(method.input, request), await rpc.admit(call), call);

@@ -12,46 +12,46 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import type { Fixture } from "../harness/fixture.ts";
 import type { Measure } from "../harness/scenario.ts";
-import type { Stage } from "../harness/stage.ts";
-import { h2load, soundGrpcRate } from "./h2load.ts";
+import { checkedGrpcRate, h2load } from "./h2load.ts";
 
 const HEADERS = { "content-type": "application/grpc+proto", te: "trailers" } as const;
 
-/** Calls at once: twice as many as over HTTP/1.1, since eight connections share what a write costs. */
+/** Concurrent calls: twice as many as over HTTP/1.1, since calls on one connection share the cost of writes. */
 const CONNECTIONS = 8;
 const STREAMS = 16;
 
 export interface GrpcCall<I extends DescMessage, O extends DescMessage> {
   readonly method: DescMethodUnary<I, O>;
   readonly request: MessageInitShape<I>;
-  /** Whether this is the answer that is expected. */
-  isRight(answer: MessageShape<O>): boolean;
+  /** Whether the response is the expected one. */
+  isExpected(answer: MessageShape<O>): boolean;
 }
 
-/** Returns the call that verifies a credential, which is valid. */
+/** Returns the call that verifies a valid credential. */
 export function verifyCall(credential: string) {
   const { verifyApiKey: method } = ApiKeysService.method;
-  return { method, request: { credential }, isRight: ({ isValid }: MessageShape<typeof method.output>) => isValid };
+  return { method, request: { credential }, isExpected: ({ isValid }: MessageShape<typeof method.output>) => isValid };
 }
 
-/** Rounds of one call over gRPC, in calls a second. One call before and after each round is looked at closely. */
+/** Measures one call over gRPC, in calls per second. One response before and one after each round is checked completely. */
 export async function grpcLoad<I extends DescMessage, O extends DescMessage>(
-  stage: Stage,
+  fixture: Fixture,
   url: string,
   call: GrpcCall<I, O>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Measure> {
   const { method, request } = call;
   const frame = framed(toBinary(method.input, create(method.input, request)));
-  const body = join(stage.dir, `frame-${randomUUID()}`);
+  const body = join(fixture.dir, `frame-${randomUUID()}`);
   await writeFile(body, frame);
   const all = { ...HEADERS, ...headers };
   const options = { url: url + pathOf(method), headers: all, body, connections: CONNECTIONS, streams: STREAMS };
   return async () => {
-    const answerBytes = await checkedCall(url, call, frame, all);
-    const rate = soundGrpcRate(await h2load(stage, options), answerBytes, CONNECTIONS * STREAMS);
-    await checkedCall(url, call, frame, all);
+    const answerBytes = await callAndCheck(url, call, frame, all);
+    const rate = checkedGrpcRate(await h2load(fixture, options), answerBytes, CONNECTIONS * STREAMS);
+    await callAndCheck(url, call, frame, all);
     return rate;
   };
 }
@@ -60,17 +60,17 @@ export function pathOf({ parent, name }: DescMethodUnary): string {
   return `/${parent.typeName}/${name}`;
 }
 
-/** A message in its frame: not compressed, length in four bytes (gRPC PROTOCOL-HTTP2, Length-Prefixed-Message). */
+/** Returns the frame of a message: uncompressed, with a length of four bytes (gRPC PROTOCOL-HTTP2, Length-Prefixed-Message). */
 function framed(message: Uint8Array): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(message.length, 1);
   return Buffer.concat([prefix, message]);
 }
 
-/** Bytes of the answer's frame. Throws unless it is right. */
-async function checkedCall<I extends DescMessage, O extends DescMessage>(
+/** Makes one call and returns the size of the response frame in bytes. Throws unless the response is the expected one. */
+async function callAndCheck<I extends DescMessage, O extends DescMessage>(
   url: string,
-  { method, isRight }: GrpcCall<I, O>,
+  { method, isExpected }: GrpcCall<I, O>,
   frame: Buffer,
   headers: Readonly<Record<string, string>>,
 ): Promise<number> {
@@ -88,7 +88,7 @@ async function checkedCall<I extends DescMessage, O extends DescMessage>(
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk);
     const answer = Buffer.concat(chunks);
-    if (String(status) !== "0" || !isRight(fromBinary(method.output, answer.subarray(5)))) {
+    if (String(status) !== "0" || !isExpected(fromBinary(method.output, answer.subarray(5)))) {
       throw new Error(`${url}${pathOf(method)} answered status ${status}`);
     }
     return answer.length;

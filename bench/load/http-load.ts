@@ -1,20 +1,20 @@
+import type { Fixture } from "../harness/fixture.ts";
 import type { Measure } from "../harness/scenario.ts";
-import type { Stage } from "../harness/stage.ts";
-import { answerSize, soundRate, type WrkOptions, wrk } from "./wrk.ts";
+import { checkedRate, responseSize, type WrkOptions, wrk } from "./wrk.ts";
 
-/** A wrong answer is 200 all the same, but of another size: how far from the first round's the mean may be. */
+/** A wrong verdict also has status 200, but another size: the maximum deviation of the mean size from that of the first round. */
 const SIZE_TOLERANCE = 0.02;
 
-/** Rounds of one load, in requests a second. What is asked was seen to be answered rightly before. */
-export function httpLoad(stage: Stage, options: WrkOptions): Measure {
+/** Measures one load in requests per second. The first responses must have been checked by the caller. */
+export function httpLoad(fixture: Fixture, options: WrkOptions): Measure {
   let expected: number | null = null;
   return async () => {
-    const result = await wrk(stage, options);
-    const rate = soundRate(result);
-    const size = answerSize(result);
+    const result = await wrk(fixture, options);
+    const rate = checkedRate(result);
+    const size = responseSize(result);
     expected ??= size;
     if (Math.abs(size / expected - 1) > SIZE_TOLERANCE) {
-      throw new Error(`answers of ${options.url} have ${size} bytes instead of ${expected}`);
+      throw new Error(`responses of ${options.url} have ${size} bytes instead of ${expected}`);
     }
     return rate;
   };
@@ -23,5 +23,5 @@ export function httpLoad(stage: Stage, options: WrkOptions): Measure {
 export const JSON_HEADERS = { "content-type": "application/json" } as const;
 export const PROTO_HEADERS = { "content-type": "application/proto" } as const;
 
-/** As many as keep one core busy, with no queue that would hide a slow answer. */
+/** Enough to keep one core busy without a queue that would hide slow responses. */
 export const CONNECTIONS = 64;

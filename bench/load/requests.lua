@@ -1,4 +1,4 @@
--- Sends the requests of a file in turn, one a line: method, path or "-" for that of the URL, body in hexadecimal.
+-- Cycles through the requests of a file, one per line: method, path ("-": that of the URL), body in hexadecimal.
 -- wrk -s requests.lua [-H headers] <url> -- <file>
 
 local requests, place = {}, 0

@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Stage } from "../harness/stage.ts";
+import type { Fixture } from "../harness/fixture.ts";
 
 export interface LoadRequest {
   readonly method: string;
-  /** With the query; without it the path of the URL. */
+  /** Path with query; default: that of the URL. */
   readonly path?: string;
   readonly body?: string | Uint8Array;
 }
 
-/** Writes requests as `requests.lua` reads them and resolves with the file's name. */
-export async function writeRequests(stage: Stage, requests: readonly LoadRequest[]): Promise<string> {
-  const file = join(stage.dir, `requests-${randomUUID()}`);
+/** Writes requests in the format of `requests.lua`. Resolves to the path of the file. */
+export async function writeRequests(fixture: Fixture, requests: readonly LoadRequest[]): Promise<string> {
+  const file = join(fixture.dir, `requests-${randomUUID()}`);
   const lines = requests.map(
     ({ method, path = "-", body = "" }) => `${method} ${path} ${Buffer.from(body).toString("hex")}\n`,
   );
@@ -20,17 +20,17 @@ export async function writeRequests(stage: Stage, requests: readonly LoadRequest
   return file;
 }
 
-/** Writes requests with these bodies to the path of the URL. */
-export function writeBodies(stage: Stage, bodies: readonly (string | Uint8Array)[]): Promise<string> {
+/** Writes POST requests with these bodies to the path of the URL. */
+export function writeBodies(fixture: Fixture, bodies: readonly (string | Uint8Array)[]): Promise<string> {
   return writeRequests(
-    stage,
+    fixture,
     bodies.map((body) => ({ method: "POST", body })),
   );
 }
 
-export function jsonBodies(stage: Stage, bodies: readonly unknown[]): Promise<string> {
+export function jsonBodies(fixture: Fixture, bodies: readonly unknown[]): Promise<string> {
   return writeBodies(
-    stage,
+    fixture,
     bodies.map((body) => JSON.stringify(body)),
   );
 }

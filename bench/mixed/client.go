@@ -16,7 +16,7 @@ type sample struct {
 	took      time.Duration
 }
 
-// client sends requests one after the other, and keeps how long each took.
+// client sends requests sequentially and records their latencies.
 type client struct {
 	http    *http.Client
 	base    string
@@ -24,7 +24,7 @@ type client struct {
 	samples []sample
 }
 
-// send sends JSON and reads the answer into `into`, unless that is nil. Any status but 200 is an error.
+// send sends JSON and decodes the response into `into`, unless that is nil. Any status but 200 is an error.
 func (c *client) send(operation, method, path string, body any, into any) error {
 	c.pause()
 	text, err := encode(body)
@@ -75,7 +75,7 @@ const (
 	keysPath     = "/v2alpha1/admin/apiKeys"
 )
 
-// expectVerdict verifies a credential; another verdict than the expected one is an error.
+// expectVerdict verifies a credential and returns an error unless the verdict is the expected one.
 func (c *client) expectVerdict(credential string, valid bool) error {
 	var verdict struct {
 		IsValid   bool   `json:"is_valid"`
@@ -90,7 +90,7 @@ func (c *client) expectVerdict(credential string, valid bool) error {
 	return nil
 }
 
-// issued is a key that was made by the service.
+// issued is the response to the creation of a key.
 type issued struct {
 	Secret string `json:"secret"`
 	Key    struct {

@@ -1,6 +1,6 @@
+import type { Fixture } from "../harness/fixture.ts";
 import { buildGo } from "../harness/go.ts";
 import { run } from "../harness/program.ts";
-import type { Stage } from "../harness/stage.ts";
 
 /** Milliseconds. */
 export interface Latencies {
@@ -10,25 +10,25 @@ export interface Latencies {
   readonly p99: number;
 }
 
-/** What `main.go` reports of the time in which all its clients were there. */
+/** The report of `main.go` on the time after all clients have started. */
 export interface MixedReport extends Latencies {
   readonly clients: number;
-  /** Requests a second. */
+  /** Requests per second. */
   readonly rate: number;
   readonly operations: Readonly<Record<string, Latencies>>;
 }
 
-/** Until all clients are there, and how long they stay. */
+/** The time in which clients start, and the measured time after it. */
 const RAMP = "10s";
 const HOLD = "30s";
 
-/** Builds the load generator, of the standard library alone, and resolves with the program. */
-export function buildMixed(stage: Stage): Promise<string> {
-  return buildGo(stage, import.meta.dirname);
+/** Builds the load generator, which uses only the standard library. Resolves to the path of the program. */
+export function buildMixed(fixture: Fixture): Promise<string> {
+  return buildGo(fixture, import.meta.dirname);
 }
 
-/** Runs it. `rate` is in requests a second of all clients together; 0: as fast as they are answered. Rejects on any error. */
-export async function runMixed(stage: Stage, program: string, url: string, rate: number): Promise<MixedReport> {
+/** Runs the load generator. `rate` is the total of all clients in requests per second; 0: unlimited. Rejects on any error. */
+export async function runMixed(fixture: Fixture, program: string, url: string, rate: number): Promise<MixedReport> {
   const options = ["-url", url, "-ramp", RAMP, "-hold", HOLD, "-rate", String(rate)];
-  return JSON.parse(await run(stage.pinning.on("both", [program, ...options])));
+  return JSON.parse(await run(fixture.pinning.on("both", [program, ...options])));
 }

@@ -1,6 +1,6 @@
-// Many clients of a running service at once, each at its own work, like the public benchmark of the nearest peer: verifies and
-// reads, derivations, key life cycles, imports, self-revokes, batch imports and paging. Every answer must be the expected one.
-// Prints a report as JSON, and ends with status 1 if there was an error.
+// Many concurrent clients of a running service, each with its own kind of work: verifications and reads, derivations, key life cycles,
+// imports, self-revocations, batch imports and paging. Every response must be the expected one. Prints a report as JSON, and exits with
+// status 1 after an error.
 package main
 
 import (
@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// keyCount is how many keys are there to be verified and read.
+// keyCount is the number of keys that are verified and read.
 const keyCount = 1000
 
 func main() {
-	base := flag.String("url", "http://127.0.0.1:4420", "of the service")
-	ramp := flag.Duration("ramp", 10*time.Second, "until all clients are there")
-	hold := flag.Duration("hold", 30*time.Second, "how long they stay; this part is measured")
-	rate := flag.Float64("rate", 0, "requests a second of all clients together; 0: as fast as they are answered")
+	base := flag.String("url", "http://127.0.0.1:4420", "URL of the service")
+	ramp := flag.Duration("ramp", 10*time.Second, "time in which all clients start")
+	hold := flag.Duration("hold", 30*time.Second, "time after the ramp, which is measured")
+	rate := flag.Float64("rate", 0, "requests per second of all clients together; 0: unlimited")
 	flag.Parse()
 	result, err := run(*base, *ramp, *hold, *rate)
 	if err != nil {
@@ -37,7 +37,7 @@ func main() {
 }
 
 func run(base string, ramp, hold time.Duration, rate float64) (report, error) {
-	all := flatten(works)
+	all := shuffledWork(works)
 	transport := &http.Transport{MaxIdleConnsPerHost: len(all)}
 	httpClient := &http.Client{Transport: transport, Timeout: 30 * time.Second}
 	keys, err := prepare(&client{http: httpClient, base: base, pause: func() {}})
@@ -70,8 +70,8 @@ func run(base string, ramp, hold time.Duration, rate float64) (report, error) {
 	return result, nil
 }
 
-// flatten answers one work for each client, mixed, so that the ramp brings some of every kind.
-func flatten(works []work) []work {
+// shuffledWork returns one kind of work per client, shuffled, so that clients of every kind start during the ramp.
+func shuffledWork(works []work) []work {
 	var all []work
 	for _, one := range works {
 		for count := 0; count < one.clients; count++ {
@@ -94,8 +94,7 @@ func prepare(c *client) ([]issued, error) {
 	return keys, nil
 }
 
-// pacer answers what to do before a request: nothing at the rate 0; else to wait until its turn, which is not made up for when
-// it was missed.
+// pacer returns a function that delays requests to the given rate; 0: no delay. A missed slot is not made up for.
 func pacer(rate float64, begin time.Time) func() {
 	if rate == 0 {
 		return func() {}
@@ -111,14 +110,14 @@ func pacer(rate float64, begin time.Time) func() {
 	}
 }
 
-// maxErrors is after how many a client gives up.
+// maxErrors is the number of errors after which a client stops.
 const maxErrors = 100
 
 func repeat(c *client, one work, keys []issued, until time.Time) []error {
 	var errors []error
 	offset := rand.Intn(len(keys))
-	for turn := 0; time.Now().Before(until) && len(errors) < maxErrors; turn++ {
-		if err := one.do(c, keys, offset+turn); err != nil {
+	for iteration := 0; time.Now().Before(until) && len(errors) < maxErrors; iteration++ {
+		if err := one.do(c, keys, offset+iteration); err != nil {
 			errors = append(errors, fmt.Errorf("%s: %w", one.name, err))
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// latencies are milliseconds.
+// latencies are in milliseconds.
 type latencies struct {
 	Requests int     `json:"requests"`
 	P50      float64 `json:"p50"`
@@ -15,16 +15,16 @@ type latencies struct {
 
 type report struct {
 	Clients int `json:"clients"`
-	// Rate is in requests a second while all clients were there.
+	// Rate is in requests per second while all clients were running.
 	Rate float64 `json:"rate"`
 	latencies
 	Operations map[string]latencies `json:"operations"`
 	Errors     int                  `json:"errors"`
-	// FirstErrors is some of them.
+	// FirstErrors has at most five of the errors.
 	FirstErrors []string `json:"first_errors"`
 }
 
-// summarize tells of the requests that were answered between two times. Errors count whenever they were.
+// summarize reports on the requests that were answered between two times. Errors count at any time.
 func summarize(samples []sample, from, to time.Time, errors []error) report {
 	byOperation := map[string][]time.Duration{}
 	var all []time.Duration

@@ -7,15 +7,15 @@ import (
 	"net/url"
 )
 
-// work is what one kind of client does over and over; `turn` counts from 0.
+// work is what one kind of client does repeatedly; `iteration` counts from 0.
 type work struct {
 	name string
-	// clients is how many of all are of this kind.
+	// clients is the number of clients of this kind.
 	clients int
-	do      func(c *client, keys []issued, turn int) error
+	do      func(c *client, keys []issued, iteration int) error
 }
 
-// works are in the proportions of a service at work: most of its clients verify.
+// works has the proportions of a production service: most clients verify.
 var works = []work{
 	{"read and verify", 270, readAndVerify},
 	{"derive", 60, derive},
@@ -26,22 +26,22 @@ var works = []work{
 	{"page", 15, page},
 }
 
-func readAndVerify(c *client, keys []issued, turn int) error {
-	key := keys[turn%len(keys)]
-	if turn%5 == 0 {
+func readAndVerify(c *client, keys []issued, iteration int) error {
+	key := keys[iteration%len(keys)]
+	if iteration%5 == 0 {
 		return c.send("get", "GET", issuedPath+"/"+key.Key.ID, nil, nil)
 	}
 	return c.expectVerdict(key.Secret, true)
 }
 
-func derive(c *client, keys []issued, turn int) error {
-	algorithm := []string{"TOKEN_ALGORITHM_JWT", "TOKEN_ALGORITHM_MACAROON"}[turn%2]
+func derive(c *client, keys []issued, iteration int) error {
+	algorithm := []string{"TOKEN_ALGORITHM_JWT", "TOKEN_ALGORITHM_MACAROON"}[iteration%2]
 	var derived struct {
 		Token struct {
 			Token string `json:"token"`
 		} `json:"token"`
 	}
-	request := fields{"credential": keys[turn%len(keys)].Secret, "algorithm": algorithm, "ttl": "1h"}
+	request := fields{"credential": keys[iteration%len(keys)].Secret, "algorithm": algorithm, "ttl": "1h"}
 	if err := c.send("derive", "POST", keysPath+":derive", request, &derived); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func lifeCycle(c *client, _ []issued, _ int) error {
 	}
 	path := issuedPath + "/" + key.Key.ID
 	var rotated issued
-	return inTurn(
+	return inOrder(
 		func() error { return c.send("get", "GET", path, nil, nil) },
 		func() error { return c.send("update", "PATCH", path, fields{"name": "Renamed"}, nil) },
 		func() error { return c.expectVerdict(key.Secret, true) },
@@ -81,7 +81,7 @@ func importOne(c *client, _ []issued, _ int) error {
 	if err := c.send("import", "POST", importedPath, request, &imported); err != nil {
 		return err
 	}
-	return inTurn(
+	return inOrder(
 		func() error { return c.expectVerdict(rawKey, true) },
 		func() error { return c.send("delete", "DELETE", importedPath+"/"+imported.ID, nil, nil) },
 		func() error { return c.expectVerdict(rawKey, false) },
@@ -94,7 +94,7 @@ func selfRevoke(c *client, _ []issued, _ int) error {
 		return err
 	}
 	request := fields{"credential": key.Secret, "reason": "REVOCATION_REASON_KEY_COMPROMISE"}
-	return inTurn(
+	return inOrder(
 		func() error { return c.send("self-revoke", "POST", "/v2alpha1/apiKeys:selfRevoke", request, nil) },
 		func() error { return c.expectVerdict(key.Secret, false) },
 	)
@@ -128,7 +128,7 @@ func newImport() fields {
 	}
 }
 
-// pages is how far a client turns.
+// pages is the number of pages that a client reads.
 const pages = 5
 
 func page(c *client, _ []issued, _ int) error {
@@ -149,7 +149,7 @@ func page(c *client, _ []issued, _ int) error {
 	return nil
 }
 
-func inTurn(steps ...func() error) error {
+func inOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err

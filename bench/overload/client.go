@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// answer is what became of a request, and how long it took.
+// answer is the status of a response and its latency.
 type answer struct {
 	status int
 	took   time.Duration
@@ -24,17 +24,18 @@ type client struct {
 	err        error
 }
 
-// drive sends a request at every interval. One that is not answered when the next is due delays it, which is made up for.
+// drive sends a request at every interval. If a response is late, the following requests are sent without a pause until the schedule is
+// met again.
 func (c *client) drive(requests [][]byte, offset int, begin time.Time, interval time.Duration, until time.Time) error {
 	defer c.connection.Close()
-	for turn := 0; ; turn++ {
-		due := begin.Add(time.Duration(turn) * interval)
+	for iteration := 0; ; iteration++ {
+		due := begin.Add(time.Duration(iteration) * interval)
 		if due.After(until) || time.Now().After(until) {
 			return nil
 		}
 		time.Sleep(time.Until(due))
 		sent := time.Now()
-		if _, err := c.connection.Write(requests[(offset+turn*997)%len(requests)]); err != nil {
+		if _, err := c.connection.Write(requests[(offset+iteration*997)%len(requests)]); err != nil {
 			return err
 		}
 		status, err := c.read()
@@ -50,7 +51,7 @@ var (
 	retryAfter    = []byte("retry-after:")
 )
 
-// read reads one answer. A refusal must say when to come again.
+// read reads one response. A rejection must have Retry-After.
 func (c *client) read() (int, error) {
 	line, err := c.reader.ReadSlice('\n')
 	if err != nil {
@@ -82,12 +83,12 @@ func (c *client) read() (int, error) {
 		return 0, err
 	}
 	if status != 200 && !(status == 503 && hasRetryAfter) {
-		return 0, fmt.Errorf("an answer has status %d", status)
+		return 0, fmt.Errorf("a response has status %d", status)
 	}
 	return status, nil
 }
 
-// watchHealth asks for liveness and readiness, ten times a second each, over connections of their own.
+// watchHealth requests liveness and readiness ten times per second each, over separate connections.
 func watchHealth(address string, until time.Time) <-chan []answer {
 	result := make(chan []answer, 1)
 	var all []answer

@@ -1,6 +1,6 @@
+import type { Fixture } from "../harness/fixture.ts";
 import { buildGo } from "../harness/go.ts";
 import { run } from "../harness/program.ts";
-import type { Stage } from "../harness/stage.ts";
 
 /** Milliseconds. */
 export interface Latencies {
@@ -10,11 +10,11 @@ export interface Latencies {
   readonly max: number;
 }
 
-/** What `main.go` reports. Each refusal was 503 with `Retry-After`, and each question for health was answered 200. */
+/** The report of `main.go`. Each rejection was 503 with `Retry-After`, and each health check returned 200. */
 export interface OverloadReport {
-  /** A second. */
+  /** Requests per second. */
   readonly sent: number;
-  /** A second, with 200. */
+  /** Requests per second with status 200. */
   readonly answered: number;
   readonly done: Latencies;
   readonly refused: Latencies;
@@ -25,23 +25,27 @@ export interface OverloadOptions {
   readonly url: string;
   readonly path: string;
   readonly noCache: boolean;
-  /** A file of JSON, one body a line, none of which has a line break. */
+  /** File of JSON bodies, one per line. */
   readonly bodies: string;
-  /** Requests a second, whether those before are answered or not. */
+  /** Requests per second, sent without waiting for responses. */
   readonly rate: number;
   readonly seconds: number;
 }
 
-/** Builds the load generator, of the standard library alone, and resolves with the program. */
-export function buildOverload(stage: Stage): Promise<string> {
-  return buildGo(stage, import.meta.dirname);
+/** Builds the load generator, which uses only the standard library. Resolves to the path of the program. */
+export function buildOverload(fixture: Fixture): Promise<string> {
+  return buildGo(fixture, import.meta.dirname);
 }
 
-/** Runs it. Rejects on any other answer than 200 and 503 with `Retry-After`, and when health was not answered 200. */
-export async function runOverload(stage: Stage, program: string, options: OverloadOptions): Promise<OverloadReport> {
+/** Runs the load generator. Rejects if a response is neither 200 nor 503 with `Retry-After`, or a health check is not 200. */
+export async function runOverload(
+  fixture: Fixture,
+  program: string,
+  options: OverloadOptions,
+): Promise<OverloadReport> {
   const { url, path, noCache, bodies, rate, seconds } = options;
   const headers = noCache ? ["-headers", "Cache-Control: no-cache"] : [];
   const load = ["-bodies", bodies, "-rate", String(Math.round(rate)), "-hold", `${seconds}s`];
   const command = [program, "-address", new URL(url).host, "-path", path, ...headers, ...load];
-  return JSON.parse(await run(stage.pinning.on("load", command)));
+  return JSON.parse(await run(fixture.pinning.on("load", command)));
 }

@@ -1,6 +1,5 @@
-// A load that does not wait: so many requests a second are sent, whether those before are answered or not, as long as a connection is
-// free. Prints a report as JSON, and
-// ends with status 1 if an answer was neither 200 nor 503 with Retry-After, or if a connection was lost.
+// Open-loop load: sends requests at a fixed rate without waiting for responses, as long as a connection is free. Prints a report as JSON,
+// and exits with status 1 if a response was neither 200 nor 503 with Retry-After, or if a connection was lost.
 package main
 
 import (
@@ -16,13 +15,13 @@ import (
 )
 
 func main() {
-	address := flag.String("address", "127.0.0.1:4420", "of the service")
-	path := flag.String("path", "/", "of the requests")
-	headers := flag.String("headers", "", "more of the header, lines separated by |")
-	bodies := flag.String("bodies", "", "a file of bodies, one a line, which are sent in turn")
-	rate := flag.Float64("rate", 1000, "requests a second of all connections together")
+	address := flag.String("address", "127.0.0.1:4420", "address of the service")
+	path := flag.String("path", "/", "path of the requests")
+	headers := flag.String("headers", "", "additional header lines, separated by |")
+	bodies := flag.String("bodies", "", "file of bodies, one per line, sent in a cycle")
+	rate := flag.Float64("rate", 1000, "requests per second of all connections together")
 	connections := flag.Int("connections", 2000, "maximum number of in-flight requests")
-	hold := flag.Duration("hold", 20*time.Second, "how long it goes on")
+	hold := flag.Duration("hold", 20*time.Second, "duration of the load")
 	flag.Parse()
 	requests, err := format(*address, *path, *headers, *bodies)
 	if err == nil {
@@ -34,7 +33,7 @@ func main() {
 	}
 }
 
-// format makes a request of each body.
+// format returns a request for each body.
 func format(address, path, headers, file string) ([][]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -81,7 +80,7 @@ func run(address string, requests [][]byte, rate float64, connections int, hold 
 	select {
 	case <-over:
 	case <-time.After(hold + 30*time.Second):
-		return fmt.Errorf("some answers did not come")
+		return fmt.Errorf("some responses are missing")
 	}
 	result, err := summarize(clients, until.Sub(start), <-health)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// latencies are milliseconds.
+// latencies are in milliseconds.
 type latencies struct {
 	Count int     `json:"count"`
 	P50   float64 `json:"p50"`
@@ -15,7 +15,7 @@ type latencies struct {
 }
 
 type report struct {
-	// Sent and Answered are a second; those that were answered were not refused.
+	// Sent and Answered are per second; Answered excludes rejections.
 	Sent     float64   `json:"sent"`
 	Answered float64   `json:"answered"`
 	Done     latencies `json:"done"`
@@ -39,7 +39,7 @@ func summarize(clients []*client, hold time.Duration, health []answer) (report, 
 	}
 	for _, answer := range health {
 		if answer.status != 200 {
-			return report{}, fmt.Errorf("a question for health was answered %d", answer.status)
+			return report{}, fmt.Errorf("a health check returned %d", answer.status)
 		}
 		healthy = append(healthy, answer.took)
 	}

@@ -1,4 +1,4 @@
-/** One row of a chart: a subject beside its baseline. */
+/** A row of a chart: subject and baseline. */
 export interface Bars {
   readonly label: string;
   readonly subject: number;
@@ -25,7 +25,7 @@ const SUBJECT = "#0b6e4f";
 const BASELINE = "#9aa5b1";
 const INK = "#1f2933";
 
-/** A chart of horizontal bars as SVG, on a ground of its own so that it reads on a dark page too. */
+/** Returns a chart of horizontal bars as SVG, with its own background, so that it is readable on a dark page. */
 export function drawChart(chart: Chart): string {
   const { title, unit, subject, baseline, rows } = chart;
   const height = TOP + rows.length * ROW + 10;

@@ -10,7 +10,7 @@ const document = resolve(docs, "performance.md");
 
 const results = await readResults();
 if (results === null) {
-  console.error("There is no bench/results.json yet: npm run bench");
+  console.error("bench/results.json does not exist; run: npm run bench");
   process.exitCode = 1;
 } else {
   await writeFile(document, withResults(await readFile(document, "utf8"), results, await readThresholds()));

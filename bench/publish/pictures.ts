@@ -20,7 +20,7 @@ const SIZES: Readonly<Record<string, string>> = {
   "verify-miss": "verify miss",
 };
 
-/** Pictures by file name; one of whose figures none is measured is not there. */
+/** Returns the charts by file name; a chart without measured figures is omitted. */
 export function pictures({ scenarios }: Pick<Results, "scenarios">): Map<string, string> {
   const charts: [string, Chart][] = [
     [

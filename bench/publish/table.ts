@@ -1,16 +1,16 @@
-import type { Floor, Machine, Result, Results, Thresholds } from "../harness/results.ts";
-import { keeps } from "../harness/statistics.ts";
-import { boundText, judgedText, spreadText } from "../harness/text.ts";
+import type { Machine, Result, Results, Threshold, Thresholds } from "../harness/results.ts";
+import { isWithin } from "../harness/statistics.ts";
+import { boundText, figureText, spreadText } from "../harness/text.ts";
 import { pictures } from "./pictures.ts";
 
 const BEGIN = "<!-- written by bench/publish/main.ts from bench/results.json -->";
 const END = "<!-- end of what is written -->";
 
-/** The document with what is measured in the place for it. Throws if there is no such place. */
+/** Returns the document with the current results. Throws if it lacks the markers. */
 export function withResults(document: string, results: Results, thresholds: Thresholds): string {
   const [before, rest] = document.split(BEGIN);
   const after = rest?.split(END)[1];
-  if (before === undefined || after === undefined) throw new Error(`the document has no ${BEGIN} with its end`);
+  if (before === undefined || after === undefined) throw new Error(`the document lacks ${BEGIN} or ${END}`);
   return `${before}${BEGIN}\n\n${resultsText(results, thresholds)}\n\n${END}${after}`;
 }
 
@@ -26,16 +26,16 @@ function tableOf(results: readonly Result[], thresholds: Thresholds): string {
     result.against,
     `${spreadText(result.subject)} ${result.unit}`,
     result.baseline === null ? "" : `${spreadText(result.baseline)} ${result.unit}`,
-    judgedText(result),
+    figureText(result),
     ...boundCells(result, thresholds[result.name]),
   ]);
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-function boundCells({ figure }: Result, threshold: Floor | undefined): string[] {
+function boundCells({ figure }: Result, threshold: Threshold | undefined): string[] {
   if (threshold === undefined) return ["", ""];
   const { wanted } = threshold;
-  return [`${boundText(wanted)}${keeps(figure, wanted) ? "" : ": **short**"}`, boundText(threshold)];
+  return [`${boundText(wanted)}${isWithin(figure, wanted) ? "" : ": **short**"}`, boundText(threshold)];
 }
 
 function machineText(machine: Machine): string {

@@ -2,8 +2,8 @@ import { resolve } from "node:path";
 import { type DescMethodUnary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { type Fixture, once } from "../harness/fixture.ts";
 import type { Measure, Scenario } from "../harness/scenario.ts";
-import { once, type Stage } from "../harness/stage.ts";
 import { grpcLoad, pathOf } from "../load/grpc-load.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS, PROTO_HEADERS } from "../load/http-load.ts";
 import { type LoadRequest, writeRequests } from "../load/requests.ts";
@@ -11,7 +11,7 @@ import { get, PATHS, post, times } from "../subject/client.ts";
 import { KEY } from "../subject/fill.ts";
 import { install } from "../subject/installation.ts";
 
-/** How many keys the load goes through in turn. */
+/** Number of keys that the load cycles through. */
 const KEYS = 500;
 
 const STOCK = resolve(import.meta.dirname, "../baseline/stock.ts");
@@ -28,7 +28,7 @@ interface Call {
   readonly protocols: readonly Protocol[];
 }
 
-const WORK: Readonly<Record<Protocol, string>> = {
+const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
   rest: "REST",
   "connect-json": "Connect JSON",
   "connect-binary": "Connect binary",
@@ -66,13 +66,15 @@ const CALLS: readonly Call[] = [
   },
 ];
 
-/** Calls that Fastify and Connect serve, against those two as they are: what our transport around them costs. */
+/** Calls that Fastify and Connect serve, compared with stock Fastify and Connect: the cost of Keyhold's transport around them. */
 export const againstStockScenarios: readonly Scenario[] = [
-  ...scenariosOf("stock", "each with its log", { subject: filled(), baseline: filled(STOCK) }),
-  ...scenariosOf("silent", "both without a log", { subject: filled(null, "warn"), baseline: filled(STOCK, "warn") }, [
-    "get",
-    "jwks",
-  ]),
+  ...scenariosOf("stock", "each with its log", { subject: populated(), baseline: populated(STOCK) }),
+  ...scenariosOf(
+    "silent",
+    "both without a log",
+    { subject: populated(null, "warn"), baseline: populated(STOCK, "warn") },
+    ["get", "jwks"],
+  ),
 ];
 
 function scenariosOf(group: string, log: string, servers: Servers, only = CALLS.map(({ name }) => name)): Scenario[] {
@@ -80,72 +82,76 @@ function scenariosOf(group: string, log: string, servers: Servers, only = CALLS.
     call.protocols.map((protocol) => ({
       name: `${group}-${protocol}-${call.name}`,
       group,
-      work: `${call.method.name}, ${WORK[protocol]}`,
+      work: `${call.method.name}, ${PROTOCOL_NAMES[protocol]}`,
       against: `the same implementation over stock ${protocol === "rest" ? "Fastify" : "connect-fastify"}, ${log}`,
       unit: "requests/s",
       judged: "ratio",
-      prepare: async (stage) => ({
-        subject: await LOADS[protocol](stage, await servers.subject(stage), call),
-        baseline: await LOADS[protocol](stage, await servers.baseline(stage), call),
+      prepare: async (fixture) => ({
+        subject: await LOADS[protocol](fixture, await servers.subject(fixture), call),
+        baseline: await LOADS[protocol](fixture, await servers.baseline(fixture), call),
       }),
     })),
   );
 }
 
-type Servers = Readonly<Record<"subject" | "baseline", (stage: Stage) => Promise<Filled>>>;
+type Servers = Readonly<Record<"subject" | "baseline", (fixture: Fixture) => Promise<PopulatedServer>>>;
 
-/** A server with keys, on a database of its own. */
-interface Filled {
+/** A server with keys in its own database. */
+interface PopulatedServer {
   readonly url: string;
   readonly http2Url: string;
   readonly keyIds: readonly string[];
 }
 
-/** The service, or the baseline that this script is. */
-function filled(script: string | null = null, logLevel = "info"): (stage: Stage) => Promise<Filled> {
-  return once(async (stage) => {
-    // One client reads the JWKS more often than a client may.
+/** Starts the service, or the baseline in this script. */
+function populated(script: string | null = null, logLevel = "info"): (fixture: Fixture) => Promise<PopulatedServer> {
+  return once(async (fixture) => {
+    // The benchmark exceeds the rate at which one client may read the JWKS.
     const environment = { KEYHOLD_LOG_LEVEL: logLevel, KEYHOLD_PUBLIC_RATE: "off" };
-    const { url } = (await install(stage, { environment, ...(script !== null && { script: [script] }) })).server;
+    const { url } = (await install(fixture, { environment, ...(script !== null && { script: [script] }) })).server;
     const http2Url = script === null ? url : (await get(`${url}/http2`)).url;
-    return { url, http2Url, keyIds: await fill(url) };
+    return { url, http2Url, keyIds: await createKeys(url) };
   });
 }
 
-function fill(url: string): Promise<string[]> {
+function createKeys(url: string): Promise<string[]> {
   return times(KEYS, async () => (await post(url + pathOf(createIssuedApiKey), KEY)).issued_api_key.key_id);
 }
 
 async function http(
-  stage: Stage,
-  { url }: Filled,
+  fixture: Fixture,
+  { url }: PopulatedServer,
   requests: readonly LoadRequest[],
   headers: Readonly<Record<string, string>>,
 ): Promise<Measure> {
-  return httpLoad(stage, { url, headers, bodies: await writeRequests(stage, requests), connections: CONNECTIONS });
+  return httpLoad(fixture, { url, headers, bodies: await writeRequests(fixture, requests), connections: CONNECTIONS });
 }
 
-const LOADS: Readonly<Record<Protocol, (stage: Stage, server: Filled, call: Call) => Promise<Measure>>> = {
-  rest: (stage, server, { rest }) => http(stage, server, server.keyIds.map(rest), JSON_HEADERS),
-  "connect-json": (stage, server, { method, request }) => {
+const LOADS: Readonly<Record<Protocol, (fixture: Fixture, server: PopulatedServer, call: Call) => Promise<Measure>>> = {
+  rest: (fixture, server, { rest }) => http(fixture, server, server.keyIds.map(rest), JSON_HEADERS),
+  "connect-json": (fixture, server, { method, request }) => {
     const body = (keyId: string) => JSON.stringify(request(keyId));
     return http(
-      stage,
+      fixture,
       server,
       server.keyIds.map((keyId) => ({ method: "POST", path: pathOf(method), body: body(keyId) })),
       JSON_HEADERS,
     );
   },
-  "connect-binary": (stage, server, { method, request }) => {
+  "connect-binary": (fixture, server, { method, request }) => {
     const body = (keyId: string) => toBinary(method.input, fromJson(method.input, request(keyId)));
     return http(
-      stage,
+      fixture,
       server,
       server.keyIds.map((keyId) => ({ method: "POST", path: pathOf(method), body: body(keyId) })),
       PROTO_HEADERS,
     );
   },
-  grpc: (stage, { http2Url, keyIds: [keyId = ""] }, { method, request }) => {
-    return grpcLoad(stage, http2Url, { method, request: fromJson(method.input, request(keyId)), isRight: () => true });
+  grpc: (fixture, { http2Url, keyIds: [keyId = ""] }, { method, request }) => {
+    return grpcLoad(fixture, http2Url, {
+      method,
+      request: fromJson(method.input, request(keyId)),
+      isExpected: () => true,
+    });
   },
 };

@@ -2,9 +2,9 @@ import type { Scenario } from "../harness/scenario.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { jsonBodies } from "../load/requests.ts";
 import { PATHS } from "../subject/client.ts";
-import { stocked, verifyBodies } from "./stock.ts";
+import { verifyBodies, warmService } from "./warm-service.ts";
 
-/** Enough to keep the server busy: one request is work for milliseconds. */
+/** Enough to keep the server busy, since one request takes milliseconds. */
 const BATCH_CONNECTIONS = 4;
 
 export const batchScenarios: readonly Scenario[] = [
@@ -15,15 +15,15 @@ export const batchScenarios: readonly Scenario[] = [
     against: "single cached verify over REST",
     unit: "credentials/s",
     judged: "ratio",
-    prepare: async (stage) => {
-      const { url, secrets } = await stocked(stage);
+    prepare: async (fixture) => {
+      const { url, secrets } = await warmService(fixture);
       const requests = secrets.map((credential) => ({ credential }));
       const load = { headers: JSON_HEADERS, connections: CONNECTIONS };
-      const batch = { ...load, connections: BATCH_CONNECTIONS, bodies: await jsonBodies(stage, [{ requests }]) };
-      const batches = httpLoad(stage, { ...batch, url: url + PATHS.batchVerify });
+      const batch = { ...load, connections: BATCH_CONNECTIONS, bodies: await jsonBodies(fixture, [{ requests }]) };
+      const batches = httpLoad(fixture, { ...batch, url: url + PATHS.batchVerify });
       return {
         subject: async () => (await batches()) * requests.length,
-        baseline: httpLoad(stage, { ...load, bodies: await verifyBodies(stage), url: url + PATHS.verify }),
+        baseline: httpLoad(fixture, { ...load, bodies: await verifyBodies(fixture), url: url + PATHS.verify }),
       };
     },
   },

@@ -1,25 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
+import { type Fixture, once } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
-import { once, type Stage } from "../harness/stage.ts";
 import { median } from "../harness/statistics.ts";
 import { PATHS, patch, post } from "../subject/client.ts";
 import { startCluster } from "../subject/cluster.ts";
 import { KEY } from "../subject/fill.ts";
 import { databaseOf, install } from "../subject/installation.ts";
 
-/** Changes of a round, one after the other. */
+/** Sequential changes in a round. */
 const CHANGES = 300;
 
 const NODES = 10;
 
-/** Milliseconds for which a cluster with nothing to do is watched. */
-const WATCHED = 10_000;
+/** Milliseconds for which the statements of an idle cluster are counted. */
+const COUNTING_TIME = 10_000;
 
-/** Milliseconds after which all nodes have joined a database that was restarted. */
-const SETTLED = 5_000;
+/** Milliseconds after which all nodes have joined again after a restart of the database. */
+const JOIN_TIME = 5_000;
 
-const three = once((stage) => startCluster(stage, 3));
+const threeNodes = once((fixture) => startCluster(fixture, 3));
 
 export const clusterScenarios: readonly Scenario[] = [
   {
@@ -29,9 +29,12 @@ export const clusterScenarios: readonly Scenario[] = [
     against: "the same on a node that is alone",
     unit: "ms",
     judged: "difference",
-    prepare: async (stage) => {
-      const [{ installation }, alone] = [await three(stage), await install(stage)];
-      return { subject: await changes(installation.server.url), baseline: await changes(alone.server.url) };
+    prepare: async (fixture) => {
+      const [{ installation }, alone] = [await threeNodes(fixture), await install(fixture)];
+      return {
+        subject: await medianChangeTime(installation.server.url),
+        baseline: await medianChangeTime(alone.server.url),
+      };
     },
   },
   {
@@ -42,9 +45,9 @@ export const clusterScenarios: readonly Scenario[] = [
     unit: "s",
     judged: "value",
     rounds: 3,
-    prepare: async (stage) => {
-      const { installation, others } = await three(stage);
-      const change = await changeOf(installation.server.url);
+    prepare: async (fixture) => {
+      const { installation, others } = await threeNodes(fixture);
+      const change = await timedChange(installation.server.url);
       return { subject: () => whileStopped(others[0]?.pid ?? 0, change), baseline: null };
     },
   },
@@ -56,13 +59,13 @@ export const clusterScenarios: readonly Scenario[] = [
     unit: "statements/s",
     judged: "value",
     rounds: 1,
-    prepare: async (stage) => ({ subject: await statements(stage), baseline: null }),
+    prepare: async (fixture) => ({ subject: await statementRate(fixture), baseline: null }),
   },
 ];
 
-/** The median time of a change in milliseconds. */
-async function changes(url: string): Promise<() => Promise<number>> {
-  const change = await changeOf(url);
+/** Returns a function that resolves to the median time of a change in milliseconds. */
+async function medianChangeTime(url: string): Promise<() => Promise<number>> {
+  const change = await timedChange(url);
   return async () => {
     const times: number[] = [];
     while (times.length < CHANGES) times.push(await change());
@@ -70,8 +73,8 @@ async function changes(url: string): Promise<() => Promise<number>> {
   };
 }
 
-/** Changes a key of its own, and answers how long that took in milliseconds. */
-async function changeOf(url: string): Promise<() => Promise<number>> {
+/** Creates a key and returns a function that changes it and resolves to the milliseconds that took. */
+async function timedChange(url: string): Promise<() => Promise<number>> {
   const { issued_api_key: key } = await post(url + PATHS.issued, KEY);
   let made = 0;
   return async () => {
@@ -91,22 +94,22 @@ async function whileStopped(pid: number, change: () => Promise<number>): Promise
   }
 }
 
-async function statements(stage: Stage): Promise<() => Promise<number>> {
-  const { installation } = await startCluster(stage, NODES);
-  const sql = databaseOf(stage, { databaseUrl: installation.superuserUrl });
+async function statementRate(fixture: Fixture): Promise<() => Promise<number>> {
+  const { installation } = await startCluster(fixture, NODES);
+  const sql = databaseOf(fixture, { databaseUrl: installation.superuserUrl });
   await countStatements(sql, installation.databasePid);
-  await sleep(SETTLED);
+  await sleep(JOIN_TIME);
   return async () => {
     await sql`SELECT pg_stat_statements_reset()`;
-    await sleep(WATCHED);
+    await sleep(COUNTING_TIME);
     const [row] = await sql`
       SELECT sum(calls)::int AS count FROM pg_stat_statements JOIN pg_roles ON pg_roles.oid = userid
       WHERE rolname <> current_user`;
-    return (row?.count ?? 0) / (WATCHED / 1000);
+    return (row?.count ?? 0) / (COUNTING_TIME / 1000);
   };
 }
 
-/** Has PostgreSQL count statements, which it does when it is started with the library for it. */
+/** Makes PostgreSQL count statements: restarts it with the library, then creates the extension. */
 async function countStatements(sql: Sql, pid: number): Promise<void> {
   await sql`ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'`;
   process.kill(pid, "SIGINT");

@@ -1,15 +1,15 @@
 import { deepStrictEqual } from "node:assert";
 import { type KnownKey, startGo } from "../baseline/go/start.ts";
+import { once } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
-import { once } from "../harness/stage.ts";
 import { grpcLoad, verifyCall } from "../load/grpc-load.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { PATHS, post } from "../subject/client.ts";
-import { stocked, verifyBodies } from "./stock.ts";
+import { verifyBodies, warmService } from "./warm-service.ts";
 
-/** The keys of the service with a verdict on each. */
-const knownKeys = once(async (stage): Promise<KnownKey[]> => {
-  const { url, secrets } = await stocked(stage);
+/** The keys of the service with their verdicts. */
+const knownKeys = once(async (fixture): Promise<KnownKey[]> => {
+  const { url, secrets } = await warmService(fixture);
   const requests = secrets.map((credential) => ({ credential }));
   const { results } = await post(url + PATHS.batchVerify, { requests });
   return secrets.map((credential, index) => ({ credential, verdict: results[index] }));
@@ -17,23 +17,27 @@ const knownKeys = once(async (stage): Promise<KnownKey[]> => {
 
 const shared = { group: "go", unit: "requests/s", judged: "ratio", needs: ["go"] } as const;
 
-/** The same verification written in Go. */
+/** Compares verification with a program in Go. */
 export const goScenarios: readonly Scenario[] = [
   {
     ...shared,
     name: "verify-rest-go",
     work: "verify, cached, REST HTTP/1.1",
     against: "the same in Go, one core: net/http and encoding/json, no log and no metrics",
-    prepare: async (stage) => {
-      const [{ url }, bodies, keys] = await Promise.all([stocked(stage), verifyBodies(stage), knownKeys(stage)]);
-      const baseline = await startGo(stage, "rest", keys);
+    prepare: async (fixture) => {
+      const [{ url }, bodies, keys] = await Promise.all([
+        warmService(fixture),
+        verifyBodies(fixture),
+        knownKeys(fixture),
+      ]);
+      const baseline = await startGo(fixture, "rest", keys);
       for (const { credential, verdict } of keys.slice(0, 10)) {
         deepStrictEqual(await post(`${baseline.url}/verify`, { credential }), verdict);
       }
       const load = { headers: JSON_HEADERS, bodies, connections: CONNECTIONS };
       return {
-        subject: httpLoad(stage, { ...load, url: url + PATHS.verify }),
-        baseline: httpLoad(stage, { ...load, url: `${baseline.url}/verify` }),
+        subject: httpLoad(fixture, { ...load, url: url + PATHS.verify }),
+        baseline: httpLoad(fixture, { ...load, url: `${baseline.url}/verify` }),
       };
     },
   },
@@ -42,12 +46,12 @@ export const goScenarios: readonly Scenario[] = [
     name: "verify-grpc-go",
     work: "verify, cached, gRPC",
     against: "the same in Go, one core: grpc-go with the same messages, no log and no metrics",
-    prepare: async (stage) => {
-      const { url, credential } = await stocked(stage);
-      const baseline = await startGo(stage, "grpc", await knownKeys(stage));
+    prepare: async (fixture) => {
+      const { url, credential } = await warmService(fixture);
+      const baseline = await startGo(fixture, "grpc", await knownKeys(fixture));
       return {
-        subject: await grpcLoad(stage, url, verifyCall(credential)),
-        baseline: await grpcLoad(stage, baseline.url, verifyCall(credential)),
+        subject: await grpcLoad(fixture, url, verifyCall(credential)),
+        baseline: await grpcLoad(fixture, baseline.url, verifyCall(credential)),
       };
     },
   },

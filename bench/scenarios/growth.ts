@@ -1,21 +1,21 @@
+import type { Fixture } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
-import type { Stage } from "../harness/stage.ts";
 import { httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { jsonBodies } from "../load/requests.ts";
 import { get, type Json, PATHS, post, times } from "../subject/client.ts";
 import { issueKeys, KEY } from "../subject/fill.ts";
 import { databaseOf, install } from "../subject/installation.ts";
 
-/** Keys that are updated, and clients at once. */
+/** Number of updated keys, and of concurrent clients. */
 const KEYS = 500;
 const CLIENTS = 64;
 
 const UPDATE = "/keyhold.v2alpha1.IssuedApiKeysService/UpdateIssuedApiKey";
 
-/** Updates of the first key: every connection prepares its statement and keeps a plan for it. */
+/** Updates of the first key, so that every connection has prepared its statement and cached a plan. */
 const FIRST_UPDATES = 2_000;
 
-/** Changes of a table that has grown since PostgreSQL analyzed it, against the same before. */
+/** Updates of a table that has grown since its last ANALYZE, compared with updates before the growth. */
 export const growthScenarios: readonly Scenario[] = [
   {
     name: "update-after-growth",
@@ -25,12 +25,12 @@ export const growthScenarios: readonly Scenario[] = [
     unit: "requests/s",
     judged: "ratio",
     rounds: 3,
-    prepare: async (stage) => {
+    prepare: async (fixture) => {
       let before = 0;
       return {
         subject: async () => {
-          const { update, grow } = await newTable(stage);
-          // The first run warms the server.
+          const { update, grow } = await newTable(fixture);
+          // Warm-up.
           await update();
           before = await update();
           await grow();
@@ -42,11 +42,11 @@ export const growthScenarios: readonly Scenario[] = [
   },
 ];
 
-/** A table that was analyzed when it had one key, and is not again: how fast keys are updated, and what adds keys for a round. */
-async function newTable(stage: Stage) {
-  const installation = await install(stage);
+/** Creates a table that was analyzed when it had one key, and never again. Returns a load of updates and one of creates. */
+async function newTable(fixture: Fixture) {
+  const installation = await install(fixture);
   const { url } = installation.server;
-  const owner = databaseOf(stage, installation);
+  const owner = databaseOf(fixture, installation);
   await owner`ALTER TABLE api_keys SET (autovacuum_enabled = off)`;
   await issueKeys(url, 1);
   await owner`ANALYZE api_keys`;
@@ -55,12 +55,12 @@ async function newTable(stage: Stage) {
   await issueKeys(url, KEYS);
   const load = { headers: JSON_HEADERS, connections: CLIENTS };
   return {
-    update: httpLoad(stage, { ...load, url: url + UPDATE, bodies: await jsonBodies(stage, await updates(url)) }),
-    grow: httpLoad(stage, { ...load, url: url + PATHS.issued, bodies: await jsonBodies(stage, [KEY]) }),
+    update: httpLoad(fixture, { ...load, url: url + UPDATE, bodies: await jsonBodies(fixture, await updates(url)) }),
+    grow: httpLoad(fixture, { ...load, url: url + PATHS.issued, bodies: await jsonBodies(fixture, [KEY]) }),
   };
 }
 
-/** An update of each key. */
+/** Returns an update request for each key. */
 async function updates(url: string): Promise<Json[]> {
   const { issued_api_keys: keys }: Json = await get(`${url}${PATHS.issued}?page_size=${KEYS}`);
   return keys.map(({ key_id }: Json) => ({ issued_api_key: { key_id, name: KEY.name } }));

@@ -3,11 +3,11 @@ import { COPY_PROGRAM, copy, copyRows } from "../baseline/copy.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import { PATHS } from "../subject/client.ts";
 import { KEY } from "../subject/fill.ts";
-import { stocked } from "./stock.ts";
+import { warmService } from "./warm-service.ts";
 
 const BATCH = 1000;
 
-/** Batches of a round: one client sends them one after the other. */
+/** Batches in a round, sent sequentially by one client. */
 const BATCHES = 10;
 
 const newImport = () => ({ ...KEY, raw_key: `sk_live_${randomBytes(24).toString("base64url")}` });
@@ -20,18 +20,18 @@ export const importScenarios: readonly Scenario[] = [
     against: `COPY of the same rows into the same table by ${COPY_PROGRAM}, one client each`,
     unit: "keys/s",
     judged: "ratio",
-    prepare: async (stage) => {
-      const { url, installation } = await stocked(stage);
+    prepare: async (fixture) => {
+      const { url, installation } = await warmService(fixture);
       const rows = () => Array.from({ length: BATCHES }, () => copyRows(BATCH, newImport));
       return {
         subject: async () => rateOf(await importBatches(url + PATHS.batchImport)),
-        baseline: async () => rateOf(sum(await copy(stage, installation.databaseUrl, rows()))),
+        baseline: async () => rateOf(sum(await copy(fixture, installation.databaseUrl, rows()))),
       };
     },
   },
 ];
 
-/** Milliseconds from the first byte sent to the last one received; bodies are made before. */
+/** Returns the milliseconds from the first byte sent to the last one received. Bodies are created before. */
 async function importBatches(url: string): Promise<number> {
   const bodies = Array.from({ length: BATCHES }, () =>
     JSON.stringify({ requests: Array.from({ length: BATCH }, newImport) }),

@@ -1,5 +1,5 @@
+import { once } from "../harness/fixture.ts";
 import type { Measure, Scenario } from "../harness/scenario.ts";
-import { once } from "../harness/stage.ts";
 import { median } from "../harness/statistics.ts";
 import { get, type Json, PATHS } from "../subject/client.ts";
 import { installSeeded } from "../subject/seeded.ts";
@@ -7,19 +7,21 @@ import { installSeeded } from "../subject/seeded.ts";
 const FEW = 1_000;
 const MANY = 1_000_000;
 
-/** Keys of a page when none is asked for. */
+/** Default page size. */
 const PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1_000;
 
-/** One after the other: what is measured is the time of one. */
+/** Sequential requests, since the time of one request is measured. */
 const REQUESTS = 200;
 
-/** About the time to seed a million keys, in seconds; the group pays it once. */
+/** Approximate seconds to seed a million keys, once per group. */
 const SEEDING = 150;
 
-const few = once(async (stage) => (await installSeeded(stage, { count: FEW })).installation.server.url + PATHS.issued);
+const few = once(
+  async (fixture) => (await installSeeded(fixture, { count: FEW })).installation.server.url + PATHS.issued,
+);
 const many = once(
-  async (stage) => (await installSeeded(stage, { count: MANY })).installation.server.url + PATHS.issued,
+  async (fixture) => (await installSeeded(fixture, { count: MANY })).installation.server.url + PATHS.issued,
 );
 
 const shared = {
@@ -49,8 +51,8 @@ function list(name: string, work: string, query: (url: string) => Promise<string
     ...shared,
     name,
     work: `${work}, at 1,000,000 keys`,
-    prepare: async (stage) => {
-      const [url, baseline] = [await many(stage), await few(stage)];
+    prepare: async (fixture) => {
+      const [url, baseline] = [await many(fixture), await few(fixture)];
       return { subject: requestTime(`${url}?${await query(url)}`, keys), baseline: requestTime(baseline, PAGE_SIZE) };
     },
   };
@@ -60,7 +62,7 @@ function filter(expression: string): string {
   return `filter=${encodeURIComponent(expression)}`;
 }
 
-/** Milliseconds, the median of many. Rejects unless the page has so many keys. */
+/** Measures the median time of a request in milliseconds. Rejects unless the page has this many keys. */
 function requestTime(url: string, keys: number): Measure {
   return async () => {
     const times: number[] = [];
@@ -74,14 +76,14 @@ function requestTime(url: string, keys: number): Measure {
   };
 }
 
-/** The token of a page, by the pages before it, in longer ones. */
+/** Returns the token of a page; reads the pages before it with the maximum page size. */
 async function tokenOf(url: string, page: number): Promise<string> {
   let token = "";
   for (let left = (page - 1) * PAGE_SIZE; left > 0; left -= MAX_PAGE_SIZE) {
     const size = Math.min(left, MAX_PAGE_SIZE);
     const answer: Json = await get(`${url}?page_size=${size}&page_token=${encodeURIComponent(token)}`);
     token = answer.next_page_token;
-    if (token === "") throw new Error(`there is no page ${page}`);
+    if (token === "") throw new Error(`page ${page} does not exist`);
   }
   return token;
 }

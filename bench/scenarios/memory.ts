@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
+import type { Fixture } from "../harness/fixture.ts";
 import { residentMemory } from "../harness/memory.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import type { ServerProcess } from "../harness/server.ts";
-import type { Stage } from "../harness/stage.ts";
 import { verifyAll } from "../subject/fill.ts";
 import { databaseOf, type Installation, install } from "../subject/installation.ts";
 import { installSeeded } from "../subject/seeded.ts";
@@ -17,8 +17,8 @@ export const memoryScenarios: readonly Scenario[] = [
     unit: "MB",
     judged: "value",
     rounds: 1,
-    prepare: async (stage) => {
-      const { server } = await install(stage);
+    prepare: async (fixture) => {
+      const { server } = await install(fixture);
       return { subject: () => settledMemory(server), baseline: null };
     },
   },
@@ -31,17 +31,17 @@ export const memoryScenarios: readonly Scenario[] = [
     judged: "difference",
     rounds: 1,
     long: 300,
-    prepare: async (stage) => {
+    prepare: async (fixture) => {
       const count = 1_000_000;
-      const { installation, credentials } = await installSeeded(stage, { count, credentials: count });
-      const fresh = await restarted(stage, installation);
+      const { installation, credentials } = await installSeeded(fixture, { count, credentials: count });
+      const fresh = await restarted(fixture, installation);
       const idle = await settledMemory(fresh.server);
       return {
         baseline: async () => idle,
         subject: async () => {
           await verifyAll(fresh.server.url, credentials);
           const memory = await settledMemory(fresh.server);
-          await requireCached(databaseOf(stage, fresh), fresh.server.url, credentials);
+          await requireCached(databaseOf(fixture, fresh), fresh.server.url, credentials);
           return memory;
         },
       };
@@ -49,25 +49,25 @@ export const memoryScenarios: readonly Scenario[] = [
   },
 ];
 
-async function restarted(stage: Stage, { server, dataDir }: Installation): Promise<Installation> {
+async function restarted(fixture: Fixture, { server, dataDir }: Installation): Promise<Installation> {
   await server.stop();
-  return install(stage, { dataDir });
+  return install(fixture, { dataDir });
 }
 
-/** Throws unless these verdicts need no database: the table is renamed during the check. */
+/** Throws unless these credentials are verified without the database: the table is renamed during the check. */
 async function requireCached(sql: Sql, url: string, credentials: readonly string[]): Promise<void> {
-  await sql`ALTER TABLE api_keys RENAME TO api_keys_away`;
+  await sql`ALTER TABLE api_keys RENAME TO api_keys_renamed`;
   try {
     await verifyAll(url, credentials);
   } finally {
-    await sql`ALTER TABLE api_keys_away RENAME TO api_keys`;
+    await sql`ALTER TABLE api_keys_renamed RENAME TO api_keys`;
   }
 }
 
-/** Seconds for what the work before has left behind to be collected. */
+/** Seconds until the garbage of earlier work has been collected. */
 const SETTLING = 10;
 
-/** The least resident memory of a process over some seconds, in MB. */
+/** Returns the minimum resident memory of a process over some seconds, in MB. */
 async function settledMemory({ pid }: ServerProcess): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let second = 0; second < SETTLING; second++) {

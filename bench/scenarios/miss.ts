@@ -1,5 +1,5 @@
+import type { Fixture } from "../harness/fixture.ts";
 import type { Measure, Scenario } from "../harness/scenario.ts";
-import type { Stage } from "../harness/stage.ts";
 import { httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { jsonBodies } from "../load/requests.ts";
 import { PATHS } from "../subject/client.ts";
@@ -9,7 +9,7 @@ import { installSeeded } from "../subject/seeded.ts";
 const FEW = 10_000;
 const MANY = 5_000_000;
 
-/** Spread over all keys, so that the pages of the index are not always the same. */
+/** Spread over all keys, so that reads are spread over the pages of the index. */
 const CREDENTIALS = 5_000;
 
 export const missScenarios: readonly Scenario[] = [
@@ -21,19 +21,19 @@ export const missScenarios: readonly Scenario[] = [
     unit: "ms",
     judged: "ratio",
     long: 1200,
-    prepare: async (stage) => ({ subject: await missTime(stage, MANY), baseline: await missTime(stage, FEW) }),
+    prepare: async (fixture) => ({ subject: await missTime(fixture, MANY), baseline: await missTime(fixture, FEW) }),
   },
 ];
 
-/** Milliseconds of one verification that the cache has no part in. */
-async function missTime(stage: Stage, count: number): Promise<Measure> {
-  const { installation, credentials } = await installSeeded(stage, { count, credentials: CREDENTIALS });
+/** Measures the milliseconds of one verification that bypasses the cache. */
+async function missTime(fixture: Fixture, count: number): Promise<Measure> {
+  const { installation, credentials } = await installSeeded(fixture, { count, credentials: CREDENTIALS });
   await verifyAll(installation.server.url, credentials);
-  const rate = httpLoad(stage, {
+  const rate = httpLoad(fixture, {
     url: installation.server.url + PATHS.verify,
     headers: { ...JSON_HEADERS, "cache-control": "no-store" },
     bodies: await jsonBodies(
-      stage,
+      fixture,
       shuffled(credentials).map((credential) => ({ credential })),
     ),
     connections: 1,
@@ -41,7 +41,7 @@ async function missTime(stage: Stage, count: number): Promise<Measure> {
   return async () => 1000 / (await rate());
 }
 
-/** A fixed disorder: every place once, each far from the one before. */
+/** Returns the items in a fixed order in which neighbors are far apart. */
 function shuffled<T>(items: readonly T[]): T[] {
   const step = 1_999;
   return items.map((_, index) => items[(index * step) % items.length]).filter((item) => item !== undefined);

@@ -1,52 +1,55 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { type Fixture, once } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
-import { once, type Stage } from "../harness/stage.ts";
 import { buildMixed, type MixedReport, runMixed } from "../mixed/load.ts";
 import { startKeyhold } from "../subject/installation.ts";
 
 const CORES = 2;
 
-/** What is asked of it at the least: requests a second of both cores. */
-const REACH = 6_000;
+/** The required rate on both cores, in requests per second. */
+const REQUIRED_RATE = 6_000;
 
-const alone = servedBy({});
-const byWorkers = servedBy({ KEYHOLD_WORKERS: "2" });
+const oneProcess = startWith({});
+const withWorkers = startWith({ KEYHOLD_WORKERS: "2" });
 
-const flatOut = mixed(alone, 0);
-const paced = mixed(alone, REACH);
-const flatOutByWorkers = mixed(byWorkers, 0);
-const pacedByWorkers = mixed(byWorkers, REACH);
+const unpaced = mixed(oneProcess, 0);
+const paced = mixed(oneProcess, REQUIRED_RATE);
+const unpacedWithWorkers = mixed(withWorkers, 0);
+const pacedWithWorkers = mixed(withWorkers, REQUIRED_RATE);
 
-interface Served {
+interface RunningService {
   readonly program: string;
   readonly url: string;
 }
 
-/** Server, PostgreSQL and load on both cores, wherever the system puts them. */
-function servedBy(environment: Readonly<Record<string, string>>): (stage: Stage) => Promise<Served> {
-  return once(async (stage) => {
-    const program = await buildMixed(stage);
-    const { url } = await startKeyhold(stage, join(stage.dir, randomUUID()), environment, "both");
+/** Starts server and PostgreSQL on both cores, which they share with the load. */
+function startWith(environment: Readonly<Record<string, string>>): (fixture: Fixture) => Promise<RunningService> {
+  return once(async (fixture) => {
+    const program = await buildMixed(fixture);
+    const { url } = await startKeyhold(fixture, join(fixture.dir, randomUUID()), environment, "both");
     return { program, url };
   });
 }
 
-function mixed(serve: (stage: Stage) => Promise<Served>, rate: number): (stage: Stage) => Promise<MixedReport> {
-  return once(async (stage) => {
-    const { program, url } = await serve(stage);
-    return runMixed(stage, program, url, rate);
+function mixed(
+  serve: (fixture: Fixture) => Promise<RunningService>,
+  rate: number,
+): (fixture: Fixture) => Promise<MixedReport> {
+  return once(async (fixture) => {
+    const { program, url } = await serve(fixture);
+    return runMixed(fixture, program, url, rate);
   });
 }
 
-/** 437 clients at mixed work, once as fast as they are answered and once at the rate that is asked for. */
+/** 437 clients with mixed work, once at full speed and once at the required rate. */
 export const mixedScenarios: readonly Scenario[] = [
-  figure("mixed-rate", "requests a second per core", "requests/s", flatOut, ({ rate }) => rate / CORES),
-  figure("mixed-p95", "p95 of all requests", "ms", flatOut, ({ p95 }) => p95),
-  figure("mixed-p99", "p99 of all requests", "ms", flatOut, ({ p99 }) => p99),
-  figure("mixed-verify-p50", "p50 of verify", "ms", flatOut, verifyTimes("p50")),
-  figure("mixed-verify-p95", "p95 of verify", "ms", flatOut, verifyTimes("p95")),
-  figure("mixed-verify-p99", "p99 of verify", "ms", flatOut, verifyTimes("p99")),
+  figure("mixed-rate", "requests a second per core", "requests/s", unpaced, ({ rate }) => rate / CORES),
+  figure("mixed-p95", "p95 of all requests", "ms", unpaced, ({ p95 }) => p95),
+  figure("mixed-p99", "p99 of all requests", "ms", unpaced, ({ p99 }) => p99),
+  figure("mixed-verify-p50", "p50 of verify", "ms", unpaced, verifyTimes("p50")),
+  figure("mixed-verify-p95", "p95 of verify", "ms", unpaced, verifyTimes("p95")),
+  figure("mixed-verify-p99", "p99 of verify", "ms", unpaced, verifyTimes("p99")),
   figure("mixed-paced-rate", "requests a second per core, 6,000 sent", "requests/s", paced, ({ rate }) => rate / CORES),
   figure("mixed-paced-p99", "p99 of all requests, 6,000 a second sent", "ms", paced, ({ p99 }) => p99),
   figure("mixed-paced-verify-p99", "p99 of verify, 6,000 a second sent", "ms", paced, verifyTimes("p99")),
@@ -55,22 +58,22 @@ export const mixedScenarios: readonly Scenario[] = [
       "workers-rate",
       "2 workers: requests a second per core",
       "requests/s",
-      flatOutByWorkers,
+      unpacedWithWorkers,
       ({ rate }) => rate / CORES,
     ),
-    figure("workers-verify-p99", "2 workers: p99 of verify", "ms", flatOutByWorkers, verifyTimes("p99")),
+    figure("workers-verify-p99", "2 workers: p99 of verify", "ms", unpacedWithWorkers, verifyTimes("p99")),
     figure(
       "workers-paced-rate",
       "2 workers: requests a second per core, 6,000 sent",
       "requests/s",
-      pacedByWorkers,
+      pacedWithWorkers,
       ({ rate }) => rate / CORES,
     ),
     figure(
       "workers-paced-verify-p99",
       "2 workers: p99 of verify, 6,000 a second sent",
       "ms",
-      pacedByWorkers,
+      pacedWithWorkers,
       verifyTimes("p99"),
     ),
   ].map((scenario) => ({ ...scenario, group: "workers" })),
@@ -88,7 +91,7 @@ function figure(
   name: string,
   what: string,
   unit: string,
-  run: (stage: Stage) => Promise<MixedReport>,
+  run: (fixture: Fixture) => Promise<MixedReport>,
   read: (report: MixedReport) => number,
 ): Scenario {
   return {
@@ -100,6 +103,6 @@ function figure(
     judged: "value",
     needs: ["go"],
     rounds: 1,
-    prepare: async (stage) => ({ subject: async () => read(await run(stage)), baseline: null }),
+    prepare: async (fixture) => ({ subject: async () => read(await run(fixture)), baseline: null }),
   };
 }

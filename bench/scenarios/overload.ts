@@ -1,17 +1,17 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type Fixture, once } from "../harness/fixture.ts";
 import { residentMemory } from "../harness/memory.ts";
 import type { Scenario } from "../harness/scenario.ts";
-import { once, type Stage } from "../harness/stage.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { jsonBodies } from "../load/requests.ts";
 import { buildOverload, type OverloadReport, runOverload } from "../overload/load.ts";
 import { PATHS } from "../subject/client.ts";
 import { KEY } from "../subject/fill.ts";
-import { stocked } from "./stock.ts";
+import { warmService } from "./warm-service.ts";
 
-/** How many times what the service was just seen to bring to an end is sent to it. */
-const EXCESS = 2;
+/** The offered load relative to the measured capacity. */
+const LOAD_FACTOR = 2;
 
 const SECONDS = 20;
 
@@ -19,42 +19,42 @@ const SECONDS = 20;
 const SAMPLE_INTERVAL = 250;
 
 interface Overload extends OverloadReport {
-  /** Requests a second that were served just before, when the clients waited for their answers. */
+  /** Requests per second that were served before, when clients waited for responses. */
   readonly capacity: number;
-  /** The largest resident memory of the second half, of that of the first. */
+  /** Maximum resident memory in the second half of the run, divided by that in the first half. */
   readonly growth: number;
 }
 
 interface Work {
   readonly path: string;
   readonly noCache: boolean;
-  readonly bodies: (stage: Stage) => Promise<readonly unknown[]>;
+  readonly bodies: (fixture: Fixture) => Promise<readonly unknown[]>;
 }
 
-const verify = once((stage) =>
-  overload(stage, {
+const verify = once((fixture) =>
+  overload(fixture, {
     path: PATHS.verify,
     noCache: true,
-    bodies: async () => (await stocked(stage)).secrets.map((credential) => ({ credential })),
+    bodies: async () => (await warmService(fixture)).secrets.map((credential) => ({ credential })),
   }),
 );
-const create = once((stage) => overload(stage, { path: PATHS.issued, noCache: false, bodies: async () => [KEY] }));
+const create = once((fixture) => overload(fixture, { path: PATHS.issued, noCache: false, bodies: async () => [KEY] }));
 
-async function overload(stage: Stage, { path, noCache, bodies: make }: Work): Promise<Overload> {
-  const program = await buildOverload(stage);
-  const { url, installation } = await stocked(stage);
-  const bodies = await make(stage);
-  const capacity = await httpLoad(stage, {
+async function overload(fixture: Fixture, { path, noCache, bodies: make }: Work): Promise<Overload> {
+  const program = await buildOverload(fixture);
+  const { url, installation } = await warmService(fixture);
+  const bodies = await make(fixture);
+  const capacity = await httpLoad(fixture, {
     url: url + path,
     headers: { ...JSON_HEADERS, ...(noCache ? { "cache-control": "no-cache" } : {}) },
-    bodies: await jsonBodies(stage, bodies),
+    bodies: await jsonBodies(fixture, bodies),
     connections: CONNECTIONS,
   })();
-  const file = join(stage.dir, `overload${path.replaceAll("/", "-")}`);
+  const file = join(fixture.dir, `overload${path.replaceAll("/", "-")}`);
   await writeFile(file, bodies.map((body) => JSON.stringify(body)).join("\n"));
   const memory = watchMemory(installation.server.pid);
-  const options = { url, path, noCache, bodies: file, rate: EXCESS * capacity, seconds: SECONDS };
-  const report = await runOverload(stage, program, options).finally(memory.stop);
+  const options = { url, path, noCache, bodies: file, rate: LOAD_FACTOR * capacity, seconds: SECONDS };
+  const report = await runOverload(fixture, program, options).finally(memory.stop);
   return { ...report, capacity, growth: growthOf(memory.samples) };
 }
 
@@ -69,13 +69,16 @@ function growthOf(samples: readonly number[]): number {
   return Math.max(...samples.slice(half)) / Math.max(...samples.slice(0, half));
 }
 
-/** Twice the load that it can serve, for 20 s: every refusal is 503 with `Retry-After`, and health is answered 200 throughout. */
+/**
+ * Twice the load that the service can process, for 20 s: every rejection is 503 with `Retry-After`, and health checks return 200
+ * throughout.
+ */
 export const overloadScenarios: readonly Scenario[] = [
   ...scenariosOf("verify with no-cache", "overload-verify", verify),
   ...scenariosOf("create", "overload-create", create),
 ];
 
-function scenariosOf(what: string, name: string, run: (stage: Stage) => Promise<Overload>): Scenario[] {
+function scenariosOf(what: string, name: string, run: (fixture: Fixture) => Promise<Overload>): Scenario[] {
   const of = (
     part: string,
     work: string,
@@ -92,7 +95,7 @@ function scenariosOf(what: string, name: string, run: (stage: Stage) => Promise<
     needs: ["go"],
     rounds: 1,
     long: SECONDS / 3,
-    prepare: async (stage) => ({ subject: async () => read(await run(stage)), baseline: null }),
+    prepare: async (fixture) => ({ subject: async () => read(await run(fixture)), baseline: null }),
   });
   return [
     of("memory", "memory of the second half", "×", "that of the first half", ({ growth }) => growth),

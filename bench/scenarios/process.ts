@@ -15,12 +15,12 @@ export const processScenarios: readonly Scenario[] = [
     unit: "s",
     judged: "difference",
     rounds: ROUNDS,
-    prepare: async (stage) => {
-      const { server, dataDir } = await install(stage);
+    prepare: async (fixture) => {
+      const { server, dataDir } = await install(fixture);
       await server.stop();
       return {
-        subject: () => timeToReady(() => startKeyhold(stage, dataDir, {}, "both")),
-        baseline: () => timeToReady(() => startBaseline(stage, "bare", { cores: "both" })),
+        subject: () => timeToReady(() => startKeyhold(fixture, dataDir, {}, "both")),
+        baseline: () => timeToReady(() => startBaseline(fixture, "bare", { cores: "both" })),
       };
     },
   },
@@ -32,8 +32,8 @@ export const processScenarios: readonly Scenario[] = [
     unit: "s",
     judged: "value",
     rounds: ROUNDS,
-    prepare: async (stage) => {
-      const command = stage.pinning.on("server", [process.execPath, programOf(stage), "--help"]);
+    prepare: async (fixture) => {
+      const command = fixture.pinning.on("server", [process.execPath, programOf(fixture), "--help"]);
       return { subject: () => seconds(() => run(command)), baseline: null };
     },
   },

@@ -18,7 +18,7 @@ import { signatureScenarios } from "./signatures.ts";
 import { tokenScenarios } from "./tokens.ts";
 import { verifyScenarios } from "./verify.ts";
 
-/** Everything that is measured, in the order of the table. */
+/** All scenarios, in the order of the table. */
 export const SCENARIOS: readonly Scenario[] = [
   ...verifyScenarios,
   ...goScenarios,

@@ -1,12 +1,12 @@
+import type { Fixture } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
-import type { Stage } from "../harness/stage.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { jsonBodies } from "../load/requests.ts";
 import { PATHS } from "../subject/client.ts";
 import { type Algorithm, deriveTokens, verifyAll } from "../subject/fill.ts";
-import { stocked, verifyBodies } from "./stock.ts";
+import { verifyBodies, warmService } from "./warm-service.ts";
 
-/** Derived tokens that were verified before, against issued keys on the same service. */
+/** Derived tokens that were verified before, compared with issued keys on the same service. */
 export const tokenScenarios: readonly Scenario[] = [
   seenBefore("verify-seen-jwt", "verify, cached, derived JWT seen before", "TOKEN_ALGORITHM_JWT"),
   seenBefore("verify-seen-macaroon", "verify, cached, macaroon seen before", "TOKEN_ALGORITHM_MACAROON"),
@@ -20,23 +20,23 @@ function seenBefore(name: string, work: string, algorithm: Algorithm): Scenario 
     against: "verify of an issued key",
     unit: "requests/s",
     judged: "ratio",
-    prepare: async (stage) => {
-      const { url } = await stocked(stage);
+    prepare: async (fixture) => {
+      const { url } = await warmService(fixture);
       const load = { url: url + PATHS.verify, headers: JSON_HEADERS, connections: CONNECTIONS };
       return {
-        subject: httpLoad(stage, { ...load, bodies: await tokenBodies(stage, algorithm) }),
-        baseline: httpLoad(stage, { ...load, bodies: await verifyBodies(stage) }),
+        subject: httpLoad(fixture, { ...load, bodies: await tokenBodies(fixture, algorithm) }),
+        baseline: httpLoad(fixture, { ...load, bodies: await verifyBodies(fixture) }),
       };
     },
   };
 }
 
-async function tokenBodies(stage: Stage, algorithm: Algorithm): Promise<string> {
-  const { url, secrets } = await stocked(stage);
+async function tokenBodies(fixture: Fixture, algorithm: Algorithm): Promise<string> {
+  const { url, secrets } = await warmService(fixture);
   const tokens = await deriveTokens(url, secrets, algorithm);
   await verifyAll(url, tokens);
   return jsonBodies(
-    stage,
+    fixture,
     tokens.map((credential) => ({ credential })),
   );
 }

@@ -3,25 +3,29 @@ import type { Scenario } from "../harness/scenario.ts";
 import { grpcLoad, verifyCall } from "../load/grpc-load.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS, PROTO_HEADERS } from "../load/http-load.ts";
 import { PATHS } from "../subject/client.ts";
-import { bareRoute, stocked, verifyBodies, verifyMessages } from "./stock.ts";
+import { bareRoute, verifyBodies, verifyMessages, warmService } from "./warm-service.ts";
 
 const CONNECT_PATH = "/keyhold.v2alpha1.ApiKeysService/VerifyApiKey";
 
 const shared = { group: "verify", unit: "requests/s", judged: "ratio" } as const;
 
-/** Verification of cached keys on each protocol. */
+/** Verification of cached keys over each protocol. */
 export const verifyScenarios: readonly Scenario[] = [
   {
     ...shared,
     name: "verify-rest",
     work: "verify, cached, REST HTTP/1.1",
     against: "bare Fastify route with the same bodies",
-    prepare: async (stage) => {
-      const [{ url }, baseline, bodies] = await Promise.all([stocked(stage), bareRoute(stage), verifyBodies(stage)]);
+    prepare: async (fixture) => {
+      const [{ url }, baseline, bodies] = await Promise.all([
+        warmService(fixture),
+        bareRoute(fixture),
+        verifyBodies(fixture),
+      ]);
       const load = { headers: JSON_HEADERS, bodies, connections: CONNECTIONS };
       return {
-        subject: httpLoad(stage, { ...load, url: url + PATHS.verify }),
-        baseline: httpLoad(stage, { ...load, url: `${baseline.url}/verify` }),
+        subject: httpLoad(fixture, { ...load, url: url + PATHS.verify }),
+        baseline: httpLoad(fixture, { ...load, url: `${baseline.url}/verify` }),
       };
     },
   },
@@ -30,12 +34,12 @@ export const verifyScenarios: readonly Scenario[] = [
     name: "verify-grpc",
     work: "verify, cached, gRPC",
     against: "@grpc/grpc-js echo of the same messages",
-    prepare: async (stage) => {
-      const { url, credential, verdict } = await stocked(stage);
-      const baseline = await startBaseline(stage, "grpc-echo", { answer: verdict });
+    prepare: async (fixture) => {
+      const { url, credential, verdict } = await warmService(fixture);
+      const baseline = await startBaseline(fixture, "grpc-echo", { answer: verdict });
       return {
-        subject: await grpcLoad(stage, url, verifyCall(credential)),
-        baseline: await grpcLoad(stage, baseline.url, verifyCall(credential)),
+        subject: await grpcLoad(fixture, url, verifyCall(credential)),
+        baseline: await grpcLoad(fixture, baseline.url, verifyCall(credential)),
       };
     },
   },
@@ -44,12 +48,16 @@ export const verifyScenarios: readonly Scenario[] = [
     name: "verify-connect-json",
     work: "verify, cached, Connect JSON",
     against: "bare Fastify route with the same bodies",
-    prepare: async (stage) => {
-      const [{ url }, baseline, bodies] = await Promise.all([stocked(stage), bareRoute(stage), verifyBodies(stage)]);
+    prepare: async (fixture) => {
+      const [{ url }, baseline, bodies] = await Promise.all([
+        warmService(fixture),
+        bareRoute(fixture),
+        verifyBodies(fixture),
+      ]);
       const load = { headers: JSON_HEADERS, bodies, connections: CONNECTIONS };
       return {
-        subject: httpLoad(stage, { ...load, url: url + CONNECT_PATH }),
-        baseline: httpLoad(stage, { ...load, url: `${baseline.url}/verify` }),
+        subject: httpLoad(fixture, { ...load, url: url + CONNECT_PATH }),
+        baseline: httpLoad(fixture, { ...load, url: `${baseline.url}/verify` }),
       };
     },
   },
@@ -58,12 +66,16 @@ export const verifyScenarios: readonly Scenario[] = [
     name: "verify-connect-binary",
     work: "verify, cached, Connect binary",
     against: "bare Fastify route with the same binary bodies, by the same codecs",
-    prepare: async (stage) => {
-      const [{ url }, baseline, bodies] = await Promise.all([stocked(stage), bareRoute(stage), verifyMessages(stage)]);
+    prepare: async (fixture) => {
+      const [{ url }, baseline, bodies] = await Promise.all([
+        warmService(fixture),
+        bareRoute(fixture),
+        verifyMessages(fixture),
+      ]);
       const load = { headers: PROTO_HEADERS, bodies, connections: CONNECTIONS };
       return {
-        subject: httpLoad(stage, { ...load, url: url + CONNECT_PATH }),
-        baseline: httpLoad(stage, { ...load, url: `${baseline.url}/proto` }),
+        subject: httpLoad(fixture, { ...load, url: url + CONNECT_PATH }),
+        baseline: httpLoad(fixture, { ...load, url: `${baseline.url}/proto` }),
       };
     },
   },

@@ -6,14 +6,14 @@ import type { KeyKind } from "../../src/domain/key.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 
-/** A credential that verifies on the seeded database: of a key that is neither revoked nor expired. */
+/** A valid credential of the seeded database: its key is neither revoked nor expired. */
 export interface SeededCredential {
   readonly credential: string;
   readonly keyId: string;
   readonly kind: KeyKind;
 }
 
-/** A credential with what the database stores of it. */
+/** A credential with the values that the database stores. */
 export interface MadeCredential extends SeededCredential {
   /** Hexadecimal. */
   readonly digest: string;
@@ -23,7 +23,7 @@ export interface MadeCredential extends SeededCredential {
 
 export type MakeCredential = (keyId: string, kind: KeyKind) => MadeCredential;
 
-/** Makes credentials of a service with this root secret and the default prefix. */
+/** Returns a function that makes credentials of a service with this root secret and the default prefix. */
 export function credentialMaker(root: Uint8Array): MakeCredential {
   const roots = { current: root, retired: [] };
   const [tagKeys, digestKeys] = [deriveKeyRing(roots, "secret-tag"), deriveKeyRing(roots, "secret-digest")];
@@ -38,7 +38,7 @@ export function credentialMaker(root: Uint8Array): MakeCredential {
   };
 }
 
-/** As another service may have made it. */
+/** A raw key in the style of another service. */
 function newRawKey(): string {
   return `sk_live_${Buffer.from(systemRandom.bytes(24)).toString("base64url")}`;
 }

@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 /** Writes a file of keys for `keyhold keys import`: `node bench/seed/key-file.ts keys.jsonl 1000000`. */
 const [, , path = "keys.jsonl", count = "1000000"] = process.argv;
 
-/** Rows that are handed on at once. */
+/** Rows per write. */
 const BLOCK = 1000;
 
 function* blocks() {

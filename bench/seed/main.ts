@@ -9,8 +9,8 @@ import { loadRootSecrets } from "../../src/server/root-secrets/file.ts";
 import { seedKeys } from "./seed.ts";
 
 /**
- * Fills the database that the KEYHOLD_… environment names:
- * `node bench/seed/main.ts --count 1000000 --credentials 10000 --out credentials.txt`. The file has a credential a line.
+ * Seeds the database that the KEYHOLD_… environment names: `node bench/seed/main.ts --count 1000000 --credentials 10000 --out
+ * credentials.txt`. The file has one credential per line.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -26,7 +26,7 @@ async function main(): Promise<void> {
     config.databaseUrl === null
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, ifRunning: "attach", log: () => {} })
       : null;
-  // As the owner, who may also analyze the table.
+  // As the owner, since the servers' role may not analyze the table.
   const url = config.databaseMigrateUrl ?? config.databaseUrl ?? server?.url ?? "";
   const opening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
   try {

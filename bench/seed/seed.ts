@@ -6,18 +6,18 @@ import { creationOf, kindOf, type RowShape, rowsBetween } from "./rows.ts";
 export interface SeedOptions extends Partial<RowShape> {
   readonly count: number;
   readonly now: Date;
-  /** How many keys, spread evenly over all, get a real credential. Needs `root`. */
+  /** Number of keys, spread evenly over all, that get a real credential. Needs `root`. */
   readonly credentials?: number;
-  /** The root secret of the service that is to verify them. */
+  /** The root secret of the service that verifies them. */
   readonly root?: Uint8Array;
 }
 
-/** Rows of one statement: few enough for a connection whose statements have a time limit. */
+/** Rows per statement, few enough for the statement timeout. */
 const CHUNK = 20_000;
 
 /**
- * Fills the empty table of a migrated database with keys as a service has them after a year, oldest first, and analyzes it.
- * Answers the real credentials, oldest first. `sql` may have any number of connections.
+ * Seeds the empty table of a migrated database with keys like those of a service after a year, oldest first, and analyzes it. Returns the
+ * real credentials, oldest first. `sql` may have any number of connections.
  */
 export async function seedKeys(sql: Sql, options: SeedOptions): Promise<SeededCredential[]> {
   const shape: RowShape = { actors: 1000, importedPercent: 30, ...options };
@@ -37,10 +37,11 @@ interface PlacedCredential extends MadeCredential {
   readonly place: number;
 }
 
-/** Makes the credentials of the places `from` to `to`. */
+/** Returns a function that makes the credentials of the rows `from` to `to`. */
 function credentialPlaces(shape: RowShape, { credentials = 0, root }: SeedOptions) {
   if (credentials === 0) return () => [];
-  if (root === undefined || credentials > shape.count) throw new RangeError("credentials need a root and a key each");
+  if (root === undefined || credentials > shape.count)
+    throw new RangeError("credentials need a root secret, and a key for each");
   const make = credentialMaker(root);
   return (from: number, to: number): PlacedCredential[] => {
     const first = Math.ceil((from * credentials) / shape.count);

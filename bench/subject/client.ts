@@ -1,5 +1,5 @@
-/** JSON as the harness reads it: what is in it is for the reader to look at. */
-// biome-ignore lint/suspicious/noExplicitAny: the answers of the service are read in one place each
+/** Untyped JSON of a response. */
+// biome-ignore lint/suspicious/noExplicitAny: each caller reads the members that it expects
 export type Json = any;
 
 export type Headers = Readonly<Record<string, string>>;
@@ -14,7 +14,7 @@ export const PATHS = {
   jwks: "/v2alpha1/derivedKeys/jwks.json",
 } as const;
 
-/** Sends JSON and resolves with the answer. Rejects unless it is 200. */
+/** Sends JSON and resolves to the JSON of the response. Rejects unless its status is 200. */
 export function post(url: string, body: unknown, headers: Headers = {}): Promise<Json> {
   return send("POST", url, body, headers);
 }
@@ -43,7 +43,7 @@ async function answerOf(response: Response): Promise<Json> {
   return JSON.parse(text);
 }
 
-/** Runs work for each number below `count`, some at once, and resolves with the results in order. */
+/** Runs work for each number below `count`, at most `atOnce` concurrently. Resolves to the results in order. */
 export async function times<T>(count: number, work: (index: number) => Promise<T>, atOnce = 32): Promise<T[]> {
   const results = new Array<T>(count);
   let next = 0;

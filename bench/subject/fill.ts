@@ -1,6 +1,6 @@
 import { type Headers, PATHS, post, times } from "./client.ts";
 
-/** What is issued, and what the baseline of creation stores: a key as people make them. */
+/** A typical key, which is issued here and inserted by the baseline of creation. */
 export const KEY = {
   name: "Production server",
   actor_id: "user_0123456789",
@@ -8,14 +8,14 @@ export const KEY = {
   metadata: { team: "payments" },
 } as const;
 
-/** Issues keys through the API and answers their secrets. */
+/** Issues keys through the API and returns their secrets. */
 export function issueKeys(url: string, count: number, headers: Headers = {}): Promise<string[]> {
   return times(count, async () => (await post(url + PATHS.issued, KEY, headers)).secret);
 }
 
 export type Algorithm = "TOKEN_ALGORITHM_JWT" | "TOKEN_ALGORITHM_MACAROON";
 
-/** Derives a token of each credential. */
+/** Derives a token from each credential. */
 export function deriveTokens(url: string, credentials: readonly string[], algorithm: Algorithm): Promise<string[]> {
   return times(credentials.length, async (index) => {
     const body = { credential: credentials[index], algorithm, ttl: "24h" };
@@ -23,7 +23,7 @@ export function deriveTokens(url: string, credentials: readonly string[], algori
   });
 }
 
-/** Verifies credentials a thousand at a time, and throws unless all are valid. */
+/** Verifies credentials in batches of a thousand. Throws unless all are valid. */
 export async function verifyAll(url: string, credentials: readonly string[], headers: Headers = {}): Promise<void> {
   const size = 1000;
   await times(

@@ -4,57 +4,57 @@ import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
 import { socketOptions } from "../../test/support/socket-options.ts";
+import type { Fixture } from "../harness/fixture.ts";
 import type { Cores } from "../harness/pinning.ts";
 import { type ServerProcess, startServer } from "../harness/server.ts";
-import type { Stage } from "../harness/stage.ts";
 
-/** The service as it is installed: `keyhold serve` with its defaults, and a data folder of its own. */
+/** The service as users run it: `keyhold serve` with default settings and its own data folder. */
 export interface Installation {
   readonly dataDir: string;
   readonly server: ServerProcess;
-  /** Of its database, as its owner, for the harness and the baselines; as `socketOptions` takes it. */
+  /** URL of the database as its owner, for the harness and the baselines; see `socketOptions`. */
   readonly databaseUrl: string;
-  /** The same for servers, which may not change the schema. */
+  /** URL for servers, whose role may not change the schema. */
   readonly serverUrl: string;
   readonly superuserUrl: string;
-  /** The process of PostgreSQL, which the server starts again when it ends. */
+  /** The process id of PostgreSQL, which the server restarts when it exits. */
   readonly databasePid: number;
 }
 
-/** Returns the command `keyhold` of the checkout that is measured. */
-export function programOf({ checkout }: Pick<Stage, "checkout">): string {
+/** Returns the path of the command `keyhold` in the measured checkout. */
+export function programOf({ checkout }: Pick<Fixture, "checkout">): string {
   return join(checkout, "src/cli/keyhold.js");
 }
 
 export interface InstallOptions {
-  /** What Node runs instead of `keyhold serve`: a program that takes the same variables and answers at `/health/ready`. */
+  /** Program to run instead of `keyhold serve`; it reads the same variables and serves `/health/ready`. */
   readonly script?: readonly string[];
-  /** Folder of an earlier installation; by default a new one is created. */
+  /** Data folder of an earlier installation; default: a new one. */
   readonly dataDir?: string;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Starts it. PostgreSQL goes to the core of the load, where baselines find it too. */
-export async function install(stage: Stage, options: InstallOptions = {}): Promise<Installation> {
-  const { dataDir = join(stage.dir, randomUUID()), environment = {}, script } = options;
-  const server = await startKeyhold(stage, dataDir, environment, "server", script);
+/** Starts an installation. PostgreSQL runs on the core of the load, where baselines use it too. */
+export async function install(fixture: Fixture, options: InstallOptions = {}): Promise<Installation> {
+  const { dataDir = join(fixture.dir, randomUUID()), environment = {}, script } = options;
+  const server = await startKeyhold(fixture, dataDir, environment, "server", script);
   const database = await startEmbeddedPostgres({ dataDir, log: () => {}, ifRunning: "attach" });
-  await moveToLoad(stage, database.pid);
+  await moveToLoad(fixture, database.pid);
   const { url: databaseUrl, serverUrl, superuserUrl, pid: databasePid } = database;
   return { dataDir, server, databaseUrl, serverUrl, superuserUrl, databasePid };
 }
 
-/** Resolves when it is ready. Its PostgreSQL runs where it does. */
+/** Starts a server, and resolves when it is ready. Its embedded PostgreSQL runs on the same cores. */
 export function startKeyhold(
-  stage: Stage,
+  fixture: Fixture,
   dataDir: string,
   environment: Readonly<Record<string, string>> = {},
   cores: Cores = "server",
-  script: readonly string[] = [programOf(stage), "serve"],
+  script: readonly string[] = [programOf(fixture), "serve"],
 ): Promise<ServerProcess> {
-  return startServer(stage, {
+  return startServer(fixture, {
     command: [process.execPath, ...script],
-    // All clients of a benchmark have one address.
+    // All clients of a benchmark have the same address.
     environment: { KEYHOLD_DATA_DIR: dataDir, KEYHOLD_METRICS_PORT: "0", KEYHOLD_PUBLIC_RATE: "off", ...environment },
     portVariable: "KEYHOLD_PORT",
     readyPath: "/health/ready",
@@ -62,8 +62,8 @@ export function startKeyhold(
   });
 }
 
-/** What a moved process forks is born where it was moved to, so the postmaster goes first. */
-async function moveToLoad({ pinning }: Stage, postmaster: number): Promise<void> {
+/** Moves the postmaster first, since a child inherits the cores of its parent. */
+async function moveToLoad({ pinning }: Fixture, postmaster: number): Promise<void> {
   pinning.move("load", postmaster);
   for (const pid of await childrenOf(postmaster)) pinning.move("load", pid);
 }
@@ -80,9 +80,9 @@ async function parentOf(pid: number): Promise<number | undefined> {
   return parent === undefined ? undefined : Number(parent);
 }
 
-/** A client of the database for the harness itself, which is closed with the stage. */
-export function databaseOf(stage: Stage, { databaseUrl }: Pick<Installation, "databaseUrl">): Sql {
+/** Opens a client of the database for the harness, closed with the fixture. */
+export function databaseOf(fixture: Fixture, { databaseUrl }: Pick<Installation, "databaseUrl">): Sql {
   const sql = postgres(databaseUrl, { ...socketOptions(databaseUrl), max: 2, onnotice: () => {} });
-  stage.onClose(() => sql.end());
+  fixture.onClose(() => sql.end());
   return sql;
 }

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { compareCheckouts } from "../../bench/harness/compare.ts";
+import { type Fixture, THIS_CHECKOUT } from "../../bench/harness/fixture.ts";
 import type { Pinning } from "../../bench/harness/pinning.ts";
 import type { Result } from "../../bench/harness/results.ts";
 import type { Scenario } from "../../bench/harness/scenario.ts";
-import { type Stage, THIS_CHECKOUT } from "../../bench/harness/stage.ts";
 import { comparisonText } from "../../bench/harness/text.ts";
 
 const unpinned: Pinning = {
@@ -15,8 +15,8 @@ const unpinned: Pinning = {
 
 const OPTIONS = { other: "/elsewhere", starts: 2, rounds: 2, seconds: 1 };
 
-/** Gives each start a figure of its own: 10, 20, 30, … */
-function scenario(stages: Stage[], turns: string[]): Scenario {
+/** A scenario with a different figure for each start: 10, 20, 30, … */
+function scenario(fixtures: Fixture[], turns: string[]): Scenario {
   return {
     name: "one",
     group: "test",
@@ -24,10 +24,10 @@ function scenario(stages: Stage[], turns: string[]): Scenario {
     against: "nothing",
     unit: "requests/s",
     judged: "value",
-    prepare: async (stage) => {
-      const figure = 10 * stages.push(stage);
+    prepare: async (fixture) => {
+      const figure = 10 * fixtures.push(fixture);
       const subject = async () => {
-        turns.push(stage.checkout);
+        turns.push(fixture.checkout);
         return figure;
       };
       return { subject, baseline: null };
@@ -35,16 +35,16 @@ function scenario(stages: Stage[], turns: string[]): Scenario {
   };
 }
 
-test("two checkouts take turns on stages of their own, at each start anew", async () => {
-  const [stages, turns, results]: [Stage[], string[], Result[]] = [[], [], []];
-  await compareCheckouts(unpinned, [scenario(stages, turns)], {
+test("two checkouts alternate, each with a new fixture for each start", async () => {
+  const [fixtures, turns, results]: [Fixture[], string[], Result[]] = [[], [], []];
+  await compareCheckouts(unpinned, [scenario(fixtures, turns)], {
     ...OPTIONS,
     onResult: (result) => results.push(result),
     onFailure: (_, error) => expect.unreachable(String(error)),
   });
   expect(turns).toEqual(Array.from({ length: 6 }, () => [THIS_CHECKOUT, "/elsewhere"]).flat());
-  expect(new Set(stages.map(({ dir }) => dir)).size).toBe(4);
-  expect(stages.filter(({ dir }) => existsSync(dir))).toEqual([]);
+  expect(new Set(fixtures.map(({ dir }) => dir)).size).toBe(4);
+  expect(fixtures.filter(({ dir }) => existsSync(dir))).toEqual([]);
   const [result] = results;
   expect(result).toMatchObject({
     name: "one",
@@ -59,13 +59,13 @@ test("two checkouts take turns on stages of their own, at each start anew", asyn
   );
 });
 
-test("a scenario that cannot be measured on one of them leaves nothing open, and the others run", async () => {
-  const stages: Stage[] = [];
+test("after a failed scenario its fixtures are closed, and the others run", async () => {
+  const fixtures: Fixture[] = [];
   const broken: Scenario = {
     ...scenario([], []),
     name: "broken",
-    prepare: async (stage) => {
-      stages.push(stage);
+    prepare: async (fixture) => {
+      fixtures.push(fixture);
       throw new Error("no server");
     },
   };
@@ -76,5 +76,5 @@ test("a scenario that cannot be measured on one of them leaves nothing open, and
     onFailure: ({ name }) => failed.push(name),
   });
   expect([failed, measured]).toEqual([["broken"], ["one"]]);
-  expect(stages.filter(({ dir }) => existsSync(dir))).toEqual([]);
+  expect(fixtures.filter(({ dir }) => existsSync(dir))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type H2loadResult, parseH2load, soundGrpcRate } from "../../bench/load/h2load.ts";
-import { answerSize, parseWrk, soundRate } from "../../bench/load/wrk.ts";
+import { checkedGrpcRate, type H2loadResult, parseH2load } from "../../bench/load/h2load.ts";
+import { checkedRate, parseWrk, responseSize } from "../../bench/load/wrk.ts";
 
 const WRK = `Running 4s test @ http://127.0.0.1:4420/v2alpha1/admin/apiKeys:verify
   1 threads and 64 connections
@@ -9,18 +9,18 @@ Requests/sec:  30000.00
 RESULT {"requests": 120000, "bytes": 60000000, "microseconds": 4000000, "p50": 1500, "p99": 3000, "refused": 0, "broken": 0}
 `;
 
-test("what wrk tells is read", () => {
+test("the output of wrk is parsed", () => {
   const result = parseWrk(WRK);
-  expect(soundRate(result)).toBe(30_000);
-  expect(answerSize(result)).toBe(500);
+  expect(checkedRate(result)).toBe(30_000);
+  expect(responseSize(result)).toBe(500);
 });
 
-test("wrk without a result is an error that shows what it said", () => {
+test("output of wrk without a result is an error that shows the output", () => {
   expect(() => parseWrk("unable to connect")).toThrow("unable to connect");
 });
 
-test.each([{ refused: 1 }, { broken: 1 }, { requests: 0 }])("a round of wrk with %o counts for nothing", (change) => {
-  expect(() => soundRate({ ...parseWrk(WRK), ...change })).toThrow();
+test.each([{ refused: 1 }, { broken: 1 }, { requests: 0 }])("a round of wrk with %o is rejected", (change) => {
+  expect(() => checkedRate({ ...parseWrk(WRK), ...change })).toThrow();
 });
 
 const H2LOAD = `finished in 4.01s, 25000.25 req/s, 5.12MB/s
@@ -31,7 +31,7 @@ traffic: 20.03MB (21000210) total, 1.14MB (1200012) headers (space savings 95.00
 time for request:      308us     29.12ms      5.10ms      1.20ms    80.00%
 `;
 
-test("what h2load tells is read", () => {
+test("the output of h2load is parsed", () => {
   expect(parseH2load(H2LOAD)).toEqual({ rate: 25_000.25, succeeded: 100_001, failed: 0, dataBytes: 12_600_126 });
 });
 
@@ -42,19 +42,19 @@ test.each([
   ["0 3xx", "7 3xx"],
   ["0 4xx", "7 4xx"],
   ["0 5xx", "7 5xx"],
-])("h2load's %s is seen when it is %s", (none, some) => {
+])("output of h2load with %s replaced by %s counts as failed", (none, some) => {
   expect(parseH2load(H2LOAD.replace(none, some)).failed).toBe(7);
 });
 
-test("h2load without figures is an error that shows what it said", () => {
+test("output of h2load without figures is an error that shows the output", () => {
   expect(() => parseH2load("could not connect")).toThrow("could not connect");
 });
 
 const CALLS: H2loadResult = { rate: 1000, succeeded: 1000, failed: 0, dataBytes: 126_000 };
 
-test("calls count when their data is that of right answers, and of those that were cut off", () => {
-  expect(soundGrpcRate(CALLS, 126, 16)).toBe(1000);
-  expect(soundGrpcRate({ ...CALLS, dataBytes: 126 * 1016 }, 126, 16)).toBe(1000);
+test("calls count if the received data is that of expected responses and of those cut off", () => {
+  expect(checkedGrpcRate(CALLS, 126, 16)).toBe(1000);
+  expect(checkedGrpcRate({ ...CALLS, dataBytes: 126 * 1016 }, 126, 16)).toBe(1000);
 });
 
 test.each([
@@ -62,6 +62,6 @@ test.each([
   ["longer answers", { dataBytes: 126 * 1017 }],
   ["failures", { failed: 1 }],
   ["no call", { succeeded: 0 }],
-])("%s count for nothing", (_, change) => {
-  expect(() => soundGrpcRate({ ...CALLS, ...change }, 126, 16)).toThrow();
+])("%s are rejected", (_, change) => {
+  expect(() => checkedGrpcRate({ ...CALLS, ...change }, 126, 16)).toThrow();
 });

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { merge, type Result, readResults, readThresholds, toText } from "../../bench/harness/results.ts";
 import { spread } from "../../bench/harness/statistics.ts";
-import { judgedText, resultText } from "../../bench/harness/text.ts";
+import { figureText, resultText } from "../../bench/harness/text.ts";
 import { pictures } from "../../bench/publish/pictures.ts";
 import { withResults } from "../../bench/publish/table.ts";
 import { SCENARIOS } from "../../bench/scenarios/scenarios.ts";
@@ -23,7 +23,7 @@ const RESULT: Result = {
   time: "2026-01-01T00:00:00.000Z",
 };
 
-test("scenarios have names of their own, and every bound is of a scenario", async () => {
+test("names of scenarios are unique, and every bound belongs to a scenario", async () => {
   const names = SCENARIOS.map(({ name }) => name);
   expect(names.length).toBeGreaterThan(25);
   expect(new Set(names).size).toBe(names.length);
@@ -38,7 +38,7 @@ test("docs/performance.md and its pictures show the committed results", async ()
   }
 });
 
-test("a result stands in the table with its bound", () => {
+test("a row of the table has the result and its bound", () => {
   const written = withResults(
     page,
     { machine: { node: "v1" }, scenarios: [RESULT] },
@@ -53,31 +53,31 @@ test("a result stands in the table with its bound", () => {
   expect(written).toContain("(img/throughput-by-protocol.svg)");
 });
 
-test("a table is written over the one before", () => {
+test("a table replaces the previous one", () => {
   const results = { machine: {}, scenarios: [RESULT] };
   const once = withResults(page, results, {});
   expect(withResults(once, results, {})).toBe(once);
 });
 
-test("what was missed is called so", () => {
+test("a figure beyond its bound is marked MISSED", () => {
   expect(resultText(RESULT, { at_least: 0.95 })).toContain("MISSED, ≥ 0.95");
   expect(resultText(RESULT, { at_least: 0.85 })).toContain("ok, ≥ 0.85");
   expect(resultText(RESULT, undefined)).not.toContain("ok");
 });
 
 test("a difference shows its sign, and a value its unit", () => {
-  expect(judgedText({ ...RESULT, judged: "difference", figure: 0.512, unit: "s" })).toBe("+0.512 s");
-  expect(judgedText({ ...RESULT, judged: "value", figure: 118.4, unit: "MB" })).toBe("118 MB");
+  expect(figureText({ ...RESULT, judged: "difference", figure: 0.512, unit: "s" })).toBe("+0.512 s");
+  expect(figureText({ ...RESULT, judged: "value", figure: 118.4, unit: "MB" })).toBe("118 MB");
 });
 
-test("a run of some scenarios keeps the results of the others, in the order of the list", () => {
+test("a run of some scenarios keeps the results of the others, in the order of the scenarios", () => {
   const other = { ...RESULT, name: "create" };
   const newer = { ...RESULT, figure: 0.95 };
   const gone = { ...RESULT, name: "gone" };
   expect(merge([other, RESULT, gone], [newer], ["verify-rest", "create", "never"])).toEqual([newer, other]);
 });
 
-test("results are written with four digits, a list of numbers on one line", () => {
+test("results have four significant digits, and lists of numbers are on one line", () => {
   const results = {
     machine: { memory: "24 GiB" },
     scenarios: [{ ...RESULT, subject: spread([0.000123456, 1e21, 36_000]) }],
@@ -87,7 +87,7 @@ test("results are written with four digits, a list of numbers on one line", () =
   expect(JSON.parse(text).scenarios[0].against).toBe("a bare route");
 });
 
-test("a picture has a bar for each figure, and is not drawn without any", () => {
+test("a chart has a bar for each figure, and is omitted without figures", () => {
   expect(pictures({ scenarios: [] }).size).toBe(0);
   const svg = pictures({ scenarios: [RESULT] }).get("throughput-by-protocol.svg") ?? "";
   expect(svg).toContain(">36,000</text>");

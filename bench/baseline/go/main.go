@@ -1,5 +1,5 @@
-// The verification of cached keys in Go, over REST (net/http, encoding/json) or gRPC (grpc-go), as a program of the standard libraries
-// would be written: a request is decoded, the credential is looked up by its SHA-256, its expiry is checked, and the response is encoded.
+// Verifies cached keys in Go, over REST (net/http, encoding/json) or gRPC (grpc-go), as a typical program with these libraries: it
+// decodes the request, looks up the credential by its SHA-256, checks the expiry and encodes the response.
 //
 //go:generate ../../../node_modules/.bin/buf generate
 package main
@@ -33,14 +33,14 @@ type verdict struct {
 	ErrorMessage   string            `json:"error_message,omitempty"`
 }
 
-// key is what the server knows of a credential: its verdict, in the form of each protocol.
+// key is the verdict on a credential, in the form of each protocol.
 type key struct {
 	expireTime *time.Time
 	json       *verdict
 	proto      *pb.VerifyApiKeyResponse
 }
 
-// keys are found by the SHA-256 of their credentials.
+// keys maps the SHA-256 of a credential to its key.
 type keys map[[sha256.Size]byte]key
 
 var notFound = key{
@@ -66,7 +66,7 @@ func (known keys) verify(credential string) key {
 	return found
 }
 
-// readKeys reads a file with one line of JSON per key: its credential, and the verdict that Keyhold gave.
+// readKeys reads a file with one JSON object per line: a credential and Keyhold's verdict on it.
 func readKeys(name string) (keys, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -96,7 +96,7 @@ func readKeys(name string) (keys, error) {
 	return known, lines.Err()
 }
 
-// main serves the keys of the file KEYS on the port PORT; its argument is the protocol.
+// main serves the keys of the file $KEYS on port $PORT; its argument is the protocol.
 func main() {
 	known, err := readKeys(os.Getenv("KEYS"))
 	if err != nil {

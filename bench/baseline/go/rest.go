@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// maxBody is the largest request body, in bytes: more than the largest credential, escaped.
+// maxBody is the maximum size of a request body in bytes: more than the longest credential, escaped.
 const maxBody = 1 << 16
 
 func serveREST(listener net.Listener, known keys) error {
@@ -20,7 +20,7 @@ func serveREST(listener net.Listener, known keys) error {
 			return
 		}
 		response.Header().Set("Content-Type", "application/json")
-		// The status is sent by now; a client that has disconnected needs no other.
+		// The status has been sent; an error here means that the client has disconnected.
 		_ = json.NewEncoder(response).Encode(known.verify(body.Credential).json)
 	})
 	return http.Serve(listener, mux)

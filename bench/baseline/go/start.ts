@@ -1,28 +1,28 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type Fixture, once } from "../../harness/fixture.ts";
 import { buildGo } from "../../harness/go.ts";
 import { type ServerProcess, startServer } from "../../harness/server.ts";
-import { once, type Stage } from "../../harness/stage.ts";
 import type { Json } from "../../subject/client.ts";
 
-/** A credential, and the verdict that the service gave on it. */
+/** A credential and the service's verdict on it. */
 export interface KnownKey {
   readonly credential: string;
   readonly verdict: Json;
 }
 
-const program = once((stage) => buildGo(stage, import.meta.dirname));
+const program = once((fixture) => buildGo(fixture, import.meta.dirname));
 
-/** Starts the Go program of this folder, on one core, with these keys in its memory. */
+/** Starts the Go program of this folder on one core, with these keys in memory. */
 export async function startGo(
-  stage: Stage,
+  fixture: Fixture,
   protocol: "rest" | "grpc",
   keys: readonly KnownKey[],
 ): Promise<ServerProcess> {
-  const file = join(stage.dir, `keys-${protocol}`);
+  const file = join(fixture.dir, `keys-${protocol}`);
   await writeFile(file, keys.map((key) => `${JSON.stringify(key)}\n`).join(""));
-  return startServer(stage, {
-    command: [await program(stage), protocol],
+  return startServer(fixture, {
+    command: [await program(fixture), protocol],
     environment: { KEYS: file, GOMAXPROCS: "1" },
     portVariable: "PORT",
     readyPath: null,

@@ -1,18 +1,18 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { VerifyApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { startBaseline } from "../baseline/start.ts";
-import { once, type Stage } from "../harness/stage.ts";
+import { type Fixture, once } from "../harness/fixture.ts";
 import { jsonBodies, writeBodies } from "../load/requests.ts";
 import { type Json, PATHS, post } from "../subject/client.ts";
 import { issueKeys, verifyAll } from "../subject/fill.ts";
 import { install } from "../subject/installation.ts";
 
-/** How many keys the load goes through in turn: all are in the cache. */
+/** Number of keys that the load cycles through, all cached. */
 const KEYS = 1000;
 
 /** Starts the service with these variables, and with keys that were issued and verified through its API. */
-export const stockedWith = (environment: Readonly<Record<string, string>>) => async (stage: Stage) => {
-  const installation = await install(stage, { environment });
+export const warmServiceWith = (environment: Readonly<Record<string, string>>) => async (fixture: Fixture) => {
+  const installation = await install(fixture, { environment });
   const { url } = installation.server;
   const secrets = await issueKeys(url, KEYS);
   await verifyAll(url, secrets);
@@ -21,29 +21,29 @@ export const stockedWith = (environment: Readonly<Record<string, string>>) => as
   return { installation, url, secrets, credential, verdict };
 };
 
-export type Stocked = Awaited<ReturnType<ReturnType<typeof stockedWith>>>;
+export type WarmService = Awaited<ReturnType<ReturnType<typeof warmServiceWith>>>;
 
-/** The service with its defaults, its keys and one of its verdicts. */
-export const stocked = once(stockedWith({}));
+/** The service with default settings, its keys and the verdict on the first one. */
+export const warmService = once(warmServiceWith({}));
 
-/** Bodies that ask for a verdict on each of the keys. */
-export const verifyBodies = once(async (stage) => {
-  const { secrets } = await stocked(stage);
+/** The bodies of a verification of each key. */
+export const verifyBodies = once(async (fixture) => {
+  const { secrets } = await warmService(fixture);
   return jsonBodies(
-    stage,
+    fixture,
     secrets.map((credential) => ({ credential })),
   );
 });
 
-export const verifyMessages = once(async (stage) => {
-  const { secrets } = await stocked(stage);
+export const verifyMessages = once(async (fixture) => {
+  const { secrets } = await warmService(fixture);
   const messages = secrets.map((credential) =>
     toBinary(VerifyApiKeyRequestSchema, { $typeName: "keyhold.v2alpha1.VerifyApiKeyRequest", credential }),
   );
-  return writeBodies(stage, messages);
+  return writeBodies(fixture, messages);
 });
 
-/** The bare Fastify route that answers as the service does. */
-export const bareRoute = once(async (stage) =>
-  startBaseline(stage, "verify", { answer: (await stocked(stage)).verdict }),
+/** The bare Fastify route, with a response of the service. */
+export const bareRoute = once(async (fixture) =>
+  startBaseline(fixture, "verify", { answer: (await warmService(fixture)).verdict }),
 );
