@@ -3,12 +3,12 @@ import type { Json } from "./clients/answer.ts";
 import type { Member } from "./clients/member.ts";
 import type { History, KeyKind } from "./history.ts";
 
-/** Lists of one kind with duplicates, at most. */
+/** Maximum number of lists of one kind while a list has duplicates. */
 const ATTEMPTS = 3;
 
 /**
- * Lists all keys on one node. What it says of each key is a read like any other; a record that nobody asked for, that is there
- * twice, or that is not whole, is not to be expected. Does nothing if the node does not answer.
+ * Lists all keys on one node and records each key's state as a read. A record that no client requested, a duplicate and an incomplete
+ * record are unexpected. Does nothing if the node does not answer.
  */
 export async function audit(history: History, member: Member): Promise<void> {
   for (const kind of ["issued", "imported"] as const) {
@@ -16,8 +16,8 @@ export async function audit(history: History, member: Member): Promise<void> {
       const began = performance.now();
       const records = await list(member, kind);
       if (records === null) break;
-      // Pages are no snapshot: a key that is deleted and imported again between two pages may be on both, since ids are ordered by the
-      // clocks of different nodes. A true duplicate is there again.
+      // Pages are not a snapshot: a key that is deleted and imported again between two pages may be on both, since ids are ordered by the
+      // clocks of different nodes. A true duplicate occurs again.
       if (attempt < ATTEMPTS && new Set(records.map(({ name }) => name)).size < records.length) continue;
       compare(history, member, kind, records, { began, ended: performance.now() });
       break;
@@ -35,15 +35,15 @@ function compare(
   const byName = new Map<string, Json>();
   for (const record of records) {
     if (byName.has(record.name) || !isWhole(record))
-      history.unexpected.push(`a record that is not as it was asked for: ${record.name}`);
+      history.unexpected.push(`a record that differs from its request: ${record.name}`);
     byName.set(record.name, record);
   }
   for (const register of history.registers.filter((one) => one.kind === kind)) {
-    const said = textOf(byName.get(register.name));
+    const observed = textOf(byName.get(register.name));
     byName.delete(register.name);
-    history.record(register, { node, by: "list", ...times, said });
+    history.record(register, { node, by: "list", ...times, observed });
   }
-  for (const name of byName.keys()) history.unexpected.push(`a record that nobody asked for: ${name}`);
+  for (const name of byName.keys()) history.unexpected.push(`a record without a request: ${name}`);
 }
 
 function isWhole({ name, actor_id, metadata, hint }: Json): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Change, type Observation, type Rotation, unexplained, wronglySigned } from "./checker.ts";
+import { type Change, invalidSignatures, type Observation, type Rotation, unexplained } from "./checker.ts";
 import {
   type Credential,
   created,
@@ -12,9 +12,9 @@ import {
   verdictOn,
 } from "./register.ts";
 
-/** Histories by hand: the checker must know the good ones from the bad ones. */
+/** Hand-written histories: the checker must accept the valid ones and reject the others. */
 
-const SECRET: Credential = { type: "secret", text: "", incarnation: 1, secret: 1, scopes: null };
+const SECRET: Credential = { type: "secret", text: "", generation: 1, secret: 1, scopes: null };
 const NEXT_SECRET: Credential = { ...SECRET, secret: 2 };
 const RAW: Credential = { ...SECRET, type: "raw" };
 const TOKEN: Credential = { ...SECRET, type: "JWT", scopes: ["a", "b"] };
@@ -27,37 +27,41 @@ function unanswered(began: number, effect: Effect): Change {
   return { began, acknowledged: null, effect };
 }
 
-function verdict(began: number, ended: number, said: string, credential = SECRET): Observation {
-  return { began, ended, said, expected: (state) => verdictOn(credential, state) };
+function verdict(began: number, ended: number, observed: string, credential = SECRET): Observation {
+  return { began, ended, observed, expected: (state) => verdictOn(credential, state) };
 }
 
 const creation = acknowledged(0, 10, created(1, ["a"]));
 const revocation = acknowledged(20, 30, revoked);
 
 const GOOD: readonly (readonly [string, readonly Change[], Observation])[] = [
-  ["a key that is not there yet", [creation], verdict(-2, -1, "NOT_FOUND")],
-  ["a key that is being made, not yet seen", [creation], verdict(5, 6, "NOT_FOUND")],
-  ["a key that is being made, seen already", [creation], verdict(5, 6, "valid a")],
+  ["a key that does not exist yet", [creation], verdict(-2, -1, "NOT_FOUND")],
+  ["a key whose creation is in flight, not found", [creation], verdict(5, 6, "NOT_FOUND")],
+  ["a key whose creation is in flight, valid", [creation], verdict(5, 6, "valid a")],
   ["a new key", [creation], verdict(10.1, 11, "valid a")],
   ["the earlier state while the call and the change overlap", [creation, revocation], verdict(29, 40, "valid a")],
   ["the later state while the call and the change overlap", [creation, revocation], verdict(15, 21, "REVOKED")],
   ["a revoked key", [creation, revocation], verdict(31, 32, "REVOKED")],
-  ["a revocation without an answer, not seen", [creation, unanswered(20, revoked)], verdict(99, 100, "valid a")],
-  ["a revocation without an answer, seen", [creation, unanswered(20, revoked)], verdict(99, 100, "REVOKED")],
+  ["a revocation without a response, not effective", [creation, unanswered(20, revoked)], verdict(99, 100, "valid a")],
+  ["a revocation without a response, effective", [creation, unanswered(20, revoked)], verdict(99, 100, "REVOKED")],
   [
-    "an update without an answer that is made after a later one",
+    "an update without a response that takes effect after a later one",
     [creation, unanswered(20, updated(["b"])), acknowledged(30, 40, updated(["c"]))],
     verdict(50, 51, "valid b"),
   ],
   [
-    "of three changes during the call the second",
+    "the second of three changes during the call",
     [creation, ...["b", "c", "d"].map((scope, n) => acknowledged(20 + n * 10, 25 + n * 10, updated([scope])))],
     verdict(15, 60, "valid c"),
   ],
-  ["a secret that was rotated away", [creation, acknowledged(20, 30, rotated(2, false))], verdict(31, 32, "REVOKED")],
-  ["a secret in its grace", [creation, acknowledged(20, 30, rotated(2, true))], verdict(31, 32, "valid a")],
-  ["the secret after it", [creation, acknowledged(20, 30, rotated(2, false))], verdict(31, 32, "valid a", NEXT_SECRET)],
-  ["a token with less than the key has", [creation], verdict(11, 12, "valid a", TOKEN)],
+  ["the old secret after a rotation", [creation, acknowledged(20, 30, rotated(2, false))], verdict(31, 32, "REVOKED")],
+  ["a secret in its grace period", [creation, acknowledged(20, 30, rotated(2, true))], verdict(31, 32, "valid a")],
+  [
+    "the new secret after a rotation",
+    [creation, acknowledged(20, 30, rotated(2, false))],
+    verdict(31, 32, "valid a", NEXT_SECRET),
+  ],
+  ["a token with fewer scopes than its key", [creation], verdict(11, 12, "valid a", TOKEN)],
   [
     "a raw key that was imported again",
     [creation, acknowledged(20, 30, deleted), acknowledged(40, 50, created(2, ["b"]))],
@@ -76,28 +80,28 @@ test.each(GOOD)("explained: %s", (_, changes, observation) => {
 
 const BAD: readonly (readonly [string, readonly Change[], Observation])[] = [
   ["a new key that is not found", [creation], verdict(10.1, 11, "NOT_FOUND")],
-  ["a key before anyone made it", [creation], verdict(-2, -1, "valid a")],
+  ["a valid key before its creation", [creation], verdict(-2, -1, "valid a")],
   ["a revoked key that is valid", [creation, revocation], verdict(30.1, 31, "valid a")],
-  ["a key that is revoked before anyone asked for it", [creation, revocation], verdict(15, 19, "REVOKED")],
-  ["scopes that were taken away", [creation, acknowledged(20, 30, updated(["b"]))], verdict(31, 32, "valid a")],
+  ["a revoked key before its revocation", [creation, revocation], verdict(15, 19, "REVOKED")],
+  ["scopes that were removed", [creation, acknowledged(20, 30, updated(["b"]))], verdict(31, 32, "valid a")],
   ["scopes of another key", [creation], verdict(11, 12, "valid z")],
-  ["a secret that was rotated away", [creation, acknowledged(20, 30, rotated(2, false))], verdict(31, 32, "valid a")],
+  ["the old secret after a rotation", [creation, acknowledged(20, 30, rotated(2, false))], verdict(31, 32, "valid a")],
   [
-    "a secret in its grace that is refused",
+    "a rejected secret in its grace period",
     [creation, acknowledged(20, 30, rotated(2, true))],
     verdict(31, 32, "REVOKED"),
   ],
   ["a deleted key", [creation, acknowledged(20, 30, deleted)], verdict(31, 32, "valid a")],
   ["a token of a revoked key", [creation, revocation], verdict(31, 32, "valid a", TOKEN)],
   [
-    "a token with scopes that the key lost",
+    "a token with scopes that its key no longer has",
     [creation, acknowledged(20, 30, updated(["b"]))],
     verdict(31, 32, "valid a", TOKEN),
   ],
-  ["an error nobody expects", [creation], verdict(11, 12, "SIGNATURE_INVALID")],
-  ["an unanswered change before anyone asked for it", [creation, unanswered(20, revoked)], verdict(11, 19, "REVOKED")],
+  ["an unexpected error", [creation], verdict(11, 12, "SIGNATURE_INVALID")],
+  ["the effect of a change before it was sent", [creation, unanswered(20, revoked)], verdict(11, 19, "REVOKED")],
   [
-    "an unanswered update that undoes a revocation",
+    "an update without a response that reverts a revocation",
     [creation, unanswered(20, updated(["b"])), acknowledged(30, 40, revoked)],
     verdict(50, 51, "valid b"),
   ],
@@ -112,8 +116,8 @@ test.each(BAD)("not explained: %s", (_, changes, observation) => {
   expect(unexplained(changes, [observation])).toEqual([observation]);
 });
 
-test("a record that a list shows must be that of the state", () => {
-  const shown = (said: string): Observation => ({ began: 31, ended: 32, said, expected: recordOf });
+test("a listed record must match the state", () => {
+  const shown = (observed: string): Observation => ({ began: 31, ended: 32, observed, expected: recordOf });
   const [good, bad] = [shown("REVOKED a"), shown("ACTIVE a")];
   expect(unexplained([creation, revocation], [good, bad])).toEqual([bad]);
 });
@@ -122,22 +126,22 @@ const FIRST: Rotation = { began: 0, acknowledged: 0, kid: "first" };
 const SECOND: Rotation = { began: 20, acknowledged: 30, kid: "second" };
 const LOST: Rotation = { began: 40, acknowledged: null, kid: null };
 
-test("tokens may be signed with the key that is the active one at some time of the call", () => {
+test("tokens may be signed with a key that is active at some time during the call", () => {
   const signatures = [
     { began: 10, ended: 15, kid: "first" },
     { began: 25, ended: 35, kid: "first" },
     { began: 25, ended: 35, kid: "second" },
     { began: 50, ended: 55, kid: "second" },
-    { began: 50, ended: 55, kid: "of a rotation without an answer" },
+    { began: 50, ended: 55, kid: "of a rotation without a response" },
   ];
-  expect(wronglySigned([FIRST, SECOND, LOST], signatures)).toEqual([]);
+  expect(invalidSignatures([FIRST, SECOND, LOST], signatures)).toEqual([]);
 });
 
-test("tokens must not be signed with a key that was retired, or that nobody had made yet", () => {
+test("tokens must not be signed with a retired key, or with one that does not exist yet", () => {
   const signatures = [
     { began: 31, ended: 35, kid: "first" },
     { began: 10, ended: 15, kid: "second" },
-    { began: 31, ended: 35, kid: "of a rotation without an answer" },
+    { began: 31, ended: 35, kid: "of a rotation without a response" },
   ];
-  expect(wronglySigned([FIRST, SECOND, LOST], signatures)).toEqual(signatures);
+  expect(invalidSignatures([FIRST, SECOND, LOST], signatures)).toEqual(signatures);
 });

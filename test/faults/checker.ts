@@ -1,38 +1,38 @@
 import { type KeyState, NO_KEY } from "./register.ts";
 
-/** A call that changes a key. Times are those of one monotonic clock. */
+/** A call that changes a key. Times are of one monotonic clock. */
 export interface Change {
   readonly began: number;
-  /** When it was acknowledged; null: it never was, so that it took effect at any time after it began, or never. */
+  /** Time of the acknowledgement. Null: none; then the change takes effect at any time after it began, or never. */
   readonly acknowledged: number | null;
   readonly effect: (state: KeyState) => KeyState;
 }
 
-/** An answer that tells of the state of a key. */
+/** A response that shows the state of a key. */
 export interface Observation {
   readonly began: number;
   readonly ended: number;
-  readonly said: string;
-  /** What it had to say in this state. */
+  readonly observed: string;
+  /** The expected response in this state. */
   readonly expected: (state: KeyState) => string;
 }
 
-/** What a key may have come to. */
-interface Reached {
+/** A state that a key may have reached. */
+interface ReachableState {
   readonly state: KeyState;
-  /** How many of the acknowledged changes have been made: always the first ones. */
+  /** Number of acknowledged changes that have taken effect; they do so in order. */
   readonly acknowledged: number;
-  /** Which of the others have been made. */
+  /** The other changes that have taken effect. */
   readonly others: ReadonlySet<Change>;
-  /** When the last one of all these was sent: before that, nobody can have seen this. */
+  /** When the last of these changes was sent; no earlier response can show this state. */
   readonly since: number;
 }
 
 /**
- * The observations of one key that no state explains. Keys are regular registers (Lamport, On interprocess communication): an
- * answer must be that of a state in which each change acknowledged before the call began has been made, and none that had not
- * yet begun when the call ended. Two calls at the same time as a change may see it in either order, which linearizability would
- * forbid. `changes` are in the order they were sent, each after the one before had been answered or given up.
+ * Returns the observations of one key that no reachable state explains. Keys are regular registers (Lamport, On interprocess
+ * communication): a response must show a state that includes each change acknowledged before the call began, and no change that began
+ * after the call ended. Two calls concurrent with a change may observe it in either order, which linearizability would forbid. `changes`
+ * are in the order in which they were sent; each was sent after the previous one was answered or had timed out.
  */
 export function unexplained<T extends Observation>(changes: readonly Change[], observations: readonly T[]): T[] {
   const acknowledged = changes.filter((change) => change.acknowledged !== null);
@@ -43,13 +43,15 @@ export function unexplained<T extends Observation>(changes: readonly Change[], o
   });
 }
 
-function explains(reached: Reached, needed: number, { ended, said, expected }: Observation): boolean {
-  return reached.acknowledged >= needed && reached.since <= ended && expected(reached.state) === said;
+function explains(reached: ReachableState, needed: number, { ended, observed, expected }: Observation): boolean {
+  return reached.acknowledged >= needed && reached.since <= ended && expected(reached.state) === observed;
 }
 
-/** Whatever a key may come to: acknowledged changes in their order, the others anywhere after they were sent. */
-function reachable(changes: readonly Change[], acknowledged: readonly Change[]): Reached[] {
-  const all: Reached[] = [{ state: NO_KEY, acknowledged: 0, others: new Set(), since: Number.NEGATIVE_INFINITY }];
+/** Returns all states that a key may reach: acknowledged changes take effect in order, the others at any time after they were sent. */
+function reachable(changes: readonly Change[], acknowledged: readonly Change[]): ReachableState[] {
+  const all: ReachableState[] = [
+    { state: NO_KEY, acknowledged: 0, others: new Set(), since: Number.NEGATIVE_INFINITY },
+  ];
   const others = changes.filter((change) => change.acknowledged === null);
   for (const reached of all) {
     const next = acknowledged[reached.acknowledged];
@@ -62,7 +64,7 @@ function reachable(changes: readonly Change[], acknowledged: readonly Change[]):
   return all;
 }
 
-function after(reached: Reached, change: Change, isAcknowledged: boolean): Reached {
+function after(reached: ReachableState, change: Change, isAcknowledged: boolean): ReachableState {
   return {
     state: change.effect(reached.state),
     acknowledged: reached.acknowledged + (isAcknowledged ? 1 : 0),
@@ -79,15 +81,15 @@ export interface Rotation {
   readonly kid: string | null;
 }
 
-/** A token that was derived. */
+/** The signing of a derived token. */
 export interface Signature {
   readonly began: number;
   readonly ended: number;
   readonly kid: string;
 }
 
-/** The tokens that were signed with a key that had been retired before the call began, or that nobody had made when it ended. */
-export function wronglySigned<T extends Signature>(rotations: readonly Rotation[], signatures: readonly T[]): T[] {
+/** Returns the tokens signed with a key that had been retired before the call began, or that did not exist when it ended. */
+export function invalidSignatures<T extends Signature>(rotations: readonly Rotation[], signatures: readonly T[]): T[] {
   return signatures.filter(({ began, ended, kid }) => {
     const place = rotations.findIndex((rotation) => rotation.kid === kid);
     if (place === -1) return !rotations.some((rotation) => rotation.kid === null && rotation.began <= ended);

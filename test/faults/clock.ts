@@ -4,12 +4,12 @@ const RealDate = Date;
 const realNow = Date.now;
 let offset = 0;
 
-/** Milliseconds to add to the time from now on. */
+/** Sets the offset from the real time, in milliseconds. */
 export function setClockOffset(milliseconds: number): void {
   offset = milliseconds;
 }
 
-/** Puts `Date.now()` and `new Date()` under `setClockOffset`. Dates made otherwise, and `instanceof`, are as ever. */
+/** Makes `Date.now()` and `new Date()` use the offset. Other constructors and `instanceof` are unchanged. */
 export function replaceClock(): void {
   RealDate.now = () => realNow() + offset;
   globalThis.Date = new Proxy(RealDate, {

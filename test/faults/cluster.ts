@@ -9,9 +9,9 @@ import type { Defect } from "./fault-injection.ts";
 import type { NodeMessage } from "./node.ts";
 import type { PausePoint } from "./pause-points.ts";
 
-/** What a node runs. */
+/** The program of a node. */
 export interface Program {
-  /** The root of an installed checkout, whose `test/faults/node.ts` is started. */
+  /** Root of an installed checkout, whose `test/faults/node.ts` is started. */
   readonly checkout: string;
   /** Arguments that inject a defect. */
   readonly args: readonly string[];
@@ -20,16 +20,16 @@ export interface Program {
 /** This checkout. */
 const CHECKOUT = resolve(import.meta.dirname, "../..");
 
-/** That of `keyhold.js`: compiling the service takes half of the processor time of a start. */
+/** The compile cache of `keyhold.js`; compiling takes half of the CPU time of a start. */
 const COMPILE_CACHE = join(CHECKOUT, "node_modules/.cache/keyhold");
 
-/** The TCP proxies between a node and its database: for data and for notifications, which may be the same one. */
+/** The TCP proxies between a node and its database, for data and for notifications; both may be the same. */
 export interface Proxies {
   readonly data: TcpProxy;
   readonly feed: TcpProxy;
 }
 
-/** How one node reaches its database: its proxies, and the variables that lead to them. */
+/** The access of a node to its database: its proxies, and the variables with their URLs. */
 export interface Access {
   readonly proxies: Proxies;
   readonly environment: Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export interface ClusterOptions {
   readonly dir: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly defect: Defect | null;
-  /** Instead of this checkout with the defect. */
+  /** Default: this checkout, with the defect. */
   readonly program?: Program;
 }
 
@@ -51,7 +51,7 @@ export function currentProgram(defect: Defect | null): Program {
   return { checkout: CHECKOUT, args: defect === null ? [] : [`--defect=${defect}`] };
 }
 
-/** Starts nodes, each with its own access to the database and on its own idea of the time. */
+/** Starts nodes, each with its own access to the database and its own clock offset. */
 export async function* startCluster(
   openAccess: () => Promise<Access>,
   options: ClusterOptions,
@@ -62,20 +62,20 @@ export async function* startCluster(
     const node = new ClusterNode(`node ${place + 1}`, await freePort(), proxies, own);
     node.clockOffset = (place - 1) * 5 * HOUR;
     yield node;
-    // The first one makes the schema and the signing key.
+    // The first node creates the schema and the signing key.
     await node.start();
   }
 }
 
-/** A node: a process of its own, which serves on the same port whenever it is started again. */
+/** A node in a separate process. It keeps its port when it is restarted. */
 export class ClusterNode {
   readonly name: string;
   readonly port: number;
   readonly proxies: Proxies;
-  /** What happened to it that no fault was to do. */
-  readonly troubles: string[] = [];
+  /** Exits that no fault has caused. */
+  readonly unexpectedExits: string[] = [];
   clockOffset = 0;
-  /** Used from the next start on. */
+  /** Takes effect at the next start. */
   program: Program;
   readonly #options: ClusterOptions;
   readonly #log: WriteStream;
@@ -95,7 +95,7 @@ export class ClusterNode {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Starts it, as often as it takes: its database may be away. */
+  /** Starts the node, with retries, since its database may be unreachable. */
   async start(): Promise<void> {
     this.#isWanted = true;
     for (let attempts = 1; this.#isWanted; attempts++) {
@@ -121,15 +121,15 @@ export class ClusterNode {
     this.#child?.kill("SIGCONT");
   }
 
-  /** Steps its wall clock. */
+  /** Sets the offset of its wall clock. */
   setClock(offset: number): void {
     this.clockOffset = offset;
-    this.#tell({ clock: offset });
+    this.#send({ clock: offset });
   }
 
-  /** Has it stop by itself when it reaches this point of its protocol next, until `resume`; null: not any more. */
+  /** Makes the node stop itself (SIGSTOP) the next time it reaches this point, until `resume`; null: never. */
   pauseAt(point: PausePoint | null): void {
-    this.#tell({ pauseAt: point });
+    this.#send({ pauseAt: point });
   }
 
   async isReady(): Promise<boolean> {
@@ -149,11 +149,11 @@ export class ClusterNode {
     this.#log.end();
   }
 
-  #tell(message: NodeMessage): void {
+  #send(message: NodeMessage): void {
     if (this.#child?.connected) this.#child.send(message, () => {});
   }
 
-  /** Answers whether it serves; if not, it has ended. */
+  /** Starts the process. Returns false if it exits before it serves. */
   async #launch(): Promise<boolean> {
     const { checkout, args } = this.program;
     const env = {
@@ -175,11 +175,11 @@ export class ClusterNode {
     process.once("exit", killWithUs);
     const ended = once(child, "exit").finally(() => process.off("exit", killWithUs));
     const isServing = await Promise.race([once(child, "message").then(() => true), ended.then(() => false)]);
-    if (isServing) void ended.then(([code, signal]) => this.#noteEnd(child, `${signal ?? `exit code ${code}`}`));
+    if (isServing) void ended.then(([code, signal]) => this.#noteExit(child, `${signal ?? `exit code ${code}`}`));
     return isServing;
   }
 
-  #noteEnd(child: ChildProcess, how: string): void {
-    if (this.#isWanted && this.#child === child) this.troubles.push(`${this.name} ended by itself: ${how}`);
+  #noteExit(child: ChildProcess, how: string): void {
+    if (this.#isWanted && this.#child === child) this.unexpectedExits.push(`${this.name} exited unexpectedly: ${how}`);
   }
 }

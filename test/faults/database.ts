@@ -9,26 +9,26 @@ import { bringUpToDate } from "../../src/postgres/schema.ts";
 import { freePort } from "../support/free-port.ts";
 import { superuserOf } from "../support/standby.ts";
 
-/** The PostgreSQL of a run, as durable as a real one, and started again whenever it ends. */
+/** The PostgreSQL of a run, with durable writes, restarted whenever it exits. */
 export interface Database {
   readonly port: number;
-  /** Of the postmaster that runs, or ran last. */
+  /** Process id of the current or latest postmaster. */
   readonly pid: number;
-  /** The URL for a server that comes by this port: it may not change the schema. */
+  /** Returns the URL for a server that connects to this port, with the restricted role. */
   url(port: number): string;
-  /** A superuser's connection by the Unix socket, which no fault of a road touches. */
+  /** A superuser's connection over the Unix socket, which bypasses the TCP proxies. */
   readonly admin: Sql;
   stop(): Promise<void>;
 }
 
 const HOST_RULES = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
 
-/** Makes the schema as the owner, and gives the role of the servers its rights. */
+/** Creates the schema as the owner and grants the servers' role its privileges. */
 export type MakeSchema = (ownerUrl: string, serverRole: string) => Promise<unknown>;
 
-/** Starts it in a folder below this one. */
+/** Starts PostgreSQL in a folder below this one. */
 export async function startDatabase(dir: string, makeSchema: MakeSchema = bringUpToDate): Promise<Database> {
-  // Of all below this folder PostgreSQL, as a user of its own, sees its data folder alone.
+  // PostgreSQL may run as another user, which can access only its data folder.
   const dataDir = join(dir, "database");
   await mkdir(dataDir);
   const hbaFile = join(dataDir, "pg_hba.conf");
@@ -41,14 +41,15 @@ export async function startDatabase(dir: string, makeSchema: MakeSchema = bringU
   const admin = superuserOf({ name: decodeURIComponent(new URL(embedded.url).hostname), port });
   const password = randomBytes(16).toString("hex");
   await admin.unsafe(`ALTER ROLE ${owner} PASSWORD '${password}'; ALTER ROLE ${serverRole} PASSWORD '${password}'`);
-  const urlOf = (role: string, roadPort: number) => `postgres://${role}:${password}@127.0.0.1:${roadPort}/${database}`;
+  const urlOf = (role: string, proxyPort: number) =>
+    `postgres://${role}:${password}@127.0.0.1:${proxyPort}/${database}`;
   await makeSchema(urlOf(owner, port), serverRole);
   return {
     port,
     get pid() {
       return embedded.pid;
     },
-    url: (roadPort) => urlOf(serverRole, roadPort),
+    url: (proxyPort) => urlOf(serverRole, proxyPort),
     admin,
     stop: async () => {
       await admin.end({ timeout: 1 });

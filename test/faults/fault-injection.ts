@@ -10,11 +10,11 @@ import { KeyLoader } from "../../src/verify/key-loader.ts";
 import type { FaultName } from "./faults.ts";
 
 /**
- * What can be taken out of the product, to see that the checker finds what then goes wrong: each replaces a method in this process,
- * before the product starts, which has no switch for it itself.
+ * Protections that can be removed from the product, to prove that the checker detects the consequences. Each function replaces a method
+ * in this process before the product starts; the product itself has no switch for it.
  */
 export const DEFECTS = {
-  /** A lease is fresh for ever. */
+  /** A lease never ends. */
   lease: () => {
     Object.defineProperty(Lease.prototype, "isFresh", { get: () => true });
   },
@@ -27,26 +27,26 @@ export const DEFECTS = {
   wait: () => {
     Barriers.prototype.wait = () => Promise.resolve();
   },
-  /** A lease is extended although the notification of the renewal has not come, from whichever server has answered. */
+  /** A lease is extended without the notification of the renewal, by the response of any server. */
   echo: () => {
     const { open } = ClusterSession;
     ClusterSession.open = async (options, timeout) => {
-      const link: ClusterSession = await open.call(
+      const session: ClusterSession = await open.call(
         ClusterSession,
-        { ...options, renew: async (...renewal) => here(link, await options.renew(...renewal)) },
+        { ...options, renew: async (...renewal) => fromServerOf(session, await options.renew(...renewal)) },
         timeout,
       );
-      return link;
+      return session;
     };
     const { renew } = ClusterSession.prototype;
     ClusterSession.prototype.renew = async function (...args) {
       return { ...(await renew.apply(this, args)), echo: Promise.resolve() };
     };
   },
-  /** Verdicts are given by what any server has answered. */
-  "server of reads": ignoreServerOfReads,
-  /** Changes are confirmed, and verdicts given, by what any server has answered; only renewals look which one it is. */
-  "server of changes": () => {
+  /** Verdicts are based on responses of any server. */
+  "server identity of reads": ignoreServerOfReads,
+  /** Changes are confirmed and verdicts returned by responses of any server; only renewals check its identity. */
+  "server identity of changes": () => {
     ignoreServerOfReads();
     ClusterSession.prototype.requireServer = () => {};
     const { renew } = ClusterSession.prototype;
@@ -56,19 +56,19 @@ export const DEFECTS = {
       throw new OtherServerError(renewed.position.server, this.server);
     };
   },
-  /** Without a lease, whatever the database says. */
-  "renewal after the call": () => {
+  /** Verdicts are returned without a lease, based on the database alone. */
+  "lease of uncached verdicts": () => {
     Membership.prototype.renewed = () => Promise.resolve();
   },
-  /** A change is acknowledged although its wait for the standby was cancelled. */
+  /** A change is acknowledged after its wait for the standby was cancelled. */
   "cancelled replication": () => {
     wrapWork((sql, work) => work(sql, { isReplicationCancelled: false }));
   },
-  /** A change that was made before is acknowledged although the standby may not have it. */
+  /** The retry of an executed change is acknowledged even if the standby may not have the change. */
   "durable barrier": () => {
     wrapWork((sql, work, checkout) => work(withoutMessages(sql), checkout));
   },
-  /** The database is accepted whatever it has lost. */
+  /** A database is accepted even if it lacks changes. */
   rollback: () => {
     DatabaseHistory.prototype.check = () => null;
   },
@@ -76,8 +76,8 @@ export const DEFECTS = {
 
 export type Defect = keyof typeof DEFECTS;
 
-/** Faults under which a part of the argument must be missed when it is taken away. Others need a failover (`failover/scenarios.ts`). */
-export const EXPOSING: Readonly<Partial<Record<Defect, readonly FaultName[]>>> = {
+/** Faults that must reveal the absence of a protection. Others need a failover (`failover/scenarios.ts`). */
+export const DETECTED_BY: Readonly<Partial<Record<Defect, readonly FaultName[]>>> = {
   lease: ["node stopped", "node cut off"],
   fence: ["network slow"],
   wait: ["network slow", "node cut off"],
@@ -87,9 +87,9 @@ function ignoreServerOfReads(): void {
   Membership.prototype.requireServer = () => {};
 }
 
-/** An answer as if it came from the server that the link listens to. */
-function here<T extends { readonly position: object }>(link: ClusterSession, answer: T): T {
-  return { ...answer, position: { ...answer.position, server: link.server } };
+/** Returns the response as if it came from the server of the session. */
+function fromServerOf<T extends { readonly position: object }>(session: ClusterSession, answer: T): T {
+  return { ...answer, position: { ...answer.position, server: session.server } };
 }
 
 function wrapWork(serve: <T>(sql: Sql, work: Work<T>, checkout: Checkout) => PromiseLike<T>): void {
@@ -100,7 +100,7 @@ function wrapWork(serve: <T>(sql: Sql, work: Work<T>, checkout: Checkout) => Pro
   };
 }
 
-/** The barrier's message makes its transaction one that is replicated. */
+/** Removes the barrier's message, which makes its transaction wait for replication. */
 function withoutMessages(sql: Sql): Sql {
   return new Proxy(sql, {
     apply: (target, self, args) => {

@@ -4,8 +4,8 @@ import type { ClusterNode } from "./cluster.ts";
 import type { Database } from "./database.ts";
 import { lockRows } from "./row-locker.ts";
 
-/** What faults befall. */
-export interface World {
+/** The target of faults. */
+export interface FaultTarget {
   readonly nodes: readonly ClusterNode[];
   readonly database: Database;
 }
@@ -13,23 +13,23 @@ export interface World {
 type End = () => Promise<void> | void;
 
 export interface Fault {
-  /** Begins it and resolves with what ends it, if it lasts. What befalls one node befalls the given one. */
-  begin(world: World, node: ClusterNode, seeded: Seeded): Promise<End | undefined>;
-  /** Whether it may lose what was not stored: then all records are compared afterwards. */
+  /** Injects the fault, into the given node if it concerns one. Resolves to a function that ends it, if it lasts. */
+  begin(target: FaultTarget, node: ClusterNode, seeded: Seeded): Promise<End | undefined>;
+  /** Whether data that is not durable may be lost; then all records are compared afterwards. */
   readonly isCrash?: true;
-  /** Whether the given node cannot answer meanwhile. */
+  /** Whether the given node cannot answer during the fault. */
   readonly isOfNode?: true;
 }
 
 const HOUR = 3_600_000;
 
-/** Milliseconds that bytes are held at the most in a fault of the network. */
+/** Maximum delay of bytes in milliseconds. */
 const JITTER = 15;
 
-/** Milliseconds after which a shutdown of PostgreSQL is stuck. */
-const STUCK = 6_000;
+/** Milliseconds after which a shutdown of PostgreSQL counts as stuck. */
+const SHUTDOWN_TIMEOUT = 6_000;
 
-/** Every fault that the guarantee names, by the name that the report shows. */
+/** All faults that the guarantee covers, by the name in the report. */
 export const FAULTS = {
   "node killed": {
     isCrash: true,
@@ -93,7 +93,7 @@ export const FAULTS = {
     begin: async ({ database }) => {
       const { pid } = database;
       signal(pid, "SIGINT");
-      setTimeout(() => insist(database, pid), STUCK).unref();
+      setTimeout(() => killIfStuck(database, pid), SHUTDOWN_TIMEOUT).unref();
       return undefined;
     },
   },
@@ -123,12 +123,15 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS;
 
-/** PostgreSQL 18.4 never ends when it is stopped while it recovers from a crash: its startup process ends, and the others stay. */
-function insist(database: Database, pid: number): void {
+/**
+ * Kills a postmaster that is stuck. PostgreSQL 18.4 never exits if it is stopped during crash recovery: its startup process exits, and
+ * the others stay.
+ */
+function killIfStuck(database: Database, pid: number): void {
   if (database.pid === pid) signal(pid, "SIGKILL");
 }
 
-/** Ignores a process that has ended. */
+/** Sends a signal; ignores a process that has exited. */
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

@@ -1,45 +1,45 @@
 import type { Change, Observation, Rotation, Signature } from "./checker.ts";
 import { type Credential, type KeyState, recordOf, verdictOn } from "./register.ts";
 
-/** The requests and responses of the clients, on the one clock of this process: milliseconds of `performance.now()`. */
+/** Requests and responses of the clients. Times are milliseconds of `performance.now()` in this process. */
 
 export interface Mutation extends Change {
   readonly kind: string;
   readonly node: string;
   acknowledged: number | null;
-  /** The hint of the secret that a rotation answered with: it identifies the rotation in the database. */
+  /** The hint of a rotation's secret, which identifies the rotation in the database. */
   hint?: string;
 }
 
-/** A verdict on a credential, or what a list said of the record. */
+/** A verdict on a credential, or a listed record. */
 export interface Read extends Observation {
   readonly node: string;
   /** Such as `gRPC batch`. */
   readonly by: string;
   readonly register: Register;
-  /** What the verdict is on; undefined: it is a record. */
+  /** The verified credential; undefined for a listed record. */
   readonly credential?: Credential;
 }
 
-/** A call, whatever it was about. */
+/** A call of any kind. */
 export interface Call {
   readonly kind: "verify" | "mutation" | "derive";
   readonly node: string;
   readonly began: number;
   readonly ended: number;
-  /** How many verdicts or changes its answer tells of. */
+  /** Number of verdicts or changes in the response. */
   readonly count: number;
   readonly outcome: Outcome;
 }
 
-/** `unavailable`: 503; `lost`: no answer, for the connection broke or the time was over. */
+/** `unavailable`: 503; `lost`: no response, because of a broken connection or a timeout. */
 export type Outcome = "answered" | "unavailable" | "lost";
 
-/** Faults that were there from this time on. */
+/** The active faults from this time on. */
 export interface Phase {
   readonly from: number;
   readonly faults: readonly string[];
-  /** The nodes that were killed, stopped or cut off: how long they take to answer says nothing of the others. */
+  /** Nodes that were killed, stopped or cut off, whose response times are excluded. */
   readonly victims: string[];
 }
 
@@ -49,13 +49,13 @@ export type KeyKind = "issued" | "imported";
 
 const MAX_CREDENTIALS = 12;
 
-/** A key with every change of it and every response about it. */
+/** A key with all its changes and all responses about it. */
 export class Register {
   readonly name: string;
   readonly kind: KeyKind;
   keyId = "";
-  /** The secret that it was made with last. */
-  incarnation = 0;
+  /** The secret of its latest creation. */
+  generation = 0;
   readonly mutations: Mutation[] = [];
   readonly reads: Read[] = [];
   readonly credentials: Credential[] = [];
@@ -66,15 +66,15 @@ export class Register {
     this.kind = kind;
   }
 
-  /** Has it verified from now on; of many the oldest are forgotten, but never the raw key. */
-  show(credential: Credential): void {
+  /** Adds a credential to verify. Above a limit the oldest one is dropped, but never the raw key. */
+  addCredential(credential: Credential): void {
     this.credentials.push(credential);
     if (this.credentials.length <= MAX_CREDENTIALS) return;
     const oldest = this.credentials.findIndex(({ type }) => type !== "raw");
-    for (const forgotten of this.credentials.splice(oldest, 1)) this.#expected.delete(forgotten);
+    for (const evicted of this.credentials.splice(oldest, 1)) this.#expected.delete(evicted);
   }
 
-  /** One function a credential, however often it is read. */
+  /** Returns the same function for each read of a credential. */
   expectedOf(credential: Credential): (state: KeyState) => string {
     const known = this.#expected.get(credential);
     if (known !== undefined) return known;
@@ -90,17 +90,17 @@ export class History {
   readonly phases: Phase[] = [{ from: 0, faults: [], victims: [] }];
   readonly rotations: Mutable<Rotation>[] = [];
   readonly signatures: (Signature & { readonly node: string })[] = [];
-  /** Answers that no fault excuses, and records that nobody asked for. */
+  /** Responses that no fault explains, and records without a request. */
   readonly unexpected: string[] = [];
   /** Milliseconds from the end of a round's faults until all nodes were ready. */
   readonly recoveries: number[] = [];
-  /** Verdicts that were marked as stale, and how late they may be, in milliseconds. */
+  /** Number of verdicts marked as stale, and their maximum age in milliseconds. */
   staleVerdicts = 0;
   staleGrace = 0;
   readonly #inFlight = new Set<Promise<void>>();
   #numbers = 0;
 
-  /** Version of a secret or a name; never 0. */
+  /** Returns a new number above 0, for a secret or a name. */
   nextNumber(): number {
     return ++this.#numbers;
   }
@@ -111,30 +111,34 @@ export class History {
     return register;
   }
 
-  verdict(register: Register, credential: Credential, read: Pick<Read, "node" | "by" | "began" | "ended" | "said">) {
+  verdict(
+    register: Register,
+    credential: Credential,
+    read: Pick<Read, "node" | "by" | "began" | "ended" | "observed">,
+  ) {
     register.reads.push({ ...read, register, credential, expected: register.expectedOf(credential) });
   }
 
-  record(register: Register, read: Pick<Read, "node" | "by" | "began" | "ended" | "said">) {
+  record(register: Register, read: Pick<Read, "node" | "by" | "began" | "ended" | "observed">) {
     register.reads.push({ ...read, register, expected: recordOf });
   }
 
-  /** Keeps in mind that this goes on though nobody may wait for it. */
-  follow(work: Promise<void>): Promise<void> {
+  /** Tracks work that its caller may not await. */
+  track(work: Promise<void>): Promise<void> {
     this.#inFlight.add(work);
     return work.finally(() => this.#inFlight.delete(work));
   }
 
-  /** Resolves when all that is followed is over. */
+  /** Resolves when all tracked work has finished. */
   async settle(): Promise<void> {
     await Promise.all(this.#inFlight);
   }
 
-  enter(faults: readonly string[]): void {
+  startPhase(faults: readonly string[]): void {
     this.phases.push({ from: performance.now(), faults, victims: [] });
   }
 
-  /** The phase of this time. */
+  /** Returns the phase at this time. */
   phaseAt(time: number): Phase | undefined {
     return this.phases.findLast(({ from }) => from <= time);
   }

@@ -6,7 +6,7 @@ import { replaceClock, setClockOffset } from "./clock.ts";
 import { DEFECTS, type Defect } from "./fault-injection.ts";
 import { type PausePoint, pauseAt, watchPausePoints } from "./pause-points.ts";
 
-/** The program of a node under test: the service itself, by its own configuration, on a clock that the parent sets by messages. */
+/** The program of a node under test: the service with its own configuration, and a clock that the parent controls by messages. */
 
 export type NodeMessage = { readonly clock: number } | { readonly pauseAt: PausePoint | null };
 

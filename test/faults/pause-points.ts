@@ -3,9 +3,9 @@ import { ClusterSession } from "../../src/cluster/cluster-session.ts";
 import { DatabaseHistory } from "../../src/cluster/history.ts";
 import { Lease } from "../../src/cluster/lease.ts";
 
-/** Where the process of a node can be made to stop: just before or just after a step of its protocol. */
+/** Points at which a node can be stopped: before and after each step of its protocol. */
 
-/** The steps, by the methods of the product that take them: it has no switch for it itself. */
+/** The methods that implement the steps; the product itself has no switch for this. */
 const STEPS = {
   session: [ClusterSession, "open"],
   check: [DatabaseHistory.prototype, "check"],
@@ -26,7 +26,7 @@ export function pointsOf(...steps: readonly StepName[]): PausePoint[] {
 
 let armed: PausePoint | null = null;
 
-/** Has the process stop (SIGSTOP) when it reaches this point next; null: nowhere. */
+/** Makes the process stop itself (SIGSTOP) the next time it reaches this point; null: never. */
 export function pauseAt(point: PausePoint | null): void {
   armed = point;
 }
@@ -37,7 +37,7 @@ function reach(point: PausePoint): void {
   process.kill(process.pid, "SIGSTOP");
 }
 
-/** Has this process watch for its points, before the product starts. */
+/** Instruments the steps, before the product starts. */
 export function watchPausePoints(): void {
   for (const [step, [prototype, name]] of Object.entries(STEPS)) {
     const methods = prototype as unknown as Record<string, (...args: unknown[]) => unknown>;

@@ -1,20 +1,20 @@
-/** One key as a register: the states it may be in, what each mutation makes of them, and what a verdict must then say. */
+/** Model of a key as a register: its states, the effect of each change, and the expected verdicts. */
 
 export interface KeyState {
-  /** The secret that it was made with; 0: there is no such key. A raw key that is imported again is another incarnation. */
-  readonly incarnation: number;
+  /** The secret of its creation, 0 if the key does not exist. Importing a raw key again begins a new generation. */
+  readonly generation: number;
   readonly revoked: boolean;
   readonly scopes: readonly string[];
-  /** The secrets that work. */
+  /** The valid secrets. */
   readonly live: readonly number[];
 }
 
 export type Effect = (state: KeyState) => KeyState;
 
-export const NO_KEY: KeyState = { incarnation: 0, revoked: false, scopes: [], live: [] };
+export const NO_KEY: KeyState = { generation: 0, revoked: false, scopes: [], live: [] };
 
 export function created(secret: number, scopes: readonly string[]): Effect {
-  return () => ({ incarnation: secret, revoked: false, scopes, live: [secret] });
+  return () => ({ generation: secret, revoked: false, scopes, live: [secret] });
 }
 
 export function rotated(secret: number, isGraceful: boolean): Effect {
@@ -29,22 +29,22 @@ export const revoked: Effect = (state) => ({ ...state, revoked: true });
 
 export const deleted: Effect = () => NO_KEY;
 
-/** Something that a client may show, and of which the state of the key decides. */
+/** A credential, whose verdict depends on the state of the key. */
 export interface Credential {
   readonly type: "secret" | "raw" | "JWT" | "MACAROON";
   readonly text: string;
-  readonly incarnation: number;
-  /** The secret that it is or was derived from. */
+  readonly generation: number;
+  /** The secret that it is, or from which it was derived. */
   readonly secret: number;
   /** Scopes of a token; null: those of the key. */
   readonly scopes: readonly string[] | null;
 }
 
-/** What verification must say of a credential: `valid` with the scopes, or the code without its prefix. */
+/** Returns the expected verdict: `valid` with the scopes, or the error code without its prefix. */
 export function verdictOn(credential: Credential, state: KeyState): string {
-  if (state.incarnation === 0) return "NOT_FOUND";
+  if (state.generation === 0) return "NOT_FOUND";
   if (credential.type !== "raw") {
-    if (state.incarnation !== credential.incarnation) return "NOT_FOUND";
+    if (state.generation !== credential.generation) return "NOT_FOUND";
     if (!state.live.includes(credential.secret)) return "REVOKED";
   }
   if (state.revoked) return "REVOKED";
@@ -55,8 +55,8 @@ export function valid(scopes: readonly string[]): string {
   return `valid ${scopes.join(" ")}`;
 }
 
-/** What a list must say of the key's record. */
-export function recordOf({ incarnation, revoked, scopes }: KeyState): string {
-  if (incarnation === 0) return "absent";
+/** Returns the expected record in a list. */
+export function recordOf({ generation, revoked, scopes }: KeyState): string {
+  if (generation === 0) return "absent";
   return `${revoked ? "REVOKED" : "ACTIVE"} ${scopes.join(" ")}`;
 }

@@ -1,20 +1,20 @@
 import type { Call, History, Phase } from "./history.ts";
-import type { Violation } from "./judge.ts";
 import { alignTable } from "./text-table.ts";
+import type { Violation } from "./violations.ts";
 
 export interface Totals {
   readonly verifies: number;
   readonly mutations: number;
   readonly violations: number;
   readonly unexpected: number;
-  /** Records that were compared with what was acknowledged. */
+  /** Number of records that were compared with acknowledged changes. */
   readonly records: number;
-  /** Rounds of one fault, and of different pairs. */
+  /** Number of different rounds with one fault, and with a pair. */
   readonly singles: number;
   readonly pairs: number;
 }
 
-/** Verdicts and changes that were answered. */
+/** Counts answered verdicts and changes. */
 export function totalsOf(history: History, violations: readonly Violation[]): Totals {
   return {
     verifies: sum(answered(history.calls, "verify")),
@@ -27,14 +27,14 @@ export function totalsOf(history: History, violations: readonly Violation[]): To
   };
 }
 
-/** Different rounds of so many faults. */
+/** Returns the number of different rounds with this number of faults. */
 function roundsOf({ phases }: History, faults: number): number {
   return new Set(phases.filter((phase) => phase.faults.length === faults).map((phase) => phase.faults.join())).size;
 }
 
 const HEADINGS = ["fault", "rounds", "verifies", "mutations", "violations", "503", "lost", "mutation ms", "verify ms"];
 
-/** What began in one phase. */
+/** Calls and violations that began in one phase. */
 interface Slice {
   readonly phase: Phase;
   readonly calls: readonly Call[];
@@ -42,8 +42,8 @@ interface Slice {
 }
 
 /**
- * The table by fault, alone and with another: a round of two faults counts for both. Calls belong to the faults that were there when they began. Times
- * are the median, the 99th percentile and the longest, of calls to nodes that could answer.
+ * Returns the table by fault, alone and paired: a round of two faults counts for both. Calls belong to the faults that were active when
+ * they began. Times are the median, the 99th percentile and the maximum of calls to nodes that could answer.
  */
 export function tableOf(history: History, violations: readonly Violation[]): string {
   const [calls, bad] = [byPhase(history, history.calls), byPhase(history, violations)];
@@ -82,7 +82,7 @@ function byPhase<T extends { readonly began: number }>(
 
 function row(name: string, slices: readonly Slice[]): string[] {
   const calls = slices.flatMap((slice) => slice.calls);
-  const fair = slices.flatMap((slice) => slice.calls.filter(({ node }) => !slice.phase.victims.includes(node)));
+  const unaffected = slices.flatMap((slice) => slice.calls.filter(({ node }) => !slice.phase.victims.includes(node)));
   const numbers = [
     slices.filter(({ phase }) => phase.faults.length > 0).length,
     sum(answered(calls, "verify")),
@@ -91,7 +91,7 @@ function row(name: string, slices: readonly Slice[]): string[] {
     calls.filter(({ outcome }) => outcome === "unavailable").length,
     calls.filter(({ outcome }) => outcome === "lost").length,
   ];
-  return [name, ...numbers.map(String), times(answered(fair, "mutation")), times(answered(fair, "verify"))];
+  return [name, ...numbers.map(String), times(answered(unaffected, "mutation")), times(answered(unaffected, "verify"))];
 }
 
 function answered(calls: readonly Call[], kind: Call["kind"]): Call[] {

@@ -1,61 +1,63 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Seeded } from "../support/seeded.ts";
 import type { ClusterNode } from "./cluster.ts";
-import { FAULTS, type Fault, type FaultName, type World } from "./faults.ts";
+import { FAULTS, type Fault, type FaultName, type FaultTarget } from "./faults.ts";
 import type { History } from "./history.ts";
 import type { Round } from "./schedule.ts";
 
-/** Milliseconds that a fault lasts, if it lasts, when it is alone and when there are two: less and more than a lease. */
-const ALONE = [200, 500, 1_000, 2_000, 3_000, 4_500, 8_000];
-const TOGETHER = [200, 400, 800, 1_500, 4_500];
+/** Durations of a lasting fault in milliseconds, alone and in a pair: shorter and longer than a lease. */
+const SINGLE_DURATIONS = [200, 500, 1_000, 2_000, 3_000, 4_500, 8_000];
+const PAIR_DURATIONS = [200, 400, 800, 1_500, 4_500];
 
 /** Milliseconds after a fault that does not last. */
-const AFTERMATH = 300;
+const SETTLE_TIME = 300;
 
-/** Milliseconds between two rounds, so that there is something to compare with. */
-const CALM = 500;
+/** Milliseconds without faults between two rounds, for comparison. */
+const PAUSE = 500;
 
-/** Milliseconds after which a cluster has not recovered. */
-const RECOVERY = 30_000;
+/** Milliseconds after which a cluster counts as not recovered. */
+const RECOVERY_TIMEOUT = 30_000;
 
-/** Injects the faults of a round, the second one some time into the first, and resolves when the cluster has recovered. */
-export async function playRound(world: World, history: History, round: Round, seeded: Seeded): Promise<void> {
-  history.enter(round);
-  const durations = round.length === 1 ? ALONE : TOGETHER;
+/** Injects the faults of a round, the second one at a random time during the first. Resolves when the cluster has recovered. */
+export async function runRound(target: FaultTarget, history: History, round: Round, seeded: Seeded): Promise<void> {
+  history.startPhase(round);
+  const durations = round.length === 1 ? SINGLE_DURATIONS : PAIR_DURATIONS;
   const injections = round.map(async (name, place) => {
     const [own, duration] = [seeded.fork(), seeded.pick(durations)];
     await sleep(place * seeded.below(800));
-    await inject(world, history, name, duration, own);
+    await inject(target, history, name, duration, own);
   });
   await Promise.all(injections);
-  history.recoveries.push(await recovered(world.nodes, history, round));
-  history.enter([]);
-  await sleep(CALM);
+  history.recoveries.push(await recovered(target.nodes, history, round));
+  history.startPhase([]);
+  await sleep(PAUSE);
 }
 
 async function inject(
-  world: World,
+  target: FaultTarget,
   { phases }: History,
   name: FaultName,
   duration: number,
   seeded: Seeded,
 ): Promise<void> {
-  const [fault, node]: [Fault, ClusterNode] = [FAULTS[name], seeded.pick(world.nodes)];
+  const [fault, node]: [Fault, ClusterNode] = [FAULTS[name], seeded.pick(target.nodes)];
   if (fault.isOfNode) phases.at(-1)?.victims.push(node.name);
-  const end = await fault.begin(world, node, seeded);
-  await sleep(end === undefined ? AFTERMATH : duration);
+  const end = await fault.begin(target, node, seeded);
+  await sleep(end === undefined ? SETTLE_TIME : duration);
   await end?.();
 }
 
-/** Milliseconds until all nodes were ready again. */
+/** Returns the milliseconds until all nodes were ready again. */
 async function recovered(nodes: readonly ClusterNode[], history: History, round: Round): Promise<number> {
   const began = performance.now();
   for (;;) {
     const ready = await Promise.all(nodes.map((node) => node.isReady()));
     const time = performance.now() - began;
     if (ready.every(Boolean)) return time;
-    if (time > RECOVERY) {
-      history.unexpected.push(`after ${round.join(" and ")} not all nodes were ready within ${RECOVERY / 1000} s`);
+    if (time > RECOVERY_TIMEOUT) {
+      history.unexpected.push(
+        `after ${round.join(" and ")} not all nodes were ready within ${RECOVERY_TIMEOUT / 1000} s`,
+      );
       return time;
     }
     await sleep(50);

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Seeded } from "../support/seeded.ts";
 import type { Database } from "./database.ts";
 
-/** Keys that are locked at once. */
+/** Number of keys that are locked at a time. */
 const ROWS = 10;
 
-/** Milliseconds that they are locked at the most. */
+/** Maximum duration of a lock in milliseconds. */
 const TIME = 60;
 
-/** Locks rows that were changed lately, for a moment each, until the answer is called: changes then commit in another order. */
+/** Repeatedly locks recently changed rows until the returned function is called, so that changes commit in another order. */
 export function lockRows(database: Database, seeded: Seeded): () => Promise<void> {
   const over = new AbortController();
   const run = async () => {
@@ -24,7 +24,7 @@ export function lockRows(database: Database, seeded: Seeded): () => Promise<void
   };
 }
 
-/** One statement, for the driver ends the process when a transaction of more than one loses its connection. */
+/** A single statement, because the driver exits the process if a transaction of several statements loses its connection. */
 async function lockSome({ admin }: Database, milliseconds: number): Promise<void> {
   await admin`
     WITH locked AS MATERIALIZED (

@@ -7,25 +7,25 @@ import { type Member, memberOf } from "./clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "./cluster.ts";
 import { type Database, startDatabase } from "./database.ts";
 import type { Defect } from "./fault-injection.ts";
-import { FAULTS, type Fault, type FaultName, type World } from "./faults.ts";
+import { FAULTS, type Fault, type FaultName, type FaultTarget } from "./faults.ts";
 import { History } from "./history.ts";
-import { judge, type Violation } from "./judge.ts";
 import { type Totals, tableOf, totalsOf } from "./report.ts";
-import { playRound } from "./round.ts";
+import { runRound } from "./round.ts";
 import { type Round, schedule } from "./schedule.ts";
+import { findViolations, type Violation } from "./violations.ts";
 
 export interface RunOptions {
   readonly seed: number;
-  /** An empty folder that other users may pass through. */
+  /** An empty folder that other users may traverse. */
   readonly dir: string;
-  /** After this time no round begins. */
+  /** Seconds after which no further round begins. */
   readonly seconds: number;
   readonly nodes: number;
   readonly faults: readonly FaultName[];
   readonly defect: Defect | null;
-  /** Whether to end as soon as a violation has been found. */
-  readonly isOverAtFirst: boolean;
-  /** More of the environment of the nodes. */
+  /** Whether to stop at the first violation. */
+  readonly stopAtFirstViolation: boolean;
+  /** Additional environment variables of the nodes. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -34,7 +34,7 @@ export interface Result {
   readonly table: string;
   readonly violations: readonly Violation[];
   readonly unexpected: readonly string[];
-  /** Milliseconds until all nodes were ready again, the longest. */
+  /** Maximum time in milliseconds until all nodes were ready again. */
   readonly slowestRecovery: number;
 }
 
@@ -48,9 +48,9 @@ const ENVIRONMENT = {
 const WARM_UP = 1_000;
 
 /**
- * One run: a database (`database.ts`), nodes (`cluster.ts`: processes of `node.ts`, each on its own TCP proxy and clock), clients that
- * record the responses (`clients/`, `history.ts`), faults by rounds (`faults.ts`, `schedule.ts`, `round.ts`), lists of all
- * records after crashes (`audit.ts`), and what the checker says of it all (`judge.ts`, `checker.ts` by the model in `register.ts`).
+ * Runs a database (`database.ts`), nodes (`cluster.ts`: processes of `node.ts`, each with its own TCP proxy and clock), clients that
+ * record responses (`clients/`, `history.ts`), rounds of faults (`faults.ts`, `schedule.ts`, `round.ts`), lists of all records after
+ * crashes (`audit.ts`), and the checker (`violations.ts`, `checker.ts` with the model in `register.ts`).
  */
 export async function run(options: RunOptions): Promise<Result> {
   const environment = { ...ENVIRONMENT, ...options.environment };
@@ -60,7 +60,7 @@ export async function run(options: RunOptions): Promise<Result> {
   try {
     const openAccess = () => openProxy(database, choices.fork());
     for await (const node of startCluster(openAccess, { ...options, environment })) nodes.push(node);
-    const history = await play({ nodes, database }, environment, options);
+    const history = await runRounds({ nodes, database }, environment, options);
     return conclude(history, nodes);
   } finally {
     await Promise.all(nodes.map((node) => node.close()));
@@ -68,28 +68,28 @@ export async function run(options: RunOptions): Promise<Result> {
   }
 }
 
-/** Starts one proxy for queries and notifications: with separate URLs a node uses the first one differently. */
+/** Starts one proxy for queries and notifications. With separate URLs, a node would use the first one differently. */
 export async function openProxy(database: Database, seeded: Seeded): Promise<Access> {
   const proxy = await TcpProxy.start(`tcp://127.0.0.1:${database.port}`, { seeded });
   return { proxies: { data: proxy, feed: proxy }, environment: { KEYHOLD_DATABASE_URL: database.url(proxy.port) } };
 }
 
-async function play(
-  world: World,
+async function runRounds(
+  target: FaultTarget,
   environment: Readonly<Record<string, string>>,
-  { seed, seconds, faults, isOverAtFirst }: RunOptions,
+  { seed, seconds, faults, stopAtFirstViolation }: RunOptions,
 ): Promise<History> {
   const [history, choices] = [new History(), seeded(seed + 1)];
-  const members = world.nodes.map(memberOf);
-  const commandEnvironment = { ...environment, KEYHOLD_DATABASE_URL: world.database.url(world.database.port) };
+  const members = target.nodes.map(memberOf);
+  const commandEnvironment = { ...environment, KEYHOLD_DATABASE_URL: target.database.url(target.database.port) };
   const load = await startLoad(history, members, choices.fork(), { commandEnvironment });
   await sleep(WARM_UP);
   const end = performance.now() + seconds * 1000;
   const rounds = schedule(faults, choices.fork());
-  const isOver = () => performance.now() > end || (isOverAtFirst && judge(history).length > 0);
-  while (!isOver()) {
+  const isFinished = () => performance.now() > end || (stopAtFirstViolation && findViolations(history).length > 0);
+  while (!isFinished()) {
     const round = rounds.next().value;
-    await playRound(world, history, round, choices);
+    await runRound(target, history, round, choices);
     if (isCrash(round)) await audit(history, choices.pick(members));
   }
   await load.stop();
@@ -99,8 +99,8 @@ async function play(
 }
 
 function conclude(history: History, nodes: readonly ClusterNode[]): Result {
-  history.unexpected.push(...nodes.flatMap(({ troubles }) => troubles));
-  const violations = judge(history);
+  history.unexpected.push(...nodes.flatMap(({ unexpectedExits }) => unexpectedExits));
+  const violations = findViolations(history);
   return {
     totals: totalsOf(history, violations),
     table: tableOf(history, violations),

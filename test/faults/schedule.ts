@@ -1,10 +1,10 @@
 import type { Seeded } from "../support/seeded.ts";
 import type { FaultName } from "./faults.ts";
 
-/** Faults that come together. */
+/** Faults that are injected together. */
 export type Round = readonly FaultName[];
 
-/** Every fault alone and then every pair of them, each in an order that the seed decides, over and over. */
+/** Yields every fault alone and then every pair, in random order, repeatedly. */
 export function* schedule(names: readonly FaultName[], seeded: Seeded): Generator<Round, never> {
   const pairs = names.flatMap((one, place) => names.slice(place + 1).map((other): Round => [one, other]));
   for (;;) {

@@ -1,4 +1,4 @@
-/** Rows as lines of text: the first column from the left, the others from the right. */
+/** Formats rows as text: the first column left-aligned, the others right-aligned. */
 export function alignTable(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0))) ?? [];
   const padded = (cell: string, column: number) =>

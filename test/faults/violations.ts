@@ -1,27 +1,27 @@
-import { unexplained, wronglySigned } from "./checker.ts";
+import { invalidSignatures, unexplained } from "./checker.ts";
 import type { History, Mutation, Read } from "./history.ts";
 import { NO_KEY, verdictOn } from "./register.ts";
 
-/** Something that was said and should not have been. `began` is when the call did. */
+/** A wrong response. `began` is the start of the call. */
 export interface Violation {
   readonly began: number;
-  /** Milliseconds since the last change before it was acknowledged; null where there is none. */
+  /** Milliseconds since the last acknowledged change before it; null if there is none. */
   readonly late: number | null;
   readonly text: string;
 }
 
 /**
- * All violations of a history, in the order of time. `lost` are changes that the database forgot after it had made them: what is said
- * of their keys may be with them or without them, at any time.
+ * Returns all violations of a history, ordered by time. `lost` are changes that the database has lost after their execution: responses
+ * about their keys may include or exclude them at any time.
  */
-export function judge(history: History, lost: ReadonlySet<Mutation> = new Set()): Violation[] {
+export function findViolations(history: History, lost: ReadonlySet<Mutation> = new Set()): Violation[] {
   const reads = history.registers.flatMap(({ mutations, reads }) => {
     const unexplainedWithAll = unexplained(mutations, reads);
     return mutations.some((mutation) => lost.has(mutation))
       ? unexplainedWithout(lost, mutations, unexplainedWithAll)
       : unexplainedWithAll;
   });
-  const signatures = wronglySigned(history.rotations, history.signatures);
+  const signatures = invalidSignatures(history.rotations, history.signatures);
   return [
     ...reads.map((read) => ({
       began: read.began,
@@ -42,14 +42,13 @@ function unexplainedWithout(
   reads: readonly Read[],
 ): Read[] {
   const kept = mutations.filter((mutation) => !lost.has(mutation));
-  const lostKeys = new Set(mutations.filter((one) => lost.has(one)).map(({ effect }) => effect(NO_KEY).incarnation));
+  const lostKeys = new Set(mutations.filter((one) => lost.has(one)).map(({ effect }) => effect(NO_KEY).generation));
   return unexplained(kept, reads).filter(({ credential, ...read }) => {
-    // Derived from a raw key, by an owner that did not know that the key had become an earlier one again.
-    const isOfEarlierKey =
-      credential !== undefined && credential.type !== "raw" && lostKeys.has(credential.incarnation);
+    // A token that was derived from a raw key after its key had been restored to an earlier generation, which the owner did not know.
+    const isOfEarlierKey = credential !== undefined && credential.type !== "raw" && lostKeys.has(credential.generation);
     if (!isOfEarlierKey) return true;
     const expected: Read["expected"] = (state) =>
-      verdictOn({ ...credential, incarnation: state.incarnation, secret: state.incarnation }, state);
+      verdictOn({ ...credential, generation: state.generation, secret: state.generation }, state);
     return unexplained(kept, [{ ...read, expected }]).length > 0;
   });
 }
@@ -61,14 +60,14 @@ function lateness({ register, began }: Read): number | null {
   return before.length === 0 ? null : began - Math.max(...before);
 }
 
-/** The changes around it, so that the reason may be seen; nothing of a credential. */
-function describe({ register, node, by, began, ended, said }: Read): string {
+/** Describes a wrong response and the changes around it, without credentials. */
+function describe({ register, node, by, began, ended, observed }: Read): string {
   const around = register.mutations
     .filter((one) => one.began <= ended && (one.acknowledged ?? began) > began - 20_000)
     .map(
       (one) => `${one.kind} on ${one.node} ${at(one.began)}-${one.acknowledged === null ? "?" : at(one.acknowledged)}`,
     );
-  return `${register.name}: ${by} on ${node} ${at(began)}-${at(ended)} said "${said}" after ${around.join(", ")}`;
+  return `${register.name}: ${by} on ${node} ${at(began)}-${at(ended)} returned "${observed}" after ${around.join(", ")}`;
 }
 
 function at(time: number): string {

@@ -14,8 +14,8 @@ import { seeded } from "../support/seeded.ts";
 import { readFixture, restoreTables } from "./fixture.ts";
 
 /**
- * A database that release 0.1 has made (`release-0.1.json`) under the current release. Its root secrets and credentials were made for this
- * test alone. The nodes run on the clock of the fixture, so that its tokens never expire.
+ * A database created by release 0.1 (`release-0.1.json`), opened by the current release. Its root secrets and credentials are used only
+ * in this test. The nodes use the clock of the fixture, so that its tokens never expire.
  */
 
 const fixture = await readFixture();
@@ -78,7 +78,7 @@ async function startNode(dir: string, more: Record<string, string>): Promise<Clu
   return only;
 }
 
-test("the schema is migrated by later migrations alone", async () => {
+test("the schema is migrated by the later migrations only", async () => {
   const all = (await readMigrations()).map(({ version, name }) => `${String(version).padStart(4, "0")}_${name}`);
   expect(applied).toEqual(all.slice(MIGRATIONS));
 });
@@ -99,7 +99,7 @@ test("all verdicts are the same in a batch", async () => {
   expect(results).toEqual(fixture.credentials.map((one) => one.rest));
 });
 
-test("the JWKS has the keys that release 0.1 published", async () => {
+test("the JWKS contains the keys that release 0.1 published", async () => {
   expect(succeeded(await rest("GET", paths.jwks))).toEqual(fixture.jwks);
 });
 
@@ -110,20 +110,20 @@ test("a request that release 0.1 answered is not executed again", async () => {
   }
 });
 
-test("a raw key that release 0.1 imported is imported no second time", async () => {
+test("a raw key that release 0.1 imported is not imported again", async () => {
   for (const { path, body } of fixture.requests.filter(({ path }) => path === paths.imported)) {
     const answer = await rest("POST", path, { ...body, request_id: undefined });
     expect([answer.status, answer.body.error.details[0].reason]).toEqual([409, "RAW_KEY_ALREADY_EXISTS"]);
   }
 });
 
-test("a page token of release 0.1 leads to the same page", async () => {
+test("a page token of release 0.1 returns the same page", async () => {
   const { token, keyIds } = fixture.page;
   const page = succeeded(await rest("GET", `${paths.issued}?page_size=3&page_token=${encodeURIComponent(token)}`));
   expect(page.issued_api_keys.map((key: Json) => key.key_id)).toEqual(keyIds);
 });
 
-test("admin tokens of release 0.1 grant what they did", async () => {
+test("admin tokens of release 0.1 grant the same permissions", async () => {
   const statuses = fixture.adminTokens.map(async (token) => {
     const { status } = await restClient(guarded, { authorization: `Bearer ${token}` })("GET", paths.issued);
     return status;

@@ -2,22 +2,22 @@ import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededBy } from "../support/seeded.ts";
-import { expose, playUpgrade, type ReleaseName } from "./play.ts";
 import { installRelease } from "./release.ts";
+import { expose, type ReleaseName, runUpgrade } from "./upgrade.ts";
 
 /**
- * `npm run test:upgrade`: three nodes of release 0.1, which is installed from the history of this repository, are upgraded one after another
- * on one database, under load and faults. Then the wait for other nodes is removed from each release in turn, which the checker must find.
+ * `npm run test:upgrade`: installs release 0.1 from the history of this repository and upgrades three nodes of it one after another on
+ * one database, under load and faults. Then the wait for other nodes is removed from each release in turn, which the checker must detect.
  *
- * KEYHOLD_FAULTS_SEED     which choices are made; printed
- * KEYHOLD_UPGRADE_FROM    an installed checkout of release 0.1, instead of one that is installed now
+ * KEYHOLD_FAULTS_SEED     seed of all random choices; printed
+ * KEYHOLD_UPGRADE_FROM    an installed checkout of release 0.1, instead of installing one
  */
 
-/** Without so many answers a run shows nothing. */
-const LEAST = { verifies: 20_000, mutations: 400 };
+/** The minimum number of responses of a meaningful run. */
+const MINIMUM = { verifies: 20_000, mutations: 400 };
 
-/** Lines of each list that are shown. */
-const SHOWN = 20;
+/** Maximum number of printed lines per list. */
+const MAX_LINES = 20;
 
 const { seed } = seededBy("KEYHOLD_FAULTS_SEED");
 const dir = await mkdtemp(join(tmpdir(), "keyhold-upgrade-"));
@@ -25,11 +25,11 @@ await chmod(dir, 0o711);
 const oldCheckout = process.env.KEYHOLD_UPGRADE_FROM ?? (await installRelease(dir));
 const failures: string[] = [];
 
-const { table, totals, violations, ...outcome } = await playUpgrade({ seed, dir: await newDir("run"), oldCheckout });
+const { table, totals, violations, ...outcome } = await runUpgrade({ seed, dir: await newDir("run"), oldCheckout });
 console.info(table);
 failures.push(...violations.map(({ text }) => `violation: ${text}`), ...outcome.failures);
-if (totals.verifies < LEAST.verifies || totals.mutations < LEAST.mutations)
-  failures.push(`too few answers: ${totals.verifies} verifications, ${totals.mutations} changes`);
+if (totals.verifies < MINIMUM.verifies || totals.mutations < MINIMUM.mutations)
+  failures.push(`too few responses: ${totals.verifies} verifications, ${totals.mutations} changes`);
 
 for (const release of ["0.1", "current"] satisfies ReleaseName[]) {
   const found = await expose({ seed, dir: await newDir(`exposed-${release}`), oldCheckout }, release);
@@ -40,13 +40,13 @@ for (const release of ["0.1", "current"] satisfies ReleaseName[]) {
 console.info(
   `${totals.verifies} verifications, ${totals.mutations} changes, ${totals.records} records compared, ${failures.length} failures`,
 );
-for (const failure of failures.slice(0, SHOWN)) console.error(failure);
+for (const failure of failures.slice(0, MAX_LINES)) console.error(failure);
 if (failures.length === 0) await rm(dir, { recursive: true, force: true, maxRetries: 10 });
 else console.error(`the logs of the nodes are in ${dir}`);
-// Node would wait for in-flight requests on connections that were reset.
+// Node would wait forever for requests in flight on connections that were reset.
 process.exit(failures.length === 0 ? 0 : 1);
 
-/** A folder that other users may pass through. */
+/** Creates a folder that other users may traverse. */
 async function newDir(name: string): Promise<string> {
   const made = join(dir, name);
   await mkdir(made, { mode: 0o711 });

@@ -13,19 +13,19 @@ import { dumpTables, FIXTURE_FILE, type Fixture, type FixtureCredential } from "
 import { COMMAND, COMMIT, installRelease, migrate } from "./release.ts";
 
 /**
- * `node test/upgrade/make-fixture.ts` writes `release-0.1.json` again: it runs release 0.1 from the history on an empty database, under one
- * root secret and then under another, makes credentials of every kind in every state, and records what that release says of them.
+ * `node test/upgrade/make-fixture.ts` rewrites `release-0.1.json`: it runs release 0.1 from the history on an empty database, with one
+ * root secret and then with another, creates credentials of every kind in every state, and records the verdict of that release on each.
  */
 
 const comment = "Made by test/upgrade/make-fixture.ts for tests alone: these secrets protect nothing.";
 
-/** A credential, by what it is. */
+/** A credential and its name. */
 type Named = readonly [name: string, credential: string];
 
 interface Made {
   readonly credentials: readonly Named[];
   readonly requests: Fixture["requests"];
-  /** A key to be rotated under the next root secret, and its secret. */
+  /** A key that is rotated under the next root secret, and its secret. */
   readonly older: { readonly keyId: string; readonly secret: string };
 }
 
@@ -109,7 +109,7 @@ async function withServer<T>(
   }
 }
 
-/** One of everything that release 0.1 can make. */
+/** Creates one of each kind of resource of release 0.1. */
 async function makeCredentials(under: string, rest: RestClient): Promise<Made> {
   const fields = (name: string) => ({
     ...{ name: `${name}, ${under}`, actor_id: "actor_1", scopes: ["read", "write"], metadata: { team: "a", under } },

@@ -15,7 +15,7 @@ export const CHECKOUT = resolve(import.meta.dirname, "../..");
 /** The launcher of a checkout. */
 export const COMMAND = "src/cli/keyhold.js";
 
-/** Installs release 0.1, from the history of this repository, in a new folder below this one. Returns its path. */
+/** Installs release 0.1 from the history of this repository in a new folder below this one. Returns its path. */
 export async function installRelease(dir: string): Promise<string> {
   const [archive, checkout] = [join(dir, "release.tar"), join(dir, "release")];
   await exec("git", ["cat-file", "-e", `${COMMIT}^{commit}`], { cwd: CHECKOUT }).catch(() => {

@@ -6,13 +6,13 @@ import { type Load, startLoad } from "../faults/clients/load.ts";
 import { type Member, memberOf } from "../faults/clients/member.ts";
 import { type ClusterNode, currentProgram, startCluster } from "../faults/cluster.ts";
 import { type Database, startDatabase } from "../faults/database.ts";
-import { EXPOSING } from "../faults/fault-injection.ts";
+import { DETECTED_BY } from "../faults/fault-injection.ts";
 import type { FaultName } from "../faults/faults.ts";
 import { History, type Phase } from "../faults/history.ts";
-import { judge, type Violation } from "../faults/judge.ts";
 import { type Totals, tableOf, totalsOf } from "../faults/report.ts";
-import { playRound } from "../faults/round.ts";
+import { runRound } from "../faults/round.ts";
 import { openProxy } from "../faults/run.ts";
+import { findViolations, type Violation } from "../faults/violations.ts";
 import { eventually, runKeyhold } from "../support/keyhold.ts";
 import { type Seeded, seeded } from "../support/seeded.ts";
 import { CHECKOUT, COMMAND, migrate } from "./release.ts";
@@ -21,7 +21,7 @@ export type ReleaseName = "0.1" | "current";
 
 export interface UpgradeOptions {
   readonly seed: number;
-  /** An empty folder that other users may pass through. */
+  /** An empty folder that other users may traverse. */
   readonly dir: string;
   /** An installed checkout of release 0.1. */
   readonly oldCheckout: string;
@@ -31,7 +31,7 @@ export interface Outcome {
   readonly table: string;
   readonly totals: Totals;
   readonly violations: readonly Violation[];
-  /** Whatever else must not be. */
+  /** Other failures. */
   readonly failures: readonly string[];
 }
 
@@ -42,17 +42,17 @@ const ENVIRONMENT = {
   KEYHOLD_ROOT_SECRET: "upgrade-root-secret-0123456789-abcdefghijklmn",
   KEYHOLD_CACHE_SIZE: "16",
   KEYHOLD_LOG_LEVEL: "warn",
-  // Clients, nodes and PostgreSQL share the processors of one machine.
+  // Longer than the default, since clients, nodes and PostgreSQL share the cores of one machine.
   KEYHOLD_LEASE_TTL: "5s",
 };
 
-/** Milliseconds of load in each state of the upgrade. */
-const SPELL = 3_000;
+/** Milliseconds of load in each phase of the upgrade. */
+const PHASE_TIME = 3_000;
 
-/** Seconds in which a missing wait must be found. */
+/** Seconds in which the checker must detect the missing wait. */
 const EXPOSING_SECONDS = 60;
 
-/** Injected while nodes of both releases run. */
+/** The faults that are injected while nodes of both releases run. */
 const FAULTS: readonly FaultName[] = [
   "node stopped",
   "node killed",
@@ -63,7 +63,7 @@ const FAULTS: readonly FaultName[] = [
 ];
 
 /** Three nodes on one database, under load. */
-interface Stage extends UpgradeOptions {
+interface Fixture extends UpgradeOptions {
   readonly database: Database;
   readonly ownerUrl: string;
   readonly nodes: readonly ClusterNode[];
@@ -76,40 +76,40 @@ interface Stage extends UpgradeOptions {
 }
 
 /** Migrates the database of three nodes of release 0.1, upgrades them one after another, and returns one to 0.1. */
-export function playUpgrade(options: UpgradeOptions): Promise<Outcome> {
-  return onStage({ ...options, withoutWait: null }, async (stage) => {
-    await spell(stage, "0.1 alone");
-    await migrateUnderLoad(stage);
-    const faults = stage.choices.shuffled(FAULTS);
-    for (const [place, node] of stage.nodes.entries()) {
-      await restart(stage, node, "current");
-      await spell(stage, `${place + 1} upgraded`);
-      await compareVersions(stage, place + 1);
-      if (place + 1 < NODES) await injectFaults(stage, faults.splice(0, FAULTS.length / (NODES - 1)));
+export function runUpgrade(options: UpgradeOptions): Promise<Outcome> {
+  return withFixture({ ...options, withoutWait: null }, async (fixture) => {
+    await runPhase(fixture, "0.1 alone");
+    await migrateUnderLoad(fixture);
+    const faults = fixture.choices.shuffled(FAULTS);
+    for (const [place, node] of fixture.nodes.entries()) {
+      await restart(fixture, node, "current");
+      await runPhase(fixture, `${place + 1} upgraded`);
+      await compareVersions(fixture, place + 1);
+      if (place + 1 < NODES) await injectFaults(fixture, faults.splice(0, FAULTS.length / (NODES - 1)));
     }
-    for (const node of stage.nodes.slice(0, 1)) await restart(stage, node, "0.1");
-    await spell(stage, "1 back on 0.1");
+    for (const node of fixture.nodes.slice(0, 1)) await restart(fixture, node, "0.1");
+    await runPhase(fixture, "1 back on 0.1");
   });
 }
 
 /** Returns a violation that the checker finds when two nodes, of this release, do not wait for the others; null: none. */
 export async function expose(options: UpgradeOptions, withoutWait: ReleaseName): Promise<Violation | null> {
   let found: Violation | undefined;
-  await onStage({ ...options, withoutWait }, async (stage) => {
-    await migrateUnderLoad(stage);
+  await withFixture({ ...options, withoutWait }, async (fixture) => {
+    await migrateUnderLoad(fixture);
     const upgraded = withoutWait === "current" ? 2 : 1;
-    for (const node of stage.nodes.slice(0, upgraded)) await restart(stage, node, "current");
+    for (const node of fixture.nodes.slice(0, upgraded)) await restart(fixture, node, "current");
     const start = performance.now();
-    const find = () => judge(stage.history).find(({ began }) => began > start);
+    const find = () => findViolations(fixture.history).find(({ began }) => began > start);
     for (found = find(); found === undefined && performance.now() < start + EXPOSING_SECONDS * 1000; found = find())
-      await injectFaults(stage, [stage.choices.pick(EXPOSING.wait ?? [])]);
+      await injectFaults(fixture, [fixture.choices.pick(DETECTED_BY.wait ?? [])]);
   });
   return found ?? null;
 }
 
-async function onStage(
-  options: UpgradeOptions & Pick<Stage, "withoutWait">,
-  work: (stage: Stage) => Promise<void>,
+async function withFixture(
+  options: UpgradeOptions & Pick<Fixture, "withoutWait">,
+  work: (fixture: Fixture) => Promise<void>,
 ): Promise<Outcome> {
   const { dir, oldCheckout } = options;
   const choices = seeded(options.seed);
@@ -124,23 +124,23 @@ async function onStage(
     const cluster = { dir, nodes: NODES, environment: ENVIRONMENT, defect: null, program };
     for await (const node of startCluster(() => openProxy(database, choices.fork()), cluster)) nodes.push(node);
     const members = nodes.map(memberOf);
-    const stage = { ...options, database, ownerUrl, nodes, members, history: new History(), choices, failures: [] };
-    await runUnderLoad(stage, work);
-    return await conclude(stage);
+    const fixture = { ...options, database, ownerUrl, nodes, members, history: new History(), choices, failures: [] };
+    await runUnderLoad(fixture, work);
+    return await conclude(fixture);
   } finally {
     await Promise.all(nodes.map((node) => node.close()));
     await database.stop();
   }
 }
 
-async function runUnderLoad(stage: Stage, work: (stage: Stage) => Promise<void>): Promise<void> {
-  const { history, members, choices, oldCheckout } = stage;
+async function runUnderLoad(fixture: Fixture, work: (fixture: Fixture) => Promise<void>): Promise<void> {
+  const { history, members, choices, oldCheckout } = fixture;
   const load: Load = await startLoad(history, members, choices.fork(), {
-    commandEnvironment: commandEnvironment(stage),
+    commandEnvironment: commandEnvironment(fixture),
     keysOfOwner: KEYS_OF_OWNER,
     commands: [oldCheckout, CHECKOUT].map((checkout) => join(checkout, COMMAND)),
   });
-  await work(stage).finally(() => load.stop());
+  await work(fixture).finally(() => load.stop());
   for (const member of members) await audit(history, member);
   for (const { rest, grpc } of members) {
     rest.close();
@@ -148,8 +148,8 @@ async function runUnderLoad(stage: Stage, work: (stage: Stage) => Promise<void>)
   }
 }
 
-async function conclude({ history, nodes, database, failures }: Stage): Promise<Outcome> {
-  const violations = judge(history);
+async function conclude({ history, nodes, database, failures }: Fixture): Promise<Outcome> {
+  const violations = findViolations(history);
   const orphans = await database.admin`
     SELECT FROM raw_key_digests WHERE NOT EXISTS (SELECT FROM api_keys WHERE api_keys.key_id = raw_key_digests.key_id)`;
   if (orphans.length > 0) failures.push(`${orphans.length} digests of keys that are gone`);
@@ -160,25 +160,28 @@ async function conclude({ history, nodes, database, failures }: Stage): Promise<
     failures: [
       ...failures,
       ...history.unexpected,
-      ...nodes.flatMap(({ troubles }) => troubles),
+      ...nodes.flatMap(({ unexpectedExits }) => unexpectedExits),
       ...outages(history, nodes),
     ],
   };
 }
 
-/** Begins the names of phases without faults. */
-const CALM = "calm: ";
+/** Prefix of the names of phases without faults. */
+const PAUSE = "calm: ";
 
-/** The part of the calls in a calm phase that each node must answer. The rest is for a machine that is busy for longer than a lease. */
-const SERVED_PART = 0.95;
+/**
+ * The share of calls in a phase without faults that each node must answer. The rest allows for a machine that is busy for longer than a
+ * lease.
+ */
+const MIN_SERVED = 0.95;
 
-async function spell({ history }: Stage, name: string): Promise<void> {
-  history.enter([CALM + name]);
-  await sleep(SPELL);
-  history.enter([]);
+async function runPhase({ history }: Fixture, name: string): Promise<void> {
+  history.startPhase([PAUSE + name]);
+  await sleep(PHASE_TIME);
+  history.startPhase([]);
 }
 
-/** In each calm phase, the nodes that did not serve verifications or changes. */
+/** Returns the nodes that did not serve verifications or changes in a phase without faults. */
 function outages(history: History, nodes: readonly ClusterNode[]): string[] {
   return history.phases.filter(isCalm).flatMap((phase) => {
     const within = history.calls.filter(({ began, ended }) =>
@@ -188,7 +191,7 @@ function outages(history: History, nodes: readonly ClusterNode[]): string[] {
       (["verify", "mutation"] as const).flatMap((kind) => {
         const calls = within.filter((call) => call.node === name && call.kind === kind);
         const answered = calls.filter(({ outcome }) => outcome === "answered").length;
-        const isServed = answered >= calls.length * SERVED_PART && (answered > 0 || kind === "mutation");
+        const isServed = answered >= calls.length * MIN_SERVED && (answered > 0 || kind === "mutation");
         return isServed ? [] : [`${phase.faults}: ${name} answered ${answered} of ${calls.length} calls (${kind})`];
       }),
     );
@@ -196,56 +199,59 @@ function outages(history: History, nodes: readonly ClusterNode[]): string[] {
 }
 
 function isCalm({ faults: [name] }: Phase): boolean {
-  return name?.startsWith(CALM) ?? false;
+  return name?.startsWith(PAUSE) ?? false;
 }
 
-async function migrateUnderLoad(stage: Stage): Promise<void> {
-  const { history, database, ownerUrl } = stage;
+async function migrateUnderLoad(fixture: Fixture): Promise<void> {
+  const { history, database, ownerUrl } = fixture;
   const before = history.unexpected.length;
-  history.enter(["migration"]);
+  history.startPhase(["migration"]);
   await migrate(CHECKOUT, ownerUrl, new URL(database.url(database.port)).username);
-  // Between two statements of 0007, release 0.1 cannot import a raw key that was deleted a moment before.
+  // Between two statements of migration 0007, release 0.1 cannot import a raw key that has just been deleted.
   const others = history.unexpected.splice(before).filter((text) => !/^import of .*: 500 /.test(text));
   history.unexpected.push(...others);
-  await spell(stage, "0.1 on the new schema");
+  await runPhase(fixture, "0.1 on the new schema");
 }
 
-/** Compares what `keyhold cluster status` shows. */
-async function compareVersions(stage: Stage, upgraded: number): Promise<void> {
-  const { stdout } = await runKeyhold(["cluster", "status", "--json"], commandEnvironment(stage));
+/** Checks the versions in the output of `keyhold cluster status`. */
+async function compareVersions(fixture: Fixture, upgraded: number): Promise<void> {
+  const { stdout } = await runKeyhold(["cluster", "status", "--json"], commandEnvironment(fixture));
   const shown = JSON.parse(stdout).map(({ version }: { version: string }) => version);
-  const [old, current] = await Promise.all([stage.oldCheckout, CHECKOUT].map(versionOf));
-  const expected = stage.nodes.map((_, place) => (place < upgraded ? current : old));
+  const [old, current] = await Promise.all([fixture.oldCheckout, CHECKOUT].map(versionOf));
+  const expected = fixture.nodes.map((_, place) => (place < upgraded ? current : old));
   if (shown.sort().join() !== expected.sort().join())
-    stage.failures.push(`cluster status shows the versions ${shown}, not ${expected}`);
+    fixture.failures.push(`cluster status shows the versions ${shown}, not ${expected}`);
 }
 
 async function versionOf(checkout: string): Promise<string> {
   return JSON.parse(await readFile(join(checkout, "package.json"), "utf8")).version;
 }
 
-function commandEnvironment({ database }: Stage): Record<string, string> {
+function commandEnvironment({ database }: Fixture): Record<string, string> {
   return { ...ENVIRONMENT, KEYHOLD_DATABASE_URL: database.url(database.port) };
 }
 
-async function injectFaults({ nodes, database, history, choices }: Stage, faults: readonly FaultName[]): Promise<void> {
-  for (const fault of faults) await playRound({ nodes, database }, history, [fault], choices);
+async function injectFaults(
+  { nodes, database, history, choices }: Fixture,
+  faults: readonly FaultName[],
+): Promise<void> {
+  for (const fault of faults) await runRound({ nodes, database }, history, [fault], choices);
 }
 
-/** Returns the program of a release. 0.1 has another name for a defect. */
-function programOf(release: ReleaseName, { oldCheckout, withoutWait }: Pick<Stage, "oldCheckout" | "withoutWait">) {
+/** Returns the program of a release. Release 0.1 has another name for the defect. */
+function programOf(release: ReleaseName, { oldCheckout, withoutWait }: Pick<Fixture, "oldCheckout" | "withoutWait">) {
   const hasDefect = release === withoutWait;
   if (release === "current") return currentProgram(hasDefect ? "wait" : null);
   return { checkout: oldCheckout, args: hasDefect ? ["--sabotage=wait"] : [] };
 }
 
 /** Kills a node and starts it again with this release. Resolves when all clients are connected to it. */
-async function restart(stage: Stage, node: ClusterNode, release: ReleaseName): Promise<void> {
-  const { history, members } = stage;
-  history.enter(["restart"]);
+async function restart(fixture: Fixture, node: ClusterNode, release: ReleaseName): Promise<void> {
+  const { history, members } = fixture;
+  history.startPhase(["restart"]);
   history.phases.at(-1)?.victims.push(node.name);
   await node.kill();
-  node.program = programOf(release, stage);
+  node.program = programOf(release, fixture);
   await node.start();
   await eventually(async () => {
     const answers = members.map(({ grpc }) => grpc.verify("none"));

@@ -1,18 +1,18 @@
 import type { Outcome } from "../history.ts";
 import { valid } from "../register.ts";
 
-/** JSON as the service answered it. */
-// biome-ignore lint/suspicious/noExplicitAny: what is in an answer is looked at where it is asked for
+/** JSON of a response. */
+// biome-ignore lint/suspicious/noExplicitAny: each caller reads the members that it expects
 export type Json = any;
 
-/** Milliseconds after which nobody waits for an answer any more. */
-export const PATIENCE = 8_000;
+/** Milliseconds after which clients give up a request. */
+export const REQUEST_TIMEOUT = 8_000;
 
-/** An answer over whichever protocol. `status` is that of HTTP; 0: there was none, and nobody knows what became of the call. */
+/** A response over any protocol. `status` is that of HTTP; 0: no response, so the outcome of the call is unknown. */
 export interface Answer {
   readonly status: number;
   readonly body: Json;
-  /** Of a 503, which must have it. */
+  /** The header of a 503, which is required. */
   readonly retryAfter?: string | undefined;
 }
 
@@ -23,17 +23,17 @@ export function outcomeOf({ status, retryAfter }: Answer): Outcome {
   return status === 503 && Number(retryAfter) > 0 ? "unavailable" : "answered";
 }
 
-/** `API_KEY_REVOKED` and the like; undefined of an answer that is no error. */
+/** Returns the reason of an error, such as `API_KEY_REVOKED`; undefined for other responses. */
 export function reasonOf({ body }: Answer): string | undefined {
   return body?.error?.details?.[0]?.reason;
 }
 
-/** A verdict in the words of the model. */
+/** Returns a verdict in the terms of the model. */
 export function verdictText({ is_valid, scopes, error_code }: Json): string {
   return is_valid ? valid(scopes) : codeText(error_code);
 }
 
-/** The verdict in a refusal to work with a credential; undefined of any other answer. */
+/** Returns the verdict in the rejection of a credential; undefined for any other response. */
 export function refusalOf(answer: Answer): string | undefined {
   if (reasonOf(answer) !== "CREDENTIAL_INVALID") return undefined;
   return codeText(answer.body.error.details[0].metadata.error_code);

@@ -7,7 +7,7 @@ import type { Member } from "./member.ts";
 
 type TokenType = "JWT" | "MACAROON";
 
-/** Derives a token of a credential of this key. Whether it may, and with which scopes, is a verdict on that credential. */
+/** Derives a token from a credential of this key. The result, and the scopes of the token, are a verdict on that credential. */
 export async function derive(
   history: History,
   member: Member,
@@ -27,19 +27,19 @@ export async function derive(
   const read = { node: member.name, by: "derive", began, ended };
   if (answer.status === 200) {
     const { token, scopes } = answer.body.token;
-    history.verdict(register, parent, { ...read, said: valid(scopes) });
-    register.show({ ...originOf(parent, register), type, text: token, scopes });
+    history.verdict(register, parent, { ...read, observed: valid(scopes) });
+    register.addCredential({ ...originOf(parent, register), type, text: token, scopes });
     if (type === "JWT") history.signatures.push({ node: member.name, began, ended, kid: kidOf(token) });
     return;
   }
-  const said = refusalOf(answer);
-  if (said !== undefined) history.verdict(register, parent, { ...read, said });
+  const observed = refusalOf(answer);
+  if (observed !== undefined) history.verdict(register, parent, { ...read, observed });
   else history.unexpected.push(`derive on ${member.name}: ${answer.status} ${JSON.stringify(answer.body)}`);
 }
 
-/** A raw key is of whichever incarnation there is: its owner, who derives, knows which. */
-function originOf({ type, incarnation, secret }: Credential, register: Register) {
-  return type === "raw" ? { incarnation: register.incarnation, secret: register.incarnation } : { incarnation, secret };
+/** A raw key belongs to the current generation of its key, which its owner knows. */
+function originOf({ type, generation, secret }: Credential, register: Register) {
+  return type === "raw" ? { generation: register.generation, secret: register.generation } : { generation, secret };
 }
 
 function kidOf(token: string): string {

@@ -9,18 +9,18 @@ import {
 } from "@bufbuild/protobuf";
 import { Client, credentials, type Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { type Answer, LOST, PATIENCE } from "./answer.ts";
+import { type Answer, LOST, REQUEST_TIMEOUT } from "./answer.ts";
 
 const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
 
-/** One HTTP/2 session, which comes back soon after it was lost. */
+/** A single HTTP/2 session, which reconnects quickly. */
 const OPTIONS = {
   "grpc.initial_reconnect_backoff_ms": 50,
   "grpc.max_reconnect_backoff_ms": 200,
   "grpc.use_local_subchannel_pool": 1,
 };
 
-/** Verification over gRPC, by a client that shares no code with the server. Answers in the JSON of the REST paths. */
+/** Verifies over gRPC with grpc-js, which shares no code with the server. Returns responses in the JSON of the REST paths. */
 export class GrpcClient {
   readonly #client: Client;
 
@@ -62,10 +62,10 @@ export class GrpcClient {
 }
 
 function deadline(): Date {
-  return new Date(Date.now() + PATIENCE);
+  return new Date(Date.now() + REQUEST_TIMEOUT);
 }
 
-/** UNAVAILABLE is also what the client itself says when it has no connection, but without details. */
+/** The client itself reports UNAVAILABLE when it has no connection, but without details. */
 function failure({ code, details, metadata }: ServiceError): Answer {
   const isOfService = metadata.get("grpc-status-details-bin").length > 0;
   if (code === status.UNAVAILABLE && !isOfService) return LOST;

@@ -4,47 +4,47 @@ import type { History, Register } from "../history.ts";
 import type { Member } from "./member.ts";
 import { Owner } from "./owner.ts";
 import { COMMAND, noteFirstSigningKey, runSigningRotator } from "./signing-rotator.ts";
-import { type Habit, type Interest, runVerifier } from "./verifier.ts";
-import { BATCH_WAYS, SINGLE_WAYS } from "./verify.ts";
+import { type KeyPools, runVerifier, type VerifierProfile } from "./verifier.ts";
+import { BATCH_METHODS, SINGLE_METHODS } from "./verify.ts";
 
 const OWNERS = 10;
 const KEYS_OF_OWNER = 25;
 const HOT_KEYS = 30;
-/** Milliseconds that an owner rests at the most between two turns. */
+/** Maximum pause of an owner between two changes, in milliseconds. */
 const OWNER_PAUSE = 200;
 
-/** The verifiers of each node. */
-const HABITS: readonly Habit[] = [
-  { ways: BATCH_WAYS, size: 50, pause: 120 },
-  { ways: ["REST batch", "REST no-cache"], size: 20, pause: 120 },
-  { ways: SINGLE_WAYS, size: 1, pause: 5 },
-  { ways: SINGLE_WAYS, size: 1, pause: 5 },
+/** The verifiers on each node. */
+const VERIFIER_PROFILES: readonly VerifierProfile[] = [
+  { methods: BATCH_METHODS, size: 50, pause: 120 },
+  { methods: ["REST batch", "REST no-cache"], size: 20, pause: 120 },
+  { methods: SINGLE_METHODS, size: 1, pause: 5 },
+  { methods: SINGLE_METHODS, size: 1, pause: 5 },
 ];
 
-/** All clients at work. */
+/** Running clients. */
 export interface Load {
-  /** Lets every client finish what it is at. */
+  /** Stops the clients after their requests in flight. */
   stop(): Promise<void>;
 }
 
-/** What the clients do besides. */
+/** Additional work of the clients. */
 export interface LoadOptions {
-  /** Of each owner of keys, the nodes that it sends changes to; by default ten owners that send theirs to any node. */
+  /** For each owner of keys, the nodes that it sends changes to. Default: ten owners, each for all nodes. */
   readonly owners?: readonly (readonly Member[])[];
   readonly keysOfOwner?: number;
-  /** Environment of the command that rotates signing keys; without it none is rotated. */
+  /** Environment of the command that rotates signing keys; without it there are no rotations. */
   readonly commandEnvironment?: Readonly<Record<string, string>>;
-  /** The launchers of that command, one of which is picked each time; by default that of this checkout. */
+  /** The launchers of that command, one of which is chosen for each rotation. Default: that of this checkout. */
   readonly commands?: readonly string[];
 }
 
-/** Starts the clients and resolves when there are keys to work on. */
+/** Starts the clients and resolves when the first keys exist. */
 export async function startLoad(
   history: History,
   members: readonly Member[],
   seeded: Seeded,
   {
-    owners: homes = Array.from({ length: OWNERS }, () => members),
+    owners: targetsOfOwners = Array.from({ length: OWNERS }, () => members),
     keysOfOwner = KEYS_OF_OWNER,
     commandEnvironment,
     commands = [COMMAND],
@@ -52,20 +52,24 @@ export async function startLoad(
 ): Promise<Load> {
   await noteFirstSigningKey(history, members);
   const hot: Register[] = [];
-  const touched = (register: Register) => {
+  const onChanged = (register: Register) => {
     hot.push(register);
     if (hot.length > HOT_KEYS) hot.shift();
   };
-  const owners = homes.map((changers) => new Owner({ history, members, changers, seeded: seeded.fork(), touched }));
-  const interest: Interest = { hot, live: () => seeded.pick(owners).keys };
-  await Promise.all(owners.map((owner) => fill(owner, keysOfOwner)));
+  const owners = targetsOfOwners.map(
+    (targets) => new Owner({ history, members, targets, seeded: seeded.fork(), onChanged }),
+  );
+  const pools: KeyPools = { hot, live: () => seeded.pick(owners).keys };
+  await Promise.all(owners.map((owner) => createKeys(owner, keysOfOwner)));
   const over = new AbortController();
-  const verifiers = members.flatMap((member) => HABITS.map((habit) => ({ member, habit, seeded: seeded.fork() })));
+  const verifiers = members.flatMap((member) =>
+    VERIFIER_PROFILES.map((profile) => ({ member, profile, seeded: seeded.fork() })),
+  );
   const running = [
-    ...owners.map((owner) => own(owner, keysOfOwner, seeded.fork(), over.signal)),
-    ...verifiers.map((one) => runVerifier(history, one.member, one.habit, interest, one.seeded, over.signal)),
+    ...owners.map((owner) => runOwner(owner, keysOfOwner, seeded.fork(), over.signal)),
+    ...verifiers.map((one) => runVerifier(history, one.member, one.profile, pools, one.seeded, over.signal)),
     commandEnvironment &&
-      runSigningRotator(history, members, commands, commandEnvironment, interest, seeded.fork(), over.signal),
+      runSigningRotator(history, members, commands, commandEnvironment, pools, seeded.fork(), over.signal),
   ];
   return {
     stop: async () => {
@@ -76,11 +80,11 @@ export async function startLoad(
   };
 }
 
-async function fill(owner: Owner, keys: number): Promise<void> {
+async function createKeys(owner: Owner, keys: number): Promise<void> {
   while (owner.keys.length < keys) await owner.make();
 }
 
-async function own(owner: Owner, keys: number, seeded: Seeded, signal: AbortSignal): Promise<void> {
+async function runOwner(owner: Owner, keys: number, seeded: Seeded, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     if (owner.keys.length < keys) await owner.make();
     else await owner.change();

@@ -3,57 +3,60 @@ import type { History, Mutation, Register } from "../history.ts";
 import type { Effect } from "../register.ts";
 import { type Answer, type Json, outcomeOf, reasonOf, refusalOf } from "./answer.ts";
 import type { Member } from "./member.ts";
-import { chase } from "./verify.ts";
+import { verifyOnAllNodes } from "./verify.ts";
 
-/** What a client works with that changes keys. */
-export interface Workplace {
+/** The context of a client that changes keys. */
+export interface MutationContext {
   readonly history: History;
   readonly members: readonly Member[];
-  /** Those that changes are sent to. */
-  readonly changers: readonly Member[];
+  /** The nodes that changes are sent to. */
+  readonly targets: readonly Member[];
   readonly seeded: Seeded;
-  /** Told of a key that has just been changed. */
-  touched(register: Register): void;
+  /** Called after a key was changed. */
+  onChanged(register: Register): void;
 }
 
-/** A change to send, and what it makes of the key. */
+/** A change and its effect on the state of the key. */
 export interface Request {
   readonly kind: string;
   readonly effect: Effect;
   send(member: Member): Promise<Answer>;
 }
 
-/** Refusals of a repeated call that mean that it, or the one before, has taken effect. */
+/** Errors of a retry after which the change, or the attempt before it, has taken effect. */
 const DONE: readonly (string | undefined)[] = ["API_KEY_ALREADY_REVOKED", "API_KEY_NOT_FOUND"];
 
-/** Sends a change to any of the nodes for it. The body of the answer that acknowledges it, or null if there was none. */
+/** Sends a change to one of its nodes. Returns the body of the acknowledgement, or null if there was none. */
 export async function mutate(
-  work: Workplace,
+  context: MutationContext,
   register: Register,
   { kind, effect, send }: Request,
 ): Promise<Json | null> {
-  const member = work.seeded.pick(work.changers);
+  const member = context.seeded.pick(context.targets);
   const began = performance.now();
   const mutation: Mutation = { kind, node: member.name, began, acknowledged: null, effect };
   register.mutations.push(mutation);
   const answer = await send(member);
   const ended = performance.now();
   const outcome = outcomeOf(answer);
-  work.history.calls.push({ kind: "mutation", node: member.name, began: mutation.began, ended, count: 1, outcome });
+  context.history.calls.push({ kind: "mutation", node: member.name, began: mutation.began, ended, count: 1, outcome });
   if (answer.status === 200 || isRepeated(register, kind, answer)) {
     mutation.acknowledged = ended;
     mutation.hint = answer.body?.issued_api_key?.hint;
-    work.touched(register);
+    context.onChanged(register);
     return answer.body;
   }
   if (outcome === "answered" && refusalOf(answer) === undefined)
-    work.history.unexpected.push(describe(mutation, register, answer));
+    context.history.unexpected.push(describe(mutation, register, answer));
   return null;
 }
 
-/** Verifies whatever is known of the key on all nodes, without waiting for them. */
-export function chaseKey({ history, members, seeded }: Workplace, register: Register): Promise<void>[] {
-  return chase(history, members, register, seeded);
+/** Verifies all known credentials of the key on all nodes, without waiting for the results. */
+export function verifyKeyOnAllNodes(
+  { history, members, seeded }: MutationContext,
+  register: Register,
+): Promise<void>[] {
+  return verifyOnAllNodes(history, members, register, seeded);
 }
 
 function isRepeated({ mutations }: Register, kind: string, answer: Answer): boolean {

@@ -1,44 +1,44 @@
 import type { KeyKind, Register } from "../history.ts";
 import { derive } from "./derive.ts";
-import type { Workplace } from "./mutate.ts";
+import type { MutationContext } from "./mutate.ts";
 import { importKey, issue, remove, removeAndImport, revoke, rotate, selfRevoke, update } from "./verbs.ts";
 
-type Verb = (work: Workplace, register: Register) => Promise<boolean>;
+type Verb = (context: MutationContext, register: Register) => Promise<boolean>;
 
-const rotateAtOnce: Verb = (work, register) => rotate(work, register, false);
-const rotateWithGrace: Verb = (work, register) => rotate(work, register, true);
+const rotateAtOnce: Verb = (context, register) => rotate(context, register, false);
+const rotateWithGrace: Verb = (context, register) => rotate(context, register, true);
 
-/** What an owner may do next to a key of this kind. */
+/** The operations of an owner on a key of this kind. */
 const VERBS: Readonly<Record<KeyKind, readonly Verb[]>> = {
   issued: [update, update, rotateAtOnce, rotateWithGrace, revoke, selfRevoke],
   imported: [update, update, remove, removeAndImport, revoke, selfRevoke],
 };
 
-/** A client that owns keys: nobody else changes them, and it changes them one call at a time. */
+/** A client that owns keys: no other client changes them, and it changes each key sequentially. */
 export class Owner {
   keys: Register[] = [];
-  readonly #work: Workplace;
+  readonly #context: MutationContext;
 
-  constructor(work: Workplace) {
-    this.#work = work;
+  constructor(context: MutationContext) {
+    this.#context = context;
   }
 
-  /** Makes a key of either kind. */
+  /** Creates a key of either kind. */
   async make(): Promise<void> {
-    const { history, seeded } = this.#work;
+    const { history, seeded } = this.#context;
     const kind = seeded.pick(["issued", "imported"] as const);
     const register = history.register(kind);
-    const isThere = kind === "issued" ? await issue(this.#work, register) : await importKey(this.#work, register);
+    const isThere = kind === "issued" ? await issue(this.#context, register) : await importKey(this.#context, register);
     if (isThere) this.keys.push(register);
   }
 
-  /** A few changes of one key, one right after the other: what was read meanwhile is out of date at once. */
+  /** Makes a few changes of one key in quick succession, so that a concurrent read is stale at once. */
   async change(): Promise<void> {
-    const { history, members, seeded } = this.#work;
+    const { history, members, seeded } = this.#context;
     const register = seeded.pick(this.keys);
     for (let changes = 1 + seeded.below(4); changes > 0; changes--) {
       if (seeded.below(3) === 0) await derive(history, seeded.pick(members), register, seeded);
-      if (await seeded.pick(VERBS[register.kind])(this.#work, register)) continue;
+      if (await seeded.pick(VERBS[register.kind])(this.#context, register)) continue;
       this.keys = this.keys.filter((key) => key !== register);
       return;
     }

@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request } from "node:http";
-import { type Answer, LOST, PATIENCE } from "./answer.ts";
+import { type Answer, LOST, REQUEST_TIMEOUT } from "./answer.ts";
 
-/** JSON over HTTP/1.1 and connections that are kept. */
+/** A client of JSON over HTTP/1.1 with persistent connections. */
 export class RestClient {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
   readonly #port: number;
@@ -10,7 +10,7 @@ export class RestClient {
     this.#port = port;
   }
 
-  /** Never rejects: a connection that breaks is an answer too. */
+  /** Never rejects: resolves to `LOST` if the connection breaks. */
   send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Answer> {
     const text = body === undefined ? "" : JSON.stringify(body);
     const headers = { ...(text === "" ? {} : { "content-type": "application/json" }), ...more };
@@ -23,7 +23,7 @@ export class RestClient {
         response.on("error", () => resolve(LOST));
         response.on("aborted", () => resolve(LOST));
       });
-      const timer = setTimeout(() => call.destroy(), PATIENCE);
+      const timer = setTimeout(() => call.destroy(), REQUEST_TIMEOUT);
       call.on("error", () => resolve(LOST));
       call.on("close", () => {
         clearTimeout(timer);

@@ -7,31 +7,31 @@ import type { Seeded } from "../../support/seeded.ts";
 import type { History } from "../history.ts";
 import { derive } from "./derive.ts";
 import type { Member } from "./member.ts";
-import type { Interest } from "./verifier.ts";
-import { chase } from "./verify.ts";
+import type { KeyPools } from "./verifier.ts";
+import { verifyOnAllNodes } from "./verify.ts";
 
 /** The launcher of this checkout. */
 export const COMMAND = resolve(import.meta.dirname, "../../../src/cli/keyhold.js");
 
-/** Writes down which key signs before anyone rotates it. */
+/** Records the signing key before the first rotation. */
 export async function noteFirstSigningKey(history: History, [member]: readonly Member[]): Promise<void> {
   const answer = await member?.rest.send("GET", paths.jwks);
   history.rotations.push({ began: 0, acknowledged: 0, kid: answer?.body.keys[0].kid });
 }
 
-/** Rotates the signing key by the command, now and then, and derives tokens on all nodes right after its answer. */
+/** Rotates the signing key by the command at random intervals, and derives tokens on all nodes right after each rotation. */
 export async function runSigningRotator(
   history: History,
   members: readonly Member[],
   commands: readonly string[],
   environment: Readonly<Record<string, string>>,
-  interest: Interest,
+  pools: KeyPools,
   seeded: Seeded,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
     await rotate(history, seeded.pick(commands), environment);
-    const issued = interest.live().filter(({ kind }) => kind === "issued");
+    const issued = pools.live().filter(({ kind }) => kind === "issued");
     if (issued.length > 0)
       await Promise.all(members.map((member) => deriveOn(history, member, members, seeded.pick(issued), seeded)));
     await sleep(4_000 + seeded.below(4_000), undefined, { signal }).catch(() => {});
@@ -58,6 +58,6 @@ async function deriveOn(
   register: History["registers"][number],
   seeded: Seeded,
 ): Promise<void> {
-  await history.follow(derive(history, member, register, seeded, "JWT"));
-  chase(history, members, register, seeded);
+  await history.track(derive(history, member, register, seeded, "JWT"));
+  verifyOnAllNodes(history, members, register, seeded);
 }

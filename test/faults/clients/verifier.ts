@@ -2,43 +2,43 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Seeded } from "../../support/seeded.ts";
 import type { History, Register } from "../history.ts";
 import type { Member } from "./member.ts";
-import { type Shown, verify, type Way } from "./verify.ts";
+import { type KnownCredential, type Method, verify } from "./verify.ts";
 
-/** Which keys are worth a look. */
-export interface Interest {
-  /** Changed a moment ago. */
+/** The keys that verifiers choose from. */
+export interface KeyPools {
+  /** Recently changed keys. */
   readonly hot: readonly Register[];
-  /** That somebody goes on changing. */
+  /** Returns keys that are still being changed. */
   live(): readonly Register[];
 }
 
-/** How one verifier works: by which ways in turn, so many credentials at once, with a pause in milliseconds. */
-export interface Habit {
-  readonly ways: readonly Way[];
+/** The behavior of a verifier: its methods, the number of credentials per request, and the pause in milliseconds. */
+export interface VerifierProfile {
+  readonly methods: readonly Method[];
   readonly size: number;
   readonly pause: number;
 }
 
-/** Verifies on one node until it is stopped, hot keys more often than others. */
+/** Verifies on one node until the signal aborts, recently changed keys more often than others. */
 export async function runVerifier(
   history: History,
   member: Member,
-  { ways, size, pause }: Habit,
-  interest: Interest,
+  { methods, size, pause }: VerifierProfile,
+  pools: KeyPools,
   seeded: Seeded,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const shown = Array.from({ length: size }, () => choose(history, interest, seeded)).flat();
-    await verify(history, member, seeded.pick(ways), shown);
+    const selected = Array.from({ length: size }, () => choose(history, pools, seeded)).flat();
+    await verify(history, member, seeded.pick(methods), selected);
     await sleep(pause);
   }
 }
 
-/** Past keys count too: a dead one must not come back. */
-function choose(history: History, interest: Interest, seeded: Seeded): Shown[] {
+/** Chooses a credential, also of keys that are no longer changed, since a revoked key must stay revoked. */
+function choose(history: History, pools: KeyPools, seeded: Seeded): KnownCredential[] {
   const chance = seeded.below(10);
-  const among = chance < 5 ? interest.hot : chance < 8 ? interest.live() : history.registers.slice(-400);
+  const among = chance < 5 ? pools.hot : chance < 8 ? pools.live() : history.registers.slice(-400);
   if (among.length === 0) return [];
   const register = seeded.pick(among);
   if (register.credentials.length === 0) return [];

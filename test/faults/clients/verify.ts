@@ -5,14 +5,14 @@ import type { Credential } from "../register.ts";
 import { type Answer, outcomeOf, verdictText } from "./answer.ts";
 import type { Member } from "./member.ts";
 
-/** A credential to verify, and whose it is. */
-export interface Shown {
+/** A credential and its key. */
+export interface KnownCredential {
   readonly register: Register;
   readonly credential: Credential;
 }
 
-/** The ways to ask for a verdict. */
-const WAYS = {
+/** The methods of requesting verdicts. */
+const METHODS = {
   "REST single": async ({ rest }, [one]) =>
     single(await rest.send("POST", `${paths.keys}:verify`, { credential: one })),
   "gRPC single": async ({ grpc }, [one = ""]) => single(await grpc.verify(one)),
@@ -22,22 +22,32 @@ const WAYS = {
   "gRPC batch": ({ grpc }, texts) => grpc.verifyBatch(texts),
 } satisfies Record<string, (member: Member, texts: readonly string[]) => Promise<Answer>>;
 
-export type Way = keyof typeof WAYS;
+export type Method = keyof typeof METHODS;
 
-export const SINGLE_WAYS = ["REST single", "gRPC single"] as const;
-export const BATCH_WAYS = ["REST batch", "gRPC batch"] as const;
+export const SINGLE_METHODS = ["REST single", "gRPC single"] as const;
+export const BATCH_METHODS = ["REST batch", "gRPC batch"] as const;
 
-/** Asks this node, by a single way about the first one only, and writes down what it said. */
-export function verify(history: History, member: Member, way: Way, shown: readonly Shown[]): Promise<void> {
-  return history.follow(ask(history, member, way, shown));
+/** Verifies credentials on this node and records the verdicts. A single method verifies only the first one. */
+export function verify(
+  history: History,
+  member: Member,
+  way: Method,
+  selected: readonly KnownCredential[],
+): Promise<void> {
+  return history.track(send(history, member, way, selected));
 }
 
-async function ask(history: History, member: Member, way: Way, shown: readonly Shown[]): Promise<void> {
-  const asked = way.endsWith("single") ? shown.slice(0, 1) : shown;
+async function send(
+  history: History,
+  member: Member,
+  way: Method,
+  selected: readonly KnownCredential[],
+): Promise<void> {
+  const asked = way.endsWith("single") ? selected.slice(0, 1) : selected;
   if (asked.length === 0) return;
   const texts = asked.map(({ credential }) => credential.text);
   const began = performance.now();
-  const answer = await WAYS[way](member, texts);
+  const answer = await METHODS[way](member, texts);
   const ended = performance.now();
   const outcome = outcomeOf(answer);
   history.calls.push({ kind: "verify", node: member.name, began, ended, count: asked.length, outcome });
@@ -48,28 +58,28 @@ async function ask(history: History, member: Member, way: Way, shown: readonly S
   }
   for (const [place, { register, credential }] of asked.entries()) {
     const result = answer.body.results[place];
-    const said = verdictText(result);
-    // No verdict could be reached, which the service says of one of a batch where it says 503 of a single one.
-    if (said === "INTERNAL") continue;
+    const observed = verdictText(result);
+    // A batch reports INTERNAL for an item that a single call would answer with 503.
+    if (observed === "INTERNAL") continue;
     const isStale = result.stale === true;
     if (isStale) history.staleVerdicts++;
-    // One that is stale may be what a call was to answer that began so long before.
+    // A stale verdict may be as old as the grace period.
     const earliest = isStale ? began - history.staleGrace : began;
-    history.verdict(register, credential, { node: member.name, by: way, began: earliest, ended, said });
+    history.verdict(register, credential, { node: member.name, by: way, began: earliest, ended, observed });
   }
 }
 
-/** Verifies whatever is known of a key on all nodes at once, without waiting for any of them. */
-export function chase(
+/** Verifies all known credentials of a key on all nodes concurrently, without waiting for the results. */
+export function verifyOnAllNodes(
   history: History,
   members: readonly Member[],
   register: Register,
   seeded: Seeded,
 ): Promise<void>[] {
-  const shown = register.credentials.map((credential) => ({ register, credential }));
+  const selected = register.credentials.map((credential) => ({ register, credential }));
   return members.map((member) => {
-    const way = seeded.pick<Way>([...BATCH_WAYS, ...SINGLE_WAYS]);
-    return verify(history, member, way, seeded.shuffled(shown));
+    const way = seeded.pick<Method>([...BATCH_METHODS, ...SINGLE_METHODS]);
+    return verify(history, member, way, seeded.shuffled(selected));
   });
 }
 

@@ -11,22 +11,22 @@ import { History } from "../history.ts";
 import { keepJournal } from "./journal.ts";
 import { PgBouncer } from "./pgbouncer.ts";
 
-/** What the primary waits for before it acknowledges a commit: nothing with `asynchronous`, else its `synchronous_commit`. */
+/** What the primary waits for before it acknowledges a commit: nothing if `asynchronous`, else its `synchronous_commit`. */
 export type Replication = "on" | "remote_apply" | "asynchronous";
 
-export interface StageOptions {
+export interface FixtureOptions {
   readonly seed: number;
-  /** An empty folder that other users may pass through. */
+  /** An empty folder that other users may traverse. */
   readonly dir: string;
   readonly replication: Replication;
   readonly hasPgBouncer: boolean;
-  /** More of the environment of the nodes. */
+  /** Additional environment variables of the nodes. */
   readonly environment: Readonly<Record<string, string>>;
   readonly defect: Defect | null;
 }
 
-/** What a scenario works on. */
-export interface Stage {
+/** The servers, nodes and clients of a scenario. */
+export interface Fixture {
   readonly dir: string;
   readonly nodes: readonly ClusterNode[];
   readonly members: readonly Member[];
@@ -34,20 +34,20 @@ export interface Stage {
   readonly choices: Seeded;
   readonly pgbouncer: PgBouncer | null;
   readonly environment: Readonly<Record<string, string>>;
-  /** The server that is the primary by now; what is acknowledged must be there in the end. */
+  /** The current primary, which must have all acknowledged changes at the end. */
   primary: PostgresServer;
   standby: PostgresServer;
-  /** All that were started. */
+  /** All servers that were started. */
   readonly servers: PostgresServer[];
-  /** Violations that a step has found by itself. */
+  /** Violations that steps have detected. */
   readonly violations: string[];
-  /** What the table says besides. */
+  /** Notes that are printed below the table. */
   readonly notes: string[];
 }
 
 const NODES = 3;
 
-/** Owners of keys that send their changes to any node, and to each node alone: one that hangs must not stop the changes on others. */
+/** Owners of keys that send changes to any node, and to each single node, so that a hanging node does not block changes on the others. */
 const OWNERS = { any: 3, each: 3 };
 const KEYS_OF_OWNER = 8;
 
@@ -60,7 +60,7 @@ const ENVIRONMENT = {
 const SETTINGS = { max_connections: "200" };
 
 /** Starts two servers and three nodes, each node with its own proxies for data and for notifications. */
-export async function openStage(options: StageOptions): Promise<Stage> {
+export async function openFixture(options: FixtureOptions): Promise<Fixture> {
   const choices = seeded(options.seed);
   const primary = await startPrimary(options.dir, "primary", SETTINGS);
   await keepJournal(primary);
@@ -85,17 +85,17 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   };
 }
 
-export function startStageLoad({ history, members, choices }: Stage): Promise<Load> {
+export function startFixtureLoad({ history, members, choices }: Fixture): Promise<Load> {
   const any = Array.from({ length: OWNERS.any }, () => members);
   const each = members.flatMap((member) => Array.from({ length: OWNERS.each }, () => [member]));
   return startLoad(history, members, choices.fork(), { owners: [...any, ...each], keysOfOwner: KEYS_OF_OWNER });
 }
 
-/** Milliseconds after which a cluster has not recovered. */
-export const RECOVERY = 30_000;
+/** Milliseconds after which a cluster counts as not recovered. */
+export const RECOVERY_TIMEOUT = 30_000;
 
-/** Milliseconds until all nodes are ready; null: they are not within `limit`. */
-export async function untilReady({ nodes }: Pick<Stage, "nodes">, limit: number): Promise<number | null> {
+/** Returns the milliseconds until all nodes are ready, or null if they are not within `limit`. */
+export async function untilReady({ nodes }: Pick<Fixture, "nodes">, limit: number): Promise<number | null> {
   for (const began = performance.now(); ; await sleep(20)) {
     const ready = await Promise.all(nodes.map((node) => node.isReady()));
     const time = performance.now() - began;
@@ -104,12 +104,12 @@ export async function untilReady({ nodes }: Pick<Stage, "nodes">, limit: number)
   }
 }
 
-/** Compares all records with what was acknowledged, on each node. */
-export async function auditAll({ history, members }: Stage): Promise<void> {
+/** Compares all records on each node with the acknowledged changes. */
+export async function auditAll({ history, members }: Fixture): Promise<void> {
   for (const member of members) await audit(history, member);
 }
 
-export async function closeStage({ nodes, members, servers, pgbouncer }: Stage): Promise<void> {
+export async function closeFixture({ nodes, members, servers, pgbouncer }: Fixture): Promise<void> {
   for (const { rest, grpc } of members) {
     rest.close();
     grpc.close();

@@ -13,7 +13,7 @@ function entry(hint: string): Entry {
   return { name: NAME, action: "UPDATE", scopes: "", is_revoked: false, hint };
 }
 
-test("a rotation without an entry is missing, however close the one before it was", () => {
+test("a rotation without an entry is missing, however close to the previous one", () => {
   const register = new History().register("issued");
   const [first, second] = [rotation(10, "kh_v1_…aaaa"), rotation(15, "kh_v1_…bbbb")];
   register.mutations.push(first, second);

@@ -2,9 +2,12 @@ import type { PostgresServer } from "../../support/standby.ts";
 import type { History, Mutation, Register } from "../history.ts";
 import { NO_KEY } from "../register.ts";
 
-/** What a server has committed, by triggers that write a row for each change of a key: a standby has the rows that it replayed. */
+/**
+ * The committed changes of a server, recorded by triggers that insert a row for each change of a key. A standby has the rows that it has
+ * replayed.
+ */
 
-/** A row that a change left: columns of the key after it. */
+/** A row of the journal: columns of the key after the change. */
 export interface Entry {
   readonly name: string;
   readonly action: "INSERT" | "UPDATE" | "DELETE";
@@ -34,14 +37,14 @@ export async function keepJournal(primary: PostgresServer): Promise<void> {
   await primary.admin.unsafe(SCHEMA);
 }
 
-/** The acknowledged changes that are not in the journal of this server. */
+/** Returns the acknowledged changes that are missing in the journal of this server. */
 export async function lostChanges(server: PostgresServer, { registers }: History): Promise<Mutation[]> {
   const entries = await server.admin<Entry[]>`SELECT * FROM journal.entries`;
   const byName = Map.groupBy(entries, ({ name }) => name);
   return registers.flatMap((register) => missing(byName.get(register.name) ?? [], register));
 }
 
-/** The acknowledged changes of a key that left no entry. */
+/** Returns the acknowledged changes of a key without an entry. */
 export function missing(entries: readonly Entry[], register: Register): Mutation[] {
   return register.mutations.filter((one) => one.acknowledged !== null && !isIn(entries, one, register));
 }

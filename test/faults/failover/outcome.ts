@@ -1,29 +1,29 @@
 import type { Call, History } from "../history.ts";
-import type { Violation } from "../judge.ts";
 import { alignTable } from "../text-table.ts";
+import type { Violation } from "../violations.ts";
 
-/** What came of a scenario. */
+/** The outcome of a scenario. */
 export interface Outcome {
   readonly name: string;
   readonly title: string;
   readonly seconds: number;
   readonly history: History;
   readonly violations: readonly Violation[];
-  /** Acknowledged changes that the primary does not have in the end. */
+  /** Number of acknowledged changes that the final primary lacks. */
   readonly lost: number;
   /** Milliseconds until all nodes were ready; null: they never were. */
   readonly recovery: number | null;
   readonly notes: readonly string[];
-  /** Why the scenario fails; none: it does not. */
+  /** The reasons why the scenario failed; empty if it passed. */
   readonly failures: readonly string[];
 }
 
 const HEADINGS = [
   ...["scenario", "verifies", "changes", "violations", "late ms", "lost changes", "503", "no answer"],
-  ...["longest silence ms", "ready again ms", "unexpected", "seconds"],
+  ...["longest outage ms", "ready again ms", "unexpected", "seconds"],
 ];
 
-/** A row for each scenario, and a line below for each that has more to say. */
+/** Returns a table with a row for each scenario. */
 export function tableOf(outcomes: readonly Outcome[]): string {
   return alignTable([HEADINGS, ...outcomes.map(rowOf)]);
 }
@@ -38,7 +38,7 @@ function rowOf({ name, title, history, violations, lost, recovery, seconds }: Ou
     lost,
     calls.filter(({ outcome }) => outcome === "unavailable").length,
     calls.filter(({ outcome }) => outcome === "lost").length,
-    Math.round(longestSilence(calls)),
+    Math.round(longestOutage(calls)),
     recovery === null ? "never" : Math.round(recovery),
     unexpected.length,
     Math.round(seconds),
@@ -51,8 +51,8 @@ function sum(calls: readonly Call[], kind: Call["kind"]): number {
   return answered.reduce((total, { count }) => total + count, 0);
 }
 
-/** The longest time in which some node gave no verdict. */
-function longestSilence(calls: readonly Call[]): number {
+/** Returns the longest time in which a node returned no verdict. */
+function longestOutage(calls: readonly Call[]): number {
   const answered = calls.filter(({ kind, outcome }) => kind === "verify" && outcome === "answered");
   const byNode = Map.groupBy(answered, ({ node }) => node);
   const gaps = [...byNode.values()].flatMap((own) => {

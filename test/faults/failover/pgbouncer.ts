@@ -21,7 +21,7 @@ export async function hasPgBouncer(): Promise<boolean> {
   );
 }
 
-/** Debian's place for it is not in the search path of every user. */
+/** Debian installs it where not every user's PATH points. */
 const environment = { PATH: `${process.env.PATH}:/usr/sbin` };
 
 /** PgBouncer in transaction mode in front of one server. */
@@ -36,7 +36,7 @@ export class PgBouncer {
     this.#child = child;
   }
 
-  /** Starts it in a new folder below this one. */
+  /** Starts PgBouncer in a new folder below this one. */
   static async start(dir: string, server: PostgresServer): Promise<PgBouncer> {
     const [own, port] = [join(dir, "pgbouncer"), await freePort()];
     await mkdir(own);
@@ -44,7 +44,7 @@ export class PgBouncer {
     const { username, password } = new URL(server.url());
     await writeFile(join(own, "users.txt"), `"${username}" "${password}"\n"${ADMIN}" "${password}"\n`);
     await configure(own, port, server.port);
-    // It does not run as root either.
+    // PgBouncer does not run as root either.
     const { initializer: nobody } = await chooseOsUsers({
       uid: process.geteuid?.() ?? 0,
       dataDir: own,
@@ -63,8 +63,8 @@ export class PgBouncer {
     return new PgBouncer(port, own, child);
   }
 
-  /** Leads all connections to another server, each from the end of its transaction on. */
-  async moveTo(server: PostgresServer): Promise<void> {
+  /** Moves all connections to another server, each at the end of its transaction. */
+  async redirectTo(server: PostgresServer): Promise<void> {
     await configure(this.#dir, this.port, server.port);
     const url = new URL(server.url());
     const admin = postgres({

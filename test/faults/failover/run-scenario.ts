@@ -1,14 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Defect } from "../fault-injection.ts";
 import type { Mutation } from "../history.ts";
-import { judge, type Violation } from "../judge.ts";
+import { findViolations, type Violation } from "../violations.ts";
+import {
+  auditAll,
+  closeFixture,
+  type Fixture,
+  openFixture,
+  RECOVERY_TIMEOUT,
+  startFixtureLoad,
+  untilReady,
+} from "./fixture.ts";
 import { lostChanges } from "./journal.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Scenario } from "./scenarios.ts";
-import { auditAll, closeStage, openStage, RECOVERY, type Stage, startStageLoad, untilReady } from "./stage.ts";
-import { acceptIfRefused, move } from "./steps.ts";
+import { acceptIfRefused, redirect } from "./steps.ts";
 
-export interface PlayOptions {
+export interface ScenarioOptions {
   readonly seed: number;
   readonly dir: string;
   readonly defect: Defect | null;
@@ -16,56 +24,56 @@ export interface PlayOptions {
 
 /** Milliseconds of load before the first step, and after all nodes are ready again. */
 const WARM_UP = 1_500;
-const AFTERMATH = 1_500;
+const SETTLE_TIME = 1_500;
 
-/** Plays one scenario on servers and nodes of its own. */
-export async function play(scenario: Scenario, options: PlayOptions): Promise<Outcome> {
+/** Runs one scenario on its own servers and nodes. */
+export async function runScenario(scenario: Scenario, options: ScenarioOptions): Promise<Outcome> {
   const began = performance.now();
   const { replication, staleGrace = 0, needsPgBouncer = false } = scenario;
   const environment = { ...scenario.environment, KEYHOLD_STALE_GRACE: `${staleGrace}s` };
-  const stage = await openStage({ ...options, replication, environment, hasPgBouncer: needsPgBouncer });
-  stage.history.staleGrace = staleGrace * 1000;
+  const fixture = await openFixture({ ...options, replication, environment, hasPgBouncer: needsPgBouncer });
+  fixture.history.staleGrace = staleGrace * 1000;
   try {
-    const recovery = await runUnderLoad(stage, scenario);
-    return { ...(await conclude(scenario, stage, recovery)), seconds: (performance.now() - began) / 1000 };
+    const recovery = await runUnderLoad(fixture, scenario);
+    return { ...(await conclude(scenario, fixture, recovery)), seconds: (performance.now() - began) / 1000 };
   } finally {
-    await closeStage(stage);
+    await closeFixture(fixture);
   }
 }
 
-/** Answers how long the nodes took to become ready in the end. */
-async function runUnderLoad(stage: Stage, scenario: Scenario): Promise<number | null> {
-  const load = await startStageLoad(stage);
-  const recovery = await run(stage, scenario).finally(() => load.stop());
-  await auditAll(stage);
+/** Runs the steps under load. Returns the milliseconds until all nodes were ready at the end. */
+async function runUnderLoad(fixture: Fixture, scenario: Scenario): Promise<number | null> {
+  const load = await startFixtureLoad(fixture);
+  const recovery = await runSteps(fixture, scenario).finally(() => load.stop());
+  await auditAll(fixture);
   return recovery;
 }
 
-async function run(stage: Stage, { steps, mayLose }: Scenario): Promise<number | null> {
+async function runSteps(fixture: Fixture, { steps, mayLoseChanges }: Scenario): Promise<number | null> {
   await sleep(WARM_UP);
-  for (const step of steps) await step(stage);
-  await move()(stage);
+  for (const step of steps) await step(fixture);
+  await redirect()(fixture);
   const began = performance.now();
-  if (mayLose) await acceptIfRefused(stage);
-  const isRecovered = (await untilReady(stage, RECOVERY)) !== null;
+  if (mayLoseChanges) await acceptIfRefused(fixture);
+  const isRecovered = (await untilReady(fixture, RECOVERY_TIMEOUT)) !== null;
   const recovery = isRecovered ? performance.now() - began : null;
-  await sleep(AFTERMATH);
+  await sleep(SETTLE_TIME);
   return recovery;
 }
 
-async function conclude({ name, title, mayLose }: Scenario, stage: Stage, recovery: number | null) {
-  const { history, notes } = stage;
-  history.unexpected.push(...stage.nodes.flatMap(({ troubles }) => troubles));
-  const lost = await lostChanges(stage.primary, history);
-  const wrong = judge(history, new Set(mayLose ? lost : []));
+async function conclude({ name, title, mayLoseChanges }: Scenario, fixture: Fixture, recovery: number | null) {
+  const { history, notes } = fixture;
+  history.unexpected.push(...fixture.nodes.flatMap(({ unexpectedExits }) => unexpectedExits));
+  const lost = await lostChanges(fixture.primary, history);
+  const unexplained = findViolations(history, new Set(mayLoseChanges ? lost : []));
   const violations: Violation[] = [
-    ...wrong,
-    ...stage.violations.map((text) => ({ began: performance.now(), late: null, text })),
+    ...unexplained,
+    ...fixture.violations.map((text) => ({ began: performance.now(), late: null, text })),
   ];
   const failures = [
     ...violations.map(({ text }) => `violation: ${text}`),
-    ...(mayLose ? [] : lost.map(describeLost)),
-    ...(mayLose ? [] : history.unexpected.map((text) => `unexpected: ${text}`)),
+    ...(mayLoseChanges ? [] : lost.map(describeLost)),
+    ...(mayLoseChanges ? [] : history.unexpected.map((text) => `unexpected: ${text}`)),
     ...(recovery === null ? ["not all nodes became ready again"] : []),
   ];
   return {

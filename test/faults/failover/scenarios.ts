@@ -1,23 +1,24 @@
 import type { Defect } from "../fault-injection.ts";
 import { type PausePoint, pointsOf } from "../pause-points.ts";
-import type { Replication } from "./stage.ts";
+import type { Replication } from "./fixture.ts";
 import {
   acceptDatabase,
   all,
+  awaitReady,
   backUp,
-  becomeReady,
-  cutOff,
+  blockStandby,
+  type Connections,
+  dropPackets,
   expectStale,
   expectUnready,
-  joinAgain,
   killPrimary,
-  type Move,
-  move,
-  type Place,
+  pauseDuring,
   pauseReplay,
-  pausing,
   promote,
   promoteByMistake,
+  type Redirection,
+  redirect,
+  rejoin,
   replaceStandby,
   restore,
   restoreBackup,
@@ -26,41 +27,40 @@ import {
   stopPrimary,
   suspend,
   wait,
-  withoutStandby,
 } from "./steps.ts";
 
 export interface Scenario {
   readonly name: string;
   readonly title: string;
   readonly replication: Replication;
-  /** More of the environment of the nodes. */
+  /** Additional environment variables of the nodes. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Seconds for which cached verdicts may be given without a lease. */
+  /** Seconds for which cached verdicts may be returned without a lease. */
   readonly staleGrace?: number;
   readonly needsPgBouncer?: true;
-  /** Acknowledged changes may be missing in the end, since the standby did not have them. */
-  readonly mayLose?: true;
-  /** What happens under load. Afterwards all nodes are moved to the primary, and must become ready. */
+  /** Acknowledged changes may be lost, since the standby did not have them. */
+  readonly mayLoseChanges?: true;
+  /** Steps under load. Afterwards all connections lead to the primary, and all nodes must become ready. */
   readonly steps: readonly Step[];
 }
 
 const LONG_LEASE = { KEYHOLD_LEASE_TTL: "15s" };
 
-const NOTIFICATIONS: Place = { nodes: [1], proxies: ["feed"] };
+const NOTIFICATIONS: Connections = { nodes: [1], proxies: ["feed"] };
 
-const DATA: Place = { proxies: ["data"] };
+const DATA: Connections = { proxies: ["data"] };
 
-/** As PgBouncer does it by PAUSE and RESUME: no change waits for the standby when that is promoted. */
-const moveData: Step = all(joinAgain, cutOff(DATA), wait(0.3), promote, move(DATA), restore(DATA));
+/** Like PAUSE and RESUME of PgBouncer: no change waits for the standby when that is promoted. */
+const redirectData: Step = all(rejoin, dropPackets(DATA), wait(0.3), promote, redirect(DATA), restore(DATA));
 
-const splitData: readonly Step[] = [moveData, wait(5), expectUnready()];
-const splitDataLong: readonly Step[] = [moveData, wait(14), expectUnready()];
+const splitData: readonly Step[] = [redirectData, wait(5), expectUnready()];
+const splitDataLong: readonly Step[] = [redirectData, wait(14), expectUnready()];
 
-/** Where two nodes may stop while others are moved to the new primary, and while all are. */
+/** Points where two nodes may stop while others, or all, are redirected to the new primary. */
 const POINTS_OF_SESSION = pointsOf("renewal", "grant", "barrier", "acknowledgements");
 const POINTS_OF_JOIN = pointsOf("session", "check", "join", "renewal");
 
-const PAUSES: readonly (readonly [readonly PausePoint[], Move])[] = [
+const PAUSES: readonly (readonly [readonly PausePoint[], Redirection])[] = [
   [POINTS_OF_SESSION, { nodes: [3] }],
   [POINTS_OF_SESSION, { nodes: [3] }],
   [POINTS_OF_JOIN, {}],
@@ -77,36 +77,36 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: "1b", title: "planned switchover", replication: "on", steps: [stopPrimary, promote] },
   {
     name: "2",
-    title: "split brain: nodes 1 and 2 stay at the old primary",
+    title: "split brain: nodes 1 and 2 stay connected to the old primary",
     replication: "on",
-    steps: [promote, move({ nodes: [3] }), wait(5)],
+    steps: [promote, redirect({ nodes: [3] }), wait(5)],
   },
   {
     name: "2b",
     title: "the same, nodes 1 and 2 paused for 7 s",
     replication: "on",
-    steps: [suspend(1, 2), promote, move({ nodes: [3] }), wait(7), resume(1, 2), wait(4)],
+    steps: [suspend(1, 2), promote, redirect({ nodes: [3] }), wait(7), resume(1, 2), wait(4)],
   },
   {
     name: "3b",
     title: "only new connections lead to the new primary",
     replication: "asynchronous",
-    mayLose: true,
-    steps: [promote, move({ isReset: false }), wait(5)],
+    mayLoseChanges: true,
+    steps: [promote, redirect({ isReset: false }), wait(5)],
   },
   {
     name: "4",
-    title: "nodes 1 and 2 paused at steps of the protocol that the seed chooses",
+    title: "nodes 1 and 2 paused at random steps of the protocol",
     replication: "on",
-    steps: PAUSES.flatMap(([points, moved]) => [
-      pausing([1, 2], points, all(promote, move(moved)), 4),
+    steps: PAUSES.flatMap(([points, redirected]) => [
+      pauseDuring([1, 2], points, all(promote, redirect(redirected)), 4),
       wait(2),
-      move(),
-      becomeReady,
+      redirect(),
+      awaitReady,
       replaceStandby,
     ]),
   },
-  { name: "5b", title: "only data moved to the new primary", replication: "on", steps: splitData },
+  { name: "5b", title: "only data connections redirected to the new primary", replication: "on", steps: splitData },
   {
     name: "5b 15 s",
     title: "the same with a lease of 15 s",
@@ -116,14 +116,14 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "5c",
-    title: "only data moved to the new primary",
+    title: "only data connections redirected to the new primary",
     replication: "asynchronous",
-    mayLose: true,
+    mayLoseChanges: true,
     steps: splitData,
   },
   {
     name: "5b PgBouncer",
-    title: "PgBouncer moved to the new primary, notifications not",
+    title: "PgBouncer redirected to the new primary, notification connections not",
     replication: "on",
     needsPgBouncer: true,
     steps: splitData,
@@ -138,9 +138,9 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "5c PgBouncer",
-    title: "PgBouncer moved to the new primary, notifications not",
+    title: "PgBouncer redirected to the new primary, notification connections not",
     replication: "asynchronous",
-    mayLose: true,
+    mayLoseChanges: true,
     needsPgBouncer: true,
     steps: splitData,
   },
@@ -149,69 +149,69 @@ export const SCENARIOS: readonly Scenario[] = [
     title: "the same, after all nodes joined again at the old primary",
     replication: "asynchronous",
     environment: LONG_LEASE,
-    mayLose: true,
-    steps: [promote, joinAgain, move({ proxies: ["data"] }), wait(5), expectUnready()],
+    mayLoseChanges: true,
+    steps: [promote, rejoin, redirect({ proxies: ["data"] }), wait(5), expectUnready()],
   },
   {
     name: "6",
-    title: "an older base backup restored under the nodes",
+    title: "an older base backup restored while the nodes run",
     replication: "asynchronous",
-    mayLose: true,
-    steps: [backUp, wait(3), restoreBackup, acceptDatabase(5), becomeReady],
+    mayLoseChanges: true,
+    steps: [backUp, wait(3), restoreBackup, acceptDatabase(5), awaitReady],
   },
   {
     name: "7",
     title: "the only synchronous standby unreachable for 25 s",
     replication: "on",
-    steps: [withoutStandby(25)],
+    steps: [blockStandby(25)],
   },
   {
     name: "7 15 s",
     title: "the same for 10 s with a lease of 15 s",
     replication: "on",
     environment: LONG_LEASE,
-    steps: [joinAgain, withoutStandby(10)],
+    steps: [rejoin, blockStandby(10)],
   },
   {
     name: "8",
-    title: "data of nodes 2 and 3 at a standby that lags behind",
+    title: "data connections of nodes 2 and 3 lead to a lagging standby",
     replication: "on",
-    steps: [pauseReplay, move({ to: "standby", nodes: [2, 3], proxies: ["data"] }), wait(6)],
+    steps: [pauseReplay, redirect({ to: "standby", nodes: [2, 3], proxies: ["data"] }), wait(6)],
   },
   {
     name: "8b",
-    title: "data of nodes 2 and 3 at a standby that was promoted by mistake",
+    title: "data connections of nodes 2 and 3 lead to a standby promoted by mistake",
     replication: "asynchronous",
     environment: LONG_LEASE,
     steps: [
-      joinAgain,
+      rejoin,
       promoteByMistake,
-      move({ to: "standby", nodes: [2, 3], proxies: ["data"] }),
+      redirect({ to: "standby", nodes: [2, 3], proxies: ["data"] }),
       wait(6),
       expectUnready(2, 3),
     ],
   },
   {
     name: "9",
-    title: "node 1 cut off, KEYHOLD_STALE_GRACE=5s",
+    title: "node 1 partitioned, KEYHOLD_STALE_GRACE=5s",
     replication: "on",
     staleGrace: 5,
-    steps: [cutOff({ nodes: [1] }), wait(12), expectStale, restore({ nodes: [1] })],
+    steps: [dropPackets({ nodes: [1] }), wait(12), expectStale, restore({ nodes: [1] })],
   },
   {
     name: "10",
     title: "notifications do not reach node 1",
     replication: "on",
-    steps: [cutOff(NOTIFICATIONS), wait(6), expectUnready(1), restore(NOTIFICATIONS)],
+    steps: [dropPackets(NOTIFICATIONS), wait(6), expectUnready(1), restore(NOTIFICATIONS)],
   },
 ];
 
-/** Scenarios in which a protection must be missed when it is taken out. */
-export const EXPOSING: Readonly<Partial<Record<Defect, string>>> = {
+/** For each protection, the scenario that must detect its absence. */
+export const DETECTED_BY: Readonly<Partial<Record<Defect, string>>> = {
   echo: "10",
-  "server of reads": "8b",
-  "server of changes": "5d",
-  "renewal after the call": "2b",
+  "server identity of reads": "8b",
+  "server identity of changes": "5d",
+  "lease of uncached verdicts": "2b",
   "cancelled replication": "7 15 s",
   "durable barrier": "7 15 s",
   rollback: "6",
