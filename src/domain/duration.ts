@@ -38,13 +38,8 @@ export const GRACE_PERIOD_BOUNDS: DurationBounds = { min: SECOND, max: 30 * DAY 
 const MAX_LENGTH = 64;
 const SYNTAX = 'must be a duration such as "24h" or "1h30m", with the units s m h d w mo y';
 
-interface Term {
-  /** The number without its decimal point: `1.5` is 15 with one decimal. */
-  readonly digits: bigint;
-  readonly decimals: number;
-  readonly unit: string;
-  readonly unitMilliseconds: bigint;
-}
+const DURATION = /^(?:\d+(?:\.\d+)?[a-z]+)+$/;
+const TERM = /(\d+)(?:\.(\d+))?([a-z]+)/g;
 
 /**
  * Parses a duration and returns milliseconds. The text is one or more `<number><unit>` with the units `s m h d w mo y`, in any order, each at
@@ -56,9 +51,12 @@ interface Term {
  */
 export function parseDuration(text: string, field: string, bounds: DurationBounds = TTL_BOUNDS): number {
   if (text.length > MAX_LENGTH) throw invalidArgument(field, `must have at most ${MAX_LENGTH} characters`);
-  const terms = parseTerms(text, field);
-  rejectRepeatedUnits(terms, field);
-  const total = terms.reduce((sum, term) => sum + termMilliseconds(term, field), 0n);
+  const terms = DURATION.test(text) ? [...text.matchAll(TERM)] : [];
+  const units = terms.map(([, , , unit = ""]) => unit);
+  if (units.length === 0 || !units.every((unit) => UNITS.has(unit))) throw invalidArgument(field, SYNTAX);
+  const repeated = units.find((unit, index) => units.indexOf(unit) < index);
+  if (repeated !== undefined) throw invalidArgument(field, `must have the unit "${repeated}" only once`);
+  const total = terms.reduce((sum, term) => sum + toMilliseconds(term, field), 0n);
   if (total < bounds.min || total > bounds.max) {
     const range = `from ${formatDuration(bounds.min)} to ${formatDuration(bounds.max)}`;
     throw invalidArgument(field, `must be a duration ${range}`);
@@ -85,29 +83,10 @@ export function formatDuration(milliseconds: number): string {
   return rest > 0 || text === "" ? `${text}${rest / SECOND}s` : text;
 }
 
-function parseTerms(text: string, field: string): readonly Term[] {
-  const pattern = /(\d+)(?:\.(\d+))?([a-z]+)/y;
-  const terms: Term[] = [];
-  do {
-    const [, whole, fraction = "", unit = ""] = pattern.exec(text) ?? [];
-    const size = UNITS.get(unit);
-    if (whole === undefined || size === undefined) throw invalidArgument(field, SYNTAX);
-    terms.push({ digits: BigInt(whole + fraction), decimals: fraction.length, unit, unitMilliseconds: BigInt(size) });
-  } while (pattern.lastIndex < text.length);
-  return terms;
-}
-
-function rejectRepeatedUnits(terms: readonly Term[], field: string): void {
-  const seen = new Set<string>();
-  for (const { unit } of terms) {
-    if (seen.has(unit)) throw invalidArgument(field, `must have the unit "${unit}" only once`);
-    seen.add(unit);
-  }
-}
-
-function termMilliseconds({ digits, decimals, unitMilliseconds }: Term, field: string): bigint {
-  const scale = 10n ** BigInt(decimals);
-  const scaled = digits * unitMilliseconds;
+/** A number without its decimal point is an integer in units of its last digit: `1.5` is 15 tenths. */
+function toMilliseconds([, whole = "", fraction = "", unit = ""]: readonly string[], field: string): bigint {
+  const scaled = BigInt(whole + fraction) * BigInt(UNITS.get(unit) ?? 0);
+  const scale = 10n ** BigInt(fraction.length);
   if (scaled % scale !== 0n) throw invalidArgument(field, "must be a whole number of milliseconds");
   return scaled / scale;
 }
