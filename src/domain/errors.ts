@@ -57,7 +57,16 @@ export class KeyholdError extends Error {
   }
 }
 
-/** Returns an `INVALID_ARGUMENT` error with a violation of one field. */
+/** Returns an error with a violation of one field. */
+export function fieldError(
+  code: ErrorCode,
+  field: string,
+  description: string,
+  metadata: Readonly<Record<string, string>> = {},
+): KeyholdError {
+  return new KeyholdError(code, `${field}: ${description}`, { violations: [{ field, description }], metadata });
+}
+
 export function invalidArgument(field: string, description: string): KeyholdError {
-  return new KeyholdError("INVALID_ARGUMENT", `${field}: ${description}`, { violations: [{ field, description }] });
+  return fieldError("INVALID_ARGUMENT", field, description);
 }

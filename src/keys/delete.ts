@@ -3,7 +3,6 @@ import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { explainRejection } from "./rejection.ts";
 import type { KeyName } from "./store.ts";
-import { changedMeanwhile } from "./update.ts";
 
 /** Deletes an imported key. Its raw key is unknown afterwards and may be imported again. */
 export async function deleteImportedKey(
@@ -13,5 +12,5 @@ export async function deleteImportedKey(
 ): Promise<void> {
   const name: KeyName = { keyId: parseKeyId(keyId, "key_id"), kind: "imported" };
   if (await store.delete(name, principal)) return;
-  throw await explainRejection(store, name, principal, clock.now(), () => null, changedMeanwhile);
+  throw await explainRejection(store, name, principal, clock.now(), () => null);
 }

@@ -1,5 +1,5 @@
 import { parseDuration } from "../domain/duration.ts";
-import { invalidArgument, KeyholdError } from "../domain/errors.ts";
+import { fieldError, invalidArgument } from "../domain/errors.ts";
 import { newId } from "../domain/key-id.ts";
 import { checkClaimsSize, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
@@ -13,7 +13,7 @@ import { checkCustomClaims } from "../token/jwt/claims.ts";
 import { mintJwt } from "../token/jwt/mint.ts";
 import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
 import { mintMacaroon } from "../token/macaroon/mint.ts";
-import { credentialInvalid } from "./credential-invalid.ts";
+import { credentialInvalid } from "./rejection.ts";
 
 /** Milliseconds. */
 const DEFAULT_TTL = 3_600_000;
@@ -127,10 +127,7 @@ function narrowScopes(parent: Valid, wanted: readonly string[]): readonly string
   if (wanted.length === 0) return parent.scopes;
   const excess = wanted.find((scope) => !parent.scopes.includes(scope));
   if (excess === undefined) return uniqueScopes(wanted);
-  throw new KeyholdError("SCOPE_NOT_ALLOWED", `scopes: the credential does not have ${excess}`, {
-    violations: [{ field: "scopes", description: `the credential does not have ${excess}` }],
-    metadata: { scope: excess },
-  });
+  throw fieldError("SCOPE_NOT_ALLOWED", "scopes", `the credential does not have ${excess}`, { scope: excess });
 }
 
 /** Inherited claims cannot be overridden: a token derived from a token may add claims only. */
@@ -140,7 +137,5 @@ function addClaims(inherited: JsonObject, added: JsonObject): JsonObject {
     return stated !== undefined && !equalJson(stated, value);
   })?.[0];
   if (changed === undefined) return { ...inherited, ...added };
-  throw new KeyholdError("CLAIM_NOT_ALLOWED", `custom_claims: the credential says something else of ${changed}`, {
-    violations: [{ field: "custom_claims", description: `the credential says something else of ${changed}` }],
-  });
+  throw fieldError("CLAIM_NOT_ALLOWED", "custom_claims", `the credential says something else of ${changed}`);
 }

@@ -1,4 +1,4 @@
-import { KeyholdError } from "../domain/errors.ts";
+import { fieldError } from "../domain/errors.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
 import type { NewKeyInput } from "./new-key-input.ts";
@@ -13,13 +13,7 @@ export function identify(draft: NewKeyInput, rawKey: string | null, keys: KeyRin
 /** Rejects a different request with the same request id: returning the other request's key would hide the mistake. */
 export function requireRepeat(draft: NewKeyInput, rawKey: string | null, stored: Uint8Array, keys: KeyRing): void {
   if (keys.all.some((key) => equalBytes(fingerprintOf(draft, rawKey, key), stored))) return;
-  throw new KeyholdError(
-    "REQUEST_ID_REUSED",
-    "request_id: belongs to an earlier request that asked for something else",
-    {
-      violations: [{ field: "request_id", description: "belongs to an earlier request that asked for something else" }],
-    },
-  );
+  throw fieldError("REQUEST_ID_REUSED", "request_id", "belongs to an earlier request that asked for something else");
 }
 
 /** Returns a keyed hash of the request. It covers the raw key, hence the key. */

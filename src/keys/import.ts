@@ -1,6 +1,6 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
-import { invalidArgument, KeyholdError } from "../domain/errors.ts";
+import { fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { ApiKey } from "../domain/key.ts";
 import { newId } from "../domain/key-id.ts";
 import type { Principal } from "../domain/principal.ts";
@@ -94,7 +94,5 @@ function conclude(
     requireReservedScopes(insertion.key.scopes, principal);
     return insertion.key;
   }
-  throw new KeyholdError("RAW_KEY_ALREADY_EXISTS", "raw_key: is imported already", {
-    violations: [{ field: "raw_key", description: "is imported already" }],
-  });
+  throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is imported already");
 }

@@ -1,12 +1,31 @@
-import { KeyholdError } from "../domain/errors.ts";
+import { type ErrorCode, fieldError, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, type StoredKey, statusAt } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
+import { type Invalid, verificationErrorOf } from "../domain/verdict.ts";
 import { requireReservedScopes } from "./reserved-scopes.ts";
 import type { KeyName, KeyStore } from "./store.ts";
 
+/** Returns an error about a key, with its id as metadata. */
+export function keyError(code: ErrorCode, keyId: string, message: string): KeyholdError {
+  return new KeyholdError(code, message, { metadata: { key_id: keyId } });
+}
+
 export function keyNotFound({ keyId, kind }: KeyName): KeyholdError {
-  const what = kind === null ? "key" : `${kind} key`;
-  return new KeyholdError("API_KEY_NOT_FOUND", `there is no ${what} ${keyId}`, { metadata: { key_id: keyId } });
+  return keyError("API_KEY_NOT_FOUND", keyId, `there is no ${kind === null ? "key" : `${kind} key`} ${keyId}`);
+}
+
+export function alreadyRevoked(keyId: string): KeyholdError {
+  return keyError("API_KEY_ALREADY_REVOKED", keyId, `key ${keyId} is revoked already`);
+}
+
+/** Returns the error of a change whose condition did not hold, but holds now. */
+export function changedMeanwhile({ key: { keyId } }: StoredKey): KeyholdError {
+  return keyError("CONCURRENT_CHANGE", keyId, `key ${keyId} was changed at the same time; repeat the call`);
+}
+
+/** Returns the error for an operation on an invalid credential, with the reason of the verification. */
+export function credentialInvalid({ reason, message }: Invalid): KeyholdError {
+  return fieldError("CREDENTIAL_INVALID", "credential", message, { error_code: verificationErrorOf(reason) });
 }
 
 /** Returns the error if the state of a key does not allow an operation. */
@@ -14,19 +33,14 @@ type Refuse = (key: ApiKey, now: number) => KeyholdError | null;
 
 /** Requires a key that is neither revoked nor expired, for update and rotate. */
 export const rejectUnlessActive: Refuse = (key, now) => {
+  const { keyId } = key;
   const status = statusAt(key, now);
-  const metadata = { key_id: key.keyId };
-  if (status === "REVOKED") return new KeyholdError("API_KEY_REVOKED", `key ${key.keyId} is revoked`, { metadata });
-  if (status === "EXPIRED") return new KeyholdError("API_KEY_EXPIRED", `key ${key.keyId} has expired`, { metadata });
+  if (status === "REVOKED") return keyError("API_KEY_REVOKED", keyId, `key ${keyId} is revoked`);
+  if (status === "EXPIRED") return keyError("API_KEY_EXPIRED", keyId, `key ${keyId} has expired`);
   return null;
 };
 
-export const rejectIfRevoked: Refuse = (key) =>
-  key.revokeTime === null
-    ? null
-    : new KeyholdError("API_KEY_ALREADY_REVOKED", `key ${key.keyId} is revoked already`, {
-        metadata: { key_id: key.keyId },
-      });
+export const rejectIfRevoked: Refuse = (key) => (key.revokeTime === null ? null : alreadyRevoked(key.keyId));
 
 /**
  * Returns the error of a change whose condition did not hold. Reads the key again; if the condition holds now, a concurrent change came in
@@ -38,7 +52,7 @@ export async function explainRejection(
   principal: Principal,
   now: number,
   refuse: Refuse,
-  otherwise: (stored: StoredKey) => KeyholdError,
+  otherwise: (stored: StoredKey) => KeyholdError = changedMeanwhile,
 ): Promise<KeyholdError> {
   const stored = await store.get(name);
   if (stored === null) return keyNotFound(name);

@@ -4,7 +4,7 @@ import type { Principal } from "../domain/principal.ts";
 
 /** Returns the reserved scopes that a key may have for the principal to create or change it; the other scopes do not matter. */
 export function reservedGrants({ method, scopes }: Principal): "all" | readonly string[] {
-  // The holder of a key's own secret may revoke it regardless of its scopes (`self-revoke.ts`).
+  // The holder of a key's own secret may revoke it regardless of its scopes (`selfRevoke`).
   return method === "secret" || scopes.includes(ADMIN_SCOPE) ? "all" : scopes;
 }
 

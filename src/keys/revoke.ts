@@ -1,9 +1,10 @@
-import type { ApiKey } from "../domain/key.ts";
-import type { Principal } from "../domain/principal.ts";
+import { invalidArgument } from "../domain/errors.ts";
+import type { ApiKey, RevocationReason } from "../domain/key.ts";
+import { type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import type { Valid, Verdict } from "../domain/verdict.ts";
 import type { KeysContext } from "./context.ts";
-import { explainRejection, rejectIfRevoked } from "./rejection.ts";
+import { alreadyRevoked, credentialInvalid, explainRejection, rejectIfRevoked } from "./rejection.ts";
 import type { KeyName, Revocation } from "./store.ts";
-import { changedMeanwhile } from "./update.ts";
 
 /** Revokes a key permanently. Throws `API_KEY_ALREADY_REVOKED` if it is revoked, and keeps the first reason and description. */
 export async function revokeKey(
@@ -15,5 +16,36 @@ export async function revokeKey(
   const now = clock.now();
   const revoked = await store.revoke(name, revocation, principal, new Date(now));
   if (revoked !== null) return revoked;
-  throw await explainRejection(store, name, principal, now, rejectIfRevoked, changedMeanwhile);
+  throw await explainRejection(store, name, principal, now, rejectIfRevoked);
+}
+
+/** Revokes the key whose secret is the credential. Its holder needs no other permission; `caller` may be anonymous. */
+export async function selfRevoke(
+  context: KeysContext,
+  caller: Principal,
+  verdict: Verdict,
+  reason: RevocationReason,
+): Promise<ApiKey> {
+  if (reason === "REVOCATION_REASON_PRIVILEGE_WITHDRAWN") {
+    throw invalidArgument("reason", "is for administrators: a key cannot withdraw its own privilege");
+  }
+  const { key, scopes } = requireOwnSecret(verdict);
+  const revocation = { reason, description: null };
+  return revokeKey(context, holderOf(key.keyId, scopes, caller), { keyId: key.keyId, kind: null }, revocation);
+}
+
+/** Returns the principal authenticated by the secret of this key, within another principal's call. */
+function holderOf(keyId: string, scopes: readonly string[], { peerAddress, userAgent, callId }: Principal): Principal {
+  const identity = { subject: keyId, method: "secret", keyId, scopes, restrictions: UNRESTRICTED } as const;
+  return { ...identity, peerAddress, userAgent, callId };
+}
+
+function requireOwnSecret(verdict: Verdict): Valid {
+  if (verdict.valid) {
+    if (verdict.token !== null)
+      throw invalidArgument("credential", "is a derived token; only the secret of a key revokes it");
+    return verdict;
+  }
+  if (verdict.reason !== "KEY_REVOKED" || verdict.keyId === null) throw credentialInvalid(verdict);
+  throw alreadyRevoked(verdict.keyId);
 }

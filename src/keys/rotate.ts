@@ -1,12 +1,11 @@
 import { GRACE_PERIOD_BOUNDS, parseDuration } from "../domain/duration.ts";
-import { KeyholdError } from "../domain/errors.ts";
+import type { KeyholdError } from "../domain/errors.ts";
 import type { ApiKey, StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { newSecret } from "./issue.ts";
-import { explainRejection, rejectUnlessActive } from "./rejection.ts";
+import { changedMeanwhile, explainRejection, keyError, rejectUnlessActive } from "./rejection.ts";
 import { type KeyName, liveSecrets } from "./store.ts";
-import { changedMeanwhile } from "./update.ts";
 
 /** Maximum older secrets in their grace period per key: bounds the row and the work of a verification. */
 const MAX_GRACE_SECRETS = 16;
@@ -45,9 +44,9 @@ function graceSecrets(stored: StoredKey, now: number): number {
 }
 
 function tooManySecrets({ keyId }: ApiKey): KeyholdError {
-  return new KeyholdError(
+  return keyError(
     "TOO_MANY_VALID_SECRETS",
+    keyId,
     `key ${keyId} has ${MAX_GRACE_SECRETS} older secrets in their grace period; wait for one to end, or rotate without`,
-    { metadata: { key_id: keyId } },
   );
 }

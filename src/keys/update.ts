@@ -1,5 +1,5 @@
-import { invalidArgument, KeyholdError } from "../domain/errors.ts";
-import type { ApiKey, StoredKey } from "../domain/key.ts";
+import { invalidArgument } from "../domain/errors.ts";
+import type { ApiKey } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
@@ -18,7 +18,7 @@ export async function updateKey(
   const now = clock.now();
   const updated = await store.update(name, checked, principal, new Date(now));
   if (updated !== null) return updated;
-  throw await explainRejection(store, name, principal, now, rejectUnlessActive, changedMeanwhile);
+  throw await explainRejection(store, name, principal, now, rejectUnlessActive);
 }
 
 function checkChanges(changes: KeyChanges, principal: Principal): KeyChanges {
@@ -27,11 +27,4 @@ function checkChanges(changes: KeyChanges, principal: Principal): KeyChanges {
   if (changes.scopes === undefined) return changes;
   requireReservedScopes(changes.scopes, principal);
   return { ...changes, scopes: uniqueScopes(changes.scopes) };
-}
-
-/** Returns the error of a change whose condition did not hold, but holds now. */
-export function changedMeanwhile({ key }: StoredKey): KeyholdError {
-  return new KeyholdError("CONCURRENT_CHANGE", `key ${key.keyId} was changed at the same time; repeat the call`, {
-    metadata: { key_id: key.keyId },
-  });
 }

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { ApiContext } from "../api/handler.ts";
+import type { ApiContext } from "../api/row.ts";
 import type { Signing } from "../signing/signing.ts";
 import type { VerifyContext } from "../verify/context.ts";
 import type { LastUsed } from "../verify/last-used.ts";

@@ -13,8 +13,8 @@ import type { Principal } from "../../domain/principal.ts";
 import { importKeys } from "../../keys/import.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
 import { CODES, toConnectError } from "../errors.ts";
-import type { ApiContext, Handler } from "../handler.ts";
 import { logKeys } from "../log-fields.ts";
+import type { ApiContext, Handler } from "../row.ts";
 import { violationError, violationsOf } from "../validation.ts";
 import { importedApiKey } from "./key-resources.ts";
 

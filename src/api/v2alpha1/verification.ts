@@ -2,8 +2,24 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
 import { memoize, sharedLike } from "../../lib/memoize.ts";
+import type { CacheMode } from "../../verify/reader.ts";
+import type { Call } from "../rpc.ts";
 import { CREDENTIAL_TYPE, KEY_STATUS, VERIFICATION_ERROR } from "./enums.ts";
 import { timestamp } from "./key-resources.ts";
+
+/** Returns the cache mode requested by `Cache-Control` (RFC 9111 §5.2.1), as a header or gRPC metadata. Ignores other directives. */
+export function cacheModeOf(call: Call): CacheMode {
+  const header = call.header("cache-control");
+  if (header === undefined) return "default";
+  const directives = header.toLowerCase().split(",").map(nameOf);
+  if (directives.includes("no-store")) return "no-store";
+  return directives.includes("no-cache") ? "no-cache" : "default";
+}
+
+function nameOf(directive: string): string {
+  const [name = ""] = directive.split("=");
+  return name.trim();
+}
 
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 

@@ -1,0 +1,101 @@
+import {
+  type ApiKeysService,
+  VerifyApiKeyRequestSchema,
+  TokenAlgorithm as WireTokenAlgorithm,
+} from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { invalidArgument } from "../../domain/errors.ts";
+import type { KeyKind } from "../../domain/key.ts";
+import { parseKeyId } from "../../domain/key-id.ts";
+import { invalid } from "../../domain/verdict.ts";
+import { deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
+import { revokeKey } from "../../keys/revoke.ts";
+import { andThen } from "../../lib/maybe-promise.ts";
+import { factsOf } from "../log-fields.ts";
+import { costOfItems, type ServiceRows } from "../row.ts";
+import { violationsOf } from "../validation.ts";
+import { revocationReason } from "./enums.ts";
+import { revokedApiKey, timestamp } from "./key-resources.ts";
+import { cacheModeOf, verificationBy } from "./verification.ts";
+
+/** RPCs that verify a credential log the verdict with the key themselves. */
+export const apiKeys: ServiceRows<typeof ApiKeysService> = {
+  deriveToken: {
+    implement:
+      ({ derive, verifyStrictly }) =>
+      ({ credential, algorithm: wire, ttl, scopes, customClaims }, principal, call) => {
+        const algorithm = ALGORITHMS.get(wire);
+        if (algorithm === undefined) throw invalidArgument("algorithm", "is not one that Keyhold knows");
+        const derivation = { algorithm, ttl, scopes, claims: customClaims ?? {} };
+        return andThen(verifyStrictly(credential), (parent) => {
+          call.log.add(factsOf(parent));
+          return andThen(deriveToken(derive, principal, parent, derivation), ({ expireTime, scopes, ...token }) => ({
+            token: { ...token, scopes: [...scopes], expireTime: timestamp(expireTime) },
+          }));
+        });
+      },
+    policy: "keyhold:derive",
+    idempotency: "none",
+    mayAnswerFromCache: true,
+  },
+  verifyApiKey: {
+    implement: ({ verify, issuer }) => {
+      const verification = verificationBy(issuer);
+      return ({ credential }, _principal, call) =>
+        andThen(verify(credential, cacheModeOf(call)), (verdict) => {
+          call.log.add(factsOf(verdict));
+          return verification(verdict);
+        });
+    },
+    policy: "keyhold:verify",
+    idempotency: "idempotent",
+    mayAnswerFromCache: true,
+  },
+  // A credential that violates a rule of the request gets that as its verdict and does not affect the others.
+  batchVerifyApiKeys: {
+    implement: ({ verifyAll, issuer }) => {
+      const verification = verificationBy(issuer);
+      return ({ requests }, _principal, call) => {
+        const broken = requests.map((request) => {
+          const [violation] = violationsOf(VerifyApiKeyRequestSchema, request);
+          return violation && invalid("INVALID_FORMAT", `${violation.field}: ${violation.description}`);
+        });
+        const credentials = requests.flatMap(({ credential }, index) =>
+          broken[index] === undefined ? credential : [],
+        );
+        return andThen(verifyAll(credentials, cacheModeOf(call)), (verdicts) => {
+          const next = verdicts.values();
+          const results = broken.map((verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "no verdict"));
+          return { results: results.map(verification) };
+        });
+      };
+    },
+    policy: "keyhold:verify",
+    idempotency: "idempotent",
+    mayAnswerFromCache: true,
+    cost: ({ requests }) => costOfItems(requests.length),
+  },
+  revokeApiKey: {
+    implement:
+      ({ keys }) =>
+      async (request, principal) => {
+        const name = { keyId: parseKeyId(request.keyId, "key_id"), kind: KINDS.get(request.collection) ?? null };
+        const description = request.revocationDescription ?? null;
+        const revocation = { reason: revocationReason(request.reason), description };
+        return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
+      },
+    policy: "keyhold:keys.write",
+    idempotency: "none",
+    keyId: (_, { keyId }) => keyId,
+  },
+};
+
+const ALGORITHMS: ReadonlyMap<WireTokenAlgorithm, TokenAlgorithm> = new Map([
+  [WireTokenAlgorithm.JWT, "JWT"],
+  [WireTokenAlgorithm.MACAROON, "MACAROON"],
+]);
+
+/** Kinds of keys by the collection in the path. */
+const KINDS: ReadonlyMap<string, KeyKind> = new Map([
+  ["issuedApiKeys", "issued"],
+  ["importedApiKeys", "imported"],
+]);

@@ -1,0 +1,80 @@
+import {
+  ImportedApiKeySchema,
+  type ImportedApiKeysService,
+} from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { parseKeyId } from "../../domain/key-id.ts";
+import { deleteImportedKey } from "../../keys/delete.ts";
+import { importKey } from "../../keys/import.ts";
+import { getKey, listKeys, pageSizeOf } from "../../keys/read.ts";
+import { updateKey } from "../../keys/update.ts";
+import { costOfItems, type ServiceRows } from "../row.ts";
+import { requireSet } from "../validation.ts";
+import { batchCreateImportedApiKeys } from "./batch-create-imported-api-keys.ts";
+import { importedApiKey } from "./key-resources.ts";
+import { maskedChanges } from "./update-mask.ts";
+
+export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
+  createImportedApiKey: {
+    implement:
+      ({ keys }) =>
+      async (request, principal) =>
+        importedApiKey(await importKey(keys, principal, request), keys.clock.now()),
+    policy: "keyhold:keys.write",
+    idempotency: "request_id",
+    keyId: (_, { keyId }) => keyId,
+  },
+  // Logs its keys itself, because there may be many.
+  batchCreateImportedApiKeys: {
+    implement: batchCreateImportedApiKeys,
+    policy: "keyhold:keys.write",
+    idempotency: "request_id",
+    maxRequestBytes: 16 * 2 ** 20,
+    cost: ({ requests }) => costOfItems(requests.length),
+  },
+  getImportedApiKey: {
+    implement:
+      ({ keys }) =>
+      async ({ keyId }, principal) =>
+        importedApiKey(await getKey(keys, principal, "imported", keyId), keys.clock.now()),
+    policy: "keyhold:keys.read",
+    idempotency: "no side effects",
+    keyId: (_, { keyId }) => keyId,
+  },
+  listImportedApiKeys: {
+    implement:
+      ({ keys }) =>
+      async (request, principal) => {
+        const page = await listKeys(keys, principal, "imported", request);
+        const now = keys.clock.now();
+        return { importedApiKeys: page.keys.map((key) => importedApiKey(key, now)), nextPageToken: page.nextPageToken };
+      },
+    policy: "keyhold:keys.read",
+    idempotency: "no side effects",
+    cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
+  },
+  updateImportedApiKey: {
+    implement:
+      ({ keys }) =>
+      async (request, principal) => {
+        const changed = requireSet(request.importedApiKey, "imported_api_key");
+        const keyId = parseKeyId(changed.keyId, "imported_api_key.key_id");
+        const changes = maskedChanges(request.updateMask, ImportedApiKeySchema, changed);
+        const key = await updateKey(keys, principal, { keyId, kind: "imported" }, changes);
+        return importedApiKey(key, keys.clock.now());
+      },
+    policy: "keyhold:keys.write",
+    idempotency: "idempotent",
+    keyId: (_, { keyId }) => keyId,
+  },
+  deleteImportedApiKey: {
+    implement:
+      ({ keys }) =>
+      async ({ keyId }, principal) => {
+        await deleteImportedKey(keys, principal, keyId);
+        return {};
+      },
+    policy: "keyhold:keys.write",
+    idempotency: "idempotent",
+    keyId: ({ keyId }) => keyId,
+  },
+};
