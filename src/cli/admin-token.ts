@@ -3,7 +3,6 @@ import { create } from "@bufbuild/protobuf";
 import {
   CreateIssuedApiKeyRequestSchema,
   CreateIssuedApiKeyResponseSchema,
-  IssuedApiKeySchema,
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { issuedApiKey } from "../api/v2alpha1/key-resources.ts";
 import { requireValid } from "../api/validation.ts";
@@ -13,7 +12,6 @@ import { localOperator } from "../domain/principal.ts";
 import { issueKey } from "../keys/issue.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
 import { withResources } from "./command.ts";
-import { restJson } from "./output.ts";
 import { outputSecret, type SecretOptions } from "./secret-output.ts";
 
 export interface AdminTokenOptions extends SecretOptions {
@@ -35,14 +33,10 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
     outputSecret(options, async () => {
       const { key, secret } = await issueKey(keys, principal, request);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
-      const record = create(IssuedApiKeySchema, issuedApiKey(key, keys.clock.now()));
       if (secret === null) throw new TypeError("issueKey returned no secret without a request id");
+      const record = issuedApiKey(key, keys.clock.now());
       const answer = create(CreateIssuedApiKeyResponseSchema, { secret, issuedApiKey: record });
-      return {
-        secret,
-        answer: restJson(CreateIssuedApiKeyResponseSchema, answer),
-        record: restJson(IssuedApiKeySchema, record),
-      };
+      return { secret, answer, record: answer.issuedApiKey };
     }),
   );
 }

@@ -2,7 +2,7 @@ import { acceptDatabase } from "../postgres/accepted-databases.ts";
 import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
 import { withResources } from "./command.ts";
-import { type OutputOptions, tableText, write, writeJson } from "./output.ts";
+import { type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
 
 /** Prints the servers that share the database: a table, or a JSON array with durations in milliseconds. */
 export function showCluster(options: OutputOptions): Promise<void> {
@@ -20,11 +20,8 @@ export function acceptCurrentDatabase(options: OutputOptions): Promise<void> {
     const { systemIdentifier, timeline, lsn } = await acceptDatabase(database);
     const facts = { system_identifier: systemIdentifier, timeline, lsn };
     await writeServerLog(database, "database_accepted", facts);
-    if (options.json === true) await writeJson(facts);
-    else
-      await write(
-        `accepted database ${systemIdentifier} on timeline ${timeline}, at ${lsn}: servers rejoin within seconds`,
-      );
+    const state = `${systemIdentifier} on timeline ${timeline}, at ${lsn}`;
+    await writeResult(options, facts, `accepted database ${state}: servers rejoin within seconds`);
   });
 }
 

@@ -1,4 +1,4 @@
-import { open, readFile, unlink } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { invalidArgument } from "../domain/errors.ts";
@@ -46,27 +46,4 @@ async function prompt(question: string): Promise<string> {
     lines.close();
     process.stderr.write("\n");
   }
-}
-
-/** A file for a new secret. */
-export interface SecretFile {
-  write(secret: string): Promise<void>;
-  /** Removes the file if no secret was created. */
-  abandon(): Promise<void>;
-}
-
-/** Creates the file (mode 0600) before the secret is created, so that the secret cannot be lost. Rejects if it exists. */
-export async function createSecretFile(path: string): Promise<SecretFile> {
-  const file = await open(path, "wx", 0o600);
-  return {
-    write: async (secret) => {
-      await file.writeFile(`${secret}\n`);
-      await file.sync();
-      await file.close();
-    },
-    abandon: async () => {
-      await file.close();
-      await unlink(path);
-    },
-  };
 }

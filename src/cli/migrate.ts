@@ -2,7 +2,7 @@ import { parseConnectionUrl } from "../postgres/connection-url.ts";
 import { bringUpToDate } from "../postgres/schema.ts";
 import { type Config, readConfig } from "../server/config/config.ts";
 import { withResources } from "./command.ts";
-import { type OutputOptions, writeJson } from "./output.ts";
+import { type OutputOptions, writeResult } from "./output.ts";
 
 export interface MigrateOptions extends OutputOptions {
   /** The role of the servers. */
@@ -10,14 +10,14 @@ export interface MigrateOptions extends OutputOptions {
 }
 
 /** Migrates the schema as its owner and grants the servers' role what it needs. Safe to run concurrently. */
-export async function migrate({ grantTo, json = false }: MigrateOptions): Promise<void> {
+export async function migrate(options: MigrateOptions): Promise<void> {
   const config = readConfig({ withoutRootSecret: true });
   const applied =
     config.databaseUrl === null
       ? await withResources(async ({ migrated }) => migrated)
-      : await migrateAsOwner(config, config.databaseUrl, grantTo);
-  if (json) await writeJson({ applied: [...applied] });
-  else console.log(applied.length === 0 ? "The schema is up to date." : `Applied ${applied.join(", ")}.`);
+      : await migrateAsOwner(config, config.databaseUrl, options.grantTo);
+  const text = applied.length === 0 ? "The schema is up to date." : `Applied ${applied.join(", ")}.`;
+  await writeResult(options, { applied: [...applied] }, text);
 }
 
 function migrateAsOwner(config: Config, databaseUrl: string, grantTo: string | undefined): Promise<string[]> {

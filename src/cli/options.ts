@@ -1,10 +1,42 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { invalidArgument } from "../domain/errors.ts";
 import { parseScopes } from "./scopes.ts";
 
 /** Adds `--json`, with which errors are JSON on stderr too. */
 export function withJson(command: Command): Command {
   return command.option("--json", "print output and errors as JSON");
+}
+
+/** Adds the options of commands that call a running server. */
+export function withRemote(command: Command): Command {
+  return withJson(command)
+    .option("--url <url>", "server URL (default: KEYHOLD_URL, or http://127.0.0.1:4420)")
+    .option("--token-file <file>", "file with the admin token (default: KEYHOLD_TOKEN_FILE, or KEYHOLD_TOKEN)")
+    .option("--ca-file <file>", "additional trusted certificates, PEM (default: KEYHOLD_CA_FILE)");
+}
+
+export function withSecret(command: Command): Command {
+  return command.option("--out <file>", "write the secret to a new file (mode 0600) instead of stdout");
+}
+
+export function withCredential(command: Command, when = ""): Command {
+  return command.option("--credential-file <file>", `${when}file with the credential (default: -, stdin)`);
+}
+
+export function withKeyFields(command: Command): Command {
+  return command
+    .option("--name <name>", "display name")
+    .option("--actor <actor_id>", "owner of the key")
+    .addOption(scopeOption("scopes of the key"))
+    .option("--ttl <duration>", "lifetime such as 90d (default: no expiry)")
+    .addOption(pairsOption("--metadata", "metadata"));
+}
+
+export function requireKeyFields<T extends { readonly name?: string; readonly actor?: string }>(options: T) {
+  const { name, actor } = options;
+  if (name === undefined) throw invalidArgument("--name", "is required");
+  if (actor === undefined) throw invalidArgument("--actor", "is required");
+  return { ...options, name, actor };
 }
 
 /** Returns the repeatable option `--scope`, parsed by `parseScopes`. */
@@ -14,4 +46,26 @@ export function scopeOption(description: string): Option {
     if (scopes.length === 0) throw invalidArgument("--scope", "is empty");
     return [...earlier, ...scopes];
   });
+}
+
+/** Returns a repeatable option with values of the form `name=value`, parsed into one object. */
+export function pairsOption(flag: string, description: string): Option {
+  type Pairs = Readonly<Record<string, string>>;
+  return new Option(`${flag} <name=value...>`, description).argParser((text: string, earlier: Pairs = {}): Pairs => {
+    const at = text.indexOf("=");
+    if (at < 1) throw invalidArgument(flag, "must have the form name=value");
+    const name = text.slice(0, at);
+    if (Object.hasOwn(earlier, name)) throw invalidArgument(flag, "has a duplicate name");
+    return { ...earlier, [name]: text.slice(at + 1) };
+  });
+}
+
+export function positiveInteger(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("Must be a whole number from 1.");
+}
+
+/** Returns the help text of example command lines. */
+export function examples(...lines: readonly string[]): string {
+  return ["", "Examples:", ...lines.map((line) => `  ${line}`)].join("\n");
 }

@@ -1,5 +1,4 @@
-import { type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
-import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
+import type { JsonObject, JsonValue } from "../lib/json.ts";
 
 /** Options of every command with output. */
 export interface OutputOptions {
@@ -25,17 +24,15 @@ export function writeJson(value: JsonValue): Promise<void> {
   return write(`${JSON.stringify(value)}\n`);
 }
 
+/** Writes a result: JSON, or a line of text for people. */
+export function writeResult({ json }: OutputOptions, value: JsonValue, text: string): Promise<void> {
+  return json === true ? writeJson(value) : write(`${text}\n`);
+}
+
 /** Writes non-empty fields for people, one per line. */
-export function writeFields(fields: JsonValue, stream: NodeJS.WriteStream = process.stdout): Promise<void> {
-  const rows = Object.entries(Object(fields)).flatMap(([name, value]) => {
-    const text = displayValue(value);
-    return text === "" ? [] : [[name, text]];
-  });
-  const width = Math.max(0, ...rows.map(([name = ""]) => name.length));
-  return write(
-    rows.map(([name = "", value = ""]) => `${`${name.padEnd(width)}  ${value}`.trimEnd()}\n`).join(""),
-    stream,
-  );
+export function writeFields(fields: JsonObject, stream: NodeJS.WriteStream = process.stdout): Promise<void> {
+  const rows = Object.entries(fields).map(([name, value]) => [name, displayValue(value)]);
+  return write(tableText(rows.filter(([, text]) => text !== "")), stream);
 }
 
 /** Writes one object: JSON in the format of REST, or its fields for people. */
@@ -43,25 +40,11 @@ export function writeObject(json: JsonObject, options: OutputOptions): Promise<v
   return options.json === true ? writeJson(json) : writeFields(json);
 }
 
-/** Returns a message as JSON in the format of REST. */
-export function restJson<I extends DescMessage>(schema: I, message: MessageShape<I>): JsonObject {
-  const json = toJson(schema, message, { useProtoFieldName: true, alwaysEmitImplicit: true });
-  if (!isJsonObject(json)) throw new TypeError(`${schema.typeName} is not an object in JSON`);
-  return json;
-}
-
 /** Returns a table with aligned columns. */
 export function tableText(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((text, column) => text.padEnd(widths[column] ?? 0))
-          .join("  ")
-          .trimEnd()}\n`,
-    )
-    .join("");
+  const padded = rows.map((row) => row.map((text, column) => text.padEnd(widths[column] ?? 0)));
+  return padded.map((cells) => `${cells.join("  ").trimEnd()}\n`).join("");
 }
 
 /** Formats a table cell. */

@@ -97,11 +97,11 @@ function addSecrets(program: Command): void {
   withJson(secrets.command("rotate"))
     .description("add a new root secret to the root secret file, and wrap the signing keys under it")
     .option("--stage", "add it as accepted but not yet used, while servers run; promote it when every server has it")
-    .action(async (options) => (await import("./secrets/rotate.ts")).rotateSecret(options));
+    .action(async (options) => (await import("./secrets/change.ts")).rotateSecret(options));
   withJson(secrets.command("promote"))
     .description("make a staged root secret the current one, after every server has restarted with it")
     .argument("<id>", "id from `secrets list`")
-    .action(async (id, options) => (await import("./secrets/promote.ts")).promoteSecret(id, options));
+    .action(async (id, options) => (await import("./secrets/change.ts")).promoteSecret(id, options));
 }
 
 function addCluster(program: Command): void {
@@ -123,7 +123,7 @@ function addDoctor(program: Command): void {
 function addVersion(program: Command): void {
   withJson(program.command("version"))
     .description("print the version")
-    .action(async (options) => (await import("./version.ts")).printVersion(options));
+    .action(({ json }) => console.log(json === true ? JSON.stringify({ version: readVersion() }) : readVersion()));
 }
 
 function addCompletion(program: Command): void {

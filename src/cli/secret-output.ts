@@ -1,6 +1,8 @@
+import { open, unlink } from "node:fs/promises";
+import type { Message } from "@bufbuild/protobuf";
 import { isJsonObject, type JsonObject } from "../lib/json.ts";
-import { createSecretFile } from "./credential-input.ts";
 import { type OutputOptions, write, writeFields, writeJson } from "./output.ts";
+import { restJson } from "./rest-json.ts";
 
 export interface SecretOptions extends OutputOptions {
   /** A new file for the secret, which then does not go to stdout. */
@@ -11,9 +13,9 @@ export interface SecretOptions extends OutputOptions {
 export interface CreatedSecret {
   readonly secret: string;
   /** The server's response, which contains the secret. */
-  readonly answer: JsonObject;
+  readonly answer: Message;
   /** The part of the response for people. */
-  readonly record: JsonObject;
+  readonly record: Message | undefined;
 }
 
 /**
@@ -22,20 +24,27 @@ export interface CreatedSecret {
  */
 export async function outputSecret(options: SecretOptions, create: () => Promise<CreatedSecret>): Promise<void> {
   if (options.out !== undefined) return toFile(options.out, options, create);
-  const { secret, answer, record } = await create();
-  if (options.json === true) return writeJson(answer);
-  await writeFields(record, process.stderr);
-  await write(`${secret}\n`);
+  const created = await create();
+  if (options.json === true) return writeJson(restJson(created.answer));
+  await writeFields(recordOf(created), process.stderr);
+  await write(`${created.secret}\n`);
 }
 
+/** Creates the file (mode 0600) before the secret, so that the secret cannot be lost. Rejects if the file exists. */
 async function toFile(path: string, options: OutputOptions, create: () => Promise<CreatedSecret>): Promise<void> {
-  const file = await createSecretFile(path);
-  const { secret, answer, record } = await create().catch(async (error: unknown) => {
-    await file.abandon();
+  await using file = await open(path, "wx", 0o600);
+  const created = await create().catch(async (error: unknown) => {
+    await unlink(path);
     throw error;
   });
-  await file.write(secret);
-  await (options.json === true ? writeJson(without(secret, answer)) : writeFields(record));
+  await file.writeFile(`${created.secret}\n`);
+  await file.sync();
+  const { secret, answer } = created;
+  await (options.json === true ? writeJson(without(secret, restJson(answer))) : writeFields(recordOf(created)));
+}
+
+function recordOf({ secret, record }: CreatedSecret): JsonObject {
+  return record === undefined ? {} : without(secret, restJson(record));
 }
 
 /** Removes the secret from the response, whose shape stays the same for scripts. */

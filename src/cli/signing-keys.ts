@@ -2,7 +2,7 @@ import { writeServerLog } from "../postgres/server-log.ts";
 import { type RotateOptions, rotateSigningKey } from "../signing/signing.ts";
 import { newestFirst, type SigningKeyRecord } from "../token/signing-key.ts";
 import { withResources } from "./command.ts";
-import { type OutputOptions, writeJson } from "./output.ts";
+import { type OutputOptions, writeJson, writeResult } from "./output.ts";
 
 export function listSigningKeys(options: OutputOptions): Promise<void> {
   return withResources(async ({ signing }) => {
@@ -30,7 +30,6 @@ export function rotateSigningKeys(options: RotateOptions & OutputOptions): Promi
   return withResources(async ({ signing, database }) => {
     const kid = await rotateSigningKey(signing, options);
     await writeServerLog(database, "signing key rotated", { kid });
-    if (options.json === true) await writeJson({ kid });
-    else console.log(kid);
+    await writeResult(options, { kid }, kid);
   });
 }

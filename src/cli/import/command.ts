@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { invalidArgument } from "../../domain/errors.ts";
-import { examples, positiveInteger, requireKeyFields, withCredential, withKeyFields } from "../keys/options.ts";
+import { examples, positiveInteger, requireKeyFields, withCredential, withKeyFields } from "../options.ts";
 
 export function addImport(keys: Command): Command {
   return withCredential(withKeyFields(keys.command("import")), "for one key: ")
@@ -19,7 +19,7 @@ export function addImport(keys: Command): Command {
     .action(async (file, options) => {
       if (file === undefined && options.name === undefined)
         throw invalidArgument("file", "is required; or give --name to import one key");
-      if (file === undefined) return (await import("../keys/import-one.ts")).importOne(requireKeyFields(options));
+      if (file === undefined) return (await import("../keys/create.ts")).importOne(requireKeyFields(options));
       rejectKeyFields(options);
       const { parseDuration } = await import("../../domain/duration.ts");
       const retryFor = parseDuration(options.retryFor, "--retry-for");

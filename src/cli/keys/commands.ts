@@ -1,16 +1,17 @@
 import { type Command, Option } from "commander";
 import { invalidArgument } from "../../domain/errors.ts";
 import { addImport } from "../import/command.ts";
-import { scopeOption } from "../options.ts";
 import {
   examples,
+  pairsOption,
   positiveInteger,
   requireKeyFields,
+  scopeOption,
   withCredential,
   withKeyFields,
   withRemote,
   withSecret,
-} from "./options.ts";
+} from "../options.ts";
 
 /** Adds `keyhold keys`. Each verb imports its code when it runs. */
 export function addKeysCommands(program: Command): void {
@@ -35,7 +36,7 @@ function addIssue(keys: Command): Command {
   return withSecret(withKeyFields(keys.command("issue")))
     .description("create a key and print its secret, once")
     .option("--request-id <id>", "idempotency key: a repeat returns the key created the first time")
-    .action(async (options) => (await import("./issue.ts")).issue(requireKeyFields(options)))
+    .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)))
     .addHelpText(
       "after",
       examples(
@@ -70,7 +71,7 @@ function addGet(keys: Command): Command {
     .command("get")
     .description("show a key of either kind")
     .argument("<key_id>")
-    .action(async (keyId, options) => (await import("./get.ts")).get(keyId, options))
+    .action(async (keyId, options) => (await import("./manage.ts")).get(keyId, options))
     .addHelpText("after", examples(`keyhold keys get ${KEY_ID}`));
 }
 
@@ -82,9 +83,9 @@ function addUpdate(keys: Command): Command {
     .option("--name <name>", "display name")
     .addOption(scopeOption("new scopes").conflicts("clearScopes"))
     .option("--clear-scopes", "remove all scopes")
-    .addOption(new Option("--metadata <name=value...>", "new metadata").conflicts("clearMetadata"))
+    .addOption(pairsOption("--metadata", "new metadata").conflicts("clearMetadata"))
     .option("--clear-metadata", "remove all metadata")
-    .action(async (keyId, options) => (await import("./update.ts")).update(keyId, options))
+    .action(async (keyId, options) => (await import("./manage.ts")).update(keyId, options))
     .addHelpText(
       "after",
       examples(
@@ -99,7 +100,7 @@ function addRotate(keys: Command): Command {
     .description("replace the secret of an issued key and print the new one, once")
     .argument("<key_id>")
     .option("--grace-period <duration>", "how long the old secret remains valid, such as 24h (default: 0)")
-    .action(async (keyId, options) => (await import("./rotate.ts")).rotate(keyId, options))
+    .action(async (keyId, options) => (await import("./create.ts")).rotate(keyId, options))
     .addHelpText("after", examples(`keyhold keys rotate ${KEY_ID} --grace-period 24h --out ci.secret`));
 }
 
@@ -112,7 +113,7 @@ function addRevoke(keys: Command): Command {
     .addOption(new Option("--reason <reason>", "revocation reason").choices(REASONS))
     .option("--description <text>", "details of the reason, at most 1000 characters; not with --self")
     .option("--self", "revoke the key whose secret is given; needs no admin token")
-    .action(async (keyId, options) => (await import("./revoke.ts")).revoke(keyId, options))
+    .action(async (keyId, options) => (await import("./manage.ts")).revoke(keyId, options))
     .addHelpText(
       "after",
       examples(
@@ -127,19 +128,16 @@ function addDelete(keys: Command): Command {
     .command("delete")
     .description("delete an imported key; its raw key can then be imported again")
     .argument("<key_id>")
-    .action(async (keyId, options) => (await import("./delete.ts")).deleteKey(keyId, options))
+    .action(async (keyId, options) => (await import("./manage.ts")).deleteKey(keyId, options))
     .addHelpText("after", examples(`keyhold keys delete ${KEY_ID}`));
 }
 
 function addVerify(keys: Command): Command {
   return withCredential(keys.command("verify"))
     .description("verify a credential: an issued secret, raw key or derived token; exit status 7 if it is not valid")
-    .argument("[-]", "read from stdin (default)")
+    .argument("[-]", "read from stdin (default)", requireDash)
     .option("--no-cache", "read the key from the database")
-    .action(async (dash, options) => {
-      requireDash(dash);
-      await (await import("./verify.ts")).verify(options);
-    })
+    .action(async (_dash, options) => (await import("./credentials.ts")).verify(options))
     .addHelpText(
       "after",
       examples("keyhold keys verify < ci.secret", "keyhold keys verify --credential-file ci.secret --json --no-cache"),
@@ -149,15 +147,12 @@ function addVerify(keys: Command): Command {
 function addDerive(keys: Command): Command {
   return withSecret(withCredential(keys.command("derive")))
     .description("exchange a credential for a short-lived token and print it")
-    .argument("[-]", "read from stdin (default)")
+    .argument("[-]", "read from stdin (default)", requireDash)
     .addOption(new Option("--algorithm <form>", "token format").choices(["jwt", "macaroon"]).default("jwt"))
     .option("--ttl <duration>", "lifetime (default: 1h)")
     .addOption(scopeOption("subset of the credential's scopes (default: all)"))
-    .option("--claim <name=value...>", "claims to add; a value that is JSON is parsed")
-    .action(async (dash, options) => {
-      requireDash(dash);
-      await (await import("./derive.ts")).derive(options);
-    })
+    .addOption(pairsOption("--claim", "claims to add; a value that is JSON is parsed"))
+    .action(async (_dash, options) => (await import("./credentials.ts")).derive(options))
     .addHelpText(
       "after",
       examples(
@@ -170,8 +165,8 @@ function addDerive(keys: Command): Command {
 const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
 
 /** Rejects any other argument without quoting it, since it may be a credential. */
-function requireDash(text: string | undefined): void {
-  if (text === undefined || text === "-") return;
+function requireDash(text: string): string {
+  if (text === "-") return text;
   throw invalidArgument(
     "CREDENTIAL",
     "must not be an argument, which other users can read; use stdin or --credential-file",

@@ -1,8 +1,7 @@
-import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import type { JsonObject } from "../../lib/json.ts";
-import { cell, restJson, tableText, write } from "../output.ts";
+import { cell, tableText, write } from "../output.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
+import { restJson } from "../rest-json.ts";
 
 export interface ListOptions extends RemoteOptions {
   readonly imported?: boolean;
@@ -12,47 +11,36 @@ export interface ListOptions extends RemoteOptions {
   readonly pageSize: number;
 }
 
-interface Page {
-  readonly keys: readonly JsonObject[];
-  readonly nextPageToken: string;
-}
-
 /** Lists keys page by page, in the memory of one page. */
 export async function list(options: ListOptions): Promise<void> {
-  const pages = pagesOf(pageReader(await openRemote(options), options), options);
+  const pages = pagesOf(await openRemote(options), options);
   await (options.json === true ? writeArray(pages) : writeTable(pages));
 }
 
-type ReadPage = (pageSize: number, pageToken: string) => Promise<Page>;
-
-function pageReader({ issuedApiKeys, importedApiKeys }: Remote, options: ListOptions): ReadPage {
-  const { filter = "" } = options;
-  return async (pageSize, pageToken) => {
-    if (options.imported === true) {
-      const page = await importedApiKeys.listImportedApiKeys({ filter, pageSize, pageToken });
-      return { ...page, keys: page.importedApiKeys.map((key) => restJson(ImportedApiKeySchema, key)) };
-    }
-    const page = await issuedApiKeys.listIssuedApiKeys({ filter, pageSize, pageToken });
-    return { ...page, keys: page.issuedApiKeys.map((key) => restJson(IssuedApiKeySchema, key)) };
-  };
-}
-
-async function* pagesOf(read: ReadPage, { limit = Number.POSITIVE_INFINITY, pageSize }: ListOptions) {
+/** Yields the keys of each page that has any. */
+async function* pagesOf(
+  { issuedApiKeys, importedApiKeys }: Remote,
+  options: ListOptions,
+): AsyncGenerator<JsonObject[]> {
+  const { imported = false, filter = "", limit = Number.POSITIVE_INFINITY } = options;
   let left = limit;
-  let token = "";
+  let pageToken = "";
   do {
-    const { keys, nextPageToken } = await read(Math.min(left, pageSize), token);
-    yield keys;
+    const request = { filter, pageSize: Math.min(left, options.pageSize), pageToken };
+    const page = await (imported
+      ? importedApiKeys.listImportedApiKeys(request)
+      : issuedApiKeys.listIssuedApiKeys(request));
+    const keys = "importedApiKeys" in page ? page.importedApiKeys : page.issuedApiKeys;
+    if (keys.length > 0) yield keys.map(restJson);
     left -= keys.length;
-    token = nextPageToken;
-  } while (token !== "" && left > 0);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "" && left > 0);
 }
 
 /** Writes a JSON array with one key per line. */
 async function writeArray(pages: AsyncIterable<readonly JsonObject[]>): Promise<void> {
   let before = "[\n";
   for await (const keys of pages) {
-    if (keys.length === 0) continue;
     await write(before + keys.map((key) => JSON.stringify(key)).join(",\n"));
     before = ",\n";
   }
@@ -65,7 +53,6 @@ const HEADER = ["KEY ID", "NAME", "ACTOR ID", "STATUS", "SCOPES", "CREATED", "EX
 async function writeTable(pages: AsyncIterable<readonly JsonObject[]>): Promise<void> {
   let header = [HEADER];
   for await (const keys of pages) {
-    if (keys.length === 0) continue;
     await write(tableText([...header, ...keys.map(columnsOf)]));
     header = [];
   }

@@ -1,0 +1,89 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { RevocationReason } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
+import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { type CredentialOptions, readCredential } from "../credential-input.ts";
+import { writeObject } from "../output.ts";
+import { openRemote, type RemoteOptions } from "../remote.ts";
+import { writeMessage } from "../rest-json.ts";
+
+export async function get(keyId: string, options: RemoteOptions): Promise<void> {
+  const { issuedApiKeys, importedApiKeys } = await openRemote(options);
+  const key = await ofEitherKind(
+    keyId,
+    () => issuedApiKeys.getIssuedApiKey({ keyId }),
+    () => importedApiKeys.getImportedApiKey({ keyId }),
+  );
+  await writeMessage(key, options);
+}
+
+export interface UpdateOptions extends RemoteOptions {
+  readonly name?: string;
+  readonly scope?: string[];
+  readonly clearScopes?: true;
+  readonly metadata?: Record<string, string>;
+  readonly clearMetadata?: true;
+}
+
+/** Updates the given fields. Scopes and metadata are replaced entirely. */
+export async function update(keyId: string, options: UpdateOptions): Promise<void> {
+  const { name, scope, clearScopes, metadata, clearMetadata } = options;
+  const changes = { name, scopes: scope ?? (clearScopes && []), metadata: metadata ?? (clearMetadata && {}) };
+  const paths = Object.entries(changes).flatMap(([path, value]) => (value === undefined ? [] : path));
+  if (paths.length === 0)
+    throw invalidArgument("options", "nothing to update: give --name, --scope, --metadata, or one of --clear-…");
+  const [key, updateMask] = [{ keyId, ...changes }, { paths }];
+  const { issuedApiKeys, importedApiKeys } = await openRemote(options);
+  const updated = await ofEitherKind(
+    keyId,
+    () => issuedApiKeys.updateIssuedApiKey({ issuedApiKey: key, updateMask }),
+    () => importedApiKeys.updateImportedApiKey({ importedApiKey: key, updateMask }),
+  );
+  await writeMessage(updated, options);
+}
+
+/** Returns the result of the first call that finds the key: it is an issued or an imported one. Throws `API_KEY_NOT_FOUND` if none does. */
+async function ofEitherKind(keyId: string, ...calls: readonly (() => Promise<Message>)[]): Promise<Message> {
+  for (const call of calls) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof ConnectError && error.code === Code.NotFound)) throw error;
+    }
+  }
+  throw new KeyholdError("API_KEY_NOT_FOUND", `there is no key ${keyId}`, { metadata: { key_id: keyId } });
+}
+
+export async function deleteKey(keyId: string, options: RemoteOptions): Promise<void> {
+  const { importedApiKeys } = await openRemote(options);
+  await importedApiKeys.deleteImportedApiKey({ keyId });
+  await writeObject(options.json === true ? {} : { key_id: keyId, status: "deleted" }, options);
+}
+
+const REASONS = {
+  "key-compromise": RevocationReason.KEY_COMPROMISE,
+  "affiliation-changed": RevocationReason.AFFILIATION_CHANGED,
+  superseded: RevocationReason.SUPERSEDED,
+  "privilege-withdrawn": RevocationReason.PRIVILEGE_WITHDRAWN,
+};
+
+export interface RevokeOptions extends RemoteOptions, CredentialOptions {
+  readonly reason?: keyof typeof REASONS;
+  readonly description?: string;
+  readonly self?: boolean;
+}
+
+/** Revokes by key id or, with `--self`, by the key's own secret, without an admin token. */
+export async function revoke(keyId: string | undefined, options: RevokeOptions): Promise<void> {
+  const { self = false, credentialFile, description } = options;
+  if (self === (keyId !== undefined)) throw invalidArgument("KEY_ID", "give a key id, or --self and the secret itself");
+  if (credentialFile !== undefined && !self) throw invalidArgument("--credential-file", "goes with --self");
+  if (description !== undefined && self) throw invalidArgument("--description", "cannot be used with --self");
+  const reason = options.reason && REASONS[options.reason];
+  const { selfService, apiKeys } = await openRemote(options);
+  const revoked =
+    keyId === undefined
+      ? await selfService.selfRevokeApiKey({ credential: await readCredential(options), reason })
+      : await apiKeys.revokeApiKey({ keyId, reason, revocationDescription: description });
+  await writeMessage(revoked, options);
+}

@@ -1,0 +1,109 @@
+import { stat } from "node:fs/promises";
+import { invalidArgument } from "../../domain/errors.ts";
+import { listNodes, type NodeStatus } from "../../postgres/nodes.ts";
+import { readConfig } from "../../server/config/config.ts";
+import type { Resources } from "../../server/resources.ts";
+import { changeRootSecretFile, newRootSecret, rootSecretFileOf } from "../../server/root-secrets/file.ts";
+import { rootSecretId } from "../../server/root-secrets/rings.ts";
+import { requireActiveKey, rewrapSigningKeys } from "../../signing/signing.ts";
+import { withResources } from "../command.ts";
+import { type OutputOptions, writeResult } from "../output.ts";
+
+export interface RotateSecretOptions extends OutputOptions {
+  readonly stage?: boolean;
+}
+
+/** Adds a new root secret as the current one, or with `stage` as accepted only. Rejects if a running server would not have it. */
+export async function rotateSecret({ stage = false, json }: RotateSecretOptions): Promise<void> {
+  const file = requireSecretFile();
+  const secret = newRootSecret();
+  await withResources(async (resources) => {
+    await requireActiveKey(resources.signing);
+    if (!stage) await requireNoServer(resources);
+    await changeRootSecretFile(file, (lines) => (stage ? [...lines, secret] : [secret, ...lines]));
+  });
+  const id = rootSecretId(secret);
+  const count = stage ? 0 : await rewrapUnderCurrent();
+  const result = { id, state: stage ? "staged" : "current", file, signing_keys: count };
+  await writeResult({ json }, result, stage ? staged(id, file) : rotated(id, file, count));
+}
+
+/** A running server has read the old file, and would reject credentials created under the new root secret. */
+async function requireNoServer(resources: Resources): Promise<void> {
+  const live = await listLive(resources);
+  if (live.length === 0) return;
+  throw new Error(`servers are running (${namesOf(live)}): stop them first, or use \`keyhold secrets rotate --stage\``);
+}
+
+function rotated(id: string, file: string, count: number): string {
+  return `Root secret ${id} is now the current one in ${file}. Back up the file.\n${rewrapped(count)}`;
+}
+
+function staged(id: string, file: string): string {
+  return [
+    `Root secret ${id} is staged in ${file}: accepted, not yet used. Back up the file.`,
+    "1. Copy the file to every server, and restart each.",
+    `2. Run \`keyhold secrets promote ${id}\`.`,
+    "3. Copy the file to every server again, and restart each to use the new one.",
+  ].join("\n");
+}
+
+/** Makes a staged root secret the current one, and wraps the signing keys under it. Idempotent. */
+export async function promoteSecret(id: string, options: OutputOptions): Promise<void> {
+  const wasCurrent = await withResources((resources) => promote(resources, id));
+  const count = await rewrapUnderCurrent();
+  const result = { id, state: "current", signing_keys: count, restart_needed: !wasCurrent };
+  const change = `Root secret ${id} is now the current one. Restart every server to use it.\n`;
+  await writeResult(options, result, `${wasCurrent ? "" : change}${rewrapped(count)}`);
+}
+
+async function promote(resources: Resources, id: string): Promise<boolean> {
+  const { rings, signing } = resources;
+  if (rings.digest.find(id) === undefined)
+    throw invalidArgument("id", `${id} is not a root secret of this configuration`);
+  await requireActiveKey(signing);
+  if (rings.digest.current.id === id) return true;
+  const file = requireSecretFile();
+  await requireRestarted(resources, file);
+  await changeRootSecretFile(file, (lines) =>
+    [...lines].sort((a, b) => Number(rootSecretId(b) === id) - Number(rootSecretId(a) === id)),
+  );
+  return false;
+}
+
+/** Rejects if a server joined before the file changed, and so has not read it. A server that has rejoined since is not detected. */
+async function requireRestarted(resources: Resources, file: string): Promise<void> {
+  const { mtime } = await stat(file);
+  const behind = (await listLive(resources)).filter(({ joinTime }) => joinTime < mtime);
+  if (behind.length === 0) return;
+  throw new Error(`not restarted since the secret was staged: ${namesOf(behind)}; restart them first`);
+}
+
+async function listLive({ database }: Resources): Promise<NodeStatus[]> {
+  return (await listNodes(database)).filter(({ leaseAge, ttl }) => leaseAge <= ttl);
+}
+
+function namesOf(nodes: readonly NodeStatus[]): string {
+  return nodes.map(({ name }) => name).join(", ");
+}
+
+const STEPS = `comes from the environment, which a command cannot change. Either move it to a file and set KEYHOLD_ROOT_SECRET_FILE,
+or rotate manually: 1. generate a new one (openssl rand -base64 32), add it to KEYHOLD_ROOT_SECRETS_RETIRED of every server, and restart
+them; 2. set it as KEYHOLD_ROOT_SECRET, add the old one to KEYHOLD_ROOT_SECRETS_RETIRED, and restart them; 3. run \`keyhold secrets
+promote <id>\` with the id from \`keyhold secrets list\`, to wrap the signing keys under it`;
+
+/** Returns the path of the file with the root secrets. Throws `INVALID_ARGUMENT` with instructions if they come from the environment. */
+function requireSecretFile(): string {
+  const file = rootSecretFileOf(readConfig());
+  if (file === null) throw invalidArgument("KEYHOLD_ROOT_SECRET", STEPS);
+  return file;
+}
+
+/** Wraps the signing keys under the current root secret, which all servers must know, and returns how many were wrapped. */
+function rewrapUnderCurrent(): Promise<number> {
+  return withResources(({ signing }) => rewrapSigningKeys(signing));
+}
+
+function rewrapped(count: number): string {
+  return `Signing keys wrapped under it: ${count}.\nRun \`keyhold secrets list\` to see what still depends on the retired ones.`;
+}
