@@ -4,7 +4,7 @@ import { EXIT_STATUS } from "./exit-status.ts";
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /** Resolves with the name of the next SIGINT or SIGTERM, which does not terminate the process. */
-export function nextSignal(): Promise<string> {
+function nextSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of SIGNALS) process.once(signal, resolve);
   });

@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../domain/errors.ts";
-import { type Format, LINE_FEED } from "./records.ts";
+import { type Format, LINE_FEED, type Row } from "./records.ts";
 import { FIELDS, METADATA_COLUMN, REQUIRED_FIELDS } from "./request.ts";
-import type { Row } from "./row.ts";
 
 const QUOTE = 34;
 const COMMA = 44;
@@ -23,23 +22,35 @@ export class Csv implements Format {
     return this.#columns;
   }
 
+  /** A quote opens a cell only at its start (RFC 4180 §2). */
   endOf(bytes: Buffer, start: number): number {
-    return endOfRecord(bytes, start);
+    let isQuoted = false;
+    let isCellStart = true;
+    for (let at = start; at < bytes.length; at++) {
+      const byte = bytes[at];
+      if (isQuoted) {
+        if (byte !== QUOTE) continue;
+        if (bytes[at + 1] === QUOTE) at++;
+        else isQuoted = false;
+      } else {
+        if (byte === LINE_FEED) return at;
+        if (byte === QUOTE && isCellStart) isQuoted = true;
+      }
+      isCellStart = byte === COMMA;
+    }
+    return -1;
   }
 
   /** Throws `INVALID_ARGUMENT` on an unusable header. */
   contentOf(text: string): Row["content"] | undefined {
     if (text === "") return undefined;
     const cells = cellsOf(text);
-    if (this.#columns === undefined) {
+    const columns = this.#columns;
+    if (columns === undefined) {
       this.#columns = requireColumns(cells ?? []);
       return undefined;
     }
     if (cells === undefined) return "has a misplaced or unterminated quote";
-    return this.#byColumn(this.#columns, cells);
-  }
-
-  #byColumn(columns: readonly string[], cells: readonly string[]): Row["content"] {
     if (cells.length !== columns.length) return `has ${cells.length} cells for ${columns.length} columns`;
     return Object.fromEntries(columns.map((column, place) => [column, cells[place]]));
   }
@@ -58,27 +69,8 @@ function requireColumns(columns: readonly string[]): readonly string[] {
   return columns;
 }
 
-/** Returns the offset of the first unquoted line feed, or -1. A quote opens a cell only at its start (RFC 4180 §2). */
-function endOfRecord(bytes: Buffer, start: number): number {
-  let isQuoted = false;
-  let isCellStart = true;
-  for (let at = start; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (isQuoted) {
-      if (byte !== QUOTE) continue;
-      if (bytes[at + 1] === QUOTE) at++;
-      else isQuoted = false;
-    } else {
-      if (byte === LINE_FEED) return at;
-      if (byte === QUOTE && isCellStart) isQuoted = true;
-    }
-    isCellStart = byte === COMMA;
-  }
-  return -1;
-}
-
 /** Returns the cells of a record; undefined on a syntax error. */
-export function cellsOf(text: string): string[] | undefined {
+function cellsOf(text: string): string[] | undefined {
   const cell = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
   const cells: string[] = [];
   for (;;) {

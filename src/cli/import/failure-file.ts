@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm } from "node:fs/promises";
+import type { Row } from "./records.ts";
 import { ERROR_FIELD } from "./request.ts";
-import type { Row } from "./row.ts";
 
 /** Why a row was not imported. */
 export interface RowFailure {

@@ -1,22 +1,25 @@
+import { rm } from "node:fs/promises";
 import type { ConnectError } from "@connectrpc/connect";
+import { invalidArgument } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
 import { boundHeapGrowth } from "../heap.ts";
 import { writeObject } from "../output.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
-import { nextSignal } from "../signals.ts";
-import type { Batch } from "./batches.ts";
+import { signalToStop } from "../signals.ts";
 import { openFailureFile } from "./failure-file.ts";
-import { createProgressBar, type ProgressBar, silentProgressBar } from "./progress-bar.ts";
-import { loadProgress, type Progress, removeProgress, saveProgress } from "./progress-file.ts";
-import { type FileOptions, type Files, filesOf, newProgress, requireSame, type Target } from "./resume.ts";
-import { run } from "./run.ts";
+import { loadProgress, newProgress, type Progress, saveProgress } from "./progress.ts";
+import { createProgressBar, type ProgressBar } from "./progress-bar.ts";
+import { type Batch, run } from "./run.ts";
 import { type Outcome, send } from "./send.ts";
 import { type FormatName, openSource, type Source } from "./source.ts";
 
-export interface ImportOptions extends RemoteOptions, FileOptions {
+export interface ImportOptions extends RemoteOptions {
   readonly format?: FormatName;
+  readonly failures?: string;
+  readonly progress?: string;
+  readonly dryRun?: boolean;
   readonly failuresWithKeys?: boolean;
   readonly skipExisting: boolean;
   readonly concurrency: number;
@@ -32,31 +35,37 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   boundHeapGrowth();
   const source = await openSource(path, options.format);
   const files = filesOf(source, options);
-  const earlier = files.progress === null ? undefined : await loadProgress(files.progress);
   const remote = options.dryRun === true ? null : await openRemote(options);
-  const target: Target = { source, url: remote?.url ?? null };
-  requireSame(target, earlier, files.progress ?? "");
-  const start = earlier ?? newProgress(target);
-  const progressBar =
-    options.json === true ? silentProgressBar : createProgressBar(process.stderr, start.end, start.row);
-  if (start.row > 0) progressBar.log(`resuming after row ${start.row}`);
-  const signal = interruption();
+  const earlier = files.progress && (await loadProgress(files.progress, source, remote?.url));
+  const start = earlier || newProgress(source, remote?.url);
+  const progressBar = options.json === true ? null : createProgressBar(process.stderr, start, source.size);
+  if (start.row > 0) progressBar?.log(`resuming after row ${start.row}`);
+  const interruption = new AbortController();
+  const { signal } = interruption;
+  void signalToStop(() => process.exit(EXIT_STATUS.interrupted)).then(() => interruption.abort());
   const started = performance.now();
-  const run = { options, remote, files, progressBar, signal };
-  const end = await importRows(source, start, run).finally(() => progressBar.end());
-  if (!signal.aborted && files.progress !== null) await removeProgress(files.progress);
-  await report(end, files, options, { seconds: (performance.now() - started) / 1000, isComplete: !signal.aborted });
+  const end = await importRows(source, start, { options, remote, files, progressBar, signal }).finally(() =>
+    progressBar?.end(),
+  );
+  const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
+  if (!signal.aborted && files.progress !== null) await rm(files.progress, { force: true });
+  await report(end, { seconds, complete: !signal.aborted }, files, options);
 }
 
-/** Returns a signal that the first SIGINT or SIGTERM aborts; the second exits at once. */
-function interruption(): AbortSignal {
-  const controller = new AbortController();
-  const second = nextSignal().then(() => {
-    controller.abort();
-    return nextSignal();
-  });
-  void second.then(() => process.exit(EXIT_STATUS.interrupted));
-  return controller.signal;
+/** The files that an import writes. */
+interface Files {
+  /** Null if no progress is saved: on a dry run or from stdin. */
+  readonly progress: string | null;
+  readonly failures: string;
+}
+
+function filesOf({ path }: Source, { failures, progress, dryRun }: ImportOptions): Files {
+  const files = {
+    progress: path === null || dryRun === true ? null : (progress ?? `${path}.progress`),
+    failures: failures ?? `${path ?? "import"}.failures.jsonl`,
+  };
+  if (files.failures === path) throw invalidArgument("--failures", "must differ from the imported file");
+  return files;
 }
 
 interface Run {
@@ -64,7 +73,8 @@ interface Run {
   /** Null on a dry run. */
   readonly remote: Remote | null;
   readonly files: Files;
-  readonly progressBar: ProgressBar;
+  /** Null with `--json`. */
+  readonly progressBar: ProgressBar | null;
   readonly signal: AbortSignal;
 }
 
@@ -74,23 +84,21 @@ async function importRows(source: Source, start: Progress, current: Run): Promis
   const { concurrency, skipExisting, failuresWithKeys = false } = options;
   const save = async (progress: Progress) => files.progress !== null && saveProgress(files.progress, progress);
   const failureFile = await openFailureFile(files.failures, start.failureBytes, failuresWithKeys);
-  let [latest, saved] = [start, performance.now()];
-  const onProgress = async (progress: Progress) => {
-    latest = progress;
-    progressBar.show(progress.row, progress.failed, progress.end, source.size);
-    if (performance.now() - saved < SAVE_INTERVAL) return;
-    await save(progress);
-    saved = performance.now();
-  };
+  const call = sender(current);
   let firstSave: Promise<unknown> | undefined;
+  const send = async (batch: Batch) => {
+    firstSave ??= save(start);
+    await firstSave;
+    return call(batch);
+  };
+  let [latest, saved] = [start, performance.now()];
   try {
-    const call = sender(current);
-    const send = async (batch: Batch) => {
-      firstSave ??= save(start);
-      await firstSave;
-      return call(batch);
-    };
-    await run(source, start, { send, failureFile, onProgress, concurrency, skipExisting, signal });
+    for await (latest of run(source, start, { send, failureFile, concurrency, skipExisting, signal })) {
+      progressBar?.show(latest);
+      if (performance.now() - saved < SAVE_INTERVAL) continue;
+      await save(latest);
+      saved = performance.now();
+    }
   } catch (error) {
     if (!isInterruption(error)) throw error;
   } finally {
@@ -110,7 +118,7 @@ function sender({ options, remote, progressBar, signal }: Run): (batch: Batch) =
   const { importedApiKeys } = remote;
   let isUnreachable = false;
   const onUnreachable = (error: ConnectError) => {
-    if (!isUnreachable) progressBar.log(`${explain(error)}; retrying`);
+    if (!isUnreachable) progressBar?.log(`${explain(error)}; retrying`);
     isUnreachable = true;
   };
   return async ({ items }) => {
@@ -122,29 +130,20 @@ function sender({ options, remote, progressBar, signal }: Run): (batch: Batch) =
 
 interface End {
   readonly seconds: number;
-  readonly isComplete: boolean;
+  readonly complete: boolean;
 }
 
-async function report(
-  progress: Progress,
-  { failures, progress: progressFile }: Files,
-  options: ImportOptions,
-  end: End,
-): Promise<void> {
+async function report(progress: Progress, end: End, files: Files, options: ImportOptions): Promise<void> {
   const { row: rows, imported, existing, failed } = progress;
-  const numbers: JsonObject =
+  const counts: JsonObject =
     options.dryRun === true ? { rows, valid: imported, failed } : { rows, imported, existing, failed };
-  const file: JsonObject = failed > 0 ? { failures_file: failures } : {};
-  const seconds = Number(end.seconds.toFixed(1));
-  await writeObject({ ...numbers, ...file, seconds, complete: end.isComplete }, options);
-  if (existing > 0 && options.json !== true) console.error(existed(existing));
-  if (!end.isComplete) {
-    if (options.json !== true)
-      console.error(`interrupted${progressFile === null ? "" : "; repeat the command to resume"}`);
+  const file: JsonObject = failed > 0 ? { failures_file: files.failures } : {};
+  await writeObject({ ...counts, ...file, ...end }, options);
+  const note = (text: string) => options.json === true || console.error(text);
+  if (existing > 0)
+    note(`${existing} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`);
+  if (!end.complete) {
+    note(`interrupted${files.progress === null ? "" : "; repeat the command to resume"}`);
     process.exitCode = EXIT_STATUS.interrupted;
   } else if (failed > 0) process.exitCode = EXIT_STATUS.partial;
-}
-
-function existed(count: number): string {
-  return `${count} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`;
 }

@@ -7,10 +7,10 @@ import { violationsOf } from "../../api/validation.ts";
 import { parseDuration } from "../../domain/duration.ts";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { checkMetadata } from "../../domain/limits.ts";
-import { parseJson } from "../../lib/json.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { parseScopes, scopeList } from "../scopes.ts";
-import type { Row } from "./row.ts";
+import type { Row } from "./records.ts";
 
 /** The fields of a row: those of CreateImportedApiKeyRequest except `request_id`, which the import generates. */
 export const FIELDS: ReadonlySet<string> = new Set(["raw_key", "name", "actor_id", "scopes", "ttl", "metadata"]);
@@ -92,15 +92,11 @@ function scopesOf(value: unknown): string[] {
 function metadataOf(value: unknown): Record<string, string> {
   if (isAbsent(value)) return {};
   const entries = typeof value === "string" ? parseJson(value) : value;
-  if (!isObject(entries)) throw invalidArgument("metadata", "must be an object of strings");
+  if (!isJsonObject(entries)) throw invalidArgument("metadata", "must be an object of strings");
   return Object.fromEntries(
     Object.entries(entries).map(([name, entry]) => {
       if (typeof entry !== "string") throw invalidArgument("metadata", "must have strings as values");
       return [name, entry];
     }),
   );
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

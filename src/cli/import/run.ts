@@ -1,16 +1,15 @@
-import { type Batch, batchRows } from "./batches.ts";
+import type { CreateImportedApiKeyRequest } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { Csv } from "./csv.ts";
 import type { FailureFile, RowFailure } from "./failure-file.ts";
-import type { Progress } from "./progress-file.ts";
-import { jsonLines, readRows } from "./records.ts";
-import { exists, type Outcome } from "./send.ts";
+import type { Progress } from "./progress.ts";
+import { jsonLines, type Row, readRows } from "./records.ts";
+import { requestOf } from "./request.ts";
+import type { Outcome } from "./send.ts";
 import type { Source } from "./source.ts";
 
 export interface RunOptions {
   readonly send: (batch: Batch) => Promise<Outcome>;
   readonly failureFile: FailureFile;
-  /** Called after each batch, in the order of the file. */
-  readonly onProgress: (progress: Progress) => Promise<void>;
   /** Maximum number of calls in flight. */
   readonly concurrency: number;
   /** Whether existing raw keys are counted separately instead of as failures. */
@@ -19,16 +18,29 @@ export interface RunOptions {
   readonly signal: AbortSignal;
 }
 
+/** The rows of one call, and the rows between them that are invalid locally. */
+export interface Batch {
+  readonly items: readonly Item[];
+  readonly failures: readonly RowFailure[];
+  /** The last row, after which the import resumes. */
+  readonly last: Row;
+}
+
+export interface Item {
+  readonly row: Row;
+  readonly request: CreateImportedApiKeyRequest;
+}
+
 interface Sent {
   readonly batch: Batch;
   readonly outcome: Promise<Outcome>;
 }
 
 /**
- * Imports the rows after `start`. Calls overlap, but their outcomes are counted in file order, so that the progress is a single position;
- * on resume, rows beyond it are sent again, idempotently. Memory is bounded by the calls in flight.
+ * Imports the rows after `start`, and yields the progress after each batch. Calls overlap, but their outcomes are counted in file order, so
+ * that the progress is a single position; on resume, rows beyond it are sent again, idempotently. Memory is bounded by the calls in flight.
  */
-export async function run(source: Source, start: Progress, options: RunOptions): Promise<void> {
+export async function* run(source: Source, start: Progress, options: RunOptions): AsyncGenerator<Progress> {
   const { signal, concurrency } = options;
   const format = source.format === "csv" ? new Csv(start.columns) : jsonLines;
   const inFlight: Sent[] = [];
@@ -36,15 +48,15 @@ export async function run(source: Source, start: Progress, options: RunOptions):
   const settle = async ({ batch, outcome }: Sent) => {
     const columns = format instanceof Csv ? format.columns : undefined;
     progress = await conclude({ ...progress, columns }, batch, await outcome, options);
-    await options.onProgress(progress);
+    return progress;
   };
   const rows = readRows(source.read(start.end, signal), format, start);
   for await (const batch of until(signal, batchRows(rows, start.importId))) {
     const first = inFlight.length < concurrency ? undefined : inFlight.shift();
-    if (first !== undefined) await settle(first);
+    if (first !== undefined) yield settle(first);
     inFlight.push(startSend(batch, options));
   }
-  for (const sent of inFlight) await settle(sent);
+  for (const sent of inFlight) yield settle(sent);
 }
 
 async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {
@@ -53,6 +65,37 @@ async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGen
   } catch (error) {
     if (!signal.aborted) throw error;
   }
+}
+
+/** Maximum rows and bytes of the file per call. The server's limits are 1000 keys and 16 MiB. */
+const MAX_ROWS = 1000;
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** Groups rows into batches, in order. */
+async function* batchRows(chunks: AsyncIterable<readonly Row[]>, importId: string): AsyncGenerator<Batch> {
+  let batch: Row[] = [];
+  for await (const rows of chunks) {
+    for (const row of rows) {
+      batch.push(row);
+      if (batch.length < MAX_ROWS && row.end - (batch[0]?.end ?? 0) < MAX_BYTES) continue;
+      yield toBatch(batch, row, importId);
+      batch = [];
+    }
+  }
+  const last = batch.at(-1);
+  if (last !== undefined) yield toBatch(batch, last, importId);
+}
+
+/** Each request gets a `request_id` of its row in this import. */
+function toBatch(rows: readonly Row[], last: Row, importId: string): Batch {
+  const items: Item[] = [];
+  const failures: RowFailure[] = [];
+  for (const row of rows) {
+    const request = requestOf(row);
+    if (typeof request === "string") failures.push({ row, reason: "INVALID_ARGUMENT", message: request });
+    else items.push({ row, request: Object.assign(request, { requestId: `${importId}:${row.row}` }) });
+  }
+  return { items, failures, last };
 }
 
 function startSend(batch: Batch, { send }: RunOptions): Sent {
@@ -64,10 +107,8 @@ function startSend(batch: Batch, { send }: RunOptions): Sent {
 
 async function conclude(before: Progress, batch: Batch, outcome: Outcome, options: RunOptions): Promise<Progress> {
   const { failureFile, skipExisting } = options;
-  const isSkipped = (failure: RowFailure) => skipExisting && exists(failure);
-  const existing = outcome.failures.filter(isSkipped);
-  const others = outcome.failures.filter((failure) => !isSkipped(failure));
-  const failures = [...batch.failures, ...others].sort((a, b) => a.row.row - b.row.row);
+  const failed = outcome.failures.filter(({ reason }) => !skipExisting || reason !== "ALREADY_EXISTS");
+  const failures = [...batch.failures, ...failed].sort((a, b) => a.row.row - b.row.row);
   const { row, nextLine: line, end } = batch.last;
   return {
     ...before,
@@ -75,7 +116,7 @@ async function conclude(before: Progress, batch: Batch, outcome: Outcome, option
     line,
     end,
     imported: before.imported + outcome.imported,
-    existing: before.existing + existing.length,
+    existing: before.existing + outcome.failures.length - failed.length,
     failed: before.failed + failures.length,
     failureBytes: await failureFile.append(failures),
   };

@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
-  type BatchCreateImportedApiKeysError,
-  BatchCreateImportedApiKeysErrorSchema,
+  BatchCreateImportedApiKeysError,
   type BatchCreateImportedApiKeysResponse,
   BatchCreateImportedApiKeysResponseSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { errorReason } from "../../client/errors.ts";
 import type { Remote } from "../remote.ts";
-import type { Item } from "./batches.ts";
 import type { RowFailure } from "./failure-file.ts";
+import type { Item } from "./run.ts";
 
 /** The result of some rows. */
 export interface Outcome {
@@ -27,8 +26,6 @@ export interface SendOptions {
   readonly signal: AbortSignal;
 }
 
-const ALREADY_EXISTS = "ALREADY_EXISTS";
-
 /** Sends rows in one call, with retries: each row has a `request_id`, so a repeat creates no second key. Splits calls that are too large. */
 export async function send(items: readonly Item[], options: SendOptions): Promise<Outcome> {
   if (items.length === 0) return { imported: 0, failures: [] };
@@ -36,16 +33,15 @@ export async function send(items: readonly Item[], options: SendOptions): Promis
     return outcomeOf(items, await callWithRetries(items, options));
   } catch (error) {
     if (!(error instanceof ConnectError) || !isTooLarge(error)) throw error;
-    if (items.length === 1) return { imported: 0, failures: items.map((item) => failureOf(item, error)) };
-    return sendHalves(items, options);
+    if (items.length === 1) {
+      const failure = { reason: "INVALID_ARGUMENT", message: error.rawMessage };
+      return { imported: 0, failures: items.map(({ row }) => ({ row, ...failure })) };
+    }
+    const half = Math.ceil(items.length / 2);
+    const first = await send(items.slice(0, half), options);
+    const second = await send(items.slice(half), options);
+    return { imported: first.imported + second.imported, failures: [...first.failures, ...second.failures] };
   }
-}
-
-async function sendHalves(items: readonly Item[], options: SendOptions): Promise<Outcome> {
-  const half = Math.ceil(items.length / 2);
-  const first = await send(items.slice(0, half), options);
-  const second = await send(items.slice(half), options);
-  return { imported: first.imported + second.imported, failures: [...first.failures, ...second.failures] };
 }
 
 /** Whether the error concerns the call as a whole, such as its size: smaller calls may succeed. */
@@ -54,28 +50,17 @@ function isTooLarge(error: ConnectError): boolean {
   return error.code === Code.ResourceExhausted && errorReason(error) !== "RATE_LIMITED";
 }
 
-function failureOf({ row }: Item, error: ConnectError): RowFailure {
-  return { row, reason: "INVALID_ARGUMENT", message: error.rawMessage };
-}
-
 function outcomeOf(items: readonly Item[], { results, successCount }: BatchCreateImportedApiKeysResponse): Outcome {
   const failures = results.flatMap(({ index, errorCode, errorMessage = "" }): RowFailure[] => {
     const item = items[index];
     if (errorCode === undefined || item === undefined) return [];
-    return [{ row: item.row, reason: reasonOf(errorCode), message: errorMessage }];
+    return [{ row: item.row, reason: BatchCreateImportedApiKeysError[errorCode] ?? "", message: errorMessage }];
   });
   return { imported: successCount, failures };
 }
 
-function reasonOf(code: BatchCreateImportedApiKeysError): string {
-  const name = BatchCreateImportedApiKeysErrorSchema.value[code]?.name ?? "";
-  return name.replace("BATCH_CREATE_IMPORTED_API_KEYS_ERROR_", "");
-}
-
-/** Returns whether the raw key was already imported, by another row or before this import. */
-export function exists({ reason }: RowFailure): boolean {
-  return reason === ALREADY_EXISTS;
-}
+/** Errors after which a retry may succeed: server, database or network may be temporarily unreachable. */
+const TRANSIENT: readonly Code[] = [Code.Unavailable, Code.DeadlineExceeded, Code.Aborted, Code.Internal];
 
 /** Backoff in milliseconds. */
 const [INITIAL_BACKOFF, MAX_BACKOFF] = [100, 5_000];
@@ -89,7 +74,7 @@ async function callWithRetries(
     try {
       return await call(items, options);
     } catch (error) {
-      if (!(error instanceof ConnectError) || !isTransient(error) || performance.now() + backoff > deadline)
+      if (!(error instanceof ConnectError) || !TRANSIENT.includes(error.code) || performance.now() + backoff > deadline)
         throw error;
       options.onUnreachable(error);
       // Half jitter, so that clients that failed together do not retry together.
@@ -110,11 +95,4 @@ async function call(
     if (results === undefined) throw error;
     return results;
   }
-}
-
-const TRANSIENT: readonly Code[] = [Code.Unavailable, Code.DeadlineExceeded, Code.Aborted, Code.Internal];
-
-/** Returns whether a retry may succeed: server, database or network may be temporarily unreachable. */
-function isTransient({ code }: ConnectError): boolean {
-  return TRANSIENT.includes(code);
 }

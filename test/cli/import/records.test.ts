@@ -2,9 +2,16 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Csv } from "../../../src/cli/import/csv.ts";
-import { type Format, jsonLines, readRows } from "../../../src/cli/import/records.ts";
+import {
+  type Format,
+  jsonLines,
+  MAX_ROW_BYTES,
+  type Position,
+  type Row,
+  readRows,
+  START,
+} from "../../../src/cli/import/records.ts";
 import { requestOf } from "../../../src/cli/import/request.ts";
-import { MAX_ROW_BYTES, type Position, type Row, START } from "../../../src/cli/import/row.ts";
 import { table } from "../../support/conformance.ts";
 
 async function rowsOf(format: Format, bytes: Buffer, { chunk = bytes.length || 1, from = START } = {}): Promise<Row[]> {

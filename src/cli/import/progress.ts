@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { invalidArgument } from "../../domain/errors.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { type Position, START } from "./records.ts";
+import type { Source } from "./source.ts";
+
+/** The state of an import. Rows before the position are done and counted. */
+export interface Progress extends Position {
+  /** Random identifier of this import, part of the `request_id` of each row, so that no row is imported twice. */
+  readonly importId: string;
+  /** The URL of the target server. */
+  readonly url?: string | undefined;
+  /** Size and modification time of the imported file: a changed file cannot be resumed. */
+  readonly size: number;
+  readonly modifyTime: number;
+  /** Columns of a CSV file, once the header is read. */
+  readonly columns?: readonly string[] | undefined;
+  readonly imported: number;
+  readonly existing: number;
+  readonly failed: number;
+  /** Bytes of the failure file that concern rows before the position. */
+  readonly failureBytes: number;
+}
+
+export function newProgress({ size, modifyTime }: Source, url?: string): Progress {
+  const none = { imported: 0, existing: 0, failed: 0, failureBytes: 0 };
+  return { importId: randomUUID(), url, size, modifyTime, ...START, ...none };
+}
+
+/** Returns the saved progress; undefined if there is none. Rejects that of another file or server. */
+export async function loadProgress(path: string, source: Source, url?: string): Promise<Progress | undefined> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return undefined;
+  });
+  if (text === undefined) return undefined;
+  const progress: unknown = parseJson(text);
+  if (!isProgress(progress)) throw invalidArgument(path, "is not a progress file; remove it to start over");
+  if (progress.size !== source.size || progress.modifyTime !== source.modifyTime)
+    throw invalidArgument(path, "belongs to the file before it changed; remove it to start over");
+  // Progress files of release 0.1 have no URL.
+  if (progress.url !== undefined && progress.url !== url) {
+    const remedy = "resume with that --url, or remove it to start over";
+    throw invalidArgument(path, `belongs to an import into ${progress.url}; ${remedy}`);
+  }
+  return progress;
+}
+
+const NUMBERS = ["row", "line", "end", "size", "modifyTime", "imported", "existing", "failed", "failureBytes"] as const;
+
+function isProgress(value: unknown): value is Progress {
+  if (!isJsonObject(value)) return false;
+  return typeof value.importId === "string" && NUMBERS.every((name) => Number.isFinite(value[name]));
+}
+
+/** Replaces the file atomically: after a SIGKILL or power loss it has either the old or the new content. */
+export async function saveProgress(path: string, progress: Progress): Promise<void> {
+  const next = `${path}.new`;
+  await writeFile(next, `${JSON.stringify(progress)}\n`, { mode: 0o600, flush: true });
+  await rename(next, path);
+}
