@@ -10,8 +10,7 @@ import { boundHeapGrowth, holdYoungGeneration, releaseYoungGeneration } from "..
 import { createLog } from "../log.ts";
 import { DRAIN_DELAY, signalToStop } from "../signals.ts";
 import { type Uncaught, watchUncaught } from "../uncaught.ts";
-import type { WorkerMessage } from "./ipc.ts";
-import { connectToPrimary, type Primary } from "./primary-link.ts";
+import type { PrimaryMessage, WorkerCount, WorkerMessage } from "./ipc.ts";
 
 /** Runs one worker process, until a signal, a message of the primary, or the loss of the primary. */
 export async function runWorker(): Promise<void> {
@@ -70,4 +69,38 @@ async function fail(worker: Worker, error: unknown): Promise<never> {
 /** Resolves when the message is sent. */
 function send(worker: Worker, message: WorkerMessage): Promise<void> {
   return new Promise((resolve) => worker.process.send?.(message, undefined, undefined, () => resolve()));
+}
+
+type Primary = ReturnType<typeof connectToPrimary>;
+
+/** Returns the primary, as seen by a worker. */
+function connectToPrimary(worker: Worker) {
+  const started = Promise.withResolvers<Extract<PrimaryMessage, { readonly kind: "start" }>>();
+  const stopped = Promise.withResolvers<string>();
+  let onScrape: (number: number) => void = () => {};
+  let count: WorkerCount = { running: 0, configured: 0 };
+  worker.process.on("message", (message: PrimaryMessage) => {
+    if (message.kind === "start") started.resolve(message);
+    else if (message.kind === "count") count = message.count;
+    else if (message.kind === "scrape") onScrape(message.number);
+    else stopped.resolve("stopped by the primary");
+  });
+  return {
+    started: started.promise,
+    /** Returns the number of workers. */
+    count: () => count,
+    /** Calls the listener when the primary requests the metrics, with the number of the request. */
+    onScrape: (listener: (number: number) => void) => {
+      onScrape = listener;
+    },
+    /** Resolves with the reason when the worker must stop. Until this is called, the loss of the primary exits at once. */
+    stopped: () => {
+      worker.once("disconnect", () => {
+        // Otherwise Node exits now, with calls in flight.
+        worker.exitedAfterDisconnect = true;
+        stopped.resolve("the primary has exited");
+      });
+      return stopped.promise;
+    },
+  };
 }
