@@ -45,7 +45,6 @@ const call: Call = {
   headers: () => [],
   setHeader: () => {},
   setTrailer: () => {},
-  signal: new AbortController().signal,
   peerAddress: "127.0.0.1",
   log: { add: () => {}, note: () => {}, fault: fail, onEnd: () => {} },
 };

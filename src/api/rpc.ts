@@ -14,8 +14,6 @@ export interface Call {
   setHeader(name: string, value: string): void;
   /** Sets trailing metadata: a trailer in gRPC, a header with the prefix `trailer-` in Connect; REST has none. */
   setTrailer(name: string, value: string): void;
-  /** Aborted when the client has disconnected or its deadline has passed. */
-  readonly signal: AbortSignal;
   /** The IP address of the peer, which may be a proxy. Empty if the connection is closed. */
   readonly peerAddress: string;
   readonly log: CallLog;

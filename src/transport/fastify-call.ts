@@ -20,7 +20,6 @@ export abstract class FastifyCall implements Call, CallLog {
 
   abstract setHeader(name: string, value: string): void;
   abstract setTrailer(name: string, value: string): void;
-  abstract get signal(): AbortSignal;
 
   get id(): string {
     return this.request.id;

@@ -46,7 +46,6 @@ function heldRpc(
     headers: () => [],
     setHeader: () => {},
     setTrailer: () => {},
-    signal: new AbortController().signal,
     peerAddress: "127.0.0.1",
     log: { add: (facts) => lines.push(facts), note: () => {}, fault: (error) => faults.push(error), onEnd: () => {} },
   };

@@ -30,10 +30,6 @@ export class ConnectCall extends FastifyCall {
   setTrailer(name: string, value: string): void {
     this.#context.responseTrailer.set(name, value);
   }
-
-  get signal(): AbortSignal {
-    return this.#context.signal;
-  }
 }
 
 const callKey = createContextKey<ConnectCall | undefined>(undefined);

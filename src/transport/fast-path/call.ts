@@ -82,7 +82,6 @@ export abstract class FastCall implements Call, CallLog {
   readonly #fields: LogFields[] = [];
   #onEnd: EndListener | undefined;
   #headers: Map<string, string> | undefined;
-  #controller: AbortController | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(route: FastRoute, context: CallContext, headers: Headers) {
@@ -155,7 +154,6 @@ export abstract class FastCall implements Call, CallLog {
   /** Answers with an error. */
   refuse(error: unknown): void {
     if (this.isOver) return;
-    this.#controller?.abort(error);
     this.#finish(this.#written(() => this.#refusal(error)));
   }
 
@@ -177,8 +175,6 @@ export abstract class FastCall implements Call, CallLog {
   /** The client has disconnected, or has reset the stream. */
   cancel(): void {
     if (this.isOver) return;
-    // With a reason: without one, creating the default error costs more than the rest of the call.
-    this.#controller?.abort(new ConnectError("the client disconnected", Code.Canceled));
     this.add({ code: codeName(Code.Canceled) });
     this.#end(CLIENT_CLOSED_REQUEST);
   }
@@ -235,12 +231,6 @@ export abstract class FastCall implements Call, CallLog {
     for (const name in defaults) if (!this.#headers?.has(name)) fields.push(name, defaults[name] ?? "");
     if (this.#headers !== undefined) for (const [name, value] of this.#headers) fields.push(name, value);
     return fields;
-  }
-
-  /** Created on first use: few RPCs need it. */
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    return this.#controller.signal;
   }
 
   get log(): CallLog {

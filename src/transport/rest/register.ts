@@ -54,17 +54,12 @@ function registryOf(rpcs: readonly Rpc[], more: Registry): Registry {
 }
 
 /** A call over REST. Create it before the first await. */
-export class RestCall extends FastifyCall {
+class RestCall extends FastifyCall {
   readonly #reply: FastifyReply;
-  #controller: AbortController | undefined;
-  #isAbandoned = false;
 
-  constructor(request: FastifyRequest, reply: FastifyReply) {
-    super(request, "rest");
+  constructor(reply: FastifyReply) {
+    super(reply.request, "rest");
     this.#reply = reply;
-    reply.raw.on("close", () => {
-      if (!reply.raw.writableEnded) this.#abandon();
-    });
   }
 
   setHeader(name: string, value: string): void {
@@ -72,18 +67,6 @@ export class RestCall extends FastifyCall {
   }
 
   setTrailer(): void {}
-
-  /** REST has no deadline. Created on first use, because few RPCs need it. */
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.#isAbandoned) this.#abandon();
-    return this.#controller.signal;
-  }
-
-  #abandon(): void {
-    this.#isAbandoned = true;
-    this.#controller?.abort(new Error("the caller went away"));
-  }
 }
 
 /**
@@ -114,7 +97,7 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     return encodeResponse(rpc.method.output, response, registry);
   };
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const call = new RestCall(request, reply);
+    const call = new RestCall(reply);
     return sendJson(request, reply, await call.logged(answer(call, request)));
   };
 }

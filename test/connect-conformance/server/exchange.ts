@@ -23,7 +23,7 @@ export function ofCall(call: Call): Exchange {
   };
 }
 
-/** An RPC of Keyhold reads no deadline: it has the signal that aborts at it. */
+/** An RPC of Keyhold does not read its deadline. */
 function timeoutOf(call: Call): number | undefined {
   const parse = (name: string, parser: typeof parseGrpcTimeout) =>
     parser(call.header(name) ?? null, Number.MAX_SAFE_INTEGER).timeoutMs;

@@ -28,7 +28,7 @@ export interface Subject {
   readonly passedOn: () => number;
   /** Returns the log lines of a request by its id, once the last one is written, without values that differ between calls. */
   log(requestId: string): Promise<Json[]>;
-  /** Emits "begun" and "aborted" for calls that wait. */
+  /** Emits "begun", and "ended" with the code, for calls that wait. */
   readonly calls: EventEmitter;
   close(): Promise<unknown>;
 }
@@ -92,9 +92,7 @@ function implementations(calls: EventEmitter): Implementation[] {
   const handler: Verify = (request, ...admitted) => (BEHAVIOURS[request.credential] ?? echo)(request, ...admitted);
   const waiting: Verify = async (request, _principal, call) => {
     calls.emit("begun");
-    const aborted = once(call.signal, "abort");
-    if (!call.signal.aborted) await aborted;
-    calls.emit("aborted", call.signal.reason);
+    calls.emit("ended", await new Promise((resolve) => call.log.onEnd(resolve)));
     return { actorId: request.credential };
   };
   const verify: Verify = (request, ...admitted) =>

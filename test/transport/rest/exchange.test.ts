@@ -1,12 +1,10 @@
 import { once } from "node:events";
-import { request as httpRequest } from "node:http";
 import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { text } from "node:stream/consumers";
 import { create, type FileRegistry, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ErrorInfoSchema, RequestInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import type { Call } from "../../../src/api/rpc.ts";
 import { KeyholdError } from "../../../src/domain/errors.ts";
 import { STATUSES } from "../../../src/transport/errors/http-error.ts";
 import { send, sendRaw } from "./client.ts";
@@ -424,58 +422,6 @@ describe("errors", () => {
   });
 });
 
-function held(): { called: Promise<Call>; answer(): void } {
-  const called = Promise.withResolvers<Call>();
-  const answer = Promise.withResolvers<void>();
-  server.behaviours.set("Get", async (request, call) => {
-    called.resolve(call);
-    await answer.promise;
-    return request;
-  });
-  return { called: called.promise, answer: () => answer.resolve() };
-}
-
-const abortOf = ({ signal }: Call) => (signal.aborted ? Promise.resolve() : once(signal, "abort"));
-
-describe("the signal", () => {
-  // A FIN is not enough: the client may have closed only its sending side.
-  test("aborts when the caller disconnects", async () => {
-    const { called, answer } = held();
-    const request = httpRequest({ port: server.port, path: "/v1/items/a" }).on("error", () => undefined);
-    request.end();
-    const call = await called;
-    expect(call.signal.aborted).toBe(false);
-    request.socket?.resetAndDestroy();
-    await abortOf(call);
-    answer();
-  });
-
-  test("is aborted when it is first read after that", async () => {
-    const { called, answer } = held();
-    const arrived = once(server.fastify.server, "request");
-    const request = httpRequest({ port: server.port, path: "/v1/items/a" }).on("error", () => undefined);
-    request.end();
-    const [call, [, response]] = await Promise.all([called, arrived]);
-    request.socket?.resetAndDestroy();
-    await once(response, "close");
-    expect(call.signal.aborted).toBe(true);
-    answer();
-  });
-
-  test("does not abort after the response was sent", async () => {
-    const { called, answer } = held();
-    const arrived = once(server.fastify.server, "request");
-    const answered = send(server.port, "GET /v1/items/a");
-    const [call, [, response]] = await Promise.all([called, arrived]);
-    const { signal } = call;
-    const closed = once(response, "close");
-    answer();
-    expect((await answered).status).toBe(200);
-    await closed;
-    expect(signal.aborted).toBe(false);
-  });
-});
-
 describe("HTTP/2", () => {
   interface Exchange {
     readonly stream: ClientHttp2Stream;
@@ -521,15 +467,5 @@ describe("HTTP/2", () => {
     const answer = await open(line, body).answer();
     expect(answer.body).toMatchObject(message);
     expect(answer.status).toBe(status);
-  });
-
-  test("the signal aborts when the caller resets the stream", async () => {
-    const { called, answer } = held();
-    const { stream } = open("GET /v1/items/a");
-    const call = await called;
-    const aborted = abortOf(call);
-    stream.close();
-    await aborted;
-    answer();
   });
 });

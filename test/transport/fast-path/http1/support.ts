@@ -94,7 +94,7 @@ export async function startEcho({ front = true, limits, certificate }: EchoOptio
             counts.front++;
             const result = Promise.withResolvers<Answer>();
             const cancelled = Promise.withResolvers<void>();
-            call.signal.addEventListener("abort", () => cancelled.resolve());
+            call.log.onEnd((code) => code === "CANCELLED" && cancelled.resolve());
             const [method, respond] = ["POST", result.resolve];
             const accepted = { method, target, headers, body, cancelled: cancelled.promise, respond };
             if (target !== "/wait") return echoed(accepted);
