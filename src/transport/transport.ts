@@ -7,7 +7,7 @@ import { registerAccessLog } from "./access-log.ts";
 import type { CallCounters } from "./call-metrics.ts";
 import { registerConnect, type StreamingRpc } from "./connect/register.ts";
 import { clientErrorHandler, refuseConnect } from "./errors/client-error.ts";
-import { answerErrors, errorHandler } from "./errors/error-handler.ts";
+import { answerErrors, handleError } from "./errors/error-handler.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
 import { createFastPath } from "./fast-path/fast-path.ts";
 import { requestIdOf } from "./headers.ts";
@@ -43,11 +43,9 @@ export interface TransportOptions {
 export async function createTransport(options: TransportOptions): Promise<FastifyInstance> {
   const { certificate, logger, counters, rpcs, fastRpcs, requestPolicy, bodyBudget: budget } = options;
   const routes = makeRoutes(rpcs);
-  const onError = errorHandler(routes.registry);
   const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
   const findRefusal = createHostCheck(requestPolicy);
-  const { registry } = routes;
-  const fastPath = createFastPath(fastRpcs, { logger, counters, limits, budget, findRefusal, registry });
+  const fastPath = createFastPath(fastRpcs, { logger, counters, limits, budget, findRefusal });
   const port = { limits, certificate, interceptor: fastRpcs.length > 0 ? fastPath : undefined };
   const fastify = Fastify({
     serverFactory: (listener) => new ListenerServer(port, listener),
@@ -56,13 +54,13 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
     // A logger per request costs more than adding the request id to the few lines that need it.
     childLoggerFactory: (parent) => parent,
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
-    frameworkErrors: onError,
+    frameworkErrors: handleError,
     // A request that arrives during shutdown is served, not rejected in Fastify's own form.
     return503OnClosing: false,
     clientErrorHandler: clientErrorHandler(logger),
   });
   fastify.server.on("connect", refuseConnect);
-  answerErrors(fastify, onError);
+  answerErrors(fastify);
   registerAccessLog(fastify, counters);
   checkRequests(fastify, routes.router, findRefusal);
   await allowOrigins(fastify, options.corsOrigins);

@@ -27,7 +27,7 @@ export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreamin
   readonly serve: MethodImpl<M>;
 }
 
-/** Registers RPCs for Connect, gRPC and gRPC-Web. `registry` has the types that `google.protobuf.Any` and error details may contain. */
+/** Registers RPCs for Connect, gRPC and gRPC-Web. `registry` has the types that `google.protobuf.Any` may contain. */
 export async function registerConnect(
   fastify: FastifyInstance,
   rpcs: readonly Rpc[],

@@ -1,4 +1,4 @@
-import { create, createRegistry, fromBinary, type JsonValue, type Registry, toJson } from "@bufbuild/protobuf";
+import { create, createRegistry, fromBinary, type JsonValue, toJson } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import { JSON_OPTIONS } from "../json/reader.ts";
@@ -7,25 +7,19 @@ import { HTTP_ERRORS, HttpError, STATUSES } from "./http-error.ts";
 /** The detail types of all errors. */
 const errorDetails = createRegistry(file_google_rpc_error_details);
 
-/**
- * Returns the body of an error (AIP-193): `code` is the HTTP status, `status` the name in google.rpc.Code. Omits a detail whose type is
- * not in `registry`, because formatting an error must not fail.
- */
-export function toErrorBody(error: ConnectError, registry: Registry = errorDetails) {
+/** Returns the body of an error (AIP-193): `code` is the HTTP status, `status` the name in google.rpc.Code. */
+export function toErrorBody(error: ConnectError) {
   const { http, name: status } = STATUSES[error.code];
   const code = error instanceof HttpError ? HTTP_ERRORS[error.reason].http : http;
-  return { error: { code, message: error.rawMessage, status, details: detailsToJson(error.details, registry) } };
+  return { error: { code, message: error.rawMessage, status, details: error.details.flatMap(detailToJson) } };
 }
 
 /** Header fields that belong to the framing of the response. */
 const FRAMING = new Set(["connection", "content-length", "content-type", "keep-alive", "transfer-encoding", "upgrade"]);
 
-/**
- * Returns the response for an error in protocols without their own error format. The `metadata` of a ConnectError become response
- * headers. `registry` has the types of the details.
- */
-export function errorResponse(error: ConnectError, registry?: Registry) {
-  const content = toErrorBody(error, registry);
+/** Returns the response for an error in protocols without their own error format. Its `metadata` become response headers. */
+export function errorResponse(error: ConnectError) {
+  const content = toErrorBody(error);
   const body = JSON.stringify(content);
   const headers: Readonly<Record<string, string>> = {
     ...jsonFields(body),
@@ -43,18 +37,16 @@ export function jsonFields(body: string | Uint8Array): Readonly<Record<string, s
   };
 }
 
-/** A detail is a message, or bytes if it was received. */
-function detailsToJson(details: ConnectError["details"], registry: Registry): readonly JsonValue[] {
-  return details.flatMap((detail) => {
-    try {
-      const desc = "desc" in detail ? detail.desc : registry.getMessage(detail.type);
-      if (desc === undefined) return [];
-      const message = "desc" in detail ? create(desc, detail.value) : fromBinary(desc, detail.value);
-      const json = toJson(desc, message, { ...JSON_OPTIONS, registry });
-      // The type comes first.
-      return [{ "@type": `type.googleapis.com/${desc.typeName}`, ...Object(json) }];
-    } catch {
-      return [];
-    }
-  });
+/** A detail is a message, or bytes if it was received. One of an unknown type is omitted: formatting an error must not fail. */
+function detailToJson(detail: ConnectError["details"][number]): JsonValue[] {
+  try {
+    const desc = "desc" in detail ? detail.desc : errorDetails.getMessage(detail.type);
+    if (desc === undefined) return [];
+    const message = "desc" in detail ? create(desc, detail.value) : fromBinary(desc, detail.value);
+    const json = toJson(desc, message, { ...JSON_OPTIONS, registry: errorDetails });
+    // The type comes first.
+    return [{ "@type": `type.googleapis.com/${desc.typeName}`, ...Object(json) }];
+  } catch {
+    return [];
+  }
 }

@@ -1,4 +1,3 @@
-import type { Registry } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
@@ -18,33 +17,32 @@ const FASTIFY_ERRORS: ReadonlyMap<unknown, HttpErrorReason> = new Map([
   ["FST_ERR_HANDLER_TIMEOUT", "TIMED_OUT"],
 ]);
 
-export type ErrorHandler = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => void;
-
 /** Handles every error of the instance and every unknown path. Bodies are read by the routes. */
-export function answerErrors(fastify: FastifyInstance, handler: ErrorHandler): void {
+export function answerErrors(fastify: FastifyInstance): void {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser("*", (_request, _payload, done) => done(null));
-  fastify.setErrorHandler(handler);
-  fastify.setNotFoundHandler((request, reply) => handler(new HttpError("PATH_NOT_FOUND"), request, reply));
+  fastify.setErrorHandler(handleError);
+  fastify.setNotFoundHandler((request, reply) => handleError(new HttpError("PATH_NOT_FOUND"), request, reply));
 }
 
 /**
- * For Fastify's `frameworkErrors` and `answerErrors`: responds with a gRPC status to gRPC and gRPC-Web, otherwise with a REST error. An
- * unexpected error becomes INTERNAL without its cause, which is logged. `registry` has the types of the details.
+ * Responds with a gRPC status to gRPC and gRPC-Web, otherwise with a REST error. An unexpected error becomes INTERNAL without its cause,
+ * which is logged. Also for Fastify's option `frameworkErrors`.
  */
-export function errorHandler(registry: Registry): ErrorHandler {
-  return (cause, request, reply) => {
-    const error = toKnownError(cause, request);
-    // RFC 9112 requires the status 400 for malformed requests, whatever the protocol above.
-    const isMalformed = error instanceof HttpError && error.reason === "HTTP_MALFORMED";
-    const protocol = isMalformed ? undefined : grpcProtocolOf(request);
-    if (protocol !== undefined) return sendGrpcError(reply, error, protocol);
-    const { code, status, headers, body } = errorResponse(error, registry);
-    // Fastify rejects a malformed URL before the hook that sets `facts`.
-    if (request.facts !== undefined) request.facts.code = status;
-    // The handler may have set it before it failed.
-    reply.removeHeader("etag").code(code).headers(headers).send(body);
-  };
+export function handleError(cause: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const error = toKnownError(cause, request);
+  // RFC 9112 requires the status 400 for malformed requests, whatever the protocol above.
+  const isMalformed = error instanceof HttpError && error.reason === "HTTP_MALFORMED";
+  const protocol = isMalformed ? undefined : grpcProtocolOf(request);
+  if (protocol !== undefined) {
+    sendGrpcError(reply, error, protocol);
+    return;
+  }
+  const { code, status, headers, body } = errorResponse(error);
+  // Fastify rejects a malformed URL before the hook that sets `facts`.
+  if (request.facts !== undefined) request.facts.code = status;
+  // The handler may have set it before it failed.
+  reply.removeHeader("etag").code(code).headers(headers).send(body);
 }
 
 function toKnownError(cause: unknown, { id, log }: FastifyRequest): ConnectError {

@@ -1,4 +1,3 @@
-import type { Registry } from "@bufbuild/protobuf";
 import type { FastifyBaseLogger } from "fastify";
 import { createAccessLogWriter } from "../access-log.ts";
 import type { CallCounters } from "../call-metrics.ts";
@@ -20,8 +19,6 @@ export interface FastPathOptions {
   readonly budget: BodyBudget;
   /** Requests that must be refused are left to the complete path. */
   readonly findRefusal: CheckHost;
-  /** The types of error details. */
-  readonly registry: Registry;
 }
 
 /** A body that its Content-Length says is larger is left to the complete path. Bytes. */
@@ -33,8 +30,8 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  * declines, unread. Its responses are those of the complete path, but for the differences that the comparison test lists.
  */
 export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOptions): RequestInterceptor {
-  const { logger, counters, limits, budget, findRefusal, registry } = options;
-  const routes = makeFastRoutes(rpcs, counters, registry);
+  const { logger, counters, limits, budget, findRefusal } = options;
+  const routes = makeFastRoutes(rpcs, counters);
   const tick = new TickBudget<FastCall>((call) => call.run());
   const start = (call: FastCall) => tick.enter(call);
   const context: CallContext = { logger, counters, budget, start, writeEntry: createAccessLogWriter(logger) };

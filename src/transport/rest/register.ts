@@ -23,16 +23,16 @@ export interface Route {
 export interface Routes {
   readonly router: PathRouter<Route>;
   readonly templates: readonly PathTemplate[];
-  /** The types that responses and error details may contain. */
+  /** The types that `google.protobuf.Any` may contain. */
   readonly registry: Registry;
 }
 
 /**
- * Creates the routes of RPCs from their `google.api.http` annotations (google/api/http.proto). `more` are additional types for
- * `google.protobuf.Any` and error details. Throws `Error` if an annotation is invalid or two rules collide.
+ * Creates the routes of RPCs from their `google.api.http` annotations (google/api/http.proto). Throws `Error` if an annotation is invalid
+ * or two rules collide.
  */
-export function makeRoutes(rpcs: readonly Rpc[], more: Registry = createRegistry()): Routes {
-  const registry = registryOf(rpcs, more);
+export function makeRoutes(rpcs: readonly Rpc[]): Routes {
+  const registry = registryOf(rpcs);
   const router = new PathRouter<Route>();
   const templates: PathTemplate[] = [];
   for (const rpc of rpcs) {
@@ -46,11 +46,11 @@ export function makeRoutes(rpcs: readonly Rpc[], more: Registry = createRegistry
   return { router, templates, registry };
 }
 
-function registryOf(rpcs: readonly Rpc[], more: Registry): Registry {
+function registryOf(rpcs: readonly Rpc[]): Registry {
   const files = new Set<DescFile>([file_google_rpc_error_details, ...rpcs.map(({ method }) => method.parent.file)]);
   // Iterating over a set includes items added during the iteration.
   for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
-  return createRegistry(...files, more);
+  return createRegistry(...files);
 }
 
 /** A call over REST. Create it before the first await. */

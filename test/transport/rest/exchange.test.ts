@@ -16,7 +16,7 @@ let server: TestServer;
 
 beforeAll(async () => {
   registry = await compileLibrary();
-  server = await serve(methodsOf(registry), registry);
+  server = await serve(methodsOf(registry));
 });
 
 afterAll(() => server.fastify.close());

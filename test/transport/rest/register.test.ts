@@ -7,7 +7,7 @@ import Fastify from "fastify";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { DerivedKeysService, JwksSchema } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import type { Rpc } from "../../../src/api/rpc.ts";
-import { answerErrors, errorHandler } from "../../../src/transport/errors/error-handler.ts";
+import { answerErrors } from "../../../src/transport/errors/error-handler.ts";
 import { defaultLimits } from "../../../src/transport/listener/limits.ts";
 import { ListenerServer } from "../../../src/transport/listener/server.ts";
 import { BodyBudget, bodyReader } from "../../../src/transport/request-body.ts";
@@ -90,9 +90,8 @@ test("REST works beside Connect, gRPC, CORS and plain routes", async () => {
     },
     ...methodsOf(registry).map(rpcOf),
   ];
-  const routes = makeRoutes(rpcs);
-  answerErrors(fastify, errorHandler(routes.registry));
-  registerRest(fastify, routes, readBody);
+  answerErrors(fastify);
+  registerRest(fastify, makeRoutes(rpcs), readBody);
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => router.rpc(getJwks, async () => jwks),
   });

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Call, Rpc } from "../../../src/api/rpc.ts";
-import { answerErrors, errorHandler } from "../../../src/transport/errors/error-handler.ts";
+import { answerErrors, handleError } from "../../../src/transport/errors/error-handler.ts";
 import { defaultLimits } from "../../../src/transport/listener/limits.ts";
 import { ListenerServer } from "../../../src/transport/listener/server.ts";
 import { BodyBudget, bodyReader } from "../../../src/transport/request-body.ts";
@@ -39,7 +39,7 @@ export interface TestServer {
 export const MAX_REQUEST_BYTES = 2_097_152;
 
 /** A real server on a real port, for HTTP/1.1 and HTTP/2. */
-export async function serve(methods: readonly DescMethodUnary[], registry?: Registry): Promise<TestServer> {
+export async function serve(methods: readonly DescMethodUnary[]): Promise<TestServer> {
   const log: string[] = [];
   const behaviours: TestServer["behaviours"] = new Map();
   const invoked: TestServer["invoked"] = [];
@@ -57,15 +57,13 @@ export async function serve(methods: readonly DescMethodUnary[], registry?: Regi
       },
     };
   });
-  const routes = makeRoutes(rpcs, registry);
-  const onError = errorHandler(routes.registry);
   const fastify = Fastify({
     logger: { level: "error", stream: { write: (line: string) => void log.push(line) } },
-    frameworkErrors: onError,
+    frameworkErrors: handleError,
     serverFactory: (listener) => new ListenerServer({ limits: defaultLimits }, listener),
   });
-  answerErrors(fastify, onError);
-  registerRest(fastify, routes, bodyReader(new BodyBudget(2 ** 26)));
+  answerErrors(fastify);
+  registerRest(fastify, makeRoutes(rpcs), bodyReader(new BodyBudget(2 ** 26)));
   const base = await fastify.listen({ host: "127.0.0.1", port: 0 });
   return { fastify, base, port: Number(new URL(base).port), behaviours, invoked, log };
 }
