@@ -1,25 +1,22 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { dirname, extname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isKnown } from "./rest/response.ts";
 
-/** The document written by `npm run generate`. */
-const DOCUMENT = fileURLToPath(new URL("../../docs/openapi.json", import.meta.url));
-
-/** Files of the viewer that the page loads. */
-const ASSETS = ["swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"];
+/** The files of the viewer that the page loads, with their types. Fastify maintains the package for its plugin. */
+const ASSETS = {
+  "swagger-ui.css": "text/css; charset=utf-8",
+  "swagger-ui-bundle.js": "application/javascript; charset=utf-8",
+  "favicon-32x32.png": "image/png",
+};
 
 /** Seconds for which a browser may cache them. It revalidates the document each time. */
 const ASSET_MAX_AGE = 3_600;
 
-/**
- * Serves the OpenAPI document at /openapi.json and a viewer at /docs to everyone: they describe a public interface. Files are read on
- * first use.
- */
+/** Serves the OpenAPI document at /openapi.json and a viewer at /docs to everyone: they describe a public interface. */
 export function registerOpenApi(fastify: FastifyInstance): void {
-  fastify.get("/openapi.json", (request, reply) => sendFile(request, reply, DOCUMENT, 0));
+  // Written by `npm run generate`.
+  fastify.get("/openapi.json", serveFile("../../docs/openapi.json", "application/json; charset=utf-8", 0));
   fastify.get("/docs", async (_request, reply) =>
     reply
       .headers({ "content-security-policy": CONTENT_SECURITY_POLICY, "cache-control": "no-cache" })
@@ -30,49 +27,30 @@ export function registerOpenApi(fastify: FastifyInstance): void {
   fastify.get("/docs/start.js", async (_request, reply) =>
     reply.type("text/javascript; charset=utf-8").send(START_SCRIPT),
   );
-  for (const name of ASSETS) {
-    fastify.get(`/docs/${name}`, (request, reply) =>
-      sendFile(request, reply, join(assetsFolder(), name), ASSET_MAX_AGE),
-    );
+  for (const [name, type] of Object.entries(ASSETS)) {
+    fastify.get(`/docs/${name}`, serveFile(`@fastify/swagger-ui/static/${name}`, type, ASSET_MAX_AGE));
   }
 }
 
-/** Returns the folder of Swagger UI in the package that Fastify maintains for its plugin. */
-function assetsFolder(): string {
-  return dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui/static/swagger-ui.css")));
+/** Serves a file with its ETag, or 304 if the client has it. `module` is resolved like an import; `maxAge` is in seconds. */
+function serveFile(module: string, type: string, maxAge: number) {
+  /** In memory from the first use. A stream per request would hold a file descriptor for a client that does not read. */
+  let reading: ReturnType<typeof readWhole> | undefined;
+  return async ({ method, headers }: FastifyRequest, reply: FastifyReply) => {
+    reading ??= readWhole(module);
+    reading.catch(() => {
+      reading = undefined;
+    });
+    const { bytes, etag } = await reading;
+    reply.headers({ etag, "cache-control": `public, max-age=${maxAge}`, "x-content-type-options": "nosniff" });
+    if (isKnown(method, etag, headers["if-none-match"])) return reply.code(304).send();
+    return reply.type(type).send(bytes);
+  };
 }
 
-interface File {
-  readonly bytes: Buffer;
-  readonly etag: string;
-  readonly type: string;
-}
-
-const TYPES: Readonly<Record<string, string>> = {
-  ".css": "text/css; charset=utf-8",
-  ".js": "application/javascript; charset=utf-8",
-  ".json": "application/json; charset=utf-8",
-  ".png": "image/png",
-};
-
-/** Cached in memory. A stream per request would hold a file descriptor for a client that does not read, and 2 MB serve all. */
-const files = new Map<string, Promise<File>>();
-
-/** Sends a file with its type and ETag, or 304 if the client has it. `maxAge` in seconds. */
-async function sendFile(request: FastifyRequest, reply: FastifyReply, path: string, maxAge: number) {
-  const reading = files.get(path) ?? readWhole(path);
-  files.set(path, reading);
-  reading.catch(() => files.delete(path));
-  const { bytes, etag, type } = await reading;
-  reply.headers({ etag, "cache-control": `public, max-age=${maxAge}`, "x-content-type-options": "nosniff" });
-  if (isKnown(request.method, etag, request.headers["if-none-match"])) return reply.code(304).send();
-  return reply.type(type).send(bytes);
-}
-
-async function readWhole(path: string): Promise<File> {
-  const bytes = await readFile(path);
-  const etag = `"${createHash("sha256").update(bytes).digest("base64url")}"`;
-  return { bytes, etag, type: TYPES[extname(path)] ?? "application/octet-stream" };
+async function readWhole(module: string) {
+  const bytes = await readFile(new URL(import.meta.resolve(module)));
+  return { bytes, etag: `"${hash("sha256", bytes, "base64url")}"` };
 }
 
 /**
