@@ -26,38 +26,31 @@ const MAX_REQUEST_BYTES = 4096;
 /** Maximum number of requests per stream; a complete description takes about twenty. Limits the load that reflection can cause. */
 export const MAX_REQUESTS = 200;
 
-interface Request {
-  readonly host: string;
-  readonly messageRequest: Question;
-}
+/** `v1alpha` has the same messages as `v1` in another package. */
+type Request = ServerReflectionRequest | AlphaRequest;
 
 /**
  * Creates the standard server reflection (grpc.reflection.v1, and v1alpha for older clients) of these services and of itself. `stopping`
  * ends the streams, which would otherwise keep their connections open. Built on the first request.
  */
 export function createReflection(services: readonly DescService[], stopping: AbortSignal): readonly StreamingRpc[] {
-  const all = [...services, ServerReflection, ServerReflectionAlpha];
-  const names = all.map(({ typeName }) => typeName).sort();
   let catalog: Catalog | undefined;
-  const reflect = async function* <R extends Request>(requests: AsyncIterable<R>) {
-    // No message references the types of error details, and clients need their definitions to show them.
-    catalog ??= new Catalog([...all.map(({ file }) => file), file_google_rpc_error_details]);
+  const reflect = async function* <R extends Pick<Request, "host" | "messageRequest">>(requests: AsyncIterable<R>) {
+    catalog ??= new Catalog([...services, ServerReflection, ServerReflectionAlpha]);
     const sent = new Set<DescFile>();
     let count = 0;
     for await (const originalRequest of until(requests, stopping)) {
-      if (++count > MAX_REQUESTS) throw tooMany();
+      if (++count > MAX_REQUESTS) {
+        throw new ConnectError(`a stream may ask ${MAX_REQUESTS} times; open another`, Code.ResourceExhausted);
+      }
       const { host: validHost, messageRequest } = originalRequest;
-      yield { validHost, originalRequest, messageResponse: answer(catalog, names, sent, messageRequest) };
+      yield { validHost, originalRequest, messageResponse: catalog.answer(messageRequest, sent) };
     }
   };
   const common = { policy: "public", maxRequestBytes: MAX_REQUEST_BYTES, serve: reflect } as const;
   const v1: StreamingRpc<typeof METHOD> = { method: METHOD, ...common };
   const v1alpha: StreamingRpc<typeof METHOD_ALPHA> = { method: METHOD_ALPHA, ...common };
   return [v1, v1alpha];
-}
-
-function tooMany(): ConnectError {
-  return new ConnectError(`a stream may ask ${MAX_REQUESTS} times; open another`, Code.ResourceExhausted);
 }
 
 /** Yields the items until they end or the signal aborts. */
@@ -80,114 +73,93 @@ async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGen
   }
 }
 
-/** `v1alpha` has the same messages as `v1` in another package. */
-type Question = (ServerReflectionRequest | AlphaRequest)["messageRequest"];
-
-/**
- * Answers one request of a stream. `sent` are the files that the stream has already sent: they are not sent again as dependencies, as in
- * grpc-go. Throws `INVALID_ARGUMENT` for an empty request.
- */
-function answer(catalog: Catalog, services: readonly string[], sent: Set<DescFile>, question: Question) {
-  const filesFrom = (file: DescFile | undefined) => (file === undefined ? NOT_FOUND : files(catalog, sent, file));
-  switch (question.case) {
-    case "fileByFilename":
-      return filesFrom(catalog.file(question.value));
-    case "fileContainingSymbol":
-      return filesFrom(catalog.fileOfSymbol(question.value));
-    case "fileContainingExtension":
-      return filesFrom(catalog.fileOfExtension(question.value.containingType, question.value.extensionNumber));
-    case "allExtensionNumbersOfType":
-      return extensionNumbers(catalog, question.value);
-    case "listServices":
-      return { case: "listServicesResponse", value: { service: services.map((name) => ({ name })) } } as const;
-    default:
-      throw new ConnectError("message_request: value is required", Code.InvalidArgument);
-  }
-}
-
-/** Returns the file and those of its dependencies that the client does not have. */
-function files(catalog: Catalog, sent: Set<DescFile>, file: DescFile) {
-  const chosen = new Set([file]);
-  // Iterating over a set includes items added during the iteration.
-  for (const { dependencies } of chosen) {
-    for (const dependency of dependencies) if (!sent.has(dependency)) chosen.add(dependency);
-  }
-  for (const one of chosen) sent.add(one);
-  const fileDescriptorProto = [...chosen].map((one) => catalog.bytesOf(one));
-  return { case: "fileDescriptorResponse" as const, value: { fileDescriptorProto } };
-}
-
-function extensionNumbers(catalog: Catalog, baseTypeName: string) {
-  const extensionNumber = catalog.extensionNumbers(baseTypeName);
-  if (extensionNumber === undefined) return NOT_FOUND;
-  return { case: "allExtensionNumbersResponse" as const, value: { baseTypeName, extensionNumber } };
-}
-
 const NOT_FOUND = {
   case: "errorResponse",
   value: { errorCode: Code.NotFound, errorMessage: "there is no such file, symbol or extension here" },
 } as const;
 
-type NestedType = DescMessage | DescEnum | DescExtension | DescService;
-
-/** The files that server reflection describes, and their declarations by name. */
-export class Catalog {
+/** The files of services and all their imports, and the declarations in them by name. */
+class Catalog {
+  readonly #services: { readonly name: string }[];
   readonly #files = new Map<string, DescFile>();
   /** Files by the full names of their symbols, without a leading dot. */
   readonly #symbols = new Map<string, DescFile>();
   readonly #extensions: DescExtension[] = [];
-  readonly #bytes = new Map<DescFile, Uint8Array>();
+  readonly #bytes = new WeakMap<DescFile, Uint8Array>();
 
-  /** Creates the catalog of these files and all their imports. */
-  constructor(files: Iterable<DescFile>) {
-    const all = new Set(files);
-    for (const file of all) {
-      this.#add(file);
-      // Iterating over a set includes items added during the iteration.
-      for (const dependency of file.dependencies) all.add(dependency);
+  constructor(services: readonly DescService[]) {
+    this.#services = services.map(({ typeName }) => ({ name: typeName })).sort((a, b) => (a.name < b.name ? -1 : 1));
+    // No message references the types of error details, and clients need their definitions to show them.
+    for (const file of withImports([...services.map(({ file }) => file), file_google_rpc_error_details])) {
+      this.#files.set(file.proto.name, file);
+      for (const type of nestedTypes(file)) {
+        for (const symbol of [type.typeName, ...memberNames(type)]) this.#symbols.set(symbol, file);
+        if (type.kind === "extension") this.#extensions.push(type);
+      }
     }
   }
 
-  file(name: string): DescFile | undefined {
-    return this.#files.get(name);
-  }
-
-  /** Returns the file that declares a service, method, message, field, oneof, enum, enum value or extension. */
-  fileOfSymbol(name: string): DescFile | undefined {
-    return this.#symbols.get(name);
-  }
-
-  fileOfExtension(message: string, number: number): DescFile | undefined {
-    return this.#extensionsOf(message).find((extension) => extension.number === number)?.file;
-  }
-
-  /** Returns undefined if neither the message nor an extension of it is known. */
-  extensionNumbers(message: string): number[] | undefined {
-    const numbers = this.#extensionsOf(message).map(({ number }) => number);
-    return numbers.length > 0 || this.#symbols.has(message) ? numbers.sort((a, b) => a - b) : undefined;
-  }
-
-  /** Returns a `google.protobuf.FileDescriptorProto` with its options. */
-  bytesOf(file: DescFile): Uint8Array {
-    const bytes = this.#bytes.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto);
-    this.#bytes.set(file, bytes);
-    return bytes;
+  /**
+   * Answers one request of a stream. `sent` are the files that the stream has already sent: they are not sent again as dependencies, as in
+   * grpc-go. Throws `INVALID_ARGUMENT` for an empty request.
+   */
+  answer(question: Request["messageRequest"], sent: Set<DescFile>) {
+    switch (question.case) {
+      case "fileByFilename":
+        return this.#send(this.#files.get(question.value), sent);
+      case "fileContainingSymbol":
+        return this.#send(this.#symbols.get(question.value), sent);
+      case "fileContainingExtension": {
+        const { containingType, extensionNumber } = question.value;
+        return this.#send(
+          this.#extensionsOf(containingType).find(({ number }) => number === extensionNumber)?.file,
+          sent,
+        );
+      }
+      case "allExtensionNumbersOfType": {
+        const extensionNumber = this.#extensionsOf(question.value).map(({ number }) => number);
+        if (extensionNumber.length === 0 && !this.#symbols.has(question.value)) return NOT_FOUND;
+        const value = { baseTypeName: question.value, extensionNumber: extensionNumber.sort((a, b) => a - b) };
+        return { case: "allExtensionNumbersResponse", value } as const;
+      }
+      case "listServices":
+        return { case: "listServicesResponse", value: { service: this.#services } } as const;
+      default:
+        throw new ConnectError("message_request: value is required", Code.InvalidArgument);
+    }
   }
 
   #extensionsOf(message: string): DescExtension[] {
     return this.#extensions.filter(({ extendee }) => extendee.typeName === message);
   }
 
-  #add(file: DescFile): void {
-    this.#files.set(file.proto.name, file);
-    for (const type of nestedTypes(file)) {
-      for (const symbol of [type.typeName, ...memberNames(type)]) this.#symbols.set(symbol, file);
-      if (type.kind === "extension") this.#extensions.push(type);
-    }
+  /** Sends a file and those of its imports that the client does not have. */
+  #send(file: DescFile | undefined, sent: Set<DescFile>) {
+    if (file === undefined) return NOT_FOUND;
+    const files = withImports([file], sent);
+    for (const one of files) sent.add(one);
+    const fileDescriptorProto = Array.from(files, (one) => this.#bytesOf(one));
+    return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as const;
+  }
+
+  /** Returns a `google.protobuf.FileDescriptorProto` with its options. */
+  #bytesOf(file: DescFile): Uint8Array {
+    const bytes = this.#bytes.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto);
+    this.#bytes.set(file, bytes);
+    return bytes;
   }
 }
 
-function memberNames(type: NestedType): string[] {
+/** Returns files and their imports, except those that are `known`. */
+export function withImports(files: readonly DescFile[], known: ReadonlySet<DescFile> = new Set()): Set<DescFile> {
+  const all = new Set(files);
+  // Iterating over a set includes items added during the iteration.
+  for (const { dependencies } of all) for (const one of dependencies) if (!known.has(one)) all.add(one);
+  return all;
+}
+
+/** Returns the full names of what a type declares. */
+function memberNames(type: DescMessage | DescEnum | DescExtension | DescService): string[] {
   const within = ({ name }: { readonly name: string }) => `${type.typeName}.${name}`;
   switch (type.kind) {
     case "message":

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { createRegistry, type DescFile, type Registry } from "@bufbuild/protobuf";
+import { createRegistry, type Registry } from "@bufbuild/protobuf";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
@@ -7,7 +7,8 @@ import type { Principal } from "../../domain/principal.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { FastifyCall } from "../fastify-call.ts";
 import { valueLimits } from "../json/scan.ts";
-import { hasNoBody, NO_BODY, type ReadBody } from "../request-body.ts";
+import { withImports } from "../reflection.ts";
+import { NO_BODY, type ReadBody } from "../request-body.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
 import { PathRouter, type PathTemplate, splitRequestTarget } from "./path-router.ts";
 import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
@@ -32,7 +33,8 @@ export interface Routes {
  * or two rules collide.
  */
 export function makeRoutes(rpcs: readonly Rpc[]): Routes {
-  const registry = registryOf(rpcs);
+  const files = [file_google_rpc_error_details, ...rpcs.map(({ method }) => method.parent.file)];
+  const registry = createRegistry(...withImports(files));
   const router = new PathRouter<Route>();
   const templates: PathTemplate[] = [];
   for (const rpc of rpcs) {
@@ -44,13 +46,6 @@ export function makeRoutes(rpcs: readonly Rpc[]): Routes {
     }
   }
   return { router, templates, registry };
-}
-
-function registryOf(rpcs: readonly Rpc[]): Registry {
-  const files = new Set<DescFile>([file_google_rpc_error_details, ...rpcs.map(({ method }) => method.parent.file)]);
-  // Iterating over a set includes items added during the iteration.
-  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
-  return createRegistry(...files);
 }
 
 /** A call over REST. Create it before the first await. */
@@ -89,8 +84,7 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     const { value: route, segments } = findRoute(router, request.method, path);
     const { rpc } = route;
     const admitted = await admit(rpc, call, request);
-    const isEmpty = route.body.kind === "none" && hasNoBody(request.raw);
-    const body = isEmpty ? NO_BODY : await readJsonBody(readBody, request.raw, route.body, rpc.maxRequestBytes);
+    const body = await readJsonBody(readBody, request.raw, route.body, rpc.maxRequestBytes);
     // The caller may have been revoked while the body was in transit.
     const principal = body === NO_BODY ? admitted : await rpc.admit(call);
     const response = await rpc.invoke(await route.decode({ segments, query, body }), principal, call);
