@@ -146,7 +146,7 @@ export function bodyReader(budget: BodyBudget): ReadBody {
 }
 
 /** HTTP/1.1 signals it in the header (RFC 9112 §6.3), HTTP/2 by the end of the stream. */
-export function hasNoBody({ headers, httpVersionMajor }: IncomingMessage): boolean {
+function hasNoBody({ headers, httpVersionMajor }: IncomingMessage): boolean {
   const length = headers["content-length"];
   if (length !== undefined) return length === "0";
   return httpVersionMajor === 1 && headers["transfer-encoding"] === undefined;

@@ -1,5 +1,5 @@
 import type { Message, MessageInitShape } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { toConnectError } from "../api/errors.ts";
 import { logKeys } from "../api/log-fields.ts";
 import type { Implementation } from "../api/row.ts";
@@ -71,13 +71,6 @@ function reported<T>(call: Call, limiter: ConcurrencyLimiter, work: () => MaybeP
   }
 }
 
-/** Details of a wire error contain Protobuf descriptors of some kilobytes, which do not belong in the log. */
-function withoutDetails(error: unknown): unknown {
-  if (!(error instanceof ConnectError)) return error;
-  const { code, message, stack } = error;
-  return Object.assign(new Error(message), { name: error.name, code, stack });
-}
-
 function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Error {
   const error = toConnectError(cause);
   log.add({ code: codeName(error.code) });
@@ -86,6 +79,6 @@ function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Err
   if (cause instanceof KeyholdError && cause.code === "OVERLOADED") {
     limiter.countRejection();
     log.add(OVERLOADED);
-  } else if (FAULTS.has(error.code)) log.fault(error.cause ?? withoutDetails(cause));
+  } else if (FAULTS.has(error.code)) log.fault(error.cause ?? cause);
   return error;
 }

@@ -67,16 +67,15 @@ function readBinding(method: DescMethodUnary, { pattern, body, responseBody }: H
 }
 
 function bindVariable(method: DescMethodUnary, { fieldPath, segment }: TemplateVariable): PathBinding {
-  const path: DescField[] = [];
   let parent: DescMessage | undefined = method.input;
-  for (const name of fieldPath.split(".")) {
-    const field: DescField | undefined = parent?.fields.find((candidate) => candidate.name === name);
-    if (field !== undefined) path.push(field);
+  const path = fieldPath.split(".").map((name) => {
+    const field = parent?.fields.find((candidate) => candidate.name === name);
     parent = field?.fieldKind === "message" ? field.message : undefined;
-  }
+    return field;
+  });
   const leaf = path.at(-1);
   if (
-    path.map(({ name }) => name).join(".") !== fieldPath ||
+    !path.every((field) => field !== undefined) ||
     leaf?.fieldKind !== "scalar" ||
     leaf.scalar !== ScalarType.STRING
   ) {

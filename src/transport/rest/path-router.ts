@@ -1,14 +1,8 @@
-/** The path and query of a request, still percent-encoded. */
-export interface RequestTarget {
-  readonly path: string;
-  /** Without the question mark; empty if there is none. */
-  readonly query: string;
-}
-
 /** Origin form or absolute form (RFC 9112 §3.2). */
 const REQUEST_TARGET = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i;
 
-export function splitRequestTarget(url: string): RequestTarget {
+/** Returns the path and the query, still percent-encoded; the query without the question mark, and empty if there is none. */
+export function splitRequestTarget(url: string): { readonly path: string; readonly query: string } {
   const [, path = "", query = ""] = REQUEST_TARGET.exec(url) ?? [];
   return { path, query };
 }

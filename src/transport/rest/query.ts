@@ -38,14 +38,12 @@ function toJson(json: JsonObject, field: DescField, texts: readonly string[]): J
   if (field.fieldKind === "map" || valueForm(field) === undefined) {
     throw invalidArgument(field.name, "cannot be written in the query");
   }
-  const values = texts.map((text) => textToJson(field, text));
+  const values = texts.map((text) => {
+    const value = fromText(field, text);
+    if (value === undefined) throw notOfForm(field);
+    return value;
+  });
   return isList ? values : (values[0] ?? null);
-}
-
-function textToJson(field: DescField, text: string): JsonValue {
-  const value = fromText(field, text);
-  if (value === undefined) throw notOfForm(field);
-  return value;
 }
 
 /** Returns undefined for a text that is not a value of the field. */
@@ -69,9 +67,8 @@ function fromText({ scalar, enum: desc, message }: DescField, text: string): Jso
 function* splitQuery(query: string): Generator<[name: string, text: string]> {
   for (const pair of query.split("&")) {
     if (pair === "") continue;
-    const equals = pair.indexOf("=");
-    const [name, text] = equals === -1 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)];
-    yield [decodeFormText(name, name), decodeFormText(text, name)];
+    const [name = "", ...text] = pair.split("=");
+    yield [decodeFormText(name, name), decodeFormText(text.join("="), name)];
   }
 }
 
