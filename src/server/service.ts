@@ -90,7 +90,7 @@ async function listen(
     checkReadiness: async () => checks(),
     counters: isCounting ? meters.calls : uncounted,
     limiter: meters.limiter,
-    ...(tracing && { tracer: tracing }),
+    tracing,
     logger,
     certificate: config.tls === null ? undefined : await readCertificate(config.tls),
     corsOrigins: config.corsOrigins,

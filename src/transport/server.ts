@@ -2,13 +2,14 @@ import type { FastifyInstance } from "fastify";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Implementation } from "../api/row.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
+import type { Tracing } from "../observability/tracing/tracing.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { createReflection } from "./reflection.ts";
 import { createRpc } from "./rpc-pipeline.ts";
-import { type CallTracer, traceRpc } from "./traced-rpc.ts";
+import { traceRpc } from "./traced-rpc.ts";
 import { createTransport, type TransportOptions } from "./transport.ts";
 
 export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs"> {
@@ -21,12 +22,12 @@ export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams"
   /** Bounds waiting calls. */
   readonly limiter: ConcurrencyLimiter;
   /** Traces calls; by default they are not traced. */
-  readonly tracer?: CallTracer;
+  readonly tracing?: Tracing | undefined;
 }
 
 /** Creates the server of Keyhold's API: its RPCs, health, reflection and documentation. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { guard, limiter, tracer } = options;
+  const { guard, limiter, tracing } = options;
   const shutdown = new AbortController();
   // A load balancer that still checks over an open connection gets "not ready".
   const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
@@ -34,7 +35,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const reflection = createReflection([...SERVICES, Health], shutdown.signal);
   const rpcs = options.implementations.map((implementation) => {
     const rpc = createRpc(implementation, guard, limiter);
-    return tracer === undefined ? rpc : traceRpc(rpc, tracer);
+    return tracing === undefined ? rpc : traceRpc(rpc, tracing);
   });
   const fastify = await createTransport({
     ...options,

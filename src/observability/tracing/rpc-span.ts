@@ -1,16 +1,6 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import { type Context, type Span, SpanStatusCode } from "@opentelemetry/api";
 
-/** The span of one RPC. */
-export interface RpcSpan {
-  /** 32 hexadecimal digits, for the access log. */
-  readonly traceId: string;
-  /** Runs `work` in the context of the span, so that spans started there are its children. */
-  run<T>(work: () => T): T;
-  /** Ends the span. `code` is the name of a gRPC code. */
-  end(code: string, protocol: string): void;
-}
-
 /** Codes of server faults (OpenTelemetry semantic conventions, "gRPC", span status). */
 const FAULTS: ReadonlySet<string> = new Set([
   "UNKNOWN",
@@ -29,7 +19,8 @@ const SYSTEMS: Readonly<Record<string, string>> = {
   rest: "rest",
 };
 
-export class SpanOfRpc implements RpcSpan {
+/** The span of one RPC. */
+export class RpcSpan {
   readonly #span: Span;
   readonly #current: AsyncLocalStorage<Context>;
   readonly #context: Context;
@@ -40,14 +31,17 @@ export class SpanOfRpc implements RpcSpan {
     this.#context = context;
   }
 
+  /** 32 hexadecimal digits, for the access log. */
   get traceId(): string {
     return this.#span.spanContext().traceId;
   }
 
+  /** Runs `work` in the context of the span, so that spans started there are its children. */
   run<T>(work: () => T): T {
     return this.#current.run(this.#context, work);
   }
 
+  /** Ends the span. `code` is the name of a gRPC code. */
   end(code: string, protocol: string): void {
     const system = SYSTEMS[protocol] ?? protocol;
     this.#span.setAttributes({ "rpc.system.name": system, "rpc.response.status_code": code });

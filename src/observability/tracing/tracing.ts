@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
-import { type RpcSpan, SpanOfRpc } from "./rpc-span.ts";
+import { RpcSpan } from "./rpc-span.ts";
 
 /** Returns a request header by its lower-case name. */
 type ReadHeader = (name: string) => string | undefined;
@@ -25,7 +25,7 @@ export class Tracing {
   begin(rpc: string, header: ReadHeader): RpcSpan {
     const parent = PROPAGATOR.extract(ROOT_CONTEXT, header, GETTER);
     const span = this.#tracer.startSpan(rpc, { kind: SpanKind.SERVER, attributes: { "rpc.method": rpc } }, parent);
-    return new SpanOfRpc(span, this.#current, trace.setSpan(parent, span));
+    return new RpcSpan(span, this.#current, trace.setSpan(parent, span));
   }
 
   /**

@@ -12,20 +12,7 @@ import type { Socket } from "node:net";
 import type { ListenerLimits } from "./limits.ts";
 import type { RequestInterceptor } from "./request-interceptor.ts";
 
-export interface Http2 {
-  /** Serves a socket of an HTTP/2 client whose preface has not been read. */
-  serve(socket: Socket): void;
-  /**
-   * From now on every session, new ones included, gets GOAWAY with its next stream, which is served. Not every client retries what
-   * crosses a GOAWAY; nginx does not.
-   */
-  startDraining(): void;
-  /**
-   * Sends GOAWAY on every session and closes it when its streams have ended. A request that crosses the GOAWAY is above its last stream
-   * id: the client knows that it was not served and may retry it (RFC 9113 §6.8).
-   */
-  drain(): void;
-}
+export type Http2 = ReturnType<typeof createHttp2>;
 
 /**
  * The HTTP/2 side: Node's server, which does not listen but is given sockets. Node's and nghttp2's defaults reject floods of resets,
@@ -35,7 +22,7 @@ export function createHttp2(
   limits: ListenerLimits,
   interceptor: RequestInterceptor | undefined,
   onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void,
-): Http2 {
+) {
   const server = createServer({ settings: settingsOf(limits) }, onRequest);
   server.on("checkContinue", (request, response) => {
     // Node's listener throws for a stream that the client has reset.
@@ -44,11 +31,11 @@ export function createHttp2(
     onRequest(request, response);
   });
   const sessions = new Set<ServerHttp2Session>();
-  let isWindingDown = false;
+  let isDraining = false;
   const makeRequest = takeStreamListener(server);
   const limitRequest = requestLimit(limits.requestTimeout);
   server.on("stream", (stream, headers, ...rest) => {
-    if (isWindingDown) stream.session?.close();
+    if (isDraining) stream.session?.close();
     limitRequest(stream);
     if (!isOfServer(stream) || !interceptor?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
   });
@@ -59,12 +46,21 @@ export function createHttp2(
     limitRest(session, limits.sessionTimeout);
   });
   return {
-    serve: (socket) => serve(server, socket, limits.sniffTimeout),
+    /** Serves a socket of an HTTP/2 client whose preface has not been read. */
+    serve: (socket: Socket) => serve(server, socket, limits.sniffTimeout),
+    /**
+     * From now on every session, new ones included, gets GOAWAY with its next stream, which is served. Not every client retries what
+     * crosses a GOAWAY; nginx does not.
+     */
     startDraining() {
-      isWindingDown = true;
+      isDraining = true;
     },
+    /**
+     * Sends GOAWAY on every session and closes it when its streams have ended. A request that crosses the GOAWAY is above its last stream
+     * id: the client knows that it was not served and may retry it (RFC 9113 §6.8).
+     */
     drain() {
-      isWindingDown = false;
+      isDraining = false;
       // RFC 9113 also describes a graceful variant: a first GOAWAY that rejects nothing, and the final one a round trip later. Node
       // cannot do it: once GOAWAY is sent and no stream is open, it stops reading the session.
       for (const session of sessions) session.close();
