@@ -1,16 +1,15 @@
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Message, Registry } from "@bufbuild/protobuf";
 import { type ConnectRouter, type ContextValues, createContextKey } from "@connectrpc/connect";
-import { type Compression, compressedFlag, createAsyncIterable } from "@connectrpc/connect/protocol";
-import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
-import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
+import { type Compression, compressedFlag, createAsyncIterable, encodeEnvelope } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
+import { boundDeadlines } from "../deadline.ts";
 import { errorResponse } from "../errors/error-body.ts";
 import { HttpError, type HttpErrorReason } from "../errors/http-error.ts";
-import { HEAD_BYTES, isOneFrame, toFrame } from "../fast-path/protocols.ts";
+import { HEAD_BYTES, isOneFrame } from "../fast-path/protocols.ts";
 import { fieldBound } from "../field-count.ts";
 import { LONG, readJsonOfAnyLength } from "../json/reader.ts";
 import { valueLimits } from "../json/scan.ts";
@@ -54,23 +53,6 @@ export function completeHandler(handler: Handler, reading: UnaryReading | undefi
     return response;
   };
   return Object.assign(serve, handler);
-}
-
-/** Maximum delay of a Node timer: a longer one fires after 1 ms. Connect passes a deadline to a timer unchanged. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
-/** The deadline headers with their maximum values within that. */
-const DEADLINES = [
-  { name: "grpc-timeout", parse: parseGrpcTimeout, longest: `${Math.floor(MAX_TIMER_MS / 1000)}S` },
-  { name: "connect-timeout-ms", parse: parseConnectTimeout, longest: `${MAX_TIMER_MS}` },
-] as const;
-
-function boundDeadlines(given: IncomingHttpHeaders, header: Headers): void {
-  for (const { name, parse, longest } of DEADLINES) {
-    if (given[name] === undefined) continue;
-    const { timeoutMs = 0 } = parse(header.get(name), MAX_TIMER_MS);
-    if (timeoutMs > MAX_TIMER_MS) header.set(name, longest);
-  }
 }
 
 /** Reasons of the responses that Connect sends without a body. */
@@ -137,7 +119,7 @@ function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
       } catch (error) {
         throw toConnectError(error);
       }
-      yield head > 0 ? toFrame(EMPTY_JSON) : EMPTY_JSON;
+      yield head > 0 ? encodeEnvelope(0, EMPTY_JSON) : EMPTY_JSON;
     } else if (bytes.length > 0) yield bytes;
   };
 }

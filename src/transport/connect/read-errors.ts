@@ -4,6 +4,7 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { codeName, rpcName } from "../call-metrics.ts";
+import { timedOut } from "../deadline.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { readJsonMessage } from "../json/reader.ts";
 import { BODY, valueLimits } from "../json/scan.ts";
@@ -36,7 +37,7 @@ export function watchReading(context: HandlerContext): void {
 export function requireTime(context: HandlerContext): void {
   if ((context.timeoutMs() ?? 1) > 0) return;
   callOf(context).log.add({ code: codeName(Code.DeadlineExceeded) });
-  throw new ConnectError("the operation timed out", Code.DeadlineExceeded);
+  throw timedOut();
 }
 
 /**

@@ -8,9 +8,10 @@ import type { Rpc } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
 import type { Policy } from "../../domain/admin-scopes.ts";
 import { rpcName } from "../call-metrics.ts";
+import { untilDeadline } from "../deadline.ts";
 import { JSON_OPTIONS } from "../json/reader.ts";
 import type { ReadBody } from "../request-body.ts";
-import { callOf, requestKey, untilDeadline } from "./call.ts";
+import { callOf, requestKey } from "./call.ts";
 import { boundedCompressions, completeHandler, messageKey } from "./handler.ts";
 import { requireTime, strictJson, watchReading } from "./read-errors.ts";
 import { guarded, type ServeStream } from "./stream.ts";
@@ -46,7 +47,6 @@ export async function registerConnect(
       router.handlers.push(...handlers.map((one) => completeHandler(one, unary.get(one.method))));
     },
     contextValues: (request) => createContextValues().set(requestKey, request),
-    requestGate: watchReading,
   });
 }
 

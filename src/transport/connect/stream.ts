@@ -2,8 +2,9 @@ import { ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import type { CallLog } from "../../api/rpc.ts";
 import { codeName } from "../call-metrics.ts";
+import { untilDeadline } from "../deadline.ts";
 import { HttpError } from "../errors/http-error.ts";
-import { callOf, untilDeadline } from "./call.ts";
+import { callOf } from "./call.ts";
 import { isAsyncIterable } from "./handler.ts";
 import { describeUnreadable } from "./read-errors.ts";
 

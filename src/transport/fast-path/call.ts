@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import type { Call, CallLog, EndListener, Rpc } from "../../api/rpc.ts";
@@ -13,6 +13,7 @@ import {
   OK,
   type Protocol,
 } from "../call-metrics.ts";
+import { type Deadline, MAX_TIMER, timedOut } from "../deadline.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { type Headers, headerOf, headersOf, requestIdOf } from "../headers.ts";
 import type { BodyBudget } from "../request-body.ts";
@@ -37,8 +38,8 @@ export interface FastRoute {
   readonly counter: CallCounter;
   /** Largest request body in bytes. */
   readonly maxBodyBytes: number;
-  /** The request header with the deadline of the call, where the protocol has one, and its value in milliseconds. */
-  readonly deadline?: { readonly header: string; parse(value: string): number | undefined };
+  /** The deadline of the call, where the protocol has one. */
+  readonly deadline?: Deadline;
   /** Throws an error for `refuse`. */
   decode(bytes: Uint8Array): Message;
   answer(call: FastCall, response: Response): Answer;
@@ -54,9 +55,6 @@ export interface CallContext {
   /** Runs a call whose body is complete, now or in one of the next ticks. */
   readonly start: (call: FastCall) => void;
 }
-
-/** The longest delay of a Node timer, in milliseconds. */
-const MAX_TIMER = 2 ** 31 - 1;
 
 const EMPTY = new Uint8Array();
 
@@ -263,8 +261,4 @@ export abstract class FastCall implements Call, CallLog {
   onEnd(listener: EndListener): void {
     this.#onEnd = listener;
   }
-}
-
-function timedOut(): ConnectError {
-  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
 }

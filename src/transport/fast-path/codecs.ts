@@ -32,42 +32,42 @@ import { BODY, valueLimits } from "../json/scan.ts";
 export type Response = MessageInitShape<Implementation["method"]["output"]>;
 
 /** The request and response messages of an RPC as bytes. */
-export interface Codec {
+export interface Codec<Body extends string | Uint8Array = string | Uint8Array> {
   /** Throws `INVALID_ARGUMENT`. */
   read(bytes: Uint8Array): Message;
-  write(response: Response): string | Uint8Array;
+  write(response: Response): Body;
 }
+
+export type ProtoCodec = Codec<Uint8Array>;
 
 /** An RPC that the fast path serves, and its messages in JSON and in Protobuf's binary form. */
 export interface FastRpc {
   readonly rpc: Rpc;
   readonly json: Codec;
-  readonly proto: Codec;
+  readonly proto: ProtoCodec;
 }
 
 const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
 
 /** Returns the RPCs that the fast path serves: verification, and nothing that changes anything. */
 export function verificationRpcs(rpcs: readonly Rpc[]): FastRpc[] {
-  return rpcs.flatMap((rpc) => {
-    const json = jsonCodec(rpc);
-    return json === undefined ? [] : [{ rpc, json, proto: protoOf(rpc) }];
+  return rpcs.flatMap((rpc): FastRpc[] => {
+    const proto = protoCodec(rpc);
+    switch (rpc.method) {
+      case verifyApiKey: {
+        const read = (bytes: Uint8Array) => readVerifyProto(bytes, proto.read);
+        return [{ rpc, json: { read: readVerifyJson, write: writeVerifyJson }, proto: { ...proto, read } }];
+      }
+      case batchVerifyApiKeys:
+        return [{ rpc, json: { read: readBatchVerifyJson, write: writeBatchVerifyJson }, proto }];
+      default:
+        return [];
+    }
   });
 }
 
-function protoOf(rpc: Rpc): Codec {
-  const codec = protoCodec(rpc);
-  return rpc.method === verifyApiKey ? { ...codec, read: (bytes) => readVerifyProto(bytes, codec.read) } : codec;
-}
-
-function jsonCodec({ method }: Rpc): Codec | undefined {
-  if (method === verifyApiKey) return { read: readVerifyJson, write: writeVerifyJson };
-  if (method === batchVerifyApiKeys) return { read: readBatchVerifyJson, write: writeBatchVerifyJson };
-  return undefined;
-}
-
 /** The messages of an RPC in Protobuf's binary form. Frozen responses are encoded once. */
-export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc): Codec {
+export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc): ProtoCodec {
   const requireFewFields = fieldBound(input, maxRequestBytes);
   return {
     read(bytes) {
@@ -182,11 +182,11 @@ export const writeVerifyJson = memoize((verification: Verification): string => {
     actor_id: verification.actorId,
     scopes: verification.scopes ?? [],
     metadata: verification.metadata ?? {},
-    status: statusName(verification.status),
+    status: nameIn(KeyStatusSchema, verification.status),
     expire_time: expireTime && toJson(TimestampSchema, create(TimestampSchema, expireTime)),
     issuer: verification.issuer,
-    credential_type: credentialTypeName(verification.credentialType),
-    error_code: errorName(verification.errorCode),
+    credential_type: nameIn(CredentialTypeSchema, verification.credentialType),
+    error_code: nameIn(VerificationErrorSchema, verification.errorCode),
     error_message: verification.errorMessage,
     stale: verification.stale,
   });
@@ -197,12 +197,7 @@ export function writeBatchVerifyJson({ results = [] }: Verifications): string {
   return `{"results":[${results.map(writeVerifyJson).join(",")}]}`;
 }
 
-const statusName = nameIn(KeyStatusSchema);
-const credentialTypeName = nameIn(CredentialTypeSchema);
-const errorName = nameIn(VerificationErrorSchema);
-
-/** The name of an enum value, or the number of one that has no name. */
-function nameIn({ values }: DescEnum): (value: number | undefined) => string | number | undefined {
-  const names = new Map<number | undefined, string>(values.map(({ number, name }) => [number, name]));
-  return (value) => names.get(value) ?? value;
+/** Returns the name of an enum value, or the number of one that has no name. */
+function nameIn({ value: known }: DescEnum, value: number | undefined): string | number | undefined {
+  return value === undefined ? undefined : (known[value]?.name ?? value);
 }

@@ -1,10 +1,7 @@
-import type { FastifyBaseLogger } from "fastify";
 import { createAccessLogWriter } from "../access-log.ts";
-import type { CallCounters } from "../call-metrics.ts";
 import { type Headers, headerOf } from "../headers.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { RequestInterceptor } from "../listener/request-interceptor.ts";
-import type { BodyBudget } from "../request-body.ts";
 import { type CheckHost, isHost } from "../request-checks.ts";
 import type { CallContext, FastCall, FastRoute } from "./call.ts";
 import type { FastRpc } from "./codecs.ts";
@@ -12,11 +9,8 @@ import { createHttp1Connections } from "./http1.ts";
 import { Http2Call } from "./http2.ts";
 import { makeFastRoutes } from "./protocols.ts";
 
-export interface FastPathOptions {
-  readonly logger: FastifyBaseLogger;
-  readonly counters: CallCounters;
+export interface FastPathOptions extends Omit<CallContext, "writeEntry" | "start"> {
   readonly limits: ListenerLimits;
-  readonly budget: BodyBudget;
   /** Requests that must be refused are left to the complete path. */
   readonly findRefusal: CheckHost;
 }
@@ -34,23 +28,14 @@ export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOption
   const routes = makeFastRoutes(rpcs, counters);
   const tick = new TickBudget<FastCall>((call) => call.run());
   const start = (call: FastCall) => tick.enter(call);
-  const context: CallContext = { logger, counters, budget, start, writeEntry: createAccessLogWriter(logger) };
+  const context = { logger, counters, budget, start, writeEntry: createAccessLogWriter(logger) };
   const find = (path: string, headers: Headers): FastRoute | undefined => {
     const type = headers["content-type"];
     const route = typeof type === "string" ? routes.get(path)?.get(type) : undefined;
     return route !== undefined && isUsual(route, headers) && findRefusal(headers) === undefined ? route : undefined;
   };
   return {
-    http1: (node) =>
-      createHttp1Connections({
-        node,
-        limits,
-        context,
-        find(target, headers) {
-          const route = find(target, headers);
-          return route?.protocol === "grpc" ? undefined : route;
-        },
-      }),
+    http1: (node) => createHttp1Connections({ node, limits, context, find }),
     takeStream(stream, headers) {
       const route = headers[":method"] === "POST" ? find(headers[":path"] ?? "", headers) : undefined;
       if (route === undefined) return false;

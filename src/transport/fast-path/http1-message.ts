@@ -75,21 +75,20 @@ function isUsual(headers: Headers): boolean {
   return connection === undefined || String(connection).toLowerCase() === "keep-alive";
 }
 
-/** Seconds that the connection may be idle, or that it closes. */
-export type Persistence = number | "close";
-
 let second = Number.NaN;
 let date = "";
 
 /**
- * Writes a response in one write (RFC 9112 §4), with the fields that `node:http` adds. `headers` include `content-length`. Throws if a
- * value contains a character that would end its field (RFC 9110 §5.5).
+ * Writes a response in one write (RFC 9112 §4), with the fields that `node:http` adds. `headers` include `content-length`. `idleSeconds`
+ * limits the time until the next request; null closes the connection. Throws if a value contains a character that would end its field
+ * (RFC 9110 §5.5).
  */
-export function writeResponse(socket: Socket, { status, headers, body }: Answer, persistence: Persistence): void {
+export function writeResponse(socket: Socket, { status, headers, body }: Answer, idleSeconds: number | null): void {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
   for (let i = 0; i + 1 < headers.length; i += 2) head += field(headers[i], headers[i + 1]);
   head += `Date: ${httpDate()}\r\n`;
-  head += persistence === "close" ? CLOSE : `Connection: keep-alive\r\nKeep-Alive: timeout=${persistence}\r\n\r\n`;
+  head += idleSeconds === null ? "Connection: close" : `Connection: keep-alive\r\nKeep-Alive: timeout=${idleSeconds}`;
+  head += END;
   if (typeof body === "string") socket.write(head + body, isAscii(body) ? "latin1" : "utf8");
   else socket.write(Buffer.concat([Buffer.from(head, "latin1"), body]));
 }
@@ -103,8 +102,6 @@ function httpDate(): string {
   }
   return date;
 }
-
-const CLOSE = "Connection: close\r\n\r\n";
 
 const NOT_IN_A_VALUE = /[^\t -~]/;
 

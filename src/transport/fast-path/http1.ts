@@ -158,7 +158,8 @@ class Http1Connection {
     const head = readHead(rest, limits.maxHeaderBytes);
     if (head === "partial") return this.#wait();
     const route = head === "unusual" ? undefined : find(head.target, head.headers);
-    if (head === "unusual" || route === undefined || head.contentLength > route.maxBodyBytes) return this.#handOver();
+    if (head === "unusual" || route === undefined || route.protocol === "grpc") return this.#handOver();
+    if (head.contentLength > route.maxBodyBytes) return this.#handOver();
     const size = head.size + head.contentLength;
     if (rest.length < size) return this.#wait();
     clearTimeout(this.#timer);
@@ -192,7 +193,7 @@ class Http1Connection {
   #write(answer: Answer): void {
     const { keepAliveTimeout } = this.#options.limits;
     try {
-      writeResponse(this.#socket, answer, this.#isDraining ? "close" : Math.floor(keepAliveTimeout / 1000));
+      writeResponse(this.#socket, answer, this.#isDraining ? null : Math.floor(keepAliveTimeout / 1000));
     } catch (error) {
       this.#socket.destroy();
       throw error;
