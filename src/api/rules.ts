@@ -33,7 +33,7 @@ export function checkOf(desc: DescMessage): Check {
 
 function messageCheck(desc: DescMessage): Check {
   const fields = desc.fields
-    .map((field) => ({ ...field, check: fieldCheck(field) }))
+    .map((field) => ({ name: field.name, localName: field.localName, check: fieldCheck(field) }))
     .filter(({ check }) => check !== always);
   return (message) => {
     let all = NONE;
@@ -96,7 +96,10 @@ function nestedCheck(desc: DescMessage): Check {
   return (value) => checkOf(desc)(value);
 }
 
-const unstorable: Check = (value) => textViolationsIn("", value).map((found) => ({ ...found, kind: "text" }));
+const unstorable: Check = (value) => {
+  const found = textViolationsIn("", value);
+  return found.length === 0 ? NONE : found.map((violation) => ({ ...violation, kind: "text" }));
+};
 
 /** Messages in lists are the items of batches, which are validated separately. */
 function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["type"]): Check {

@@ -6,10 +6,10 @@ import { redactName } from "../lib/redact-name.ts";
  * Unicode without NUL: PostgreSQL stores neither, and would silently replace a lone surrogate by U+FFFD. Numbers must be finite:
  * `google.protobuf.Value` can hold others, and the text of a JSON number may overflow.
  */
-export function textViolationsIn(path: string, value: unknown): FieldViolation[] {
+export function textViolationsIn(path: string, value: unknown): readonly FieldViolation[] {
   if (typeof value === "string") return inText(path, value);
   if (typeof value === "number" && !Number.isFinite(value)) return [{ field: path, description: NOT_FINITE }];
-  if (typeof value !== "object" || value === null) return [];
+  if (typeof value !== "object" || value === null) return NONE;
   if (Array.isArray(value)) return value.flatMap((item, index) => textViolationsIn(`${path}[${index}]`, item));
   return Object.entries(value).flatMap(([name, item]) => {
     const bad = inText(path, name);
@@ -22,10 +22,12 @@ export function keyStep(name: string): string {
   return `[${JSON.stringify(redactName(name))}]`;
 }
 
+const NONE: readonly FieldViolation[] = [];
+
 const NOT_FINITE = "must be a number that JSON can write: finite, and at most 1.8e308";
 
-function inText(field: string, text: string): FieldViolation[] {
+function inText(field: string, text: string): readonly FieldViolation[] {
   if (text.includes("\0")) return [{ field, description: "must not contain the character NUL" }];
   if (!text.isWellFormed()) return [{ field, description: "must be well-formed Unicode, without lone surrogates" }];
-  return [];
+  return NONE;
 }
