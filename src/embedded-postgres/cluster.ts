@@ -1,12 +1,12 @@
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { KeyholdError } from "../domain/errors.ts";
 import { syncDir } from "../lib/sync-dir.ts";
 import type { Binaries } from "./binaries.ts";
 import type { OsUsers } from "./os-user.ts";
 import { changeOwner, changeOwnerOfTree } from "./ownership.ts";
-import { describeProcess } from "./process.ts";
-import { runProgram } from "./spawn.ts";
+import { describeProcess, runProgram } from "./process.ts";
 
 /** The database, the role that owns it and migrates its schema, and the role of the servers, which may not. */
 export const database = "keyhold";
@@ -47,7 +47,7 @@ export async function ensureCluster(
   binaries: Binaries,
 ): Promise<void> {
   await removeDrafts(dataDir);
-  if (await isMade(dataDir)) return;
+  if (isMade(dataDir)) return;
   await assertFree(clusterDirOf(dataDir));
   const draft = `${clusterDirOf(dataDir)}.init-${process.pid}`;
   try {
@@ -63,11 +63,8 @@ export async function ensureCluster(
   }
 }
 
-async function isMade(dataDir: string): Promise<boolean> {
-  return stat(join(clusterDirOf(dataDir), "PG_VERSION")).then(
-    () => true,
-    () => false,
-  );
+function isMade(dataDir: string): boolean {
+  return existsSync(join(clusterDirOf(dataDir), "PG_VERSION"));
 }
 
 async function assertFree(clusterDir: string): Promise<void> {
@@ -81,8 +78,8 @@ async function assertFree(clusterDir: string): Promise<void> {
 
 /** If another process was first, its cluster is kept. */
 async function publish(draft: string, dataDir: string): Promise<void> {
-  await rename(draft, clusterDirOf(dataDir)).catch(async (error) => {
-    if (!(await isMade(dataDir))) throw error;
+  await rename(draft, clusterDirOf(dataDir)).catch((error) => {
+    if (!isMade(dataDir)) throw error;
   });
   await syncDir(dataDir);
 }

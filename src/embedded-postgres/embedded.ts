@@ -3,14 +3,11 @@ import { KeyholdError } from "../domain/errors.ts";
 import { supervise } from "../lib/supervise.ts";
 import { findBinaries } from "./binaries.ts";
 import { clusterDirOf, database, ensureCluster, owner, serverRole, superuser } from "./cluster.ts";
-import type { OtherOwner } from "./lock.ts";
-import { acquireLock } from "./lock.ts";
-import type { Log } from "./log.ts";
+import { acquireLock, type OtherOwner } from "./lock.ts";
 import { chooseOsUsers } from "./os-user.ts";
 import { changeOwnerOfTree } from "./ownership.ts";
 import { untilReady } from "./pid-file.ts";
-import type { Postmaster, PostmasterOptions } from "./postmaster.ts";
-import { startPostmaster } from "./postmaster.ts";
+import { type Log, type Postmaster, type PostmasterOptions, startPostmaster } from "./postmaster.ts";
 import { untilGone } from "./process.ts";
 import { clearSocketLock, makeSocketDir, socketUrl } from "./socket.ts";
 
@@ -127,10 +124,8 @@ async function yieldTo(rival: OtherOwner, dataDir: string, options: EmbeddedOpti
 }
 
 function urlsOf(socketDir: string): Pick<EmbeddedPostgres, "url" | "serverUrl" | "superuserUrl" | "serverRole"> {
-  const [url, serverUrl, superuserUrl] = [owner, serverRole, superuser].map((role) =>
-    socketUrl(socketDir, role, database),
-  ) as [string, string, string];
-  return { url, serverUrl, superuserUrl, serverRole };
+  const urlOf = (role: string) => socketUrl(socketDir, role, database);
+  return { url: urlOf(owner), serverUrl: urlOf(serverRole), superuserUrl: urlOf(superuser), serverRole };
 }
 
 /** Returns the socket folder of the other process's server; undefined if it ends before it accepts connections. */

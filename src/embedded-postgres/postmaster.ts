@@ -2,12 +2,15 @@ import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { KeyholdError } from "../domain/errors.ts";
 import type { Running } from "../lib/supervise.ts";
-import type { Log } from "./log.ts";
-import { levelOf } from "./log.ts";
 import type { RunAs } from "./os-user.ts";
 import { untilReady } from "./pid-file.ts";
+import { exitOf, startProgram } from "./process.ts";
 import { shutDown, startWatchdog } from "./shutdown.ts";
-import { exitOf, startProgram } from "./spawn.ts";
+
+export type Level = "info" | "warn" | "error";
+
+/** Logs a line of the embedded server or an event of its supervision, without a line feed. */
+export type Log = (level: Level, message: string) => void;
 
 /** A running PostgreSQL server. */
 export interface Postmaster extends Running {
@@ -29,7 +32,7 @@ export interface PostmasterOptions {
   readonly onLaunched: () => void;
 }
 
-/** Identifies the process that started the server in the server's command line; `lock-owner.ts` reads it. */
+/** Identifies the process that started the server in the server's command line; `lock.ts` reads it. */
 export const ownerMark = "cluster_name=keyhold-";
 
 /** The log is terse so that it contains no value of a row; the client receives the errors of its statements. */
@@ -64,10 +67,13 @@ export async function startPostmaster(options: PostmasterOptions, signal: AbortS
   const owner = ["-c", `${ownerMark}${process.pid}`];
   const command = [options.program, "-D", options.clusterDir, ...owner, ...settings];
   const child = startProgram(options.runAs, command, ["ignore", "ignore", "pipe"]);
+  const { pid } = child;
   const exited = exitOf(child);
   const lastLines = followLog(child, options.log);
-  if (child.pid === undefined) throw notStarted(await exited, lastLines);
-  const postmaster = supervised(child.pid, options.clusterDir, exited);
+  if (pid === undefined) throw notStarted(await exited, lastLines);
+  const watchdog = startWatchdog(pid);
+  void exited.then(() => watchdog.kill("SIGKILL"));
+  const postmaster = { pid, exited, stop: () => shutDown(pid, options.clusterDir, exited) };
   options.onLaunched();
   await becomeReady(postmaster, options, signal, lastLines);
   return postmaster;
@@ -109,8 +115,15 @@ function followLog(child: ChildProcess, log: Log): readonly string[] {
   return last;
 }
 
-function supervised(pid: number, clusterDir: string, exited: Promise<string>): Postmaster {
-  const watchdog = startWatchdog(pid);
-  void exited.then(() => watchdog.kill("SIGKILL"));
-  return { pid, exited, stop: () => shutDown(pid, clusterDir, exited) };
+/** PostgreSQL's severities above `info` (PostgreSQL docs, table 19.2). */
+const levels: ReadonlyMap<string, Level> = new Map([
+  ["WARNING", "warn"],
+  ["ERROR", "warn"],
+  ["FATAL", "warn"],
+  ["PANIC", "error"],
+]);
+
+/** Returns the level of a line such as `FATAL:  role "x" does not exist`. */
+export function levelOf(line: string): Level {
+  return levels.get(/^[A-Z]+(?=: )/.exec(line)?.[0] ?? "") ?? "info";
 }

@@ -2,16 +2,13 @@ import type { ChildProcess } from "node:child_process";
 import { withTimeout } from "../lib/with-timeout.ts";
 import { ownOsUser } from "./os-user.ts";
 import { readPidFile } from "./pid-file.ts";
-import { signalProcess } from "./process.ts";
-import { startProgram } from "./spawn.ts";
-
-type Step = readonly [signal: NodeJS.Signals, ms: number];
+import { signalProcess, startProgram } from "./process.ts";
 
 /**
  * Fast shutdown, immediate shutdown (PostgreSQL docs, 18.5) and SIGKILL, with their time limits. A fast shutdown during a crash never
  * ends (PostgreSQL 18.4). After an immediate one the next start performs crash recovery, and nothing committed is lost.
  */
-const steps: readonly Step[] = [
+const steps: readonly (readonly [NodeJS.Signals, number])[] = [
   ["SIGINT", 15_000],
   ["SIGQUIT", 10_000],
   ["SIGKILL", 10_000],

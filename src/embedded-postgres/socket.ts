@@ -23,11 +23,7 @@ export async function makeSocketDir(clusterDir: string, server: RunAs): Promise<
   if (Buffer.byteLength(socketPath(clusterDir)) <= maxSocketPathBytes) return clusterDir;
   const name = createHash("sha256").update(clusterDir).digest("hex").slice(0, 16);
   const dir = join(tmpdir(), `keyhold-${name}`);
-  const made = await mkdir(dir, { mode: 0o700 }).then(
-    () => true,
-    () => false,
-  );
-  if (!made) await assertPrivate(dir, server);
+  await mkdir(dir, { mode: 0o700 }).catch(() => assertPrivate(dir, server));
   await changeOwner(dir, server);
   return dir;
 }

@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { findBinaries } from "../embedded-postgres/binaries.ts";
 import { clusterDirOf } from "../embedded-postgres/cluster.ts";
 import { type EmbeddedOptions, startEmbeddedPostgres } from "../embedded-postgres/embedded.ts";
@@ -33,11 +33,8 @@ export async function openDatabaseServer(
 }
 
 /** Returns whether the data folder has the files of an embedded database, running or not. */
-export function hasEmbeddedFiles(dataDir: string): Promise<boolean> {
-  return stat(clusterDirOf(dataDir)).then(
-    () => true,
-    () => false,
-  );
+export function hasEmbeddedFiles(dataDir: string): boolean {
+  return existsSync(clusterDirOf(dataDir));
 }
 
 /** Rejects unless this platform has an embedded database. @throws KeyholdError `DATABASE_UNAVAILABLE` */

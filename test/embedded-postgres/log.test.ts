@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { levelOf } from "../../src/embedded-postgres/log.ts";
+import { levelOf } from "../../src/embedded-postgres/postmaster.ts";
 
 const samples = [
   ["LOG:  database system is ready to accept connections", "info"],

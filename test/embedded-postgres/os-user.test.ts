@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { findBinaries } from "../../src/embedded-postgres/binaries.ts";
 import { chooseOsUsers, ownOsUser } from "../../src/embedded-postgres/os-user.ts";
 import { changeOwnerOfTree } from "../../src/embedded-postgres/ownership.ts";
-import { runProgram } from "../../src/embedded-postgres/spawn.ts";
+import { runProgram } from "../../src/embedded-postgres/process.ts";
 import {
   clientOf,
   isRoot,

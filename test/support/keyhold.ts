@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inject, onTestFinished } from "vitest";
-import { worksIn } from "../../src/embedded-postgres/lock-owner.ts";
+import { worksIn } from "../../src/embedded-postgres/lock.ts";
 import { readPidFile } from "../../src/embedded-postgres/pid-file.ts";
 import { describeProcess, type ProcessInfo } from "../../src/embedded-postgres/process.ts";
 import type { Json } from "./rest.ts";

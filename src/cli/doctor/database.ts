@@ -13,7 +13,7 @@ type Opened = Pick<DatabaseContext, "database" | "url" | "hasSchema"> & { close(
 /** Opens the database as a server does, without changing its schema. An embedded database that is not running is started meanwhile. */
 export async function openDatabase(config: Config): Promise<Opened | Finding> {
   const isEmbedded = config.databaseUrl === null;
-  if (isEmbedded && !(await hasEmbeddedFiles(config.dataDir)))
+  if (isEmbedded && !hasEmbeddedFiles(config.dataDir))
     return ok("the embedded database will be created at first start");
   let server: DatabaseServer;
   try {

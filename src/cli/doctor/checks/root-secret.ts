@@ -17,7 +17,7 @@ export async function readRings(
   } catch (reason) {
     const file = rootSecretFileOf(config);
     const isDefaultFile = config.rootSecretFile === null && config.databaseUrl === null;
-    const isFirstStart = isDefaultFile && !(await hasEmbeddedFiles(config.dataDir));
+    const isFirstStart = isDefaultFile && !hasEmbeddedFiles(config.dataDir);
     const isAbsent = (reason as NodeJS.ErrnoException).code === "ENOENT";
     const finding =
       isFirstStart && isAbsent
