@@ -8,112 +8,89 @@ import type { KeyChange } from "../verify/reader.ts";
 import type { Config } from "./config/config.ts";
 import { readVersion } from "./version.ts";
 
-/** The membership of this process in the cluster, and the caches that it invalidates. */
-export interface Coherence {
-  readonly membership: Membership;
-  /** Whether cached keys may be used: this node receives every change, or the change waits for it. */
-  readonly isCoherent: () => boolean;
-  /** Whether cached keys may be used nevertheless, marked as stale (`KEYHOLD_STALE_GRACE`). */
-  readonly isInStaleGrace: () => boolean;
-  /** Resolves when `isCoherent` holds by a renewal that was sent after this call. @throws `DATABASE_UNAVAILABLE` */
-  readonly renewed: () => Promise<void>;
-  /** Why the database is unreachable; null: it is reachable. */
-  readonly unavailableReason: () => Error | null;
-  /** Adds a cache that is invalidated by changes of keys. */
-  addCache(cache: InvalidatedCache): void;
-  /** Changes whenever the signing keys may have changed. */
-  readonly signingKeysVersion: number;
-  /** Received notifications by what changed; `forgotten`: how often everything was dropped. */
-  readonly received: Readonly<Record<ReceivedChange, number>>;
-  /** Calls the listener when the signing keys have changed. */
-  onSigningKeys(listener: () => void): void;
-}
-
-export type ReceivedChange = ChangeNotification["type"] | "forgotten";
-
 export interface InvalidatedCache {
   invalidate(change: KeyChange): void;
   clear(): void;
 }
 
-export interface CoherenceOptions {
+export interface CoherenceOptions extends Pick<MembershipOptions, "onGiveUp" | "log"> {
   readonly config: Config;
   readonly databaseUrl: string;
-  readonly onGiveUp: MembershipOptions["onGiveUp"];
-  readonly log: MembershipOptions["log"];
 }
 
-export async function createCoherence(options: CoherenceOptions): Promise<Coherence> {
-  const dispatcher = new ChangeDispatcher();
-  const membership = await createMembership(options, dispatcher);
-  return {
-    membership,
-    isCoherent: () => membership.lease.isFresh,
-    isInStaleGrace: () => membership.lease.isInStaleGrace,
-    renewed: () => membership.renewed(),
-    unavailableReason: () => membership.unavailableReason,
-    addCache: (cache) => dispatcher.caches.push(cache),
-    get signingKeysVersion() {
-      return dispatcher.signingKeysVersion;
-    },
-    received: dispatcher.received,
-    onSigningKeys: (listener) => dispatcher.listeners.push(listener),
-  };
-}
-
-async function createMembership(
-  { config, databaseUrl, onGiveUp, log }: CoherenceOptions,
-  dispatcher: ChangeDispatcher,
-) {
-  const { databaseListenUrl, leaseTtl, staleGrace } = config;
-  return new Membership({
-    open: createOpenFeed(databaseListenUrl ?? databaseUrl),
-    staleGrace,
-    node: { name: `${hostname()}:${process.pid}`, version: readVersion(), ttl: leaseTtl },
-    renew: createRenewLease(databaseUrl),
-    clock: systemClock,
-    monotonic: systemMonotonic,
-    onChange: dispatcher.onChange,
-    onForget: dispatcher.onForget,
-    onGiveUp,
-    log,
-  });
-}
-
-/** Dispatches received changes to the caches and listeners. */
-class ChangeDispatcher {
-  readonly caches: InvalidatedCache[] = [];
-  readonly listeners: (() => void)[] = [];
-  readonly received: Record<ReceivedChange, number> = {
+/** The membership of this process in the cluster, and the caches that it invalidates. */
+export class Coherence {
+  readonly membership: Membership;
+  /** Received notifications by what changed; `forgotten`: how often everything was dropped. */
+  readonly received: Record<ChangeNotification["type"] | "forgotten", number> = {
     key: 0,
     digests: 0,
     signing_keys: 0,
     everything: 0,
     forgotten: 0,
   };
+  /** Changes whenever the signing keys may have changed. */
   signingKeysVersion = 0;
+  readonly #caches: InvalidatedCache[] = [];
+  readonly #signingKeysListeners: (() => void)[] = [];
 
-  readonly onChange = (change: ChangeNotification): void => {
+  constructor({ config, databaseUrl, onGiveUp, log }: CoherenceOptions) {
+    const { databaseListenUrl, leaseTtl, staleGrace } = config;
+    this.membership = new Membership({
+      open: createOpenFeed(databaseListenUrl ?? databaseUrl),
+      staleGrace,
+      node: { name: `${hostname()}:${process.pid}`, version: readVersion(), ttl: leaseTtl },
+      renew: createRenewLease(databaseUrl),
+      clock: systemClock,
+      monotonic: systemMonotonic,
+      onChange: (change) => this.#onChange(change),
+      onForget: () => this.#forget(),
+      onGiveUp,
+      log,
+    });
+  }
+
+  /** Returns whether cached keys may be used: this node receives every change, or the change waits for it. */
+  readonly isCoherent = (): boolean => this.membership.lease.isFresh;
+
+  /** Returns whether cached keys may be used nevertheless, marked as stale (`KEYHOLD_STALE_GRACE`). */
+  readonly isInStaleGrace = (): boolean => this.membership.lease.isInStaleGrace;
+
+  /** Resolves when `isCoherent` holds by a renewal that was sent after this call. @throws `DATABASE_UNAVAILABLE` */
+  readonly renewed = (): Promise<void> => this.membership.renewed();
+
+  /** Returns why the database is unreachable; null: it is reachable. */
+  readonly unavailableReason = (): Error | null => this.membership.unavailableReason;
+
+  /** Adds a cache that is invalidated by changes of keys. */
+  addCache(cache: InvalidatedCache): void {
+    this.#caches.push(cache);
+  }
+
+  /** Calls the listener when the signing keys have changed. */
+  onSigningKeys(listener: () => void): void {
+    this.#signingKeysListeners.push(listener);
+  }
+
+  #onChange(change: ChangeNotification): void {
     this.received[change.type]++;
     if (change.type === "key") this.#invalidate({ keyIds: [change.keyId], digests: [] });
     else if (change.type === "digests") this.#invalidate({ keyIds: [], digests: change.digests });
-    else if (change.type === "signing_keys") this.#signingKeysChanged();
-    else this.onForget();
-  };
-
-  /** Changes may have been missed. */
-  readonly onForget = (): void => {
-    this.received.forgotten++;
-    this.signingKeysVersion++;
-    for (const cache of this.caches) cache.clear();
-  };
-
-  #invalidate(change: KeyChange): void {
-    for (const cache of this.caches) cache.invalidate(change);
+    else if (change.type === "everything") this.#forget();
+    else {
+      this.signingKeysVersion++;
+      for (const listener of this.#signingKeysListeners) listener();
+    }
   }
 
-  #signingKeysChanged(): void {
+  #invalidate(change: KeyChange): void {
+    for (const cache of this.#caches) cache.invalidate(change);
+  }
+
+  /** Changes may have been missed. */
+  #forget(): void {
+    this.received.forgotten++;
     this.signingKeysVersion++;
-    for (const listener of this.listeners) listener();
+    for (const cache of this.#caches) cache.clear();
   }
 }

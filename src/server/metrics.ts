@@ -1,10 +1,34 @@
+import { CallLimits, type Limiters } from "../auth/call-limits.ts";
+import { type CredentialType, type Verdict, verificationErrorOf } from "../domain/verdict.ts";
+import { CallTallies } from "../observability/metrics/calls.ts";
+import { Counts } from "../observability/metrics/counts.ts";
 import { type AnyFamily, counter, type Family, gauge, samples, seconds } from "../observability/metrics/family.ts";
 import type { Signing } from "../signing/signing.ts";
+import { ConcurrencyLimiter } from "../transport/concurrency-limiter.ts";
 import type { LastUsed } from "../verify/last-used.ts";
-import type { Instruments } from "./instruments.ts";
 import type { JobStats, Jobs } from "./jobs.ts";
 import type { Resources } from "./resources.ts";
 import { readVersion } from "./version.ts";
+
+/** The counters of this process that are not read from elsewhere in a scrape. */
+export class Instruments {
+  readonly calls = new CallTallies();
+  readonly limiter = new ConcurrencyLimiter();
+  readonly verdicts = new Counts<CredentialType, string>("credential_type", "result");
+  readonly limits: CallLimits;
+  staleVerdicts = 0;
+
+  constructor(limiters: Limiters) {
+    this.limits = new CallLimits(limiters);
+  }
+
+  readonly onVerdict = (credentialType: CredentialType, verdict: Verdict): void => {
+    this.verdicts.add(
+      credentialType,
+      verdict.valid ? "VALID" : verificationErrorOf(verdict.reason).replace("VERIFICATION_ERROR_", ""),
+    );
+  };
+}
 
 /** What the metrics of a server are read from. */
 export interface Measured {
@@ -115,8 +139,8 @@ function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
 }
 
 function databaseMetrics({ pools, coherence }: Resources): Family[] {
-  const ofPools = (read: (usage: Usage) => number) => () =>
-    Object.entries(pools).map(([pool, { usage }]) => ({ labels: { pool }, value: read(usage) }));
+  const ofPools = (value: keyof Usage) => () =>
+    Object.entries(pools).map(([pool, { usage }]) => ({ labels: { pool }, value: usage[value] }));
   return [
     gauge("keyhold_database_reachable", "Whether the database was reachable at the last attempt.", () =>
       Number(coherence.unavailableReason() === null),
@@ -124,60 +148,35 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
     gauge("keyhold_database_refused", "Whether the database is refused because it lost durable changes.", () =>
       Number(coherence.membership.isDatabaseRefused),
     ),
-    gauge(
-      "keyhold_database_connections",
-      "Open connections.",
-      ofPools(({ open }) => open),
-    ),
-    gauge(
-      "keyhold_database_connections_in_use",
-      "Connections in use.",
-      ofPools(({ inUse }) => inUse),
-    ),
-    gauge(
-      "keyhold_database_connections_max",
-      "Maximum number of connections.",
-      ofPools(({ max }) => max),
-    ),
-    gauge(
-      "keyhold_database_waiting",
-      "Statements that wait for a connection.",
-      ofPools(({ waiting }) => waiting),
-    ),
+    gauge("keyhold_database_connections", "Open connections.", ofPools("open")),
+    gauge("keyhold_database_connections_in_use", "Connections in use.", ofPools("inUse")),
+    gauge("keyhold_database_connections_max", "Maximum number of connections.", ofPools("max")),
+    gauge("keyhold_database_waiting", "Statements that wait for a connection.", ofPools("waiting")),
   ];
 }
 
 type Usage = Resources["pools"]["changes"]["usage"];
 
 function backgroundMetrics({ signing, lastUsed, jobs }: Measured): Family[] {
-  const byTask = (read: (job: JobStats) => number | null) => () =>
-    jobs.stats.flatMap((job) => {
-      const value = read(job);
-      return value === null ? [] : [{ labels: { task: job.name }, value }];
-    });
+  type Value = number | null;
+  const byTask =
+    (name: Exclude<keyof JobStats, "name">, toUnit = (value: Value) => value) =>
+    () =>
+      jobs.stats.flatMap((job) => {
+        const value = toUnit(job[name]);
+        return value === null ? [] : [{ labels: { task: job.name }, value }];
+      });
   return [
     gauge("keyhold_signing_key_active", "Whether there is an active signing key.", () => Number(signing.hasActive)),
     gauge("keyhold_signing_key_age_seconds", "Age of the active signing key.", () => seconds(signing.activeAge)),
     gauge("keyhold_last_used_queue", "Keys whose last_used_time has not been written yet.", () => lastUsed.size),
-    counter(
-      "keyhold_background_runs_total",
-      "Runs of background jobs.",
-      byTask(({ runs }) => runs),
-    ),
-    counter(
-      "keyhold_background_failures_total",
-      "Failed runs of background jobs.",
-      byTask(({ failures }) => failures),
-    ),
-    counter(
-      "keyhold_background_seconds_total",
-      "Time spent in background jobs.",
-      byTask(({ duration }) => seconds(duration)),
-    ),
+    counter("keyhold_background_runs_total", "Runs of background jobs.", byTask("runs")),
+    counter("keyhold_background_failures_total", "Failed runs of background jobs.", byTask("failures")),
+    counter("keyhold_background_seconds_total", "Time spent in background jobs.", byTask("duration", seconds)),
     gauge(
       "keyhold_background_last_success_timestamp_seconds",
       "End of the last run that succeeded, as Unix time.",
-      byTask(({ lastSuccess }) => seconds(lastSuccess)),
+      byTask("lastSuccess", seconds),
     ),
   ];
 }

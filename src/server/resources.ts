@@ -21,7 +21,7 @@ import { type OnDuplicates, reportingDuplicates } from "../verify/duplicates.ts"
 import { instrumented } from "../verify/instrumented-cache.ts";
 import type { FindKeys } from "../verify/reader.ts";
 import { createUncachedReader } from "../verify/uncached.ts";
-import { type Coherence, createCoherence } from "./coherence.ts";
+import { Coherence } from "./coherence.ts";
 import type { Config } from "./config/config.ts";
 import { type EmbeddedStart, openDatabaseServer } from "./database-server.ts";
 import { loadRootSecrets } from "./root-secrets/file.ts";
@@ -56,14 +56,11 @@ export interface Resources {
   readonly rings: Rings;
   readonly shapes: CredentialShapes;
   readonly keys: KeysContext;
-  /** Finds keys for verification, and caches them. */
-  readonly reader: KeyReader;
+  /** Finds keys for verification, and caches them unless the cache is disabled. */
+  readonly reader: VerificationCache;
   readonly signing: SigningContext;
   close(): Promise<void>;
 }
-
-/** The cache, or its replacement if it is disabled. */
-export type KeyReader = VerificationCache;
 
 export interface ResourcesOptions extends EmbeddedStart {
   /** Logs events of the cluster membership. */
@@ -81,7 +78,7 @@ export async function openResources(config: Config, options: ResourcesOptions): 
   const opened = await openDatabase(config, options);
   try {
     const migrated = await opened.prepareSchema();
-    const coherence = await createCoherence({
+    const coherence = new Coherence({
       config,
       databaseUrl: opened.url,
       onGiveUp: opened.giveUp,
@@ -176,7 +173,7 @@ function createReader(
   { cacheBytes }: Config,
   findKeys: FindKeys,
   { isCoherent, isInStaleGrace, renewed }: Coherence,
-): KeyReader {
+): VerificationCache {
   if (cacheBytes === 0) return createUncachedReader(findKeys, { isCoherent, renewed });
   return createVerificationCache(findKeys, {
     maxBytes: cacheBytes,

@@ -18,11 +18,9 @@ import { createApi, createVerifyContext, strictly } from "./api.ts";
 import { configuredGuard, createLimiters } from "./authentication.ts";
 import { startJobs } from "./background.ts";
 import type { Config } from "./config/config.ts";
-import { Instruments } from "./instruments.ts";
 import { cannotListen } from "./listening.ts";
-import { metricsOf } from "./metrics.ts";
+import { Instruments, metricsOf } from "./metrics.ts";
 import type { Resources } from "./resources.ts";
-import { currentRootSecretId } from "./root-secrets/rings.ts";
 
 /** A running server. */
 export interface Service {
@@ -72,7 +70,7 @@ async function listen(
   const onLost = () => resources.reader.clear();
   await resources.coherence.membership.join();
   const signing = await createSigning({ ...resources.signing, onUnusable, onLost });
-  await recordRootSecretUse(resources.database, currentRootSecretId(resources.rings));
+  await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const context = createVerifyContext(config, resources, signing, lastUsed, logger);
   const api = createApi(config, resources, signing, {

@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { parseSecretPrefix, type SecretPrefix } from "../../credential/format.ts";
+import { parseSecretPrefix } from "../../credential/format.ts";
 import { type DurationBounds, parseDuration } from "../../domain/duration.ts";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { isLoopbackHost } from "../../lib/host-names.ts";
-import type { Sampling } from "../../observability/tracing/start.ts";
 import type { Address } from "../listening.ts";
-import { type RootSecretConfig, toRootSecrets } from "../root-secrets/settings.ts";
+import { toRootSecrets } from "../root-secrets/settings.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 import { hostName, integer, list, oneOf, origin, postgresUrl, serverUrl } from "./values.ts";
@@ -23,48 +22,8 @@ export interface OidcConfig {
   readonly scopeClaim: string;
 }
 
-export interface Config extends RootSecretConfig {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
-  /** Null for the embedded database in `dataDir`. */
-  readonly databaseUrl: string | null;
-  readonly databasePoolSize: number;
-  /** URL for connections that receive notifications; null: `databaseUrl`. */
-  readonly databaseListenUrl: string | null;
-  /** URL of the owner of the schema, for `keyhold migrate` only; null: `databaseUrl`. */
-  readonly databaseMigrateUrl: string | null;
-  /** TTL of the lease: how long a server may answer from its cache without contact to the database, in milliseconds. */
-  readonly leaseTtl: number;
-  /** Milliseconds after the lease during which cached verdicts are returned, marked as stale; 0: never. */
-  readonly staleGrace: number;
-  /** Size of the verification cache in bytes; 0 disables it. */
-  readonly cacheBytes: number;
-  readonly dataDir: string;
-  readonly secretPrefix: SecretPrefix;
-  readonly issuer: string;
-  /** Empty if not configured; the server then listens on loopback only. */
-  readonly auth: readonly AuthMethod[];
-  readonly oidc: OidcConfig | null;
-  readonly corsOrigins: readonly string[];
-  /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
-  readonly allowedHosts: readonly string[];
-  /** Limit of calls per second without a credential from one address; null: none. */
-  readonly publicRate: number | null;
-  /** Limit of calls per second with a rejected credential from one address or caller; null: none. */
-  readonly failureRate: number | null;
-  /** Processes that serve the port; `auto`: one per core. */
-  readonly workers: number | "auto";
-  /** Memory for incoming request bodies of one process, in bytes; null: a share of the available memory. */
-  readonly requestBufferBytes: number | null;
-  /** Whether the fast path serves usual verifications. Without it Fastify serves them with the same results. */
-  readonly fastPath: boolean;
-  readonly logLevel: string;
-  /** Address of the metrics; port 0: a free port; null: off. */
-  readonly metrics: Address | null;
-  /** Null: OpenTelemetry is not loaded. OpenTelemetry reads the address of the collector itself. */
-  readonly tracing: Sampling | null;
-}
+/** The configuration of a server. */
+export type Config = Readonly<ReturnType<typeof toConfig>>;
 
 /** Parts that are not required: `migrate` needs no root secret. */
 export interface ConfigUse {
@@ -139,36 +98,51 @@ function readVariable(variable: string, file: string): string {
 }
 
 /** Returns the configuration of an environment. Pure. An empty variable counts as not set. */
-export function toConfig(environment: Environment, { withoutRootSecret = false }: ConfigUse = {}): Config {
+export function toConfig(environment: Environment, { withoutRootSecret = false }: ConfigUse = {}) {
   const get = (name: string) => environment[name]?.trim() || undefined;
   const databaseUrl = get("KEYHOLD_DATABASE_URL") ?? null;
   const port = integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535);
-  const config: Config = {
+  const config = {
     host: get("KEYHOLD_HOST") ?? "127.0.0.1",
     port,
     tls: toTls(get("KEYHOLD_TLS_CERT_FILE"), get("KEYHOLD_TLS_KEY_FILE")),
+    /** Null for the embedded database in `dataDir`. */
     databaseUrl: databaseUrl === null ? null : postgresUrl("KEYHOLD_DATABASE_URL", databaseUrl),
+    /** URL for connections that receive notifications; null: `databaseUrl`. */
     databaseListenUrl: otherUrl("KEYHOLD_DATABASE_LISTEN_URL", get("KEYHOLD_DATABASE_LISTEN_URL"), databaseUrl),
+    /** URL of the owner of the schema, for `keyhold migrate` only; null: `databaseUrl`. */
     databaseMigrateUrl: otherUrl("KEYHOLD_DATABASE_MIGRATE_URL", get("KEYHOLD_DATABASE_MIGRATE_URL"), databaseUrl),
+    /** TTL of the lease: how long a server may answer from its cache without contact to the database, in milliseconds. */
     leaseTtl: parseDuration(get("KEYHOLD_LEASE_TTL") ?? "3s", "KEYHOLD_LEASE_TTL", LEASE_BOUNDS),
+    /** Milliseconds after the lease during which cached verdicts are returned, marked as stale; 0: never. */
     staleGrace: parseDuration(get("KEYHOLD_STALE_GRACE") ?? "0s", "KEYHOLD_STALE_GRACE", STALE_GRACE_BOUNDS),
+    /** Size of the verification cache in bytes; 0 disables it. */
     cacheBytes: integer("KEYHOLD_CACHE_SIZE", get("KEYHOLD_CACHE_SIZE") ?? DEFAULT_CACHE_SIZE, 0, 65_536) * MIB,
     databasePoolSize: integer("KEYHOLD_DATABASE_POOL_SIZE", get("KEYHOLD_DATABASE_POOL_SIZE") ?? "10", 1, 1000),
     dataDir: get("KEYHOLD_DATA_DIR") ?? "./data",
     ...toRootSecrets(get, databaseUrl !== null && !withoutRootSecret),
     secretPrefix: parseSecretPrefix(get("KEYHOLD_SECRET_PREFIX") ?? "kh", "KEYHOLD_SECRET_PREFIX"),
     issuer: get("KEYHOLD_ISSUER") ?? "keyhold",
+    /** Empty if not configured; the server then listens on loopback only. */
     auth: toAuth(get("KEYHOLD_AUTH")),
     oidc: toOidc(get("KEYHOLD_OIDC_ISSUER"), get("KEYHOLD_OIDC_AUDIENCE"), get("KEYHOLD_OIDC_SCOPE_CLAIM")),
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
+    /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
+    /** Limit of calls per second without a credential from one address; null: none. */
     publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),
+    /** Limit of calls per second with a rejected credential from one address or caller; null: none. */
     failureRate: toRate("KEYHOLD_FAILURE_RATE", get("KEYHOLD_FAILURE_RATE")),
+    /** Processes that serve the port; `auto`: one per core. */
     workers: toWorkers("KEYHOLD_WORKERS", get("KEYHOLD_WORKERS") ?? "1"),
+    /** Memory for incoming request bodies of one process, in bytes; null: a share of the available memory. */
     requestBufferBytes: toRequestBuffer(get("KEYHOLD_REQUEST_BUFFER_SIZE")),
+    /** Whether the fast path serves usual verifications. Without it Fastify serves them with the same results. */
     fastPath: oneOf("KEYHOLD_FAST_PATH", get("KEYHOLD_FAST_PATH") ?? "on", ["on", "off"]) === "on",
     logLevel: oneOf("KEYHOLD_LOG_LEVEL", get("KEYHOLD_LOG_LEVEL") ?? "info", LOG_LEVELS),
+    /** Address of the metrics; port 0: a free port; null: off. */
     metrics: toMetrics(get("KEYHOLD_METRICS_HOST"), get("KEYHOLD_METRICS_PORT"), port),
+    /** Null: OpenTelemetry is not loaded. OpenTelemetry reads the address of the collector itself. */
     tracing: toTracing(get),
   };
   requireConsistent(config);
@@ -180,30 +154,26 @@ function toRequestBuffer(text: string | undefined): number | null {
   return text === undefined ? null : integer("KEYHOLD_REQUEST_BUFFER_SIZE", text, 32, 65_536) * MIB;
 }
 
-/** Configuration of the commands that call a running server. */
-export interface ClientConfig {
-  readonly url: string;
-  /** The admin token, or the file that contains it; null: none is sent. */
-  readonly token: string | null;
-  readonly tokenFile: string | null;
-  /** A file of certificates that are trusted in addition to those of Node. */
-  readonly caFile: string | null;
-}
-
 /** Reads the configuration of the commands that call a running server. Throws `INVALID_ARGUMENT` naming the variable. */
-export function readClientConfig(): ClientConfig {
+export function readClientConfig() {
   return toClientConfig(process.env);
 }
 
 /** Returns that configuration. Pure. */
-export function toClientConfig(environment: Environment): ClientConfig {
-  const get = (name: string) => environment[name]?.trim() || undefined;
-  const token = get("KEYHOLD_TOKEN") ?? null;
-  const tokenFile = get("KEYHOLD_TOKEN_FILE") ?? null;
+export function toClientConfig(environment: Environment) {
+  const get = (name: string) => environment[name]?.trim() || null;
+  const token = get("KEYHOLD_TOKEN");
+  const tokenFile = get("KEYHOLD_TOKEN_FILE");
   if (token !== null && tokenFile !== null)
     throw invalidArgument("KEYHOLD_TOKEN_FILE", "cannot be set together with KEYHOLD_TOKEN");
-  const url = serverUrl("KEYHOLD_URL", get("KEYHOLD_URL") ?? "http://127.0.0.1:4420");
-  return { url, token, tokenFile, caFile: get("KEYHOLD_CA_FILE") ?? null };
+  return {
+    url: serverUrl("KEYHOLD_URL", get("KEYHOLD_URL") ?? "http://127.0.0.1:4420"),
+    /** The admin token, or the file that contains it; null: none is sent. */
+    token,
+    tokenFile,
+    /** A file of certificates that are trusted in addition to those of Node. */
+    caFile: get("KEYHOLD_CA_FILE"),
+  };
 }
 
 function requireConsistent({ auth, oidc, host, staleGrace, cacheBytes }: Config): void {
@@ -249,7 +219,7 @@ function otherUrl(name: string, url: string | undefined, databaseUrl: string | n
 }
 
 /** `name` is the variable, or the equivalent option of the command. */
-export function toWorkers(name: string, text: string): Config["workers"] {
+export function toWorkers(name: string, text: string): number | "auto" {
   return text === "auto" ? "auto" : integer(name, text, 1, 256, "auto or a whole number");
 }
 
@@ -265,14 +235,14 @@ function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): 
   return { host, port: integer("KEYHOLD_METRICS_PORT", text ?? next, 0, 65535, "off or a whole number") };
 }
 
-function toTls(certFile: string | undefined, keyFile: string | undefined): Config["tls"] {
+function toTls(certFile: string | undefined, keyFile: string | undefined) {
   if (certFile === undefined && keyFile === undefined) return null;
   if (certFile === undefined) throw invalidArgument("KEYHOLD_TLS_CERT_FILE", "goes with KEYHOLD_TLS_KEY_FILE");
   if (keyFile === undefined) throw invalidArgument("KEYHOLD_TLS_KEY_FILE", "goes with KEYHOLD_TLS_CERT_FILE");
   return { certFile, keyFile };
 }
 
-function toAuth(text: string | undefined): AuthMethod[] {
+function toAuth(text: string | undefined): readonly AuthMethod[] {
   return [...new Set(list(text))].map((name) => oneOf("KEYHOLD_AUTH", name, AUTH_METHODS));
 }
 

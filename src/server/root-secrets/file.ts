@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { chmod, chown, link, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { invalidArgument } from "../../domain/errors.ts";
 import { parseRootSecret, type RootSecrets } from "../../domain/server-keys.ts";
@@ -18,8 +18,9 @@ export type RootSecretSource = Pick<Config, "rootSecrets" | "rootSecretFile" | "
  */
 export async function loadRootSecrets(source: RootSecretSource): Promise<RootSecrets> {
   if (source.rootSecrets !== null) return source.rootSecrets;
-  const { rootSecretFile: file, dataDir } = source;
-  return file === null ? loadOfDataDir(dataDir) : parseRootSecretFile(await readGiven(file), file);
+  const { rootSecretFile: given, dataDir } = source;
+  const file = given ?? fileIn(dataDir);
+  return parseRootSecretFile(await (given === null ? readOrCreate(dataDir, file) : readGiven(file)), file);
 }
 
 /** Reads the root secrets where they are, without creating any. @throws `ENOENT` and the like, of their file. */
@@ -85,7 +86,7 @@ function fileIn(dataDir: string): string {
   return join(dataDir, "root-secret");
 }
 
-async function readGiven(file: string): Promise<string> {
+function readGiven(file: string): Promise<string> {
   return readFile(file, "utf8").catch((cause: NodeJS.ErrnoException) => {
     throw invalidArgument("KEYHOLD_ROOT_SECRET_FILE", `${file} cannot be read (${cause.code})`);
   });
@@ -95,23 +96,15 @@ async function readGiven(file: string): Promise<string> {
  * Reads or creates the file `root-secret` in the data folder, mode 0600. It is created atomically; if several processes create it, one
  * wins. None is created for an existing database, whose content it could not verify.
  */
-async function loadOfDataDir(dataDir: string): Promise<RootSecrets> {
-  const file = fileIn(dataDir);
-  return parseRootSecretFile((await readIfThere(file)) ?? (await makeFile(dataDir, file)), file);
-}
-
-async function readIfThere(file: string): Promise<string | null> {
-  return readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+async function readOrCreate(dataDir: string, file: string): Promise<string> {
+  // Checked before the file is read: another process may create both meanwhile, the file first.
+  const hasDatabase = hasEmbeddedFiles(dataDir);
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT") throw error;
     return null;
   });
-}
-
-async function makeFile(dataDir: string, file: string): Promise<string> {
-  if (await hasEmbeddedFiles(dataDir)) {
-    // Another process may have created both in the meantime; it creates the file first.
-    const text = await readIfThere(file);
-    if (text !== null) return text;
+  if (text !== null) return text;
+  if (hasDatabase) {
     throw invalidArgument(
       file,
       "is missing, and no key in the database works without it: restore it or set KEYHOLD_ROOT_SECRET",
@@ -134,12 +127,7 @@ export function newRootSecret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-async function write(file: string, text: string): Promise<void> {
-  const handle = await open(file, "wx", 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+/** Rejects if the file exists. */
+function write(file: string, text: string): Promise<void> {
+  return writeFile(file, text, { flag: "wx", mode: 0o600, flush: true });
 }

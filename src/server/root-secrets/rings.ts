@@ -20,12 +20,5 @@ export function deriveRings(roots: RootSecrets) {
  * which is stored with each digest.
  */
 export function rootSecretId(rootSecret: string): string {
-  return currentRootSecretId({
-    digest: deriveKeyRing({ current: parseRootSecret(rootSecret), retired: [] }, "secret-digest"),
-  });
-}
-
-/** Returns the same of the current root secret. */
-export function currentRootSecretId({ digest }: Pick<Rings, "digest">): string {
-  return digest.current.id;
+  return deriveKeyRing({ current: parseRootSecret(rootSecret), retired: [] }, "secret-digest").current.id;
 }
