@@ -18,7 +18,7 @@ export async function acceptDatabase(database: Database): Promise<AcceptedDataba
   const rows = await database.run(
     (sql) => sql<AcceptedDatabase[]>`
       INSERT INTO accepted_databases (system_identifier, timeline) VALUES (${systemIdentifier(sql)}, ${timeline(sql)})
-      RETURNING system_identifier::text AS "systemIdentifier", timeline, pg_current_wal_lsn()::text AS lsn`,
+      RETURNING system_identifier::text, timeline, pg_current_wal_lsn()::text AS lsn`,
     "databases.accept",
   );
   return firstRow(rows);

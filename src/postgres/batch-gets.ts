@@ -1,9 +1,9 @@
 import type { Sql } from "postgres";
-import type { StoredKey } from "../domain/key.ts";
+import type { ApiKey, StoredKey } from "../domain/key.ts";
 import type { KeyName } from "../keys/store.ts";
 import { Batcher } from "./batch.ts";
 import type { Database } from "./pool.ts";
-import { STORED_KEY_COLUMNS, type StoredKeyRow, toStoredKey } from "./rows.ts";
+import { type SecretsRow, STORED_KEY_COLUMNS, toStoredKey } from "./rows.ts";
 
 /** With two, a late caller need not wait for the statement in flight. */
 const MAX_IN_FLIGHT = 2;
@@ -22,9 +22,9 @@ export function batchGets(database: Database): (name: KeyName) => Promise<Stored
 }
 
 async function getKeys(sql: Sql, names: readonly KeyName[]): Promise<(StoredKey | null)[]> {
-  const rows = await sql<StoredKeyRow[]>`
+  const rows = await sql<(ApiKey & SecretsRow)[]>`
     SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE key_id = ANY (${names.map(({ keyId }) => keyId)}::uuid[])`;
-  const byId = new Map(rows.map((row) => [row.key_id, row]));
+  const byId = new Map(rows.map((row) => [row.keyId, row]));
   return names.map(({ keyId, kind }) => {
     const row = byId.get(keyId);
     return row === undefined || (kind !== null && row.kind !== kind) ? null : toStoredKey(row);

@@ -14,16 +14,9 @@ import { toError } from "../lib/to-error.ts";
 import { acknowledgementText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./change-feed-events.ts";
 import { databaseError } from "./errors.ts";
 import { firstRow } from "./first-row.ts";
-import { type NodeLeaseRow, toLeases } from "./leases.ts";
+import { leaseColumns } from "./leases.ts";
 import { type Opening, openPrimary } from "./primary.ts";
-import {
-  type PositionRow,
-  parseLsn,
-  positionColumns,
-  systemIdentifier,
-  timeline,
-  toPosition,
-} from "./server-position.ts";
+import { lsn, positionColumns, systemIdentifier, timeline } from "./server-position.ts";
 
 /** Statement timeout of a session, in milliseconds. */
 const STATEMENT_TIMEOUT = 5_000;
@@ -51,8 +44,9 @@ class Session implements FeedSession {
   readonly #opening: Opening;
   readonly #listener: FeedListener;
   readonly #ending = new CloseSignal();
-  #sql: Sql | undefined;
-  #position: SessionPosition | undefined;
+  /** Both are set by `listen`. */
+  #sql!: Sql;
+  position!: SessionPosition;
 
   constructor(url: string, listener: FeedListener) {
     this.#listener = listener;
@@ -72,16 +66,6 @@ class Session implements FeedSession {
     );
   }
 
-  get #connection(): Sql {
-    if (this.#sql === undefined) throw new Error("the session does not listen yet");
-    return this.#sql;
-  }
-
-  get position(): SessionPosition {
-    if (this.#position === undefined) throw new Error("the session does not listen yet");
-    return this.#position;
-  }
-
   async listen(timeout: number): Promise<void> {
     const timer = setTimeout(() => this.#end(new Error("the database did not answer in time")), timeout);
     const channels = [CHANGES_CHANNEL, sessionChannel(this.id)];
@@ -89,25 +73,25 @@ class Session implements FeedSession {
     try {
       this.#sql = await this.#run(this.#opening.ready);
       await this.#run(this.#sql.unsafe(statements));
-      this.#position = await this.#run(readPosition(this.#sql));
+      this.position = await this.#run(readPosition(this.#sql));
     } finally {
       clearTimeout(timer);
     }
   }
 
   async join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]> {
-    const rows = await this.#run(this.#connection<NodeLeaseRow[]>`
+    const rows = await this.#run(this.#sql<LeaseRow[]>`
       WITH gone AS (DELETE FROM nodes WHERE lease_id = ${earlier}), joined AS (
         INSERT INTO nodes (lease_id, name, version, ttl_ms) VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl})
       )
-      SELECT lease_id, ttl_ms, renewals FROM nodes WHERE lease_id IS DISTINCT FROM ${earlier}`);
+      SELECT ${leaseColumns(this.#sql)} FROM nodes WHERE lease_id IS DISTINCT FROM ${earlier}`);
     return this.#others(rows);
   }
 
   async acknowledge(marks: readonly Mark[]): Promise<void> {
     const channels = marks.map(({ from }) => sessionChannel(from));
     const texts = marks.map(({ number }) => acknowledgementText(this.id, number));
-    await this.#run(this.#connection`
+    await this.#run(this.#sql`
       SELECT pg_notify(channel, text) FROM unnest(${channels}::text[], ${texts}::text[]) AS mark (channel, text)`);
   }
 
@@ -115,7 +99,7 @@ class Session implements FeedSession {
   async fence(overdue: readonly LeaseRow[]): Promise<readonly LeaseRow[]> {
     const leaseIds = overdue.map(({ leaseId }) => leaseId);
     const renewals = overdue.map((lease) => String(lease.renewals));
-    const rows = await this.#run(this.#connection<NodeLeaseRow[]>`
+    const rows = await this.#run(this.#sql<LeaseRow[]>`
       WITH fenced AS (
         DELETE FROM nodes WHERE lease_id IN (
           SELECT lease_id FROM nodes
@@ -123,20 +107,20 @@ class Session implements FeedSession {
           FOR UPDATE OF nodes SKIP LOCKED
         ) RETURNING lease_id
       )
-      SELECT lease_id, ttl_ms, renewals FROM nodes WHERE lease_id NOT IN (SELECT lease_id FROM fenced)`);
+      SELECT ${leaseColumns(this.#sql)} FROM nodes WHERE lease_id NOT IN (SELECT lease_id FROM fenced)`);
     return this.#others(rows);
   }
 
   async leave(): Promise<void> {
-    await this.#run(this.#connection`DELETE FROM nodes WHERE lease_id = ${this.id}`);
+    await this.#run(this.#sql`DELETE FROM nodes WHERE lease_id = ${this.id}`);
   }
 
   end(reason = new Error("the session was ended")): void {
     this.#end(reason);
   }
 
-  #others(rows: readonly NodeLeaseRow[]): LeaseRow[] {
-    return toLeases(rows).filter(({ leaseId }) => leaseId !== this.id);
+  #others(rows: readonly LeaseRow[]): LeaseRow[] {
+    return rows.filter(({ leaseId }) => leaseId !== this.id);
   }
 
   async #run<T>(statement: PromiseLike<T>): Promise<T> {
@@ -155,20 +139,10 @@ class Session implements FeedSession {
   }
 }
 
-interface SessionPositionRow extends PositionRow {
-  readonly promoted_at: string | null;
-  readonly accept_time: number | null;
-}
-
 async function readPosition(sql: Sql): Promise<SessionPosition> {
-  const rows = await sql<SessionPositionRow[]>`
-    SELECT ${positionColumns(sql)}, pg_last_wal_replay_lsn()::text AS promoted_at,
+  const rows = await sql<SessionPosition[]>`
+    SELECT ${positionColumns(sql)}, ${lsn(sql, sql`pg_last_wal_replay_lsn()`)} AS promoted_at,
       (SELECT (extract(epoch FROM max(accept_time)) * 1000)::float8 FROM accepted_databases
        WHERE system_identifier = ${systemIdentifier(sql)} AND timeline = ${timeline(sql)}) AS accept_time`;
-  const row = firstRow(rows);
-  return {
-    ...toPosition(row),
-    promotedAt: row.promoted_at === null ? null : parseLsn(row.promoted_at),
-    acceptTime: row.accept_time,
-  };
+  return firstRow(rows);
 }

@@ -1,7 +1,8 @@
 import type { Sql } from "postgres";
+import type { ApiKey } from "../domain/key.ts";
 import type { Insertion, NewKey } from "../keys/store.ts";
 import { byteArray, hex } from "./bytes.ts";
-import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
+import { KEY_COLUMNS, toApiKey } from "./rows.ts";
 
 /** A key to insert, with its index in the call. */
 export interface Pending {
@@ -9,9 +10,9 @@ export interface Pending {
   readonly index: number;
 }
 
-interface ConflictRow extends KeyRow {
-  readonly request_id: string | null;
-  readonly request_fingerprint: Buffer | null;
+interface ConflictRow extends ApiKey {
+  readonly requestId: string | null;
+  readonly requestFingerprint: Buffer | null;
 }
 
 /**
@@ -71,14 +72,14 @@ function digestsOf({ key, digest, otherDigests }: NewKey): string[] {
 }
 
 function indexed(rows: readonly ConflictRow[], digests: ReadonlySet<string>): (key: NewKey) => Insertion | null {
-  const ids = new Set(rows.map((row) => row.key_id));
-  const requests = new Map(rows.map((row) => [`${row.kind} ${row.request_id}`, row]));
+  const ids = new Set(rows.map((row) => row.keyId));
+  const requests = new Map(rows.map((row) => [`${row.kind} ${row.requestId}`, row]));
   return (pending) => {
     const { key, request } = pending;
     if (ids.has(key.keyId)) return { outcome: "inserted", key };
     const repeat = request === null ? undefined : requests.get(`${key.kind} ${request.requestId}`);
-    if (repeat?.request_fingerprint) {
-      return { outcome: "repeated", key: toApiKey(repeat), fingerprint: repeat.request_fingerprint };
+    if (repeat?.requestFingerprint) {
+      return { outcome: "repeated", key: toApiKey(repeat), fingerprint: repeat.requestFingerprint };
     }
     return digestsOf(pending).some((digest) => digests.has(digest)) ? { outcome: "raw_key_exists" } : null;
   };

@@ -120,7 +120,8 @@ function driverOptions(options: DatabaseOptions): postgres.Options<Record<string
     backoff: reconnectDelay,
     max_lifetime: null,
     fetch_types: false,
-    types: ARRAY_TYPES,
+    types: { ...ARRAY_TYPES, bigint: postgres.BigInt },
+    transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
     onnotice: options.onNotice ?? (() => {}),
     connection: {
       application_name: applicationName,

@@ -1,9 +1,10 @@
 import type { Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
+import type { VerifiableKey } from "../domain/key.ts";
 import type { FindKeys } from "../verify/reader.ts";
 import { byteArray, hex } from "./bytes.ts";
 import type { Database } from "./pool.ts";
-import { toVerifiable, VERIFIABLE_COLUMNS, type VerifiableRow } from "./rows.ts";
+import { type SecretsRow, toVerifiable, VERIFIABLE_COLUMNS } from "./rows.ts";
 import { serverId } from "./server-position.ts";
 
 /**
@@ -17,8 +18,8 @@ export function createFindKeys(database: Database, feed: ServerObserver): FindKe
     const digests = lookups.flatMap((lookup) => lookup.digests.map(hex));
     const found = await database.run((sql) => findRows(sql, ids, digests), "keys.find");
     feed.requireServer(found[0]?.server ?? "", expected);
-    const rows = found.filter((row): row is FoundRow => row.key_id !== null);
-    const byId = new Map(rows.map((row) => [row.key_id, row]));
+    const rows = found.filter((row): row is FoundRow => row.keyId !== null);
+    const byId = new Map(rows.map((row) => [row.keyId, row]));
     const byDigest = new Map(rows.flatMap((row) => (row.kind === "imported" ? [[hex(row.digest), row] as const] : [])));
     return lookups.map(({ keyId, digests }) => {
       const candidates = [
@@ -30,12 +31,12 @@ export function createFindKeys(database: Database, feed: ServerObserver): FindKe
   };
 }
 
-interface FoundRow extends VerifiableRow {
+interface FoundRow extends VerifiableKey, SecretsRow {
   readonly server: ServerId;
 }
 
 /** A statement that finds no key returns one row with the server alone. */
-type AnswerRow = FoundRow | { readonly server: ServerId; readonly key_id: null };
+type AnswerRow = FoundRow | { readonly server: ServerId; readonly keyId: null };
 
 /** Each condition uses one index (migration 0006). */
 function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]): PromiseLike<AnswerRow[]> {

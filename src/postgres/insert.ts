@@ -89,9 +89,9 @@ async function insertRows(sql: Sql, rows: readonly NewRow[], ranOn: RanOn): Prom
     SELECT ${columns} FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS row (${sql.unsafe(NEW_ROW_DEFINITION)})
     ON CONFLICT DO NOTHING
     RETURNING key_id`;
-  const stored = await sql<WithServer<{ key_id: string | null }>[]>`${withServer(sql, insertion)}`;
+  const stored = await sql<WithServer<{ keyId: string | null }>[]>`${withServer(sql, insertion)}`;
   for (const { server } of stored.slice(0, 1)) ranOn(server);
-  return new Set(stored.flatMap(({ key_id }) => key_id ?? []));
+  return new Set(stored.flatMap(({ keyId }) => keyId ?? []));
 }
 
 function isRawKeyConflict(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { Fragment, Sql } from "postgres";
+import postgres, { type Fragment, type Sql } from "postgres";
 import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
 import type { Change, ChangeVerb } from "../domain/change.ts";
 import type { ApiKey } from "../domain/key.ts";
@@ -11,7 +11,7 @@ import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
 import { listKeys } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
 import { type ChangeWork, changeRow } from "./propagate.ts";
-import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
+import { KEY_COLUMNS, toApiKey } from "./rows.ts";
 import { withServer } from "./server-position.ts";
 
 export interface KeyDatabases {
@@ -33,8 +33,8 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
     statement: (sql: Sql) => Fragment,
   ): Promise<Change | null> => {
     const work: ChangeWork<Change | null> = async (sql, ranOn) => {
-      const row = await changeRow<ChangedRow | { key_id: null }>(sql, statement(sql), ranOn);
-      return row.key_id === null ? null : toChange(verb, row, principal);
+      const row = await changeRow<ChangedRow | { keyId: null }>(sql, statement(sql), ranOn);
+      return row.keyId === null ? null : toChange(verb, row, principal);
     };
     const committed = await changes.commit(work, {
       statement: `keys.${verb}`,
@@ -48,7 +48,7 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
   return {
     insert: async (keys) => awaitPropagation(await insert(keys), insertedKeyIds),
     get: batchGets(reads),
-    list: (list, now) => lists.run(async (sql) => (await listKeys(sql, list, now)).map(toApiKey), "keys.list"),
+    list: (list, now) => lists.run((sql) => listKeys(sql, list, now), "keys.list"),
     update: async (name, changes, principal, now) =>
       after(await change("update", name, principal, (sql) => updateKey(sql, name, changes, principal, now))),
     rotate: async (name, rotation, principal, now) =>
@@ -64,16 +64,13 @@ function after(change: Change | null): ApiKey | null {
   return change?.after ?? null;
 }
 
-/** The row before a change; after it, a prefix. */
-type ChangedRow = KeyRow & { readonly [C in keyof KeyRow as `${typeof BEFORE}${C}`]: KeyRow[C] };
-
-/** Prefix of the columns that a row had before a change. */
-const BEFORE = "before_";
+/** A key after a change and, with a prefix, before it. */
+type ChangedRow = ApiKey & { readonly [C in keyof ApiKey as `before.${C}`]: ApiKey[C] };
 
 function toChange(verb: ChangeVerb, row: ChangedRow, principal: Principal): Change {
   const now = toApiKey(row);
   if (verb === "delete") return { verb, key: now, before: now, after: null, principal };
-  const columns = KEY_COLUMNS.map((column) => [column, row[`${BEFORE}${column}`]]);
+  const columns = KEY_COLUMNS.map((column) => [column, row[`before.${column}`]]);
   return { verb, key: now, before: toApiKey(Object.fromEntries(columns)), after: now, principal };
 }
 
@@ -119,7 +116,7 @@ function deleteKey(sql: Sql, name: KeyName, principal: Principal) {
   return withServer(sql, deletion);
 }
 
-const BEFORE_COLUMNS = KEY_COLUMNS.map((column) => `${column} AS ${BEFORE}${column}`).join(", ");
+const BEFORE_COLUMNS = KEY_COLUMNS.map((column) => `${postgres.fromCamel(column)} AS "before.${column}"`).join(", ");
 
 /**
  * Changes the row of this key if all conditions hold, and returns it with its columns before the change. The row is locked first: what the
@@ -131,7 +128,7 @@ function updateRow(sql: Sql, name: KeyName, set: Fragment, conditions: readonly 
       SELECT ${sql.unsafe(BEFORE_COLUMNS)} FROM api_keys WHERE ${keyWhere(sql, name, conditions)} FOR NO KEY UPDATE
     ),`;
   const update = sql`
-    UPDATE api_keys SET ${set} FROM before WHERE key_id = before_key_id RETURNING ${sql(KEY_COLUMNS)}, before.*`;
+    UPDATE api_keys SET ${set} FROM before WHERE key_id = "before.keyId" RETURNING ${sql(KEY_COLUMNS)}, before.*`;
   return withServer(sql, update, before);
 }
 

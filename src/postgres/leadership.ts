@@ -72,10 +72,10 @@ export class Leadership {
     });
     try {
       const sql = await opening.ready;
-      const [row] = await answered(sql<{ is_leader: boolean }[]>`
+      const [row] = await answered(sql<{ isLeader: boolean }[]>`
         SELECT pg_try_advisory_lock(${LOCK}) AS is_leader, set_config('tcp_keepalives_idle', '10', false),
           set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`);
-      if (row?.is_leader !== true) {
+      if (row?.isLeader !== true) {
         await opening.end({ timeout: CLOSE_TIMEOUT });
         return false;
       }

@@ -1,26 +1,25 @@
-import type { Sql } from "postgres";
-import type { BarrierAnswer, LeaseRow, Mark, RenewalAnswer, RenewLease } from "../cluster/change-feed.ts";
+import type { Fragment, Sql } from "postgres";
+import type { BarrierAnswer, LeaseRow, Mark, RenewLease } from "../cluster/change-feed.ts";
+import type { DatabasePosition } from "../cluster/server-id.ts";
 import { barrierText, CHANGES_CHANNEL, echoText, sessionChannel } from "./change-feed-events.ts";
 import { databaseError } from "./errors.ts";
 import { firstRow } from "./first-row.ts";
 import { openPrimary } from "./primary.ts";
 import { isReplicationCancelled } from "./replication-notice.ts";
-import { type PositionRow, positionColumns, toPosition } from "./server-position.ts";
+import { positionColumns } from "./server-position.ts";
 
-/** A lease as a statement reads it. */
-export interface NodeLeaseRow {
-  readonly lease_id: string;
-  readonly ttl_ms: number;
-  /** The driver's form of a bigint. */
-  readonly renewals: string;
+/** Returns the columns of a `LeaseRow`. */
+export function leaseColumns(sql: Sql): Fragment {
+  return sql`lease_id, ttl_ms AS ttl, renewals::float8 AS renewals`;
 }
 
-export function toLeases(rows: readonly NodeLeaseRow[]): LeaseRow[] {
-  return rows.map(({ lease_id, ttl_ms, renewals }) => ({
-    leaseId: lease_id,
-    ttl: ttl_ms,
-    renewals: Number(renewals),
-  }));
+/** A row of a left join with the leases. */
+type JoinedLease = LeaseRow | { readonly leaseId: null };
+
+function leasesIn(rows: readonly JoinedLease[]): LeaseRow[] {
+  return rows.flatMap((row) =>
+    row.leaseId === null ? [] : [{ leaseId: row.leaseId, ttl: row.ttl, renewals: row.renewals }],
+  );
 }
 
 /** After this the database cancels a renewal, in milliseconds. */
@@ -54,7 +53,7 @@ export function createRenewLease(url: string): RenewLease {
     signal.addEventListener("abort", giveUp, { once: true });
     try {
       const sql = await opening.ready;
-      const rows = await sql<RenewalRow[]>`
+      const rows = await sql<(DatabasePosition & JoinedLease & { readonly isHeld: boolean })[]>`
         WITH renewed AS (
           UPDATE nodes SET renewals = renewals + 1, renew_time = clock_timestamp(), feed_lag_ms = ${feedLag}
           WHERE lease_id = ${leaseId}
@@ -62,9 +61,10 @@ export function createRenewLease(url: string): RenewLease {
         ), echo AS (
           SELECT lease_id, pg_notify(${sessionChannel(leaseId)}, ${echoText(number)}) FROM renewed
         )
-        SELECT ${positionColumns(sql)}, nodes.lease_id, ttl_ms, renewals, EXISTS (SELECT FROM echo) AS is_held
+        SELECT ${positionColumns(sql)}, ${leaseColumns(sql)}, EXISTS (SELECT FROM echo) AS is_held
         FROM (VALUES (1)) AS one LEFT JOIN nodes ON true`;
-      return { ...toRenewalAnswer(rows), isReplicated };
+      const { server, lsn, time, isHeld } = firstRow(rows);
+      return { position: { server, lsn, time }, isHeld, isReplicated, leases: leasesIn(rows) };
     } catch (error) {
       throw databaseError(error);
     } finally {
@@ -74,10 +74,6 @@ export function createRenewLease(url: string): RenewLease {
   };
 }
 
-interface RenewalRow extends PositionRow, NodeLeaseRow {
-  readonly is_held: boolean;
-}
-
 /**
  * Sends a barrier, which asks all other nodes to acknowledge every change committed before it, and returns their leases. PostgreSQL
  * sends equal notifications of a transaction once, however many rows select them. Sends nothing without a mark or without other
@@ -85,33 +81,17 @@ interface RenewalRow extends PositionRow, NodeLeaseRow {
  */
 export async function sendBarrier(sql: Sql, mark: Mark | null, isDurable: boolean): Promise<BarrierAnswer> {
   const { from, number } = mark ?? { from: null, number: 0 };
-  const rows = await sql<BarrierRow[]>`
-    SELECT ${positionColumns(sql)}, ${isSynchronous(sql)} AS is_synchronous, lease_id, ttl_ms, renewals,
+  const rows = await sql<(DatabasePosition & JoinedLease & { readonly isSynchronous: boolean })[]>`
+    SELECT ${positionColumns(sql)}, ${commitsWait(sql)} AS is_synchronous, ${leaseColumns(sql)},
       ${isDurable ? sql`pg_logical_emit_message(true, 'keyhold', 'barrier'),` : sql``}
       CASE WHEN lease_id IS NOT NULL THEN pg_notify(${CHANGES_CHANNEL}, ${barrierText(from ?? "", number)}) END
     FROM (VALUES (1)) AS one LEFT JOIN nodes ON lease_id <> ${from}`;
-  const first = firstRow(rows);
-  const position = toPosition(first);
+  const { server, lsn, time, isSynchronous } = firstRow(rows);
   // What is flushed here beside our own change need not be on a standby yet.
-  const lsn = first.is_synchronous ? null : position.lsn;
-  return { position: { ...position, lsn }, leases: toLeases(rows.filter(hasLease)) };
-}
-
-interface BarrierRow extends PositionRow, NodeLeaseRow {
-  readonly is_synchronous: boolean;
+  return { position: { server, lsn: isSynchronous ? null : lsn, time }, leases: leasesIn(rows) };
 }
 
 /** Whether commits wait for a standby. */
-function isSynchronous(sql: Sql) {
+function commitsWait(sql: Sql): Fragment {
   return sql`(current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('local', 'off'))`;
-}
-
-function toRenewalAnswer(rows: readonly RenewalRow[]): Omit<RenewalAnswer, "isReplicated"> {
-  const first = firstRow(rows);
-  return { position: toPosition(first), isHeld: first.is_held, leases: toLeases(rows.filter(hasLease)) };
-}
-
-/** Where there is no lease, the join has one row without. */
-function hasLease(row: NodeLeaseRow): boolean {
-  return row.lease_id !== null;
 }

@@ -1,12 +1,13 @@
 import type { Fragment, Sql } from "postgres";
+import type { ApiKey } from "../domain/key.ts";
 import type { ListQuery } from "../keys/store.ts";
 import { creationBounds } from "./creation-bounds.ts";
 import { compareIds, compileFilter } from "./filter.ts";
-import { KEY_COLUMNS, type KeyRow } from "./rows.ts";
+import { KEY_COLUMNS } from "./rows.ts";
 
 /** Returns the keys of one page, newest first. */
-export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<KeyRow[]> {
-  return sql<KeyRow[]>`${selectPage(sql, list, now)}`;
+export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<ApiKey[]> {
+  return sql<ApiKey[]>`${selectPage(sql, list, now)}`;
 }
 
 /**

@@ -87,8 +87,8 @@ async function applyPending(sql: Sql, migrations: readonly Migration[]): Promise
 
 /** Returns the names of the pending migrations. Needs only the right to read. */
 export async function findPending(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
-  const [row] = await sql<{ is_there: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS is_there`;
-  const applied = row?.is_there === true ? await readApplied(sql) : new Map();
+  const [row] = await sql<{ isThere: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS "isThere"`;
+  const applied = row?.isThere === true ? await readApplied(sql) : new Map();
   return [...toApply(applied, migrations)].map(nameOf);
 }
 

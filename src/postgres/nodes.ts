@@ -14,31 +14,12 @@ export interface NodeStatus {
   readonly feedLag: number | null;
 }
 
-interface NodeRow {
-  name: string;
-  version: string;
-  lease_id: string;
-  join_time: Date;
-  lease_age: number;
-  ttl_ms: number;
-  feed_lag_ms: number | null;
-}
-
 /** Returns the nodes that have a lease, or an expired one that was not deleted yet, in the order in which they joined. */
 export function listNodes(database: Database): Promise<NodeStatus[]> {
-  return database.run(async (sql) => {
-    const rows = await sql<NodeRow[]>`
-      SELECT name, version, lease_id, join_time, ttl_ms, feed_lag_ms,
+  return database.run(
+    (sql) => sql<NodeStatus[]>`
+      SELECT name, version, lease_id, join_time, ttl_ms AS ttl, feed_lag_ms AS feed_lag,
         (extract(epoch FROM clock_timestamp() - renew_time) * 1000)::float8 AS lease_age
-      FROM nodes ORDER BY join_time, lease_id`;
-    return rows.map((row) => ({
-      name: row.name,
-      version: row.version,
-      leaseId: row.lease_id,
-      joinTime: row.join_time,
-      leaseAge: row.lease_age,
-      ttl: row.ttl_ms,
-      feedLag: row.feed_lag_ms,
-    }));
-  });
+      FROM nodes ORDER BY join_time, lease_id`,
+  );
 }

@@ -110,7 +110,7 @@ class Search {
     try {
       const asked = sql.unsafe("SELECT pg_is_in_recovery() AS is_standby");
       const [row] = await firstAnswer(asked, CONNECT_TIMEOUT * 1000);
-      if (row?.is_standby !== false) throw new StandbyError("is a standby (in recovery)");
+      if (row?.isStandby !== false) throw new StandbyError("is a standby (in recovery)");
       if (isClosed) throw Object.assign(new Error("closed the connection"), { code: "CONNECTION_CLOSED" });
       return sql;
     } catch (error) {

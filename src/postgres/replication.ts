@@ -31,27 +31,19 @@ export interface Replication {
   readonly standbys: readonly Standby[];
 }
 
-interface ReplicationRow {
-  readonly role: string;
-  readonly names: string;
-  readonly commit: string;
-  readonly standbys: readonly Standby[];
-}
-
 export async function readReplication(database: Database): Promise<Replication> {
   const rows = await database.run(
-    (sql) => sql<ReplicationRow[]>`
-      SELECT current_user AS role, current_setting('synchronous_standby_names') AS names,
-        current_setting('synchronous_commit') AS commit, (
+    (sql) => sql<Omit<Replication, "synchronous">[]>`
+      SELECT current_user AS role, current_setting('synchronous_standby_names') AS synchronous_standby_names,
+        current_setting('synchronous_commit') AS synchronous_commit, (
           SELECT coalesce(json_agg(json_build_object('name', application_name, 'state', state) ORDER BY application_name), '[]')
           FROM pg_stat_replication
           WHERE state IS DISTINCT FROM 'backup' AND application_name <> 'pg_basebackup'
             AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE slot_type = 'logical' AND active)
         ) AS standbys`,
   );
-  const { role, names, commit, standbys } = firstRow(rows);
-  const synchronous = parseStandbyNames(names);
-  return { role, synchronousStandbyNames: names, synchronous, synchronousCommit: commit, standbys };
+  const replication = firstRow(rows);
+  return { ...replication, synchronous: parseStandbyNames(replication.synchronousStandbyNames) };
 }
 
 /** Parses `synchronous_standby_names`: `ANY 1 (s1, s2)`, `FIRST 2 (s1, "s 2", *)`, `2 (s1, s2)` or `s1, s2`. Null: it is empty. */

@@ -38,10 +38,10 @@ const ALL_RIGHTS = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFEREN
 export async function grantRights(sql: Sql, role: string): Promise<void> {
   const [place] = await sql<Place[]>`
     SELECT current_schema() AS schema, current_database() AS database,
-      EXISTS (SELECT FROM pg_roles WHERE rolname = ${role}) AS has_role,
-      (SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = current_schema()) AS owns_schema,
-      (SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()) AS owns_database`;
-  if (place === undefined || !place.has_role)
+      EXISTS (SELECT FROM pg_roles WHERE rolname = ${role}) AS "hasRole",
+      (SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = current_schema()) AS "ownsSchema",
+      (SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()) AS "ownsDatabase"`;
+  if (place === undefined || !place.hasRole)
     throw invalidArgument("--grant-to", `there is no role ${role}: make it first, with CREATE ROLE … LOGIN PASSWORD …`);
   await sql.unsafe(grants(place, quoted(role)).join(";\n"));
 }
@@ -49,13 +49,13 @@ export async function grantRights(sql: Sql, role: string): Promise<void> {
 interface Place {
   readonly schema: string;
   readonly database: string;
-  readonly has_role: boolean;
-  readonly owns_schema: boolean;
-  readonly owns_database: boolean;
+  readonly hasRole: boolean;
+  readonly ownsSchema: boolean;
+  readonly ownsDatabase: boolean;
 }
 
 /** Before PostgreSQL 15 every role may create objects in the schema `public`. The check ignores grants of other owners. */
-function grants({ schema, database, owns_schema, owns_database }: Place, role: string): string[] {
+function grants({ schema, database, ownsSchema, ownsDatabase }: Place, role: string): string[] {
   const tables = Object.entries(RIGHTS).map(
     ([table, rights]) => `GRANT ${rights.join(", ")} ON ${quoted(schema)}.${table} TO ${role}`,
   );
@@ -64,7 +64,7 @@ function grants({ schema, database, owns_schema, owns_database }: Place, role: s
     `GRANT USAGE ON SCHEMA ${quoted(schema)} TO ${role}`,
   ];
   const ofDatabase = `GRANT CONNECT ON DATABASE ${quoted(database)} TO ${role}`;
-  return [...(owns_schema ? ofSchema : []), ...(owns_database ? [ofDatabase] : []), ...tables];
+  return [...(ownsSchema ? ofSchema : []), ...(ownsDatabase ? [ofDatabase] : []), ...tables];
 }
 
 /** Returns whether the current role may create or migrate the schema. */
@@ -83,8 +83,8 @@ export async function readRights(sql: Sql): Promise<RoleRights> {
       (SELECT bool_or(pg_has_role(relowner, 'USAGE')) FROM pg_class
        JOIN unnest(${tables()}::text[]) AS name ON oid = name::regclass) AS owner,
       has_schema_privilege(current_schema(), 'CREATE') AS creates`;
-  const held = await sql<{ name: string; is_held: boolean }[]>`
-    SELECT "right" || ' on ' || name AS name, has_table_privilege(name::regclass, "right") AS is_held
+  const held = await sql<{ name: string; isHeld: boolean }[]>`
+    SELECT "right" || ' on ' || name AS name, has_table_privilege(name::regclass, "right") AS "isHeld"
     FROM unnest(${tables()}::text[]) AS name, unnest(${ALL_RIGHTS}::text[]) AS "right"`;
   const isOwner = row?.owner ?? false;
   const needed = new Set(
@@ -95,8 +95,8 @@ export async function readRights(sql: Sql): Promise<RoleRights> {
     isSuperuser: row?.superuser ?? false,
     isOwner,
     mayCreate: row?.creates ?? false,
-    missing: held.filter(({ name, is_held }) => !is_held && needed.has(name)).map(({ name }) => name),
-    needless: isOwner ? [] : held.filter(({ name, is_held }) => is_held && !needed.has(name)).map(({ name }) => name),
+    missing: held.filter(({ name, isHeld }) => !isHeld && needed.has(name)).map(({ name }) => name),
+    needless: isOwner ? [] : held.filter(({ name, isHeld }) => isHeld && !needed.has(name)).map(({ name }) => name),
   };
 }
 

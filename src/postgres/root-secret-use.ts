@@ -10,17 +10,10 @@ export interface DigestKeyUse {
   readonly inGrace: number;
 }
 
-interface Row {
-  digest_key_id: string;
-  issued: number;
-  imported: number;
-  in_grace: number;
-}
-
 /** Counts them over all keys that are neither revoked nor expired at `now`: the whole table is read. */
 export function countDigestKeys(database: Database, now: Date): Promise<DigestKeyUse[]> {
-  return database.run(async (sql) => {
-    const rows = await sql<Row[]>`
+  return database.run(
+    (sql) => sql<DigestKeyUse[]>`
       WITH live AS (
         SELECT kind, digest_key_id, previous_secrets FROM api_keys
         WHERE revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now})
@@ -32,12 +25,8 @@ export function countDigestKeys(database: Database, now: Date): Promise<DigestKe
       )
       SELECT digest_key_id, count(*) FILTER (WHERE kind = 'issued')::int AS issued,
         count(*) FILTER (WHERE kind = 'imported')::int AS imported, count(*) FILTER (WHERE kind = 'grace')::int AS in_grace
-      FROM secrets GROUP BY digest_key_id ORDER BY digest_key_id`;
-    return rows.map(({ digest_key_id: digestKeyId, issued, imported, in_grace: inGrace }) => ({
-      ...{ digestKeyId, issued, imported },
-      inGrace,
-    }));
-  });
+      FROM secrets GROUP BY digest_key_id ORDER BY digest_key_id`,
+  );
 }
 
 /** Records that a server has this root secret as its current one; `digestKeyId` is the id of its server key for digests. */
@@ -50,7 +39,7 @@ export function recordRootSecretUse(database: Database, digestKeyId: string): Pr
 /** Returns the ids of the root secrets that were ever the current one of a server. */
 export function listUsedRootSecrets(database: Database): Promise<ReadonlySet<string>> {
   return database.run(async (sql) => {
-    const rows = await sql<{ digest_key_id: string }[]>`SELECT digest_key_id FROM used_root_secrets`;
-    return new Set(rows.map(({ digest_key_id }) => digest_key_id));
+    const rows = await sql<{ digestKeyId: string }[]>`SELECT digest_key_id FROM used_root_secrets`;
+    return new Set(rows.map(({ digestKeyId }) => digestKeyId));
   }, "used_root_secrets.list");
 }

@@ -1,5 +1,5 @@
 import type { Fragment, Sql } from "postgres";
-import type { DatabasePosition, ServerId } from "../cluster/server-id.ts";
+import type { ServerId } from "../cluster/server-id.ts";
 
 /**
  * Returns an expression for the identity of the server that runs a statement (`ServerId`). `pg_current_wal_lsn` fails on a standby
@@ -36,24 +36,13 @@ export function withServer(sql: Sql, change: Fragment, before: Fragment = sql``)
 /** A row of `withServer`. The other columns are null if nothing was changed. */
 export type WithServer<R> = { readonly server: ServerId } & R;
 
-/** The columns of a `PositionRow`. */
+/** Returns the columns of a `DatabasePosition`. */
 export function positionColumns(sql: Sql): Fragment {
-  return sql`${serverId(sql)} AS server, pg_current_wal_flush_lsn()::text AS lsn,
+  return sql`${serverId(sql)} AS server, ${lsn(sql, sql`pg_current_wal_flush_lsn()`)} AS lsn,
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time`;
 }
 
-export interface PositionRow {
-  readonly server: string;
-  readonly lsn: string;
-  readonly time: number;
-}
-
-export function toPosition({ server, lsn, time }: PositionRow): DatabasePosition {
-  return { server, lsn: parseLsn(lsn), time };
-}
-
-/** Parses a `pg_lsn`: two halves in hexadecimal (PostgreSQL docs, 8.20). */
-export function parseLsn(text: string): bigint {
-  const [high = "0", low = "0"] = text.split("/");
-  return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);
+/** Returns the number of a `pg_lsn` (PostgreSQL docs, 8.20). */
+export function lsn(sql: Sql, position: Fragment): Fragment {
+  return sql`(${position} - '0/0'::pg_lsn)::bigint`;
 }

@@ -1,21 +1,11 @@
 import type { Fragment, JSONValue, Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
 import type { SigningKeyStore } from "../signing/store.ts";
-import type { NewSigningKey, PublicSigningJwk, SigningKeyRecord } from "../token/signing-key.ts";
+import type { NewSigningKey, SigningKeyRecord } from "../token/signing-key.ts";
 import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
 import type { Database } from "./pool.ts";
 import { type ChangeWork, changeRow } from "./propagate.ts";
 import { serverId, withServer } from "./server-position.ts";
-
-interface SigningKeyRow {
-  kid: string;
-  public_jwk: PublicSigningJwk;
-  wrapped: Buffer;
-  wrap_key_id: string;
-  create_time: Date;
-  retire_time: Date | null;
-  tokens_expire_time: Date | null;
-}
 
 /** Creates the store of signing keys in PostgreSQL. A change resolves when no server uses the previous keys any more. */
 export function createSigningKeyStore(
@@ -37,7 +27,10 @@ export function createSigningKeyStore(
       return records;
     },
     addFirst: async (key, now) => {
-      await database.run((sql) => sql`INSERT INTO signing_keys ${sql(toRow(sql, key, now))} ON CONFLICT DO NOTHING`);
+      await database.run(
+        (sql) =>
+          sql`INSERT INTO signing_keys ${sql({ ...key, publicJwk: toJson(sql, key), createTime: now })} ON CONFLICT DO NOTHING`,
+      );
     },
     replaceActive: async (key, now) => {
       await change((sql) => replaceActive(sql, key, now), "signing_keys.replace");
@@ -71,12 +64,12 @@ export async function readSigningKeys(
       SELECT ${serverId(sql)} AS server, signing_keys.* FROM (VALUES (1)) AS one LEFT JOIN signing_keys ON true`,
     "signing_keys.list",
   );
-  const records = rows.filter((row): row is AnswerRow & SigningKeyRow => row.kid !== null).map(toRecord);
+  const records = rows.flatMap(({ server: _, ...record }) => (record.kid === null ? [] : [record]));
   return { server: rows[0]?.server ?? "", records };
 }
 
 /** Without signing keys the result is one row with the server alone. */
-type AnswerRow = { readonly server: ServerId } & (SigningKeyRow | { readonly kid: null });
+type AnswerRow = { readonly server: ServerId } & (SigningKeyRecord | { readonly kid: null });
 
 /**
  * One statement, because the driver ends the process when a connection is lost between two statements of a transaction. The INSERT
@@ -86,31 +79,13 @@ function replaceActive(sql: Sql, key: NewSigningKey, now: Date): Fragment {
   const retired = sql`retired AS (UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL RETURNING kid),`;
   const made = sql`
     INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time)
-    SELECT ${key.kid}::text, ${sql.json({ ...key.publicJwk } satisfies JSONValue)}::jsonb, ${key.wrapped}::bytea,
+    SELECT ${key.kid}::text, ${toJson(sql, key)}::jsonb, ${key.wrapped}::bytea,
       ${key.wrapKeyId}::text, ${now}::timestamptz
     FROM (SELECT count(*) FROM retired) AS all_retired
     RETURNING kid`;
   return withServer(sql, made, retired);
 }
 
-function toRow(sql: Sql, key: NewSigningKey, now: Date) {
-  return {
-    kid: key.kid,
-    public_jwk: sql.json({ ...key.publicJwk } satisfies JSONValue),
-    wrapped: key.wrapped,
-    wrap_key_id: key.wrapKeyId,
-    create_time: now,
-  };
-}
-
-function toRecord(row: SigningKeyRow): SigningKeyRecord {
-  return {
-    kid: row.kid,
-    publicJwk: row.public_jwk,
-    wrapped: row.wrapped,
-    wrapKeyId: row.wrap_key_id,
-    createTime: row.create_time,
-    retireTime: row.retire_time,
-    tokensExpireTime: row.tokens_expire_time,
-  };
+function toJson(sql: Sql, { publicJwk }: NewSigningKey) {
+  return sql.json({ ...publicJwk } satisfies JSONValue);
 }

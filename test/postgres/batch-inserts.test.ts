@@ -134,8 +134,8 @@ test.each([
       const model = serialModel();
       for (const { key, outcome } of explain(calls)) expect(model(key)).toBe(outcome);
       const inserted = calls.flatMap(({ outcome }) => (outcome.startsWith("inserted ") ? outcome.slice(9) : []));
-      const rows = await pool.run((sql) => sql<{ key_id: string }[]>`DELETE FROM api_keys RETURNING key_id`);
-      expect(rows.map((row) => row.key_id).sort()).toEqual(inserted.sort());
+      const rows = await pool.run((sql) => sql<{ keyId: string }[]>`DELETE FROM api_keys RETURNING key_id`);
+      expect(rows.map((row) => row.keyId).sort()).toEqual(inserted.sort());
       for (const kind of ["inserted", "repeated", "raw_key_exists", "refused"])
         expect(calls.some(({ outcome }) => outcome.startsWith(kind))).toBe(true);
     }

@@ -191,7 +191,7 @@ async function store(rows: readonly Row[]): Promise<void> {
 }
 
 async function select(filter: Filter): Promise<string[]> {
-  const rows = await sql<{ key_id: string }[]>`
+  const rows = await sql<{ keyId: string }[]>`
     SELECT key_id FROM api_keys WHERE kind = 'issued' AND ${compileFilter(sql, filter, NOW)} ORDER BY key_id`;
-  return rows.map((row) => row.key_id);
+  return rows.map((row) => row.keyId);
 }

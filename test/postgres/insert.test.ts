@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { Sql } from "postgres";
 import { describe, expect, test } from "vitest";
+import type { ApiKey } from "../../src/domain/key.ts";
 import type { Insertion, NewKey } from "../../src/keys/store.ts";
 import { copyRows } from "../../src/postgres/copy-rows.ts";
 import { COPY_ROWS, insertKeys } from "../../src/postgres/insert.ts";
 import { toNewRows } from "../../src/postgres/insert-rows.ts";
 import type { Pool } from "../../src/postgres/pool.ts";
-import { KEY_COLUMNS, type KeyRow, toApiKey } from "../../src/postgres/rows.ts";
+import { KEY_COLUMNS } from "../../src/postgres/rows.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
 /** Texts with a meaning in COPY, arrays or JSON (PostgreSQL docs, COPY and 8.15.6), and ordinary texts. */
@@ -32,8 +33,8 @@ const ODD = [
 const insert = (pool: Pool, keys: readonly NewKey[]) => pool.run((sql) => insertKeys(sql, keys, () => undefined));
 
 async function stored(pool: Pool) {
-  const rows = await pool.run((sql) => sql<KeyRow[]>`SELECT ${sql(KEY_COLUMNS)} FROM api_keys ORDER BY key_id`);
-  return rows.map(toApiKey);
+  const rows = await pool.run((sql) => sql<ApiKey[]>`SELECT ${sql(KEY_COLUMNS)} FROM api_keys ORDER BY key_id`);
+  return [...rows];
 }
 
 function outcomes(insertions: readonly Insertion[]): Record<string, number> {
@@ -59,9 +60,9 @@ test.each([1, COPY_ROWS - 1, COPY_ROWS, 1000])("%i keys with any content are sto
   expect(secrets.map((row) => ({ ...row }))).toEqual(
     keys.map(({ digest, request }) => ({
       digest: Buffer.from(digest.digest),
-      digest_key_id: digest.keyId,
-      request_id: request?.requestId ?? null,
-      request_fingerprint: request === null ? null : Buffer.from(request.fingerprint),
+      digestKeyId: digest.keyId,
+      requestId: request?.requestId ?? null,
+      requestFingerprint: request === null ? null : Buffer.from(request.fingerprint),
     })),
   );
 });

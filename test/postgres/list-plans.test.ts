@@ -37,12 +37,12 @@ afterAll(async () => {
 
 test("seeded keys across the list have credentials in the service's stored form", async () => {
   const ring = deriveKeyRing({ current: ROOT, retired: [] }, "secret-digest");
-  const rows = await sql<{ key_id: string; kind: string; digest: Buffer; digest_key_id: string }[]>`
+  const rows = await sql<{ keyId: string; kind: string; digest: Buffer; digestKeyId: string }[]>`
     SELECT key_id, kind, digest, digest_key_id FROM api_keys
     WHERE digest_key_id = ${ring.current.id} AND revoke_time IS NULL AND expire_time IS NULL ORDER BY key_id`;
   const expected = seeded.map(({ credential, keyId, kind }) => {
-    const { digest, keyId: digest_key_id } = digestCurrent(credential, ring);
-    return { key_id: keyId, kind, digest: Buffer.from(digest), digest_key_id };
+    const { digest, keyId: digestKeyId } = digestCurrent(credential, ring);
+    return { keyId, kind, digest: Buffer.from(digest), digestKeyId };
   });
   expect(expected).toHaveLength(100);
   expect(new Set(expected.map(({ kind }) => kind))).toEqual(new Set(["issued", "imported"]));
@@ -55,10 +55,10 @@ function pageOf(filter: string, before: string | null = null): ListQuery {
 
 /** Returns the issued key at this fraction of the list, newest first. */
 async function keyAfter(part: number): Promise<string> {
-  const [row] = await sql<{ key_id: string }[]>`
+  const [row] = await sql<{ keyId: string }[]>`
     SELECT key_id FROM api_keys WHERE kind = 'issued'
     ORDER BY key_id DESC OFFSET (SELECT floor(count(*) * ${part}::float8) FROM api_keys WHERE kind = 'issued') LIMIT 1`;
-  return row?.key_id ?? "";
+  return row?.keyId ?? "";
 }
 
 interface PlanNode {
@@ -138,26 +138,26 @@ test.each([
   'create_time<"2025-12-01T00:00:00Z" OR create_time>="2026-11-01T00:00:00Z"',
 ])("the pages of %j together contain exactly the matching keys, in the order of key_id", async (filter) => {
   const list = pageOf(filter);
-  const all = await sql<{ key_id: string }[]>`
+  const all = await sql<{ keyId: string }[]>`
     SELECT key_id FROM api_keys WHERE kind = 'issued' AND ${compileFilter(sql, list.filter, NOW)} ORDER BY key_id DESC`;
-  const expected = all.map((row) => row.key_id);
+  const expected = all.map((row) => row.keyId);
   expect(expected.length).toBeGreaterThan(100);
   expect(await walk({ ...list, limit: 1000 })).toEqual(expected);
 });
 
 async function walk(list: ListQuery): Promise<string[]> {
-  const page = (await listKeys(sql, list, NOW)).map((row) => row.key_id);
+  const page = (await listKeys(sql, list, NOW)).map((row) => row.keyId);
   const last = page.at(-1);
   return last === undefined ? [] : [...page, ...(await walk({ ...list, before: last }))];
 }
 
 test("a key created at the exact time of a filter is in its pages", async () => {
-  const [row] = await sql<{ key_id: string; time: string }[]>`
+  const [row] = await sql<{ keyId: string; time: string }[]>`
     SELECT key_id, to_json(create_time) #>> '{}' AS time FROM api_keys WHERE kind = 'issued' ORDER BY key_id OFFSET 777 LIMIT 1`;
   const found = await Promise.all(
-    ["=", "<=", ">="].map((operator) => walk(pageOf(`create_time${operator}"${row?.time}" key_id=${row?.key_id}`))),
+    ["=", "<=", ">="].map((operator) => walk(pageOf(`create_time${operator}"${row?.time}" key_id=${row?.keyId}`))),
   );
-  expect(found).toEqual([[row?.key_id], [row?.key_id], [row?.key_id]]);
+  expect(found).toEqual([[row?.keyId], [row?.keyId], [row?.keyId]]);
 });
 
 /** Gives all issued keys a new status; `old` is a condition for one key in a hundred, all older than the rest. */

@@ -94,7 +94,7 @@ interface PlanNode {
 interface Prepared {
   readonly name: string;
   readonly statement: string;
-  readonly parameter_types: string;
+  readonly parameterTypes: string;
 }
 
 const TABLES = /\b(?:api_keys|raw_key_digests)\b/;
@@ -120,8 +120,8 @@ const VALUES: Readonly<Record<string, string>> = {
 };
 
 /** Returns a value for each parameter type. */
-function argumentsOf({ statement, parameter_types }: Prepared): string {
-  const types = parameter_types.slice(1, -1).split(",").filter(Boolean);
+function argumentsOf({ statement, parameterTypes }: Prepared): string {
+  const types = parameterTypes.slice(1, -1).split(",").filter(Boolean);
   const values = types.map((type, index) => {
     const value = statement.includes(`$${index + 1}::text::json`) ? "'[]'" : VALUES[type];
     if (value === undefined) throw new Error(`no value of type ${type}`);

@@ -26,17 +26,17 @@ async function insertAsBefore(sql: Sql, kind: string, digests: readonly Uint8Arr
     const { key } = newKey();
     return { key_id: key.keyId, digest: `\\x${Buffer.from(digest).toString("hex")}` };
   });
-  const stored = await sql<{ key_id: string }[]>`
+  const stored = await sql<{ keyId: string }[]>`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
     SELECT key_id, ${kind}, 'n', 'a', '{}', '{}', '', now(), now(), digest, 'k1'
     FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS row (key_id uuid, digest bytea)
     ON CONFLICT DO NOTHING RETURNING key_id`;
-  return stored.map(({ key_id }) => key_id);
+  return stored.map(({ keyId }) => keyId);
 }
 
 async function registered(sql: Sql): Promise<Record<string, string>> {
-  const rows = await sql<{ digest: Buffer; key_id: string }[]>`SELECT digest, key_id FROM raw_key_digests`;
-  return Object.fromEntries(rows.map(({ digest, key_id }) => [digest.toString("hex"), key_id]));
+  const rows = await sql<{ digest: Buffer; keyId: string }[]>`SELECT digest, key_id FROM raw_key_digests`;
+  return Object.fromEntries(rows.map(({ digest, keyId }) => [digest.toString("hex"), keyId]));
 }
 
 const random = (count: number) => Array.from({ length: count }, () => randomBytes(32));

@@ -51,7 +51,7 @@ test("the root secrets of keys from before their registration count as used", as
     VALUES (gen_random_uuid(), 'issued', 'n', 'a', '{}', '{}', '', now(), now(), '', 'old', ${owner.json(previous)})`;
   await bringUpToDate(ownerUrl, userOf(url));
   const found = await connectTo(url)`SELECT digest_key_id FROM used_root_secrets ORDER BY digest_key_id`;
-  expect(found.map(({ digest_key_id }) => digest_key_id)).toEqual(["old", "older"]);
+  expect(found.map(({ digestKeyId }) => digestKeyId)).toEqual(["old", "older"]);
 });
 
 test("a schema of a later version is unchanged", async () => {
