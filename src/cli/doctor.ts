@@ -1,25 +1,21 @@
 import { systemClock } from "../lib/clock.ts";
 import { findConfigErrors, findUnknownVariables, readConfig } from "../server/config/config.ts";
 import { error, warning } from "./doctor/finding.ts";
-import { type NamedFinding, runChecks } from "./doctor/run-checks.ts";
-import { type OutputOptions, write, writeJson } from "./output.ts";
+import { type NamedFinding, named, runChecks } from "./doctor/run-checks.ts";
+import { type OutputOptions, writeResult } from "./output.ts";
 
 /** Checks this installation and prints findings with remedies. Exits 1 if there is an error. */
-export async function doctor({ json = false }: OutputOptions): Promise<void> {
-  const invalid = findConfigErrors();
-  const checked = invalid.length > 0 ? invalid.map(configError) : await runChecks(readConfig(), systemClock);
-  const findings = [...checked, ...findUnknownVariables().map(unknownVariable)];
-  if (json) await writeJson({ findings: findings.map((finding) => ({ ...finding })) });
-  else await write(findings.map((finding) => `${lineOf(finding)}\n`).join(""));
+export async function doctor(options: OutputOptions): Promise<void> {
+  const invalid = findConfigErrors().map((text) => error(text, "correct the variable, then run keyhold doctor again"));
+  const unknown = findUnknownVariables().map((text) => warning(text, "correct its name, or remove it"));
+  const checked = invalid.length > 0 ? named("configuration", invalid) : await runChecks(readConfig(), systemClock);
+  const findings = [...checked, ...named("configuration", unknown)];
+  await writeResult(
+    options,
+    { findings: findings.map((finding) => ({ ...finding })) },
+    findings.map(lineOf).join("\n"),
+  );
   if (findings.some(({ level }) => level === "error")) process.exitCode = 1;
-}
-
-function configError(message: string): NamedFinding {
-  return { check: "configuration", ...error(message, "correct the variable, then run keyhold doctor again") };
-}
-
-function unknownVariable(message: string): NamedFinding {
-  return { check: "configuration", ...warning(message, "correct its name, or remove it") };
 }
 
 const MARKS = { ok: "ok     ", warning: "WARNING", error: "ERROR  " };

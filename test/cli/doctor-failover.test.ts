@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { evaluateHosts } from "../../src/cli/doctor/checks/hosts.ts";
+import { evaluateHosts } from "../../src/cli/doctor/checks/database-url.ts";
 import { evaluateReplication } from "../../src/cli/doctor/checks/replication.ts";
 import { runChecks } from "../../src/cli/doctor/run-checks.ts";
 import { serverRole } from "../../src/embedded-postgres/cluster.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { evaluateSpace } from "../../src/cli/doctor/checks/data-folder.ts";
-import { evaluateUrl } from "../../src/cli/doctor/checks/database-tls.ts";
+import { evaluateUrl } from "../../src/cli/doctor/checks/database-url.ts";
 import { evaluateVersion } from "../../src/cli/doctor/checks/server-settings.ts";
 import { type NamedFinding, runChecks } from "../../src/cli/doctor/run-checks.ts";
 import { systemClock } from "../../src/lib/clock.ts";

@@ -1,10 +1,50 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Config } from "../../server/config/config.ts";
 import { explain } from "../failure.ts";
-import { readRings } from "./checks/root-secret.ts";
-import { DATABASE_CHECKS, LOCAL_CHECKS } from "./checks.ts";
+import { checkAccess, checkOidc, checkTls } from "./checks/access.ts";
+import { checkDataFolder } from "./checks/data-folder.ts";
+import { checkDatabaseTls, checkHosts } from "./checks/database-url.ts";
+import { checkDuplicates } from "./checks/duplicates.ts";
+import { checkNotifications, checkServers } from "./checks/notifications.ts";
+import { checkPort } from "./checks/port.ts";
+import { checkReplication } from "./checks/replication.ts";
+import { checkRootSecretFile, checkRootSecretUse, readRings } from "./checks/root-secret.ts";
+import { checkRights, checkSchema } from "./checks/schema.ts";
+import { checkClock, checkConnections, checkDurability, checkVersion } from "./checks/server-settings.ts";
+import { checkSigningKeys } from "./checks/signing-keys.ts";
 import { openDatabase } from "./database.ts";
 import { type Check, type CheckContext, type DatabaseContext, error, type Finding, ok } from "./finding.ts";
+
+/** Checks by the name in findings. */
+type Checks<C> = Readonly<Record<string, C>>;
+
+/** Checks that run even if the database is unreachable. */
+const LOCAL_CHECKS: Checks<Check> = {
+  access: checkAccess,
+  port: checkPort,
+  tls: checkTls,
+  oidc: checkOidc,
+  database_tls: checkDatabaseTls,
+  database_hosts: checkHosts,
+  data_folder: checkDataFolder,
+  root_secret: checkRootSecretFile,
+};
+
+/** Checks of a reachable database. */
+const DATABASE_CHECKS: Checks<Check<DatabaseContext>> = {
+  database_version: checkVersion,
+  schema: checkSchema,
+  rights: checkRights,
+  connections: checkConnections,
+  durability: checkDurability,
+  replication: checkReplication,
+  servers: checkServers,
+  clock: checkClock,
+  notifications: checkNotifications,
+  root_secret_use: checkRootSecretUse,
+  raw_keys: checkDuplicates,
+  signing_keys: checkSigningKeys,
+};
 
 /** A finding with the name of its check. */
 export interface NamedFinding extends Finding {
@@ -23,8 +63,7 @@ async function runDatabaseChecks(context: CheckContext): Promise<NamedFinding[]>
   const opened = await openDatabase(context.config);
   if ("level" in opened) return named("database", [opened]);
   try {
-    const databaseContext: DatabaseContext = { ...context, ...opened };
-    const findings = await runAll(DATABASE_CHECKS, databaseContext);
+    const findings = await runAll(DATABASE_CHECKS, { ...context, ...opened });
     return [...named("database", [ok("the database is reachable")]), ...findings];
   } finally {
     await opened.close();
@@ -32,10 +71,7 @@ async function runDatabaseChecks(context: CheckContext): Promise<NamedFinding[]>
 }
 
 /** Runs checks sequentially: the database has one connection. */
-async function runAll<P extends CheckContext>(
-  checks: Readonly<Record<string, Check<P>>>,
-  context: P,
-): Promise<NamedFinding[]> {
+async function runAll<C extends CheckContext>(checks: Checks<Check<C>>, context: C): Promise<NamedFinding[]> {
   const found: NamedFinding[] = [];
   for (const [name, check] of Object.entries(checks))
     found.push(...named(name, await check(context).catch((reason) => [checkFailed(reason)])));
@@ -46,6 +82,7 @@ function checkFailed(reason: unknown): Finding {
   return error(`the check failed: ${explain(reason)}`, "fix the cause and run keyhold doctor again");
 }
 
-function named(check: string, findings: readonly Finding[]): NamedFinding[] {
+/** Returns the findings of a check with its name. */
+export function named(check: string, findings: readonly Finding[]): NamedFinding[] {
   return findings.map((finding) => ({ check, ...finding }));
 }

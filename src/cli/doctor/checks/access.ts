@@ -1,5 +1,9 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { isLoopback } from "../../../server/config/config.ts";
-import { type Check, ok, warning } from "../finding.ts";
+import { createOidcVerifier } from "../../../token/oidc/verifier.ts";
+import { explain } from "../../failure.ts";
+import { type Check, error, ok, warning } from "../finding.ts";
 
 /** Checks authentication and transport encryption. */
 export const checkAccess: Check = async ({ config: { auth, host, tls } }) => {
@@ -13,4 +17,38 @@ export const checkAccess: Check = async ({ config: { auth, host, tls } }) => {
       ? [warning(`${host} is served without TLS`, "set KEYHOLD_TLS_CERT_FILE, or terminate TLS at a proxy")]
       : []),
   ];
+};
+
+/** An unsigned token that makes the verifier look up the issuer's keys. */
+const UNSIGNED = [{ alg: "RS256", kid: "keyhold-doctor" }, { iss: "" }]
+  .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+  .concat("AAAA")
+  .join(".");
+
+/** Checks that the issuer's metadata and keys can be read. */
+export const checkOidc: Check = async ({ config: { oidc }, clock }) => {
+  if (oidc === null) return [];
+  const verdict = await createOidcVerifier({ ...oidc, clock }).verify(UNSIGNED);
+  if (verdict.ok || verdict.reason !== "ISSUER_UNAVAILABLE") return [ok(`the keys of ${oidc.issuer} can be read`)];
+  return [
+    error(
+      explain(verdict.cause),
+      "KEYHOLD_OIDC_ISSUER must equal the issuer's own identifier and be reachable from this machine",
+    ),
+  ];
+};
+
+const SOON = 14 * 86_400_000;
+
+/** Checks the server's certificate: the first of the chain (RFC 8446 §4.4.2). */
+export const checkTls: Check = async ({ config: { tls }, clock }) => {
+  if (tls === null) return [];
+  const [cert, key] = await Promise.all([readFile(tls.certFile), readFile(tls.keyFile)]);
+  const certificate = new X509Certificate(cert);
+  if (!certificate.checkPrivateKey(createPrivateKey(key)))
+    return [error(`${tls.keyFile} is not the key of ${tls.certFile}`, "configure a matching certificate and key")];
+  const left = certificate.validToDate.getTime() - clock.now();
+  const message = `the certificate ${left > 0 ? "is valid until" : "expired at"} ${certificate.validToDate.toISOString()}`;
+  if (left <= 0) return [error(message, "renew it and restart the server")];
+  return [left < SOON ? warning(message, "renew it and restart the server") : ok(message)];
 };

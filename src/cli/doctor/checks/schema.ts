@@ -1,4 +1,5 @@
 import { findPending, readMigrations } from "../../../postgres/migrate.ts";
+import { readRights } from "../../../postgres/rights.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 export const checkSchema: Check<DatabaseContext> = async ({ config, database }) => {
@@ -16,3 +17,24 @@ function notReadable(reason: { code?: string }): Finding {
   if (reason.code !== "42501") throw reason;
   return error("the servers' role may not read the schema", "run keyhold migrate --grant-to <role> as the owner");
 }
+
+const SPLIT =
+  "create a role for the servers (CREATE ROLE … LOGIN), set it in KEYHOLD_DATABASE_URL, and run keyhold migrate with the owner's URL in KEYHOLD_DATABASE_MIGRATE_URL";
+
+/** Checks that the servers' role has the privileges it needs and no others. */
+export const checkRights: Check<DatabaseContext> = async ({ database, hasSchema }) => {
+  if (!hasSchema) return [];
+  const { role, isSuperuser, isOwner, mayCreate, missing, needless } = await database.run(readRights);
+  const found: Finding[] = [];
+  if (missing.length > 0)
+    found.push(
+      error(`role ${role} lacks ${missing.join(", ")}`, `run keyhold migrate --grant-to ${role} as the owner`),
+    );
+  if (isSuperuser) found.push(warning(`role ${role} is a superuser`, SPLIT));
+  else if (isOwner) found.push(warning(`role ${role} owns the schema and can change it`, SPLIT));
+  else if (mayCreate)
+    found.push(warning(`role ${role} can create tables`, `REVOKE CREATE ON SCHEMA public FROM PUBLIC, ${role}`));
+  if (needless.length > 0)
+    found.push(warning(`role ${role} has unneeded privileges: ${needless.join(", ")}`, `REVOKE them from ${role}`));
+  return found.length > 0 ? found : [ok(`role ${role} has exactly the privileges it needs`)];
+};
