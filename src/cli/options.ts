@@ -66,6 +66,6 @@ export function positiveInteger(text: string): number {
 }
 
 /** Returns the help text of example command lines. */
-export function examples(...lines: readonly string[]): string {
+export function examples(lines: readonly string[]): string {
   return ["", "Examples:", ...lines.map((line) => `  ${line}`)].join("\n");
 }

@@ -1,24 +1,13 @@
 import type { Logger } from "pino";
 import { EXIT_STATUS } from "./exit-status.ts";
 
-/** Tracks uncaught exceptions and unhandled rejections of this process. */
-export interface Uncaught {
-  /** Returns their number. */
-  readonly count: () => number;
-  /**
-   * Resolves when the process must shut down: with `signal`, or on the first uncaught exception. Before this is called there are no calls in
-   * flight, and an uncaught exception exits at once.
-   */
-  or(signal: Promise<string>): Promise<string>;
-  /** Exits if there was one: its leftovers may keep the process alive. */
-  exitIfAny(): void;
-}
-
 /** Milliseconds for the shutdown, which may hang after an exception; longer than a regular one (`closeTimeout`). */
 const SHUTDOWN_TIMEOUT = 20_000;
 
+export type Uncaught = ReturnType<typeof watchUncaught>;
+
 /** Logs and counts uncaught exceptions. Node reports unhandled rejections as exceptions; `origin` distinguishes them. */
-export function watchUncaught(logger: Logger, onUncaught: () => void = () => {}): Uncaught {
+export function watchUncaught(logger: Logger, onUncaught: () => void = () => {}) {
   const first = Promise.withResolvers<string>();
   let count = 0;
   let isAwaited = false;
@@ -32,11 +21,17 @@ export function watchUncaught(logger: Logger, onUncaught: () => void = () => {})
     first.resolve("uncaught exception");
   });
   return {
+    /** Returns their number. */
     count: () => count,
-    or(signal) {
+    /**
+     * Resolves when the process must shut down: with `signal`, or on the first uncaught exception. Before this is called there are no calls
+     * in flight, and an uncaught exception exits at once.
+     */
+    or(signal: Promise<string>): Promise<string> {
       isAwaited = true;
       return Promise.race([signal, first.promise]);
     },
+    /** Exits if there was one: its leftovers may keep the process alive. */
     exitIfAny() {
       if (count > 0) process.exit();
     },

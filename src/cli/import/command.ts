@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { invalidArgument } from "../../domain/errors.ts";
-import { examples, positiveInteger, requireKeyFields, withCredential, withKeyFields } from "../options.ts";
+import { positiveInteger, requireKeyFields, withCredential, withKeyFields } from "../options.ts";
 
 export function addImport(keys: Command): Command {
   return withCredential(withKeyFields(keys.command("import")), "for one key: ")
@@ -31,13 +31,7 @@ export function addImport(keys: Command): Command {
 const IMPORT_HELP = `
 The file has one row per key: JSON objects, one per line, or CSV with a header. Its fields are raw_key, name and actor_id, and optionally
 scopes (in CSV separated by spaces), ttl and metadata (in CSV one column metadata.<name> per entry). An interrupted import resumes when
-the command is repeated; no key is imported twice. A finished import can be repeated: existing keys are left unchanged.
-${examples(
-  "keyhold keys import keys.csv",
-  "keyhold keys import keys.jsonl --dry-run",
-  "zcat keys.jsonl.gz | keyhold keys import - --format jsonl --failures bad.jsonl",
-  "keyhold keys import --name 'old portal' --actor team_42 --credential-file portal.key",
-)}`;
+the command is repeated; no key is imported twice. A finished import can be repeated: existing keys are left unchanged.`;
 
 const KEY_FIELDS = ["name", "actor", "scope", "ttl", "metadata", "requestId", "credentialFile"];
 

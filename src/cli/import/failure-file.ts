@@ -11,22 +11,19 @@ export interface RowFailure {
 }
 
 /** A JSON Lines file with one line per failure, created at the first. */
-export interface FailureFile {
-  /** Appends and syncs; resolves with the size of the file in bytes. */
-  append(failures: readonly RowFailure[]): Promise<number>;
-  close(): Promise<void>;
-}
+export type FailureFile = Awaited<ReturnType<typeof openFailureFile>>;
 
 /**
  * Opens the file to append at `bytes`. `withKeys`: each line is the whole row, which can be corrected and imported; otherwise raw keys are
  * not written, only the name.
  */
-export async function openFailureFile(path: string, bytes: number, withKeys: boolean): Promise<FailureFile> {
+export async function openFailureFile(path: string, bytes: number, withKeys: boolean) {
   if (bytes === 0) await rm(path, { force: true });
   let file: FileHandle | undefined;
   let size = bytes;
   return {
-    append: async (failures) => {
+    /** Appends and syncs; resolves with the size of the file in bytes. */
+    append: async (failures: readonly RowFailure[]): Promise<number> => {
       if (failures.length === 0) return size;
       file ??= await openAt(path, size);
       const text = failures.map((failure) => `${JSON.stringify(lineOf(failure, withKeys))}\n`).join("");

@@ -28,7 +28,8 @@ export function addKeysCommands(program: Command): void {
     addDerive,
     addImport,
   ]) {
-    withRemote(add(keys));
+    const command = withRemote(add(keys));
+    command.addHelpText("after", examples(EXAMPLES[command.name()] ?? []));
   }
 }
 
@@ -36,15 +37,7 @@ function addIssue(keys: Command): Command {
   return withSecret(withKeyFields(keys.command("issue")))
     .description("create a key and print its secret, once")
     .option("--request-id <id>", "idempotency key: a repeat returns the key created the first time")
-    .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)))
-    .addHelpText(
-      "after",
-      examples(
-        "keyhold keys issue --name 'deploy bot' --actor team_42 --scope deploy read --ttl 90d",
-        "keyhold keys issue --name ci --actor team_42 --metadata env=prod --out ci.secret",
-        "keyhold keys issue --name ci --actor team_42 --json | jq -r .issued_api_key.key_id",
-      ),
-    );
+    .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)));
 }
 
 function addList(keys: Command): Command {
@@ -55,15 +48,7 @@ function addList(keys: Command): Command {
     .option("--filter <expression>", "AIP-160 filter expression")
     .option("--limit <count>", "maximum number of keys (default: all)", positiveInteger)
     .option("--page-size <count>", "keys per call to the server, up to 1000", positiveInteger, 200)
-    .action(async (options) => (await import("./list.ts")).list(options))
-    .addHelpText(
-      "after",
-      examples(
-        "keyhold keys list --limit 20",
-        `keyhold keys list --filter 'actor_id="team_42" AND status=KEY_STATUS_ACTIVE'`,
-        "keyhold keys list --imported --json | jq -r '.[].key_id'",
-      ),
-    );
+    .action(async (options) => (await import("./list.ts")).list(options));
 }
 
 function addGet(keys: Command): Command {
@@ -71,8 +56,7 @@ function addGet(keys: Command): Command {
     .command("get")
     .description("show a key of either kind")
     .argument("<key_id>")
-    .action(async (keyId, options) => (await import("./manage.ts")).get(keyId, options))
-    .addHelpText("after", examples(`keyhold keys get ${KEY_ID}`));
+    .action(async (keyId, options) => (await import("./manage.ts")).get(keyId, options));
 }
 
 function addUpdate(keys: Command): Command {
@@ -85,14 +69,7 @@ function addUpdate(keys: Command): Command {
     .option("--clear-scopes", "remove all scopes")
     .addOption(pairsOption("--metadata", "new metadata").conflicts("clearMetadata"))
     .option("--clear-metadata", "remove all metadata")
-    .action(async (keyId, options) => (await import("./manage.ts")).update(keyId, options))
-    .addHelpText(
-      "after",
-      examples(
-        `keyhold keys update ${KEY_ID} --scope read`,
-        `keyhold keys update ${KEY_ID} --name 'old bot' --clear-metadata`,
-      ),
-    );
+    .action(async (keyId, options) => (await import("./manage.ts")).update(keyId, options));
 }
 
 function addRotate(keys: Command): Command {
@@ -100,8 +77,7 @@ function addRotate(keys: Command): Command {
     .description("replace the secret of an issued key and print the new one, once")
     .argument("<key_id>")
     .option("--grace-period <duration>", "how long the old secret remains valid, such as 24h (default: 0)")
-    .action(async (keyId, options) => (await import("./create.ts")).rotate(keyId, options))
-    .addHelpText("after", examples(`keyhold keys rotate ${KEY_ID} --grace-period 24h --out ci.secret`));
+    .action(async (keyId, options) => (await import("./create.ts")).rotate(keyId, options));
 }
 
 const REASONS = ["key-compromise", "affiliation-changed", "superseded", "privilege-withdrawn"];
@@ -113,14 +89,7 @@ function addRevoke(keys: Command): Command {
     .addOption(new Option("--reason <reason>", "revocation reason").choices(REASONS))
     .option("--description <text>", "details of the reason, at most 1000 characters; not with --self")
     .option("--self", "revoke the key whose secret is given; needs no admin token")
-    .action(async (keyId, options) => (await import("./manage.ts")).revoke(keyId, options))
-    .addHelpText(
-      "after",
-      examples(
-        `keyhold keys revoke ${KEY_ID} --reason key-compromise`,
-        "keyhold keys revoke --self --reason superseded < ci.secret",
-      ),
-    );
+    .action(async (keyId, options) => (await import("./manage.ts")).revoke(keyId, options));
 }
 
 function addDelete(keys: Command): Command {
@@ -128,8 +97,7 @@ function addDelete(keys: Command): Command {
     .command("delete")
     .description("delete an imported key; its raw key can then be imported again")
     .argument("<key_id>")
-    .action(async (keyId, options) => (await import("./manage.ts")).deleteKey(keyId, options))
-    .addHelpText("after", examples(`keyhold keys delete ${KEY_ID}`));
+    .action(async (keyId, options) => (await import("./manage.ts")).deleteKey(keyId, options));
 }
 
 function addVerify(keys: Command): Command {
@@ -137,11 +105,7 @@ function addVerify(keys: Command): Command {
     .description("verify a credential: an issued secret, raw key or derived token; exit status 7 if it is not valid")
     .argument("[-]", "read from stdin (default)", requireDash)
     .option("--no-cache", "read the key from the database")
-    .action(async (_dash, options) => (await import("./credentials.ts")).verify(options))
-    .addHelpText(
-      "after",
-      examples("keyhold keys verify < ci.secret", "keyhold keys verify --credential-file ci.secret --json --no-cache"),
-    );
+    .action(async (_dash, options) => (await import("./credentials.ts")).verify(options));
 }
 
 function addDerive(keys: Command): Command {
@@ -152,17 +116,45 @@ function addDerive(keys: Command): Command {
     .option("--ttl <duration>", "lifetime (default: 1h)")
     .addOption(scopeOption("subset of the credential's scopes (default: all)"))
     .addOption(pairsOption("--claim", "claims to add; a value that is JSON is parsed"))
-    .action(async (_dash, options) => (await import("./credentials.ts")).derive(options))
-    .addHelpText(
-      "after",
-      examples(
-        "keyhold keys derive --ttl 15m --scope read < ci.secret",
-        "keyhold keys derive --algorithm macaroon --out token < ci.secret",
-      ),
-    );
+    .action(async (_dash, options) => (await import("./credentials.ts")).derive(options));
 }
 
 const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
+
+const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  issue: [
+    "keyhold keys issue --name 'deploy bot' --actor team_42 --scope deploy read --ttl 90d",
+    "keyhold keys issue --name ci --actor team_42 --metadata env=prod --out ci.secret",
+    "keyhold keys issue --name ci --actor team_42 --json | jq -r .issued_api_key.key_id",
+  ],
+  list: [
+    "keyhold keys list --limit 20",
+    `keyhold keys list --filter 'actor_id="team_42" AND status=KEY_STATUS_ACTIVE'`,
+    "keyhold keys list --imported --json | jq -r '.[].key_id'",
+  ],
+  get: [`keyhold keys get ${KEY_ID}`],
+  update: [
+    `keyhold keys update ${KEY_ID} --scope read`,
+    `keyhold keys update ${KEY_ID} --name 'old bot' --clear-metadata`,
+  ],
+  rotate: [`keyhold keys rotate ${KEY_ID} --grace-period 24h --out ci.secret`],
+  revoke: [
+    `keyhold keys revoke ${KEY_ID} --reason key-compromise`,
+    "keyhold keys revoke --self --reason superseded < ci.secret",
+  ],
+  delete: [`keyhold keys delete ${KEY_ID}`],
+  verify: ["keyhold keys verify < ci.secret", "keyhold keys verify --credential-file ci.secret --json --no-cache"],
+  derive: [
+    "keyhold keys derive --ttl 15m --scope read < ci.secret",
+    "keyhold keys derive --algorithm macaroon --out token < ci.secret",
+  ],
+  import: [
+    "keyhold keys import keys.csv",
+    "keyhold keys import keys.jsonl --dry-run",
+    "zcat keys.jsonl.gz | keyhold keys import - --format jsonl --failures bad.jsonl",
+    "keyhold keys import --name 'old portal' --actor team_42 --credential-file portal.key",
+  ],
+};
 
 /** Rejects any other argument without quoting it, since it may be a credential. */
 function requireDash(text: string): string {

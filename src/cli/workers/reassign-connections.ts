@@ -7,19 +7,12 @@ interface ClusterMessage {
   readonly ack?: number;
 }
 
-export interface Connections {
-  /** Queues new connections for the worker. At most one: Node sends the next after the acknowledgement. */
-  hold(): void;
-  /** Reassigns queued connections to other workers. */
-  release(): void;
-}
-
 /**
  * Reassigns connections that were sent to a worker when it died. Node waits forever for the acknowledgement
  * (lib/internal/cluster/round_robin_handle.js, `handoff`), and so does the client. A worker acknowledges before it reads, so nothing of an
  * unacknowledged connection has been read. Node exposes none of this: a test kills a worker that has been stopped.
  */
-export function reassignConnections(worker: ChildProcess): Connections {
+export function reassignConnections(worker: ChildProcess) {
   const inFlight = new Set<number>();
   const held = new Set<number>();
   let isHolding = false;
@@ -47,9 +40,11 @@ export function reassignConnections(worker: ChildProcess): Connections {
     reassign(held);
   });
   return {
+    /** Queues new connections for the worker. At most one: Node sends the next after the acknowledgement. */
     hold() {
       isHolding = true;
     },
+    /** Reassigns queued connections to other workers. */
     release() {
       isHolding = false;
       reassign(held);

@@ -1,30 +1,11 @@
 import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { type Supervised, supervise } from "../../lib/supervise.ts";
-import type { Snapshot } from "../../observability/metrics/registry.ts";
 import type { PrimaryMessage } from "./ipc.ts";
 import { startWorker, type WorkerProcess } from "./worker-process.ts";
 
 /** The worker processes of a port. */
-export interface WorkerPool {
-  /** The URL on which they listen. */
-  readonly url: string;
-  readonly counts: () => WorkerCounts;
-  /** Returns the metrics of the workers that respond. */
-  scrape(): Promise<Snapshot[]>;
-  /** Stops the workers after their calls in flight. */
-  stop(): Promise<void>;
-}
-
-export interface WorkerCounts {
-  /** Workers that accept connections, and how many should. */
-  readonly running: number;
-  readonly configured: number;
-  /** Replacements started. */
-  readonly restarts: number;
-  /** Uncaught exceptions by the number of the worker. */
-  readonly uncaught: ReadonlyMap<number, number>;
-}
+export type WorkerPool = Awaited<ReturnType<typeof startWorkerPool>>;
 
 const LAUNCHER = fileURLToPath(new URL("../../../src/cli/keyhold.js", import.meta.url));
 
@@ -36,7 +17,7 @@ export async function startWorkerPool(
   configured: number,
   databaseUrl: string | null,
   log: (level: "info" | "error", message: string) => void,
-): Promise<WorkerPool> {
+) {
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({ exec: LAUNCHER, args: ["worker"] });
   const numbers = Array.from({ length: configured }, (_, index) => index + 1);
@@ -71,15 +52,21 @@ export async function startWorkerPool(
   const stopCurrent = await startAll(
     numbers.map((number) => supervise(`worker ${number}`, (signal) => start(number, signal), log)),
   );
-  const stop = async () => {
-    await Promise.all([stopCurrent(), ...[...failed].map((worker) => worker.stop())]);
+  return {
+    /** The URL on which they listen. */
+    url: [...running][0]?.url ?? "",
+    /** Returns how many accept connections, how many should, replacements started, and uncaught exceptions by the number of the worker. */
+    counts: () => ({ running: running.size, configured, restarts: started - configured, uncaught }),
+    /** Returns the metrics of the workers that respond. */
+    scrape: async () => {
+      const snapshots = await Promise.all([...running].map((worker) => worker.scrape()));
+      return snapshots.filter((snapshot) => snapshot !== null);
+    },
+    /** Stops the workers after their calls in flight. */
+    stop: async () => {
+      await Promise.all([stopCurrent(), ...[...failed].map((worker) => worker.stop())]);
+    },
   };
-  const counts = () => ({ running: running.size, configured, restarts: started - configured, uncaught });
-  const scrape = async () => {
-    const snapshots = await Promise.all([...running].map((worker) => worker.scrape()));
-    return snapshots.filter((snapshot) => snapshot !== null);
-  };
-  return { url: [...running][0]?.url ?? "", counts, scrape, stop };
 }
 
 /** Returns a function that stops all. If one fails to start, stops the others and rejects with its error. */
