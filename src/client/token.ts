@@ -10,15 +10,12 @@ const BEARER_TOKEN = /^[\w.~+/-]+=*$/;
 /** Adds the token to each call without an `Authorization` header. Throws `TypeError` on a malformed token. */
 export function withToken(transport: Transport, source: TokenSource): Transport {
   if (typeof source === "string") checkToken(source);
+  const read = typeof source === "string" ? () => source : source;
   return withUnary(transport, async (method, signal, timeoutMs, header, input, values) => {
     const headers = new Headers(header);
-    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${await readToken(source)}`);
+    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${checkToken(await read())}`);
     return transport.unary(method, signal, timeoutMs, headers, input, values);
   });
-}
-
-async function readToken(source: TokenSource): Promise<string> {
-  return checkToken(typeof source === "string" ? source : await source());
 }
 
 /** Checks the token before `Headers` does, whose error would quote it. */

@@ -45,7 +45,7 @@ export interface Measured {
 }
 
 /** Returns every metric of a server but those of Node and the process; docs/metrics.md describes them. */
-export async function metricsOf(measured: Measured): Promise<AnyFamily[]> {
+export function metricsOf(measured: Measured): AnyFamily[] {
   const { meters } = measured;
   return [
     gauge("keyhold_build_info", "Version of the program; always 1.", () => [

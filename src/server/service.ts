@@ -46,22 +46,10 @@ export async function serve(
   config: Config,
   resources: Resources,
   logger: FastifyBaseLogger,
-  options: ServeOptions,
-): Promise<Service> {
-  try {
-    return await listen(config, resources, logger, options);
-  } catch (error) {
-    await resources.close();
-    throw error;
-  }
-}
-
-async function listen(
-  config: Config,
-  resources: Resources,
-  logger: FastifyBaseLogger,
   { metricLabels, tracing, uncaught, ...options }: ServeOptions,
 ): Promise<Service> {
+  await using onFailure = new AsyncDisposableStack();
+  onFailure.defer(resources.close);
   const meters = new Instruments(createLimiters(config));
   /** Without a port for metrics nobody reads what every call would count. */
   const isCounting = config.metrics !== null;
@@ -98,6 +86,7 @@ async function listen(
     ...options,
   });
   const jobs = startJobs(resources, signing, lastUsed, logger);
+  onFailure.defer(() => jobs.stop());
   const close = async () => {
     isStopping = true;
     // Calls in flight are answered under the lease, and the node acknowledges barriers meanwhile, so that no change waits for it.
@@ -108,21 +97,19 @@ async function listen(
     // An unreachable collector must not keep the server from stopping.
     await tracing?.close().catch((err) => logger.warn({ err }, "the last spans could not be sent"));
   };
-  try {
-    const listenTextResolver = () => "the port is open";
-    const { host, port } = config;
-    const address = await fastify.listen({ host, port, listenTextResolver }).catch((error) => {
-      throw error.syscall === undefined ? error : cannotListen("KEYHOLD", config, error);
-    });
-    // Fastify does not know that the port speaks TLS.
-    const url = config.tls === null ? address : address.replace(/^http:/, "https:");
-    const isReady = () => Object.values(checks()).every(Boolean);
-    const measured = { resources, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
-    return { url, metrics: createSource(await metricsOf(measured), metricLabels), close };
-  } catch (error) {
-    await jobs.stop();
-    throw error;
-  }
+  const listenTextResolver = () => "the port is open";
+  const { host, port } = config;
+  const address = await fastify.listen({ host, port, listenTextResolver }).catch((error) => {
+    throw error.syscall === undefined ? error : cannotListen("KEYHOLD", config, error);
+  });
+  // Fastify does not know that the port speaks TLS.
+  const url = config.tls === null ? address : address.replace(/^http:/, "https:");
+  const isReady = () => Object.values(checks()).every(Boolean);
+  const measured = { resources, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
+  const metrics = createSource(metricsOf(measured), metricLabels);
+  // Nothing has failed: from here on, `close` stops what was opened.
+  onFailure.move();
+  return { url, metrics, close };
 }
 
 const MIB = 2 ** 20;

@@ -25,19 +25,13 @@ export function requireCredential<R extends Request = Request>(verifier: Verifie
   const admit = createAdmission(verifier, options);
   return (request: R, response: ServerResponse, next: (error?: unknown) => void): void => {
     admit(request).then((admission) => {
-      if (!admission.admitted) return void send(response, admission.status, admission.headers, admission.body);
-      request.keyhold = admission.credential;
-      next();
+      if (admission.admitted) {
+        request.keyhold = admission.credential;
+        return next();
+      }
+      const { status, headers, body } = admission;
+      response.writeHead(status, { ...headers, "content-type": "application/json; charset=utf-8" });
+      response.end(JSON.stringify(body));
     }, next);
   };
-}
-
-function send(
-  response: ServerResponse,
-  status: number,
-  headers: Readonly<Record<string, string>>,
-  body: unknown,
-): void {
-  response.writeHead(status, { ...headers, "content-type": "application/json; charset=utf-8" });
-  response.end(JSON.stringify(body));
 }
