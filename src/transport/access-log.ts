@@ -22,24 +22,16 @@ export function registerAccessLog(fastify: FastifyInstance, counters: CallCounte
   const write = createAccessLogWriter(fastify.log);
   /** The response is complete or the client has disconnected: the outcome is known, though work may continue. */
   const end = (request: FastifyRequest, reply: FastifyReply) => {
-    const { raw, elapsedTime } = reply;
+    const { raw, elapsedTime: elapsed } = reply;
     // In HTTP/2 an incomplete response is also "finished" when its stream is closed.
     const status = raw.writableEnded && raw.writableFinished ? reply.statusCode : CLIENT_CLOSED_REQUEST;
     const { rpc = "other", protocol = "rest", code = codeOfStatus(status) } = request.facts ?? {};
-    counters.of(rpc, protocol).end(code, elapsedTime);
+    counters.of(rpc, protocol).end(code, elapsed);
     request.onEnd?.(code, protocol);
     const writeLine = () => {
       const { id, method, facts = {}, log } = request;
       const { protocol: _, code: error, ...fields } = facts;
-      const entry: AccessLogEntry = {
-        reqId: id,
-        method,
-        status,
-        fields: [fields],
-        protocol,
-        code,
-        elapsed: elapsedTime,
-      };
+      const entry: AccessLogEntry = { reqId: id, method, status, fields: [fields], protocol, code, elapsed };
       // A gRPC error has the HTTP status 200.
       if (fields.rpc === undefined && error === undefined && status < 400) log.debug(recordOf(entry), "request");
       else write(entry);

@@ -16,48 +16,32 @@ const OVERLOADED = share(new KeyholdError("OVERLOADED", "too many calls wait alr
  * from the cache within one tick is never counted and never rejected, because rejecting it would cost as much.
  */
 export class ConcurrencyLimiter {
-  readonly #max: number;
-  #units = 0;
-  #refusals = 0;
+  readonly max: number;
+  /** Units that wait now. */
+  units = 0;
+  /** Calls that were rejected with OVERLOADED, here or further down. */
+  rejections = 0;
 
   constructor(max = MAX_UNITS) {
-    this.#max = max;
-  }
-
-  /** Units that wait now. */
-  get units(): number {
-    return this.#units;
-  }
-
-  get max(): number {
-    return this.#max;
-  }
-
-  /** Calls that were rejected with OVERLOADED, here or further down. */
-  get rejections(): number {
-    return this.#refusals;
-  }
-
-  countRejection(): void {
-    this.#refusals++;
+    this.max = max;
   }
 
   /** Rejects work that is known to wait before it starts. Throws `OVERLOADED`. */
   assertCapacity(): void {
-    if (this.#units >= this.#max) throw OVERLOADED;
+    if (this.units >= this.max) throw OVERLOADED;
   }
 
   /** Counts work until it ends. Above the limit its result is dropped: only for work without side effects. */
   async track<T>(work: Promise<T>, units = 1): Promise<T> {
-    if (this.#units >= this.#max) {
+    if (this.units >= this.max) {
       work.catch(() => undefined);
       throw OVERLOADED;
     }
-    this.#units += units;
+    this.units += units;
     try {
       return await work;
     } finally {
-      this.#units -= units;
+      this.units -= units;
     }
   }
 }

@@ -77,7 +77,7 @@ function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Err
   if (cause instanceof KeyholdError) logKeys(log, cause.changedKeyIds);
   // The access log has it. Another entry with a stack for each would be a load of its own.
   if (cause instanceof KeyholdError && cause.code === "OVERLOADED") {
-    limiter.countRejection();
+    limiter.rejections++;
     log.add(OVERLOADED);
   } else if (FAULTS.has(error.code)) log.fault(error.cause ?? cause);
   return error;

@@ -192,18 +192,10 @@ export abstract class FastCall implements Call, CallLog {
     this.body = EMPTY;
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     const { counter, protocol } = this.route;
-    const elapsed = this.#elapsed();
-    counter.end(this.#code, elapsed);
-    this.#onEnd?.(this.#code, protocol);
-    this.context.writeEntry({
-      reqId: this.id,
-      method: "POST",
-      status,
-      fields: this.#fields,
-      protocol,
-      code: this.#code,
-      elapsed,
-    });
+    const [code, elapsed] = [this.#code, this.#elapsed()];
+    counter.end(code, elapsed);
+    this.#onEnd?.(code, protocol);
+    this.context.writeEntry({ reqId: this.id, method: "POST", status, fields: this.#fields, protocol, code, elapsed });
   }
 
   #elapsed(): number {
