@@ -5,17 +5,13 @@ const fieldsByName = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
 /** A field by its name in the proto or in lowerCamelCase. */
 export function findField(desc: DescMessage, name: string): DescField | undefined {
-  const known = fieldsByName.get(desc) ?? indexFields(desc);
-  return known.get(name);
-}
-
-function indexFields(desc: DescMessage): ReadonlyMap<string, DescField> {
-  const index = new Map([
-    ...desc.fields.map((f) => [f.jsonName, f] as const),
-    ...desc.fields.map((f) => [f.name, f] as const),
-  ]);
+  const known = fieldsByName.get(desc);
+  if (known !== undefined) return known.get(name);
+  const index = new Map(
+    desc.fields.flatMap((field) => [field.jsonName, field.name].map((one) => [one, field] as const)),
+  );
   fieldsByName.set(desc, index);
-  return index;
+  return index.get(name);
 }
 
 /** The name under which an object has a field, or would have it. */

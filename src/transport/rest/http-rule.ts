@@ -16,9 +16,7 @@ export type BodyRule =
   | { readonly kind: "whole" }
   | { readonly kind: "field" | "either"; readonly field: DescField };
 
-export interface PathBinding {
-  /** Index of the segment that contains the value. */
-  readonly segment: number;
+export interface PathBinding extends TemplateVariable {
   /** Path from a field of the request to one of a nested message. */
   readonly path: readonly DescField[];
 }
@@ -81,7 +79,7 @@ function bindVariable(method: DescMethodUnary, { fieldPath, segment }: TemplateV
   ) {
     throw new Error(`${method}: the path variable ${fieldPath} is no string of the request`);
   }
-  return { segment, path };
+  return { fieldPath, segment, path };
 }
 
 function readBodyRule({ input }: DescMethodUnary, body: string): BodyRule {

@@ -50,9 +50,8 @@ export type Lookup<T> =
   | { readonly kind: "wrong-method"; readonly allowed: readonly string[] }
   | { readonly kind: "unknown" };
 
-interface Bound<T> {
+interface Bound<T> extends Pick<PathTemplate, "segments" | "verb"> {
   readonly method: string;
-  readonly segments: PathTemplate["segments"];
   /** Equal for templates that match the same paths; sorts a literal before a variable at the same position. */
   readonly rank: string;
   readonly value: T;
@@ -63,22 +62,17 @@ interface Bound<T> {
  * cannot be used: it decodes `%3A` before it searches a verb, and would treat `abc%3Arotate` as the verb of `abc`.
  */
 export class PathRouter<T> {
-  /** By number of segments and verb, ordered by rank. */
-  readonly #bound = new Map<string, Bound<T>[]>();
+  /** Ordered by rank. */
+  readonly #bound: Bound<T>[] = [];
 
   /** Throws `Error` if the method has a value for a template that matches the same paths. */
   add(method: string, { text, segments, verb }: PathTemplate, value: T): void {
-    const key = keyOf(segments, verb);
-    const rank = segments.map((literal) => literal ?? "\uffff").join("/");
-    const others = this.#bound.get(key) ?? [];
-    if (others.some((other) => other.method === method && other.rank === rank)) {
+    const rank = `${segments.map((literal) => literal ?? "\uffff").join("/")}:${verb}`;
+    if (this.#bound.some((other) => other.method === method && other.rank === rank)) {
       throw new Error(`two bindings of ${method} ${text}`);
     }
-    const all = [...others, { method, segments, rank, value }];
-    this.#bound.set(
-      key,
-      all.sort((a, b) => (a.rank < b.rank ? -1 : 1)),
-    );
+    this.#bound.push({ method, segments, verb, rank, value });
+    this.#bound.sort((a, b) => (a.rank < b.rank ? -1 : 1));
   }
 
   /** `path` is the raw path without query, such as `/v1/shelves/a%2Fb:merge`. HEAD is routed like GET (RFC 9110 §9.3.2). */
@@ -95,19 +89,16 @@ export class PathRouter<T> {
 
   #lookUp(method: string, raw: readonly string[], verb?: string): Lookup<T> {
     const segments = raw.map(decodeSegment);
-    const matching = this.#bound.get(keyOf(raw, verb))?.filter((bound) => isMatch(bound, segments)) ?? [];
+    const matching = this.#bound.filter((bound) => bound.verb === verb && isMatch(bound, segments));
     const found = matching.find((bound) => bound.method === method || (method === "HEAD" && bound.method === "GET"));
     if (found !== undefined) return { kind: "found", value: found.value, segments };
     return matching.length === 0 ? { kind: "unknown" } : { kind: "wrong-method", allowed: allowedBy(matching) };
   }
 }
 
-function keyOf({ length }: readonly unknown[], verb: string | undefined): string {
-  return verb === undefined ? `${length}` : `${length}:${verb}`;
-}
-
 /** An empty segment matches nothing: `/a/` and `/a//b` are unknown. */
 function isMatch({ segments: expected }: Bound<unknown>, segments: readonly string[]): boolean {
+  if (segments.length !== expected.length) return false;
   return segments.every((segment, index) => segment !== "" && (expected[index] ?? segment) === segment);
 }
 

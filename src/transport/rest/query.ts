@@ -4,17 +4,15 @@ import { redactName } from "../../lib/redact-name.ts";
 import { findField, nameIn, notOfForm, valueForm } from "../json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
 
-/** Adds the fields of a raw query string, such as `page_size=10&filter=a%3Db`, to the JSON of the request. */
-export type ReadQuery = (json: JsonObject, query: string) => JsonObject;
-
 /**
- * Creates the reader of the query of a rule. It throws `INVALID_ARGUMENT` naming the field if the field is unknown, bound by the path or
- * body, has no text form, occurs twice without being repeated, or has an invalid value: a misspelt restriction must not be ignored.
+ * Returns a function that adds the fields of a raw query string, such as `page_size=10&filter=a%3Db`, to the JSON of the request. It throws
+ * `INVALID_ARGUMENT` naming the field if the field is unknown, bound by the path or body, has no text form, occurs twice without being
+ * repeated, or has an invalid value: a misspelt restriction must not be ignored.
  */
-export function queryReader(desc: DescMessage, { body, variables }: RestRule): ReadQuery {
+export function queryReader(desc: DescMessage, { body, variables }: RestRule) {
   const taken = new Set(variables.map(({ path: [first] }) => first));
   if (body.kind === "field" || body.kind === "either") taken.add(body.field);
-  return (json, query) => {
+  return (json: JsonObject, query: string): JsonObject => {
     const texts = new Map<DescField, string[]>();
     for (const [name, text] of splitQuery(query)) {
       if (body.kind === "whole") {

@@ -6,7 +6,6 @@ import type { Rpc } from "../../api/rpc.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { FastifyCall } from "../fastify-call.ts";
-import { valueLimits } from "../json/scan.ts";
 import { withImports } from "../reflection.ts";
 import { NO_BODY, type ReadBody } from "../request-body.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
@@ -40,7 +39,7 @@ export function makeRoutes(rpcs: readonly Rpc[]): Routes {
   for (const rpc of rpcs) {
     for (const binding of readRestRules(rpc.method)) {
       const { httpMethod, template, body } = binding;
-      const decode = requestDecoder(rpc.method.input, binding, valueLimits(rpc.maxRequestBytes), registry);
+      const decode = requestDecoder(rpc, binding, registry);
       router.add(httpMethod, template, { rpc, body, decode });
       templates.push(template);
     }
@@ -84,7 +83,7 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     const { value: route, segments } = findRoute(router, request.method, path);
     const { rpc } = route;
     const admitted = await admit(rpc, call, request);
-    const body = await readJsonBody(readBody, request.raw, route.body, rpc.maxRequestBytes);
+    const body = await readJsonBody(readBody, request.raw, route);
     // The caller may have been revoked while the body was in transit.
     const principal = body === NO_BODY ? admitted : await rpc.admit(call);
     const response = await rpc.invoke(await route.decode({ segments, query, body }), principal, call);
@@ -115,19 +114,14 @@ function findRoute(router: PathRouter<Route>, method: string, path: string) {
 
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
 
-/** Reads a request's body, which must be JSON. `limit` is in bytes. Rejects with a `Refusal`. */
-async function readJsonBody(
-  readBody: ReadBody,
-  raw: IncomingMessage,
-  rule: BodyRule,
-  limit: number,
-): Promise<Uint8Array> {
-  if (rule.kind === "none") return readBody(raw, limit);
+/** Reads a request's body, which must be JSON. Rejects with an `HttpError`. */
+async function readJsonBody(readBody: ReadBody, raw: IncomingMessage, { rpc, body }: Route): Promise<Uint8Array> {
+  if (body.kind === "none") return readBody(raw, rpc.maxRequestBytes);
   const { "content-type": type, "content-encoding": encoding = "identity" } = raw.headers;
   // Even if the body is empty: a form on a foreign web page can send such a request without a preflight (CSRF).
   if (type !== undefined && !JSON_MEDIA_TYPE.test(type)) throw new HttpError("MEDIA_TYPE_NOT_SUPPORTED");
   if (encoding.toLowerCase() !== "identity") throw new HttpError("CONTENT_ENCODING_NOT_SUPPORTED");
-  const bytes = await readBody(raw, limit);
+  const bytes = await readBody(raw, rpc.maxRequestBytes);
   if (bytes.length > 0 && type === undefined) throw new HttpError("MEDIA_TYPE_NOT_SUPPORTED");
   return bytes;
 }

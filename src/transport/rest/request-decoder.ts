@@ -7,13 +7,14 @@ import {
   type Message,
   type Registry,
 } from "@bufbuild/protobuf";
+import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { findField, nameIn, valueIn } from "../json/fields.ts";
 import { parseJson, readJson, readJsonOfAnyLength, requireObject } from "../json/reader.ts";
-import { BODY, type ValueLimits } from "../json/scan.ts";
-import type { BodyRule, PathBinding, RestRule } from "./http-rule.ts";
+import { BODY, type ValueLimits, valueLimits } from "../json/scan.ts";
+import type { BodyRule, RestRule } from "./http-rule.ts";
 import { queryReader } from "./query.ts";
 import { isFieldMask, updateMaskAdder, withFieldMasks } from "./update-mask.ts";
 
@@ -31,12 +32,9 @@ export interface RequestParts {
 export type DecodeRequest = (parts: RequestParts) => MaybePromise<Message>;
 
 /** Everything that depends only on the rule is computed once. */
-export function requestDecoder(
-  desc: DescMessage,
-  binding: RestRule,
-  limits: ValueLimits,
-  registry: Registry,
-): DecodeRequest {
+export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry): DecodeRequest {
+  const desc = rpc.method.input;
+  const limits = valueLimits(rpc.maxRequestBytes);
   const { body: rule, variables } = binding;
   const readQuery = queryReader(desc, binding);
   const addUpdateMask = updateMaskAdder(desc, binding);
@@ -50,9 +48,9 @@ export function requestDecoder(
     let json = body.length === 0 ? {} : bodyToRequestJson(desc, rule, body, limits);
     if (query !== "") json = readQuery(json, query);
     json = withFieldMasks(masks, json);
-    for (const variable of variables)
-      json = withVariable(json, variable.path, segments[variable.segment] ?? "", variable.path);
-    return readJson(desc, addUpdateMask?.(json) ?? json, registry);
+    for (const { path, fieldPath, segment } of variables)
+      json = withVariable(json, path, segments[segment] ?? "", fieldPath);
+    return readJson(desc, addUpdateMask(json), registry);
   };
 }
 
@@ -81,22 +79,17 @@ function isWrapped(desc: DescMessage, { message: resource }: DescField, body: Js
  * Returns the JSON of the request with a field from the path. The body may contain it too, but only with the same value. A value of
  * another type is left for `readJson` to reject.
  */
-function withVariable(
-  json: JsonObject,
-  [field, ...inner]: PathBinding["path"],
-  text: string,
-  path: PathBinding["path"],
-): JsonObject {
+function withVariable(json: JsonObject, [field, ...inner]: readonly DescField[], text: string, at: string): JsonObject {
   if (field === undefined) throw new Error("an empty field path");
   const given = valueIn(json, field);
   const name = nameIn(json, field);
   if (inner.length > 0) {
     if (given !== null && !isJsonObject(given)) return json;
-    return { ...json, [name]: withVariable(given ?? {}, inner, text, path) };
+    return { ...json, [name]: withVariable(given ?? {}, inner, text, at) };
   }
   if (given !== null && typeof given !== "string") return json;
   if (given !== null && given !== "" && given !== text) {
-    throw invalidArgument(path.map((one) => one.name).join("."), "is not the same in the body as in the path");
+    throw invalidArgument(at, "is not the same in the body as in the path");
   }
   return { ...json, [name]: text };
 }

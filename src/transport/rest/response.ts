@@ -31,12 +31,7 @@ function encode(desc: DescMessage, init: Init, registry: Registry): string {
 }
 
 /** Bytes, because a joined text would be encoded in one tick when it is sent. */
-async function encodeLong(
-  desc: DescMessage,
-  response: Init,
-  list: ListOfMessages,
-  registry: Registry,
-): Promise<Buffer> {
+async function encodeLong(desc: DescMessage, response: Init, list: ListOfMessages, registry: Registry) {
   const items = await mapInSlices(itemsOf(response, list), (item) => Buffer.from(encode(list.message, item, registry)));
   const others = JSON.parse(encode(desc, { ...response, [list.localName]: [] }, registry));
   delete others[list.name];

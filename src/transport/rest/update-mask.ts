@@ -33,18 +33,15 @@ function isMaskPath(path: string): boolean {
   return /^[\w.]+$/.test(path) && (!path.includes("_") || protoSnakeCase(protoCamelCase(path)) === path);
 }
 
-/** Adds the `update_mask` to the JSON of a request. */
-export type AddUpdateMask = (json: JsonObject) => JsonObject;
-
 /**
- * AIP-134: a PATCH without `update_mask` changes the fields present in the body. Protobuf cannot distinguish an empty list from an absent
- * one, JSON can: `{"scopes": []}` clears the scopes. Fields bound by the path identify the resource and are excluded. Undefined if the
- * rule is not an update.
+ * Returns a function that adds the `update_mask` to the JSON of a request. AIP-134: a PATCH without one changes the fields present in the
+ * body. Protobuf cannot distinguish an empty list from an absent one, JSON can: `{"scopes": []}` clears the scopes. Fields bound by the
+ * path identify the resource and are excluded. The JSON of another rule is returned unchanged.
  */
-export function updateMaskAdder(desc: DescMessage, binding: RestRule): AddUpdateMask | undefined {
+export function updateMaskAdder(desc: DescMessage, binding: RestRule): (json: JsonObject) => JsonObject {
   const mask = desc.fields.find((field) => field.name === "update_mask" && isFieldMask(field));
   const resource = resourceField(desc, binding);
-  if (binding.httpMethod !== "PATCH" || mask === undefined || resource?.message === undefined) return undefined;
+  if (binding.httpMethod !== "PATCH" || mask === undefined || resource?.message === undefined) return (json) => json;
   const bound = new Set(binding.variables.map(({ path }) => path.at(-1)));
   const { message } = resource;
   return (json) => {
