@@ -15,11 +15,7 @@ export type CheckReadiness = () => Promise<Checks>;
 export type CountWorkers = () => { readonly running: number; readonly configured: number };
 
 /** Registers liveness and readiness over plain HTTP. */
-export function registerHealth(
-  fastify: FastifyInstance,
-  checkReadiness: CheckReadiness,
-  countWorkers?: CountWorkers,
-): void {
+export function registerHealth(fastify: FastifyInstance, checkReadiness: CheckReadiness, workers?: CountWorkers): void {
   fastify.get("/health/alive", async (_request, reply) =>
     reply.header("cache-control", "no-store").send({ status: "ok" }),
   );
@@ -29,7 +25,7 @@ export function registerHealth(
     return reply
       .code(ready ? 200 : 503)
       .header("cache-control", "no-store")
-      .send({ status: ready ? "ok" : "unavailable", checks: named(checks), workers: countWorkers?.() });
+      .send({ status: ready ? "ok" : "unavailable", checks: named(checks), workers: workers?.() });
   });
 }
 

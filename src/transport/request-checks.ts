@@ -77,7 +77,8 @@ export function checkRequests(fastify: FastifyInstance, router: PathRouter<unkno
     requireMethod(fastify, router, request);
     const reason = findRefusal(request.headers);
     if (reason !== undefined) throw new HttpError(reason);
-    if (request.raw.httpVersion === "1.0") request.raw.headers.host ??= DEFAULT_HOST;
+    // Connect requires a host, which HTTP/1.0 may omit.
+    if (request.raw.httpVersion === "1.0") request.raw.headers.host ??= "localhost";
     next();
   });
 }
@@ -91,9 +92,6 @@ function requireOneHost({ headers, raw }: FastifyRequest): void {
   const isGood = host === undefined ? raw.httpVersion === "1.0" : raw.httpVersion !== "0.9" && isHost(String(host));
   if (!isGood) throw new HttpError("HTTP_MALFORMED");
 }
-
-/** For HTTP/1.0 requests without a host: Connect requires one. */
-const DEFAULT_HOST = "localhost";
 
 /** Characters that no host and port contain (RFC 3986 §3.2), though a URL may. Node joins two Host fields with a comma. */
 const NOT_IN_HOST = /[\s,/?#@\\]/;
@@ -113,12 +111,9 @@ export function isHost(host: string): boolean {
 const QUERY = "QUERY";
 
 /** Rejects a known path with an unknown method: 405 and the allowed methods. REST and Connect reject the others. */
-function requireMethod(
-  fastify: FastifyInstance,
-  router: PathRouter<unknown>,
-  { method, is404, raw }: FastifyRequest,
-): void {
-  if (method !== QUERY && !is404) return;
+function requireMethod(fastify: FastifyInstance, router: PathRouter<unknown>, request: FastifyRequest): void {
+  const { method, raw } = request;
+  if (method !== QUERY && !request.is404) return;
   const { path } = splitRequestTarget(raw.url ?? "");
   const found = router.find(method, path);
   const ofRest = found.kind === "wrong-method" ? found.allowed : [];

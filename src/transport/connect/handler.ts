@@ -104,23 +104,25 @@ type ReadWhole = (raw: IncomingMessage, type: string, values: ContextValues) => 
 function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
   const check = checkOf(rpc);
   const limits = valueLimits(rpc.maxRequestBytes);
-  return async function* (raw, type, values) {
+  const read = async (...[raw, type, values]: Parameters<ReadWhole>): Promise<Uint8Array> => {
     const head = isFramed(type) ? HEAD_BYTES : 0;
-    const bytes = await readBody(raw, rpc.maxRequestBytes + head).catch((error) => {
-      throw toConnectError(error);
-    });
+    const bytes = await readBody(raw, rpc.maxRequestBytes + head);
     const message = bytes.subarray(head);
     const isCompressed = head > 0 ? ((bytes[0] ?? 0) & compressedFlag) !== 0 : !isPlain(raw);
-    if (!isCompressed && !isJson(type)) await check(message);
+    if (isCompressed) return bytes;
+    if (!isJson(type)) await check(message);
     // Connect rejects incomplete frames.
-    if (!isCompressed && isJson(type) && message.length > 0 && (head === 0 || isOneFrame(bytes))) {
-      try {
-        values.set(messageKey, await readJsonOfAnyLength(rpc.method.input, message, limits, registry));
-      } catch (error) {
-        throw toConnectError(error);
-      }
-      yield head > 0 ? encodeEnvelope(0, EMPTY_JSON) : EMPTY_JSON;
-    } else if (bytes.length > 0) yield bytes;
+    else if (message.length > 0 && (head === 0 || isOneFrame(bytes))) {
+      values.set(messageKey, await readJsonOfAnyLength(rpc.method.input, message, limits, registry));
+      return head > 0 ? encodeEnvelope(0, EMPTY_JSON) : EMPTY_JSON;
+    }
+    return bytes;
+  };
+  return async function* (...request) {
+    const bytes = await read(...request).catch((error) => {
+      throw toConnectError(error);
+    });
+    if (bytes.length > 0) yield bytes;
   };
 }
 

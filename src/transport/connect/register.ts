@@ -52,18 +52,14 @@ export async function registerConnect(
 
 type JsonOptions = typeof JSON_OPTIONS & { readonly registry: Registry };
 
-function addStream(
-  router: ConnectRouter,
-  { method, policy, maxRequestBytes, serve }: StreamingRpc,
-  guard: Guard,
-  jsonOptions: JsonOptions,
-): void {
+function addStream(router: ConnectRouter, rpc: StreamingRpc, guard: Guard, jsonOptions: JsonOptions): void {
+  const { method, maxRequestBytes, serve } = rpc;
   const requestGate = async (context: HandlerContext) => {
     watchReading(context);
     const call = callOf(context);
-    call.log.add({ rpc: rpcName({ method }) });
+    call.log.add({ rpc: rpcName(rpc) });
     try {
-      await guard({ method, policy }, call);
+      await guard(rpc, call);
     } catch (error) {
       throw toConnectError(error);
     }

@@ -37,11 +37,7 @@ async function* described(requests: AsyncIterable<unknown>, context: HandlerCont
   }
 }
 
-async function* guardItems(
-  output: AsyncIterable<unknown>,
-  context: HandlerContext,
-  log: CallLog,
-): AsyncGenerator<unknown> {
+async function* guardItems(output: AsyncIterable<unknown>, context: HandlerContext, log: CallLog) {
   const items = output[Symbol.asyncIterator]();
   try {
     for (;;) {

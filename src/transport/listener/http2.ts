@@ -23,7 +23,13 @@ export function createHttp2(
   interceptor: RequestInterceptor | undefined,
   onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void,
 ) {
-  const server = createServer({ settings: settingsOf(limits) }, onRequest);
+  const settings = {
+    maxConcurrentStreams: limits.maxConcurrentStreams,
+    maxHeaderListSize: limits.maxHeaderBytes,
+    initialWindowSize: RECEIVE_WINDOW,
+    enablePush: false,
+  };
+  const server = createServer({ settings }, onRequest);
   server.on("checkContinue", (request, response) => {
     // Node's listener throws for a stream that the client has reset.
     if (request.stream.destroyed || request.stream.closed) return;
@@ -47,7 +53,16 @@ export function createHttp2(
   });
   return {
     /** Serves a socket of an HTTP/2 client whose preface has not been read. */
-    serve: (socket: Socket) => serve(server, socket, limits.sniffTimeout),
+    serve(socket: Socket): void {
+      // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 session on one would never notice the client's FIN.
+      socket.allowHalfOpen = false;
+      // A closed session waits for the client's FIN without a timer of Node.
+      socket.once("finish", () => {
+        const linger = setTimeout(() => socket.destroy(), limits.sniffTimeout);
+        socket.once("close", () => clearTimeout(linger));
+      });
+      server.emit("connection", socket);
+    },
     /**
      * From now on every session, new ones included, gets GOAWAY with its next stream, which is served. Not every client retries what
      * crosses a GOAWAY; nginx does not.
@@ -83,26 +98,6 @@ function takeStreamListener(server: Http2Server) {
 
 /** Flow control window in bytes. The protocol's default of 64 KiB would limit a bulk import to that much per round trip. */
 const RECEIVE_WINDOW = 1_048_576;
-
-function settingsOf(limits: ListenerLimits) {
-  return {
-    maxConcurrentStreams: limits.maxConcurrentStreams,
-    maxHeaderListSize: limits.maxHeaderBytes,
-    initialWindowSize: RECEIVE_WINDOW,
-    enablePush: false,
-  };
-}
-
-function serve(server: Http2Server, socket: Socket, drainDelay: number): void {
-  // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 session on one would never notice the client's FIN.
-  socket.allowHalfOpen = false;
-  // A closed session waits for the client's FIN without a timer of Node.
-  socket.once("finish", () => {
-    const linger = setTimeout(() => socket.destroy(), drainDelay);
-    socket.once("close", () => clearTimeout(linger));
-  });
-  server.emit("connection", socket);
-}
 
 /**
  * Node's `requestTimeout` for a stream: its body must be complete in time. Most bodies arrive with their header in one tick; only the

@@ -8,9 +8,7 @@ const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 /** Returns the protocol of a connection's first bytes; undefined while they are an incomplete HTTP/2 preface. */
 export function protocolOf(head: Uint8Array): Protocol | undefined {
   const length = Math.min(head.length, PREFACE.length);
-  for (let i = 0; i < length; i++) {
-    if (head[i] !== PREFACE[i]) return "http1";
-  }
+  if (PREFACE.compare(head, 0, length, 0, length) !== 0) return "http1";
   return length === PREFACE.length ? "http2" : undefined;
 }
 

@@ -35,7 +35,17 @@ export class ListenerServer extends Server {
 
   /** Throws Node's error if the certificate or a limit cannot be used. */
   constructor({ limits, certificate, interceptor }: ListenerOptions, listener: RequestListener) {
-    super(http1Options(limits));
+    const { headersTimeout, requestTimeout, keepAliveTimeout, maxHeaderBytes: maxHeaderSize } = limits;
+    super({
+      headersTimeout,
+      requestTimeout,
+      keepAliveTimeout,
+      maxHeaderSize,
+      // Node checks slow requests at this interval, so one may exceed its header timeout by half.
+      connectionsCheckingInterval: Math.ceil(headersTimeout / 2),
+      // Otherwise Node keeps the first of two, and a proxy may have used the other.
+      joinDuplicateHeaders: true,
+    });
     this.timeout = limits.inactivityTimeout;
     // A client may close its sending side and still read its response. Node has a property for that, and no option.
     Reflect.set(this, "httpAllowHalfOpen", true);
@@ -160,21 +170,6 @@ export class ListenerServer extends Server {
 
 /** Maximum number of waiting connections, Node's default `backlog`. */
 const MAX_TURNS = 511;
-
-function http1Options(limits: ListenerLimits) {
-  const { headersTimeout, requestTimeout, keepAliveTimeout, maxHeaderBytes } = limits;
-  // Node checks slow requests at this interval, so one may exceed its header timeout by half.
-  const connectionsCheckingInterval = Math.ceil(headersTimeout / 2);
-  return {
-    headersTimeout,
-    requestTimeout,
-    keepAliveTimeout,
-    connectionsCheckingInterval,
-    maxHeaderSize: maxHeaderBytes,
-    // Otherwise Node keeps the first of two, and a proxy may have used the other.
-    joinDuplicateHeaders: true,
-  };
-}
 
 /** The error code of Node's parser for an incomplete request. */
 const CUT_SHORT = { code: "HPE_INVALID_EOF_STATE" };
