@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { toConnectError } from "../api/errors.ts";
 import { invalidArgument } from "../domain/errors.ts";
 import { BODY, valueLimits } from "./json/scan.ts";
 
@@ -15,7 +16,7 @@ export function fieldBound(desc: DescMessage, maxRequestBytes: number): (bytes: 
   const max = valueLimits(maxRequestBytes).values;
   return (bytes) => {
     if (bytes.length <= max * MIN_FIELD_BYTES || hasFewFields(desc, bytes, max)) return;
-    throw invalidArgument(BODY, `has more than ${max} values`);
+    throw toConnectError(invalidArgument(BODY, `has more than ${max} values`));
   };
 }
 

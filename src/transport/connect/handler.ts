@@ -98,13 +98,11 @@ export const messageKey = createContextKey<Message | undefined>(undefined);
 /** The placeholder that Connect reads instead. */
 const EMPTY_JSON = Buffer.from("{}");
 
-type ReadWhole = (raw: IncomingMessage, type: string, values: ContextValues) => Bytes;
-
 /** Returns an iterable with the complete body as one item, or none if it is empty. Reads nothing before the first item is requested. */
-function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
+function wholeBodyReader({ rpc, registry, readBody }: UnaryReading) {
   const check = checkOf(rpc);
   const limits = valueLimits(rpc.maxRequestBytes);
-  const read = async (...[raw, type, values]: Parameters<ReadWhole>): Promise<Uint8Array> => {
+  const read = async (raw: IncomingMessage, type: string, values: ContextValues): Promise<Uint8Array> => {
     const head = isFramed(type) ? HEAD_BYTES : 0;
     const bytes = await readBody(raw, rpc.maxRequestBytes + head);
     const message = bytes.subarray(head);
@@ -118,7 +116,7 @@ function wholeBodyReader({ rpc, registry, readBody }: UnaryReading): ReadWhole {
     }
     return bytes;
   };
-  return async function* (...request) {
+  return async function* (...request: Parameters<typeof read>) {
     const bytes = await read(...request).catch((error) => {
       throw toConnectError(error);
     });
@@ -143,11 +141,7 @@ function isPlain({ headers }: IncomingMessage): boolean {
 function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => Promise<void> | void {
   const requireFewFields = fieldBound(method.input, maxRequestBytes);
   return (message) => {
-    try {
-      requireFewFields(message);
-    } catch (error) {
-      throw toConnectError(error);
-    }
+    requireFewFields(message);
     // A long message is checked in one tick and decoded in another.
     return message.length < LONG ? undefined : nextTurn();
   };
@@ -176,10 +170,7 @@ export function isAsyncIterable<T>(value: unknown): value is AsyncIterable<T> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/**
- * Returns a body that is drained when the handler of a stream stops reading: Node would destroy the request but not the connection, where
- * the remaining bytes would block the next request.
- */
+/** Returns a body that is drained when the handler of a stream stops reading: unread bytes would block the next request of the connection. */
 function drained(body: Bytes): Bytes {
   return {
     [Symbol.asyncIterator]: () => {

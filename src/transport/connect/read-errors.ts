@@ -15,10 +15,7 @@ import { callOf } from "./call.ts";
  * treat malformed Protobuf as an internal error.
  */
 
-/**
- * For Connect's option `requestGate`. The only hook between a read failure and the error response is the abort signal of the call, whose
- * reason is the error.
- */
+/** For Connect's option `requestGate`. The only hook before the response to an unreadable request is the signal, aborted with the error. */
 export function watchReading(context: HandlerContext): void {
   requireReadableQuery(context);
   const onAbort = () => {
@@ -40,9 +37,7 @@ export function requireTime(context: HandlerContext): void {
   throw timedOut();
 }
 
-/**
- * Translates Connect's error for an unreadable request. Only unary RPCs get details: the streams belong to services that others define.
- */
+/** Translates Connect's error for an unreadable request. Only unary RPCs get details: the streams are of services that others define. */
 export function describeUnreadable(error: ConnectError, { method }: Pick<HandlerContext, "method">): ConnectError {
   const described = describe(error) ?? error;
   return method.methodKind === "unary" ? described : new ConnectError(described.rawMessage, described.code);
@@ -83,10 +78,7 @@ function requireReadableQuery({ requestMethod, url }: HandlerContext): void {
   }
 }
 
-/**
- * For Connect's option `jsonOptions`, whose `textDecoder` sees a message first: it is read here like on the REST paths, with the same
- * rules and errors. Connect then reads text that is known to be valid.
- */
+/** For Connect's option `jsonOptions`: its `textDecoder` reads a message first, with the rules and errors of the REST paths. */
 export function strictJson<O extends JsonReadOptions>(desc: DescMessage, maxBytes: number, options: O) {
   const limits = valueLimits(maxBytes);
   const text = new TextDecoder();

@@ -11,10 +11,7 @@ import { describeUnreadable } from "./read-errors.ts";
 /** The implementation of a streaming RPC of any kind. */
 export type ServeStream = (input: unknown, context: HandlerContext) => AsyncIterable<unknown> | Promise<unknown>;
 
-/**
- * Decorates the implementation with the caller's deadline, the error table and the log entry. At the deadline the stream fails with
- * DEADLINE_EXCEEDED, whatever the implementation does.
- */
+/** Decorates an implementation with the error table, the log entry, and the deadline, which ends the stream whatever it does. */
 export function guarded(serve: ServeStream): ServeStream {
   return (input, context) => {
     const call = callOf(context);

@@ -66,7 +66,7 @@ export function verificationRpcs(rpcs: readonly Rpc[]): FastRpc[] {
   });
 }
 
-/** The messages of an RPC in Protobuf's binary form. Frozen responses are encoded once. */
+/** Returns the codec of Protobuf's binary form. Shared responses are encoded once. */
 export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc): ProtoCodec {
   const requireFewFields = fieldBound(input, maxRequestBytes);
   return {
@@ -170,10 +170,7 @@ function listOf(text: string): VerifyApiKeyRequest[] | undefined {
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
 
-/**
- * Writes a `VerifyApiKeyResponse` as JSON: the text that `JSON.stringify(toJson(…))` of the library gives, without the
- * message in between. Frozen verifications are written once.
- */
+/** Writes a `VerifyApiKeyResponse` as `JSON.stringify(toJson(…))` would, without a message in between; shared ones once. */
 export const writeVerifyJson = memoize((verification: Verification): string => {
   const { expireTime } = verification;
   return JSON.stringify({

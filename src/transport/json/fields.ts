@@ -34,10 +34,7 @@ const FORMS: ReadonlyMap<ScalarType | string | undefined, string> = new Map<Scal
   ["google.protobuf.Struct", "an object"],
 ]);
 
-/**
- * Completes "must be …" for a field's value, for its items if it is a list, for its values if it is a map. Undefined for a message that
- * is written field by field.
- */
+/** Completes "must be …" for a field's value, or each of its values. Undefined for a message that is written field by field. */
 export function valueForm({ scalar, enum: desc, message }: DescField): string | undefined {
   if (desc !== undefined) return `one of ${desc.values.map(({ name }) => name).join(", ")}`;
   if (message !== undefined && !message.typeName.startsWith("google.protobuf.")) return undefined;

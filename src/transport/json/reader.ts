@@ -28,10 +28,7 @@ export const JSON_OPTIONS = {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/**
- * Reads a message from its JSON in UTF-8. Throws `INVALID_ARGUMENT`, which names the field at fault if there is one and quotes no value:
- * it may be a secret.
- */
+/** Reads a message from its JSON in UTF-8. Throws `INVALID_ARGUMENT` with the field at fault, but no value, which may be a secret. */
 export function readJsonMessage<D extends DescMessage>(
   desc: D,
   bytes: Uint8Array,
@@ -61,10 +58,7 @@ async function readLongJsonMessage<D extends DescMessage>(
   return message;
 }
 
-/**
- * Returns the value of a JSON text (RFC 8259) in UTF-8. Stricter than `JSON.parse`: throws `INVALID_ARGUMENT` for all that `jsonScanner`
- * refuses too. `desc` is that of the message that the text as a whole is to be, if any.
- */
+/** Returns the value of a JSON text in UTF-8. Throws `INVALID_ARGUMENT` for what `JSON.parse` or `jsonScanner` refuses. */
 export function parseJson(bytes: Uint8Array, limits: ValueLimits, desc?: DescMessage): JsonValue {
   const text = decodeUtf8(bytes);
   jsonScanner(text, limits, desc)(text.length);
@@ -121,10 +115,7 @@ export function readJson<D extends DescMessage>(desc: D, json: JsonObject, regis
   }
 }
 
-/**
- * Finds the value that `fromJson` refuses, by reading parts of the JSON on their own: the errors of `fromJson` have no path, and quote
- * values. Returns undefined if every part is valid on its own.
- */
+/** Finds the value that `fromJson` refuses by reading parts separately: its errors have no path, and quote values. */
 function findViolation(desc: DescMessage, json: JsonValue, options: JsonReadOptions): FieldViolation | undefined {
   return inMessage(desc, json, "");
 

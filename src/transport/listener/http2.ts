@@ -14,10 +14,7 @@ import type { RequestInterceptor } from "./request-interceptor.ts";
 
 export type Http2 = ReturnType<typeof createHttp2>;
 
-/**
- * The HTTP/2 side: Node's server, which does not listen but is given sockets. Node's and nghttp2's defaults reject floods of resets,
- * settings, pings and invalid frames.
- */
+/** Node's HTTP/2 server, which gets its sockets from the acceptor. Its defaults reject floods of resets, settings, pings and invalid frames. */
 export function createHttp2(
   limits: ListenerLimits,
   interceptor: RequestInterceptor | undefined,

@@ -40,10 +40,7 @@ export class InFlightResponses {
     return this.#all().some((response) => response.writableEnded && !response.writableFinished);
   }
 
-  /**
-   * Marks the last response of each connection, including pipelined ones, with `Connection: close` (RFC 9112 §9.6) if its header has not
-   * been sent.
-   */
+  /** Adds `Connection: close` (RFC 9112 §9.6) to the last response of each connection, unless its header has been sent. */
   makeLast(): void {
     const last = new Map([...this.#all()].map((response) => [response.req.socket, response]));
     for (const response of last.values()) response.shouldKeepAlive = false;

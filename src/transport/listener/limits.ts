@@ -13,10 +13,7 @@ export const defaultLimits = {
   requestTimeout: 60_000,
   /** HTTP/1.1: keep-alive timeout between requests. Longer than that of a load balancer in front. */
   keepAliveTimeout: 72_000,
-  /**
-   * HTTP/1.1: how long a connection may be idle in both directions while Node has a request of it in flight; while the front
-   * has, it is `keepAliveTimeout`.
-   */
+  /** HTTP/1.1: idle time in both directions while a request is in flight; on the fast path it is `keepAliveTimeout`. */
   inactivityTimeout: 120_000,
   /** HTTP/2: idle time of a session until GOAWAY; after the same time again it is destroyed. */
   sessionTimeout: 300_000,

@@ -27,10 +27,7 @@ export interface Routes {
   readonly registry: Registry;
 }
 
-/**
- * Creates the routes of RPCs from their `google.api.http` annotations (google/api/http.proto). Throws `Error` if an annotation is invalid
- * or two rules collide.
- */
+/** Creates the routes of RPCs from their `google.api.http` annotations. Throws `Error` if one is invalid or two collide. */
 export function makeRoutes(rpcs: readonly Rpc[]): Routes {
   const files = [file_google_rpc_error_details, ...rpcs.map(({ method }) => method.parent.file)];
   const registry = createRegistry(...withImports(files));
@@ -63,11 +60,7 @@ class RestCall extends FastifyCall {
   setTrailer(): void {}
 }
 
-/**
- * Registers RPCs as REST routes: a request is decoded, passed to `Rpc.invoke`, and its response encoded. An RPC without an annotation has
- * no REST path. The instance must have no prefix, because annotations contain complete paths. Bodies are read by the routes
- * (`answerErrors`).
- */
+/** Registers the routes. The instance must have no prefix, because annotations contain complete paths. */
 export function registerRest(fastify: FastifyInstance, routes: Routes, readBody: ReadBody): void {
   // Fastify matches the first segment, which is literal; the router does the rest.
   const mounts = new Set(routes.templates.map(({ segments: [first] }) => `/${first}/*`));

@@ -54,7 +54,7 @@ export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry):
   };
 }
 
-/** Returns the JSON of the request message for a body by its rule. Throws `INVALID_ARGUMENT` if the body does not match the rule. */
+/** Returns the JSON of the request message for a body. Throws `INVALID_ARGUMENT` if it does not match the rule. */
 function bodyToRequestJson(desc: DescMessage, rule: BodyRule, bytes: Uint8Array, limits: ValueLimits): JsonObject {
   if (rule.kind === "none") throw invalidArgument(BODY, "must be empty");
   const body = parseJson(bytes, limits, rule.kind === "whole" ? desc : undefined);
@@ -75,10 +75,7 @@ function isWrapped(desc: DescMessage, { message: resource }: DescField, body: Js
   return ofRequest.length > 0 && (ofRequest.length === names.length || !ofRequest.every(isOfResource));
 }
 
-/**
- * Returns the JSON of the request with a field from the path. The body may contain it too, but only with the same value. A value of
- * another type is left for `readJson` to reject.
- */
+/** Sets a field from the path. The body may have it too, with the same value; `readJson` rejects one of another type. */
 function withVariable(json: JsonObject, [field, ...inner]: readonly DescField[], text: string, at: string): JsonObject {
   if (field === undefined) throw new Error("an empty field path");
   const given = valueIn(json, field);

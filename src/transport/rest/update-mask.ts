@@ -9,10 +9,7 @@ export function isFieldMask({ message }: DescField): boolean {
   return message?.typeName === FieldMaskSchema.typeName;
 }
 
-/**
- * Returns the JSON of a request with its field masks converted to ProtoJSON, which accepts only lowerCamelCase. Throws `INVALID_ARGUMENT`
- * if a text is not a field mask.
- */
+/** Returns JSON with its field masks in lowerCamelCase, as ProtoJSON requires. Throws `INVALID_ARGUMENT` for a text that is no field mask. */
 export function withFieldMasks(masks: readonly DescField[], json: JsonObject): JsonObject {
   const converted = masks.flatMap((field) => {
     const text = valueIn(json, field);
