@@ -12,7 +12,8 @@ const CHUNK_OVERHEAD = 256;
  */
 export class BodyBudget {
   readonly #max: number;
-  #used = 0;
+  /** In bytes. */
+  used = 0;
   /** In order of arrival of their first bytes. */
   readonly #bodies = new LinkedList<BodyBuffer>();
 
@@ -21,20 +22,16 @@ export class BodyBudget {
     this.#max = max;
   }
 
-  get used(): number {
-    return this.#used;
-  }
-
   /** Adds bytes of a body; `isNew` for its first bytes. */
   take(body: BodyBuffer, bytes: number, isNew: boolean): void {
-    this.#used += bytes;
+    this.used += bytes;
     if (isNew) this.#bodies.add(body);
-    while (this.#used > this.#max && this.#bodies.oldest !== undefined) this.#bodies.oldest.evict();
+    while (this.used > this.#max && this.#bodies.oldest !== undefined) this.#bodies.oldest.evict();
   }
 
   /** Removes a body with this many bytes. */
   release(body: BodyBuffer, bytes: number): void {
-    this.#used -= bytes;
+    this.used -= bytes;
     this.#bodies.remove(body);
   }
 }

@@ -8,10 +8,8 @@ import { type PathRouter, splitRequestTarget } from "./rest/path-router.ts";
 export interface RequestPolicy {
   /** Accepted host names in addition to those of the loopback. */
   readonly hosts: readonly string[];
-  /** Whether any IP address is accepted as host. */
-  readonly addresses: boolean;
-  /** Whether requests through a proxy are accepted. */
-  readonly proxies: boolean;
+  /** Whether any IP address is accepted as host, and requests through a proxy. */
+  readonly isOpen: boolean;
   /** Accepted origins in addition to the server's own. */
   readonly origins: readonly string[];
 }
@@ -30,9 +28,8 @@ const PROXY_FIELDS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host",
  * the server relies on being reachable from its own machine only, so a proxy there would open it to everyone.
  */
 export function requestPolicy({ auth, allowedHosts, corsOrigins }: RequestPolicyConfig): RequestPolicy | null {
-  const isChosen = auth.length > 0;
-  if (isChosen && !auth.includes("none")) return null;
-  return { hosts: allowedHosts, addresses: isChosen, proxies: isChosen, origins: corsOrigins };
+  if (auth.length > 0 && !auth.includes("none")) return null;
+  return { hosts: allowedHosts, isOpen: auth.length > 0, origins: corsOrigins };
 }
 
 /** Returns why a request with these headers must be rejected, or undefined. */
@@ -51,14 +48,14 @@ export function createHostCheck(policy: RequestPolicy | null): CheckHost {
     const host = String(headers[":authority"] ?? headers.host ?? "");
     if (host !== allowed && !isAllowedHost(host, policy)) return "HOST_NOT_ALLOWED";
     allowed = host;
-    if (!policy.proxies && PROXY_FIELDS.some((name) => headers[name] !== undefined)) return "PROXY_NOT_ALLOWED";
+    if (!policy.isOpen && PROXY_FIELDS.some((name) => headers[name] !== undefined)) return "PROXY_NOT_ALLOWED";
     const { origin } = headers;
     return origin === undefined || isAllowedOrigin(String(origin), host, policy) ? undefined : "ORIGIN_NOT_ALLOWED";
   };
 }
 
-function isAllowedHost(host: string, { hosts, addresses }: RequestPolicy): boolean {
-  return isLoopbackHost(host) || (addresses && isAddressHost(host)) || isListedHost(host, hosts);
+function isAllowedHost(host: string, { hosts, isOpen }: RequestPolicy): boolean {
+  return isLoopbackHost(host) || (isOpen && isAddressHost(host)) || isListedHost(host, hosts);
 }
 
 /** RFC 6454 §7: `null`, an opaque origin, is foreign too. */

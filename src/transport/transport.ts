@@ -74,7 +74,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
 const PREFLIGHT_MAX_AGE = 7200;
 
 /** Allows scripts of web pages of these origins to call (CORS); none if empty. */
-export async function allowOrigins(fastify: FastifyInstance, origins: readonly string[]): Promise<void> {
+async function allowOrigins(fastify: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
   await fastify.register(cors, {
     origin: [...origins],
