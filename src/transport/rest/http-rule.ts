@@ -43,16 +43,12 @@ export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
   const bindings: RestRule[] = [];
   for (const next of [rule, ...rule.additionalBindings].map((one) => readBinding(method, one))) {
     const last = bindings.at(-1);
-    // If they are not merged, the router rejects the second.
-    if (last === undefined || !isSameBut(last, next) || last.body.kind !== "whole" || next.body.kind !== "field") {
-      bindings.push(next);
-    } else bindings[bindings.length - 1] = { ...next, body: { ...next.body, kind: "either" } };
+    const hasSamePath = last?.httpMethod === next.httpMethod && last.template.text === next.template.text;
+    if (hasSamePath && last.body.kind === "whole" && next.body.kind === "field") {
+      bindings[bindings.length - 1] = { ...next, body: { ...next.body, kind: "either" } };
+    } else bindings.push(next);
   }
   return bindings;
-}
-
-function isSameBut(a: RestRule, b: RestRule): boolean {
-  return a.httpMethod === b.httpMethod && a.template.text === b.template.text;
 }
 
 function readBinding(method: DescMethodUnary, { pattern, body, responseBody }: HttpRule): RestRule {

@@ -27,10 +27,7 @@ const TEMPLATE = /^\/(?<path>[\w.-]+(?:\/[^/:]+)+)(?::(?<verb>[A-Za-z]\w*))?$/;
 /** `literal`, `{field}` or `{field=literal}`. */
 const SEGMENT = /^(?:(?<plain>[\w.-]+)|\{(?<fieldPath>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:=(?<fixed>[\w.-]+))?\})$/;
 
-/**
- * Parses the path of a `google.api.http` annotation: the part of the syntax of google/api/http.proto that our protos use, without
- * wildcards. Throws `Error` on other text, when the routes are created.
- */
+/** Parses the path of a `google.api.http` annotation, without wildcards. Throws `Error` if it is malformed or unsupported. */
 export function parsePathTemplate(text: string): PathTemplate {
   const { path, verb } = TEMPLATE.exec(text)?.groups ?? {};
   const parts = path?.split("/").map((part) => SEGMENT.exec(part)?.groups);

@@ -3,7 +3,6 @@ import { createRegistry, type Registry } from "@bufbuild/protobuf";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
-import type { Principal } from "../../domain/principal.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { FastifyCall } from "../fastify-call.ts";
 import { withImports } from "../reflection.ts";
@@ -75,7 +74,7 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     const { path, query } = splitRequestTarget(request.raw.url ?? "");
     const { value: route, segments } = findRoute(router, request.method, path);
     const { rpc } = route;
-    const admitted = await admit(rpc, call, request);
+    const admitted = await rpc.admit(call);
     const body = await readJsonBody(readBody, request.raw, route);
     // The caller may have been revoked while the body was in transit.
     const principal = body === NO_BODY ? admitted : await rpc.admit(call);
@@ -84,18 +83,14 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
   };
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const call = new RestCall(reply);
-    return sendJson(request, reply, await call.logged(answer(call, request)));
+    try {
+      return sendJson(request, reply, await call.logged(answer(call, request)));
+    } catch (error) {
+      // The body of a rejected request is drained so that the connection can serve the next request.
+      request.raw.resume();
+      throw error;
+    }
   };
-}
-
-/** The body of a rejected request is drained so that the connection can serve the next request. */
-async function admit(rpc: Rpc, call: RestCall, { raw }: FastifyRequest): Promise<Principal> {
-  try {
-    return await rpc.admit(call);
-  } catch (error) {
-    raw.resume();
-    throw error;
-  }
 }
 
 function findRoute(router: PathRouter<Route>, method: string, path: string) {

@@ -9,7 +9,7 @@ export function isFieldMask({ message }: DescField): boolean {
   return message?.typeName === FieldMaskSchema.typeName;
 }
 
-/** Returns JSON with its field masks in lowerCamelCase, as ProtoJSON requires. Throws `INVALID_ARGUMENT` for a text that is no field mask. */
+/** Returns JSON with its field masks in lowerCamelCase, as ProtoJSON requires. Throws `INVALID_ARGUMENT` for any other text. */
 export function withFieldMasks(masks: readonly DescField[], json: JsonObject): JsonObject {
   const converted = masks.flatMap((field) => {
     const text = valueIn(json, field);
