@@ -99,10 +99,7 @@ class Catalog {
     }
   }
 
-  /**
-   * Answers one request of a stream. `sent` are the files that the stream has already sent: they are not sent again as dependencies, as in
-   * grpc-go. Throws `INVALID_ARGUMENT` for an empty request.
-   */
+  /** Answers a request. Files that its stream has `sent` are not sent again as dependencies. Throws `INVALID_ARGUMENT` for an empty one. */
   answer(question: Request["messageRequest"], sent: Set<DescFile>) {
     switch (question.case) {
       case "fileByFilename":

@@ -106,7 +106,8 @@ function wholeBodyReader({ rpc, registry, readBody }: UnaryReading) {
     const head = isFramed(type) ? HEAD_BYTES : 0;
     const bytes = await readBody(raw, rpc.maxRequestBytes + head);
     const message = bytes.subarray(head);
-    const isCompressed = head > 0 ? ((bytes[0] ?? 0) & compressedFlag) !== 0 : !isPlain(raw);
+    const { "content-encoding": encoding = "identity" } = raw.headers;
+    const isCompressed = head > 0 ? ((bytes[0] ?? 0) & compressedFlag) !== 0 : encoding !== "identity";
     if (isCompressed) return bytes;
     if (!isJson(type)) await check(message);
     // Connect rejects incomplete frames.
@@ -131,10 +132,6 @@ function isJson(type: string): boolean {
 /** Determined by the content type: Connect frames messages only in streams. */
 function isFramed(type: string): boolean {
   return type.includes("grpc");
-}
-
-function isPlain({ headers }: IncomingMessage): boolean {
-  return (headers["content-encoding"] ?? "identity") === "identity";
 }
 
 /** Creates the check of a message before it is decoded. Throws the error for the client. */
@@ -170,7 +167,7 @@ export function isAsyncIterable<T>(value: unknown): value is AsyncIterable<T> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Returns a body that is drained when the handler of a stream stops reading: unread bytes would block the next request of the connection. */
+/** Returns a body that is drained when the handler of a stream stops reading: unread bytes would block the connection. */
 function drained(body: Bytes): Bytes {
   return {
     [Symbol.asyncIterator]: () => {

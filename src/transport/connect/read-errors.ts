@@ -10,11 +10,6 @@ import { readJsonMessage } from "../json/reader.ts";
 import { BODY, valueLimits } from "../json/scan.ts";
 import { callOf } from "./call.ts";
 
-/**
- * Requests that Connect rejects before there is a call: its errors quote the request, which may contain a secret, name no field, and
- * treat malformed Protobuf as an internal error.
- */
-
 /** For Connect's option `requestGate`. The only hook before the response to an unreadable request is the signal, aborted with the error. */
 export function watchReading(context: HandlerContext): void {
   requireReadableQuery(context);
@@ -37,7 +32,10 @@ export function requireTime(context: HandlerContext): void {
   throw timedOut();
 }
 
-/** Translates Connect's error for an unreadable request. Only unary RPCs get details: the streams are of services that others define. */
+/**
+ * Translates Connect's error for an unreadable request: it quotes the request, which may contain a secret, names no field, and treats
+ * malformed Protobuf as an internal error. Only unary RPCs get details: the streams belong to services that others define.
+ */
 export function describeUnreadable(error: ConnectError, { method }: Pick<HandlerContext, "method">): ConnectError {
   const described = describe(error) ?? error;
   return method.methodKind === "unary" ? described : new ConnectError(described.rawMessage, described.code);

@@ -25,10 +25,7 @@ export function answerErrors(fastify: FastifyInstance): void {
   fastify.setNotFoundHandler((request, reply) => handleError(new HttpError("PATH_NOT_FOUND"), request, reply));
 }
 
-/**
- * Responds with a gRPC status to gRPC and gRPC-Web, otherwise with a REST error. An unexpected error becomes INTERNAL without its cause,
- * which is logged. Also for Fastify's option `frameworkErrors`.
- */
+/** Responds with a gRPC status to gRPC and gRPC-Web, otherwise with a REST error. An unexpected error is logged, and becomes INTERNAL. */
 export function handleError(cause: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toKnownError(cause, request);
   // RFC 9112 requires the status 400 for malformed requests, whatever the protocol above.

@@ -2,10 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { ERROR_DOMAIN } from "../../api/errors.ts";
 
-/**
- * Errors of the transport, before there is an RPC. The key is the reason in the error's ErrorInfo; `http` differs from the status of the
- * code where HTTP has a specific one.
- */
+/** Errors of the transport by their reason in ErrorInfo. `http` differs from the status of the code where HTTP has a specific one. */
 export const HTTP_ERRORS = {
   PATH_NOT_FOUND: { code: Code.NotFound, http: 404, message: "there is nothing at this path" },
   HOST_NOT_ALLOWED: {

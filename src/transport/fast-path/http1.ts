@@ -185,12 +185,6 @@ class Http1Connection {
   send(call: Http1Call, answer: Answer): void {
     if (this.#current !== call) return;
     this.#current = undefined;
-    this.#write(answer);
-    if (this.#isDraining) this.#socket.destroySoon();
-    else if (!this.#isServing) this.#continue();
-  }
-
-  #write(answer: Answer): void {
     const { keepAliveTimeout } = this.#options.limits;
     try {
       writeResponse(this.#socket, answer, this.#isDraining ? null : Math.floor(keepAliveTimeout / 1000));
@@ -198,6 +192,8 @@ class Http1Connection {
       this.#socket.destroy();
       throw error;
     }
+    if (this.#isDraining) this.#socket.destroySoon();
+    else if (!this.#isServing) this.#continue();
   }
 
   #continue(): void {

@@ -40,18 +40,14 @@ export class Http2Call extends FastCall {
   }
 
   override cancel(): void {
-    this.#leave();
+    this.#stream[CALL] = undefined;
     this.#buffer.drop();
     super.cancel();
   }
 
-  #leave(): void {
-    this.#stream[CALL] = undefined;
-  }
-
   protected respond({ status, headers, body, trailers }: Answer): void {
     const stream = this.#stream;
-    this.#leave();
+    stream[CALL] = undefined;
     if (stream.destroyed || stream.closed) return;
     headers.push(":status", String(status));
     try {

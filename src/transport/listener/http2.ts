@@ -14,7 +14,7 @@ import type { RequestInterceptor } from "./request-interceptor.ts";
 
 export type Http2 = ReturnType<typeof createHttp2>;
 
-/** Node's HTTP/2 server, which gets its sockets from the acceptor. Its defaults reject floods of resets, settings, pings and invalid frames. */
+/** Creates an HTTP/2 server that does not listen. Node's defaults reject floods of resets, settings, pings and invalid frames. */
 export function createHttp2(
   limits: ListenerLimits,
   interceptor: RequestInterceptor | undefined,
@@ -46,7 +46,11 @@ export function createHttp2(
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
     session.setLocalWindowSize(RECEIVE_WINDOW);
-    limitRest(session, limits.sessionTimeout);
+    // An idle session gets GOAWAY. If its streams or the client keep it open, it is destroyed after the same time again.
+    session.setTimeout(limits.sessionTimeout, () => {
+      session.close();
+      session.setTimeout(limits.sessionTimeout, () => session.destroy());
+    });
   });
   return {
     /** Serves a socket of an HTTP/2 client whose preface has not been read. */
@@ -60,10 +64,7 @@ export function createHttp2(
       });
       server.emit("connection", socket);
     },
-    /**
-     * From now on every session, new ones included, gets GOAWAY with its next stream, which is served. Not every client retries what
-     * crosses a GOAWAY; nginx does not.
-     */
+    /** From now on every session gets GOAWAY with its next stream, which is served: not every client retries what crosses a GOAWAY. */
     startDraining() {
       isDraining = true;
     },
@@ -115,12 +116,4 @@ function requestLimit(timeout: number): (stream: Http2Stream) => void {
 function cancelAfter(stream: Http2Stream, timeout: number): void {
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
   stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
-}
-
-/** An idle session gets GOAWAY after `timeout`. If its streams or the client keep it open, it is destroyed after the same time again. */
-function limitRest(session: ServerHttp2Session, timeout: number): void {
-  session.setTimeout(timeout, () => {
-    session.close();
-    session.setTimeout(timeout, () => session.destroy());
-  });
 }

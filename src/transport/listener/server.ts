@@ -53,7 +53,9 @@ export class ListenerServer extends Server {
     this.#lingering = limits.drainDelay > 0;
     const serveByNode = takeConnectionListener(this);
     const cutShort = (socket: Socket) => {
-      if (!this.emit("clientError", Object.assign(new Error(), CUT_SHORT), socket)) socket.destroy();
+      // The error of Node's parser for an incomplete request.
+      const error = Object.assign(new Error(), { code: "HPE_INVALID_EOF_STATE" });
+      if (!this.emit("clientError", error, socket)) socket.destroy();
     };
     const handOver = (socket: Socket) => {
       serveByNode(socket);
@@ -170,9 +172,6 @@ export class ListenerServer extends Server {
 
 /** Maximum number of waiting connections, Node's default `backlog`. */
 const MAX_TURNS = 511;
-
-/** The error code of Node's parser for an incomplete request. */
-const CUT_SHORT = { code: "HPE_INVALID_EOF_STATE" };
 
 /** Node's HTTP/1.1 handler for a socket. `http.Server` registers it as its first listener and does not export it. */
 function takeConnectionListener(server: Server): (socket: Socket) => void {
