@@ -1,4 +1,4 @@
-/** An answer in HTTP/1.1. */
+/** An HTTP/1.1 response. */
 export interface Http1Answer {
   readonly status: number;
   /** Header fields and body, as text. */
@@ -6,8 +6,8 @@ export interface Http1Answer {
 }
 
 /**
- * The answers in what a server sent, without the interim ones (1xx). Every status line counts, so that an answer that is
- * framed wrongly does not hide the ones behind it; no body of ours holds a status line.
+ * Returns the responses in the bytes from a server, without interim ones (1xx). Every status line counts, so that a response with wrong
+ * framing does not hide the ones after it; no body of Keyhold contains a status line.
  */
 export function http1Answers(received: Buffer): Http1Answer[] {
   const texts = received.toString("latin1").split(/(?=HTTP\/1\.1 \d{3} )/);

@@ -2,37 +2,37 @@ import { type DescMethodUnary, fromJson, type JsonObject, toBinary } from "@bufb
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { frame, REST_ROUTES, type RestRoute, RPCS, rpcPath } from "../support/wire.ts";
 
-/** An HTTP request of either version, whose body is complete. */
+/** An HTTP request of either version with a complete body. */
 export interface HostileRequest {
-  /** What it is, for the report. */
+  /** Description for the report. */
   readonly kind: string;
   readonly method: string;
   readonly path: string;
-  /** Without those that say where the body ends. */
+  /** Without the fields that frame the body. */
   readonly fields: readonly Field[];
   readonly body: Buffer;
 }
 
 export type Field = readonly [name: string, value: string];
 
-/** What calls act on. The texts of two targets have the same lengths, so that a cut falls at the same place in both. */
+/** The keys that a call acts on. The texts of two targets have equal lengths, so that a cut falls on the same place in both. */
 export interface CallTarget {
   readonly issuedKeyId: string;
   readonly importedKeyId: string;
-  /** Credential to verify, derive from and revoke. */
+  /** A credential to verify, derive from and revoke. */
   readonly credential: string;
-  /** Begins each name and description that a change writes. */
+  /** Prefix of each name and description that a change writes. */
   readonly mark: string;
-  /** Ends each raw key that is imported, and makes it new. */
+  /** Suffix of each imported raw key, which makes it unique. */
   readonly suffix: string;
 }
 
-/** A way to call an RPC by its name. */
+/** A protocol that calls RPCs by name. */
 export interface Protocol {
   readonly name: string;
   readonly type: string;
   readonly isJson: boolean;
-  /** Whether five bytes stand before the message: its flags and length. */
+  /** Whether the message has a prefix of five bytes: flags and length. */
   readonly isFramed: boolean;
 }
 
@@ -47,7 +47,7 @@ export const PROTOCOLS: readonly Protocol[] = [
 
 const SCOPES = ["orders.read", "orders.write"];
 
-/** A valid request of each RPC, in JSON. What must not be lost comes last. */
+/** A valid request of each RPC as JSON. The field whose loss must be detected comes last. */
 const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   CreateIssuedApiKey: ({ mark }) => ({ name: `${mark} key`, actor_id: "actor", scopes: SCOPES, ttl: "1h" }),
   GetIssuedApiKey: ({ issuedKeyId }) => ({ key_id: issuedKeyId }),
@@ -84,14 +84,14 @@ function importOf(mark: string, suffix: string): JsonObject {
   return { raw_key: `raw-key-${suffix}`, name: `${mark} key`, actor_id: "actor", scopes: SCOPES, ttl: "1h" };
 }
 
-/** A valid request of this RPC, as JSON. */
+/** Returns a valid request of this RPC as JSON. */
 export function sampleOf({ name }: DescMethodUnary, target: CallTarget): JsonObject {
   const sample = SAMPLES[name];
-  if (sample === undefined) throw new Error(`there is no sample of ${name}`);
+  if (sample === undefined) throw new Error(`no sample request of ${name}`);
   return sample(target);
 }
 
-/** Makes a request for a target. */
+/** Creates a request for a target. */
 export type MakeRequest = (target: CallTarget) => HostileRequest;
 
 /** Each RPC on each of its REST paths and over each protocol. */
@@ -101,7 +101,7 @@ export const CALLS: readonly MakeRequest[] = [
   ...RPCS.filter(isReading).map((rpc) => (target: CallTarget) => connectGet(rpc, target)),
 ];
 
-/** The call by its REST path: the path names the key, and the body or the query has the rest. */
+/** Returns the REST call: the path names the key, the body or the query has the other fields. */
 export function restCall({ rpc, httpMethod, path }: RestRoute, target: CallTarget): HostileRequest {
   const { key_id: keyId = "", ...rest } = sampleOf(rpc, target);
   const [resource] = Object.values(rest).filter((value) => typeof value === "object" && "key_id" in (value ?? {}));
@@ -114,7 +114,7 @@ export function restCall({ rpc, httpMethod, path }: RestRoute, target: CallTarge
   return request(name, httpMethod, path(id), "application/json", Buffer.from(JSON.stringify(rest)));
 }
 
-/** The call over this protocol. */
+/** Returns the call over this protocol. */
 export function rpcCall(rpc: DescMethodUnary, protocol: Protocol, target: CallTarget): HostileRequest {
   const { name, type, isJson, isFramed } = protocol;
   const json = sampleOf(rpc, target);
@@ -123,7 +123,7 @@ export function rpcCall(rpc: DescMethodUnary, protocol: Protocol, target: CallTa
   return request(`${name} ${rpc.name}`, "POST", rpcPath(rpc), type, isFramed ? frame(message) : message, fields);
 }
 
-/** The call over Connect with GET. */
+/** Returns the call over Connect with GET. */
 export function connectGet(rpc: DescMethodUnary, target: CallTarget): HostileRequest {
   const query = new URLSearchParams({
     connect: "v1",
@@ -137,7 +137,7 @@ function isReading({ idempotency }: DescMethodUnary): boolean {
   return idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
 }
 
-/** What the server knows besides its RPCs, and what it does not know. */
+/** Requests to other paths of the server, known and unknown. */
 export const OTHER_REQUESTS: readonly HostileRequest[] = makeOtherRequests();
 
 function makeOtherRequests(): HostileRequest[] {

@@ -1,32 +1,32 @@
 import type { Seeded } from "../support/seeded.ts";
+import type { CaseContext } from "./case-context.ts";
 import type { Target } from "./target.ts";
-import type { World } from "./world.ts";
 
-/** One input, and what is to hold of the answers to it. */
+/** One input, and the conditions on the responses to it. */
 export interface HostileCase {
-  /** What it is, for the report. */
+  /** Description for the report. */
   readonly kind: string;
-  /** Milliseconds of CPU time that it may hold the event loop, if it is more than one request. */
-  readonly maxTurn?: number | undefined;
-  /** What is sent to this server, as text that shows every byte but those of the admin token. */
-  shown(target: Target): string;
-  /** Sends it and returns what is wrong with the answers. */
-  play(target: Target): Promise<readonly string[]>;
+  /** Maximum CPU time of one tick in milliseconds, if the input is more than one request. */
+  readonly maxTick?: number | undefined;
+  /** Returns what is sent to this server as text that shows every byte except those of the admin token. */
+  description(target: Target): string;
+  /** Sends the input and returns the problems of the responses. */
+  run(target: Target): Promise<readonly string[]>;
 }
 
-/** A family of inputs. The same choices give the same case. */
+/** A family of inputs. Equal random choices yield equal cases. */
 export interface Family {
   readonly name: string;
-  /** How many cases run at once: those that cost the server much run alone. */
+  /** Number of concurrent cases; expensive ones run alone. */
   readonly parallel: number;
   /** Whether each case is measured alone, even if it is not suspicious. */
   readonly measuresEach?: boolean;
   /** Share of the time, relative to the other families. */
   readonly weight: number;
-  generate(random: Seeded, world: World): HostileCase;
+  generate(random: Seeded, context: CaseContext): HostileCase;
 }
 
-/** Bytes as text in which every byte is visible; the middle of a long one is left out. */
+/** Returns bytes as text in which every byte is visible; the middle of a long text is omitted. */
 export function escaped(bytes: Uint8Array, limit = 4_000): string {
   const text = Buffer.from(bytes)
     .toString("latin1")

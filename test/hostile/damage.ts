@@ -1,6 +1,6 @@
 import { type Seeded, seeded } from "../support/seeded.ts";
 
-/** Changes some bytes; always in the same way. */
+/** Changes some bytes, deterministically. */
 export type Damage = (bytes: Buffer) => Buffer;
 
 const STRINGS = [
@@ -21,7 +21,7 @@ const STRINGS = [
   "HTTP/1.1",
 ];
 
-/** One to three changes at places that are shares of the length. */
+/** Chooses one to three changes at positions relative to the length. */
 export function chooseDamage(random: Seeded): Damage {
   const changes = Array.from({ length: 1 + random.below(3) }, () => chooseChange(random));
   return (bytes) => changes.reduce((changed, change) => change(changed), bytes);
@@ -46,28 +46,28 @@ function chooseChange(random: Seeded): Damage {
   }
 }
 
-/** Cuts bytes into at most this many pieces. */
+/** Splits bytes into at most this many pieces. */
 export function split(bytes: Buffer, pieces: number, random: Seeded): Buffer[] {
   const cuts = Array.from({ length: pieces - 1 }, () => random.below(bytes.length + 1)).toSorted((a, b) => a - b);
   const parts = [0, ...cuts].map((from, place) => bytes.subarray(from, cuts[place] ?? bytes.length));
   return parts.filter(({ length }) => length > 0);
 }
 
-/** How often bytes are damaged and cut: in one of so many cases each. */
-export interface MishapOdds {
+/** The odds of damage and truncation: one case in this many. */
+export interface TransmissionOdds {
   readonly damage: number;
   readonly cut: number;
 }
 
-/** What becomes of bytes that are sent: they may be damaged, be cut, and come in pieces. */
-export class Mishap {
+/** The transmission of bytes: they may be damaged, truncated and fragmented. */
+export class Transmission {
   readonly #damage: Damage | undefined;
-  /** Share of the bytes that is sent, of 1000; undefined: all. */
+  /** Share of the bytes that is sent, in thousandths; undefined: all. */
   readonly #cut: number | undefined;
   readonly #pieces: number;
   readonly #seed: number;
 
-  constructor(random: Seeded, { damage, cut }: MishapOdds) {
+  constructor(random: Seeded, { damage, cut }: TransmissionOdds) {
     this.#damage = random.below(damage) === 0 ? chooseDamage(random) : undefined;
     this.#cut = random.below(cut) === 0 ? random.below(1_000) : undefined;
     this.#pieces = random.below(3) === 0 ? 2 + random.below(6) : 1;
@@ -78,20 +78,20 @@ export class Mishap {
     return this.#damage !== undefined;
   }
 
-  get isCut(): boolean {
+  get isTruncated(): boolean {
     return this.#cut !== undefined;
   }
 
-  /** For the report. */
+  /** Descriptions for the report. */
   get forms(): readonly string[] {
     return [
       ...(this.isDamaged ? ["damaged"] : []),
-      ...(this.isCut ? ["cut"] : []),
-      ...(this.#pieces > 1 ? ["in pieces"] : []),
+      ...(this.isTruncated ? ["truncated"] : []),
+      ...(this.#pieces > 1 ? ["fragmented"] : []),
     ];
   }
 
-  /** How many of so many bytes are sent. */
+  /** Returns how many of the bytes are sent. */
   end(length: number): number {
     return this.#cut === undefined ? length : Math.floor((length * this.#cut) / 1_000);
   }
@@ -100,7 +100,7 @@ export class Mishap {
     return this.#damage?.(bytes) ?? bytes;
   }
 
-  /** The bytes as they are written, one after another. */
+  /** Returns the pieces in which the bytes are written. */
   split(bytes: Buffer): readonly Buffer[] {
     return split(bytes, this.#pieces, seeded(this.#seed));
   }

@@ -4,12 +4,12 @@ import type { Field, HostileRequest } from "./calls.ts";
 import { openConnection } from "./connection.ts";
 
 export interface Http1Options {
-  /** Whether the body comes in chunks (RFC 9112 §7.1). */
+  /** Whether the body is chunked (RFC 9112 §7.1). */
   readonly isChunked?: boolean;
   readonly fields?: readonly Field[];
 }
 
-/** The bytes of a request in HTTP/1.1. */
+/** Returns the bytes of an HTTP/1.1 request. */
 export function toHttp1(
   { method, path, fields, body }: HostileRequest,
   { isChunked = false, fields: more = [] }: Http1Options = {},
@@ -33,11 +33,11 @@ function inChunks(body: Buffer): Buffer {
   return Buffer.concat([...chunks, "0\r\n\r\n"].map((part) => Buffer.from(part)));
 }
 
-/** How a client ends its connection: it closes its side and reads on, it resets the connection, or it waits for the server. */
+/** How a client ends its connection: it half-closes and continues to read, resets, or waits for the server. */
 export type Ending = "half-close" | "reset" | "wait";
 
 export interface Conversation {
-  /** All that the server sent. */
+  /** All bytes from the server. */
   readonly received: Buffer;
   /** Whether the server closed the connection within the time limit. */
   readonly isClosed: boolean;
@@ -45,13 +45,13 @@ export interface Conversation {
 
 export interface ConverseOptions {
   readonly ending?: Ending;
-  /** Milliseconds that the server has to close the connection. */
+  /** Milliseconds in which the server must close the connection. */
   readonly timeout?: number;
   readonly tls?: boolean;
   readonly onConnect?: (socket: Socket) => void;
 }
 
-/** Sends each segment on its own over one TCP connection, ends it as told, and returns what came back. */
+/** Sends each segment separately over one TCP connection, ends it, and returns what was received. */
 export async function converse(
   port: number,
   segments: readonly Uint8Array[],
@@ -81,7 +81,7 @@ export async function converse(
   return { received: Buffer.concat(received), isClosed };
 }
 
-/** Two turns of the event loop are enough for most segments to be sent as packets of their own. */
+/** After two ticks of the event loop, most segments have been sent as separate packets. */
 async function write(socket: Socket, segment: Uint8Array): Promise<void> {
   if (socket.destroyed) return;
   await new Promise<void>((resolve) => socket.write(segment, () => resolve()));

@@ -4,9 +4,9 @@ import { Flag, Frame, frame, frames, type ReceivedFrame } from "../support/http2
 import { openConnection } from "./connection.ts";
 import type { Ending } from "./http1.ts";
 
-/** What came back on one stream. */
+/** The frames received on one stream. */
 export interface StreamOutcome {
-  /** Fields of the header and the trailers together. */
+  /** Fields of the header and the trailers. */
   readonly fields: Record<string, string>;
   body: string;
   isEnded: boolean;
@@ -14,13 +14,13 @@ export interface StreamOutcome {
   reset: number | undefined;
 }
 
-/** What came back on one connection. */
+/** The frames received on one connection. */
 export interface Http2Outcome {
   readonly streams: ReadonlyMap<number, StreamOutcome>;
   /** Error code of the first GOAWAY. */
   readonly goaway: number | undefined;
   readonly isClosed: boolean;
-  /** What is wrong with the frames themselves. */
+  /** The error in malformed frames. */
   readonly malformed: string | undefined;
 }
 
@@ -28,24 +28,24 @@ export interface Http2ExchangeOptions {
   readonly ending: Ending;
   /** Streams whose end is awaited. */
   readonly awaited: readonly number[];
-  /** Milliseconds without an answer after which what is missing is not awaited any longer. */
-  readonly patience: number;
+  /** Milliseconds without data after which missing frames are not awaited. */
+  readonly timeout: number;
   readonly tls?: boolean;
 }
 
 const PING = Buffer.from("hostile!");
 
-/** Sends segments, and then a PING unless it ends the connection at once. Returns what came until all was answered. */
+/** Sends segments, then a PING unless the connection is ended at once. Returns what was received until every awaited stream had ended. */
 export async function converseHttp2(
   port: number,
   segments: readonly Uint8Array[],
-  { ending, awaited, patience, tls = false }: Http2ExchangeOptions,
+  { ending, awaited, timeout, tls = false }: Http2ExchangeOptions,
 ): Promise<Http2Outcome> {
   const reader = new FrameReader();
   const { socket, reset } = openConnection(port, tls ? "h2" : undefined);
   let isClosed = false;
   const { promise: isLate, resolve: giveUp } = Promise.withResolvers<void>();
-  const timer = setTimeout(giveUp, patience);
+  const timer = setTimeout(giveUp, timeout);
   const done = new Promise<void>((resolve) => {
     const close = () => {
       isClosed = true;
@@ -73,7 +73,7 @@ export async function converseHttp2(
   return outcome;
 }
 
-/** Reads the frames of a server. */
+/** Parses the frames of a server. */
 class FrameReader {
   readonly streams = new Map<number, StreamOutcome>();
   goaway: number | undefined;

@@ -1,14 +1,14 @@
 import { Socket } from "node:net";
 import { memoryUsage, threadCpuUsage } from "node:process";
 import { createInterface } from "node:readline";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTick } from "node:timers/promises";
 
 /**
- * Loaded by `node --expose-gc --import` into a server under test. It answers the lines that come over this file descriptor:
+ * Loaded by `node --expose-gc --import` into a server under test. It answers commands on this file descriptor:
  *
- * memory  the bytes that are in use after all garbage was collected: what is retained, without what V8 keeps in reserve
- * watch   begins to measure the turns of the event loop; answers 0
- * turn    ends that, and answers the longest one in milliseconds of CPU time, which hardly depends on what else the machine does
+ * memory  returns the bytes in use after a full garbage collection, without what V8 keeps in reserve
+ * start   starts to measure the ticks of the event loop; returns 0
+ * tick    stops measuring, and returns the longest tick in milliseconds of CPU time, which hardly depends on other load
  */
 const CHANNEL = 3;
 
@@ -18,11 +18,11 @@ let stop: (() => Promise<number>) | undefined;
 
 createInterface({ input: channel }).on("line", async (line) => {
   if (line === "memory") answer(await retained());
-  if (line === "watch") {
-    stop ??= watchTurns();
+  if (line === "start") {
+    stop ??= measureTicks();
     answer(0);
   }
-  if (line === "turn") {
+  if (line === "tick") {
     const longest = await stop?.();
     stop = undefined;
     answer(longest ?? 0);
@@ -34,22 +34,22 @@ function answer(value: number): void {
 }
 
 async function retained(): Promise<number> {
-  // Twice: a finalizer of the first round may release more.
+  // Twice: a finalizer of the first collection may release more.
   for (let round = 0; round < 2; round++) {
     globalThis.gc?.();
-    await nextTurn();
+    await nextTick();
   }
   const { heapUsed, external } = memoryUsage();
   return heapUsed + external;
 }
 
-/** Keeps the event loop turning, so that a turn is what is done between two looks. */
-function watchTurns(): () => Promise<number> {
+/** Keeps the event loop busy, so that a tick is the time between two measurements. */
+function measureTicks(): () => Promise<number> {
   let isOver = false;
   const watching = (async () => {
     let longest = 0;
     for (let before = computed(); !isOver; ) {
-      await nextTurn();
+      await nextTick();
       const now = computed();
       longest = Math.max(longest, now - before);
       before = now;

@@ -7,35 +7,35 @@ import { isHost } from "../../src/transport/request-checks.ts";
 import { escaped } from "./case.ts";
 import { converse } from "./http1.ts";
 
-/** What Node's parser makes of one request in HTTP/1.1. */
-export interface UnderstoodRequest {
+/** An HTTP/1.1 request as parsed by Node. */
+export interface ParsedRequest {
   isComplete: boolean;
-  /** Whether the connection ends with the answer. */
+  /** Whether the connection ends after the response. */
   isLast: boolean;
-  /** Whether Node answers by itself, with 400 or 417. */
+  /** Whether Node itself rejects it, with 400 or 417. */
   readonly isRefused: boolean;
 }
 
-/** What Node's parser makes of all bytes of a connection. */
-export interface Understood {
-  readonly requests: UnderstoodRequest[];
-  /** Code of the error of what follows the requests. */
+/** All bytes of a connection as parsed by Node. */
+export interface ParsedConnection {
+  readonly requests: ParsedRequest[];
+  /** Code of the parse error after the requests. */
   error: string | undefined;
 }
 
-/** Servers of plain `node:http` and `node:http2`, to compare with. */
+/** Plain `node:http` and `node:http2` servers for comparison. */
 export interface References {
-  understand(bytes: Uint8Array): Promise<Understood>;
+  parse(bytes: Uint8Array): Promise<ParsedConnection>;
   readonly http2Port: number;
 }
 
 export async function createReferences(): Promise<References> {
-  const understood = new Map<number, Understood>();
+  const parsed = new Map<number, ParsedConnection>();
   const server = createServer({ maxHeaderSize: defaultLimits.maxHeaderBytes, requireHostHeader: false });
   Reflect.set(server, "httpAllowHalfOpen", true);
-  const of = (port = 0): Understood => {
-    const known = understood.get(port) ?? { requests: [], error: undefined };
-    understood.set(port, known);
+  const of = (port = 0): ParsedConnection => {
+    const known = parsed.get(port) ?? { requests: [], error: undefined };
+    parsed.set(port, known);
     return known;
   };
   const take = (request: IncomingMessage, response: ServerResponse, isExpectationUnknown = false) => {
@@ -87,11 +87,11 @@ export async function createReferences(): Promise<References> {
   const http2Port = await listen(http2);
   return {
     http2Port,
-    async understand(bytes) {
+    async parse(bytes) {
       let local = 0;
       const { isClosed } = await converse(port, [bytes], { onConnect: (socket) => (local = socket.localPort ?? 0) });
-      const known = understood.get(local) ?? of(local);
-      understood.delete(local);
+      const known = parsed.get(local) ?? of(local);
+      parsed.delete(local);
       if (!isClosed)
         throw new Error(`the reference did not close the connection: ${JSON.stringify(known)} ${escaped(bytes)}`);
       return known;
@@ -99,7 +99,7 @@ export async function createReferences(): Promise<References> {
   };
 }
 
-/** RFC 9112 §3.2: another number, or what is no host, is an error, which Node sees only in part. So is HTTP/0.9, which it reads. */
+/** RFC 9112 §3.2 requires exactly one valid Host, which Node checks only in part; Node also accepts HTTP/0.9. */
 function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   const hosts = rawHeaders.filter((_, place) => place % 2 === 1 && rawHeaders[place - 1]?.toLowerCase() === "host");
   if (hosts.length === 0) return httpVersion === "1.0";

@@ -5,37 +5,37 @@ import { restClient } from "../support/rest.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { send } from "../support/wire.ts";
 import type { Family } from "./case.ts";
+import type { CaseContext } from "./case-context.ts";
+import { createExecutionMonitor } from "./execution-monitor.ts";
 import { isAllowed } from "./faults.ts";
 import { converse } from "./http1.ts";
 import { Runner } from "./runner.ts";
 import { Target } from "./target.ts";
-import { createWitness } from "./witness.ts";
-import type { World } from "./world.ts";
 
-/** The runner against a server with faults: what it would not find here, it would not find in Keyhold. */
+/** Tests the runner against a faulty server: a defect that it misses here, it would miss in Keyhold. */
 
 const SEED = 1;
 
 let keyhold: TestServer;
 let sql: Sql;
-let world: World;
+let context: CaseContext;
 let target: Target;
 let runner: Runner;
 
 beforeAll(async () => {
   keyhold = await startTestServer();
   sql = postgres(keyhold.ownerUrl, { max: 1, onnotice: () => {} });
-  const references = { understand: () => Promise.reject(new Error("nobody asks")), http2Port: 0 };
+  const references = { parse: () => Promise.reject(new Error("not used")), http2Port: 0 };
   const credentials = { issued: "issued", imported: "imported", jwt: "jwt", macaroon: "macaroon" };
-  world = { witness: await createWitness(sql, restClient(keyhold)), credentials, references };
-  const environment = { DATABASE_URL: keyhold.ownerUrl, VICTIM: world.witness.unfinished().issuedKeyId };
-  const main = resolve(import.meta.dirname, "bad-server.ts");
+  context = { monitor: await createExecutionMonitor(sql, restClient(keyhold)), credentials, references };
+  const environment = { DATABASE_URL: keyhold.ownerUrl, VICTIM: context.monitor.unfinished().issuedKeyId };
+  const main = resolve(import.meta.dirname, "faulty-server.ts");
   target = new Target({ name: "bad", environment, token: undefined, main });
   await target.start();
 });
 
 beforeEach(() => {
-  runner = new Runner([target], world, SEED);
+  runner = new Runner([target], context, SEED);
 });
 
 afterAll(async () => {
@@ -44,7 +44,7 @@ afterAll(async () => {
   await keyhold?.close();
 });
 
-/** Cases of which some ask for a path, and the others for nothing bad. */
+/** Cases, some of which request the path and the others a harmless one. */
 function familyOf(path: string): Family {
   return {
     name: "faults",
@@ -52,27 +52,27 @@ function familyOf(path: string): Family {
     weight: 1,
     generate(random) {
       const asked = random.below(4) === 0 ? path : "/good";
-      return { kind: asked, shown: () => asked, play: (target) => play(target, asked) };
+      return { kind: asked, description: () => asked, run: (target) => request(target, asked) };
     },
   };
 }
 
-async function play({ url, port }: Target, path: string): Promise<string[]> {
+async function request({ url, port }: Target, path: string): Promise<string[]> {
   if (path === "/unfinished") {
-    const request = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{`;
-    await converse(port, [Buffer.from(request)], { ending: "wait" });
+    const text = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{`;
+    await converse(port, [Buffer.from(text)], { ending: "wait" });
     return [];
   }
   const { status } = await send(url + path, "GET", undefined).catch(() => ({ status: 0 }));
   return isAllowed(status) ? [] : [`answered ${status}`];
 }
 
-test("of a good server nothing is reported", async () => {
+test("a correct server has no findings", async () => {
   await runner.measureMemory("start");
-  for (let batch = 0; batch < 3; batch++) await runner.playBatch(familyOf("/good"), batch);
+  for (let batch = 0; batch < 3; batch++) await runner.runBatch(familyOf("/good"), batch);
   await runner.measureMemory("faults");
   expect(runner.findings).toEqual([]);
-  // More if the machine was slow.
+  // Cases are repeated if the machine is slow.
   expect(runner.counts.get("faults: /good")).toBeGreaterThanOrEqual(24);
   expect(runner.memory).toHaveLength(2);
 });
@@ -83,18 +83,18 @@ test.each([
   ["logs an error", "/log", "logged: "],
   ["executes an unfinished request", "/unfinished", "an unfinished request changed or deleted the key"],
   ["stalls its event loop", "/stall", "held the event loop for "],
-])("a server that %s is reported, with each case that did it and no other", async (_, path, problem) => {
+])("a server that %s is reported, with exactly the cases that caused it", async (_, path, problem) => {
   const family = familyOf(path);
-  await runner.playBatch(family, 0);
+  await runner.runBatch(family, 0);
   const bad = Array.from({ length: family.parallel }, (_, index) => index).filter(
     (index) => runner.caseOf(family, index).kind === path,
   );
   expect(bad.length).toBeGreaterThan(0);
   expect(runner.findings.map(({ indices }) => indices)).toEqual(bad.map((index) => [index]));
-  for (const { target, shown, problems } of runner.findings) {
-    expect({ target, shown, problems: problems.join() }).toEqual({
+  for (const { target, description, problems } of runner.findings) {
+    expect({ target, description, problems: problems.join() }).toEqual({
       target: "bad",
-      shown: path,
+      description: path,
       problems: expect.stringContaining(problem),
     });
   }
@@ -102,14 +102,14 @@ test.each([
 
 test("a server that retains memory is reported", async () => {
   await runner.measureMemory("start");
-  await runner.playBatch(familyOf("/leak"), 0);
+  await runner.runBatch(familyOf("/leak"), 0);
   await runner.measureMemory("faults");
   // On a busy machine its allocation may exceed the limit of a tick as well, which is another finding.
   const retains = { family: "faults", problems: [expect.stringMatching(/^retains \d+ MiB/)] };
   expect(runner.findings).toContainEqual(expect.objectContaining(retains));
 });
 
-test("an exception that nothing caught is reported", async () => {
-  await runner.playBatch(familyOf("/uncaught"), 0);
+test("an uncaught exception is reported", async () => {
+  await runner.runBatch(familyOf("/uncaught"), 0);
   expect(runner.findings[0]?.problems.join()).toMatch(/keyhold_uncaught_total is [1-9]/);
 });

@@ -1,65 +1,65 @@
 import { seeded } from "../support/seeded.ts";
 import type { Family, HostileCase } from "./case.ts";
-import { callHonestly } from "./honest.ts";
+import type { CaseContext } from "./case-context.ts";
 import type { Target } from "./target.ts";
-import type { World } from "./world.ts";
+import { runWellBehavedClient } from "./well-behaved-client.ts";
 
-/** A case that something is wrong with, or several when none of them did it alone. */
+/** A failed case, or several if none of them fails alone. */
 export interface Finding {
   readonly family: string;
   readonly target: string;
   readonly indices: readonly number[];
   readonly problems: readonly string[];
-  readonly shown: string;
+  readonly description: string;
 }
 
-/** What a program did that plays inputs of its own. */
+/** The report of a program with its own inputs. */
 export interface ProgramReport {
   readonly cases: number;
   readonly problems: readonly string[];
 }
 
 /**
- * Milliseconds of CPU time that one input may hold the event loop. At most 100 are promised, on a machine that has nothing else to do;
- * where two processes share a core, or its caches, the same work has been seen to take nearly twice the CPU time.
+ * Maximum CPU time of one tick in milliseconds. The goal is 100 on an idle machine; where two processes share a core or its caches, the
+ * same work has been measured to take nearly twice the CPU time.
  */
-const MAX_TURN = 200;
+const MAX_TICK = 200;
 
-/** Milliseconds of delay that a batch may have on a busy machine before each of its cases is looked at alone. */
+/** Event-loop delay of a batch in milliseconds above which each of its cases is measured alone. */
 const SUSPICIOUS_DELAY = 250;
 
 /**
- * MiB that a server may retain, after all garbage was collected, above what it did before its first input. Caches, compiled code and what is
- * loaded late come to 16; more than 4 KiB an input would exceed this in a run of the usual length.
+ * Maximum growth in MiB of a server's memory after a full garbage collection, relative to the memory before its first input. Caches,
+ * compiled and lazily loaded code amount to 16; more than 4 KiB per input would exceed this in a run of the default length.
  */
 const MAX_GROWTH = 40;
 
-/** What a server retained at one time. */
+/** Retained memory of a server at one time. */
 export interface MemorySample {
   readonly target: string;
-  /** The family that was played before. */
+  /** The family that ran before. */
   readonly after: string;
-  /** Inputs that all servers had had by then. */
+  /** Number of inputs of all servers until then. */
   readonly inputs: number;
   readonly retainedMiB: number;
 }
 
-/** Plays cases against servers, and finds the case that did what a batch of them did. */
+/** Runs cases against servers, and isolates the case that caused a problem of its batch. */
 export class Runner {
   readonly targets: readonly Target[];
   readonly seed: number;
-  readonly #world: World;
+  readonly #context: CaseContext;
   /** Number of inputs by family and kind. */
   readonly counts = new Map<string, number>();
   readonly findings: Finding[] = [];
   readonly memory: MemorySample[] = [];
-  /** What each server retained at first, of those that have not been started again. */
-  readonly #atFirst = new Map<string, number>();
-  slowestHonest = 0;
+  /** Retained memory of each server at its first measurement since its latest start. */
+  readonly #initialMemory = new Map<string, number>();
+  slowestCall = 0;
 
-  constructor(targets: readonly Target[], world: World, seed: number) {
+  constructor(targets: readonly Target[], context: CaseContext, seed: number) {
     this.targets = targets;
-    this.#world = world;
+    this.#context = context;
     this.seed = seed;
   }
 
@@ -67,49 +67,49 @@ export class Runner {
     return this.counts.values().reduce((sum, count) => sum + count, 0);
   }
 
-  /** The case that the seed, its family and its number decide. */
+  /** Returns the case for the seed, the family and the number. */
   caseOf(family: Family, index: number): HostileCase {
-    return family.generate(seeded(hash(`${this.seed} ${family.name} ${index}`)), this.#world);
+    return family.generate(seeded(hash(`${this.seed} ${family.name} ${index}`)), this.#context);
   }
 
-  /** Plays the cases of this number of a batch at once; each alone, if one of them did something. */
-  async playBatch(family: Family, batch: number): Promise<void> {
+  /** Runs the cases of a batch concurrently, then each alone if there was a problem. */
+  async runBatch(family: Family, batch: number): Promise<void> {
     const target = this.targets[batch % this.targets.length];
-    if (target === undefined) throw new Error("there is no server");
+    if (target === undefined) throw new Error("no server");
     const indices = Array.from({ length: family.parallel }, (_, offset) => batch * family.parallel + offset);
-    const { problems, eventLoopDelay } = await this.#play(family, indices, target);
+    const { problems, eventLoopDelay } = await this.#runCases(family, indices, target);
     const isSuspicious = family.measuresEach || eventLoopDelay > SUSPICIOUS_DELAY;
     if (problems.length === 0 && !isSuspicious) return;
     const before = this.findings.length;
-    for (const index of indices) await this.playAlone(family, index, target);
+    for (const index of indices) await this.runAlone(family, index, target);
     if (this.findings.length > before || problems.length === 0) return;
-    // What none of them does alone, and all of them at once do not do again, was the machine's doing.
-    const again = await this.#play(family, indices, target);
+    // A problem that occurs neither alone nor again was caused by other load on the machine.
+    const again = await this.#runCases(family, indices, target);
     if (again.problems.length === 0) return;
-    this.#report(family, indices, target, ["with none of these cases alone:", ...problems, ...again.problems]);
+    this.#report(family, indices, target, ["only if these cases run concurrently:", ...problems, ...again.problems]);
   }
 
-  async playAlone(family: Family, index: number, target: Target): Promise<void> {
-    const { problems: found } = await this.#play(family, [index], target);
-    // Played again, a case that changed something would be found out with the next one.
-    const problems = found.length > 0 ? found : await this.#turn(family, index, target);
+  async runAlone(family: Family, index: number, target: Target): Promise<void> {
+    const { problems: found } = await this.#runCases(family, [index], target);
+    // A case with a problem is not repeated, since its change would be reported with the next case.
+    const problems = found.length > 0 ? found : await this.#measureTick(family, index, target);
     if (problems.length > 0) this.#report(family, [index], target, problems);
   }
 
-  /** Runs a program that plays inputs of its own against a server, and looks at the server as after any case. */
-  async playProgram(name: string, target: Target, play: () => Promise<ProgramReport>): Promise<void> {
+  /** Runs a program with its own inputs against a server, and checks the server like after any case. */
+  async runProgram(name: string, target: Target, run: () => Promise<ProgramReport>): Promise<void> {
     if (!target.isAlive) await target.start();
     let isOver = false;
-    const honest = callHonestly(target, this.#world, () => isOver);
-    const report = await play();
+    const client = runWellBehavedClient(target, this.#context, () => isOver);
+    const report = await run();
     isOver = true;
-    this.#noteProgram(name, target, report, await this.#look(target, await honest));
+    this.#noteProgram(name, target, report, await this.#check(target, await client));
   }
 
-  /** The same for a program that changes and revokes whatever keys it finds: after it no honest client has one. */
-  async playDestructively(name: string, target: Target, play: () => Promise<ProgramReport>): Promise<void> {
+  /** Like `runProgram`, without a well-behaved client, for a program that changes and revokes all keys. */
+  async runDestructiveProgram(name: string, target: Target, run: () => Promise<ProgramReport>): Promise<void> {
     if (!target.isAlive) await target.start();
-    const report = await play();
+    const report = await run();
     await target.settle();
     this.#noteProgram(name, target, report, await target.problems());
   }
@@ -117,61 +117,64 @@ export class Runner {
   #noteProgram(name: string, { name: target }: Target, report: ProgramReport, found: readonly string[]): void {
     const problems = [...report.problems, ...found];
     this.counts.set(name, (this.counts.get(name) ?? 0) + report.cases);
-    if (problems.length > 0) this.findings.push({ family: name, target, indices: [], problems, shown: "" });
+    if (problems.length > 0) this.findings.push({ family: name, target, indices: [], problems, description: "" });
   }
 
-  /** Looks at what each server retains. To be called before the first input, and then after each family. */
+  /** Measures the retained memory of each server. Must be called before the first input, and then after each family. */
   async measureMemory(after: string): Promise<void> {
     for (const target of this.targets) {
       if (!target.isAlive) continue;
       const retainedMiB = await target.retainedMiB();
       this.memory.push({ target: target.name, after, inputs: this.inputs, retainedMiB });
       const key = `${target.name}, start ${target.starts}`;
-      const first = this.#atFirst.get(key) ?? retainedMiB;
-      this.#atFirst.set(key, first);
+      const first = this.#initialMemory.get(key) ?? retainedMiB;
+      this.#initialMemory.set(key, first);
       if (retainedMiB - first <= MAX_GROWTH) continue;
-      const problems = [`retains ${retainedMiB} MiB after a full collection, and ${first} MiB at first`];
-      this.findings.push({ family: after, target: target.name, indices: [], problems, shown: "" });
+      const problems = [`retains ${retainedMiB} MiB after a full collection, ${first} MiB at the first measurement`];
+      this.findings.push({ family: after, target: target.name, indices: [], problems, description: "" });
     }
   }
 
-  /** Two times out of two: the first time something may be loaded, or compiled. */
-  async #turn(family: Family, index: number, target: Target): Promise<string[]> {
+  /** Measures a case twice, since the first time code may be loaded or compiled. Reports a problem only if both exceed the limit. */
+  async #measureTick(family: Family, index: number, target: Target): Promise<string[]> {
     let found: string[] = [];
     for (let round = 0; round < 2; round++) {
       const one = this.caseOf(family, index);
-      await target.watchTurns();
-      await one.play(target);
-      const turn = await target.longestTurn();
-      if (turn <= (one.maxTurn ?? MAX_TURN)) return [];
-      found = [`held the event loop for ${turn} ms of CPU time`];
+      await target.measureTicks();
+      await one.run(target);
+      const tick = await target.longestTick();
+      if (tick <= (one.maxTick ?? MAX_TICK)) return [];
+      found = [`held the event loop for ${tick} ms of CPU time`];
     }
     return found;
   }
 
-  async #play(family: Family, indices: readonly number[], target: Target) {
+  async #runCases(family: Family, indices: readonly number[], target: Target) {
     if (!target.isAlive) await target.start();
     let isOver = false;
-    const honest = callHonestly(target, this.#world, () => isOver);
+    const client = runWellBehavedClient(target, this.#context, () => isOver);
     const cases = indices.map((index) => this.caseOf(family, index));
     const answered = await Promise.all(
       cases.map(async (one) => {
         this.#count(family, one);
-        return one.play(target).catch((error: Error) => [`the case could not be played: ${error.stack}`]);
+        return one.run(target).catch((error: Error) => [`the case could not run: ${error.stack}`]);
       }),
     );
     isOver = true;
-    const ended = await honest;
+    const ended = await client;
     await target.settle();
     const eventLoopDelay = target.isAlive ? (await target.observe()).eventLoopDelay : 0;
-    return { problems: [...answered.flat(), ...(await this.#look(target, ended))], eventLoopDelay };
+    return { problems: [...answered.flat(), ...(await this.#check(target, ended))], eventLoopDelay };
   }
 
-  /** What is wrong with the server, with what an honest client saw of it, and with what is stored. */
-  async #look(target: Target, { problems, slowest }: Awaited<ReturnType<typeof callHonestly>>): Promise<string[]> {
-    this.slowestHonest = Math.max(this.slowestHonest, slowest);
+  /** Returns the problems of the server, of the well-behaved client, and in the database. */
+  async #check(
+    target: Target,
+    { problems, slowest }: Awaited<ReturnType<typeof runWellBehavedClient>>,
+  ): Promise<string[]> {
+    this.slowestCall = Math.max(this.slowestCall, slowest);
     await target.settle();
-    return [...problems, ...(await target.problems()), ...(await this.#world.witness.changes())];
+    return [...problems, ...(await target.problems()), ...(await this.#context.monitor.changes())];
   }
 
   #count({ name }: Family, { kind }: HostileCase): void {
@@ -180,8 +183,14 @@ export class Runner {
   }
 
   #report(family: Family, indices: readonly number[], target: Target, problems: readonly string[]): void {
-    const shown = indices.length > 1 ? "" : this.caseOf(family, indices[0] ?? 0).shown(target);
-    this.findings.push({ family: family.name, target: target.name, indices, problems: [...new Set(problems)], shown });
+    const description = indices.length > 1 ? "" : this.caseOf(family, indices[0] ?? 0).description(target);
+    this.findings.push({
+      family: family.name,
+      target: target.name,
+      indices,
+      problems: [...new Set(problems)],
+      description,
+    });
   }
 }
 

@@ -15,28 +15,28 @@ export interface TargetOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Bearer credential that the server requires; undefined if it requires none. */
   readonly token: string | undefined;
-  /** Another program than Keyhold, which takes the same arguments and logs where it listens in the same way. */
+  /** A program instead of Keyhold, with the same arguments, which logs its addresses in the same way. */
   readonly main?: string;
 }
 
 const MIB = 2 ** 20;
 
 /**
- * What a server may take after any input. It stays at 250 MiB through all but the largest bodies: V8 keeps what 16 MiB of JSON take to
- * read, and after that it stays at 430 MiB.
+ * Limits of a server after any input. Resident memory stays at 250 MiB except after the largest bodies: V8 keeps the memory to parse 16
+ * MiB of JSON, after which it stays at 430 MiB.
  */
 const BOUNDS = { residentMiB: 512, openFiles: 400 } as const;
 
-/** What an observation found at one time. */
-export interface Load {
+/** The state of a server at one time. */
+export interface Observation {
   /** Longest delay of the event loop since the previous observation, in milliseconds. */
   readonly eventLoopDelay: number;
   readonly residentMiB: number;
-  /** Exceptions that nothing has caught; NaN if the server does not say. */
+  /** Number of uncaught exceptions; NaN if the server does not report it. */
   readonly uncaught: number;
 }
 
-/** A server under test, in a process of its own. */
+/** A server under test in a separate process. */
 export class Target {
   readonly name: string;
   readonly token: string | undefined;
@@ -48,9 +48,9 @@ export class Target {
   #metrics = "";
   #errorLines: string[] = [];
   #answers: AsyncIterator<string> | undefined;
-  /** Largest values that were observed. */
-  readonly peak = { eventLoopDelay: 0, turn: 0, residentMiB: 0 };
-  /** How often it was started. */
+  /** Maxima of the observed values. */
+  readonly peak = { eventLoopDelay: 0, tick: 0, residentMiB: 0 };
+  /** Number of starts. */
   starts = 0;
 
   constructor({ name, environment, token, main = MAIN }: TargetOptions) {
@@ -77,7 +77,7 @@ export class Target {
     return this.token === undefined ? [] : [["authorization", `Bearer ${this.token}`]];
   }
 
-  /** The same with a token of as many characters that is none. */
+  /** The same with an invalid token of the same length. */
   get maskedCredentials(): readonly (readonly [name: string, value: string])[] {
     return this.token === undefined ? [] : [["authorization", `Bearer ${"x".repeat(this.token.length)}`]];
   }
@@ -123,7 +123,7 @@ export class Target {
     await once(child, "close");
   }
 
-  /** Waits a moment for a process that may be ending, so that its end is attributed to the right case. */
+  /** Waits briefly for a process that may be exiting, so that its exit is attributed to the right case. */
   async settle(): Promise<void> {
     await fetch(`${this.#url}/health/alive`, { signal: AbortSignal.timeout(5_000) })
       .then(
@@ -134,12 +134,12 @@ export class Target {
       .catch(() => undefined);
   }
 
-  /** What is wrong with the process now, and what it has logged as an error since the last call. */
+  /** Returns the problems of the process, and the errors that it has logged since the last call. */
   async problems(): Promise<string[]> {
     if (this.#ended !== undefined) return [this.#ended];
     const logged = this.#errorLines.splice(0).map((line) => `logged: ${line.slice(0, 1_000)}`);
     const [{ residentMiB, uncaught }, openFiles] = [await this.observe(), await this.#openFiles()];
-    // It may have ended meanwhile.
+    // It may have exited meanwhile.
     if (this.#ended !== undefined) return [...logged, this.#ended];
     return [
       ...logged,
@@ -149,8 +149,8 @@ export class Target {
     ];
   }
 
-  /** What the process takes; nothing if it has ended. */
-  async observe(): Promise<Load> {
+  /** Returns the current values of the process; zeros if it has exited. */
+  async observe(): Promise<Observation> {
     const samples = await scrape(this.#metrics).catch(() => []);
     if (samples.length === 0) {
       await this.#awaitEnd();
@@ -163,28 +163,28 @@ export class Target {
     return { eventLoopDelay, residentMiB, uncaught: total(samples, "keyhold_uncaught_total") };
   }
 
-  /** Begins to measure the turns of the event loop. */
-  async watchTurns(): Promise<void> {
-    await this.#probe("watch");
+  /** Starts to measure the ticks of the event loop. */
+  async measureTicks(): Promise<void> {
+    await this.#probe("start");
   }
 
-  /** Ends that. Returns the longest turn, in milliseconds of CPU time. */
-  async longestTurn(): Promise<number> {
-    const turn = await this.#probe("turn");
-    this.peak.turn = Math.max(this.peak.turn, turn);
-    return turn;
+  /** Stops measuring. Returns the longest tick in milliseconds of CPU time. */
+  async longestTick(): Promise<number> {
+    const tick = await this.#probe("tick");
+    this.peak.tick = Math.max(this.peak.tick, tick);
+    return tick;
   }
 
-  /** Returns what is in use after all garbage was collected, in MiB. */
+  /** Returns the memory in use after a full garbage collection, in MiB. */
   async retainedMiB(): Promise<number> {
     return Math.round((await this.#probe("memory")) / MIB);
   }
 
-  /** Asks `probe.ts`. Returns 0 if the process has ended. */
-  async #probe(question: string): Promise<number> {
+  /** Sends a command to `probe.ts`. Returns 0 if the process has exited. */
+  async #probe(command: string): Promise<number> {
     const channel = this.#child?.stdio[3];
     if (!this.isAlive || !(channel instanceof Duplex)) return 0;
-    channel.write(`${question}\n`);
+    channel.write(`${command}\n`);
     const { value } = (await this.#answers?.next()) ?? {};
     return Number(value ?? 0);
   }

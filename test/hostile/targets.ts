@@ -3,13 +3,13 @@ import { resolve } from "node:path";
 import { setDefaultCACertificates } from "node:tls";
 import { startDatabase } from "../faults/database.ts";
 import { runKeyhold } from "../support/keyhold.ts";
+import { type CaseContext, createCaseContext } from "./case-context.ts";
 import { Target } from "./target.ts";
-import { createWorld, type World } from "./world.ts";
 
 const COMMON = {
   KEYHOLD_ROOT_SECRET: "hostile-root-secret-0123456789-abcdefghijklmn",
   KEYHOLD_CACHE_SIZE: "16",
-  // All inputs come from one address, and are to be answered for what they are.
+  // All inputs come from one address, and must not be rejected for their rate.
   KEYHOLD_PUBLIC_RATE: "off",
   KEYHOLD_FAILURE_RATE: "off",
 };
@@ -17,12 +17,12 @@ const COMMON = {
 const TLS = resolve(import.meta.dirname, "../support/tls/localhost");
 
 /**
- * Gives the body servers on one database, as the nodes of a cluster: with and without the fast path, those that require a
- * credential or none, and one with TLS. What they need is kept in this folder.
+ * Runs `body` with servers on one database: with and without the fast path, with and without authentication, and one with TLS. Their
+ * files are in this folder.
  */
 export async function withTargets<T>(
   dir: string,
-  body: (targets: readonly Target[], world: World) => Promise<T>,
+  body: (targets: readonly Target[], context: CaseContext) => Promise<T>,
 ): Promise<T> {
   const database = await startDatabase(dir);
   const common = { ...COMMON, KEYHOLD_DATABASE_URL: database.url(database.port) };
@@ -41,8 +41,8 @@ export async function withTargets<T>(
     targets.push(new Target({ name: "guarded, TLS", environment, token }));
     for (const target of targets) await target.start();
     const [first] = targets;
-    if (first === undefined) throw new Error("there is no server");
-    return await body(targets, await createWorld(database.admin, first));
+    if (first === undefined) throw new Error("no server");
+    return await body(targets, await createCaseContext(database.admin, first));
   } finally {
     await Promise.all(targets.map((target) => target.stop()));
     await database.stop();

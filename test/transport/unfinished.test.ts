@@ -2,19 +2,19 @@ import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { beforeAll, describe, expect, test } from "vitest";
 import { CALLS, type HostileRequest } from "../hostile/calls.ts";
+import { createExecutionMonitor, type ExecutionMonitor } from "../hostile/execution-monitor.ts";
 import { converse, type Ending, toHttp1 } from "../hostile/http1.ts";
 import { fieldsOf, goawayFrame, HELLO, headersFrame, resetFrame } from "../hostile/http2.ts";
-import { createWitness, type Witness } from "../hostile/witness.ts";
 import { useService } from "../support/conformance.ts";
 import { Flag, Frame, frame } from "../support/http2-wire.ts";
 import { issue } from "../support/rest.ts";
 import { RPCS } from "../support/wire.ts";
 
 const suite = useService();
-let witness: Witness;
+let monitor: ExecutionMonitor;
 
 beforeAll(async () => {
-  witness = await createWitness(suite.sql, suite.rest);
+  monitor = await createExecutionMonitor(suite.sql, suite.rest);
 });
 
 /** RPCs with side effects. */
@@ -22,7 +22,7 @@ const CHANGES = RPCS.filter(({ name }) => /^(?:Create|BatchCreate|Update|Rotate|
 
 /** The same change over each protocol. */
 function callsOf(rpc: DescMethodUnary): HostileRequest[] {
-  const target = witness.unfinished();
+  const target = monitor.unfinished();
   return CALLS.map((make) => make(target)).filter(({ kind }) => kind.endsWith(` ${rpc.name}`));
 }
 
@@ -75,7 +75,7 @@ function toFrames(request: HostileRequest, cut: number, { bytes, excess, isEnded
 /** Waits until the server has processed the closed connections. */
 async function expectUnchanged(): Promise<void> {
   for (let calls = 0; calls < 3; calls++) await issue(suite.rest, { name: "later" });
-  expect(await witness.changes()).toEqual([]);
+  expect(await monitor.changes()).toEqual([]);
 }
 
 function port(): number {
@@ -90,7 +90,7 @@ describe.for(CHANGES.map((rpc) => [rpc.name, rpc] as const))("%s", ([, rpc]) => 
         const segment = toFrames(request, cut, interruption);
         await converse(port(), [segment], { ending: interruption.ending ?? "half-close" });
       }
-      expect({ kind: request.kind, changes: await witness.changes() }).toEqual({ kind: request.kind, changes: [] });
+      expect({ kind: request.kind, changes: await monitor.changes() }).toEqual({ kind: request.kind, changes: [] });
     }
     await expectUnchanged();
   });

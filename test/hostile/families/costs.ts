@@ -16,8 +16,8 @@ const BATCH_RPC = rpcPath(ImportedApiKeysService.method.batchCreateImportedApiKe
 const LIST_RPC = rpcPath(ImportedApiKeysService.method.listImportedApiKeys);
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** Milliseconds after which no answer is awaited any longer. */
-const NEVER = 60_000;
+/** Milliseconds after which a request counts as unanswered. */
+const TIMEOUT = 60_000;
 
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 const members = (count: number, value = "1") => times(count, (i) => `"k${i}":${value}`).join(",");
@@ -34,7 +34,7 @@ interface CostlyRequest {
   readonly body?: () => string | Uint8Array<ArrayBuffer>;
 }
 
-/** A valid item of about 15 KiB, of a batch with this number. */
+/** Returns a valid item of about 15 KiB for the batch with this number. */
 function largeItem(batch: number, index: number) {
   return {
     raw_key: `costly-${batch}-${index}-`.padEnd(4096, "x"),
@@ -45,13 +45,13 @@ function largeItem(batch: number, index: number) {
   };
 }
 
-/** Valid, and new each time. */
+/** Returns a valid batch that is new each time. */
 function largestBatch() {
   const batch = Number(process.hrtime.bigint());
   return { requests: times(1000, (i) => largeItem(batch, i)) };
 }
 
-/** The same one after another. */
+/** Repeats a text. */
 function knownBatch(): () => string {
   let text: string | undefined;
   return () => {
@@ -70,7 +70,7 @@ function json(path: string, body: () => string): CostlyRequest {
   return { path, headers: JSON_TYPE, body };
 }
 
-/** Requests that are as large, or hold as much, as their RPCs allow, or more. */
+/** Requests that reach or exceed the limits of their RPCs in size or number of values. */
 const REQUESTS: Readonly<Record<string, CostlyRequest>> = {
   "95,000 unknown members": json(paths.issued, () => `{${members(95_000)}}`),
   "240,000 unknown members": json(BATCH, () => `{${members(240_000)}}`),
@@ -82,7 +82,7 @@ const REQUESTS: Readonly<Record<string, CostlyRequest>> = {
   },
   "240,000 metadata entries": json(BATCH, () => `{"requests":[{"metadata":{${members(240_000, '"v"')}}}]}`),
   "100,000 claims": json(`${paths.keys}:derive`, () => `{"custom_claims":{${members(100_000)}}}`),
-  "15 MB where a pattern is": json(BATCH, () => `{"requests":[{"scopes":["${"é".repeat(7_500_000)}"]}]}`),
+  "15 MB in a field with a pattern": json(BATCH, () => `{"requests":[{"scopes":["${"é".repeat(7_500_000)}"]}]}`),
   "100,000 bad scopes": json(BATCH, () =>
     JSON.stringify({ requests: times(1000, () => ({ scopes: Array(100).fill("é") })) }),
   ),
@@ -112,7 +112,7 @@ const REQUESTS: Readonly<Record<string, CostlyRequest>> = {
   "the largest page over Connect": json(LIST_RPC, () => '{"page_size":1000}'),
 };
 
-/** Requests that cost as much as one can: none may hold the event loop. */
+/** The most expensive requests: none may block the event loop. */
 export const costs: Family = {
   name: "costs",
   parallel: 1,
@@ -121,12 +121,12 @@ export const costs: Family = {
   generate(random) {
     const kind = random.pick(Object.keys(REQUESTS));
     const request = REQUESTS[kind];
-    if (request === undefined) throw new Error(`there is no request "${kind}"`);
+    if (request === undefined) throw new Error(`unknown request "${kind}"`);
     return {
       kind,
-      shown: () => kind,
-      /** Over a connection of its own: Node's HTTP/2 client refuses the calls of others on a session that sends as much. */
-      async play({ port, tls, credentials }) {
+      description: () => kind,
+      /** Uses a new connection: on a shared session that sends so much, Node's HTTP/2 client refuses other calls. */
+      async run({ port, tls, credentials }) {
         const { path, headers, body } = request;
         const message = toHttp1({
           kind,
@@ -135,7 +135,7 @@ export const costs: Family = {
           fields: [...credentials, ...Object.entries(headers)],
           body: Buffer.from(body?.() ?? ""),
         });
-        const { received } = await converse(port, [message], { timeout: NEVER, tls });
+        const { received } = await converse(port, [message], { timeout: TIMEOUT, tls });
         const [answer] = http1Answers(received);
         if (answer === undefined) return ["did not answer"];
         return answer.status < 500 || answer.status === 503 ? [] : [`answered ${answer.status}`];

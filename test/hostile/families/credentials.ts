@@ -2,25 +2,25 @@ import { type Json, paths } from "../../support/rest.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import { send } from "../../support/wire.ts";
 import type { Family, HostileCase } from "../case.ts";
+import type { CaseContext } from "../case-context.ts";
 import { bodyFaults, isAllowed } from "../faults.ts";
 import type { Target } from "../target.ts";
-import type { World } from "../world.ts";
 import { chooseForgery, type Forgery } from "./forgeries.ts";
 
-/** Changed tokens and secrets, to be verified, derived from and revoked, and as the credential of a caller. */
+/** Altered tokens and secrets, used to verify, derive and revoke, and as the credential of a caller. */
 export const credentials: Family = {
   name: "credentials",
   parallel: 32,
   weight: 2,
-  generate: (random, world) => new CredentialCase(random, world),
+  generate: (random, context) => new CredentialCase(random, context),
 };
 
-/** What a server is asked to do with a credential, and whether its answer says that it is accepted. */
+/** A use of a credential, and whether the response shows that it was accepted. */
 interface Use {
   readonly path: string;
   readonly body: (text: string) => Json;
   readonly isAccepted: (status: number, body: Json) => boolean;
-  /** Whether the credential is that of the caller. */
+  /** Whether it is the credential of the caller. */
   readonly isCaller?: boolean;
 }
 
@@ -60,23 +60,23 @@ class CredentialCase implements HostileCase {
   readonly #use: Use;
   readonly #valid: ReadonlySet<string>;
 
-  constructor(random: Seeded, world: World) {
-    this.#valid = new Set(Object.values(world.credentials));
-    this.#forgery = chooseForgery(random, world.credentials);
+  constructor(random: Seeded, context: CaseContext) {
+    this.#valid = new Set(Object.values(context.credentials));
+    this.#forgery = chooseForgery(random, context.credentials);
     const [name, use] = random.pick(Object.entries(USES));
     this.#use = use;
     this.#useName = name;
     this.kind = this.#forgery.kind;
   }
 
-  shown(): string {
+  description(): string {
     return `${this.kind}, ${this.#useName}\n${JSON.stringify(this.#forgery.text)}`;
   }
 
-  async play(target: Target): Promise<readonly string[]> {
+  async run(target: Target): Promise<readonly string[]> {
     const { text } = this.#forgery;
     const { path, body, isAccepted, isCaller = false } = this.#use;
-    // A change may change nothing; and of a server that asks for none, no caller's credential is looked at.
+    // An alteration may have no effect, and a server without authentication ignores the caller's credential.
     if (this.#valid.has(text) || (isCaller && target.token === undefined)) return [];
     const caller = isCaller ? { authorization: `Bearer ${text}` } : Object.fromEntries(target.credentials);
     const headers = { "content-type": "application/json", ...caller };

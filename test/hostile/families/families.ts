@@ -6,5 +6,5 @@ import { http1 } from "./http1.ts";
 import { http2 } from "./http2.ts";
 import { lists } from "./lists.ts";
 
-/** Every family of inputs. */
+/** All families of inputs. */
 export const FAMILIES: readonly Family[] = [http1, http2, framing, credentials, lists, costs];

@@ -1,9 +1,9 @@
 import { createHmac, createPublicKey } from "node:crypto";
 import type { Seeded } from "../../support/seeded.ts";
+import type { Credentials } from "../case-context.ts";
 import { chooseDamage } from "../damage.ts";
-import type { Credentials } from "../world.ts";
 
-/** A credential that must not be accepted, and what was done to one that is. */
+/** A credential that must be rejected, and how it was altered. */
 export interface Forgery {
   readonly kind: string;
   readonly text: string;
@@ -11,7 +11,7 @@ export interface Forgery {
 
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/** Changes that any text may have. The result is another text, of printable ASCII. */
+/** Alterations of any text. The result is different, printable ASCII. */
 const TEXT_CHANGES: Readonly<Record<string, (text: string, random: Seeded) => string>> = {
   "another character": (text, random) => {
     const place = random.below(text.length);
@@ -28,10 +28,10 @@ const TEXT_CHANGES: Readonly<Record<string, (text: string, random: Seeded) => st
     return `${text.slice(0, place)}${text.charAt(place + 1)}${text.charAt(place)}${text.slice(place + 2)}`;
   },
   "a cut": (text, random) => text.slice(0, random.below(text.length)),
-  "a beginning that is missing": (text, random) => text.slice(1 + random.below(text.length - 1)),
-  "something at the end": (text, random) => text + random.pick(["=", "==", "A", ".", "-", "0", "%00", "_", "~"]),
-  "something at the beginning": (text, random) => random.pick(["=", "A", ".", "Bearer", "kh_", "_", "kh_v1_"]) + text,
-  "twice the same": (text) => text + text,
+  "a missing prefix": (text, random) => text.slice(1 + random.below(text.length - 1)),
+  "a suffix": (text, random) => text + random.pick(["=", "==", "A", ".", "-", "0", "%00", "_", "~"]),
+  "a prefix": (text, random) => random.pick(["=", "A", ".", "Bearer", "kh_", "_", "kh_v1_"]) + text,
+  "the text twice": (text) => text + text,
   reversed: (text) => [...text].reverse().join(""),
   "a character left out": (text, random) => {
     const place = random.below(text.length);
@@ -45,7 +45,7 @@ interface Jwt {
   readonly signature: string;
 }
 
-/** Changes of a JWT (RFC 7519) by one who cannot sign. */
+/** Alterations of a JWT (RFC 7519) without the signing key. */
 const JWT_CHANGES: Readonly<Record<string, (jwt: Jwt, random: Seeded) => string>> = {
   "no algorithm": ({ claims }, random) =>
     joined({ alg: random.pick(["none", "None", "NONE", ""]), typ: "JWT" }, claims, random.pick(["", "AAAA"])),
@@ -64,7 +64,7 @@ const JWT_CHANGES: Readonly<Record<string, (jwt: Jwt, random: Seeded) => string>
       claims,
       signature,
     ),
-  "a key of its own": ({ header, claims, signature }) =>
+  "an embedded key": ({ header, claims, signature }) =>
     joined(
       { ...header, jwk: { kty: "OKP", crv: "Ed25519", x: "A".repeat(43) }, jku: "http://127.0.0.1:1/" },
       claims,
@@ -83,7 +83,7 @@ const JWT_CHANGES: Readonly<Record<string, (jwt: Jwt, random: Seeded) => string>
     ]);
     return joined(header, { ...claims, ...change }, signature);
   },
-  "claims that are none": ({ header, signature }, random) =>
+  "invalid claims": ({ header, signature }, random) =>
     [encoded(header), random.pick(["", "e30", "bnVsbA", "W10", "!!", "eyJ"]), signature].join("."),
   "a signature of zeros": ({ header, claims }) => joined(header, claims, Buffer.alloc(64).toString("base64url")),
   "more parts": (jwt, random) => `${joined(jwt.header, jwt.claims, jwt.signature)}${random.pick([".", ".a", ".a.b"])}`,
@@ -103,19 +103,19 @@ function jwtOf(text: string): Jwt {
   return { header: decode(header), claims: decode(claims), signature };
 }
 
-/** Changes of the bytes of a macaroon by one who cannot make its signature. */
+/** Alterations of the bytes of a macaroon without its root key. */
 function damagedMacaroon(text: string, random: Seeded): string {
   const bytes = Buffer.from(text, "base64url");
   if (random.below(3) > 0) return chooseDamage(random)(bytes).toString("base64url");
-  // A caveat in front of the signature, which does not cover it (libmacaroons V2: EOS, 6, length 32, signature).
+  // Inserts a caveat before the signature, which does not cover it (libmacaroons V2: EOS, 6, length 32, signature).
   const end = bytes.length - 35;
   const caveat = Buffer.from("scope = keyhold:admin");
   const packet = Buffer.concat([Buffer.of(2, caveat.length), caveat, Buffer.of(0)]);
   return Buffer.concat([bytes.subarray(0, end), packet, bytes.subarray(end)]).toString("base64url");
 }
 
-/** Texts that were never credentials. */
-const NEVER: readonly string[] = [
+/** Texts that are not credentials. */
+const NOT_CREDENTIALS: readonly string[] = [
   "a",
   "null",
   "undefined",
@@ -136,10 +136,10 @@ const NEVER: readonly string[] = [
   "AgEHa2V5aG9sZA",
 ];
 
-/** Makes a credential that is none from those that are. */
+/** Chooses an invalid credential, derived from valid ones. */
 export function chooseForgery(random: Seeded, { issued, imported, jwt, macaroon }: Credentials): Forgery {
   const family = random.below(10);
-  if (family === 0) return { kind: "no credential", text: random.pick(NEVER) };
+  if (family === 0) return { kind: "no credential", text: random.pick(NOT_CREDENTIALS) };
   if (family < 4) {
     const [kind, change] = random.pick(Object.entries(JWT_CHANGES));
     return { kind: `jwt, ${kind}`, text: change(jwtOf(jwt), random) };

@@ -12,73 +12,73 @@ import {
   rpcCall,
 } from "../calls.ts";
 import { escaped, type Family, type HostileCase } from "../case.ts";
+import type { CaseContext } from "../case-context.ts";
 import { chooseDamage } from "../damage.ts";
 import { http2Faults, serverFaults } from "../faults.ts";
 import { converse, toHttp1 } from "../http1.ts";
 import { HELLO, toHttp2 } from "../http2.ts";
 import { converseHttp2 } from "../http2-exchange.ts";
 import type { Target } from "../target.ts";
-import type { World } from "../world.ts";
 import { chooseOddField, compressedBody, ENVELOPES, MESSAGES, type OddBody } from "./message-bodies.ts";
 
-/** Well-formed HTTP with what is no message of gRPC, gRPC-Web, Connect or REST, or a message in an odd envelope. */
+/** Well-formed HTTP whose body is not a message of gRPC, gRPC-Web, Connect or REST, or has an unusual envelope. */
 export const framing: Family = {
   name: "framing",
   parallel: 16,
   weight: 3,
-  generate: (random, world) => new FramingCase(random, world),
+  generate: (random, context) => new FramingCase(random, context),
 };
 
-/** Bytes of a body that may be sent before the server has sent its settings (RFC 9113 §6.9.2). */
+/** Maximum size of a body before the server's settings arrive (RFC 9113 §6.9.2). */
 const INITIAL_WINDOW = 65_535;
 
-/** Milliseconds of silence after which a server does not answer. */
-const PATIENCE = 5_000;
+/** Milliseconds without data after which a request counts as unanswered. */
+const TIMEOUT = 5_000;
 
 class FramingCase implements HostileCase {
   readonly kind: string;
-  readonly #world: World;
+  readonly #context: CaseContext;
   readonly #make: (target: CallTarget) => HostileRequest;
   readonly #http: 1 | 2;
   readonly #isNoRequest: boolean;
   readonly #isKnown: boolean;
 
-  constructor(random: Seeded, world: World) {
+  constructor(random: Seeded, context: CaseContext) {
     const rpc = random.pick(RPCS);
-    // One more than there are is REST.
+    // The last number selects REST.
     const protocol = PROTOCOLS[random.below(PROTOCOLS.length + 1)];
     const seed = random.below(2 ** 31);
     const { kind, make } = protocol === undefined ? chooseRest(random, rpc) : chooseRpc(random, rpc, protocol);
-    this.#world = world;
+    this.#context = context;
     this.#http = random.below(2) === 0 ? 1 : 2;
     this.#isKnown = random.below(8) !== 0;
     this.kind = `${protocol?.name ?? "rest"}: ${kind}`;
     const makeOdd = (target: CallTarget) => make(target, seeded(seed));
-    this.#isNoRequest = makeOdd(world.witness.completed()).isNoRequest;
+    this.#isNoRequest = makeOdd(context.monitor.completed()).isNoRequest;
     this.#make = (target) => makeOdd(target).request;
   }
 
-  shown(target: Target): string {
+  description(target: Target): string {
     return `${this.kind}\n${escaped(this.#request(target.maskedCredentials).bytes)}`;
   }
 
-  async play(target: Target): Promise<readonly string[]> {
+  async run(target: Target): Promise<readonly string[]> {
     const { bytes, http } = this.#request(target.credentials);
     if (http === 1) {
       const { received } = await converse(target.port, [bytes], { tls: target.tls });
       const answers = http1Answers(received);
       return [...serverFaults(received), ...(answers.length === 1 ? [] : [`answered ${answers.length} times`])];
     }
-    const options = { ending: "wait", awaited: [1], patience: PATIENCE, tls: target.tls } as const;
+    const options = { ending: "wait", awaited: [1], timeout: TIMEOUT, tls: target.tls } as const;
     const outcome = await converseHttp2(target.port, [bytes], options);
     const stream = outcome.streams.get(1);
     const isAnswered = stream?.fields[":status"] !== undefined && stream.isEnded;
     return [...http2Faults(outcome), ...(isAnswered ? [] : [`not answered: ${JSON.stringify(stream)}`])];
   }
 
-  /** What is no request acts on the keys that the witness watches. */
+  /** Invalid requests act on the keys that the monitor watches. */
   #request(credentials: readonly Field[]) {
-    const { unfinished, completed } = this.#world.witness;
+    const { unfinished, completed } = this.#context.monitor;
     const made = this.#make(this.#isNoRequest ? unfinished() : completed());
     const known = new Set(made.fields.map(([name]) => name));
     const added = this.#isKnown ? credentials.filter(([name]) => !known.has(name)) : [];
@@ -95,7 +95,7 @@ interface OddRequest {
 
 interface Choice {
   readonly kind: string;
-  /** The same choices for the same seed, whatever the target. */
+  /** Equal seeds yield equal choices for any target. */
   readonly make: (target: CallTarget, random: Seeded) => OddRequest;
 }
 
@@ -164,7 +164,7 @@ const GET_PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   other: ["a"],
 };
 
-/** Connect's GET, of RPCs that take it and of those that must not. */
+/** A Connect GET, of RPCs that allow it and of others. */
 function oddGet(rpc: DescMethodUnary): Choice {
   return {
     kind: "odd GET",

@@ -4,7 +4,7 @@ import type { Seeded } from "../../support/seeded.ts";
 const POST = "POST /v2alpha1/admin/issuedApiKeys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
 const GET = "GET /v2alpha1/derivedKeys/jwks.json HTTP/1.1\r\nHost: localhost\r\n";
 
-/** What is not a request, or is one that only some would take for one. */
+/** Bytes that are not a request, or that only some parsers accept as one. */
 const GARBAGE: readonly string[] = [
   "BAD\r\n\r\n",
   "\r\n\r\n",
@@ -70,7 +70,7 @@ const GARBAGE: readonly string[] = [
   `${POST}\r\n{}`,
 ];
 
-/** Bytes that are malformed for the most part. */
+/** Chooses bytes, most of them malformed. */
 export function chooseGarbage(random: Seeded): Buffer {
   if (random.below(8) !== 0) return Buffer.from(random.pick(GARBAGE), "latin1");
   return Buffer.from(Array.from({ length: 1 + random.below(200) }, () => random.below(256)));

@@ -3,75 +3,75 @@ import type { Seeded } from "../../support/seeded.ts";
 import { http1Answers } from "../answers.ts";
 import { CALLS, type CallTarget, type Field, OTHER_REQUESTS } from "../calls.ts";
 import { escaped, type Family, type HostileCase } from "../case.ts";
-import { Mishap } from "../damage.ts";
+import type { CaseContext } from "../case-context.ts";
+import { Transmission } from "../damage.ts";
 import { serverFaults } from "../faults.ts";
 import { converse, type Ending, toHttp1 } from "../http1.ts";
-import type { Understood } from "../references.ts";
+import type { ParsedConnection } from "../references.ts";
 import type { Target } from "../target.ts";
-import type { World } from "../world.ts";
 import { chooseGarbage } from "./http1-garbage.ts";
 
-/** Pipelined requests and garbage in HTTP/1.1, cut, reset and half-closed anywhere. */
+/** Pipelined HTTP/1.1 requests and garbage, truncated, reset or half-closed at any point. */
 export const http1: Family = {
   name: "http1",
   parallel: 16,
   weight: 4,
-  generate: (random, world) => new Http1Case(random, world),
+  generate: (random, context) => new Http1Case(random, context),
 };
 
-/** A part of what is sent: it has the same length for any target. */
+/** A part of the input, with the same length for any target. */
 type Part = (target: CallTarget, credentials: readonly Field[]) => Buffer;
 
 class Http1Case implements HostileCase {
   readonly kind: string;
-  readonly #world: World;
+  readonly #context: CaseContext;
   readonly #parts: readonly Part[];
-  readonly #mishap: Mishap;
+  readonly #transmission: Transmission;
   readonly #ending: Ending;
 
-  constructor(random: Seeded, world: World) {
-    this.#world = world;
+  constructor(random: Seeded, context: CaseContext) {
+    this.#context = context;
     this.#parts = Array.from({ length: 1 + random.below(5) }, () => choosePart(random));
-    this.#mishap = new Mishap(random, { damage: 4, cut: 3 });
+    this.#transmission = new Transmission(random, { damage: 4, cut: 3 });
     this.#ending = random.below(4) === 0 ? "reset" : "half-close";
-    const { forms } = this.#mishap;
+    const { forms } = this.#transmission;
     this.kind = `${forms.length === 0 ? "whole" : forms.join(", ")}, then ${this.#ending}`;
   }
 
-  shown(target: Target): string {
-    const segments = this.#mishap.split(this.#bytes(target.maskedCredentials));
+  description(target: Target): string {
+    const segments = this.#transmission.split(this.#bytes(target.maskedCredentials));
     return [this.kind, ...segments.map((segment) => escaped(segment))].join("\n");
   }
 
-  async play(target: Target): Promise<readonly string[]> {
+  async run(target: Target): Promise<readonly string[]> {
     const bytes = this.#bytes(target.credentials);
-    const segments = this.#mishap.split(bytes);
+    const segments = this.#transmission.split(bytes);
     const { received, isClosed } = await converse(target.port, segments, { ending: this.#ending, tls: target.tls });
     const faults = serverFaults(received);
-    // A watch goes on for a client that has closed its side, unless its deadline is still in its header.
-    if (this.#ending === "reset" || (this.#mishap.isDamaged && bytes.includes("Health/Watch"))) return faults;
+    // A Watch continues for a client that has half-closed, unless its deadline is still in its header.
+    if (this.#ending === "reset" || (this.#transmission.isDamaged && bytes.includes("Health/Watch"))) return faults;
     const open = isClosed ? [] : ["the connection stayed open after the client had closed its side"];
-    return [...faults, ...open, ...compare(bytes, received, await this.#world.references.understand(bytes))];
+    return [...faults, ...open, ...compare(bytes, received, await this.#context.references.parse(bytes))];
   }
 
-  /** Requests that the cut leaves unfinished act on the keys that the witness watches. */
+  /** Returns the bytes. Truncated requests act on the keys that the monitor watches. */
   #bytes(credentials: readonly Field[]): Buffer {
-    const { unfinished, completed } = this.#world.witness;
+    const { unfinished, completed } = this.#context.monitor;
     const whole = this.#parts.map((part) => part(completed(), credentials));
     const length = whole.reduce((sum, part) => sum + part.length, 0);
-    const end = this.#mishap.end(length);
+    const end = this.#transmission.end(length);
     let offset = 0;
     const parts = this.#parts.map((part, place) => {
       const same = whole[place] ?? Buffer.alloc(0);
       offset += same.length;
-      // Damage may make a request shorter, and so complete.
-      return offset > end && !this.#mishap.isDamaged ? part(unfinished(), credentials) : same;
+      // Damage may shorten a request and so complete it.
+      return offset > end && !this.#transmission.isDamaged ? part(unfinished(), credentials) : same;
     });
-    return this.#mishap.damaged(Buffer.concat(parts).subarray(0, end));
+    return this.#transmission.damaged(Buffer.concat(parts).subarray(0, end));
   }
 }
 
-/** Fields that change how a request is read or answered. */
+/** Header fields that change how a request is read or answered. */
 const MORE_FIELDS: readonly (readonly Field[])[] = [
   [["expect", "100-continue"]],
   [["expect", "something else"]],
@@ -115,14 +115,17 @@ function makeOf<T>(value: T): () => T {
   return () => value;
 }
 
-/** Refused as what is not HTTP, after which the connection ends. */
+/** Reasons of rejections that end the connection. */
 const NOT_HTTP = /"reason":"(?:HTTP_MALFORMED|HEADER_TOO_LARGE|REQUEST_TIMED_OUT)"/;
 
-/** What need not be refused, besides a first line without a version of HTTP: what Node takes for HTTP/2, and half a preface of it. */
-const SILENT = ["HPE_PAUSED_H2_UPGRADE", "HPE_INVALID_EOF_STATE"];
+/**
+ * Errors of Node's parser that need no rejection: what it takes for HTTP/2, and half of an HTTP/2 preface. A first line without an HTTP
+ * version needs none either.
+ */
+const IGNORABLE_ERRORS = ["HPE_PAUSED_H2_UPGRADE", "HPE_INVALID_EOF_STATE"];
 
-/** Compares the answers with what Node's parser understood of the same bytes. */
-function compare(bytes: Buffer, received: Buffer, understood: Understood): string[] {
+/** Compares the responses with the requests that Node's parser read from the same bytes. */
+function compare(bytes: Buffer, received: Buffer, understood: ParsedConnection): string[] {
   const answers = http1Answers(received);
   const { least, most, mustRefuse, mayRefuse } = expectedOf(bytes, understood);
   const isClosed = /\r\nconnection: close\r\n/i.test(answers.at(-1)?.text ?? "");
@@ -130,26 +133,26 @@ function compare(bytes: Buffer, received: Buffer, understood: Understood): strin
   const seen = `${answers.map(({ status }) => status)} for ${JSON.stringify(understood)}`;
   if (answers.length > most) return [`more answers than requests: ${seen}`];
   if (answers.length < least && !isClosed) return [`fewer answers than complete requests: ${seen}`];
-  if (mustRefuse && refusals === 0 && !isClosed) return [`what is malformed was not refused: ${seen}`];
-  if (refusals > mayRefuse) return [`refused what is well-formed: ${seen}`];
+  if (mustRefuse && refusals === 0 && !isClosed) return [`malformed bytes were not rejected: ${seen}`];
+  if (refusals > mayRefuse) return [`rejected a well-formed request: ${seen}`];
   return [];
 }
 
-/** How many answers there may be, whether what follows them is refused, and how many refusals there may be. */
-function expectedOf(bytes: Buffer, { requests, error }: Understood) {
+/** Returns the possible numbers of responses and rejections, and whether the bytes after them must be rejected. */
+function expectedOf(bytes: Buffer, { requests, error }: ParsedConnection) {
   const last = requests.findIndex(({ isLast }) => isLast);
   const served = last === -1 ? requests : requests.slice(0, last + 1);
   const complete = served.filter(({ isComplete }) => isComplete).length;
   const isRefused = error !== undefined && (last === -1 || complete < served.length);
-  // Node takes it for a request in HTTP/0.9, if it has a path.
+  // Node reads a line with a path as an HTTP/0.9 request.
   const isNoHttp = namesNoHttp(bytes);
-  const isSilent = isNoHttp || (requests.length === 0 && SILENT.includes(error ?? ""));
+  const isIgnorable = isNoHttp || (requests.length === 0 && IGNORABLE_ERRORS.includes(error ?? ""));
   const hosts = served.filter((request) => request.isRefused).length;
   return {
     least: isNoHttp ? 0 : complete,
     most: served.length + (isRefused ? 1 : 0),
-    // A request whose end is missing may have been refused by its header.
-    mustRefuse: isRefused && !isSilent && complete === served.length,
+    // An incomplete request may have been rejected by its header.
+    mustRefuse: isRefused && !isIgnorable && complete === served.length,
     mayRefuse: hosts + (isRefused ? 1 : 0),
   };
 }

@@ -3,7 +3,7 @@ import type { Seeded } from "../../support/seeded.ts";
 import type { Field } from "../calls.ts";
 import { goawayFrame, headersFrame, resetFrame, uint32 } from "../http2.ts";
 
-/** Frames that a connection may have in any place, most of which are errors. `stream` is one that has been opened, or is next. */
+/** Frames at any position of a connection, most of which are errors. `stream` is an open stream, or the next one. */
 type MakeFrames = (stream: number, random: Seeded) => Buffer;
 
 const GET: readonly Field[] = [
@@ -21,7 +21,7 @@ function without(name: string): readonly Field[] {
   return GET.filter(([one]) => one !== name);
 }
 
-/** Header lists that RFC 9113 §8 forbids, or that are odd. */
+/** Header lists that RFC 9113 §8 forbids, or unusual ones. */
 const HEADER_LISTS: readonly (readonly Field[])[] = [
   without(":method"),
   without(":scheme"),
@@ -75,7 +75,7 @@ const HEADER_LISTS: readonly (readonly Field[])[] = [
   [...without(":method"), [":method", "G T"]],
 ];
 
-/** Header blocks that are no HPACK (RFC 7541), or name what there is not. */
+/** Header blocks that are not HPACK (RFC 7541), or refer to missing entries. */
 const BLOCKS: readonly string[] = [
   "80",
   "ff",
@@ -122,7 +122,7 @@ function settingsFrame([id, value]: readonly [number, number]): Buffer {
 
 const ZEROS = Buffer.alloc(64);
 
-/** Single frames and short sequences, by what they are. */
+/** Single frames and short sequences, by description. */
 const ODD_FRAMES: Readonly<Record<string, MakeFrames>> = {
   "header list": (stream, random) => get(stream, random.pick(HEADER_LISTS)),
   "header block": (stream, random) =>
@@ -206,50 +206,50 @@ const ODD_FRAMES: Readonly<Record<string, MakeFrames>> = {
   noise: (_, random) => Buffer.from(Array.from({ length: 9 + random.below(40) }, () => random.below(256))),
 };
 
-/** Chooses frames that are odd, and says what they are. */
+/** Chooses unusual frames. Returns them with their description. */
 export function chooseOddFrames(random: Seeded, stream: number): { readonly kind: string; readonly bytes: Buffer } {
   const [kind, make] = random.pick(Object.entries(ODD_FRAMES));
   return { kind, bytes: make(stream, random) };
 }
 
-/** Frames that are cheap to send and may be costly to receive, many times; the number is what one connection gets. */
-const FLOODS: Readonly<Record<string, (turn: number) => Buffer>> = {
-  "opened and reset streams": (turn) => Buffer.concat([get(2 * turn + 1, GET), resetFrame(2 * turn + 1)]),
-  "streams without an end": (turn) => headersFrame(2 * turn + 1, [...GET.slice(1), [":method", "POST"]]),
-  "streams that are not read": (turn) => get(2 * turn + 1, [...without(":path"), [":path", "/openapi.json"]]),
+/** Frames that are cheap to send and may be expensive to receive, repeated; the number is the count per connection. */
+const FLOODS: Readonly<Record<string, (index: number) => Buffer>> = {
+  "opened and reset streams": (index) => Buffer.concat([get(2 * index + 1, GET), resetFrame(2 * index + 1)]),
+  "streams without an end": (index) => headersFrame(2 * index + 1, [...GET.slice(1), [":method", "POST"]]),
+  "streams that are not read": (index) => get(2 * index + 1, [...without(":path"), [":path", "/openapi.json"]]),
   settings: () => frame(Frame.SETTINGS, 0, 0, ZEROS.subarray(0, 0)),
-  "table sizes": (turn) => settingsFrame([1, turn % 2 === 0 ? 0 : 4_096]),
-  windows: (turn) => settingsFrame([4, turn % 2 === 0 ? 0 : 65_535]),
+  "table sizes": (index) => settingsFrame([1, index % 2 === 0 ? 0 : 4_096]),
+  windows: (index) => settingsFrame([4, index % 2 === 0 ? 0 : 65_535]),
   pings: () => frame(Frame.PING, 0, 0, ZEROS.subarray(0, 8)),
   "ping acknowledgements": () => frame(Frame.PING, Flag.ACK, 0, ZEROS.subarray(0, 8)),
-  priorities: (turn) => frame(Frame.PRIORITY, 0, 2 * turn + 1, ZEROS.subarray(0, 5)),
+  priorities: (index) => frame(Frame.PRIORITY, 0, 2 * index + 1, ZEROS.subarray(0, 5)),
   "window updates": () => frame(Frame.WINDOW_UPDATE, 0, 0, uint32(1)),
-  continuations: (turn) =>
-    turn === 0
+  continuations: (index) =>
+    index === 0
       ? frame(Frame.HEADERS, 0, 1, headerBlock(GET))
       : frame(Frame.CONTINUATION, 0, 1, headerBlock([["a", "b"]])),
-  "empty continuations": (turn) => (turn === 0 ? frame(Frame.HEADERS, 0, 1) : frame(Frame.CONTINUATION, 0, 1)),
-  "empty data": (turn) =>
-    turn === 0 ? headersFrame(1, [...GET.slice(1), [":method", "POST"]]) : frame(Frame.DATA, 0, 1),
-  "padded data": (turn) =>
-    turn === 0
+  "empty continuations": (index) => (index === 0 ? frame(Frame.HEADERS, 0, 1) : frame(Frame.CONTINUATION, 0, 1)),
+  "empty data": (index) =>
+    index === 0 ? headersFrame(1, [...GET.slice(1), [":method", "POST"]]) : frame(Frame.DATA, 0, 1),
+  "padded data": (index) =>
+    index === 0
       ? headersFrame(1, [...GET.slice(1), [":method", "POST"]])
       : frame(Frame.DATA, Flag.PADDED, 1, Buffer.of(255, ...Buffer.alloc(255))),
   "unknown frames": () => frame(200, 0, 0),
-  "header fields of the table": (turn) => tableBomb(turn),
+  "header fields of the table": (index) => tableBomb(index),
 };
 
-/** Puts one large field into the table of HPACK, and then names it many times in each block. */
-function tableBomb(turn: number): Buffer {
+/** Adds one large field to the HPACK table and refers to it many times in each block. */
+function tableBomb(index: number): Buffer {
   const put = Buffer.concat([Buffer.of(0x40), headerBlock([["x", "a".repeat(3_000)]]).subarray(1)]);
-  const block = turn === 0 ? put : Buffer.alloc(4_000, 0xbe);
+  const block = index === 0 ? put : Buffer.alloc(4_000, 0xbe);
   const request = Buffer.concat([headerBlock(GET), block]);
-  return frame(Frame.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, 2 * turn + 1, request);
+  return frame(Frame.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, 2 * index + 1, request);
 }
 
-/** Chooses a flood, and says what it is. */
+/** Chooses a flood of frames. Returns it with its description. */
 export function chooseFlood(random: Seeded): { readonly kind: string; readonly bytes: Buffer } {
   const [kind, make] = random.pick(Object.entries(FLOODS));
   const length = 100 + random.below(1_900);
-  return { kind: `flood of ${kind}`, bytes: Buffer.concat(Array.from({ length }, (_, turn) => make(turn))) };
+  return { kind: `flood of ${kind}`, bytes: Buffer.concat(Array.from({ length }, (_, index) => make(index))) };
 }

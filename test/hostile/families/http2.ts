@@ -2,104 +2,104 @@ import { Flag, Frame, frame, headerBlock, PREFACE } from "../../support/http2-wi
 import { type Seeded, seeded } from "../../support/seeded.ts";
 import { CALLS, type CallTarget, type Field, type MakeRequest, OTHER_REQUESTS } from "../calls.ts";
 import { escaped, type Family, type HostileCase } from "../case.ts";
-import { Mishap, split } from "../damage.ts";
+import type { CaseContext } from "../case-context.ts";
+import { split, Transmission } from "../damage.ts";
 import { http2Faults } from "../faults.ts";
 import type { Ending } from "../http1.ts";
 import { fieldsOf, resetFrame, uint32 } from "../http2.ts";
 import { converseHttp2, type Http2Outcome } from "../http2-exchange.ts";
 import type { Target } from "../target.ts";
-import type { World } from "../world.ts";
 import { chooseFlood, chooseOddFrames } from "./http2-frames.ts";
 
-/** Requests in HTTP/2, complete and not, interleaved, among frames that are odd or wrong, and floods of frames. */
+/** HTTP/2 requests, complete and incomplete, interleaved with unusual or invalid frames and floods. */
 export const http2: Family = {
   name: "http2",
   parallel: 16,
   weight: 4,
-  generate: (random, world) => new Http2Case(random, world),
+  generate: (random, context) => new Http2Case(random, context),
 };
 
-/** Windows that no answer of ours fills. */
+/** The preface, with windows that exceed every response of Keyhold. */
 const HELLO = Buffer.concat([
   PREFACE,
   frame(Frame.SETTINGS, 0, 0, Buffer.concat([Buffer.of(0, 4), uint32(2 ** 24)])),
   frame(Frame.WINDOW_UPDATE, 0, 0, uint32(2 ** 24)),
 ]);
 
-/** Milliseconds of CPU time that a flood of frames may hold the event loop: it is thousands of requests. */
-const MAX_FLOOD_TURN = 1_000;
+/** Maximum CPU time of one tick in milliseconds for a flood of frames, which is thousands of requests. */
+const MAX_FLOOD_TICK = 1_000;
 
-/** Milliseconds of silence after which what a server has not answered is not awaited any longer. */
-const PATIENCE = 500;
-const LONG_PATIENCE = 5_000;
+/** Milliseconds without data after which missing responses are not awaited. */
+const TIMEOUT = 500;
+const LONG_TIMEOUT = 5_000;
 
-/** A part of what is sent. It has the same length for any target of its call. */
+/** A part of the input, with the same length for any target of its call. */
 interface Part {
-  /** 0 for what is of no request. */
+  /** 0 for frames of no request. */
   readonly stream: number;
   readonly bytes: (target: CallTarget, credentials: readonly Field[]) => Buffer;
-  /** Whether the request is complete with this part. */
+  /** Whether this part completes the request. */
   readonly isEnd?: boolean;
 }
 
 class Http2Case implements HostileCase {
   readonly kind: string;
-  readonly maxTurn: number | undefined;
-  readonly #world: World;
+  readonly maxTick: number | undefined;
+  readonly #context: CaseContext;
   readonly #parts: readonly Part[];
   readonly #uncertain: readonly number[];
-  readonly #mishap: Mishap;
+  readonly #transmission: Transmission;
   readonly #ending: Ending;
 
-  constructor(random: Seeded, world: World) {
-    this.#world = world;
+  constructor(random: Seeded, context: CaseContext) {
+    this.#context = context;
     const streams = Array.from({ length: random.below(5) }, (_, place) => chooseStream(random, 2 * place + 1));
     const oddStream = 2 * random.below(streams.length + 1) + 1;
     const odd = random.below(3) === 0 ? [] : [chooseOdd(random, oddStream)];
-    // An odd frame may complete a request.
+    // An unusual frame may complete a request.
     this.#uncertain = odd.length === 0 ? [] : [1, oddStream];
-    this.maxTurn = odd.some(({ kind }) => kind.startsWith("flood")) ? MAX_FLOOD_TURN : undefined;
+    this.maxTick = odd.some(({ kind }) => kind.startsWith("flood")) ? MAX_FLOOD_TICK : undefined;
     this.#parts = interleaved([...streams, ...odd.map(({ part }) => [part])], random);
-    this.#mishap = new Mishap(random, { damage: 8, cut: 5 });
+    this.#transmission = new Transmission(random, { damage: 8, cut: 5 });
     this.#ending = random.pick(
-      this.#mishap.isCut ? ["half-close", "reset"] : ["wait", "wait", "wait", "half-close", "reset"],
+      this.#transmission.isTruncated ? ["half-close", "reset"] : ["wait", "wait", "wait", "half-close", "reset"],
     );
     const forms = [
       ...(odd.length === 0 ? ["requests"] : odd.map(({ kind }) => kind)),
-      ...this.#mishap.forms.filter((form) => form !== "in pieces"),
+      ...this.#transmission.forms.filter((form) => form !== "fragmented"),
       ...(this.#ending === "wait" ? [] : [this.#ending]),
     ];
     this.kind = forms.join(", ");
   }
 
-  shown(target: Target): string {
+  description(target: Target): string {
     const { bytes } = this.#bytes(target.maskedCredentials);
-    return [this.kind, ...this.#mishap.split(bytes).map((segment) => escaped(segment))].join("\n");
+    return [this.kind, ...this.#transmission.split(bytes).map((segment) => escaped(segment))].join("\n");
   }
 
-  async play(target: Target): Promise<readonly string[]> {
+  async run(target: Target): Promise<readonly string[]> {
     const { bytes, complete } = this.#bytes(target.credentials);
-    const segments = this.#mishap.split(bytes);
-    const ask = async (patience: number) => {
-      const options = { ending: this.#ending, awaited: complete, patience };
+    const segments = this.#transmission.split(bytes);
+    const ask = async (timeout: number) => {
+      const options = { ending: this.#ending, awaited: complete, timeout };
       const ours = await converseHttp2(target.port, segments, { ...options, tls: target.tls });
       const faults = http2Faults(ours);
-      // When a flood is refused depends on how it is cut into reads.
-      if (this.#ending !== "wait" || this.maxTurn !== undefined) return { faults, differences: [] };
-      const theirs = await converseHttp2(this.#world.references.http2Port, segments, options);
+      // When a flood is rejected depends on how it is split into reads.
+      if (this.#ending !== "wait" || this.maxTick !== undefined) return { faults, differences: [] };
+      const theirs = await converseHttp2(this.#context.references.http2Port, segments, options);
       return { faults, differences: compare(ours, theirs, complete) };
     };
-    const { faults, differences } = await ask(PATIENCE);
-    // One of both may have been slow.
-    return differences.length === 0 ? faults : [...faults, ...(await ask(LONG_PATIENCE)).differences];
+    const { faults, differences } = await ask(TIMEOUT);
+    // One of the servers may have been slow.
+    return differences.length === 0 ? faults : [...faults, ...(await ask(LONG_TIMEOUT)).differences];
   }
 
-  /** With the streams whose requests are complete. The others act on the keys that the witness watches. */
+  /** Returns the bytes and the streams with complete requests. The other requests act on the keys that the monitor watches. */
   #bytes(credentials: readonly Field[]): { readonly bytes: Buffer; readonly complete: readonly number[] } {
-    const { unfinished, completed } = this.#world.witness;
+    const { unfinished, completed } = this.#context.monitor;
     const parts = this.#parts.map(({ bytes }) => bytes(completed(), credentials));
     const length = HELLO.length + parts.reduce((sum, part) => sum + part.length, 0);
-    const end = this.#mishap.end(length);
+    const end = this.#transmission.end(length);
     let offset = HELLO.length;
     const complete = this.#parts.flatMap(({ stream, isEnd }, place) => {
       offset += parts[place]?.length ?? 0;
@@ -107,21 +107,21 @@ class Http2Case implements HostileCase {
     });
     const done = completed();
     const never = unfinished();
-    // So may damage.
-    const mayBeDone = (stream: number) =>
-      this.#mishap.isDamaged || complete.includes(stream) || this.#uncertain.includes(stream);
-    const sent = this.#parts.map(({ stream, bytes }) => bytes(mayBeDone(stream) ? done : never, credentials));
+    // Damage may complete a request too.
+    const mayComplete = (stream: number) =>
+      this.#transmission.isDamaged || complete.includes(stream) || this.#uncertain.includes(stream);
+    const sent = this.#parts.map(({ stream, bytes }) => bytes(mayComplete(stream) ? done : never, credentials));
     const cut = Buffer.concat(sent).subarray(0, Math.max(0, end - HELLO.length));
-    return { bytes: Buffer.concat([HELLO, this.#mishap.damaged(cut)]), complete };
+    return { bytes: Buffer.concat([HELLO, this.#transmission.damaged(cut)]), complete };
   }
 }
 
-/** The frames of one request, and what becomes of it. */
+/** Chooses a request and its outcome. Returns its frames. */
 function chooseStream(random: Seeded, stream: number): Part[] {
   const make: MakeRequest = random.below(3) === 0 ? constant(random.pick(OTHER_REQUESTS)) : random.pick(CALLS);
   const isKnown = random.below(8) !== 0;
-  const fate = random.below(10);
-  const excess = fate === 0 ? 1 + random.below(20) : undefined;
+  const outcome = random.below(10);
+  const excess = outcome === 0 ? 1 + random.below(20) : undefined;
   const isPadded = random.below(5) === 0;
   const pieces = 1 + random.below(3);
   const seed = random.below(2 ** 31);
@@ -140,8 +140,8 @@ function chooseStream(random: Seeded, stream: number): Part[] {
       bytes: (target) => dataFrame(stream, piece(make(target).body, place, pieces), isPadded),
     }),
   );
-  if (fate === 1) return [headers, ...data.slice(0, random.below(pieces + 1))];
-  if (fate === 2) return [headers, ...data, { stream, bytes: constant(resetFrame(stream, random.below(14))) }];
+  if (outcome === 1) return [headers, ...data.slice(0, random.below(pieces + 1))];
+  if (outcome === 2) return [headers, ...data, { stream, bytes: constant(resetFrame(stream, random.below(14))) }];
   const end = { stream, bytes: constant(frame(Frame.DATA, Flag.END_STREAM, stream)), isEnd: excess === undefined };
   return [headers, ...data, end];
 }
@@ -160,7 +160,7 @@ function dataFrame(stream: number, bytes: Buffer, isPadded: boolean): Buffer {
   return frame(Frame.DATA, Flag.PADDED, stream, Buffer.concat([Buffer.of(8), bytes, Buffer.alloc(8)]));
 }
 
-/** HEADERS, and the rest of the block in CONTINUATION frames. */
+/** Returns HEADERS, with the rest of the block in CONTINUATION frames. */
 function headerFrames(stream: number, fields: readonly Field[], random: Seeded): Buffer {
   const [first = Buffer.alloc(0), ...rest] = split(headerBlock(fields), 1 + random.below(3), random);
   const flags = (place: number) => (place === rest.length ? Flag.END_HEADERS : 0);
@@ -173,7 +173,7 @@ function chooseOdd(random: Seeded, stream: number): { readonly kind: string; rea
   return { kind, part: { stream: 0, bytes: constant(bytes) } };
 }
 
-/** Keeps the order within each list. */
+/** Interleaves lists randomly; keeps the order within each list. */
 function interleaved<T>(lists: readonly (readonly T[])[], random: Seeded): T[] {
   const rest = lists.map((list) => [...list]).filter(({ length }) => length > 0);
   const all: T[] = [];
@@ -185,28 +185,28 @@ function interleaved<T>(lists: readonly (readonly T[])[], random: Seeded): T[] {
   return all;
 }
 
-/** Compares the errors of the connection, and the ends of these streams, with those of plain `node:http2`. */
+/** Compares the connection errors and the ends of these streams with those of plain `node:http2`. */
 function compare(ours: Http2Outcome, theirs: Http2Outcome, awaited: readonly number[]): string[] {
   const seen = `${shownOutcome(ours)}, and node:http2 ${shownOutcome(theirs)}`;
   if (ours.malformed !== undefined) return [`malformed frames: ${ours.malformed}`];
-  // After the client's GOAWAY Node closes at once, or when the connection has been idle: by what is still to be written just then.
+  // After the client's GOAWAY, Node closes at once or when the connection is idle, depending on pending writes.
   if (ours.goaway === 0 && theirs.goaway === 0) return [];
-  if (ours.isClosed !== theirs.isClosed) return [`one of both closed the connection: ${seen}`];
-  // A connection that is reset may lose its GOAWAY.
+  if (ours.isClosed !== theirs.isClosed) return [`only one server closed the connection: ${seen}`];
+  // A reset connection may lose its GOAWAY.
   const isSame = ours.isClosed && (ours.goaway === undefined || theirs.goaway === undefined);
-  if (!isSame && ours.goaway !== theirs.goaway) return [`another error of the connection: ${seen}`];
+  if (!isSame && ours.goaway !== theirs.goaway) return [`different connection errors: ${seen}`];
   if (ours.isClosed) return [];
   return awaited.flatMap((id) => {
     const [our, their] = [ours.streams.get(id), theirs.streams.get(id)];
     if (!their?.isEnded) return [];
     if (!our?.isEnded) return [`stream ${id} was not answered: ${seen}`];
     return our.fields[":status"] === undefined && our.reset !== their.reset
-      ? [`stream ${id} was reset otherwise: ${seen}`]
+      ? [`stream ${id} was reset with another code: ${seen}`]
       : [];
   });
 }
 
 function shownOutcome({ streams, goaway, isClosed }: Http2Outcome): string {
-  const shown = [...streams].map(([id, { fields, isEnded, reset }]) => [id, fields[":status"], isEnded, reset]);
-  return JSON.stringify({ goaway, isClosed, streams: shown });
+  const description = [...streams].map(([id, { fields, isEnded, reset }]) => [id, fields[":status"], isEnded, reset]);
+  return JSON.stringify({ goaway, isClosed, streams: description });
 }

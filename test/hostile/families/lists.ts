@@ -9,7 +9,7 @@ import { chooseDamage } from "../damage.ts";
 import { bodyFaults, isAllowed } from "../faults.ts";
 import type { Target } from "../target.ts";
 
-/** Lists with filters, page sizes and page tokens that are odd, changed, or of another list. */
+/** List requests whose filters, page sizes and page tokens are unusual, altered, or of another list. */
 export const lists: Family = {
   name: "lists",
   parallel: 16,
@@ -37,7 +37,7 @@ const PAGE_SIZES = [
   "٣",
 ];
 
-/** How a filter is made of others. */
+/** Compositions of filters. */
 const COMPOSITIONS: Readonly<Record<string, (random: Seeded) => string>> = {
   known: (random) => random.pick(FILTERS),
   damaged: (random) => chooseDamage(random)(Buffer.from(random.pick(FILTERS))).toString("utf8"),
@@ -56,7 +56,7 @@ const COMPOSITIONS: Readonly<Record<string, (random: Seeded) => string>> = {
     Array.from({ length: random.below(300) }, (_, place) => `actor_id=u${place}`).join(" OR "),
 };
 
-/** What is done to a page token. */
+/** Alterations of a page token. */
 const TOKEN_CHANGES: Readonly<Record<string, (token: string, random: Seeded) => string>> = {
   none: () => "",
   same: (token) => token,
@@ -69,7 +69,7 @@ const TOKEN_CHANGES: Readonly<Record<string, (token: string, random: Seeded) => 
   "no token": (_, random) => random.pick(["a", "null", "%00", "A".repeat(2_000), "{}", "0198b2a4"]),
 };
 
-/** What the rest of a header takes at most, in bytes. */
+/** Maximum size of the rest of a header, in bytes. */
 const OTHER_FIELDS = 1_000;
 
 const TOO_LONG = { status: 431, text: "", body: undefined };
@@ -80,7 +80,7 @@ class ListCase implements HostileCase {
   readonly #filter: string;
   readonly #size: string;
   readonly #change: (token: string) => string;
-  /** Whether the token is still that of this very list. */
+  /** Whether the token is still that of this list. */
   readonly #isSame: boolean;
 
   constructor(random: Seeded) {
@@ -95,15 +95,15 @@ class ListCase implements HostileCase {
     this.kind = `filter ${this.#filter === "" ? "none" : composition}, page token ${name}`;
   }
 
-  shown(): string {
+  description(): string {
     return `${this.kind}\n${JSON.stringify({ path: this.#path, page_size: this.#size, filter: this.#filter })}`;
   }
 
-  async play(target: Target): Promise<readonly string[]> {
+  async run(target: Target): Promise<readonly string[]> {
     const headers = Object.fromEntries(target.credentials);
     const list = async (query: Record<string, string>) => {
       const path = withQuery(this.#path, query);
-      // Over TLS fetch speaks HTTP/2, where a stream whose header is too large is reset, which is no answer.
+      // Over TLS, fetch uses HTTP/2, where a stream with too large a header is reset without a response.
       if (target.tls && path.length > defaultLimits.maxHeaderBytes - OTHER_FIELDS) return TOO_LONG;
       return send(target.url + path, "GET", undefined, headers);
     };
@@ -117,8 +117,8 @@ class ListCase implements HostileCase {
     return [first, answer].flatMap(({ status, text }) => [
       ...(isAllowed(status) ? [] : [`answered a fault: ${seen}`]),
       ...bodyFaults(text),
-      ...(status === 200 || status === 400 || status >= 414 ? [] : [`answered otherwise than 200 and 400: ${seen}`]),
-      ...(answer.status === 200 && isForged ? [`accepted a page token that is none: ${seen}`] : []),
+      ...(status === 200 || status === 400 || status >= 414 ? [] : [`the status is neither 200 nor 400: ${seen}`]),
+      ...(answer.status === 200 && isForged ? [`accepted an invalid page token: ${seen}`] : []),
     ]);
   }
 }

@@ -4,21 +4,21 @@ import { frame } from "../../support/wire.ts";
 import type { Field } from "../calls.ts";
 import { chooseDamage } from "../damage.ts";
 
-/** A body in the place of one message. */
+/** A body instead of a message. */
 export interface OddBody {
   readonly body: Buffer;
-  /** Header fields that go with it; they replace those of the same name. */
+  /** Additional header fields; they replace those of the same name. */
   readonly fields?: readonly Field[];
-  /** Whether no server may take it for a request: what it asks for must not be done. */
+  /** Whether it must not be executed as a request. */
   readonly isNoRequest?: boolean;
 }
 
-/** Makes a body from the bytes of a message. */
+/** Creates a body from the bytes of a message. */
 type MakeBody = (message: Buffer, random: Seeded) => OddBody;
 
 const MIB = 2 ** 20;
 
-/** Sizes of what a few KiB expand to. */
+/** Sizes to which a few KiB expand. */
 const BOMBS = [MIB, 8 * MIB, 64 * MIB];
 
 /** The best quality takes seconds for a bomb. */
@@ -33,7 +33,7 @@ const COMPRESSIONS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   "": (bytes) => bytes,
 };
 
-/** Bytes that are compressed, or say so. */
+/** Compressed bytes, and others that are declared so. */
 function chooseCompressed(message: Buffer, random: Seeded): { readonly encoding: string; readonly bytes: Buffer } {
   const [encoding, compress] = random.pick(Object.entries(COMPRESSIONS));
   switch (random.below(7)) {
@@ -54,9 +54,9 @@ function chooseCompressed(message: Buffer, random: Seeded): { readonly encoding:
   }
 }
 
-/** Envelopes of gRPC, gRPC-Web and Connect's streams. */
+/** Envelopes of gRPC, gRPC-Web and Connect streams. */
 export const ENVELOPES: Readonly<Record<string, MakeBody>> = {
-  // Connect ignores the flags that it does not know (test/transport/reflection.test.ts).
+  // Connect ignores unknown flags (test/transport/reflection.test.ts).
   flags: (message, random) => ({ body: frame(message, { flags: 2 + random.below(254) }) }),
   "a length that is too large": (message, random) => {
     const excess = random.pick([1, 5, 1_000, 2 ** 31, 2 ** 32 - 1 - message.length]);
@@ -88,7 +88,7 @@ export const ENVELOPES: Readonly<Record<string, MakeBody>> = {
 
 const NESTED = 20_000;
 
-/** Texts in the place of a message in JSON. */
+/** Texts instead of a message in JSON. */
 const JSON_TEXTS: readonly string[] = [
   "",
   "null",
@@ -129,7 +129,7 @@ const JSON_TEXTS: readonly string[] = [
   `{"scopes":[${Array.from({ length: 20_000 }, () => '"a"').join(",")}]}`,
 ];
 
-/** Bytes in the place of a message in Protobuf, in hex. */
+/** Bytes instead of a message in Protobuf, in hexadecimal. */
 const PROTO_BYTES: readonly string[] = [
   "ff",
   "ffffffffffffffffffff01",
@@ -156,7 +156,7 @@ const PROTO_BYTES: readonly string[] = [
   `5a80808004${"5a00".repeat(100)}`,
 ];
 
-/** Bodies in the place of one message, whether or not it has an envelope. */
+/** Bodies instead of a message, with or without an envelope. */
 export const MESSAGES: Readonly<Record<"json" | "proto", Readonly<Record<string, MakeBody>>>> = {
   json: {
     "odd JSON": (_, random) => ({ body: Buffer.from(random.pick(JSON_TEXTS)) }),
@@ -169,7 +169,7 @@ export const MESSAGES: Readonly<Record<"json" | "proto", Readonly<Record<string,
   },
 };
 
-/** Messages within messages: field 1 of each, as deep as this. */
+/** Nested messages: field 1 of each, this deep. */
 function nested(depth: number): Buffer {
   let message = Buffer.alloc(0);
   for (let level = 0; level < depth; level++)
@@ -184,13 +184,13 @@ function varint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** The same where the whole body is compressed, as in REST and Connect's unary calls. */
+/** The same for protocols that compress the whole body: REST and Connect's unary calls. */
 export function compressedBody(message: Buffer, random: Seeded): OddBody {
   const { encoding, bytes } = chooseCompressed(message, random);
   return { body: bytes, fields: [["content-encoding", encoding]] };
 }
 
-/** Header fields that say how a message is to be read, or how long there is to answer it. */
+/** Header fields that define how a message is read, or its deadline. */
 const ODD_FIELDS: readonly Field[] = [
   ["content-type", ""],
   ["content-type", "application/json; charset=utf-16"],

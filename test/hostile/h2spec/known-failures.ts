@@ -1,13 +1,15 @@
 /**
- * Cases of h2spec that plain `node:http2` fails, by their names, with the reason. `runH2spec` sees to it that it fails each of them.
- * h2spec tests RFC 7540; RFC 9113 has replaced it.
+ * Cases of h2spec that plain `node:http2` fails, with the reason. `runH2spec` checks that it fails each of them. h2spec tests RFC 7540,
+ * which RFC 9113 has replaced.
  */
 export const KNOWN_FAILURES: Readonly<Record<string, string>> = {
-  "http2/5.1/8": "nghttp2 forgets a stream that is closed, and ignores DATA for it: it may have crossed the reset",
-  "http2/5.1/9": "nghttp2 forgets a stream that is closed, and ignores HEADERS for it: they may have crossed the reset",
+  "http2/5.1/8":
+    "nghttp2 drops the state of a closed stream and ignores DATA for it, which may have been sent before the reset arrived",
+  "http2/5.1/9":
+    "nghttp2 drops the state of a closed stream and ignores HEADERS for it, which may have been sent before the reset arrived",
   "http2/5.1/11":
-    "nghttp2 forgets a stream that is closed, and ignores DATA for it; they count against the connection's window",
-  "http2/5.1/12": "nghttp2 forgets a stream that is closed, and ignores HEADERS for it",
+    "nghttp2 drops the state of a closed stream and ignores DATA for it; they count against the connection's window",
+  "http2/5.1/12": "nghttp2 drops the state of a closed stream and ignores HEADERS for it",
   "http2/5.1.1/2":
     "nghttp2 cannot tell a stream identifier that was never used from one that is closed, and ignores both if a higher one was used",
   "http2/5.3.1/2": "RFC 9113 §5.3.2 deprecates priorities, and nghttp2 ignores PRIORITY, also of a stream on itself",

@@ -1,15 +1,15 @@
 import { KNOWN_FAILURES } from "./known-failures.ts";
 import { type H2specServer, startServers } from "./servers.ts";
-import { buildH2spec, playAgain, playAll } from "./suite.ts";
+import { buildH2spec, runAgain, runAll } from "./suite.ts";
 
 export interface H2specReport {
-  /** Cases played against our servers. */
+  /** Number of cases that ran against Keyhold's transport. */
   readonly cases: number;
-  /** What is wrong, in words; empty: nothing. */
+  /** Descriptions of the failures; empty if there are none. */
   readonly faults: readonly string[];
 }
 
-/** Plays h2spec against our transport, which may fail what plain `node:http2` fails, and nothing else. Needs Go. */
+/** Runs h2spec against Keyhold's transport, which may fail only the cases that plain `node:http2` fails. Needs Go. */
 export async function runH2spec(): Promise<H2specReport> {
   const program = await buildH2spec();
   const { ours, references } = await startServers();
@@ -26,20 +26,20 @@ export async function runH2spec(): Promise<H2specReport> {
 }
 
 async function faultsOf(program: string, server: H2specServer): Promise<H2specReport> {
-  const cases = await playAll(program, server);
+  const cases = await runAll(program, server);
   const faults: string[] = [];
-  for (const suspect of cases.filter(({ id, failure }) => failure !== undefined && !(id in KNOWN_FAILURES))) {
-    const { id, title, failure } = await playAgain(program, server, suspect);
+  for (const failed of cases.filter(({ id, failure }) => failure !== undefined && !(id in KNOWN_FAILURES))) {
+    const { id, title, failure } = await runAgain(program, server, failed);
     if (failure !== undefined)
       faults.push(`${server.name} fails ${id}, "${title}": ${failure.replaceAll("\n", " or ")}`);
   }
   return { cases: cases.length, faults };
 }
 
-/** A case that Node passes is no known failure of its. */
+/** Returns known failures that Node passes. */
 async function faultsOfList(program: string, server: H2specServer): Promise<string[]> {
-  const cases = await playAll(program, server);
+  const cases = await runAll(program, server);
   const failed = new Set(cases.filter(({ failure }) => failure !== undefined).map(({ id }) => id));
   const passed = Object.keys(KNOWN_FAILURES).filter((id) => !failed.has(id));
-  return passed.map((id) => `${server.name} passes ${id}: take it off the list of known failures`);
+  return passed.map((id) => `${server.name} passes ${id}: remove it from the known failures`);
 }

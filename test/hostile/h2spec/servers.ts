@@ -19,8 +19,8 @@ export interface H2specServer extends H2specTarget {
 const tlsFolder = resolve(import.meta.dirname, "../../support/tls");
 
 /**
- * Starts our transport, without and with TLS, and plain `node:http2` to compare with. Each answers a request at its end: frames that come
- * after a complete response would not be looked at.
+ * Starts Keyhold's transport and plain `node:http2` for comparison, each without and with TLS. They answer a request at its end, because
+ * frames after a complete response would be ignored.
  */
 export async function startServers(): Promise<{
   readonly ours: readonly H2specServer[];

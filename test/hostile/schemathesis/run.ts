@@ -10,8 +10,8 @@ const here = import.meta.dirname;
 const root = resolve(here, "../../..");
 
 /**
- * What is checked of each answer. Of the others, `positive_data_acceptance` and `negative_data_rejection` ask for what a schema cannot say,
- * such as the syntax of filters, and that a malformed X-Request-Id be refused, where ours is replaced.
+ * The checks of each response. Excluded: `positive_data_acceptance` and `negative_data_rejection`, which need knowledge that a schema
+ * cannot express, such as the syntax of filters, and expect that a malformed X-Request-Id is rejected, which Keyhold replaces instead.
  */
 const CHECKS = [
   "not_a_server_error",
@@ -23,10 +23,7 @@ const CHECKS = [
   "allow_header_conformance",
 ];
 
-/**
- * Plays requests made from the OpenAPI document, and reports what schemathesis wrote if it
- * found something. Needs Python.
- */
+/** Sends requests generated from the OpenAPI document. Returns the output of schemathesis if it found a problem. Needs Python. */
 export async function runSchemathesis(target: Target, seconds: number, seed: number): Promise<ProgramReport> {
   const python = await virtualEnvironment(join(root, "node_modules/.cache/keyhold-schemathesis"), [
     join(here, "requirements.txt"),

@@ -1,10 +1,10 @@
 import type { Sql } from "postgres";
 import { type Json, paths, type RestClient, restClient } from "../support/rest.ts";
+import { createExecutionMonitor, type ExecutionMonitor } from "./execution-monitor.ts";
 import { createReferences, type References } from "./references.ts";
 import type { Target } from "./target.ts";
-import { createWitness, type Witness } from "./witness.ts";
 
-/** Credentials that are valid, each of another type. */
+/** Valid credentials, one of each type. */
 export interface Credentials {
   readonly issued: string;
   readonly imported: string;
@@ -12,24 +12,24 @@ export interface Credentials {
   readonly macaroon: string;
 }
 
-/** What cases are made of besides choices. */
-export interface World {
-  readonly witness: Witness;
+/** The data from which cases are generated, in addition to random choices. */
+export interface CaseContext {
+  readonly monitor: ExecutionMonitor;
   readonly credentials: Credentials;
   readonly references: References;
 }
 
-/** Makes keys and tokens by an honest client of this server. `sql` is connected to its database. */
-export async function createWorld(sql: Sql, target: Target): Promise<World> {
+/** Creates keys and tokens through the API of this server. `sql` is connected to its database. */
+export async function createCaseContext(sql: Sql, target: Target): Promise<CaseContext> {
   const rest = restClient(target, Object.fromEntries(target.credentials));
-  const issued = (await ask(rest, paths.issued, { name: "honest", actor_id: "actor", scopes: ["read", "write"] }))
+  const issued = (await ask(rest, paths.issued, { name: "well-behaved", actor_id: "actor", scopes: ["read", "write"] }))
     .secret;
-  const imported = `honest-raw-key-${process.pid}-${Date.now()}`;
-  await ask(rest, paths.imported, { raw_key: imported, name: "honest", actor_id: "actor" });
+  const imported = `well-behaved-raw-key-${process.pid}-${Date.now()}`;
+  await ask(rest, paths.imported, { raw_key: imported, name: "well-behaved", actor_id: "actor" });
   const derive = async (algorithm: string) =>
     (await ask(rest, `${paths.keys}:derive`, { credential: issued, algorithm, ttl: "24h" })).token.token;
   return {
-    witness: await createWitness(sql, rest),
+    monitor: await createExecutionMonitor(sql, rest),
     credentials: {
       issued,
       imported,

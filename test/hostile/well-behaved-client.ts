@@ -1,34 +1,34 @@
 import { restClient, verify } from "../support/rest.ts";
 import { callGrpc, frame } from "../support/wire.ts";
+import type { CaseContext } from "./case-context.ts";
 import type { Target } from "./target.ts";
-import type { World } from "./world.ts";
 
-/** Milliseconds within which an honest client is to have its answer. Far above the usual, for a machine that has much else to do. */
+/** Maximum duration of a call in milliseconds, with a large margin for a busy machine. */
 const LIMIT = 3_000;
 
-/** Milliseconds after which no answer is awaited any longer. */
-const NEVER = 30_000;
+/** Milliseconds after which a call counts as unanswered. */
+const TIMEOUT = 30_000;
 
 const HEALTH_CHECK = "/grpc.health.v1.Health/Check";
 
 /**
- * Verifies a key over HTTP/1.1 and asks for the health over gRPC, again and again until told to stop, and at least once after
- * that. Returns what went wrong, and the longest time that a call took.
+ * Verifies a key over HTTP/1.1 and checks health over gRPC repeatedly until `isOver`, and once after that. Returns the problems and the
+ * longest duration of a call.
  */
-export async function callHonestly(target: Target, { credentials }: World, isOver: () => boolean) {
+export async function runWellBehavedClient(target: Target, { credentials }: CaseContext, isOver: () => boolean) {
   const rest = restClient(target, Object.fromEntries(target.credentials));
   const problems: string[] = [];
   let slowest = 0;
   const call = async (name: string, ask: () => Promise<boolean>) => {
     const start = performance.now();
     const before = performance.eventLoopUtilization();
-    const good = await inTime(ask()).catch((error: Error) => `${error.message} ${String(error.cause ?? "")}`);
-    // The clients are in one process with all that makes the inputs, which must not count: what this process waited for does.
+    const good = await withTimeout(ask()).catch((error: Error) => `${error.message} ${String(error.cause ?? "")}`);
+    // The time in which this process generated inputs is excluded; only the time in which it waited counts.
     const { active } = performance.eventLoopUtilization(before);
     const duration = Math.max(0, Math.round(performance.now() - start - active));
     slowest = Math.max(slowest, duration);
-    if (good !== true) problems.push(`an honest ${name} failed after ${duration} ms: ${good}`);
-    else if (duration > LIMIT) problems.push(`an honest ${name} took ${duration} ms`);
+    if (good !== true) problems.push(`a well-behaved ${name} failed after ${duration} ms: ${good}`);
+    else if (duration > LIMIT) problems.push(`a well-behaved ${name} took ${duration} ms`);
   };
   for (let isLast = false; !isLast && problems.length === 0; ) {
     isLast = isOver();
@@ -41,8 +41,8 @@ export async function callHonestly(target: Target, { credentials }: World, isOve
   return { problems, slowest };
 }
 
-async function inTime<T>(answer: Promise<T>): Promise<T | string> {
+async function withTimeout<T>(answer: Promise<T>): Promise<T | string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  const timer = setTimeout(() => resolve(`no answer within ${NEVER} ms`), NEVER);
+  const timer = setTimeout(() => resolve(`no answer within ${TIMEOUT} ms`), TIMEOUT);
   return Promise.race([answer, promise]).finally(() => clearTimeout(timer));
 }

@@ -2,22 +2,22 @@ import type { Sql } from "postgres";
 import { issue, paths, type RestClient } from "../support/rest.ts";
 import type { CallTarget } from "./calls.ts";
 
-/** Begins what only unfinished requests write. As long as `DONE`, so that a cut falls at the same place in both. */
+/** Prefix of texts that only incomplete requests write, as long as `DONE`, so that a cut falls on the same place in both. */
 const UNFINISHED = "unfinished";
 const DONE = "completed-";
 
-/** Keys that unfinished requests act on, and a look at whether one of them was executed. */
-export interface Witness {
-  /** For a request that will not be complete. */
+/** Keys that incomplete requests act on, and a check whether one of those was executed. */
+export interface ExecutionMonitor {
+  /** The keys for incomplete requests. */
   readonly unfinished: () => CallTarget;
-  /** For a request that will be: it acts on other keys. */
+  /** The keys for complete requests. */
   readonly completed: () => CallTarget;
-  /** What unfinished requests have changed since the previous look. */
+  /** Returns what incomplete requests have changed since the previous call. */
   changes(): Promise<string[]>;
 }
 
-/** Makes the keys by an honest client. `sql` is connected to the server's database. */
-export async function createWitness(sql: Sql, rest: RestClient): Promise<Witness> {
+/** Creates the keys through the API. `sql` is connected to the server's database. */
+export async function createExecutionMonitor(sql: Sql, rest: RestClient): Promise<ExecutionMonitor> {
   let count = 0;
   const suffix = () => String(++count).padStart(9, "0");
   const [victim, other] = [await makeKeys(rest, "victim", suffix()), await makeKeys(rest, "victim", suffix())];

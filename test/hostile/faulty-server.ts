@@ -9,15 +9,15 @@ import { sniff } from "../../src/transport/listener/protocol-detection.ts";
 import { frame } from "../support/wire.ts";
 
 /**
- * A server with every fault that the runner is to find, each at a path of its own, for `runner.test.ts`. Honest clients are served as by
- * Keyhold. DATABASE_URL names the database, VICTIM the key that an unfinished request changes.
+ * A server with every defect that the runner must detect, each at its own path, for `runner.test.ts`. It serves well-behaved clients like
+ * Keyhold. DATABASE_URL names the database, VICTIM the key that an incomplete request changes.
  */
 
 const sql = postgres(process.env.DATABASE_URL ?? "", { max: 1 });
 const retained: Buffer[] = [];
 let uncaught = 0;
 
-/** Milliseconds of CPU time. */
+/** Milliseconds of CPU time of this thread. */
 function computed(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
@@ -45,7 +45,7 @@ const PATHS: Readonly<Record<string, Answer>> = {
     process.stdout.write(`${JSON.stringify({ level: 50, msg: "an error" })}\n`);
     response.end();
   },
-  // The connection closes when the key is changed: then the client sees that it is over.
+  // Closes the connection after the change, which tells the client that the change is done.
   "/unfinished": async (request) => {
     const { socket } = request;
     request.on("error", () => {});
