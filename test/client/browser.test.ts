@@ -8,7 +8,7 @@ import { issue } from "../support/rest.ts";
 
 const suite = useService();
 
-/** What a browser or an edge runtime would get, as a script that answers its exports. */
+/** Bundles the client like for a browser or an edge runtime, as a script that returns its exports. */
 async function bundle(entry: string) {
   const input = resolve(import.meta.dirname, "../../src", entry);
   const build = await rolldown({ input, platform: "browser", treeshake: false, logLevel: "silent" });
@@ -17,7 +17,7 @@ async function bundle(entry: string) {
   return output[0];
 }
 
-/** Web standards, and nothing that only Node has. */
+/** Globals of web standards, and none that only Node has. */
 const WEB = {
   URL,
   Headers,

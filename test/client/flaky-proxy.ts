@@ -6,8 +6,8 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 
-/** What becomes of one request: handed on; handed on, and its answer lost; or refused with this reason, unread by the server. */
-export type Fate = "pass" | "lose the answer" | { readonly reason: string; readonly retryAfter?: string };
+/** The outcome of a request: forwarded; forwarded with its response lost; or rejected with this reason before the server receives it. */
+export type Outcome = "pass" | "lose the response" | { readonly reason: string; readonly retryAfter?: string };
 
 export interface Sent {
   readonly path: string;
@@ -15,43 +15,43 @@ export interface Sent {
   readonly body: Buffer;
 }
 
-/** A proxy in front of the real server that fails in the order that a test chooses, and then forwards everything. */
-export interface FlakyFront {
+/** A proxy in proxy of the real server that fails in the order that a test defines, and then forwards everything. */
+export interface FlakyProxy {
   readonly url: string;
   readonly sent: readonly Sent[];
-  /** Forgets what was sent. */
-  next(...fates: Fate[]): void;
+  /** Clears the recorded requests. */
+  next(...fates: Outcome[]): void;
   close(): Promise<void>;
 }
 
-export async function startFlakyFront(server: { readonly url: string }): Promise<FlakyFront> {
-  const fates: Fate[] = [];
+export async function startFlakyProxy(server: { readonly url: string }): Promise<FlakyProxy> {
+  const fates: Outcome[] = [];
   const sent: Sent[] = [];
-  const front = createServer(async (request, response) => {
+  const proxy = createServer(async (request, response) => {
     const body = await buffer(request);
     sent.push({ path: request.url ?? "", headers: request.headers, body });
     await meet(fates.shift() ?? "pass", server.url, request, body, response);
   }).listen(0, "127.0.0.1");
-  await once(front, "listening");
+  await once(proxy, "listening");
   return {
-    url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     sent,
     next: (...more) => {
       sent.length = 0;
       fates.splice(0, fates.length, ...more);
     },
     close: async () => {
-      front.closeAllConnections();
-      front.close();
-      await once(front, "close");
+      proxy.closeAllConnections();
+      proxy.close();
+      await once(proxy, "close");
     },
   };
 }
 
-async function meet(fate: Fate, url: string, request: IncomingMessage, body: Buffer, response: ServerResponse) {
-  if (typeof fate === "object") return refuse(fate, response);
+async function meet(outcome: Outcome, url: string, request: IncomingMessage, body: Buffer, response: ServerResponse) {
+  if (typeof outcome === "object") return refuse(outcome, response);
   const answer = await forward(url, request, body);
-  if (fate === "lose the answer") return response.destroy();
+  if (outcome === "lose the response") return response.destroy();
   response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
   return response.end(Buffer.from(await answer.arrayBuffer()));
 }
@@ -62,8 +62,8 @@ function forward(url: string, { method = "", url: path, headers }: IncomingMessa
   return fetch(`${url}${path}`, method === "POST" ? { ...init, body: new Uint8Array(body) } : init);
 }
 
-/** An error as Connect has it for unary calls, with the details that the server gives. */
-function refuse({ reason, retryAfter }: Exclude<Fate, string>, response: ServerResponse): ServerResponse {
+/** Returns a Connect error of a unary call, with the details of the server. */
+function refuse({ reason, retryAfter }: Exclude<Outcome, string>, response: ServerResponse): ServerResponse {
   const info = toBinary(ErrorInfoSchema, create(ErrorInfoSchema, { reason, domain: "keyhold" }));
   const details = [{ type: ErrorInfoSchema.typeName, value: base64Encode(info, "std_raw") }];
   response.writeHead(503, {

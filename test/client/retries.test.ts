@@ -13,24 +13,24 @@ import {
 } from "../../src/client/index.ts";
 import { importKey, newRawKey, table, useService } from "../support/conformance.ts";
 import { issue } from "../support/rest.ts";
-import { type Fate, type FlakyFront, startFlakyFront } from "./flaky-front.ts";
+import { type FlakyProxy, type Outcome, startFlakyProxy } from "./flaky-proxy.ts";
 
 const suite = useService();
 
-let front: FlakyFront;
+let proxy: FlakyProxy;
 let client: KeyholdClient;
 beforeAll(async () => {
-  front = await startFlakyFront(suite.server);
-  client = createKeyholdClient({ baseUrl: front.url, retry: { initialBackoffMs: 1 } });
+  proxy = await startFlakyProxy(suite.server);
+  client = createKeyholdClient({ baseUrl: proxy.url, retry: { initialBackoffMs: 1 } });
 });
-afterAll(() => front.close());
+afterAll(() => proxy.close());
 
-const unavailable: Fate = { reason: "DATABASE_UNAVAILABLE" };
-const overloaded: Fate = { reason: "OVERLOADED" };
+const unavailable: Outcome = { reason: "DATABASE_UNAVAILABLE" };
+const overloaded: Outcome = { reason: "OVERLOADED" };
 
 const aKey = { name: "a", actorId: "b" };
 
-/** Every RPC: a call that is its own, and whether a lost answer is asked for again. */
+/** All RPCs: a unique call, and whether it is retried after a lost response. */
 const CALLS = table<{ name: string; repeats: boolean; call: () => Promise<() => Promise<unknown>> }>([
   { name: "verifyApiKey", repeats: true, call: async () => () => client.apiKeys.verifyApiKey({ credential: "x" }) },
   {
@@ -138,23 +138,23 @@ test("the table has every RPC", () => {
 
 test.for(CALLS)("retries $name after a lost response: $repeats", async ({ repeats, call }) => {
   const run = await call();
-  front.next("lose the answer");
+  proxy.next("lose the response");
   if (repeats) await run();
   else expect((await rejection(run())).code).toBe(Code.Unavailable);
-  expect(front.sent.length).toBe(repeats ? 2 : 1);
+  expect(proxy.sent.length).toBe(repeats ? 2 : 1);
 });
 
 test.for(CALLS)("retries $name if the server rejected it before execution", async ({ call }) => {
   const run = await call();
-  front.next(overloaded, overloaded);
+  proxy.next(overloaded, overloaded);
   await run();
-  expect(front.sent.length).toBe(3);
+  expect(proxy.sent.length).toBe(3);
 });
 
 test("a retry is idempotent: one key, its secret returned once", async () => {
-  front.next("lose the answer");
+  proxy.next("lose the response");
   const answer = await client.issuedApiKeys.createIssuedApiKey({ name: "once", actorId: "one" });
-  const [first, second] = front.sent.map(({ body }) => fromBinary(CreateIssuedApiKeyRequestSchema, body).requestId);
+  const [first, second] = proxy.sent.map(({ body }) => fromBinary(CreateIssuedApiKeyRequestSchema, body).requestId);
   expect(first).toMatch(/^[0-9a-f-]{36}$/);
   expect(second).toBe(first);
   expect(answer.secret).toBeUndefined();
@@ -163,12 +163,12 @@ test("a retry is idempotent: one key, its secret returned once", async () => {
 });
 
 test("each call and batch item gets a request_id; the caller's is kept", async () => {
-  front.next();
+  proxy.next();
   const item = { ...aKey, rawKey: newRawKey() };
   const request = { requests: [item, { ...item, rawKey: newRawKey(), requestId: "mine" }] };
   await client.importedApiKeys.batchCreateImportedApiKeys(request);
   await client.importedApiKeys.batchCreateImportedApiKeys(request).catch(() => {});
-  const ids = front.sent.map(({ body }) =>
+  const ids = proxy.sent.map(({ body }) =>
     fromBinary(BatchCreateImportedApiKeysRequestSchema, body).requests.map(({ requestId }) => requestId),
   );
   expect(ids.map(([, second]) => second)).toEqual(["mine", "mine"]);
@@ -177,45 +177,45 @@ test("each call and batch item gets a request_id; the caller's is kept", async (
 });
 
 test("stops after maxAttempts with the last error", async () => {
-  front.next(unavailable, unavailable, unavailable, overloaded, "pass");
+  proxy.next(unavailable, unavailable, unavailable, overloaded, "pass");
   const error = await rejection(client.apiKeys.verifyApiKey({ credential: "x" }));
-  expect([error.code, errorReason(error), front.sent.length]).toEqual([Code.Unavailable, "OVERLOADED", 4]);
+  expect([error.code, errorReason(error), proxy.sent.length]).toEqual([Code.Unavailable, "OVERLOADED", 4]);
 });
 
 test("does not retry a response", async () => {
-  front.next();
+  proxy.next();
   const error = await rejection(client.apiKeys.verifyApiKey({ credential: "" }));
-  expect([error.code, front.sent.length]).toEqual([Code.InvalidArgument, 1]);
+  expect([error.code, proxy.sent.length]).toEqual([Code.InvalidArgument, 1]);
 });
 
 test("does not wait beyond the timeout", async () => {
-  front.next({ reason: "OVERLOADED", retryAfter: "30" });
+  proxy.next({ reason: "OVERLOADED", retryAfter: "30" });
   const error = await rejection(client.apiKeys.verifyApiKey({ credential: "x" }));
-  expect([errorReason(error), front.sent.length]).toEqual(["OVERLOADED", 1]);
+  expect([errorReason(error), proxy.sent.length]).toEqual(["OVERLOADED", 1]);
 });
 
 test("honors Retry-After and sends the remaining timeout", async () => {
-  front.next({ reason: "OVERLOADED", retryAfter: "1" });
+  proxy.next({ reason: "OVERLOADED", retryAfter: "1" });
   const begin = performance.now();
   await client.apiKeys.verifyApiKey({ credential: "x" }, { timeoutMs: 5_000 });
   expect(performance.now() - begin).toBeGreaterThan(990);
-  const [first = 0, second = 0] = front.sent.map(({ headers }) => Number(headers["connect-timeout-ms"]));
+  const [first = 0, second = 0] = proxy.sent.map(({ headers }) => Number(headers["connect-timeout-ms"]));
   expect(first).toBe(5_000);
   expect(second).toBeLessThan(4_010);
 });
 
 test("an abort during the backoff rejects at once", async () => {
-  front.next({ reason: "OVERLOADED", retryAfter: "5" });
+  proxy.next({ reason: "OVERLOADED", retryAfter: "5" });
   const controller = new AbortController();
   const call = client.apiKeys.verifyApiKey({ credential: "x" }, { signal: controller.signal });
-  await expect.poll(() => front.sent.length).toBe(1);
+  await expect.poll(() => proxy.sent.length).toBe(1);
   controller.abort();
   expect((await rejection(call)).code).toBe(Code.Canceled);
 });
 
 test("retry: false disables retries", async () => {
-  front.next(overloaded);
-  const once = createKeyholdClient({ baseUrl: front.url, retry: false });
+  proxy.next(overloaded);
+  const once = createKeyholdClient({ baseUrl: proxy.url, retry: false });
   expect(errorReason(await rejection(once.derivedKeys.getJwks({})))).toBe("OVERLOADED");
 });
 

@@ -10,7 +10,7 @@ import { issue, type Json, paths, verify } from "../support/rest.ts";
 const suite = useService();
 
 /** A node that does not answer and whose lease cannot be revoked: a transaction locks the row, like a hung backend. */
-async function haunt(): Promise<void> {
+async function addUnresponsiveNode(): Promise<void> {
   const left = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
   const lease = "00000000-0000-7000-8000-000000000000";
@@ -34,7 +34,7 @@ const linesWith = (name: string, value: string): Json[] =>
 test("a change that a node does not confirm is executed, but not acknowledged", async () => {
   const { keyId, secret } = await issue(suite.rest);
   const other = await issue(suite.rest);
-  await haunt();
+  await addUnresponsiveNode();
   const client = createClient(ApiKeysService, createGrpcTransport({ baseUrl: suite.server.url }));
   const reason = RevocationReason.KEY_COMPROMISE;
   const [answer, failure] = await Promise.all([
@@ -56,7 +56,7 @@ test("a change that a node does not confirm is executed, but not acknowledged", 
 });
 
 test("the log names the keys of unconfirmed imports", async () => {
-  await haunt();
+  await addUnresponsiveNode();
   const requests = Array.from({ length: 3 }, () => ({ raw_key: newRawKey(), name: "a key", actor_id: "unconfirmed" }));
   expect((await suite.rest("POST", `${paths.imported}:batchCreate`, { requests })).status).toBe(503);
   const list = withQuery(paths.imported, { filter: "actor_id=unconfirmed" });

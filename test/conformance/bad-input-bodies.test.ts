@@ -2,10 +2,10 @@ import { performance } from "node:perf_hooks";
 import { describe, expect, test } from "vitest";
 import { type Expected, expectRefused, invalid, table, useService } from "../support/conformance.ts";
 import { type Answer, paths } from "../support/rest.ts";
-import { readConnectError, send, storesNothing, talk } from "../support/wire.ts";
+import { exchange, expectNoChanges, readConnectError, send } from "../support/wire.ts";
 
 const suite = useService();
-storesNothing(suite);
+expectNoChanges(suite);
 
 const JSON_TYPE = { "content-type": "application/json" };
 const KEY = { name: "a key", actor_id: "actor_1" };
@@ -137,7 +137,7 @@ test.each(table(HEADERS))("a body declared as %j is refused", async (headers, ex
 test.each(["GET", "DELETE"])("%s takes no body", async (method) => {
   const path = `${paths.imported}/0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10`;
   const head = `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2`;
-  const answer = await talk(suite.server.address, `${head}\r\nConnection: close\r\n\r\n{}`);
+  const answer = await exchange(suite.server.address, `${head}\r\nConnection: close\r\n\r\n{}`);
   expect(answer).toMatch(/^HTTP\/1\.1 400 .*"field":"body"/s);
 });
 

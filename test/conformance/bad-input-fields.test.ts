@@ -1,12 +1,12 @@
 import type { DescField, DescMethodUnary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { table, UNKNOWN_KEY_ID, useService } from "../support/conformance.ts";
+import { type InvalidValue, invalidValues, normalPath, restFields, textFields } from "../support/invalid-values.ts";
 import type { Answer, Json } from "../support/rest.ts";
-import { REST_ROUTES, RPCS, readConnectError, rpcPath, send, storesNothing } from "../support/wire.ts";
-import { normalPath, restFields, textFields, type WrongValue, wrongValues } from "../support/wrong-values.ts";
+import { expectNoChanges, REST_ROUTES, RPCS, readConnectError, rpcPath, send } from "../support/wire.ts";
 
 const suite = useService();
-storesNothing(suite);
+expectNoChanges(suite);
 
 const JSON_TYPE = { "content-type": "application/json" };
 const WITH_BODY = REST_ROUTES.filter(({ httpMethod }) => httpMethod === "POST" || httpMethod === "PATCH");
@@ -18,7 +18,7 @@ function overConnect(rpc: DescMethodUnary, body: string | Uint8Array<ArrayBuffer
 
 /** Returns the wrong bodies that REST or Connect does not refuse with a 400 that names the field. */
 async function notRefused(
-  wrong: readonly WrongValue[],
+  wrong: readonly InvalidValue[],
   ask: (body: string) => Promise<Answer>,
   read: (answer: Answer) => readonly string[],
 ): Promise<Json[]> {
@@ -42,7 +42,7 @@ describe.each(table(WITH_BODY))("$httpMethod of $rpc.name", ({ rpc, httpMethod, 
   const ask = (body: string) => send(suite.server.url + path(UNKNOWN_KEY_ID), httpMethod, body, JSON_TYPE);
 
   test("refuses a wrong type of every field and names it", async () => {
-    expect(await notRefused(wrongValues(rpc.input), ask, restFields)).toEqual([]);
+    expect(await notRefused(invalidValues(rpc.input), ask, restFields)).toEqual([]);
   });
 
   test("refuses a lone surrogate in every string", async () => {
@@ -58,7 +58,7 @@ describe.each(table(WITH_FIELDS))("$name over Connect with JSON", (rpc) => {
   const ask = (body: string) => overConnect(rpc, body);
 
   test("refuses a wrong type of every field and names it", async () => {
-    expect(await notRefused(wrongValues(rpc.input), ask, connectFields)).toEqual([]);
+    expect(await notRefused(invalidValues(rpc.input), ask, connectFields)).toEqual([]);
   });
 
   test("refuses a lone surrogate in every string", async () => {
@@ -70,12 +70,12 @@ describe.each(table(WITH_FIELDS))("$name over Connect with JSON", (rpc) => {
   });
 });
 
-function loneSurrogates({ input }: DescMethodUnary): WrongValue[] {
+function loneSurrogates({ input }: DescMethodUnary): InvalidValue[] {
   return ["a\ud800b", "\udc00", "\ud83d"].flatMap((text) => textFields(input, text));
 }
 
 /** Unknown names, similar to known ones or inherited by every object, added to a complete request. */
-function unknownFields({ input }: DescMethodUnary): WrongValue[] {
+function unknownFields({ input }: DescMethodUnary): InvalidValue[] {
   const misspelt = input.fields.flatMap(({ name }) => [`${name}s_`, name.toUpperCase(), ` ${name}`, `${name}.a`]);
   const inherited = ["constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];
   const unknown = ["unknown", "", "1", "$typeName", "$unknown", ...inherited, ...misspelt];
@@ -87,12 +87,12 @@ function unknownFields({ input }: DescMethodUnary): WrongValue[] {
 }
 
 /** In a PATCH, an unknown name is resolved in the resource, unless the body also has a name of the request. */
-function beside({ input }: DescMethodUnary): (wrong: WrongValue) => WrongValue {
+function beside({ input }: DescMethodUnary): (wrong: InvalidValue) => InvalidValue {
   const mask = input.fields.some(({ name }) => name === "update_mask") ? { update_mask: "name" } : {};
   return ({ field, body }) => ({ field, body: { ...mask, ...body } });
 }
 
-function both(field: DescField): WrongValue {
+function both(field: DescField): InvalidValue {
   const body = { [field.name]: someValue(field), [field.jsonName]: someValue(field) };
   return { field: field.name, body };
 }

@@ -2,21 +2,30 @@ import { type DescMethodUnary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { table, UNKNOWN_KEY_ID, useService } from "../support/conformance.ts";
+import { type InvalidValue, normalPath, restFields, textFields } from "../support/invalid-values.ts";
 import { type Json, paths } from "../support/rest.ts";
-import { callGrpc, frame, REST_ROUTES, RPCS, readConnectError, rpcPath, send, storesNothing } from "../support/wire.ts";
-import { normalPath, restFields, textFields, type WrongValue } from "../support/wrong-values.ts";
+import {
+  callGrpc,
+  expectNoChanges,
+  frame,
+  REST_ROUTES,
+  RPCS,
+  readConnectError,
+  rpcPath,
+  send,
+} from "../support/wire.ts";
 
 const suite = useService();
-storesNothing(suite);
+expectNoChanges(suite);
 
 const JSON_TYPE = { "content-type": "application/json" };
 const PROTO_TYPE = { "content-type": "application/proto" };
 
 /** Batches validate each item on its own; the last tests cover them. */
-const ofRequest = ({ field }: WrongValue) => !field.startsWith("requests");
+const ofRequest = ({ field }: InvalidValue) => !field.startsWith("requests");
 const withText = (rpc: DescMethodUnary) => textFields(rpc.input, "a").some(ofRequest);
 
-function nuls({ input }: DescMethodUnary): WrongValue[] {
+function nuls({ input }: DescMethodUnary): InvalidValue[] {
   const wrong = ["\0", "a\0b"].flatMap((text) => textFields(input, text)).filter(ofRequest);
   expect(wrong.length).toBeGreaterThan(0);
   return wrong;

@@ -9,10 +9,10 @@ import {
   withQuery,
 } from "../support/conformance.ts";
 import { paths } from "../support/rest.ts";
-import { REST_ROUTES, RPCS, rpcPath, send, storesNothing } from "../support/wire.ts";
+import { expectNoChanges, REST_ROUTES, RPCS, rpcPath, send } from "../support/wire.ts";
 
 const suite = useService();
-storesNothing(suite);
+expectNoChanges(suite);
 
 const nowhere: Expected = { code: 404, status: "NOT_FOUND", reason: "PATH_NOT_FOUND" };
 const malformed: Expected = { code: 400, status: "INVALID_ARGUMENT", reason: "URL_MALFORMED" };

@@ -5,10 +5,10 @@ import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys
 import { table, useService } from "../support/conformance.ts";
 import { PREFACE } from "../support/http2-wire.ts";
 import { paths } from "../support/rest.ts";
-import { callGrpc, frame, RPCS, readConnectError, rpcPath, send, storesNothing, talk } from "../support/wire.ts";
+import { callGrpc, exchange, expectNoChanges, frame, RPCS, readConnectError, rpcPath, send } from "../support/wire.ts";
 
 const suite = useService();
-storesNothing(suite);
+expectNoChanges(suite);
 
 const { method: issued } = IssuedApiKeysService;
 const CREATE = rpcPath(issued.createIssuedApiKey);
@@ -57,7 +57,7 @@ const HTTP1: readonly (readonly [what: string, bytes: string, status: number])[]
 const WITHOUT_BODY = new Set(["no host", "an expectation"]);
 
 test.each(table(HTTP1))("%s is refused over HTTP/1.1", async (what, bytes, status) => {
-  const answer = await talk(suite.server.address, bytes);
+  const answer = await exchange(suite.server.address, bytes);
   expect(answer.slice(0, 12)).toBe(`HTTP/1.1 ${status}`);
   expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
   if (WITHOUT_BODY.has(what)) return;
@@ -69,7 +69,7 @@ test.each(table(HTTP1))("%s is refused over HTTP/1.1", async (what, bytes, statu
 test.each(["hello\r\n\r\n", "INVALID CONNECTION PREFACE\r\n\r\n", "GET /\r\n", "EHLO a\n"])(
   "a connection that begins with %j, which names no version of HTTP, is closed without a response",
   async (bytes) => {
-    expect(await talk(suite.server.address, bytes)).toBe("");
+    expect(await exchange(suite.server.address, bytes)).toBe("");
   },
 );
 
@@ -85,7 +85,7 @@ const HALVES = [
 ];
 
 test.each(table(HALVES))("a connection that ends after %j is closed without a successful response", async (bytes) => {
-  expect(await talk(suite.server.address, bytes)).toMatch(/^(HTTP\/1\.1 40[05] |$)/);
+  expect(await exchange(suite.server.address, bytes)).toMatch(/^(HTTP\/1\.1 40[05] |$)/);
 });
 
 const SETTINGS = hex("000000 04 00 00000000");
@@ -110,7 +110,7 @@ const HTTP2: readonly (readonly [what: string, bytes: Buffer])[] = [
 ];
 
 test.each(table(HTTP2))("the server survives %s after the HTTP/2 preface", async (_, bytes) => {
-  const answer = await talk(suite.server.address, Buffer.concat([PREFACE, bytes]));
+  const answer = await exchange(suite.server.address, Buffer.concat([PREFACE, bytes]));
   expect(answer).not.toMatch(/^HTTP\/1/);
 });
 

@@ -6,13 +6,13 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import { type Collector, startCollector } from "../support/collector.ts";
 import { table } from "../support/conformance.ts";
 import { runKeyhold, type Serving, serve } from "../support/keyhold.ts";
+import { HEADERS, PLACES, requests, rpc, type TestKeys } from "../support/misplaced-secrets.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { messageJson, type Protocol } from "../support/protocols/call.ts";
 import { openProtocols } from "../support/protocols/protocols.ts";
 import { type Json, paths } from "../support/rest.ts";
-import { HEADERS, PLACES, requests, rpc, type Stock } from "../support/secret-places.ts";
 import { Secrets } from "../support/secrets.ts";
-import { callGrpc, frame, RPCS, rpcPath, send, talk } from "../support/wire.ts";
+import { callGrpc, exchange, frame, RPCS, rpcPath, send } from "../support/wire.ts";
 
 /** Secrets, which no log, no table and only the first response may contain; and stored values, which no log may contain. */
 const secrets = new Secrets();
@@ -86,7 +86,7 @@ async function call(
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-async function makeStock(protocol: Protocol): Promise<Stock> {
+async function createTestKeys(protocol: Protocol): Promise<TestKeys> {
   const admin = bearer(adminToken);
   const key = { name: "a key", actor_id: "actor_1", scopes: ["read"] };
   const raw = rawKey();
@@ -99,15 +99,15 @@ async function makeStock(protocol: Protocol): Promise<Stock> {
   return { issued, imported, rawKey: raw, jwt, macaroon };
 }
 
-const stocks: Stock[] = [];
+const allKeys: TestKeys[] = [];
 const protocolsOf = (server: Serving) => clients.get(server) ?? [];
 
 test("every RPC is called over every protocol, with valid and invalid requests", async () => {
   expect(protocolsOf(guarded).map(({ name }) => name)).toEqual(WANTED);
   for (const protocol of protocolsOf(guarded)) {
-    const stock = await makeStock(protocol);
-    stocks.push(stock);
-    const called = requests(stock, rawKey());
+    const testKeys = await createTestKeys(protocol);
+    allKeys.push(testKeys);
+    const called = requests(testKeys, rawKey());
     expect(new Set(called.map(([method]) => method))).toEqual(new Set(RPCS));
     for (const [method, request] of called) await call(protocol, method, request, bearer(adminToken));
   }
@@ -115,9 +115,9 @@ test("every RPC is called over every protocol, with valid and invalid requests",
 
 test("every RPC is called with an invalid caller credential", async () => {
   for (const protocol of protocolsOf(guarded).filter(({ name }) => name === "gRPC" || name === "REST")) {
-    const stock = await makeStock(protocol);
+    const testKeys = await createTestKeys(protocol);
     const mistyped = secrets.add(`${adminToken.slice(0, -6)}aaaaaa`, "a mistyped admin token");
-    const tokens = [mistyped, stock.issued.secret, stock.rawKey, stock.jwt, stock.macaroon].map(
+    const tokens = [mistyped, testKeys.issued.secret, testKeys.rawKey, testKeys.jwt, testKeys.macaroon].map(
       (token) => `Bearer ${token}`,
     );
     const basic = Buffer.from(`admin:${adminToken}`).toString("base64");
@@ -128,7 +128,7 @@ test("every RPC is called with an invalid caller credential", async () => {
       `Bearer ${adminToken}, Bearer ${mistyped}`,
       `Token ${adminToken}`,
     ];
-    const refused = new Map(requests(stock, rawKey()).filter(([{ name }]) => name !== "SelfRevokeApiKey"));
+    const refused = new Map(requests(testKeys, rawKey()).filter(([{ name }]) => name !== "SelfRevokeApiKey"));
     for (const authorization of bad) {
       await Promise.all([...refused].map(([method, request]) => call(protocol, method, request, { authorization })));
     }
@@ -137,8 +137,8 @@ test("every RPC is called with an invalid caller credential", async () => {
 
 /** An issued secret, an imported raw key and a token. */
 function misplaced(): string[] {
-  const stock = stockOf(0);
-  return [adminToken, stock.rawKey, stock.jwt];
+  const testKeys = keysAt(0);
+  return [adminToken, testKeys.rawKey, testKeys.jwt];
 }
 
 /** Records a response for the search. */
@@ -183,12 +183,12 @@ test.each(table(HEADERS))("a secret in the header %s is in no response", async (
 test("secrets in malformed HTTP or gRPC are in no response", async () => {
   for (const secret of misplaced()) {
     const address = new URL(guarded.url).host;
-    keep(await talk(address, `GET /${secret} HTTP/9.9\r\nAuthorization: Bearer ${secret}\r\n\r\n`));
-    keep(await talk(address, `GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\nno header\r\n\r\n`));
-    keep(await talk(address, `${secret}\r\n\r\n`));
-    keep(await talk(address, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${secret}`));
+    keep(await exchange(address, `GET /${secret} HTTP/9.9\r\nAuthorization: Bearer ${secret}\r\n\r\n`));
+    keep(await exchange(address, `GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\nno header\r\n\r\n`));
+    keep(await exchange(address, `${secret}\r\n\r\n`));
+    keep(await exchange(address, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${secret}`));
     const headers = `Host: a\r\nContent-Type: application/json\r\nAuthorization: Bearer ${adminToken}\r\nTransfer-Encoding: chunked`;
-    keep(await talk(address, `POST ${paths.keys}:verify HTTP/1.1\r\n${headers}\r\n\r\n${secret}\r\n`));
+    keep(await exchange(address, `POST ${paths.keys}:verify HTTP/1.1\r\n${headers}\r\n\r\n${secret}\r\n`));
     for (const path of [`/${secret}`, `/${secret}/${secret}`, `/keyhold.v2alpha1.ApiKeysService/${secret}`]) {
       keep(await callGrpc(guarded.url, path, frame(Buffer.from(secret))));
     }
@@ -230,7 +230,7 @@ test.each(table(FAILURES))("every RPC is called while the database %s", async (_
   const callers = [...protocolsOf(open), ...protocolsOf(guarded).filter(({ name }) => name === "REST")];
   for (const [index, protocol] of callers.entries()) {
     const headers = protocolsOf(open).includes(protocol) ? {} : bearer(adminToken);
-    const all = requests(stockOf(index), rawKey());
+    const all = requests(keysAt(index), rawKey());
     await Promise.all(all.map(([method, request]) => call(protocol, method, request, headers)));
   }
   await sql.unsafe(mendIt);
@@ -242,7 +242,7 @@ test("an RPC of each kind is called while the database has another password", as
   await server`
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()`;
   const [protocol] = protocolsOf(open);
-  const once = new Map(requests(stockOf(0), rawKey()));
+  const once = new Map(requests(keysAt(0), rawKey()));
   for (const name of ["CreateIssuedApiKey", "VerifyApiKey", "DeriveToken", "ListImportedApiKeys"]) {
     if (protocol !== undefined) await call(protocol, rpc(name), once.get(rpc(name)));
   }
@@ -251,10 +251,10 @@ test("an RPC of each kind is called while the database has another password", as
   await server.end();
 });
 
-function stockOf(index: number): Stock {
-  const stock = stocks[index % WANTED.length];
-  if (stock === undefined) throw new Error("nothing was made");
-  return stock;
+function keysAt(index: number): TestKeys {
+  const testKeys = allKeys[index % WANTED.length];
+  if (testKeys === undefined) throw new Error("no keys were created");
+  return testKeys;
 }
 
 test("no table contains a secret", async () => {
@@ -282,7 +282,7 @@ test("only the response that returns a secret contains it", () => {
 
 test("no metric contains a secret, or a value that a caller stored or sent", async () => {
   for (const server of [guarded, open]) {
-    const { metrics } = await server.says(`Keyhold is listening on ${server.url}`);
+    const { metrics } = await server.logged(`Keyhold is listening on ${server.url}`);
     const text = await (await fetch(metrics)).text();
     expect(text.match(/^keyhold_/gm)?.length).toBeGreaterThan(100);
     expect(secrets.foundIn(text)).toEqual([]);

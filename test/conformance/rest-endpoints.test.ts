@@ -10,13 +10,13 @@ const { rest } = suite;
 const text = expect.stringMatching(/./);
 
 /** Resources for the calls of the table. */
-interface Stock {
+interface Resources {
   readonly issued: { readonly id: string; readonly secret: string };
   readonly imported: { readonly id: string; readonly rawKey: string };
   readonly jwt: string;
 }
 
-let stock: Stock;
+let resources: Resources;
 
 beforeAll(async () => {
   const issued = succeeded(
@@ -32,7 +32,7 @@ beforeAll(async () => {
     }),
   );
   const { key_id: id } = issued.issued_api_key;
-  stock = {
+  resources = {
     issued: { id, secret: issued.secret },
     imported: { id: imported.key_id, rawKey },
     jwt: derived.token.token,
@@ -47,10 +47,10 @@ interface Endpoint {
   readonly template: string;
   /** The query string. */
   readonly query?: Record<string, string>;
-  readonly body?: (stock: Stock) => Json;
+  readonly body?: (resources: Resources) => Json;
   readonly headers?: Record<string, string>;
   /** Required members of the response. */
-  readonly answer: (stock: Stock) => Json;
+  readonly answer: (resources: Resources) => Json;
 }
 
 const V = "/v2alpha1";
@@ -209,10 +209,12 @@ describe("the specification's endpoint", () => {
   test.each(table(ENDPOINTS))(
     "$number is $method $template",
     async ({ method, template, query, body, headers, answer }) => {
-      const path = template.replace("{key_id}", stock.issued.id).replace("{imported_key_id}", stock.imported.id);
+      const path = template
+        .replace("{key_id}", resources.issued.id)
+        .replace("{imported_key_id}", resources.imported.id);
       const url = query === undefined ? path : withQuery(path, query);
-      const answered = await rest(method, url, body?.(stock), headers);
-      expect(succeeded(answered)).toMatchObject(answer(stock));
+      const answered = await rest(method, url, body?.(resources), headers);
+      expect(succeeded(answered)).toMatchObject(answer(resources));
       expect(answered.headers.get("content-type")).toMatch(/^application\/json/);
     },
   );

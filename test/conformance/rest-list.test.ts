@@ -6,7 +6,7 @@ const suite = useService();
 const { rest } = suite;
 
 /** Number of keys of each kind in the database, without those that tests create. */
-const STOCK = 1005;
+const SEEDED = 1005;
 
 const KINDS = [
   ["issued", paths.issued, "issued_api_keys", async (fields: Json) => (await issue(rest, fields)).keyId],
@@ -17,10 +17,10 @@ const KINDS = [
 beforeAll(async () => {
   await suite.sql`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
-    SELECT overlay(gen_random_uuid()::text placing lpad(to_hex(n), 12, '0') from 25)::uuid, kind, 'stock', 'stock', '{}', '{}', '',
+    SELECT overlay(gen_random_uuid()::text placing lpad(to_hex(n), 12, '0') from 25)::uuid, kind, 'seeded', 'seeded', '{}', '{}', '',
       now(), now(), decode(md5(n::text || kind), 'hex'), 'none'
-    FROM generate_series(1, ${STOCK}) AS n, unnest(ARRAY['issued', 'imported']) AS kind`;
-  await suite.sql`UPDATE api_keys SET key_id = ('00000000' || substr(key_id::text, 9))::uuid WHERE actor_id = 'stock'`;
+    FROM generate_series(1, ${SEEDED}) AS n, unnest(ARRAY['issued', 'imported']) AS kind`;
+  await suite.sql`UPDATE api_keys SET key_id = ('00000000' || substr(key_id::text, 9))::uuid WHERE actor_id = 'seeded'`;
 });
 
 describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) => {
@@ -170,13 +170,13 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
     });
 
     test("is refused with another filter, without a filter, and in the other list", async () => {
-      const { token } = await page({ page_size: "1", filter: 'actor_id="stock"' });
-      expect((await page({ page_size: "1", page_token: token, filter: 'actor_id="stock"' })).ids.length).toBe(1);
+      const { token } = await page({ page_size: "1", filter: 'actor_id="seeded"' });
+      expect((await page({ page_size: "1", page_token: token, filter: 'actor_id="seeded"' })).ids.length).toBe(1);
       const [other] = KINDS.filter(([name]) => name !== kind);
       const answers = await Promise.all([
-        list({ page_token: token, filter: 'actor_id="stock" AND status=KEY_STATUS_ACTIVE' }),
+        list({ page_token: token, filter: 'actor_id="seeded" AND status=KEY_STATUS_ACTIVE' }),
         list({ page_token: token }),
-        rest("GET", withQuery(other?.[1] ?? "", { page_token: token, filter: 'actor_id="stock"' })),
+        rest("GET", withQuery(other?.[1] ?? "", { page_token: token, filter: 'actor_id="seeded"' })),
       ]);
       for (const answer of answers) expectRefused(answer, invalid("page_token"));
     });

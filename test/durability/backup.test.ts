@@ -19,7 +19,7 @@ afterAll(async () => {
   for (const server of servers) server.kill("SIGKILL");
   await Promise.all(servers.map(({ ended }) => ended));
   for (const dataDir of [original, backup]) {
-    await eventually(async () => (await dataDir.inhabitants()).length === 0);
+    await eventually(async () => (await dataDir.processes()).length === 0);
     await dataDir.remove();
   }
 });
@@ -121,7 +121,7 @@ test("a backup of a server under load contains every change acknowledged before 
 
   const second = await startServer(backup);
   const after = restClient(second);
-  expect(await ledger.disagreements(after)).toEqual([]);
+  expect(await ledger.differences(after)).toEqual([]);
   const credentials = [revoked.secret, rotated.secret, rotation.body.secret, later.secret];
   const verdicts = () => Promise.all(credentials.map((credential) => verdictOf(after, credential)));
   const [invalid, unknown] = ["VERIFICATION_ERROR_REVOKED", "VERIFICATION_ERROR_NOT_FOUND"];

@@ -2,8 +2,8 @@ import { type AddressInfo, createServer } from "node:net";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { importKey, newRawKey, table } from "../support/conformance.ts";
-import { holdRow } from "../support/held-row.ts";
 import { eventually, runKeyhold, serve } from "../support/keyhold.ts";
+import { lockRow } from "../support/locked-row.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { outcome } from "../support/races.ts";
 import { type Answer, issue, paths, type RestClient, restClient, verify } from "../support/rest.ts";
@@ -156,7 +156,7 @@ test("a rotation of the signing key reaches the server after the database has re
 
 test("a change that waits too long for another fails with 503 and is not executed", async () => {
   const { keyId } = await issue(rest);
-  const { release } = await holdRow(sql, keyId);
+  const { release } = await lockRow(sql, keyId);
   expectUnavailable(await rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }));
   await release();
   expect((await rest("GET", `${paths.issued}/${keyId}`)).body.name).toBe("a key");

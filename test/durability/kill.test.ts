@@ -24,7 +24,7 @@ let server: Serving | undefined;
 afterAll(async () => {
   server?.kill("SIGKILL");
   await server?.ended;
-  await eventually(async () => (await dataDir.inhabitants()).length === 0);
+  await eventually(async () => (await dataDir.processes()).length === 0);
   await dataDir.remove();
 });
 
@@ -59,7 +59,7 @@ async function victims(victim: Victim, pid: number, postmaster: number): Promise
 }
 
 /** Clients write, a victim is killed, and acknowledged changes are compared. Returns the server that serves afterwards. */
-async function playRound(victim: Victim, serving: Serving): Promise<Serving> {
+async function runRound(victim: Victim, serving: Serving): Promise<Serving> {
   const endures = !victim.startsWith("server");
   const writers = startWriters(restClient(serving), ledger, seeded, 8);
   await writers.acknowledged(40 + seeded.below(80));
@@ -69,7 +69,7 @@ async function playRound(victim: Victim, serving: Serving): Promise<Serving> {
   for (const [change, count] of Object.entries(writers.counts)) totals[change] = (totals[change] ?? 0) + count;
   expect({ victim, unexpected: writers.unexpected }).toEqual({ victim, unexpected: [] });
   if (endures) expect({ victim, broken: writers.broken }).toEqual({ victim, broken: 0 });
-  expect(await ledger.disagreements(restClient(next))).toEqual([]);
+  expect(await ledger.differences(restClient(next))).toEqual([]);
   return next;
 }
 
@@ -78,10 +78,10 @@ test("every acknowledged change survives a kill of any process", {
 }, async () => {
   expect(schedule.length).toBeGreaterThan(0);
   let serving = await startServer();
-  for (const victim of schedule) serving = await playRound(victim, serving);
+  for (const victim of schedule) serving = await runRound(victim, serving);
   console.info(`killed: ${schedule.join(", ")}; acknowledged: ${JSON.stringify(totals)}`);
   expect(Object.keys(totals).sort()).toEqual([...new Set(CHANGES)].sort());
   serving.kill("SIGTERM");
   expect(await serving.ended).toMatchObject({ code: 0, signal: null });
-  expect(await dataDir.inhabitants()).toEqual([]);
+  expect(await dataDir.processes()).toEqual([]);
 });

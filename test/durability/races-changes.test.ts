@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { derive, importKey, revoke, succeeded } from "../support/conformance.ts";
-import { atOnce, outcome, tally, useRacetrack } from "../support/races.ts";
+import { atOnce, outcome, tally, useTwoServers } from "../support/races.ts";
 import { type Answer, issue, paths, type RestClient, verify } from "../support/rest.ts";
 
-const { suite, sides } = useRacetrack();
+const { suite, sides } = useTwoServers();
 
 const REASONS = ["KEY_COMPROMISE", "AFFILIATION_CHANGED", "SUPERSEDED"].map((name) => `REVOCATION_REASON_${name}`);
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { newRawKey, succeeded, withQuery } from "../support/conformance.ts";
-import { atOnce, tally, useRacetrack } from "../support/races.ts";
+import { atOnce, tally, useTwoServers } from "../support/races.ts";
 import { type Answer, type Json, paths, type RestClient, verify } from "../support/rest.ts";
 
-const { suite, sides } = useRacetrack();
+const { suite, sides } = useTwoServers();
 
 const ALREADY_EXISTS = "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS";
 

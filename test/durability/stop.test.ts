@@ -6,8 +6,8 @@ import { afterAll, expect, onTestFinished, test } from "vitest";
 import { readPidFile } from "../../src/embedded-postgres/pid-file.ts";
 import { describeProcess } from "../../src/embedded-postgres/process.ts";
 import { socketUrl } from "../../src/embedded-postgres/socket.ts";
-import { holdRow, isWaitedFor } from "../support/held-row.ts";
 import { eventually, newDataDir, runKeyhold, type Serving, serveForTest } from "../support/keyhold.ts";
+import { isAwaited, lockRow } from "../support/locked-row.ts";
 import { expectStoppedLast } from "../support/log-end.ts";
 import { linesOf } from "../support/log-lines.ts";
 import { issue, paths, restClient, verify } from "../support/rest.ts";
@@ -38,14 +38,14 @@ test("SIGTERM and SIGINT complete requests in flight and stop all processes", as
   const { keyId, secret } = await issue(rest);
   const sql = await databaseOf();
   const postmaster = await dataDir.postmaster();
-  const { release } = await holdRow(sql, keyId);
+  const { release } = await lockRow(sql, keyId);
   const inFlight = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" });
-  await eventually(() => isWaitedFor(sql));
+  await eventually(() => isAwaited(sql));
   // Over a second connection, since the first is in use; it stays open.
   expect((await rest("GET", "/health/ready")).status).toBe(200);
 
   server.kill("SIGTERM");
-  await server.says("stopping");
+  await server.logged("stopping");
   const unready = { status: "unavailable", checks: { accepting: "unavailable" } };
   expect(await rest("GET", "/health/ready")).toMatchObject({ status: 503, body: unready });
   await eventually(async () => (await rest("GET", "/health/alive").catch(() => null)) === null);
@@ -55,7 +55,7 @@ test("SIGTERM and SIGINT complete requests in flight and stop all processes", as
   expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
   expectStoppedLast(ended, "request keyhold.v2alpha1.IssuedApiKeysService/UpdateIssuedApiKey");
   expect(await describeProcess(postmaster)).toBeUndefined();
-  expect(await dataDir.inhabitants()).toEqual([]);
+  expect(await dataDir.processes()).toEqual([]);
 
   const next = await start({ KEYHOLD_LOG_LEVEL: "debug" });
   expect(await verify(restClient(next), secret)).toMatchObject({ is_valid: true, key_id: keyId });
@@ -65,7 +65,7 @@ test("SIGTERM and SIGINT complete requests in flight and stop all processes", as
   const nextEnded = await next.ended;
   expect(nextEnded).toMatchObject({ code: 0, signal: null, stderr: "" });
   expectStoppedLast(nextEnded);
-  expect(await dataDir.inhabitants()).toEqual([]);
+  expect(await dataDir.processes()).toEqual([]);
 });
 
 test("a second signal stops a server that waits for a request, and its database", async () => {
@@ -75,15 +75,15 @@ test("a second signal stops a server that waits for a request, and its database"
   const sql = await databaseOf();
   await dataDir.postmaster();
   // The row is never released, since the driver would write the end of the transaction to a socket that the database has closed.
-  await holdRow(sql, keyId);
+  await lockRow(sql, keyId);
   const inFlight = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }).catch(() => "cut off");
-  await eventually(() => isWaitedFor(sql));
+  await eventually(() => isAwaited(sql));
   server.kill("SIGTERM");
-  await server.says("stopping");
+  await server.logged("stopping");
   server.kill("SIGTERM");
   expect(await server.ended).toMatchObject({ code: 1, signal: null });
   expect(await inFlight).toBe("cut off");
-  await eventually(async () => (await dataDir.inhabitants()).length === 0);
+  await eventually(async () => (await dataDir.processes()).length === 0);
 });
 
 test("a second server on the same folder fails and names the first, which continues", async () => {
@@ -97,7 +97,7 @@ test("a second server on the same folder fails and names the first, which contin
 test("an admin token is created with and without a running server, and stdout has only the secret", async () => {
   const create = ["admin", "token", "create", "--name", "ours", "--scope", "keyhold:keys.write", "keyhold:verify"];
   const alone = await runKeyhold(create, environment);
-  expect(await dataDir.inhabitants()).toEqual([]);
+  expect(await dataDir.processes()).toEqual([]);
   const server = await start({ KEYHOLD_AUTH: "admin-token" });
   const beside = await runKeyhold(create, environment);
   expect([alone, beside].map(({ code }) => code)).toEqual([0, 0]);

@@ -5,9 +5,9 @@ import { pathToFileURL } from "node:url";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { table } from "../support/conformance.ts";
-import { holdRow, isWaitedFor } from "../support/held-row.ts";
 import { childrenOf, eventually, type Serving, serve, startKeyhold } from "../support/keyhold.ts";
 import { startLoad } from "../support/load.ts";
+import { isAwaited, lockRow } from "../support/locked-row.ts";
 import { linesOf } from "../support/log-lines.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { reconnectingClient } from "../support/reconnecting.ts";
@@ -45,7 +45,7 @@ async function start(environment: Record<string, string> = {}): Promise<{ server
     server.kill("SIGKILL");
     await server.ended;
   });
-  return { server, metrics: (await server.says(`Keyhold is listening on ${server.url}`)).metrics };
+  return { server, metrics: (await server.logged(`Keyhold is listening on ${server.url}`)).metrics };
 }
 
 const nodes = async () => Number((await sql`SELECT count(*) AS count FROM nodes`)[0]?.count);
@@ -56,14 +56,14 @@ test("after an uncaught exception the server completes requests in flight, relea
   const { server, metrics } = await start();
   const rest = restClient(server);
   const { keyId } = await issue(rest);
-  const { release } = await holdRow(sql, keyId);
+  const { release } = await lockRow(sql, keyId);
   const inFlight = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" });
-  await eventually(() => isWaitedFor(sql));
+  await eventually(() => isAwaited(sql));
   expect((await rest("GET", "/health/ready")).status).toBe(200);
   expect(total(await scrape(metrics), "keyhold_uncaught_total")).toBe(0);
 
   server.kill(THROW);
-  await server.says("uncaught exception");
+  await server.logged("uncaught exception");
   expect((await rest("GET", "/health/ready")).status).toBe(503);
   await eventually(async () => (await rest("GET", "/health/alive").catch(() => null)) === null);
   server.kill(THROW);
@@ -93,11 +93,11 @@ test("a second signal ends a server at once that is stopping after an uncaught e
   const { server } = await start();
   const rest = restClient(server);
   const { keyId } = await issue(rest);
-  const { release } = await holdRow(sql, keyId);
+  const { release } = await lockRow(sql, keyId);
   const inFlight = rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }).catch(() => "cut off");
-  await eventually(() => isWaitedFor(sql));
+  await eventually(() => isAwaited(sql));
   server.kill(THROW);
-  await server.says("stopping");
+  await server.logged("stopping");
   server.kill("SIGTERM");
   server.kill("SIGINT");
   expect(await inFlight).toBe("cut off");
@@ -169,10 +169,10 @@ test("a single worker completes requests in flight beside its successor", async 
   const { server } = await start({ KEYHOLD_WORKERS: "2" });
   const rest = restClient(server);
   const { keyId } = await issue(rest);
-  const { release } = await holdRow(sql, keyId);
+  const { release } = await lockRow(sql, keyId);
   // Over separate connections, in turn, so that some wait in each worker.
   const inFlight = Array.from({ length: 4 }, () => rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" }));
-  await eventually(() => isWaitedFor(sql));
+  await eventually(() => isAwaited(sql));
   const before = await childrenOf(server.pid, "keyhold.js worker");
   for (const pid of before) process.kill(pid, THROW);
   await eventually(async () => (await rest("GET", "/health/ready")).body.workers?.running === 2);

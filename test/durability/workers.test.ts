@@ -44,7 +44,7 @@ async function untilReplaced(victim: number, server: Serving): Promise<void> {
 
 async function expectNothingLeft(pids: readonly number[]): Promise<void> {
   expect(await Promise.all(pids.map(describeProcess))).toEqual(pids.map(() => undefined));
-  expect(await dataDir.inhabitants()).toEqual([]);
+  expect(await dataDir.processes()).toEqual([]);
 }
 
 const CONNECTIONS = table([
@@ -172,11 +172,11 @@ test("a second signal ends workers that wait for a request, and the database", a
   half.write("GET /health/alive HTTP/1.1\r\nHost: localhost\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n");
   await once(half, "data");
   server.kill("SIGTERM");
-  await server.says("stopping");
+  await server.logged("stopping");
   server.kill("SIGTERM");
   expect(await server.ended).toMatchObject({ code: 1, signal: null });
   await eventually(async () => (await Promise.all(workers.map(describeProcess))).every((one) => one === undefined));
-  await eventually(async () => (await dataDir.inhabitants()).length === 0);
+  await eventually(async () => (await dataDir.processes()).length === 0);
 });
 
 test("workers and the database end when the primary is killed", async () => {
@@ -186,7 +186,7 @@ test("workers and the database end when the primary is killed", async () => {
   server.kill("SIGKILL");
   await server.ended;
   await eventually(async () => (await Promise.all(workers.map(describeProcess))).every((one) => one === undefined));
-  await eventually(async () => (await dataDir.inhabitants()).length === 0);
+  await eventually(async () => (await dataDir.processes()).length === 0);
 });
 
 test("the primary logs one address, and the workers' log lines have their number", async () => {
@@ -206,7 +206,7 @@ test("workers that cannot start end the command with their error and their exit 
   const ended = await runKeyhold(["serve", "--workers", "3"], { KEYHOLD_DATA_DIR: dataDir.path, ...address });
   const refused = "keyhold: KEYHOLD_HOST: 192.0.2.1:0 cannot be listened on (EADDRNOTAVAIL)\n";
   expect(ended).toMatchObject({ code: 2, stderr: refused });
-  expect(await dataDir.inhabitants()).toEqual([]);
+  expect(await dataDir.processes()).toEqual([]);
   const tls = { KEYHOLD_OIDC_ISSUER: "https://id.example", KEYHOLD_OIDC_AUDIENCE: "keyhold" };
   expect(await runKeyhold(["serve"], { ...environment, ...tls })).toMatchObject({ code: 2, stdout: "" });
 });

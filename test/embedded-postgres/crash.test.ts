@@ -42,16 +42,16 @@ test("a server told to stop while it comes back stays down", async () => {
 
 test("the Ctrl-C of a terminal does not take the server from its owner", async () => {
   const owner = startOwner(await usedDataDir(), { detached: true });
-  const { pid = 0 } = await owner.says();
+  const { pid = 0 } = await owner.nextOutput();
   process.kill(-owner.pid, "SIGINT");
-  expect(await owner.says()).toEqual({ last: "written" });
+  expect(await owner.nextOutput()).toEqual({ last: "written" });
   await owner.ended;
   expect(await isRunning(pid)).toBe(false);
 });
 
 test("the server stops when its owner ends without stopping it", async () => {
   const owner = startOwner(await usedDataDir());
-  const { pid = 0 } = await owner.says();
+  const { pid = 0 } = await owner.nextOutput();
   owner.process.kill("SIGTERM");
   await owner.ended;
   await eventually(async () => !(await isRunning(pid)));

@@ -39,7 +39,7 @@ test("an ordinary user runs the server as it is", async () => {
   expect(await chooseOsUsers({ uid: 1000, dataDir, clusterDir: join(dataDir, "postgres"), binaries })).toBe(ownOsUser);
   if (reachable) await chown(dataDir, nobody.uid, nobody.gid);
   const owner = startOwner(dataDir, reachable ? nobody : isRoot ? inNamespace : {});
-  expect(await owner.says()).toMatchObject({ pid: expect.any(Number) });
+  expect(await owner.nextOutput()).toMatchObject({ pid: expect.any(Number) });
   expect((await stat(join(dataDir, "postgres"))).uid).toBe((await stat(dataDir)).uid);
 });
 
@@ -139,11 +139,11 @@ if (isRoot)
 
     test("needs no namespace for it, as in a container, and another command finds the server", async () => {
       const dataDir = await makeDir();
-      const said = await startOwner(dataDir, asInContainer).says();
-      if (!reachable) return expect(said.error).toContain("does not run as root");
-      expect((await stat(`/proc/${said.pid}`)).uid).toBe(dedicated.uid);
+      const output = await startOwner(dataDir, asInContainer).nextOutput();
+      if (!reachable) return expect(output.error).toContain("does not run as root");
+      expect((await stat(`/proc/${output.pid}`)).uid).toBe(dedicated.uid);
       expect((await stat(join(dataDir, "postgres"))).uid).toBe(dedicated.uid);
-      expect((await startOwner(dataDir, asInContainer).says()).error).toContain("in use by process");
+      expect((await startOwner(dataDir, asInContainer).nextOutput()).error).toContain("in use by process");
     });
 
     test("runs programs below a private folder that a strict umask left to root alone", async () => {
@@ -162,18 +162,18 @@ if (isRoot)
       const dataDir = join(await makeDir(), "data");
       await mkdir(dataDir);
       await chmod(dirname(dataDir), 0o700);
-      const said = await startOwner(dataDir, asInContainer).says();
-      expect(said.error).toMatch(/does not run as root, and user 65530 cannot run it \(.*unshare.*private folders/);
+      const output = await startOwner(dataDir, asInContainer).nextOutput();
+      expect(output.error).toMatch(/does not run as root, and user 65530 cannot run it \(.*unshare.*private folders/);
     });
 
     test("of a user namespace that has no other user runs the server in a nested one, unless it is root outside", async () => {
       const dataDir = await makeDir();
       const asRootInside = { prefix: ["unshare", "--user", "--map-root-user", "--"] };
-      expect((await startOwner(dataDir, asRootInside).says()).error).toContain("user 65530 is not mapped");
+      expect((await startOwner(dataDir, asRootInside).nextOutput()).error).toContain("user 65530 is not mapped");
       if (!reachable) return;
       await chown(dataDir, nobody.uid, nobody.gid);
-      const said = await startOwner(dataDir, { ...asRootInside, ...nobody }).says();
-      expect((await stat(`/proc/${said.pid}`)).uid).toBe(nobody.uid);
+      const output = await startOwner(dataDir, { ...asRootInside, ...nobody }).nextOutput();
+      expect((await stat(`/proc/${output.pid}`)).uid).toBe(nobody.uid);
     });
   });
 

@@ -18,7 +18,7 @@ import {
 
 test("the server stops soon after its owner was killed", async () => {
   const owner = startOwner(await usedDataDir());
-  const { pid = 0 } = await owner.says();
+  const { pid = 0 } = await owner.nextOutput();
   expect(await isRunning(pid)).toBe(true);
   owner.process.kill("SIGKILL");
   await eventually(async () => !(await isRunning(pid)));
@@ -27,7 +27,7 @@ test("the server stops soon after its owner was killed", async () => {
 test("a server whose owner and watchdog were killed is stopped, and its data kept", async () => {
   const dataDir = await usedDataDir();
   const owner = startOwner(dataDir);
-  const { pid = 0, url = "" } = await owner.says();
+  const { pid = 0, url = "" } = await owner.nextOutput();
   const sql = clientOf(url);
   const id = await keep(sql);
   const watchdogs = await childrenOf(owner.pid, "keyhold-watchdog");
@@ -49,7 +49,7 @@ test("a server whose owner and watchdog were killed is stopped, and its data kep
 test("a server killed with its owner left a busy backend: it is ended, and what was committed kept", async () => {
   const dataDir = await usedDataDir();
   const owner = startOwner(dataDir);
-  const { pid = 0, url = "" } = await owner.says();
+  const { pid = 0, url = "" } = await owner.nextOutput();
   const sql = clientOf(url);
   const id = await keep(sql);
   const [row] = await sql`SELECT pg_backend_pid() AS backend`;

@@ -6,7 +6,7 @@ import { clientOf, isRunning, keptIn, makeDir, start, startOwner, usedDataDir } 
 test("a second owner is refused, and told of the first", async () => {
   const dataDir = await usedDataDir();
   const first = startOwner(dataDir);
-  const { url = "" } = await first.says();
+  const { url = "" } = await first.nextOutput();
   await expect(start(dataDir)).rejects.toThrow(`data folder ${dataDir} is in use by process ${first.pid}`);
   expect(await keptIn(url)).toContain(1);
 });
@@ -14,7 +14,7 @@ test("a second owner is refused, and told of the first", async () => {
 test("a command uses the server of a running owner and leaves it running", async () => {
   const dataDir = await usedDataDir();
   const owner = startOwner(dataDir);
-  const { url, pid = 0 } = await owner.says();
+  const { url, pid = 0 } = await owner.nextOutput();
   const command = await start(dataDir, { ifRunning: "attach" });
   expect(command).toMatchObject({ url, pid, attached: true });
   expect(await keptIn(command.url)).toContain(1);
@@ -32,11 +32,11 @@ test("a command without an owner starts a server and stops it", async () => {
 test("of two owners at once on a new folder one wins", async () => {
   const dataDir = await makeDir();
   const owners = [startOwner(dataDir), startOwner(dataDir)] as const;
-  const said = await Promise.all(owners.map((owner) => owner.says()));
-  const winner = said[0]?.error === undefined ? 0 : 1;
-  expect(said[winner]?.error).toBeUndefined();
-  expect(said[1 - winner]?.error).toContain(`is in use by process ${owners[winner].pid}`);
-  const sql = clientOf(said[winner]?.url ?? "");
+  const output = await Promise.all(owners.map((owner) => owner.nextOutput()));
+  const winner = output[0]?.error === undefined ? 0 : 1;
+  expect(output[winner]?.error).toBeUndefined();
+  expect(output[1 - winner]?.error).toContain(`is in use by process ${owners[winner].pid}`);
+  const sql = clientOf(output[winner]?.url ?? "");
   expect(await sql`SELECT current_user AS user`).toEqual([{ user: "keyhold" }]);
   await sql.end();
 });

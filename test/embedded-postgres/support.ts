@@ -99,7 +99,7 @@ export interface Owner {
   readonly process: ChildProcess;
   readonly pid: number;
   /** The next line that it writes. */
-  says(): Promise<{ url?: string; pid?: number; error?: string; last?: string }>;
+  nextOutput(): Promise<{ url?: string; pid?: number; error?: string; last?: string }>;
   ended: Promise<unknown>;
 }
 
@@ -124,7 +124,7 @@ export function startOwner(dataDir: string, { prefix = [], ...options }: OwnerOp
   return {
     process: child,
     pid: child.pid ?? 0,
-    says: async () => JSON.parse((await lines.next()).value ?? '{"error": "said nothing"}'),
+    nextOutput: async () => JSON.parse((await lines.next()).value ?? '{"error": "no output"}'),
     ended,
   };
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMetricsPort } from "../../src/observability/metrics/port.ts";
-import { holdPort } from "../support/hold-port.ts";
+import { occupyPort } from "../support/occupy-port.ts";
 import { issue, paths, restClient, verify } from "../support/rest.ts";
 import { metricsUrl, scrape, total } from "../support/scrape.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -115,6 +115,6 @@ test("answers 503 until the server is up, and 500 on a failed scrape", async () 
 });
 
 test("rejects with Node's error if the port is in use", async () => {
-  const opening = openMetricsPort({ host: "127.0.0.1", port: await holdPort() }, [], () => {});
+  const opening = openMetricsPort({ host: "127.0.0.1", port: await occupyPort() }, [], () => {});
   await expect(opening).rejects.toMatchObject({ code: "EADDRINUSE" });
 });

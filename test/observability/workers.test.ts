@@ -19,7 +19,7 @@ beforeAll(async () => {
     KEYHOLD_WORKERS: String(WORKERS),
     KEYHOLD_METRICS_PORT: "0",
   });
-  url = (await server.says(`Keyhold is listening on ${server.url}`)).metrics;
+  url = (await server.logged(`Keyhold is listening on ${server.url}`)).metrics;
 });
 
 afterAll(async () => {

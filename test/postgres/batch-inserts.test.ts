@@ -5,7 +5,7 @@ import type { Insertion, NewKey } from "../../src/keys/store.ts";
 import { batchInserts } from "../../src/postgres/batch-inserts.ts";
 import { propagating } from "../../src/postgres/change-committer.ts";
 import type { Database } from "../../src/postgres/pool.ts";
-import { noNodes } from "../support/alone.ts";
+import { noNodes } from "../support/no-cluster.ts";
 import { type Seeded, seededBy } from "../support/seeded.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 

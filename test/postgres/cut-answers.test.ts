@@ -3,7 +3,7 @@ import { KeyholdError } from "../../src/domain/errors.ts";
 import { batchInserts } from "../../src/postgres/batch-inserts.ts";
 import { propagating } from "../../src/postgres/change-committer.ts";
 import { Pool } from "../../src/postgres/pool.ts";
-import { noNodes } from "../support/alone.ts";
+import { noNodes } from "../support/no-cluster.ts";
 import { startCuttingProxy } from "../support/tcp-proxy.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 

@@ -3,8 +3,8 @@ import type { Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
 import { connect } from "../support/driver-client.ts";
-import { isWaitedFor } from "../support/held-row.ts";
 import { eventually } from "../support/keyhold.ts";
+import { isAwaited } from "../support/locked-row.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { newKey } from "./new-keys.ts";
 
@@ -74,7 +74,7 @@ test("a key deleted while its digest is added leaves no digest", async () => {
   const migrated = await deleting.begin(async (tx) => {
     await tx`DELETE FROM api_keys WHERE key_id = ${keyId}`;
     const migrating = migrate(owner, migrations);
-    await eventually(() => isWaitedFor(watching));
+    await eventually(() => isAwaited(watching));
     return { migrating };
   });
   await migrated.migrating;

@@ -12,8 +12,8 @@ import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/roo
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
 import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";
-import { anyServer } from "../support/alone.ts";
 import { table } from "../support/conformance.ts";
+import { anyServer } from "../support/no-cluster.ts";
 import { createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { operator } from "../support/principal.ts";
 import { ROOT_SECRET } from "../support/server.ts";

@@ -7,7 +7,7 @@ import { Pool } from "../../src/postgres/pool.ts";
 import { openPrimary } from "../../src/postgres/primary.ts";
 import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
 import { generateSigningKey } from "../../src/token/signing-key.ts";
-import { anyServer, noNodes } from "../support/alone.ts";
+import { anyServer, noNodes } from "../support/no-cluster.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 import { startCuttingProxy } from "../support/tcp-proxy.ts";
 import { openSchema } from "./new-keys.ts";

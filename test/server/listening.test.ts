@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { cannotListen, listenFailure } from "../../src/server/listening.ts";
 import { freePort } from "../support/free-port.ts";
-import { holdPort } from "../support/hold-port.ts";
+import { occupyPort } from "../support/occupy-port.ts";
 
 /** TEST-NET-1 (RFC 5737) is an address of no machine. */
 const NOWHERE = { host: "192.0.2.1", port: 0 };
@@ -12,7 +12,7 @@ test("a port that is free can be listened on, and afterwards too", async () => {
 });
 
 test("the error names the variable that is to be changed", async () => {
-  const taken = { host: "127.0.0.1", port: await holdPort() };
+  const taken = { host: "127.0.0.1", port: await occupyPort() };
   const inUse = await listenFailure(taken);
   expect(inUse && cannotListen("KEYHOLD", taken, inUse)).toMatchObject({
     code: "INVALID_ARGUMENT",

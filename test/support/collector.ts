@@ -7,18 +7,18 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 export interface Span {
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty: none. */
+  /** Empty for a root span. */
   readonly parentId: string;
   readonly name: string;
   readonly kind: number;
   readonly attributes: Readonly<Record<string, string | boolean>>;
-  /** Of the process. */
+  /** Attributes of the process. */
   readonly resource: Readonly<Record<string, string | boolean>>;
 }
 
-/** A receiver of OTLP over HTTP, as a collector of OpenTelemetry is. */
+/** A receiver of OTLP over HTTP, like a collector of OpenTelemetry. */
 export interface Collector {
-  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** Value for OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly url: string;
   readonly requests: readonly Buffer[];
   spans(): Span[];

@@ -11,23 +11,23 @@ import { freePort } from "./free-port.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** A superuser's URL, or the Unix socket that answers with one: the server starts when the first suite asks. */
+    /** A superuser's URL, or the Unix socket that returns one: the server starts when the first suite requests it. */
     readonly testPostgres: { readonly url: string } | { readonly socket: string };
-    /** For what tests leave on disk: other users may pass through it, and it is gone after the run, however that ends. */
+    /** A folder for the files of tests, which other users may traverse. It is removed after the run, even if that is interrupted. */
     readonly testDir: string;
   }
 }
 
-/** What is lost by a crash of the machine is of no use to a test. */
+/** Durability is not needed: no test survives a crash of the machine. */
 const fast = { fsync: "off", synchronous_commit: "off", full_page_writes: "off", max_connections: "200" };
 
 const hostRules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
 
-/** One folder for the whole run, and one server if any suite asks for it. */
+/** Creates one folder for the whole run, and one server if a suite requests it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(tmpdir(), "keyhold-test-"));
   await chmod(dir, 0o711);
-  const reaper = reapAfterUs(dir);
+  const reaper = removeAfterExit(dir);
   project.provide("testDir", dir);
   const stop = await offerServer(project, dir);
   return async () => {
@@ -65,19 +65,19 @@ interface TestServer {
   stop(): Promise<void>;
 }
 
-/** Suites connect over TCP, so that a plain URL is enough for every client; hence the password. */
+/** Sets a password, since suites connect over TCP, so that a plain URL is enough for every client. */
 async function startServer(dir: string): Promise<TestServer> {
   const hbaFile = join(dir, "pg_hba.conf");
   await writeFile(hbaFile, hostRules);
   const port = String(await freePort());
   const settings = { ...fast, listen_addresses: "127.0.0.1", port, hba_file: hbaFile };
-  const embedded = await startEmbeddedPostgres({ dataDir: join(dir, "data"), log: logTrouble, settings });
+  const embedded = await startEmbeddedPostgres({ dataDir: join(dir, "data"), log: logWarnings, settings });
   const password = randomBytes(16).toString("hex");
   await setSuperuserPassword(embedded, port, password);
   return { url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, stop: () => embedded.stop() };
 }
 
-function logTrouble(level: string, message: string): void {
+function logWarnings(level: string, message: string): void {
   if (level === "error") console.error(`embedded PostgreSQL: ${message}`);
 }
 
@@ -88,8 +88,11 @@ async function setSuperuserPassword({ url }: EmbeddedPostgres, port: string, pas
   await sql.end();
 }
 
-/** An interrupted run tears nothing down: this waits until the pipe from us breaks and all servers have stopped. */
-function reapAfterUs(dir: string): ReturnType<typeof spawn> {
+/**
+ * Removes the folder after an interrupted run, which has no teardown: waits until the pipe from this process breaks and all servers have
+ * stopped.
+ */
+function removeAfterExit(dir: string): ReturnType<typeof spawn> {
   const script = `read -r _; n=0
 while [ -n "$(find "$1" -name postmaster.pid)" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done
 rm -rf "$1"; sleep 1; rm -rf "$1"`;

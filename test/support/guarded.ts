@@ -3,17 +3,17 @@ import { ADMIN_SCOPES, type AdminScope } from "../../src/domain/admin-scopes.ts"
 import { type Suite, useService } from "./conformance.ts";
 import { issue, type RestClient, restClient } from "./rest.ts";
 
-/** The service for one file of tests, which lets in only who has a credential. To be read within a test or a hook only. */
+/** The service with authentication for a test file. Its properties are available within tests and hooks only. */
 export interface GuardedSuite extends Suite {
-  /** As someone who may do everything. */
+  /** A client with `keyhold:admin`. */
   readonly rest: RestClient;
-  /** As the holder of a bearer credential; null: of none. */
+  /** Returns a client with this bearer credential; null: without one. */
   as(credential: string | null): RestClient;
-  /** An admin token with this scope alone. */
+  /** Returns an admin token with only this scope. */
   token(scope: AdminScope): string;
 }
 
-/** Makes an admin token for each scope, then starts the service with `KEYHOLD_AUTH=admin-token`, unless another is given. */
+/** Creates an admin token for each scope, then restarts the service, by default with `KEYHOLD_AUTH=admin-token`. */
 export function useGuardedService(environment: () => Record<string, string> = () => ({})): GuardedSuite {
   const suite = useService();
   const tokens = new Map<AdminScope, string>();

@@ -1,7 +1,7 @@
 /** A header field (RFC 9113 §8.2). */
 export type HeaderField = readonly [name: string, value: string];
 
-/** RFC 7541, appendix A; the first has the index 1. */
+/** RFC 7541, appendix A; the first entry has the index 1. */
 const STATIC_TABLE: readonly HeaderField[] = [
   ":authority| :method|GET :method|POST :path|/ :path|/index.html :scheme|http :scheme|https :status|200 :status|204 :status|206",
   ":status|304 :status|400 :status|404 :status|500 accept-charset| accept-encoding|gzip,~deflate accept-language| accept-ranges|",
@@ -17,13 +17,13 @@ const STATIC_TABLE: readonly HeaderField[] = [
   }),
 );
 
-/** Lengths in bits of the codes of RFC 7541, appendix B, a digit of base 36 for each byte: the code is canonical. */
+/** Code lengths in bits (RFC 7541, appendix B), one base-36 digit per byte; the code is canonical. */
 const CODE_LENGTHS =
   "dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6cad67777777777777777777777878djde6f5656566657766" +
   "6567655677777fbedskmkkmmmnmnnnnnonoomnonnnnlmnmnnomlkmmnnlnmmolmnnllmlnmnnkmmmnmmnqqkjmnmpqqqrrqopjlqrrqrollqq" +
   "srrrkoklmllnmmppooqnqrqqrrrrrsrrrrrq";
 
-/** Bytes by their codes, which are written as text of zeros and ones. */
+/** Bytes by code, written as a string of zeros and ones. */
 const HUFFMAN = canonicalCode(CODE_LENGTHS);
 
 function canonicalCode(lengths: string): ReadonlyMap<string, number> {
@@ -39,9 +39,9 @@ function canonicalCode(lengths: string): ReadonlyMap<string, number> {
   return codes;
 }
 
-/** Decodes the header blocks of one connection, in their order (RFC 7541). Throws for a block that is malformed. */
+/** Decodes the header blocks of one connection in order (RFC 7541). Throws for a malformed block. */
 export class HpackDecoder {
-  /** The newest first. */
+  /** Newest entry first. */
   readonly #dynamic: HeaderField[] = [];
 
   decode(block: Buffer): HeaderField[] {
@@ -63,7 +63,7 @@ export class HpackDecoder {
     return [name, reader.text()];
   }
 
-  /** Fields that are evicted may stay, since no encoder refers to them; but at 0 all are. */
+  /** Evicted fields may stay, since no encoder refers to them; but size 0 evicts all. */
   #resize(bytes: number): void {
     if (bytes === 0) this.#dynamic.length = 0;
   }
@@ -75,7 +75,7 @@ export class HpackDecoder {
 
   #at(index: number): HeaderField {
     const field = STATIC_TABLE[index - 1] ?? this.#dynamic[index - 1 - STATIC_TABLE.length];
-    if (field === undefined) throw new Error(`there is no field ${index}`);
+    if (field === undefined) throw new Error(`no field with index ${index}`);
     return field;
   }
 }
@@ -113,7 +113,7 @@ class BlockReader {
     const isHuffman = this.peek() >= 0x80;
     const length = this.integer(7);
     const bytes = this.#block.subarray(this.#offset, this.#offset + length);
-    if (bytes.length < length) throw new Error("a text is cut");
+    if (bytes.length < length) throw new Error("truncated string");
     this.#offset += length;
     return isHuffman ? decodeHuffman(bytes) : bytes.toString("latin1");
   }

@@ -1,4 +1,4 @@
-/** What every HTTP/2 client sends first (RFC 9113 §3.4). */
+/** The client's connection preface (RFC 9113 §3.4). */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /** Frame types (RFC 9113 §6). */
@@ -28,12 +28,12 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
   return Buffer.concat([header, payload]);
 }
 
-/** `GET /` with authority "x" as a whole request; static HPACK indexes of RFC 7541, appendix A. */
+/** Returns a complete `GET /` with authority "x"; static HPACK indexes of RFC 7541, appendix A. */
 export function getFrame(stream: number): Buffer {
   return frame(Frame.HEADERS, 0x5, stream, Buffer.from([0x82, 0x86, 0x84, 0x41, 0x01, 0x78]));
 }
 
-/** A header block (RFC 7541) of literal fields without indexing or Huffman coding (§6.2.2). */
+/** Returns a header block (RFC 7541) of literal fields without indexing or Huffman coding (§6.2.2). */
 export function headerBlock(fields: Iterable<readonly [name: string, value: string]>): Buffer {
   return Buffer.concat([...fields].flatMap(([name, value]) => [Buffer.of(0), literal(name), literal(value)]));
 }
@@ -43,7 +43,7 @@ function literal(text: string): Buffer {
   return Buffer.concat([prefixedInteger(bytes.length), bytes]);
 }
 
-/** An integer with a prefix of seven bits, whose first bit is 0 (RFC 7541 §5.1). */
+/** Returns an integer with a prefix of seven bits, whose first bit is 0 (RFC 7541 §5.1). */
 function prefixedInteger(value: number): Buffer {
   if (value < 127) return Buffer.of(value);
   const bytes = [127];
@@ -59,7 +59,7 @@ export interface ReceivedFrame {
   readonly payload: Buffer;
 }
 
-/** The complete frames at the beginning of `bytes`. */
+/** Returns the complete frames at the beginning of `bytes`. */
 export function frames(bytes: Buffer): ReceivedFrame[] {
   const found: ReceivedFrame[] = [];
   for (let rest = bytes; rest.length >= 9; ) {

@@ -1,8 +1,8 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { Answer, Json } from "./rest.ts";
 
-/** A JSON body with one value that its field cannot have, and the path of that field. */
-export interface WrongValue {
+/** A JSON body with one invalid value, and the path of its field. */
+export interface InvalidValue {
   readonly field: string;
   readonly body: Json;
 }
@@ -14,8 +14,8 @@ const isObject = (value: Json) => typeof value === "object" && !Array.isArray(va
 const TIMES = ["", "yesterday", "2026-13-01T00:00:00Z", "2026-01-01", "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z"];
 const NUMBERS = ["", "NaN", "1e1000", 1.5, 2 ** 31, -(2 ** 31) - 1, 2 ** 63, 1e300];
 
-/** Values that a single value of the field (of a list or map: one entry) cannot have. */
-function wrongFor(field: DescField): readonly Json[] {
+/** Returns invalid values of the field, or of one entry if it is a list or map. */
+function invalidFor(field: DescField): readonly Json[] {
   if (field.scalar === ScalarType.STRING) return TYPES.filter((value) => !isText(value));
   if (field.scalar === ScalarType.INT32) return [...TYPES.filter((value) => value !== 1), ...NUMBERS];
   if (field.enum !== undefined) {
@@ -31,18 +31,18 @@ function wrongFor(field: DescField): readonly Json[] {
       return TYPES.filter((value) => !isObject(value));
     default:
       if (field.message !== undefined) return TYPES.filter((value) => !isObject(value));
-      throw new Error(`${field} is of a type that this table does not know`);
+      throw new Error(`${field} has a type that this table does not support`);
   }
 }
 
-/** Every wrong value of every field of a message, and of the messages in it. */
-export function wrongValues(desc: DescMessage): WrongValue[] {
+/** Returns all invalid values of all fields of a message and its nested messages. */
+export function invalidValues(desc: DescMessage): InvalidValue[] {
   return desc.fields.flatMap((field) =>
     inField(field).map((wrong) => ({ ...wrong, body: { [field.name]: wrong.body } })),
   );
 }
 
-function inField(field: DescField): WrongValue[] {
+function inField(field: DescField): InvalidValue[] {
   const entries = inEntry(field);
   switch (field.fieldKind) {
     case "list":
@@ -66,18 +66,18 @@ function inField(field: DescField): WrongValue[] {
   }
 }
 
-/** Below a message the path goes on with a dot. */
-function inEntry(field: DescField): WrongValue[] {
-  const own = wrongFor(field).map((body) => ({ field: "", body }));
+/** Returns the invalid values of one entry. The path of a nested field continues with a dot. */
+function inEntry(field: DescField): InvalidValue[] {
+  const own = invalidFor(field).map((body) => ({ field: "", body }));
   const { message } = field;
   if (message === undefined || message.typeName.startsWith("google.protobuf.")) return own;
-  return [...own, ...wrongValues(message).map(({ field: path, body }) => ({ field: `.${path}`, body }))];
+  return [...own, ...invalidValues(message).map(({ field: path, body }) => ({ field: `.${path}`, body }))];
 }
 
-/** Paths of the text fields of a message, and a body with this text in each; in maps as a key and as a value. */
-export function textFields(desc: DescMessage, text: string): WrongValue[] {
+/** Returns the paths of the text fields of a message, each with a body that has this text there; in maps as a key and as a value. */
+export function textFields(desc: DescMessage, text: string): InvalidValue[] {
   return desc.fields.flatMap((field) => {
-    const wrap = (path: string, body: Json): WrongValue => ({ field: path, body: { [field.name]: body } });
+    const wrap = (path: string, body: Json): InvalidValue => ({ field: path, body: { [field.name]: body } });
     const isList = field.fieldKind === "list";
     if (field.fieldKind === "map") {
       const key = wrap(field.name, Object.fromEntries([[text, "a"]]));
@@ -99,12 +99,12 @@ export function textFields(desc: DescMessage, text: string): WrongValue[] {
   });
 }
 
-/** `["team"]` and `.team` are the same step. */
+/** Normalizes a path: `["team"]` and `.team` are equal. */
 export function normalPath(field: string): string {
   return field.replaceAll(/\["([\w-]+)"\]/g, ".$1");
 }
 
-/** The fields that an error of a REST path names. */
+/** Returns the fields that a REST error names. */
 export function restFields(answer: Answer): string[] {
   const details: Json[] = answer.body?.error?.details ?? [];
   const violations: { field: string }[] = details.flatMap((detail) => detail.field_violations ?? []);

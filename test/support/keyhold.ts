@@ -19,25 +19,25 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** `keyhold serve` in a process of its own. */
+/** `keyhold serve` in a separate process. */
 export interface Serving {
   readonly pid: number;
   readonly url: string;
   readonly ended: Promise<Ended>;
   kill(signal: NodeJS.Signals): void;
-  /** The first line of its log, past or to come, with this message. */
-  says(message: string): Promise<Json>;
+  /** Resolves to the first log line, past or future, with this message. */
+  logged(message: string): Promise<Json>;
 }
 
-/** What a run of the command may have besides its arguments. */
+/** Options of a run of the command. */
 export interface RunOptions {
-  /** A text on its standard input. */
+  /** Text on stdin. */
   readonly input?: string;
-  /** Another launcher than that of this checkout. */
+  /** Launcher; default: that of this checkout. */
   readonly main?: string;
 }
 
-/** Runs the command to its end. */
+/** Runs the command and resolves when it has exited. */
 export function runKeyhold(
   args: readonly string[],
   environment: Record<string, string>,
@@ -46,7 +46,7 @@ export function runKeyhold(
   return startKeyhold(args, environment, options).ended;
 }
 
-/** A command that runs. */
+/** A running command. */
 export interface Running {
   readonly ended: Promise<Ended>;
   kill(signal: NodeJS.Signals): void;
@@ -61,17 +61,17 @@ export function startKeyhold(
   return { ended: endOf(child), kill: (signal) => child.kill(signal) };
 }
 
-/** Starts the server on a free port and resolves when it listens. Rejects with what it wrote if it ends before that. */
+/** Starts the server on a free port and resolves when it listens. Rejects with its output if it exits before. */
 export function serve(environment: Record<string, string>, main = MAIN): Promise<Serving> {
   return servingBy(start(["serve"], { KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off", ...environment }, { main }));
 }
 
-/** The server that a process is, once it listens. */
+/** Returns the server in a process when it listens. */
 export async function servingBy(child: ChildProcess): Promise<Serving> {
   const ended = endOf(child);
   const log = followLog(child);
   const failed = ended.then(({ code, stdout, stderr }) => {
-    throw new Error(`serve ended with exit code ${code}: ${stderr}${stdout}`);
+    throw new Error(`serve exited with code ${code}: ${stderr}${stdout}`);
   });
   const { url } = await Promise.race([log((line) => line.url !== undefined), failed]);
   return {
@@ -79,7 +79,7 @@ export async function servingBy(child: ChildProcess): Promise<Serving> {
     url,
     ended,
     kill: (signal) => child.kill(signal),
-    says: (message) => Promise.race([log((line) => line.msg === message), failed]),
+    logged: (message) => Promise.race([log((line) => line.msg === message), failed]),
   };
 }
 
@@ -134,10 +134,10 @@ function followLog(child: ChildProcess): (wanted: (line: Json) => boolean) => Pr
 /** A data folder of the command. */
 export interface DataDir {
   readonly path: string;
-  /** Process id of the embedded PostgreSQL, by its own pid file. */
+  /** Returns the process id of the embedded PostgreSQL, from its pid file. */
   postmaster(): Promise<number>;
-  /** Commands of the processes that work in it, and of those that watch over a postmaster this has ever named. */
-  inhabitants(): Promise<string[]>;
+  /** Returns the commands of the processes that use the folder, and of the watchdogs of all postmasters returned by `postmaster`. */
+  processes(): Promise<string[]>;
   remove(): Promise<void>;
 }
 
@@ -153,7 +153,7 @@ export function newDataDir(): DataDir {
       named.add(pid);
       return pid;
     },
-    inhabitants: async () => {
+    processes: async () => {
       const found = await Promise.all(
         (await runningProcesses()).map(async ({ pid, command }) => {
           const watched = Number(/keyhold-watchdog (\d+)/.exec(command)?.[1]);
@@ -166,7 +166,7 @@ export function newDataDir(): DataDir {
   };
 }
 
-/** The children of a process whose command has this text. */
+/** Returns the children of a process whose command contains this text. */
 export async function childrenOf(parent: number, text: string): Promise<number[]> {
   const found = (await runningProcesses()).filter((one) => one.parent === parent && one.command.includes(text));
   return found.map(({ pid }) => pid);
@@ -178,18 +178,18 @@ async function runningProcesses(): Promise<(ProcessInfo & { readonly pid: number
   return found.flatMap(({ pid, info }) => (info === undefined ? [] : { pid, ...info }));
 }
 
-/** Starts the server on a data folder; it and all that it started are gone with the test. */
+/** Starts the server on a data folder. The server and all its children exit with the test. */
 export async function serveForTest(dataDir: DataDir, environment: Record<string, string>): Promise<Serving> {
   const server = await serve(environment);
   onTestFinished(async () => {
     server.kill("SIGKILL");
     await server.ended;
-    await eventually(async () => (await dataDir.inhabitants()).length === 0);
+    await eventually(async () => (await dataDir.processes()).length === 0);
   });
   return server;
 }
 
-/** Looks every 10 ms, for what no event tells of. The bound is that of the test. */
+/** Polls every 10 ms for a condition without an event. The test's timeout applies. */
 export async function eventually(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(10);
 }

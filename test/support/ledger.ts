@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Json, paths, type RestClient } from "./rest.ts";
 
-/** The oracle of the durability tests: what a service must hold, by what it has acknowledged. */
+/** The oracle of the durability tests: the expected state of the service, from acknowledged changes. */
 
 export interface Fields {
   readonly name: string;
@@ -9,29 +9,29 @@ export interface Fields {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A condition that a key may be in. */
-export interface Condition {
-  /** Null: there is no record. */
+/** A possible state of a key. */
+export interface State {
+  /** Null: the record does not exist. */
   readonly fields: Fields | null;
   readonly revoked: boolean;
-  /** Credentials that work, and such that do not. */
+  /** Valid and invalid credentials. */
   readonly good: readonly string[];
   readonly bad: readonly string[];
 }
 
-/** A key that was acknowledged. After an attempt without an answer it may be in either of two conditions. */
+/** An acknowledged key. After a change without a response it may be in either of two states. */
 export interface Entry {
   readonly kind: "issued" | "imported";
   readonly keyId: string;
-  possible: readonly Condition[];
+  possible: readonly State[];
 }
 
 export interface Ledger {
   readonly entries: Entry[];
-  /** Creations without an answer: the key may be there or not, but whole. `rawKey` null for an issued one. */
+  /** Creations without a response: the key exists completely or not at all. `rawKey` is null for an issued key. */
   readonly unanswered: { readonly fields: Fields; readonly rawKey: string | null }[];
-  /** Compares the service with the ledger; answers what does not agree. */
-  disagreements(rest: RestClient): Promise<string[]>;
+  /** Compares the service with the ledger and returns the differences. */
+  differences(rest: RestClient): Promise<string[]>;
 }
 
 interface Observed {
@@ -47,26 +47,26 @@ export function newLedger(): Ledger {
   return {
     entries,
     unanswered,
-    disagreements: async (rest) => {
+    differences: async (rest) => {
       const credentials = [
         ...entries.flatMap(({ possible }) => possible.flatMap(({ good, bad }) => [...good, ...bad])),
         ...unanswered.flatMap(({ rawKey }) => rawKey ?? []),
       ];
       const observed = { records: await listAll(rest), verdicts: await verifyAll(rest, [...new Set(credentials)]) };
       const known = new Set(entries.map(({ keyId }) => keyId));
-      const strangers = [...observed.records.values()].filter(({ key_id }) => !known.has(key_id));
+      const unexpected = [...observed.records.values()].filter(({ key_id }) => !known.has(key_id));
       return [
-        ...entries.flatMap((entry) => judgeEntry(entry, observed)),
-        ...strangers.flatMap((record) => judgeStranger(record, unanswered)),
-        ...unanswered.flatMap(({ fields, rawKey }) => judgeUnanswered(fields.name, rawKey, strangers, observed)),
+        ...entries.flatMap((entry) => checkEntry(entry, observed)),
+        ...unexpected.flatMap((record) => checkUnexpected(record, unanswered)),
+        ...unanswered.flatMap(({ fields, rawKey }) => checkUnanswered(fields.name, rawKey, unexpected, observed)),
       ];
     },
   };
 }
 
-function judgeEntry({ kind, keyId, possible }: Entry, { records, verdicts }: Observed): string[] {
+function checkEntry({ kind, keyId, possible }: Entry, { records, verdicts }: Observed): string[] {
   const record = records.get(keyId);
-  const holds = ({ fields, revoked, good, bad }: Condition) =>
+  const holds = ({ fields, revoked, good, bad }: State) =>
     (fields === null ? record === undefined : isRecord(record, fields, revoked)) &&
     good.every((credential) => verdicts.get(credential)?.key_id === keyId) &&
     bad.every((credential) => verdicts.get(credential)?.is_valid === false);
@@ -76,20 +76,20 @@ function judgeEntry({ kind, keyId, possible }: Entry, { records, verdicts }: Obs
 }
 
 /** A record without a received response must equal a requested one. */
-function judgeStranger(record: Json, unanswered: Ledger["unanswered"]): string[] {
+function checkUnexpected(record: Json, unanswered: Ledger["unanswered"]): string[] {
   const asked = unanswered.find(({ fields }) => fields.name === record.name);
   if (asked !== undefined && isRecord(record, asked.fields, false)) return [];
-  return [`a key that nobody asked for: ${JSON.stringify(record)}`];
+  return [`a key without a request: ${JSON.stringify(record)}`];
 }
 
-/** An import without an answer is there with its record or not at all. */
-function judgeUnanswered(
+/** An import without a response has created its key or not. */
+function checkUnanswered(
   name: string,
   rawKey: string | null,
-  strangers: readonly Json[],
+  unexpected: readonly Json[],
   { verdicts }: Observed,
 ): string[] {
-  const found = strangers.filter((record) => record.name === name);
+  const found = unexpected.filter((record) => record.name === name);
   const verdict = rawKey === null ? undefined : verdicts.get(rawKey);
   if (found.length < 2 && (rawKey === null || verdict?.key_id === found[0]?.key_id)) return [];
   return [`unanswered ${name}: ${JSON.stringify({ found, verdict })}`];

@@ -1,14 +1,14 @@
-/** Calls that continue until they are stopped. */
+/** Calls that are repeated until they are stopped. */
 export interface Load {
-  /** What the calls that failed said. */
+  /** The problems of failed calls. */
   readonly failures: readonly string[];
   readonly count: () => number;
-  /** Resolves when as many more calls have been answered. */
+  /** Resolves when this many more calls have completed. */
   more(calls: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** So many callers, each of which calls again when it has its answer: true, or what is wrong with it. */
+/** Starts concurrent callers, each of which calls again after a response. A call resolves to true, or to a description of its problem. */
 export function startLoad(callers: number, call: () => Promise<true | string>): Load {
   const over = new AbortController();
   const failures: string[] = [];
@@ -16,8 +16,8 @@ export function startLoad(callers: number, call: () => Promise<true | string>): 
   let wanted: { readonly count: number; readonly reached: () => void } | undefined;
   const run = async () => {
     while (!over.signal.aborted) {
-      const said = await call().catch((error: unknown) => String(error));
-      if (said !== true) failures.push(said);
+      const result = await call().catch((error: unknown) => String(error));
+      if (result !== true) failures.push(result);
       if (++count === wanted?.count) wanted.reached();
     }
   };

@@ -1,13 +1,13 @@
 import type { Sql } from "postgres";
 
-export interface HeldRow {
+export interface LockedRow {
   release(): Promise<void>;
-  /** Deletes the key first. */
+  /** Deletes the key before the release. */
   releaseDeleted(): Promise<void>;
 }
 
 /** Locks the row of a key, so that changes of it wait. Resolves when it is locked. `sql` needs two connections. */
-export async function holdRow(sql: Sql, keyId: string): Promise<HeldRow> {
+export async function lockRow(sql: Sql, keyId: string): Promise<LockedRow> {
   const held = Promise.withResolvers<void>();
   const over = Promise.withResolvers<"kept" | "deleted">();
   const transaction = sql.begin(async (tx) => {
@@ -23,8 +23,8 @@ export async function holdRow(sql: Sql, keyId: string): Promise<HeldRow> {
   return { release: () => end("kept"), releaseDeleted: () => end("deleted") };
 }
 
-/** Whether a statement of this database waits for a lock. */
-export async function isWaitedFor(sql: Sql): Promise<boolean> {
+/** Returns whether a statement in this database waits for a lock. */
+export async function isAwaited(sql: Sql): Promise<boolean> {
   const [row] = await sql`
     SELECT count(*)::int AS waiting FROM pg_locks JOIN pg_stat_activity USING (pid)
     WHERE NOT granted AND datname = current_database()`;

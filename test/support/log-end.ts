@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Ended } from "./keyhold.ts";
 import type { Json } from "./rest.ts";
 
-/** The messages of a log, in order; those of requests with the RPC. */
+/** Returns the messages of a log, in order; those of requests with the RPC. */
 function messagesOf({ stdout }: Ended): string[] {
   const lines: Json[] = stdout
     .trimEnd()
@@ -11,7 +11,7 @@ function messagesOf({ stdout }: Ended): string[] {
   return lines.map(({ msg, rpc }) => (rpc === undefined ? msg : `${msg} ${rpc}`));
 }
 
-/** Expects `stopped`, once, as the last line of a log of level debug: after these messages and the end of the embedded database. */
+/** Expects `stopped` once, as the last line of a log of level debug, after these messages and the end of the embedded database. */
 export function expectStoppedLast(ended: Ended, ...before: string[]): void {
   const messages = messagesOf(ended);
   expect(messages.at(-1)).toBe("stopped");

@@ -1,6 +1,6 @@
 import type { Json } from "./rest.ts";
 
-/** The lines of a log. */
+/** Returns the lines of a log. */
 export function linesOf(log: string): Json[] {
   return log.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
 }

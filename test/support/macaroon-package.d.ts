@@ -1,4 +1,4 @@
-/** The part of the untyped package `macaroon` 3.0.4 that we use. Not `exportBinary`: it doubles its buffer at every append. */
+/** The used part of the untyped package `macaroon` 3.0.4, without `exportBinary`, which doubles its buffer at every append. */
 declare module "macaroon" {
   export interface PackageCaveat {
     readonly identifier: Uint8Array;
@@ -13,7 +13,7 @@ declare module "macaroon" {
     readonly caveats: readonly PackageCaveat[];
     readonly signature: Uint8Array;
     addFirstPartyCaveat(condition: Uint8Array | string): void;
-    /** Throws unless every caveat passes `check` (which answers null for yes) and the signature holds. */
+    /** Throws unless every caveat passes `check` (which returns null for a satisfied caveat) and the signature is valid. */
     verify(rootKey: Uint8Array, check: (condition: string) => string | null): void;
   }
 

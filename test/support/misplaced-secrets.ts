@@ -5,10 +5,10 @@ import { RPCS } from "./wire.ts";
 
 type OfSecret = (secret: string) => string;
 
-/** A request with a secret in a place where none belongs. */
+/** A request with a misplaced secret. */
 export type Place = readonly [place: string, method: string, path: OfSecret, body: OfSecret | null];
 
-/** Where a secret may be put by mistake. */
+/** Places in which a secret may be sent by mistake. */
 export const PLACES: readonly Place[] = [
   ["a key_id", "GET", (s) => `${paths.issued}/${s}`, null],
   ["a key_id to delete", "DELETE", (s) => `${paths.imported}/${s}`, null],
@@ -32,19 +32,19 @@ export const PLACES: readonly Place[] = [
   ["an update mask", "PATCH", (s) => `${paths.issued}/${UNKNOWN_KEY_ID}?update_mask=${s}`, () => '{"name":"a"}'],
   ["a body", "POST", () => `${paths.keys}:verify`, (s) => s],
   ["a body that does not parse", "POST", () => `${paths.keys}:verify`, (s) => `{"credential": ${s}}`],
-  ["a body that is cut off", "POST", () => `${paths.keys}:verify`, (s) => `{"credential": "${s}`],
-  ["a text alone", "POST", () => `${paths.keys}:verify`, (s) => `"${s}"`],
+  ["a truncated body", "POST", () => `${paths.keys}:verify`, (s) => `{"credential": "${s}`],
+  ["a JSON string", "POST", () => `${paths.keys}:verify`, (s) => `"${s}"`],
   ["the name of a field", "POST", () => `${paths.keys}:verify`, (s) => `{"${s}": 1}`],
   ["the name of a field, twice", "POST", () => `${paths.keys}:verify`, (s) => `{"${s}": 1, "${s}": 2}`],
-  ["a field that there is not", "POST", () => `${paths.keys}:verify`, (s) => `{"secret": "${s}"}`],
+  ["an unknown field", "POST", () => `${paths.keys}:verify`, (s) => `{"secret": "${s}"}`],
   ["an object for a credential", "POST", () => `${paths.keys}:verify`, (s) => `{"credential": {"${s}": "${s}"}}`],
   ["an enum", "POST", () => `${paths.keys}:derive`, (s) => `{"credential": "a", "algorithm": "${s}"}`],
   ["a duration", "POST", () => paths.issued, (s) => `{"name": "a", "actor_id": "a", "ttl": "${s}"}`],
-  ["a duration of grace", "POST", () => `${paths.issued}/${UNKNOWN_KEY_ID}:rotate`, (s) => `{"grace_period": "${s}"}`],
-  ["scopes that are no list", "POST", () => paths.issued, (s) => `{"name": "a", "actor_id": "a", "scopes": "${s}"}`],
+  ["a grace period", "POST", () => `${paths.issued}/${UNKNOWN_KEY_ID}:rotate`, (s) => `{"grace_period": "${s}"}`],
+  ["scopes that are not a list", "POST", () => paths.issued, (s) => `{"name": "a", "actor_id": "a", "scopes": "${s}"}`],
   ["a scope with a space", "POST", () => paths.issued, (s) => `{"name": "a", "actor_id": "a", "scopes": ["a ${s}"]}`],
   [
-    "metadata that are no text",
+    "metadata that is not text",
     "POST",
     () => paths.issued,
     (s) => `{"name": "a", "actor_id": "a", "metadata": {"a": ["${s}"]}}`,
@@ -64,7 +64,7 @@ export const PLACES: readonly Place[] = [
   ],
 ];
 
-/** Headers that say nothing of a credential, or something else of it. */
+/** Headers that are not for credentials. */
 export const HEADERS = [
   "x-api-key",
   "cookie",
@@ -84,7 +84,7 @@ export const HEADERS = [
 ];
 
 /** Keys and tokens of every kind. */
-export interface Stock {
+export interface TestKeys {
   readonly issued: Json;
   readonly imported: Json;
   readonly rawKey: string;
@@ -92,16 +92,16 @@ export interface Stock {
   readonly macaroon: string;
 }
 
-/** The RPC of this name. */
+/** Returns the RPC with this name. */
 export function rpc(name: string): DescMethodUnary {
   const found = RPCS.find((one) => one.name === name);
-  if (found === undefined) throw new Error(`there is no RPC ${name}`);
+  if (found === undefined) throw new Error(`unknown RPC ${name}`);
   return found;
 }
 
-/** Requests of every RPC, those that end a key at last. */
+/** Returns requests of every RPC; those that revoke or delete a key are last. */
 export function requests(
-  { issued, imported, rawKey: raw, jwt, macaroon }: Stock,
+  { issued, imported, rawKey: raw, jwt, macaroon }: TestKeys,
   newRawKey: string,
 ): [DescMethodUnary, Json][] {
   const { key_id } = issued.issued_api_key;

@@ -1,12 +1,12 @@
 import type { Propagation } from "../../src/cluster/propagation.ts";
 import type { ServerObserver } from "../../src/cluster/server-id.ts";
 
-/** For tests without other nodes: a change need not be propagated. */
+/** A propagation for tests without other nodes: changes are not propagated. */
 export const noNodes: Propagation = {
   begin: async () => ({ history: "", done: Promise.resolve() }),
   confirm: async () => undefined,
   isAcknowledgedByAll: () => true,
 };
 
-/** For tests without nodes: any server may answer. */
+/** A check for tests without a cluster: accepts the responses of any server. */
 export const anyServer: ServerObserver = { server: null, requireServer: () => undefined };

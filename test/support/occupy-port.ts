@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** Listens on a port of 127.0.0.1, any free one by default, until the test is over. Returns its number. */
-export async function holdPort(port = 0): Promise<number> {
+/** Listens on a port of 127.0.0.1, by default any free one, until the test ends. Returns its number. */
+export async function occupyPort(port = 0): Promise<number> {
   const server = createServer().listen(port, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");

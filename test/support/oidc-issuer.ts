@@ -4,19 +4,19 @@ import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "
 import { Provider } from "oidc-provider";
 
 const ALG = "ES256";
-/** Who may ask for tokens. */
+/** The client that may request tokens. */
 export const CLIENT = { id: "operator", secret: "the secret of the operator, for tests" };
 
 /** A real OpenID Connect issuer on a loopback port: `oidc-provider` with the client credentials grant. */
 export interface OidcIssuer {
   readonly issuer: string;
-  /** The resource that its access tokens are for. */
+  /** The audience of its access tokens. */
   readonly audience: string;
-  /** An access token (RFC 9068) by client credentials; it lives an hour. */
+  /** Requests an access token (RFC 9068) by client credentials; it is valid for an hour. */
   token(scopes: readonly string[]): Promise<string>;
-  /** Claims signed with the issuer's own key, for tokens that the issuer itself would not make. */
+  /** Signs claims with the issuer's own key, for tokens that the issuer itself would not create. */
   sign(claims: JWTPayload): Promise<string>;
-  /** Replaces the signing key at once; the old one is published no more. */
+  /** Replaces the signing key at once; the old one is no longer published. */
   rotateKeys(): Promise<void>;
   /** Stops listening. */
   close(): Promise<void>;
@@ -28,7 +28,7 @@ interface SigningKey {
   readonly jwk: JWK;
 }
 
-/** Any scope is granted; the token also has the scopes as `realm_access.roles`, in the way of Keycloak. */
+/** Grants any scope; the token also has the scopes as `realm_access.roles`, like tokens of Keycloak. */
 export async function startOidcIssuer({ port = 0 }: { port?: number } = {}): Promise<OidcIssuer> {
   let key = await generateKey(1);
   let handler: RequestListener | undefined;

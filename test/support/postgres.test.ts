@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { expect, test } from "vitest";
 import { createEmptyDatabase } from "./postgres.ts";
 
-test("each suite gets an empty database that it owns, without being superuser", async () => {
+test("each suite gets an empty database as its owner, not as a superuser", async () => {
   const [one, other] = await Promise.all([createEmptyDatabase(), createEmptyDatabase()]);
   const sql = postgres(one.ownerUrl, { max: 1, onnotice: () => {} });
   await sql`CREATE TABLE mine (id int)`;

@@ -6,22 +6,22 @@ import { inject } from "vitest";
 import { bringUpToDate } from "../../src/postgres/schema.ts";
 
 export interface TestDatabase {
-  /** Of the database, as a server connects: with the rights that `keyhold migrate` grants. Any client understands it. */
+  /** URL of the database with the privileges of a server, which `keyhold migrate` grants. Any client can parse it. */
   readonly url: string;
-  /** As the owner of the database and its schema, who is no superuser and may do all that the server's role may. */
+  /** URL as the owner of the database and its schema, who is not a superuser and has all privileges of the servers' role. */
   readonly ownerUrl: string;
-  /** Cuts off whoever is still connected, and removes the database and its roles. */
+  /** Terminates all connections and removes the database and its roles. */
   drop(): Promise<void>;
 }
 
-/** A new database of its own for a suite, with the schema, on the server that all suites of a run share (`global-setup.ts`). */
+/** Creates a database with the schema for a suite, on the server that all suites of a run share (`global-setup.ts`). */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const database = await createEmptyDatabase();
   await bringUpToDate(database.ownerUrl, userOf(database.url));
   return database;
 }
 
-/** The same without a schema, so that the server's role may do nothing in it yet. */
+/** Creates a database without a schema, in which the servers' role has no privileges yet. */
 export async function createEmptyDatabase(): Promise<TestDatabase> {
   const admin = await superuserUrl();
   const name = `test_${randomBytes(6).toString("hex")}`;
@@ -29,7 +29,7 @@ export async function createEmptyDatabase(): Promise<TestDatabase> {
   const password = randomBytes(16).toString("hex");
   await run(admin, [
     `CREATE ROLE ${name} LOGIN PASSWORD '${password}'`,
-    // The owner is a member of the server's role, so that tests may end its connections and read its statistics.
+    // The owner is a member of the servers' role, so that tests may terminate its connections and read its statistics.
     `CREATE ROLE ${server} LOGIN PASSWORD '${password}' ROLE ${name}`,
     `CREATE DATABASE ${name} OWNER ${name}`,
   ]);
@@ -40,7 +40,7 @@ export async function createEmptyDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** The role in a URL. */
+/** Returns the role in a URL. */
 export function userOf(url: string): string {
   return new URL(url).username;
 }
@@ -53,7 +53,7 @@ function urlOf(admin: string, database: string, user: string, password: string):
   return url.href;
 }
 
-/** Runs statements on the server that all suites share, as one who may do everything. Answers its URL. */
+/** Runs statements as a superuser on the server that all suites share. Returns its URL. */
 export async function runAsSuperuser(statements: readonly string[]): Promise<string> {
   const url = await superuserUrl();
   await run(url, statements);

@@ -1,4 +1,4 @@
 import { localOperator } from "../../src/domain/principal.ts";
 
-/** A principal that may do everything. */
+/** A principal with all permissions. */
 export const operator = localOperator("test", "test-call");

@@ -3,14 +3,14 @@ import { type Suite, useService } from "./conformance.ts";
 import { type Answer, type RestClient, restClient } from "./rest.ts";
 import { startTestServer, type TestServer } from "./server.ts";
 
-export interface Racetrack {
+export interface TwoServers {
   readonly suite: Suite;
-  /** Every race is to be run on each: by name, how many servers stand on the database. */
+  /** The number of servers by name; every race is run with each. */
   readonly sides: readonly (readonly [string, (index: number) => RestClient])[];
 }
 
-/** Starts two servers on one database for a file of tests. */
-export function useRacetrack(): Racetrack {
+/** Starts two servers on one database for a test file. */
+export function useTwoServers(): TwoServers {
   const suite = useService();
   let second: TestServer | undefined;
   beforeAll(async () => {
@@ -27,12 +27,12 @@ export function useRacetrack(): Racetrack {
   };
 }
 
-/** Sends `count` requests at once. */
+/** Sends `count` requests concurrently. */
 export function atOnce<T>(count: number, send: (index: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => send(index)));
 }
 
-/** How often each answer came: `200`, or the status with the reason of the error, as in `409 API_KEY_REVOKED`. */
+/** Returns the count of each response: `200`, or the status with the reason of the error, such as `409 API_KEY_REVOKED`. */
 export function tally(answers: readonly Answer[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const answer of answers) counts[outcome(answer)] = (counts[outcome(answer)] ?? 0) + 1;

@@ -3,7 +3,7 @@ import { reflect } from "@bufbuild/protobuf/reflect";
 import { StructSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { Seeded } from "./seeded.ts";
 
-/** Lengths on both sides of the limits of our protos, and some below them all. */
+/** Lengths on both sides of the limits in the protos, and some below all of them. */
 const LENGTHS = [0, 1, 2, 5, 19, 128, 129, 255, 256, 1000, 1001, 2048, 4096, 4097, 8192, 8193];
 const FEW = 3;
 const COUNTS = [0, 1, 2, 3, 64, 65, 100, 101, 1000, 1001];
@@ -13,8 +13,8 @@ const ODD_TEXTS = ["", " ", "a b", "a\n", "\u00e9", "\0", "a\0", "\ud800", "a\ud
 const NUMBERS = [0, 1, 2, 3, 4, 5, 99, -1, 2 ** 31 - 1];
 
 /**
- * A message of any type of ours, most of it as it may be and some of it beyond a limit: `oddity` is the number of values, out
- * of 100, that are chosen from the odd ones.
+ * Returns a random message of a type of the API, mostly valid and partly beyond limits: `oddity` is the percentage of values that are
+ * chosen from invalid or unusual ones.
  */
 export function randomMessage(schema: DescMessage, random: Seeded, oddity: number): Message {
   const message = reflect(schema, create(schema));
@@ -41,7 +41,7 @@ function randomValue(field: DescField, random: Seeded, oddity: number): unknown 
   }
 }
 
-/** The entries of a large list are as they may be: only its size is to decide. */
+/** The entries of a large list are valid, so that only its size is tested. */
 function randomList({ message }: DescField, count: number, random: Seeded, oddity: number): unknown[] {
   const item = () => (message === undefined ? randomText(random, count > FEW ? 0 : oddity) : create(message));
   return Array.from({ length: count }, item);

@@ -13,13 +13,13 @@ export interface RawAnswer {
 export interface RawRequest {
   readonly path: string;
   readonly method?: string;
-  /** What the client says that the server is called: `Host`, or `:authority`. */
+  /** Name of the server in the request: `Host`, or `:authority`. */
   readonly host: string;
-  /** Sent as given, names that come twice too. */
+  /** Sent unchanged, including duplicate names. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
 }
 
-/** Sends a request whose header `fetch` would not let through. The answer must be JSON. */
+/** Sends a request with headers that `fetch` does not allow. The response must be JSON. */
 export type SendRaw = (url: string, request: RawRequest) => Promise<RawAnswer>;
 
 export const http1: SendRaw = async (url, { path, method = "GET", host, headers = [] }) => {

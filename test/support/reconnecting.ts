@@ -3,14 +3,14 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import type { Json } from "./rest.ts";
 
-/** What a client of several servers has seen. */
+/** Observations of a client of several servers. */
 export interface Seen {
   answered: number;
-  /** Connections that a server did not take, after which the request went to the next. */
+  /** Refused connections, after each of which the request was sent to the next server. */
   refused: number;
 }
 
-/** Posts JSON to one of the servers in turn. Rejects when the request may have been lost. */
+/** Posts JSON to the next server. Rejects if the request may have been lost. */
 export type Post = (path: string, body: Json) => Promise<{ readonly status: number; readonly body: Json }>;
 
 export interface ReconnectingClient {
@@ -20,8 +20,8 @@ export interface ReconnectingClient {
 }
 
 /**
- * HTTP/1.1 by Node's own client to each server in turn, over connections that are kept, or over a new one for each request. Only when no
- * connection came about, so that nothing of the request has left, does the next server get it. It never sends one twice.
+ * Calls each server in turn over HTTP/1.1 with Node's client, over persistent connections or a new one for each request. A request is
+ * sent to the next server only if the connection failed, so it is never sent twice.
  */
 export function reconnectingClient(urls: readonly string[], keepAlive = true): ReconnectingClient {
   const agent = new Agent({ keepAlive, maxSockets: 8 });
@@ -40,7 +40,7 @@ export function reconnectingClient(urls: readonly string[], keepAlive = true): R
         seen.refused++;
       }
     }
-    throw new Error("no server takes a connection");
+    throw new Error("no server accepts connections");
   };
   return { post, seen, close: () => agent.destroy() };
 }

@@ -1,7 +1,7 @@
 import type { TestServer } from "./server.ts";
 
-/** JSON as a test reads it: any member may be asked for, and what it is shows in the expectation. */
-// biome-ignore lint/suspicious/noExplicitAny: the body of an answer is what the test is about
+/** Untyped JSON of a response. */
+// biome-ignore lint/suspicious/noExplicitAny: tests check the members of the body
 export type Json = any;
 
 export interface Answer {
@@ -11,7 +11,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Sends JSON (if a body is given) to a path below the server's root, and reads JSON. */
+/** Sends JSON (if a body is given) to a path of the server, and parses the JSON of the response. */
 export type RestClient = (
   method: string,
   path: string,
@@ -39,7 +39,7 @@ function parse(text: string): Json {
   }
 }
 
-/** The paths of the specification's endpoint table. */
+/** The paths of the specification's endpoints. */
 export const paths = {
   issued: "/v2alpha1/admin/issuedApiKeys",
   imported: "/v2alpha1/admin/importedApiKeys",
@@ -48,7 +48,7 @@ export const paths = {
   jwks: "/v2alpha1/derivedKeys/jwks.json",
 } as const;
 
-/** Issues a key and answers its secret and identifier. */
+/** Issues a key and returns its secret and identifier. */
 export async function issue(
   rest: RestClient,
   fields: Record<string, unknown> = {},
@@ -58,7 +58,7 @@ export async function issue(
   return { secret: body.secret, keyId: body.issued_api_key.key_id, record: body.issued_api_key };
 }
 
-/** The verdict on a credential. */
+/** Returns the verdict on a credential. */
 export async function verify(rest: RestClient, credential: string): Promise<Json> {
   const { status, body, text } = await rest("POST", `${paths.keys}:verify`, { credential });
   if (status !== 200) throw new Error(`verifying answered ${status}: ${text}`);

@@ -7,7 +7,7 @@ export interface Scraped {
   readonly value: number;
 }
 
-/** The metrics at this URL. */
+/** Returns the metrics at this URL. */
 export async function scrape(url: string): Promise<Scraped[]> {
   const response = await fetch(url);
   const text = await response.text();
@@ -22,7 +22,7 @@ function sampleOf(line: string): Scraped {
   return { name, labels: Object.fromEntries(pairs), value: Number(value) };
 }
 
-/** The sum of the samples of this name that have these labels; NaN if there is none. */
+/** Returns the sum of the samples with this name and these labels; NaN if there is none. */
 export function total(samples: readonly Scraped[], name: string, labels: Record<string, string> = {}): number {
   const found = samples.filter(
     (one) => one.name === name && Object.entries(labels).every(([label, text]) => one.labels[label] === text),
@@ -30,7 +30,7 @@ export function total(samples: readonly Scraped[], name: string, labels: Record<
   return found.length === 0 ? Number.NaN : found.reduce((sum, { value }) => sum + value, 0);
 }
 
-/** Where a server serves its metrics, by the line of its log that says so. */
+/** Returns the URL of a server's metrics, from its log. */
 export function metricsUrl(log: string): string {
   return linesOf(log).find(({ metrics }) => metrics !== undefined)?.metrics;
 }

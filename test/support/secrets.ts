@@ -1,11 +1,11 @@
-/** Secrets, and the search for them in texts, in whatever form they may stand there. */
+/** Searches texts for secrets in any encoding. */
 export class Secrets {
   readonly #forms = new Map<string, string>();
   readonly #secrets = new Set<string>();
 
-  /** Adds a secret and answers it; `what` says in a finding which it was. */
+  /** Adds and returns a secret; `what` describes it in a finding. */
   add(secret: string, what: string): string {
-    if (secret.length < 16) throw new Error(`${what} is too short to be distinguished from chance`);
+    if (secret.length < 16) throw new Error(`${what} is too short for a reliable search`);
     this.#secrets.add(secret);
     for (const form of formsOf(secret)) this.#forms.set(form, what);
     return secret;
@@ -15,12 +15,12 @@ export class Secrets {
     return this.#secrets.size;
   }
 
-  /** The text without the secrets that it may show. */
+  /** Returns the text without the secrets that it may contain. */
   static without(text: string, shown: readonly string[]): string {
     return shown.reduce((rest, secret) => rest.replaceAll(secret, "<shown>"), text);
   }
 
-  /** What was found and around what text, without the secret itself. */
+  /** Returns the descriptions of the found secrets with the text before them, without the secrets themselves. */
   foundIn(text: string): string[] {
     const found = [...this.#forms].flatMap(([form, what]) => {
       const at = text.indexOf(form);
@@ -30,7 +30,7 @@ export class Secrets {
   }
 }
 
-/** Each half of the secret, as text and in the codings that a log, a URL, a driver or PostgreSQL may give it. */
+/** Returns each half of the secret, as text and in the encodings of logs, URLs, drivers and PostgreSQL. */
 function formsOf(secret: string): string[] {
   const middle = Math.floor(secret.length / 2);
   return [secret.slice(0, middle), secret.slice(middle)].flatMap((half) => {
@@ -49,7 +49,7 @@ function formsOf(secret: string): string[] {
   });
 }
 
-/** The digits of base64 that stand for these bytes alone, when so many others come before. */
+/** Returns the base64 digits that depend only on these bytes, at this offset. */
 function base64At(bytes: Buffer, offset: number): string[] {
   const whole = Buffer.concat([Buffer.alloc(offset), bytes]);
   const [first, last] = [Math.ceil((offset * 8) / 6), Math.floor((whole.length * 8) / 6)];

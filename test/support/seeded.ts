@@ -1,22 +1,22 @@
-/** Choices that a seed decides: a run can be had again. */
+/** A seeded random source, which makes a run reproducible. */
 export interface Seeded {
   readonly seed: number;
-  /** A whole number from 0 to below `bound`. */
+  /** Returns an integer from 0 to below `bound`. */
   below(bound: number): number;
   pick<T>(items: readonly T[]): T;
   shuffled<T>(items: readonly T[]): T[];
-  /** Another sequence that this seed decides. */
+  /** Returns an independent source, determined by this seed. */
   fork(): Seeded;
 }
 
-/** The seed is that of the environment's variable, or a new one; it is printed, to be given again. */
+/** Returns a source with the seed of the environment variable, or a new one. Prints the seed. */
 export function seededBy(variable: string): Seeded {
   const seed = Number(process.env[variable] ?? Math.floor(Math.random() * 2 ** 31));
   console.info(`${variable}=${seed}`);
   return seeded(seed);
 }
 
-/** Mulberry32: small, and good enough to choose by. */
+/** Returns a source with this seed (Mulberry32). */
 export function seeded(seed: number): Seeded {
   let state = seed;
   const next = () => {

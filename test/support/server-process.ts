@@ -3,16 +3,16 @@ import { type Serving, serve } from "./keyhold.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 import { ROOT_SECRET } from "./server.ts";
 
-/** The server in a process of its own, for a file of tests that may end it. */
+/** The server in a separate process, for a test file that may end it. */
 export interface ServerProcess {
   readonly url: string;
   readonly port: number;
   readonly databaseOwnerUrl: string;
-  /** Fails with what the process wrote if it has ended or does not serve. */
+  /** Fails with the output of the process if it has exited or does not serve. */
   expectAlive(): Promise<void>;
 }
 
-/** Starts the server before the tests of the file, and again before a test that finds it ended. */
+/** Starts the server before the tests of the file, and again before a test if it has exited. */
 export function useServerProcess(environment: Record<string, string> = {}): ServerProcess {
   let database: TestDatabase;
   let server: Serving | undefined;
@@ -26,7 +26,7 @@ export function useServerProcess(environment: Record<string, string> = {}): Serv
       ...environment,
     });
     void server.ended.then(({ code, signal, stderr }) => {
-      ended = `the server ended (${signal ?? code}): ${stderr}`;
+      ended = `the server exited (${signal ?? code}): ${stderr}`;
     });
   };
   const url = () => server?.url ?? "";

@@ -4,27 +4,27 @@ import { toConfig } from "../../src/server/config/config.ts";
 import { startService } from "../../src/server/start.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 
-/** Random once for all tests: what is made under it must not be looked for in logs by a fixed text. */
+/** Random, so that searches of logs for it have no false positives. */
 export const ROOT_SECRET = "test-root-secret-0123456789-abcdefghijklmnop";
 
 export interface TestServer {
-  /** Such as `http://127.0.0.1:34567`, for HTTP/1.1, h2c and gRPC alike. */
+  /** URL for HTTP/1.1, h2c and gRPC, such as `http://127.0.0.1:34567`. */
   readonly url: string;
-  /** `127.0.0.1:34567`, as gRPC clients take it. */
+  /** Address for gRPC clients, such as `127.0.0.1:34567`. */
   readonly address: string;
-  /** Of its database, as it connects itself: it may not change the schema. */
+  /** URL of its database with the servers' role, which may not change the schema. */
   readonly databaseUrl: string;
-  /** As the owner of the schema. */
+  /** URL of its database as the owner of the schema. */
   readonly ownerUrl: string;
-  /** Everything the server has logged, one JSON object a line. */
+  /** The log of the server, one JSON object per line. */
   log(): string;
-  /** Stops the server and starts another on the same database, with changes to its environment. */
+  /** Restarts the server on the same database, with changes to its environment. */
   restart(environment?: Record<string, string>): Promise<void>;
   /** Stops the server and removes the database. */
   close(): Promise<void>;
 }
 
-/** The real service in this process: a database of its own, a port of its own, nobody needs a credential unless asked for. */
+/** Starts the real service in this process, with its own database and port, by default without authentication. */
 export async function startTestServer(environment: Record<string, string> = {}): Promise<TestServer> {
   const database = environment.KEYHOLD_DATABASE_URL
     ? lent(environment.KEYHOLD_DATABASE_URL)
@@ -43,7 +43,7 @@ export async function startTestServer(environment: Record<string, string> = {}):
       KEYHOLD_DATABASE_URL: database.url,
       KEYHOLD_ROOT_SECRET: ROOT_SECRET,
       KEYHOLD_CACHE_SIZE: "16",
-      // So that the same tests run both ways.
+      // The same tests also run without the fast path.
       KEYHOLD_FAST_PATH: process.env.KEYHOLD_FAST_PATH ?? "on",
       ...environment,
       ...more,
@@ -72,7 +72,7 @@ export async function startTestServer(environment: Record<string, string> = {}):
   };
 }
 
-/** The database of another, who removes it. */
+/** A database that its creator removes. */
 function lent(url: string): TestDatabase {
   return { url, ownerUrl: url, drop: async () => {} };
 }

@@ -6,15 +6,15 @@ import { propagating } from "../../src/postgres/change-committer.ts";
 import type { Database } from "../../src/postgres/pool.ts";
 import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
 import { rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
-import { anyServer, noNodes } from "./alone.ts";
 import { eventually } from "./keyhold.ts";
+import { anyServer, noNodes } from "./no-cluster.ts";
 import { type Json, paths, type RestClient } from "./rest.ts";
 import { ROOT_SECRET } from "./server.ts";
 
-/** One connection, as a pool would give it. */
+/** A single connection in the form of a pool. */
 const overOne = (sql: Sql): Database => ({ run: async (work) => work(sql, { isReplicationCancelled: false }) });
 
-/** Rotates the signing key as the command does, and answers the new `kid`. `quietly` tells no server of it. */
+/** Rotates the signing key like the command and returns the new `kid`. `quietly` notifies no server. */
 export function rotateUnder(
   sql: Sql,
   { root = ROOT_SECRET, retired = [] as string[], quietly = false } = {},
@@ -38,7 +38,7 @@ export function rotateUnder(
   return rotateQuietly(sql, context);
 }
 
-/** Without the trigger that tells, as if the news were lost. */
+/** Rotates without the notification trigger, as if the notification were lost. */
 async function rotateQuietly(sql: Sql, context: Omit<SigningContext, "store">): Promise<string> {
   const store = createSigningKeyStore(overOne(sql), propagating(overOne(sql), noNodes), anyServer);
   return sql.begin(async (transaction) => {
@@ -54,18 +54,18 @@ async function rotateQuietly(sql: Sql, context: Omit<SigningContext, "store">): 
   });
 }
 
-/** The `kid` of every published key, in order. */
+/** Returns the `kid` of every published key, in order. */
 export async function publishedKids(rest: RestClient): Promise<string[]> {
   const { body } = await rest("GET", paths.jwks);
   return body.keys.map(({ kid }: Json) => kid);
 }
 
-/** Resolves when the server publishes these keys, in this order. */
+/** Resolves when the server publishes exactly these keys, in this order. */
 export function untilPublished(rest: RestClient, kids: readonly string[]): Promise<void> {
   return eventually(async () => (await publishedKids(rest)).join() === kids.join());
 }
 
-/** The `kid` that a JWT names. */
+/** Returns the `kid` of a JWT. */
 export function kidOf(token: string): string {
   return JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString()).kid;
 }

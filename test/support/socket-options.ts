@@ -8,7 +8,7 @@ export interface SocketOptions {
   readonly socket?: () => Socket;
 }
 
-/** Returns the options with which the `postgres` client reaches a URL of a Unix socket; none for a URL with a host name. */
+/** Returns the options with which the `postgres` client connects to the URL of a Unix socket; none for a URL with a host name. */
 export function socketOptions(url: string): SocketOptions {
   const [host] = parseConnectionUrl(url).hosts;
   if (host === undefined || !host.name.startsWith("/")) return {};

@@ -16,68 +16,68 @@ import { freePort } from "./free-port.ts";
 export type Settings = Readonly<Record<string, string>>;
 
 /**
- * A PostgreSQL server of the programs that the project brings, which listens on 127.0.0.1 and stops with this process. Nobody starts
- * it again when it ends.
+ * A PostgreSQL server with the bundled programs, which listens on 127.0.0.1 and stops with this process. It is not restarted when it
+ * exits.
  */
 export interface PostgresServer {
-  /** Of the standby in `synchronous_standby_names` of its primary. */
+  /** Name of the standby in `synchronous_standby_names` of its primary. */
   readonly name: string;
   readonly port: number;
   /** `127.0.0.1:port` */
   readonly address: string;
-  /** The postmaster that runs, or ran last. */
+  /** Process id of the current or latest postmaster. */
   readonly pid: number;
-  /** Connections of a superuser over the Unix socket, for statements that no fault of the network may reach. */
+  /** A superuser's connections over the Unix socket, which network faults do not affect. */
   readonly admin: Sql;
-  /** The URL for a server of Keyhold, at other addresses if they are given, such as `127.0.0.1:1,127.0.0.1:2`. */
+  /** Returns the URL for a Keyhold server, optionally with other addresses, such as `127.0.0.1:1,127.0.0.1:2`. */
   url(addresses?: string): string;
-  /** The same for the owner of the schema. */
+  /** Returns the URL for the owner of the schema. */
   ownerUrl(addresses?: string): string;
-  /** Changes settings of the running server (ALTER SYSTEM) and resolves when they are in force; null: the default. */
+  /** Changes settings of the running server (ALTER SYSTEM; null: the default) and resolves when they are effective. */
   configure(settings: Readonly<Record<string, string | null>>): Promise<void>;
   /**
-   * Makes a standby of a new base backup and starts it; resolves when it streams. `upstream` is the address that it streams from, by
-   * default the server's own. It is synchronous if the server's `synchronous_standby_names` has its name.
+   * Creates a standby from a new base backup and resolves when it streams from `upstream`, by default this server's address. It is
+   * synchronous if the server's `synchronous_standby_names` has its name.
    */
   addStandby(
     name: string,
     options?: { readonly upstream?: string; readonly settings?: Settings },
   ): Promise<PostgresServer>;
-  /** Takes a base backup with the WAL that it needs to start by itself. An earlier one is replaced. */
+  /** Takes a base backup with the WAL that it needs to start. Replaces an earlier one. */
   backUp(): Promise<void>;
-  /** Replaces the files of the server, which must not run, by those of the last backup: what came later is gone. */
+  /** Replaces the files of the stopped server by those of the last backup; later changes are lost. */
   restore(): Promise<void>;
-  /** Resolves when the standby of this name has replayed all that is committed now. */
+  /** Resolves when the standby of this name has replayed all current commits. */
   untilReplayed(name: string): Promise<void>;
-  /** Makes a primary of a standby, with a new timeline; resolves when it accepts writes. */
+  /** Promotes a standby to a new timeline; resolves when it accepts writes. */
   promote(): Promise<void>;
-  /** Starts it again after `stop` or `kill`, on the same port. */
+  /** Starts the server after `stop` or `kill`, on the same port. */
   start(): Promise<void>;
   /** Fast shutdown. */
   stop(): Promise<void>;
   /** SIGKILL to the postmaster and all its backends. */
   kill(): Promise<void>;
-  /** SIGSTOP to the postmaster and all its backends: connections are accepted by the kernel, and nothing is answered. */
+  /** SIGSTOP to the postmaster and all its backends: the kernel accepts connections, and nothing is answered. */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Stops the server and ends the superuser's connections. Its files stay. */
+  /** Stops the server and closes the superuser's connections. Its files stay. */
   close(): Promise<void>;
 }
 
-/** For replication too. Nobody else may enter the folder of the socket. */
+/** Also for replication. No other user can enter the folder of the socket. */
 const HOST_RULES =
   "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\nhost replication all 127.0.0.1/32 scram-sha-256\n";
 
-/** What a standby takes of its primary's WAL is kept for it. */
+/** WAL that is kept for standbys. */
 const SETTINGS: Settings = { listen_addresses: "127.0.0.1", wal_keep_size: "256MB", max_connections: "100" };
 
-/** Not part of a base backup (PostgreSQL docs, 25.3.4.1). */
+/** Files that are excluded from a base backup (PostgreSQL docs, 25.3.4.1). */
 const NOT_COPIED =
   /^(pg_wal|pg_replslot|pg_stat_tmp|pg_subtrans|pg_notify|pg_serial|pg_snapshots|pg_dynshmem)\/|^postmaster\./;
 
 const START_TIMEOUT = 60_000;
 
-/** Starts a primary with Keyhold's schema in a new folder below this one. Settings win over ours, and standbys inherit them. */
+/** Starts a primary with Keyhold's schema in a new folder below this one. `settings` override the defaults, and standbys inherit them. */
 export async function startPrimary(dir: string, name = "primary", settings: Settings = {}): Promise<PostgresServer> {
   const password = randomBytes(16).toString("hex");
   const server = await Server.create({ dir, name, password, settings });
@@ -117,7 +117,7 @@ class Server implements PostgresServer {
     this.#launch = launch;
   }
 
-  /** With a cluster, of initdb or as `fill` makes it; not started. */
+  /** Creates a server, not started, with a cluster created by initdb or by `fill`. */
   static async create(options: ServerOptions, fill?: (clusterDir: string) => Promise<void>): Promise<Server> {
     const dataDir = join(options.dir, options.name);
     const clusterDir = clusterDirOf(dataDir);
@@ -129,7 +129,7 @@ class Server implements PostgresServer {
     const socketDir = await makeSocketDir(clusterDir, account.server);
     const port = await freePort();
     const launch = async () => {
-      // A backup that was restored belongs to who restored it.
+      // A restored backup belongs to the user who restored it.
       await changeOwnerOfTree(clusterDir, account.server);
       return startPostmaster(
         {
@@ -167,9 +167,9 @@ class Server implements PostgresServer {
     const loadTime = () => this.#once((sql) => sql`SELECT pg_conf_load_time()::text AS time`);
     const [before] = await loadTime();
     await this.admin`SELECT pg_reload_conf()`;
-    // A new backend has what the postmaster has loaded.
+    // A new backend has the settings that the postmaster has loaded.
     await this.#until(async () => (await loadTime())[0]?.time !== before?.time);
-    // The checkpointer is who makes commits wait for standbys, and loads the settings before it does what it is asked for.
+    // The checkpointer controls whether commits wait for standbys, and loads settings before it executes a request.
     await this.admin`CHECKPOINT`;
   }
 
@@ -196,7 +196,7 @@ class Server implements PostgresServer {
     return standby;
   }
 
-  /** The backup lasts as long as its connection. */
+  /** The backup ends with its connection. */
   async #backUp(to: string): Promise<void> {
     const label = await this.#once(async (sql) => {
       await sql`SELECT pg_backup_start('standby', true)`;
@@ -266,7 +266,7 @@ class Server implements PostgresServer {
     await this.stop();
   }
 
-  /** The postmaster first, so that it starts no other; a backend that it started just before is found at the second look. */
+  /** Signals the postmaster first, so that it starts no further backend; the second pass finds one that it started just before. */
   async #signal(signal: NodeJS.Signals): Promise<void> {
     if (this.#postmaster === null) return;
     const first = [this.#pid, ...(await childrenOf(this.#pid))];
@@ -285,15 +285,15 @@ class Server implements PostgresServer {
 }
 
 /**
- * Connects a superuser over the Unix socket. Without the driver's query for types: when that fails the rejection is nobody's, and ends
- * the process (porsager/postgres#1192).
+ * Connects a superuser over the Unix socket, without the driver's query for types, whose failure would be an unhandled rejection
+ * (porsager/postgres#1192).
  */
 export function superuserOf(socket: Host): Sql {
   const how = { max: 4, backoff: () => 0.05, fetch_types: false, onnotice: () => {} };
   return postgres({ ...how, path: socketFile(socket), user: "postgres", database });
 }
 
-/** Files that are deleted meanwhile are not missed: the standby repeats that by the WAL. */
+/** Ignores files that are deleted during the copy; the standby repeats the deletion from the WAL. */
 async function copyCluster(from: string, to: string, inside = ""): Promise<void> {
   await mkdir(join(to, inside), { mode: 0o700 });
   for (const entry of await readdir(join(from, inside), { withFileTypes: true })) {

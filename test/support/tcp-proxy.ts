@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import type { Seeded } from "./seeded.ts";
 
-/** How a connection ends: `fin` as if the other side closed it, `rst` as if its machine or a firewall dropped it. */
+/** How a connection ends: `fin` as if the peer closed it, `rst` as if its machine or a firewall dropped it. */
 export type Cut = "fin" | "rst";
 
 /** Transforms the responses of one connection. It may also end the client. */

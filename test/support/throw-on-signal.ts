@@ -1,6 +1,6 @@
-/** Loaded into a server by `NODE_OPTIONS=--import`: what nobody catches happens at a signal. */
+/** Loaded into a server by `NODE_OPTIONS=--import`: throws or rejects on a signal. */
 
-/** Stands in the place of the bytes that some of Node's errors hold; a log must not have it. */
+/** Like the bytes that some errors of Node contain; a log must not contain it. */
 const RAW_PACKET = "authorization: Bearer kh_v1_not_for_the_log";
 
 function provoked(): Error {

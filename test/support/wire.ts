@@ -9,7 +9,7 @@ import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import type { Suite } from "./conformance.ts";
 import type { Answer, Json } from "./rest.ts";
 
-/** Every RPC of the API. */
+/** All RPCs of the API. */
 export const RPCS: readonly DescMethodUnary[] = SERVICES.flatMap(({ method }): DescMethodUnary[] =>
   Object.values(method),
 );
@@ -17,15 +17,15 @@ export const RPCS: readonly DescMethodUnary[] = SERVICES.flatMap(({ method }): D
 export interface RestRoute {
   readonly rpc: DescMethodUnary;
   readonly httpMethod: string;
-  /** The path with this in the place of the key_id. */
+  /** Returns the path with this key_id. */
   path(keyId: string): string;
 }
 
-/** Every path of the protos with its method. */
+/** All paths of the protos with their methods. */
 export const REST_ROUTES: readonly RestRoute[] = RPCS.flatMap((rpc) => {
   const rule = getOption(rpc, http);
   const all = [rule, ...rule.additionalBindings].flatMap(({ pattern }): RestRoute[] => {
-    if (pattern.case === undefined || pattern.case === "custom") throw new Error(`${rpc.name} has no plain path`);
+    if (pattern.case === undefined || pattern.case === "custom") throw new Error(`${rpc.name} has no simple path`);
     const template = pattern.value.replace(/\{collection=(\w+)\}/, "$1");
     const path = (keyId: string) => template.replace(/\{[^}]*key_id\}/, keyId);
     return [{ rpc, httpMethod: pattern.case.toUpperCase(), path }];
@@ -33,12 +33,12 @@ export const REST_ROUTES: readonly RestRoute[] = RPCS.flatMap((rpc) => {
   return [...new Map(all.map((route) => [route.path(""), route])).values()];
 });
 
-/** Where an RPC is called over Connect, gRPC and gRPC-Web. */
+/** Returns the path of an RPC in Connect, gRPC and gRPC-Web. */
 export function rpcPath({ parent, name }: DescMethod): string {
   return `/${parent.typeName}/${name}`;
 }
 
-/** Sends bytes as they are and reads JSON. */
+/** Sends bytes unchanged and parses the JSON of the response. */
 export async function send(
   url: string,
   method: string,
@@ -58,14 +58,14 @@ function parse(text: string): Json {
   }
 }
 
-/** What an error says in any of its forms. */
+/** The content of an error in any of its forms. */
 export interface Refused {
   readonly code: string;
   readonly reason: string | undefined;
   readonly fields: readonly string[];
 }
 
-/** A Connect error. */
+/** Parses a Connect error. */
 export function readConnectError({ body }: Answer): Refused {
   const details: { type: string; value: string }[] = body?.details ?? [];
   const byType = new Map(details.map(({ type, value }) => [type, Buffer.from(value, "base64")]));
@@ -83,15 +83,15 @@ function readDetails(byType: ReadonlyMap<string, Uint8Array>): Omit<Refused, "co
 }
 
 export interface GrpcAnswer extends Omit<Refused, "code"> {
-  /** The number of a google.rpc.Code; undefined if there was no gRPC answer. */
+  /** Number of the google.rpc.Code; undefined if there was no gRPC response. */
   readonly status: number | undefined;
   readonly message: string;
   readonly http: number | undefined;
-  /** The frames that came before the trailers. */
+  /** The frames before the trailers. */
   readonly data: Buffer;
 }
 
-/** One HTTP/2 request with bytes in the place of a gRPC message; resolves with the trailers. */
+/** Sends an HTTP/2 request with bytes instead of a gRPC message. Resolves with the trailers. */
 export function callGrpc(
   url: string,
   path: string,
@@ -155,7 +155,7 @@ function readFields(bytes: Uint8Array, wanted: number): Uint8Array[] {
   return found;
 }
 
-/** A gRPC message: flags, length and bytes. The length may be another than that of the bytes. */
+/** Returns a gRPC frame: flags, length and bytes. The length may differ from that of the bytes. */
 export function frame(bytes: Uint8Array, { flags = 0, length = bytes.length } = {}): Buffer<ArrayBuffer> {
   const head = Buffer.alloc(5);
   head.writeUInt8(flags);
@@ -163,8 +163,8 @@ export function frame(bytes: Uint8Array, { flags = 0, length = bytes.length } = 
   return Buffer.concat([head, bytes]);
 }
 
-/** Writes bytes to the port, ends, and answers all that comes back until the server has closed. */
-export function talk(address: string, bytes: string | Uint8Array): Promise<string> {
+/** Writes bytes to the port, half-closes, and returns everything received until the server closes. */
+export function exchange(address: string, bytes: string | Uint8Array): Promise<string> {
   const { port, hostname } = new URL(`http://${address}`);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -175,8 +175,8 @@ export function talk(address: string, bytes: string | Uint8Array): Promise<strin
   });
 }
 
-/** Each test of the file must leave all keys as they are, and all of them the server able to answer. */
-export function storesNothing(suite: Suite): void {
+/** Expects that each test of the file leaves all keys unchanged, and that the server is ready after them. */
+export function expectNoChanges(suite: Suite): void {
   let before: unknown;
   const keys = () => suite.sql`
     SELECT count(*), md5(string_agg((to_jsonb(k) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys AS k`;

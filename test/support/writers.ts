@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Condition, Entry, Fields, Ledger } from "./ledger.ts";
+import type { Entry, Fields, Ledger, State } from "./ledger.ts";
 import { type Answer, type Json, paths, type RestClient } from "./rest.ts";
 import type { Seeded } from "./seeded.ts";
 
-/** Clients that change keys at random, each its own, and write into the ledger what was acknowledged. */
+/** Clients that make random changes to their own keys and record the acknowledged ones in the ledger. */
 export interface Writers {
   /** Resolves when this many more changes have been acknowledged. */
   acknowledged(count: number): Promise<void>;
-  /** How many changes of each kind have been acknowledged. */
+  /** Number of acknowledged changes of each kind. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Answers 503, whole as the contract has them; requests whose connection broke. */
+  /** Number of well-formed 503 responses, and of requests whose connection broke. */
   readonly unavailable: number;
   readonly broken: number;
-  /** Answers of any other kind: there must be none. */
+  /** Responses of any other kind; there must be none. */
   readonly unexpected: readonly string[];
-  /** Lets every client finish what it is at. */
+  /** Stops the clients after their requests in flight. */
   stop(): Promise<void>;
 }
 
-/** Starts clients. One whose connection breaks ends; one that receives 503 waits until the service is ready. */
+/** Starts clients. A client stops when its connection breaks; after a 503 it waits until the service is ready. */
 export function startWriters(rest: RestClient, ledger: Ledger, seeded: Seeded, clients: number): Writers {
   const tally = new Tally();
   const running = Array.from({ length: clients }, () => write(new Client(rest, ledger, seeded.fork(), tally)));
@@ -141,27 +141,27 @@ class Client {
     }
   }
 
-  async #alter(change: Change, key: Entry, before: Condition, fields: Fields): Promise<void> {
+  async #alter(change: Change, key: Entry, before: State, fields: Fields): Promise<void> {
     const { good, bad } = before;
     const all = [...good, ...bad];
     const path = `${key.kind === "issued" ? paths.issued : paths.imported}/${key.keyId}`;
     if (change === "update") {
       const next = this.#newFields();
       const body = await this.#ask(change, "PATCH", path, next);
-      this.#settle(key, body, { ...before, fields: next });
+      this.#record(key, body, { ...before, fields: next });
     } else if (change === "revoke") {
       const reason = "REVOCATION_REASON_SUPERSEDED";
       const body = await this.#ask(change, "POST", `${paths.keys}/${key.keyId}:revoke`, { reason });
-      this.#settle(key, body, { ...before, revoked: true, good: [], bad: all });
+      this.#record(key, body, { ...before, revoked: true, good: [], bad: all });
     } else if (change === "delete") {
       const body = await this.#ask(change, "DELETE", path);
-      this.#settle(key, body, { fields: null, revoked: false, good: [], bad: all });
+      this.#record(key, body, { fields: null, revoked: false, good: [], bad: all });
     } else {
       if (change === "grace" && good.length > 8) return;
       const body = await this.#ask(change, "POST", `${path}:rotate`, change === "grace" ? { grace_period: "30d" } : {});
       const secret = body === null ? [] : [body.secret];
       const kept = change === "grace" ? good : [];
-      this.#settle(key, body, {
+      this.#record(key, body, {
         fields,
         revoked: false,
         good: [...secret, ...kept],
@@ -170,8 +170,8 @@ class Client {
     }
   }
 
-  /** With an answer the key is in the new condition; without one it may be in the old, and nobody touches it any more. */
-  #settle(key: Entry, body: Json, after: Condition): void {
+  /** Records a change. With a response the key is in the new state; without one it may be in either, and is not changed again. */
+  #record(key: Entry, body: Json, after: State): void {
     const isOver = body === null || after.fields === null || after.revoked;
     key.possible = body === null ? [...key.possible, after] : [after];
     if (isOver) this.#keys = this.#keys.filter((one) => one !== key);
@@ -192,7 +192,7 @@ class Client {
     };
   }
 
-  /** The body of the answer, or null if there was none that acknowledges. */
+  /** Returns the body of an acknowledgement, or null. */
   async #ask(change: Change, method: string, path: string, body?: unknown): Promise<Json> {
     const answer = await this.#rest(method, path, body).catch(() => null);
     if (answer === null) {
@@ -219,7 +219,7 @@ class Client {
   }
 }
 
-/** 503 as the contract has it, with a time to come again. */
+/** Returns whether the response is a well-formed 503 with Retry-After. */
 function isUnavailable({ status, headers, body }: Answer): boolean {
   return status === 503 && body?.error?.status === "UNAVAILABLE" && Number(headers.get("retry-after")) >= 1;
 }

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { table } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
-import { type HeldRow, holdRow, isWaitedFor } from "../support/held-row.ts";
 import { eventually } from "../support/keyhold.ts";
+import { isAwaited, type LockedRow, lockRow } from "../support/locked-row.ts";
 import { linesOf } from "../support/log-lines.ts";
 import { issue, type Json, paths } from "../support/rest.ts";
 
@@ -89,14 +89,14 @@ const WAYS = table([
 const RPC = "keyhold.v2alpha1.IssuedApiKeysService/UpdateIssuedApiKey";
 
 /** Renames a key and disconnects while the change waits; the change then succeeds, or fails because the key was deleted. Returns its log lines. */
-async function abandon(rename: Rename, keyId: string, how: keyof HeldRow): Promise<Json[]> {
-  const row = await holdRow(sql, keyId);
+async function abandon(rename: Rename, keyId: string, how: keyof LockedRow): Promise<Json[]> {
+  const row = await lockRow(sql, keyId);
   const requestId = randomUUID();
   const client = new AbortController();
   const outcome = rename(keyId, client.signal, { "x-request-id": requestId, ...authorization() }).catch(
     (error: unknown) => error,
   );
-  await eventually(() => isWaitedFor(sql));
+  await eventually(() => isAwaited(sql));
   client.abort();
   expect(await outcome).toBeInstanceOf(Error);
   await row[how]();
@@ -139,11 +139,11 @@ test.each(WITH_DEADLINE)(
   "a change over %s that exceeds its deadline has one log line with its key",
   async (_, protocol, rename) => {
     const { keyId } = await issue(suite.rest);
-    const { release } = await holdRow(sql, keyId);
+    const { release } = await lockRow(sql, keyId);
     const requestId = randomUUID();
     const headers = { "x-request-id": requestId, ...authorization(), ...DEADLINES[protocol] };
     await expect(rename(keyId, new AbortController().signal, headers)).rejects.toThrow();
-    expect(await isWaitedFor(sql)).toBe(true);
+    expect(await isAwaited(sql)).toBe(true);
     await release();
     await eventually(async () => requestLines(requestId).length > 0);
     expect(requestLines(requestId)).toMatchObject([{ rpc: RPC, protocol, code: "DEADLINE_EXCEEDED", key_id: keyId }]);
@@ -167,7 +167,7 @@ test.each(NOTICED)(
     const requestId = randomUUID();
     const client = new AbortController();
     const outcome = rename(keyId, client.signal, { "x-request-id": requestId, ...authorization() }).catch(() => null);
-    await eventually(() => isWaitedFor(sql));
+    await eventually(() => isAwaited(sql));
     client.abort();
     await outcome;
     await (await fetch(`${suite.server.url}/health/alive`)).text();

@@ -30,7 +30,7 @@ export const newRoots = (...retired: Uint8Array[]): RootSecrets => ({ current: r
 type Change = Partial<VerifiableRecord["key"]> & { readonly secretVersion?: number };
 
 /** Verification with an in-memory store and a controlled clock. */
-export function newBench({ roots = newRoots(), maxEntries = 10_000, maxNegatives = 1000, cached = true } = {}) {
+export function newFixture({ roots = newRoots(), maxEntries = 10_000, maxNegatives = 1000, cached = true } = {}) {
   const store = new TestStore();
   let now = NOW;
   let isCoherent = true;

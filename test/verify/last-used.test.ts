@@ -4,7 +4,7 @@ import { createLastUsed, type LastUsed } from "../../src/verify/last-used.ts";
 const MINUTE = 60_000;
 const START = Date.parse("2026-01-01T00:00:00Z");
 
-interface Bench {
+interface Fixture {
   readonly lastUsed: LastUsed;
   /** Every write: the minute after the start, and the keys. */
   readonly writes: (readonly [number, readonly string[]])[];
@@ -14,7 +14,7 @@ interface Bench {
   failOnce(): void;
 }
 
-function newBench(): Bench {
+function newFixture(): Fixture {
   let [now, fails] = [START, false];
   const writes: (readonly [number, readonly string[]])[] = [];
   const touch = async (keyIds: readonly string[], minute: Date) => {
@@ -37,7 +37,7 @@ function newBench(): Bench {
 }
 
 test("a use is written at the next flush, to the minute", async () => {
-  const { lastUsed, writes, at } = newBench();
+  const { lastUsed, writes, at } = newFixture();
   at(3.99);
   lastUsed.note("a");
   expect(writes).toEqual([]);
@@ -46,14 +46,14 @@ test("a use is written at the next flush, to the minute", async () => {
 });
 
 test("without a use nothing is written", async () => {
-  const { lastUsed, writes } = newBench();
+  const { lastUsed, writes } = newFixture();
   await lastUsed.flush();
   await lastUsed.flush();
   expect(writes).toEqual([]);
 });
 
 test("a burst of one key within a minute is one write, for any number of flushes", async () => {
-  const { lastUsed, writes, at } = newBench();
+  const { lastUsed, writes, at } = newFixture();
   for (let second = 0; second < 60; second++) {
     at(second / 60);
     for (let use = 0; use < 100; use++) lastUsed.note("a");
@@ -71,7 +71,7 @@ test("a burst of one key within a minute is one write, for any number of flushes
 });
 
 test("keys used in the same minute share one write", async () => {
-  const { lastUsed, writes, at } = newBench();
+  const { lastUsed, writes, at } = newFixture();
   for (const key of ["a", "b", "c"]) lastUsed.note(key);
   at(1);
   for (const key of ["b", "d"]) lastUsed.note(key);
@@ -83,7 +83,7 @@ test("keys used in the same minute share one write", async () => {
 });
 
 test("a failed write is retried with the next flush, unless the key was used again since", async () => {
-  const { lastUsed, writes, at, failOnce } = newBench();
+  const { lastUsed, writes, at, failOnce } = newFixture();
   lastUsed.note("a");
   lastUsed.note("b");
   failOnce();
@@ -98,7 +98,7 @@ test("a failed write is retried with the next flush, unless the key was used aga
 });
 
 test("a clock that is set back does not revert a use", async () => {
-  const { lastUsed, writes, at } = newBench();
+  const { lastUsed, writes, at } = newFixture();
   at(5);
   lastUsed.note("a");
   at(4);
@@ -127,14 +127,14 @@ test("uses recorded during a write are not lost", async () => {
 });
 
 test("the number of keys between two flushes is bounded", async () => {
-  const { lastUsed, writes } = newBench();
+  const { lastUsed, writes } = newFixture();
   for (let key = 0; key < 150_000; key++) lastUsed.note(`key ${key}`);
   await lastUsed.flush();
   expect(writes.flatMap(([, keyIds]) => keyIds)).toHaveLength(30_000);
 });
 
 test("many keys are split into several small writes", async () => {
-  const { lastUsed, writes } = newBench();
+  const { lastUsed, writes } = newFixture();
   const keyIds = Array.from({ length: 1001 }, (_, index) => `key-${index}`);
   for (const keyId of keyIds) lastUsed.note(keyId);
   await lastUsed.flush();
@@ -143,7 +143,7 @@ test("many keys are split into several small writes", async () => {
 });
 
 test("keys written in an earlier minute free space for those of this one", async () => {
-  const { lastUsed, writes, at } = newBench();
+  const { lastUsed, writes, at } = newFixture();
   for (let key = 0; key < 30_000; key++) lastUsed.note(`key ${key}`);
   await lastUsed.flush();
   at(1);
@@ -155,7 +155,7 @@ test("keys written in an earlier minute free space for those of this one", async
 });
 
 test("the number of keys cached as written is bounded, and those beyond are written again", async () => {
-  const { lastUsed, writes } = newBench();
+  const { lastUsed, writes } = newFixture();
   const note = (from: number) => {
     for (let key = from; key < from + 30_000; key++) lastUsed.note(`key ${key}`);
   };

@@ -2,24 +2,24 @@ import { describe, expect, test } from "vitest";
 import type { Verdict } from "../../src/domain/verdict.ts";
 import { isShared } from "../../src/lib/memoize.ts";
 import { verify, verifyAll } from "../../src/verify/verify.ts";
-import { HOUR, NOW, newBench, newRoots } from "./fixture.ts";
+import { HOUR, NOW, newFixture, newRoots } from "./fixture.ts";
 import { nextTurn } from "./store.ts";
 
-type Bench = ReturnType<typeof newBench>;
+type Fixture = ReturnType<typeof newFixture>;
 
 function outcome(verdict: Verdict): string {
   return verdict.valid ? "VALID" : verdict.reason;
 }
 
 /** A credential of each type. */
-function oneOfEach(bench: Bench) {
-  const { keyId, credential } = bench.issue();
-  const raw = bench.importRaw("a raw key of somebody else");
+function oneOfEach(fixture: Fixture) {
+  const { keyId, credential } = fixture.issue();
+  const raw = fixture.importRaw("a raw key of somebody else");
   return {
     ISSUED_API_KEY: credential,
     IMPORTED_API_KEY: raw.credential,
-    JWT: bench.jwt(keyId, NOW + HOUR),
-    MACAROON: bench.macaroon(raw.keyId, NOW + HOUR),
+    JWT: fixture.jwt(keyId, NOW + HOUR),
+    MACAROON: fixture.macaroon(raw.keyId, NOW + HOUR),
   };
 }
 
@@ -27,262 +27,266 @@ const TYPES = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"] as const
 
 describe.each(TYPES)("%s", (type) => {
   test("is verified synchronously from the cache, with the same verdict each time", async () => {
-    const bench = newBench();
-    const credential = oneOfEach(bench)[type];
-    const first = verify(bench.context, credential);
+    const fixture = newFixture();
+    const credential = oneOfEach(fixture)[type];
+    const first = verify(fixture.context, credential);
     expect(first).toBeInstanceOf(Promise);
     const verdict = await first;
     expect(verdict).toMatchObject({ valid: true, credentialType: type });
     for (let again = 0; again < 3; again++) {
-      const next = verify(bench.context, credential);
+      const next = verify(fixture.context, credential);
       expect(next).not.toBeInstanceOf(Promise);
       expect(next).toEqual(verdict);
     }
-    expect(bench.store.statements.length).toBe(1);
-    expect(bench.used.length).toBe(4);
+    expect(fixture.store.statements.length).toBe(1);
+    expect(fixture.used.length).toBe(4);
   });
 
   test("has a shared verdict once it is repeated, until its key changes", async () => {
-    const bench = newBench();
-    const credential = oneOfEach(bench)[type];
+    const fixture = newFixture();
+    const credential = oneOfEach(fixture)[type];
     const seen: Verdict[] = [];
-    for (let again = 0; again < 5; again++) seen.push(await verify(bench.context, credential));
+    for (let again = 0; again < 5; again++) seen.push(await verify(fixture.context, credential));
     const [kept] = seen.slice(-1);
     const shared = seen.map((verdict) => isShared(verdict));
     expect([shared[0], shared.at(-1)]).toEqual([false, true]);
     expect(seen.filter((verdict) => verdict === kept).length).toBeGreaterThan(1);
-    for (const record of [...bench.store.records.values()]) {
-      bench.store.put({ ...record, key: { ...record.key, actorId: "another" } });
-      bench.cache.invalidate({ keyIds: [record.key.keyId], digests: [] });
+    for (const record of [...fixture.store.records.values()]) {
+      fixture.store.put({ ...record, key: { ...record.key, actorId: "another" } });
+      fixture.cache.invalidate({ keyIds: [record.key.keyId], digests: [] });
     }
-    expect(await verify(bench.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
+    expect(await verify(fixture.context, credential)).toMatchObject({ valid: true, key: { actorId: "another" } });
   });
 
   test("waits for a renewal without a lease, for any cache directive, and fails if none is granted", async () => {
-    const bench = newBench();
-    const credential = oneOfEach(bench)[type];
-    await verify(bench.context, credential);
-    bench.setCoherent(false);
+    const fixture = newFixture();
+    const credential = oneOfEach(fixture)[type];
+    await verify(fixture.context, credential);
+    fixture.setCoherent(false);
     for (const mode of ["default", "no-cache", "no-store"] as const) {
-      bench.renewable(false);
-      await expect(async () => verify(bench.context, credential, mode)).rejects.toThrow("no lease");
-      bench.renewable(true);
-      expect(await verify(bench.context, credential, mode)).toMatchObject({ valid: true });
+      fixture.renewable(false);
+      await expect(async () => verify(fixture.context, credential, mode)).rejects.toThrow("no lease");
+      fixture.renewable(true);
+      expect(await verify(fixture.context, credential, mode)).toMatchObject({ valid: true });
     }
-    expect(bench.store.statements.length).toBe(3);
-    bench.setCoherent(true);
-    expect(verify(bench.context, credential)).toMatchObject({ valid: true });
+    expect(fixture.store.statements.length).toBe(3);
+    fixture.setCoherent(true);
+    expect(verify(fixture.context, credential)).toMatchObject({ valid: true });
   });
 
   test("is verified from the cache in the grace period after a lease, marked as stale, unless a fresh read is requested", async () => {
-    const bench = newBench();
-    const credential = oneOfEach(bench)[type];
-    const fresh = await verify(bench.context, credential);
+    const fixture = newFixture();
+    const credential = oneOfEach(fixture)[type];
+    const fresh = await verify(fixture.context, credential);
     expect(fresh.isStale).toBeUndefined();
-    bench.setCoherent(false);
-    bench.renewable(false);
-    bench.staleGrace(true);
-    expect(await verify(bench.context, credential)).toEqual({ ...fresh, isStale: true });
-    expect(await verifyAll(bench.context, [credential])).toEqual([{ ...fresh, isStale: true }]);
+    fixture.setCoherent(false);
+    fixture.renewable(false);
+    fixture.staleGrace(true);
+    expect(await verify(fixture.context, credential)).toEqual({ ...fresh, isStale: true });
+    expect(await verifyAll(fixture.context, [credential])).toEqual([{ ...fresh, isStale: true }]);
     for (const mode of ["no-cache", "no-store"] as const)
-      await expect(async () => verify(bench.context, credential, mode)).rejects.toThrow("no lease");
-    bench.cache.clear();
-    await expect(async () => verify(bench.context, credential)).rejects.toThrow("no lease");
-    bench.renewable(true);
-    bench.setCoherent(true);
-    expect(await verify(bench.context, credential)).toEqual(fresh);
+      await expect(async () => verify(fixture.context, credential, mode)).rejects.toThrow("no lease");
+    fixture.cache.clear();
+    await expect(async () => verify(fixture.context, credential)).rejects.toThrow("no lease");
+    fixture.renewable(true);
+    fixture.setCoherent(true);
+    expect(await verify(fixture.context, credential)).toEqual(fresh);
   });
 
   test("is evaluated at the time of each call", async () => {
-    const bench = newBench();
-    const credential = oneOfEach(bench)[type];
-    for (const record of [...bench.store.records.values()]) {
-      bench.store.put({ ...record, key: { ...record.key, expireTime: new Date(NOW + HOUR / 2) } });
+    const fixture = newFixture();
+    const credential = oneOfEach(fixture)[type];
+    for (const record of [...fixture.store.records.values()]) {
+      fixture.store.put({ ...record, key: { ...record.key, expireTime: new Date(NOW + HOUR / 2) } });
     }
-    for (let again = 0; again < 4; again++) expect(outcome(await verify(bench.context, credential))).toBe("VALID");
-    bench.at(NOW + HOUR / 2 - 1);
-    expect(outcome(await verify(bench.context, credential))).toBe("VALID");
-    bench.at(NOW + HOUR / 2);
-    expect(await verify(bench.context, credential)).toMatchObject({
+    for (let again = 0; again < 4; again++) expect(outcome(await verify(fixture.context, credential))).toBe("VALID");
+    fixture.at(NOW + HOUR / 2 - 1);
+    expect(outcome(await verify(fixture.context, credential))).toBe("VALID");
+    fixture.at(NOW + HOUR / 2);
+    expect(await verify(fixture.context, credential)).toMatchObject({
       reason: "EXPIRED",
       message: "the key has expired",
     });
-    expect(bench.store.statements.length).toBe(1);
+    expect(fixture.store.statements.length).toBe(1);
   });
 
   test("is read again with no-cache, whose result is cached, and with no-store, whose result is not", async () => {
-    const bench = newBench();
-    const credential = oneOfEach(bench)[type];
+    const fixture = newFixture();
+    const credential = oneOfEach(fixture)[type];
     const actors = async (...modes: ("default" | "no-cache" | "no-store")[]) => {
       const seen: string[] = [];
       for (const mode of modes) {
-        const verdict = await verify(bench.context, credential, mode);
+        const verdict = await verify(fixture.context, credential, mode);
         seen.push(verdict.valid ? verdict.key.actorId : verdict.reason);
       }
       return seen;
     };
     const rename = (actorId: string) => {
-      for (const record of [...bench.store.records.values()])
-        bench.store.put({ ...record, key: { ...record.key, actorId } });
+      for (const record of [...fixture.store.records.values()])
+        fixture.store.put({ ...record, key: { ...record.key, actorId } });
     };
     expect(await actors("no-store", "default")).toEqual(["actor_1", "actor_1"]);
     rename("second");
     expect(await actors("default", "no-store", "default")).toEqual(["actor_1", "second", "actor_1"]);
     rename("third");
     expect(await actors("no-cache", "default")).toEqual(["third", "third"]);
-    expect(bench.store.statements.length).toBe(4);
-    bench.store.records.clear();
+    expect(fixture.store.statements.length).toBe(4);
+    fixture.store.records.clear();
     expect(await actors("default", "no-cache", "default")).toEqual(["third", "NOT_FOUND", "NOT_FOUND"]);
   });
 
   test("is not cached with no-store", async () => {
-    const bench = newBench();
-    const credential = oneOfEach(bench)[type];
-    await verify(bench.context, credential, "no-store");
-    await verify(bench.context, `${credential}x`, "no-store");
-    expect(bench.cache.stats()).toMatchObject({ entries: 0, recognitions: 0, negatives: 0, bytes: 0 });
+    const fixture = newFixture();
+    const credential = oneOfEach(fixture)[type];
+    await verify(fixture.context, credential, "no-store");
+    await verify(fixture.context, `${credential}x`, "no-store");
+    expect(fixture.cache.stats()).toMatchObject({ entries: 0, recognitions: 0, negatives: 0, bytes: 0 });
   });
 
   test("has the same verdict without a cache, with one read each time", async () => {
-    const [bench, uncached] = [newBench(), newBench({ cached: false })];
+    const [fixture, uncached] = [newFixture(), newFixture({ cached: false })];
     const credential = oneOfEach(uncached)[type];
     expect(outcome(await verify(uncached.context, credential))).toBe("VALID");
     expect(outcome(await verify(uncached.context, credential))).toBe("VALID");
     expect(uncached.store.statements.length).toBe(2);
-    expect(outcome(await verify(bench.context, credential))).not.toBe("VALID");
+    expect(outcome(await verify(fixture.context, credential))).not.toBe("VALID");
   });
 });
 
 describe("a token", () => {
   test.each(["jwt", "macaroon"] as const)("%s that expires while it is cached is rejected as expired", async (kind) => {
-    const bench = newBench();
-    const { keyId } = bench.issue();
-    const token = bench[kind](keyId, NOW + HOUR);
-    const fresh = newBench({ cached: false });
-    await verify(bench.context, token);
-    bench.at(NOW + HOUR - 1);
-    expect(outcome(await verify(bench.context, token))).toBe("VALID");
-    bench.at(NOW + HOUR);
-    const verdict = verify(bench.context, token);
+    const fixture = newFixture();
+    const { keyId } = fixture.issue();
+    const token = fixture[kind](keyId, NOW + HOUR);
+    const fresh = newFixture({ cached: false });
+    await verify(fixture.context, token);
+    fixture.at(NOW + HOUR - 1);
+    expect(outcome(await verify(fixture.context, token))).toBe("VALID");
+    fixture.at(NOW + HOUR);
+    const verdict = verify(fixture.context, token);
     expect(verdict).toMatchObject({ valid: false, reason: "EXPIRED", keyId: null });
     expect(verdict).toMatchObject({ message: expect.stringMatching(/^the (token|macaroon) has expired$/) });
-    expect(bench.cache.stats().recognitions).toBe(0);
+    expect(fixture.cache.stats().recognitions).toBe(0);
     expect(fresh.store.statements).toEqual([]);
   });
 
   test("is rejected with the secret that it was derived from", async () => {
-    const bench = newBench();
-    const { keyId } = bench.issue();
-    const token = bench.jwt(keyId, NOW + HOUR);
-    await verify(bench.context, token);
-    bench.rotate(keyId, null);
-    bench.changed(keyId);
-    expect(outcome(await verify(bench.context, token))).toBe("SECRET_ROTATED");
+    const fixture = newFixture();
+    const { keyId } = fixture.issue();
+    const token = fixture.jwt(keyId, NOW + HOUR);
+    await verify(fixture.context, token);
+    fixture.rotate(keyId, null);
+    fixture.changed(keyId);
+    expect(outcome(await verify(fixture.context, token))).toBe("SECRET_ROTATED");
   });
 
   test("has at most the current scopes of its key", async () => {
-    const bench = newBench();
-    const { keyId } = bench.issue();
-    const token = bench.macaroon(keyId, NOW + HOUR);
-    expect(await verify(bench.context, token)).toMatchObject({ scopes: ["read"], token: { claims: { team: "blue" } } });
-    const record = bench.store.records.get(keyId);
-    if (record !== undefined) bench.store.put({ ...record, key: { ...record.key, scopes: ["write"] } });
-    bench.changed(keyId);
-    expect(await verify(bench.context, token)).toMatchObject({ valid: true, scopes: [] });
+    const fixture = newFixture();
+    const { keyId } = fixture.issue();
+    const token = fixture.macaroon(keyId, NOW + HOUR);
+    expect(await verify(fixture.context, token)).toMatchObject({
+      scopes: ["read"],
+      token: { claims: { team: "blue" } },
+    });
+    const record = fixture.store.records.get(keyId);
+    if (record !== undefined) fixture.store.put({ ...record, key: { ...record.key, scopes: ["write"] } });
+    fixture.changed(keyId);
+    expect(await verify(fixture.context, token)).toMatchObject({ valid: true, scopes: [] });
   });
 
   test("is not cached if the cache was cleared while its signing key was fetched", async () => {
-    const bench = newBench();
-    const { keyId } = bench.issue();
-    const token = bench.jwt(keyId, NOW + HOUR);
+    const fixture = newFixture();
+    const { keyId } = fixture.issue();
+    const token = fixture.jwt(keyId, NOW + HOUR);
     const gate = Promise.withResolvers<void>();
     const publicKey = async (kid: string) => {
       await gate.promise;
-      return bench.context.publicKey(kid);
+      return fixture.context.publicKey(kid);
     };
-    const verdict = verify({ ...bench.context, publicKey }, token);
-    bench.cache.clear();
+    const verdict = verify({ ...fixture.context, publicKey }, token);
+    fixture.cache.clear();
     gate.resolve();
     expect(outcome(await verdict)).toBe("VALID");
-    expect(bench.cache.stats()).toMatchObject({ recognitions: 0, entries: 1 });
+    expect(fixture.cache.stats()).toMatchObject({ recognitions: 0, entries: 1 });
   });
 });
 
 test("a rotated secret is valid until its grace period ends, and its successor at once", async () => {
-  const bench = newBench();
-  const { keyId, credential } = bench.issue();
-  await verify(bench.context, credential);
-  const successor = bench.rotate(keyId, NOW + HOUR);
-  bench.changed(keyId);
-  expect(outcome(await verify(bench.context, successor))).toBe("VALID");
-  expect(await verify(bench.context, credential)).toMatchObject({
+  const fixture = newFixture();
+  const { keyId, credential } = fixture.issue();
+  await verify(fixture.context, credential);
+  const successor = fixture.rotate(keyId, NOW + HOUR);
+  fixture.changed(keyId);
+  expect(outcome(await verify(fixture.context, successor))).toBe("VALID");
+  expect(await verify(fixture.context, credential)).toMatchObject({
     valid: true,
     expireTime: new Date(NOW + HOUR),
     secretVersion: 1,
   });
-  bench.at(NOW + HOUR);
-  expect(outcome(await verify(bench.context, credential))).toBe("SECRET_ROTATED");
-  expect(outcome(await verify(bench.context, successor))).toBe("VALID");
-  expect(bench.store.statements.length).toBe(2);
+  fixture.at(NOW + HOUR);
+  expect(outcome(await verify(fixture.context, credential))).toBe("SECRET_ROTATED");
+  expect(outcome(await verify(fixture.context, successor))).toBe("VALID");
+  expect(fixture.store.statements.length).toBe(2);
 });
 
 test("a revoked key is rejected after the notification, and stays so", async () => {
-  const bench = newBench();
-  const { keyId, credential } = bench.issue();
-  await verify(bench.context, credential);
-  const record = bench.store.records.get(keyId);
-  if (record !== undefined) bench.store.put({ ...record, key: { ...record.key, revokeTime: new Date(NOW) } });
-  bench.changed(keyId);
+  const fixture = newFixture();
+  const { keyId, credential } = fixture.issue();
+  await verify(fixture.context, credential);
+  const record = fixture.store.records.get(keyId);
+  if (record !== undefined) fixture.store.put({ ...record, key: { ...record.key, revokeTime: new Date(NOW) } });
+  fixture.changed(keyId);
   for (let call = 0; call < 3; call++) {
-    expect(await verify(bench.context, credential)).toMatchObject({ reason: "KEY_REVOKED", keyId });
+    expect(await verify(fixture.context, credential)).toMatchObject({ reason: "KEY_REVOKED", keyId });
   }
-  expect([bench.store.statements.length, bench.used.length]).toEqual([2, 1]);
+  expect([fixture.store.statements.length, fixture.used.length]).toEqual([2, 1]);
 });
 
 test("a raw key under a retired server key is found, also in the cache", async () => {
-  const old = newBench();
+  const old = newFixture();
   const roots = newRoots(old.roots.current);
-  const bench = newBench({ roots });
+  const fixture = newFixture({ roots });
   const { credential } = old.importRaw("raw key from before");
-  for (const record of old.store.records.values()) bench.store.put(record);
-  expect(bench.rings.digest.all.length).toBe(2);
-  expect(outcome(await verify(bench.context, credential))).toBe("VALID");
-  expect(verify(bench.context, credential)).toMatchObject({ valid: true });
+  for (const record of old.store.records.values()) fixture.store.put(record);
+  expect(fixture.rings.digest.all.length).toBe(2);
+  expect(outcome(await verify(fixture.context, credential))).toBe("VALID");
+  expect(verify(fixture.context, credential)).toMatchObject({ valid: true });
 });
 
 test("a record of a wrong kind or with another digest makes no credential valid", async () => {
-  const bench = newBench();
-  const { keyId, credential } = bench.issue();
-  const other = bench.issue();
-  const [mine, theirs] = [bench.store.records.get(keyId), bench.store.records.get(other.keyId)];
+  const fixture = newFixture();
+  const { keyId, credential } = fixture.issue();
+  const other = fixture.issue();
+  const [mine, theirs] = [fixture.store.records.get(keyId), fixture.store.records.get(other.keyId)];
   if (mine === undefined || theirs === undefined) throw new Error("no keys");
-  bench.store.put({ ...mine, secrets: theirs.secrets });
-  for (let call = 0; call < 2; call++) expect(outcome(await verify(bench.context, credential))).toBe("SECRET_ROTATED");
-  bench.store.put({ key: { ...mine.key, kind: "imported" }, secrets: mine.secrets });
-  bench.changed(keyId);
-  for (let call = 0; call < 2; call++) expect(outcome(await verify(bench.context, credential))).toBe("NOT_FOUND");
+  fixture.store.put({ ...mine, secrets: theirs.secrets });
+  for (let call = 0; call < 2; call++)
+    expect(outcome(await verify(fixture.context, credential))).toBe("SECRET_ROTATED");
+  fixture.store.put({ key: { ...mine.key, kind: "imported" }, secrets: mine.secrets });
+  fixture.changed(keyId);
+  for (let call = 0; call < 2; call++) expect(outcome(await verify(fixture.context, credential))).toBe("NOT_FOUND");
 });
 
 describe("a batch", () => {
   test("causes one read for any content, and is synchronous when all is cached", async () => {
-    const bench = newBench();
-    const credentials = [...Object.values(oneOfEach(bench)), "nobody's key", "kh_v1_mistyped", "a.b.c"];
+    const fixture = newFixture();
+    const credentials = [...Object.values(oneOfEach(fixture)), "nobody's key", "kh_v1_mistyped", "a.b.c"];
     const asked = [...credentials, ...credentials];
-    const verdicts = await verifyAll(bench.context, asked);
+    const verdicts = await verifyAll(fixture.context, asked);
     expect(verdicts.map(outcome)).toEqual([
       ...["VALID", "VALID", "VALID", "VALID", "NOT_FOUND", "INVALID_FORMAT", "NOT_FOUND"],
       ...["VALID", "VALID", "VALID", "VALID", "NOT_FOUND", "INVALID_FORMAT", "NOT_FOUND"],
     ]);
     // The issued key and its token share one look-up; the imported key is found by its digest, its token by the key id.
-    expect(bench.store.statements.map(({ length }) => length)).toEqual([5]);
-    expect(verifyAll(bench.context, asked)).toEqual(verdicts);
-    expect(bench.store.statements.length).toBe(1);
+    expect(fixture.store.statements.map(({ length }) => length)).toEqual([5]);
+    expect(verifyAll(fixture.context, asked)).toEqual(verdicts);
+    expect(fixture.store.statements.length).toBe(1);
   });
 
   test("reports an internal error as the verdict of its item only", async () => {
-    const bench = newBench();
-    const { keyId, credential } = bench.issue();
-    const token = bench.jwt(keyId, NOW + HOUR);
+    const fixture = newFixture();
+    const { keyId, credential } = fixture.issue();
+    const token = fixture.jwt(keyId, NOW + HOUR);
     const fault = new Error("the store of signing keys is unreachable");
     for (const publicKey of [
       () => Promise.reject(fault),
@@ -290,21 +294,21 @@ describe("a batch", () => {
         throw fault;
       },
     ]) {
-      const verdicts = await verifyAll({ ...bench.context, publicKey }, [token, credential]);
+      const verdicts = await verifyAll({ ...fixture.context, publicKey }, [token, credential]);
       expect(verdicts.map(outcome)).toEqual(["INTERNAL", "VALID"]);
     }
-    expect(bench.faults).toEqual([fault, fault]);
+    expect(fixture.faults).toEqual([fault, fault]);
   });
 
   test("fails when the store does", async () => {
-    const bench = newBench();
-    const { credential } = bench.issue();
-    bench.store.isHolding = true;
-    const verdicts = verifyAll(bench.context, [credential, "kh_v1_mistyped"]);
+    const fixture = newFixture();
+    const { credential } = fixture.issue();
+    fixture.store.isHolding = true;
+    const verdicts = verifyAll(fixture.context, [credential, "kh_v1_mistyped"]);
     await nextTurn();
-    bench.store.held[0]?.fail(new Error("the database is unreachable"));
+    fixture.store.held[0]?.fail(new Error("the database is unreachable"));
     await expect(verdicts).rejects.toThrow("the database is unreachable");
-    bench.store.isHolding = false;
-    expect(outcome(await verify(bench.context, credential))).toBe("VALID");
+    fixture.store.isHolding = false;
+    expect(outcome(await verify(fixture.context, credential))).toBe("VALID");
   });
 });

@@ -8,7 +8,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** A program with its arguments, the folder to run it in, and what it needs of the environment besides the usual. */
+/** A program with its arguments, its folder, and additional environment variables. */
 export interface Command {
   readonly program: string;
   readonly args: readonly string[];
@@ -16,10 +16,10 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Milliseconds after which a program is killed: the first build takes minutes on a machine that has much else to do. */
+/** Milliseconds after which a program is killed. The first build takes minutes on a busy machine. */
 const LIMIT = 900_000;
 
-/** Runs a program to its end. Rejects if there is no such program. */
+/** Runs a program and resolves when it has exited. Rejects if the program does not exist. */
 export async function run({ program, args, cwd, env = {} }: Command): Promise<Outcome> {
   const options = { cwd, env: { ...process.env, ...env }, timeout: LIMIT };
   const child = spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
@@ -28,7 +28,7 @@ export async function run({ program, args, cwd, env = {} }: Command): Promise<Ou
   return { status, stdout, stderr };
 }
 
-/** The same, and throws with what the program wrote if it fails. */
+/** Runs a program and rejects with its output if it fails. */
 export async function succeed(command: Command): Promise<string> {
   const { status, stdout, stderr } = await run(command);
   if (status === 0) return stdout;

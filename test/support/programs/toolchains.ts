@@ -3,13 +3,13 @@ import { run } from "./run.ts";
 interface Toolchain {
   readonly program: string;
   readonly args: readonly string[];
-  /** What it prints, with the version in two groups. */
+  /** The output of its version, in two groups. */
   readonly version: RegExp;
   readonly least: readonly [major: number, minor: number];
   readonly install: string;
 }
 
-/** What must be installed by hand. Everything else comes from the registries, in versions that are named. */
+/** Toolchains that must be installed by hand. Everything else comes from package registries in pinned versions. */
 const TOOLCHAINS: readonly Toolchain[] = [
   {
     program: "go",
@@ -29,7 +29,7 @@ const TOOLCHAINS: readonly Toolchain[] = [
   { program: "curl", args: ["--version"], version: /curl (\d+)\.(\d+)/, least: [7, 76], install: "curl 7.76 or later" },
 ];
 
-/** Says of each of these toolchains that is missing, or too old, what to install. */
+/** Returns what to install for each of these toolchains that is missing or too old. */
 export async function missingToolchains(programs: readonly string[]): Promise<readonly string[]> {
   const problems = await Promise.all(TOOLCHAINS.filter(({ program }) => programs.includes(program)).map(problemOf));
   return problems.filter((problem) => problem !== undefined);

@@ -5,8 +5,8 @@ import { dirname, join } from "node:path";
 import { succeed } from "./run.ts";
 
 /**
- * Answers the Python of an environment in this folder with what the first of these files of pip requires, and the others, which it
- * includes. It is made anew only when they have changed.
+ * Creates a virtual environment in this folder with the packages of the first requirements file, which includes the others. It is
+ * recreated only after a change of the files. Returns the path of its Python.
  */
 export async function virtualEnvironment(
   folder: string,

@@ -16,17 +16,17 @@ import type { Json } from "../rest.ts";
 export interface Success<O extends DescMessage> {
   readonly ok: true;
   readonly message: MessageShape<O>;
-  /** Headers, of gRPC the leading metadata. */
+  /** Response headers; in gRPC the leading metadata. */
   readonly headers: Headers;
 }
 
-/** An error as a client of any protocol reads it. */
+/** An error as received by a client of any protocol. */
 export interface Failure {
   readonly ok: false;
-  /** The name in google.rpc.Code. */
+  /** Name of the google.rpc.Code. */
   readonly code: string;
   readonly message: string;
-  /** JSON in snake_case by the name of the type, such as `google.rpc.ErrorInfo`. */
+  /** Details as JSON in snake_case by type name, such as `google.rpc.ErrorInfo`. */
   readonly details: Json;
   readonly headers: Headers;
 }
@@ -35,7 +35,7 @@ export type Reply<O extends DescMessage = DescMessage> = Success<O> | Failure;
 
 export type RequestHeaders = Readonly<Record<string, string>>;
 
-/** Calls an RPC as a client of one protocol does. Rejects only when there is no answer at all. */
+/** Calls an RPC as a client of one protocol. Rejects only if there is no response. */
 export type CallRpc = <I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
@@ -48,7 +48,7 @@ export interface Protocol {
   close(): void;
 }
 
-/** The name of a code in google.rpc.Code. */
+/** Returns the name of a google.rpc.Code. */
 export function codeName(code: Code): string {
   if (code === Code.Canceled) return "CANCELLED";
   return Code[code].replace(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
@@ -56,27 +56,27 @@ export function codeName(code: Code): string {
 
 export const detailTypes = createRegistry(file_google_rpc_error_details, file_keyhold_v2alpha1_imported_api_keys);
 
-/** Error details from their bytes, by the name of their type. */
+/** Decodes error details by type name. */
 export function decodeDetails(details: readonly { readonly type: string; readonly value: Uint8Array }[]): Json {
   return Object.fromEntries(
     details.map(({ type, value }) => {
       const desc = detailTypes.getMessage(type);
-      return [type, desc === undefined ? "of a type that is not known" : messageJson(desc, fromBinary(desc, value))];
+      return [type, desc === undefined ? "of an unknown type" : messageJson(desc, fromBinary(desc, value))];
     }),
   );
 }
 
-/** An answer as JSON that looks the same for every protocol. */
+/** Returns a response as JSON that is equal for all protocols. */
 export function messageJson<D extends DescMessage>(desc: D, message: MessageShape<D>): Json {
   return toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true, registry: detailTypes });
 }
 
-/** A request as JSON in snake_case, with what is set alone. */
+/** Returns a request as JSON in snake_case, with set fields only. */
 export function requestJson<D extends DescMessage>(desc: D, init: MessageInitShape<D>): Json {
   return toJson(desc, create(desc, init), { useProtoFieldName: true });
 }
 
-/** The answer's message; for the calls that lead up to the one that is tested. */
+/** Returns the response message of a call that must succeed, such as one that prepares the tested call. */
 export function answered<O extends DescMessage>(reply: Reply<O>): MessageShape<O> {
   if (reply.ok) return reply.message;
   throw new Error(`${reply.code}: ${reply.message}`);

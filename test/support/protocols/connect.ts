@@ -11,10 +11,10 @@ import {
 } from "@connectrpc/connect-web";
 import { type CallRpc, codeName, decodeDetails, type Protocol } from "./call.ts";
 
-/** An answer with a field that its message does not have is an error for the client. */
+/** A response with an unknown field is an error for the client. */
 const jsonOptions = { ignoreUnknownFields: false };
 
-/** The protocols of Connect's clients: connect-web goes by fetch as browsers do, connect-node by HTTP/1.1 or HTTP/2. */
+/** The protocols of Connect's clients: connect-web uses fetch like browsers, connect-node HTTP/1.1 or HTTP/2. */
 export function connectProtocols(baseUrl: string): Protocol[] {
   const session = new Http2SessionManager(baseUrl);
   const http1 = { baseUrl, jsonOptions, httpVersion: "1.1" } as const;

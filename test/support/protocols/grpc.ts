@@ -23,7 +23,7 @@ export function grpcProtocol(
           toMetadata(headers),
           (error, message) => {
             if (message !== undefined) resolve({ ok: true, message, headers: toHeaders(leading) });
-            else if (error === null) reject(new Error("neither an answer nor an error"));
+            else if (error === null) reject(new Error("neither a response nor an error"));
             else Promise.try(toFailure, error).then(resolve, reject);
           },
         )

@@ -12,7 +12,7 @@ import {
 import { answered, type CallRpc } from "./call.ts";
 import { unique } from "./normal-form.ts";
 
-/** The request that `issue` makes, but for what a test changes. */
+/** The default request of `issued`. */
 export function draft(): {
   name: string;
   actorId: string;
@@ -23,19 +23,19 @@ export function draft(): {
   return { name: "a key", actorId: unique("actor"), scopes: ["read", "write"], metadata: { team: "a" }, ttl: "1h" };
 }
 
-/** A raw key that is new, and whose last four characters are not. */
+/** Returns a unique raw key whose last four characters are always the same. */
 export function newRawKey(): string {
   return `${unique("raw")}-tail`;
 }
 
-/** Issues a key over the protocol under test. */
+/** Issues a key over the tested protocol. */
 export async function issued(call: CallRpc, change: MessageInitShape<typeof CreateIssuedApiKeyRequestSchema> = {}) {
   const request = { ...draft(), ...change, $typeName: undefined };
   const { secret, issuedApiKey } = answered(await call(IssuedApiKeysService.method.createIssuedApiKey, request));
   return { secret: secret ?? "", keyId: issuedApiKey?.keyId ?? "", actorId: issuedApiKey?.actorId ?? "" };
 }
 
-/** Imports a key over the protocol under test. */
+/** Imports a key over the tested protocol. */
 export async function imported(
   call: CallRpc,
   change: MessageInitShape<typeof CreateImportedApiKeyRequestSchema> = {},
@@ -45,7 +45,7 @@ export async function imported(
   return { ...key, rawKey: request.rawKey };
 }
 
-/** Derives a token over the protocol under test. */
+/** Derives a token over the tested protocol. */
 export async function derived(call: CallRpc, credential: string, customClaims = {}): Promise<string> {
   const request = { credential, algorithm: TokenAlgorithm.JWT, customClaims };
   return answered(await call(ApiKeysService.method.deriveToken, request)).token?.token ?? "";

@@ -3,12 +3,12 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import type { Json } from "../rest.ts";
 import { messageJson, type Reply } from "./call.ts";
 
-/** Text that no other call has used; `normalForm` leaves out what makes it so. */
+/** Returns a unique text; `normalForm` removes its unique part. */
 export function unique(text: string): string {
   return `${text}~${randomBytes(6).toString("hex")}`;
 }
 
-/** What differs from call to call by nature, and what stands for it. */
+/** Values that differ between calls, and their replacements. */
 const RANDOM: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "<id>"],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z/g, "<time>"],
@@ -21,10 +21,10 @@ const RANDOM: readonly (readonly [RegExp, string])[] = [
   [/(?<="kid":")[\w-]+(?=")/g, "<kid>"],
 ];
 
-/** Headers that come with an error. */
+/** Headers that accompany an error. */
 const HEADERS = ["www-authenticate", "retry-after"];
 
-/** An answer as JSON without what differs from call to call, so that answers of different protocols can be compared. */
+/** Returns a response as JSON without values that differ between calls, so that responses of different protocols can be compared. */
 export function normalForm<O extends DescMessage>(output: O, reply: Reply<O>): Json {
   if (reply.ok) return withoutRandom(messageJson(output, reply.message));
   const { code, message, details } = reply;
@@ -36,7 +36,7 @@ function pair(name: string, value: string | null): [string, string][] {
   return value === null ? [] : [[name, value]];
 }
 
-/** A last_used_time appears when it is written, some seconds after a use. */
+/** A last_used_time appears seconds after a use, when it is written. */
 export function withoutRandom(value: Json): Json {
   const text = JSON.stringify(value, (name, member) => (name === "last_used_time" ? undefined : member));
   return JSON.parse(RANDOM.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), text));

@@ -6,12 +6,12 @@ import { connectProtocols } from "./connect.ts";
 import { grpcProtocol } from "./grpc.ts";
 import { restProtocol } from "./rest.ts";
 
-/** Every protocol that the server speaks, each by a real client. */
+/** Opens a real client for every protocol of the server. */
 export function openProtocols({ url, address }: Pick<TestServer, "url" | "address">): Protocol[] {
   return [grpcProtocol("gRPC", address), ...connectProtocols(url), restProtocol(url)];
 }
 
-/** The service for one file of tests and a client of each protocol. To be read within a test or a hook only. */
+/** The service for a test file, and a client of each protocol. Its properties are available within tests and hooks only. */
 export interface ProtocolSuite extends Suite {
   readonly protocols: readonly Protocol[];
 }

@@ -14,7 +14,7 @@ interface RestRequest {
   readonly body?: Json;
 }
 
-/** How a request in JSON goes over HTTP. */
+/** Returns the HTTP form of a request in JSON. */
 type Route = (request: Json) => RestRequest;
 
 const { method: issued } = IssuedApiKeysService;
@@ -23,7 +23,7 @@ const { method: keys } = ApiKeysService;
 
 const post = (path: string, body: Json): RestRequest => ({ method: "POST", path, body });
 
-/** The specification's table of endpoints, by hand: the server has its routes from the protos, and this is what checks them. */
+/** The specification's table of endpoints, written by hand to check the routes that the server derives from the protos. */
 const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Route>([
   [issued.createIssuedApiKey, (body) => post(paths.issued, body)],
   [issued.getIssuedApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.issued}/${key_id}` })],
@@ -63,18 +63,18 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [DerivedKeysService.method.getJwks, () => ({ method: "GET", path: paths.jwks })],
 ]);
 
-/** Whether the specification gives the RPC a path. */
+/** Returns whether the specification has a path for the RPC. */
 export function hasPath(method: DescMethodUnary): boolean {
   return ROUTES.has(method);
 }
 
-/** REST by fetch. */
+/** REST over fetch. */
 export function restProtocol(url: string): Protocol {
   const client = restClient({ url });
   return { name: "REST", call: restCall(client), close: () => {} };
 }
 
-/** HTTP statuses of the codes, where it is not the one of google.rpc.Code. */
+/** HTTP statuses of the codes that differ from those of google.rpc.Code. */
 const STATUSES: Readonly<Record<string, number>> = {
   INVALID_ARGUMENT: 400,
   UNAUTHENTICATED: 401,
@@ -90,7 +90,7 @@ const STATUSES: Readonly<Record<string, number>> = {
 };
 
 function isStatusOf(name: string, http: number): boolean {
-  // A body that is too large, for which HTTP has a status of its own.
+  // A body over the limit has its own HTTP status.
   return http === STATUSES[name] || (name === "RESOURCE_EXHAUSTED" && http === 413);
 }
 
@@ -123,7 +123,7 @@ function send(
   return client(method, search === "" ? path : `${path}?${search}`, body, { ...headers });
 }
 
-/** Details in JSON with `@type`, by the name of the type: read strictly, so that what is compared is what a client can use. */
+/** Returns details in JSON with `@type` by type name, parsed strictly, so that only usable fields are compared. */
 function readDetails(details: readonly Json[]): Json {
   return Object.fromEntries(
     details.map(({ "@type": url, ...json }) => {

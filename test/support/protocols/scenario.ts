@@ -5,11 +5,11 @@ import type { CallRpc, Protocol, Reply } from "./call.ts";
 import { normalForm } from "./normal-form.ts";
 import { hasPath } from "./rest.ts";
 
-/** Calls that end in one of `method`, and what that answers: the same over every protocol. */
+/** Calls that end with a call of `method`, and its response, which must be equal over every protocol. */
 export interface Scenario {
   readonly method: DescMethodUnary;
   readonly title: string;
-  /** The answer in normal form. */
+  /** The response in normal form. */
   readonly run: (call: CallRpc) => Promise<Json>;
   readonly expected: Json;
 }
@@ -24,8 +24,8 @@ export function scenario<O extends DescMessage>(
 }
 
 /**
- * Runs a scenario over each protocol that carries its RPC, `atOnce` of them at a time: all must answer the same, and what is expected.
- * More than nine batches of a thousand at once would be refused as OVERLOADED.
+ * Runs a scenario over each protocol that carries its RPC, `atOnce` of them concurrently: all responses must be equal to each other and
+ * to the expected one. More than nine concurrent batches of a thousand would be rejected as OVERLOADED.
  */
 export async function compareProtocols(
   protocols: readonly Protocol[],

@@ -2,22 +2,22 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { getHeapSnapshot } from "node:v8";
 import { verify } from "../../../src/verify/verify.ts";
-import { HOUR, NOW, newBench } from "../fixture.ts";
+import { HOUR, NOW, newFixture } from "../fixture.ts";
 
 /*
  * A program of `no-credentials.test.ts`: verifies credentials of each type until they are cached in every form, prints them
  * one per line, drops all but the first, and writes a heap snapshot to the file named by its argument.
  */
 
-const bench = newBench();
+const fixture = newFixture();
 
 function credentials(): string[] {
   return Array.from({ length: 25 }, (_, i) => {
-    const { keyId, credential } = bench.issue();
-    const raw = bench.importRaw(
+    const { keyId, credential } = fixture.issue();
+    const raw = fixture.importRaw(
       `raw key ${i} ${Math.random().toString(36)}${Math.random().toString(36)} of somebody else`,
     );
-    return [credential, raw.credential, bench.jwt(keyId, NOW + HOUR), bench.macaroon(raw.keyId, NOW + HOUR)];
+    return [credential, raw.credential, fixture.jwt(keyId, NOW + HOUR), fixture.macaroon(raw.keyId, NOW + HOUR)];
   }).flat();
 }
 
@@ -25,8 +25,8 @@ async function remember(): Promise<string> {
   const all = credentials();
   for (let round = 0; round < 3; round++) {
     for (const credential of all) {
-      if (!(await verify(bench.context, credential)).valid) throw new Error("not valid");
-      await verify(bench.context, `${credential.slice(0, 60)} is nobody's`);
+      if (!(await verify(fixture.context, credential)).valid) throw new Error("not valid");
+      await verify(fixture.context, `${credential.slice(0, 60)} is nobody's`);
     }
   }
   process.stdout.write(all.map((credential) => `${credential}\n`).join(""));
@@ -37,4 +37,4 @@ const held = await remember();
 // The engine keeps the last input of a regular expression.
 /^$/.test("");
 await pipeline(getHeapSnapshot(), createWriteStream(process.argv[2] ?? ""));
-process.stderr.write(`${bench.cache.stats().recognitions} ${bench.cache.stats().hits} ${held.length}`);
+process.stderr.write(`${fixture.cache.stats().recognitions} ${fixture.cache.stats().hits} ${held.length}`);

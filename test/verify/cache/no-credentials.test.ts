@@ -8,7 +8,7 @@ import { digestAll } from "../../../src/credential/digest.ts";
 import { encodeIdentified } from "../../../src/verify/cache/credential-codec.ts";
 import { encodeRecord } from "../../../src/verify/cache/key-codec.ts";
 import { identifiedRawKey } from "../../../src/verify/identified.ts";
-import { newBench } from "../fixture.ts";
+import { newFixture } from "../fixture.ts";
 
 let dir: string;
 beforeAll(async () => {
@@ -24,7 +24,7 @@ function isIn(heap: Buffer, credential: string): boolean {
 
 test("the heap contains nothing of cached credentials", async () => {
   const file = join(dir, "heap.heapsnapshot");
-  const program = join(import.meta.dirname, "remembering.ts");
+  const program = join(import.meta.dirname, "cache-credentials.ts");
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, file]);
   expect(stderr).toMatch(/^100 \d{3} \d+$/);
   const heap = await readFile(file);
@@ -35,10 +35,10 @@ test("the heap contains nothing of cached credentials", async () => {
 });
 
 test("the memory outside the heap contains nothing of a cached credential", () => {
-  const bench = newBench();
-  const { credential, keyId } = bench.importRaw("a raw key that somebody else made");
-  const record = bench.store.records.get(keyId);
-  const recognized = identifiedRawKey(digestAll(credential, bench.rings.digest));
+  const fixture = newFixture();
+  const { credential, keyId } = fixture.importRaw("a raw key that somebody else made");
+  const record = fixture.store.records.get(keyId);
+  const recognized = identifiedRawKey(digestAll(credential, fixture.rings.digest));
   const [one, other] = [Buffer.alloc(4096), Buffer.alloc(4096)];
   const lengths = [encodeIdentified(recognized, one), record === undefined ? 0 : encodeRecord(record, other)];
   expect(lengths.map((length) => length > 40)).toEqual([true, true]);
