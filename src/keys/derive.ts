@@ -10,9 +10,10 @@ import { equalJson, type JsonObject } from "../lib/json.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import { checkCustomClaims } from "../token/jwt/claims.ts";
-import { mintJwt } from "../token/jwt/mint.ts";
+import { type JwtContent, mintJwt } from "../token/jwt/mint.ts";
 import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
 import { mintMacaroon } from "../token/macaroon/mint.ts";
+import type { MintedToken } from "../token/token.ts";
 import { credentialInvalid } from "./rejection.ts";
 
 /** Milliseconds. */
@@ -50,27 +51,7 @@ export interface DeriveContext {
   signer(expireTime: number): MaybePromise<ActiveSigningKey>;
 }
 
-/** The content of a token of either algorithm. Times are milliseconds since the epoch. */
-interface TokenContent {
-  readonly issuer: string;
-  readonly tokenId: string;
-  readonly issueTime: number;
-  readonly expireTime: number;
-  readonly scopes: readonly string[];
-  readonly keyId: string;
-  readonly subject: string;
-  readonly secretVersion: number;
-  readonly parentId: string | undefined;
-  readonly claims: JsonObject;
-}
-
-/** A minted token. A JWT expires at a whole second. */
-interface Minted {
-  readonly token: string;
-  readonly expireTime: number;
-}
-
-type Mint = (content: TokenContent, context: DeriveContext) => MaybePromise<Minted>;
+type Mint = (content: JwtContent, context: DeriveContext) => MaybePromise<MintedToken>;
 
 const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
   JWT: (content, { signer }) =>
@@ -95,7 +76,7 @@ export function deriveToken(
   return andThen(MINTS[derivation.algorithm](content, context), (minted) => conclude(content, minted));
 }
 
-function contentOf(context: DeriveContext, parent: Valid, derivation: Derivation, ttl: number): TokenContent {
+function contentOf(context: DeriveContext, parent: Valid, derivation: Derivation, ttl: number): JwtContent {
   const now = context.clock.now();
   return {
     issuer: context.issuer,
@@ -104,14 +85,17 @@ function contentOf(context: DeriveContext, parent: Valid, derivation: Derivation
     expireTime: Math.min(now + ttl, parent.expireTime?.getTime() ?? Number.POSITIVE_INFINITY),
     scopes: narrowScopes(parent, derivation.scopes),
     keyId: parent.key.keyId,
-    subject: parent.key.actorId,
+    actorId: parent.key.actorId,
     secretVersion: parent.secretVersion,
     parentId: parent.token?.tokenId,
     claims: addClaims(parent.token?.claims ?? {}, derivation.claims),
   };
 }
 
-function conclude({ tokenId, scopes, claims, issueTime }: TokenContent, { token, expireTime }: Minted): DerivedToken {
+function conclude(
+  { tokenId, scopes, claims, issueTime }: JwtContent,
+  { token, expireTime }: MintedToken,
+): DerivedToken {
   if (expireTime <= issueTime)
     throw credentialInvalid(invalid("EXPIRED", "the credential ends before a token of it would begin"));
   if (Buffer.byteLength(token) > MAX_TOKEN_BYTES) {

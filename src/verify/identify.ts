@@ -3,10 +3,10 @@ import { digestAll } from "../credential/digest.ts";
 import { parseSecret } from "../credential/issued-secret.ts";
 import { classify } from "../credential/kinds.ts";
 import { type CredentialType, type Invalid, invalid } from "../domain/verdict.ts";
-import type { JsonObject } from "../lib/json.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { type JwtVerdict, verifyJwt } from "../token/jwt/verify.ts";
+import { verifyJwt } from "../token/jwt/verify.ts";
 import { verifyMacaroon } from "../token/macaroon/verify.ts";
+import type { TokenVerdict } from "../token/token.ts";
 import type { VerifyContext } from "./context.ts";
 import { type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
 
@@ -56,30 +56,13 @@ function evaluateJwt(
   credential: string,
   { issuer, clock }: VerifyContext,
   keys: (kid: string) => KeyObject | undefined,
-): JwtVerdict {
+): TokenVerdict {
   return verifyJwt(credential, { keys, issuer, now: clock.now() });
 }
 
 function identifyMacaroon(credential: string, { rings, issuer, clock }: VerifyContext): Identified | Invalid {
   return identifyToken("MACAROON", verifyMacaroon(credential, { keys: rings.macaroonRoot, issuer, now: clock.now() }));
 }
-
-interface TokenContent {
-  readonly tokenId: string;
-  readonly keyId: string;
-  readonly secretVersion: number;
-  readonly expireTime: number;
-  readonly scopes: readonly string[];
-  readonly claims: JsonObject;
-}
-
-type TokenVerdict =
-  | { readonly ok: true; readonly token: TokenContent }
-  | {
-      readonly ok: false;
-      readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
-      readonly message: string;
-    };
 
 function identifyToken(credentialType: "JWT" | "MACAROON", verdict: TokenVerdict): Identified | Invalid {
   if (!verdict.ok) return invalid(verdict.reason, verdict.message);

@@ -87,7 +87,7 @@ export function newFixture({ roots = newRoots(), maxEntries = 10_000, maxNegativ
   };
   const newSecret = (keyId: string) => issueSecret({ prefix: PREFIX, keyId, random: systemRandom, tagKeys: rings.tag });
   const content = (keyId: string, expireTime: number) => ({
-    ...{ issuer: ISSUER, subject: "actor_1", tokenId: newId(now, systemRandom), issueTime: now, expireTime },
+    ...{ issuer: ISSUER, actorId: "actor_1", tokenId: newId(now, systemRandom), issueTime: now, expireTime },
     ...{ scopes: ["read"], keyId, secretVersion: 1, claims: { team: "blue" } },
   });
 

@@ -1,6 +1,6 @@
 import { decodeBase64url, encodeBase64url } from "../../lib/base64url.ts";
-import type { JsonObject } from "../../lib/json.ts";
-import { decodeJsonObject, encodeJson } from "./json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 
 /** A decoded JWS Compact Serialization (RFC 7515 §3.1, §7.1), not yet verified. */
 export interface CompactJws {
@@ -15,7 +15,7 @@ const BASE64URL_PARTS = /^[\w-]+\.[\w-]*\.[\w-]*$/;
 
 /** Encodes a compact JWS; `sign` returns the signature of the signing input. */
 export function encodeCompact(header: JsonObject, payload: JsonObject, sign: (data: Uint8Array) => Uint8Array): string {
-  const signingInput = `${encodeBase64url(encodeJson(header))}.${encodeBase64url(encodeJson(payload))}`;
+  const signingInput = [header, payload].map((part) => encodeBase64url(Buffer.from(JSON.stringify(part)))).join(".");
   return `${signingInput}.${encodeBase64url(sign(Buffer.from(signingInput)))}`;
 }
 
@@ -51,4 +51,11 @@ function decodeHeader(text: string): JsonObject | undefined {
   // Encoded again instead of keeping `text`: a slice would retain the whole token.
   if (bytes && header) lastHeader = { text: encodeBase64url(bytes), header };
   return header;
+}
+
+/** Decodes a JSON object in UTF-8; undefined if it is malformed. The last of duplicate members wins. */
+export function decodeJsonObject(bytes: Uint8Array): JsonObject | undefined {
+  const text = decodeUtf8(bytes);
+  const value = text === undefined ? undefined : parseJson(text);
+  return isJsonObject(value) ? value : undefined;
 }

@@ -1,45 +1,24 @@
 import type { KeyObject } from "node:crypto";
 import type { JsonObject } from "../../lib/json.ts";
+import type { MintedToken, TokenContent } from "../token.ts";
 import { EDDSA } from "./algorithms.ts";
 import { checkCustomClaims, faultyClaim, numericDate } from "./claims.ts";
 import { encodeCompact } from "./compact.ts";
 
-/** The content of a JWT. Times are milliseconds since the epoch. */
-export interface JwtContent {
-  readonly issuer: string;
-  /** The actor, claim `sub`. */
-  readonly subject: string;
-  /** Claim `jti`. */
-  readonly tokenId: string;
-  readonly issueTime: number;
-  /** Rounded down to the second. */
-  readonly expireTime: number;
-  readonly scopes: readonly string[];
-  /** The API key that it is derived from. */
-  readonly keyId: string;
-  readonly secretVersion: number;
-  /** `tokenId` of the parent token; absent if derived from a key. */
-  readonly parentId?: string | undefined;
-  /** Custom claims, added at the top level. */
-  readonly claims: JsonObject;
+export interface JwtContent extends TokenContent {
+  /** Claim `sub`. */
+  readonly actorId: string;
 }
 
 export interface MintInput extends JwtContent {
   readonly signingKey: { readonly kid: string; readonly privateKey: KeyObject };
 }
 
-export interface MintedJwt {
-  /** JWS Compact Serialization (RFC 7515 §7.1). */
-  readonly token: string;
-  /** The rounded expiry in milliseconds, to return to the caller. */
-  readonly expireTime: number;
-}
-
 /**
  * Signs a JWT (RFC 7519) with EdDSA. Throws `INVALID_ARGUMENT` on a custom claim with a reserved name, and `RangeError` on content that
  * `verifyJwt` would not accept, which is a programming error.
  */
-export function mintJwt(input: MintInput): MintedJwt {
+export function mintJwt(input: MintInput): MintedToken {
   checkCustomClaims(input.claims);
   const { kid, privateKey } = input.signingKey;
   const header = { alg: EDDSA.alg, typ: "JWT", kid };
@@ -50,14 +29,14 @@ export function mintJwt(input: MintInput): MintedJwt {
 function toClaims(content: JwtContent): JsonObject {
   const set: JsonObject = {
     iss: content.issuer,
-    sub: content.subject,
+    sub: content.actorId,
     jti: content.tokenId,
     iat: numericDate(content.issueTime),
     exp: numericDate(content.expireTime),
     scope: joinScopes(content.scopes),
     key_id: content.keyId,
     secret_version: content.secretVersion,
-    ...(content.parentId === undefined ? {} : { parent_id: content.parentId }),
+    ...(content.parentId !== undefined && { parent_id: content.parentId }),
     ...content.claims,
   };
   const faulty = faultyClaim(set);

@@ -1,34 +1,10 @@
 import type { KeyObject } from "node:crypto";
 import type { JsonObject } from "../../lib/json.ts";
+import { type RefusedToken, refused, type TokenVerdict } from "../token.ts";
 import { ALGORITHMS } from "./algorithms.ts";
 import { customClaims, faultyClaim, isOurs, type OurClaims, splitScopes } from "./claims.ts";
-import { type CompactJws, decodeCompact } from "./compact.ts";
-import { decodeJsonObject } from "./json.ts";
-
-/** The content of a valid JWT. Times are milliseconds since the epoch, whole seconds. */
-export interface VerifiedJwt {
-  readonly tokenId: string;
-  readonly keyId: string;
-  readonly secretVersion: number;
-  readonly actorId: string;
-  readonly issuer: string;
-  readonly issueTime: number;
-  readonly expireTime: number;
-  readonly scopes: readonly string[];
-  readonly claims: JsonObject;
-  readonly parentId?: string;
-}
-
-export interface RefusedJwt {
-  readonly ok: false;
-  readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
-  /** For people; contains nothing of the token. */
-  readonly message: string;
-  /** No key has this `kid`, so the signature was not verified: the node's keys may be outdated. */
-  readonly unknownKid?: true;
-}
-
-export type JwtVerdict = { readonly ok: true; readonly token: VerifiedJwt } | RefusedJwt;
+import { type CompactJws, decodeCompact, decodeJsonObject } from "./compact.ts";
+import type { JwtContent } from "./mint.ts";
 
 export interface JwtVerification {
   /** Returns the public key of a `kid`, if it may still verify. */
@@ -43,7 +19,7 @@ export interface JwtVerification {
  * before the signature is verified. `exp` is exclusive (RFC 7519 §4.1.4), without clock skew, since Keyhold verifies what it issued.
  * Never throws.
  */
-export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification): JwtVerdict {
+export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification): TokenVerdict<JwtContent> {
   const jws = decodeCompact(text);
   if (jws === undefined) return refused("INVALID_FORMAT", "the token is not a well-formed JWT");
   const refusal = checkSignature(jws, keys);
@@ -60,7 +36,7 @@ export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification):
 function checkSignature(
   { header, signature, signedData }: CompactJws,
   keys: JwtVerification["keys"],
-): RefusedJwt | undefined {
+): RefusedToken | undefined {
   const { alg, kid, typ } = header;
   if (typeof alg !== "string" || typeof kid !== "string" || typ !== "JWT") {
     return refused("INVALID_FORMAT", "the header of the token is not that of a JWT of this service");
@@ -75,7 +51,7 @@ function checkSignature(
   return refused("SIGNATURE_INVALID", "the signature of the token is not valid");
 }
 
-function toToken(claims: JsonObject & OurClaims): VerifiedJwt {
+function toToken(claims: JsonObject & OurClaims): JwtContent {
   return {
     tokenId: claims.jti,
     keyId: claims.key_id,
@@ -86,10 +62,6 @@ function toToken(claims: JsonObject & OurClaims): VerifiedJwt {
     expireTime: claims.exp * 1000,
     scopes: splitScopes(claims.scope),
     claims: customClaims(claims),
-    ...(claims.parent_id === undefined ? {} : { parentId: claims.parent_id }),
+    ...(claims.parent_id !== undefined && { parentId: claims.parent_id }),
   };
-}
-
-function refused(reason: RefusedJwt["reason"], message: string): RefusedJwt {
-  return { ok: false, reason, message };
 }

@@ -1,37 +1,17 @@
 import { invalidArgument } from "../../domain/errors.ts";
 import type { ServerKey } from "../../domain/server-keys.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { type Grant, isClaimName, isScope } from "./caveat-kinds.ts";
+import type { MintedToken, TokenContent } from "../token.ts";
+import { isClaimName, isScope } from "./caveat-kinds.ts";
 import { chainSignature } from "./chain.ts";
 import { MACAROON_MAX_TEXT_LENGTH } from "./format.ts";
 import { formatGrant } from "./grant.ts";
 import { formatIdentifier, type MacaroonIdentifier, parseIdentifier } from "./identifier.ts";
 import { formatMacaroon } from "./text.ts";
 
-/** The content of a macaroon. Times are milliseconds since the epoch. */
-export interface MacaroonContent extends Grant {
-  /** The location of the macaroon. */
-  readonly issuer: string;
-  readonly tokenId: string;
-  /** Rounded down to the second. */
-  readonly issueTime: number;
-  /** The API key that it is derived from: a UUID in lower case. */
-  readonly keyId: string;
-  readonly secretVersion: number;
-  /** `tokenId` of the parent token; absent if derived from a key. */
-  readonly parentId?: string | undefined;
-}
-
-export interface MacaroonInput extends MacaroonContent {
+export interface MacaroonInput extends TokenContent {
   /** The current key of the ring "macaroon-root". */
   readonly rootKey: ServerKey;
-}
-
-export interface MintedMacaroon {
-  /** The text form (`text.ts`). */
-  readonly token: string;
-  /** As requested: macaroons have millisecond resolution. */
-  readonly expireTime: number;
 }
 
 /** Leaves room for a holder's caveats below `MACAROON_MAX_CAVEATS`. */
@@ -41,7 +21,7 @@ export const MACAROON_MAX_CLAIMS = 64;
  * Mints a macaroon. Throws `INVALID_ARGUMENT` naming `custom_claims` or `scopes` if they do not fit, and `RangeError` on content that
  * `verifyMacaroon` would not accept, which is a programming error.
  */
-export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedMacaroon {
+export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedToken {
   checkClaims(content.claims);
   if (!content.scopes.every(isScope)) throw new RangeError("a scope must be visible ASCII without spaces");
   const conditions = formatGrant(content);

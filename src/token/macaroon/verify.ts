@@ -1,22 +1,12 @@
 import type { ServerKey } from "../../domain/server-keys.ts";
 import { equalBytes } from "../../lib/bytes.ts";
+import { type RefusedToken, refused, type TokenContent, type TokenVerdict } from "../token.ts";
 import type { Grant } from "./caveat-kinds.ts";
 import { chainSignature } from "./chain.ts";
 import type { Macaroon } from "./format.ts";
 import { parseGrant, restrictGrant } from "./grant.ts";
 import { type MacaroonIdentifier, parseIdentifier } from "./identifier.ts";
-import type { MacaroonContent } from "./mint.ts";
 import { tryParseMacaroon } from "./text.ts";
-
-export interface RefusedMacaroon {
-  readonly ok: false;
-  readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
-  /** For people; contains nothing of the macaroon. */
-  readonly message: string;
-}
-
-/** `token` has the effective scopes and expiry: those of the server restricted by the holder's caveats. */
-export type MacaroonVerdict = { readonly ok: true; readonly token: MacaroonContent } | RefusedMacaroon;
 
 export interface MacaroonVerification {
   /** The ring "macaroon-root". */
@@ -28,9 +18,10 @@ export interface MacaroonVerification {
 
 /**
  * Verifies a Keyhold macaroon: format, signature, caveats, expiry, in that order, so that no caveat is read before the signature is verified.
- * An unknown or third-party caveat fails like an invalid signature. Never throws.
+ * An unknown or third-party caveat fails like an invalid signature. The token has the scopes and expiry that the holder's caveats leave. Never
+ * throws.
  */
-export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVerification): MacaroonVerdict {
+export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVerification): TokenVerdict {
   const macaroon = tryParseMacaroon(text);
   if (macaroon === undefined) return refused("INVALID_FORMAT", "the token is not a well-formed macaroon");
   const identifier = parseIdentifier(macaroon.identifier);
@@ -45,7 +36,7 @@ export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVeri
 }
 
 /** Compares the location, which the signature does not cover: no bit of a macaroon may change unnoticed. */
-function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: string): RefusedMacaroon | undefined {
+function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: string): RefusedToken | undefined {
   if (macaroon.location !== issuer) return refused("SIGNATURE_INVALID", "the macaroon is of another issuer");
   if (key === undefined) return refused("SIGNATURE_INVALID", "the root key of the macaroon is not known");
   if (macaroon.caveats.some((caveat) => caveat.thirdParty !== undefined)) {
@@ -71,19 +62,7 @@ function readGrant(macaroon: Macaroon, minted: number): Grant | undefined {
   return grant;
 }
 
-function toToken(identifier: MacaroonIdentifier, grant: Grant, issuer: string): MacaroonContent {
+function toToken(identifier: MacaroonIdentifier, grant: Grant, issuer: string): TokenContent {
   const { tokenId, keyId, secretVersion, issueTime, parentId } = identifier;
-  return {
-    tokenId,
-    keyId,
-    secretVersion,
-    issuer,
-    issueTime,
-    ...grant,
-    ...(parentId === undefined ? {} : { parentId }),
-  };
-}
-
-function refused(reason: RefusedMacaroon["reason"], message: string): RefusedMacaroon {
-  return { ok: false, reason, message };
+  return { tokenId, keyId, secretVersion, issuer, issueTime, ...grant, ...(parentId !== undefined && { parentId }) };
 }

@@ -1,23 +1,13 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import { invalidArgument } from "../../domain/errors.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { type IssuerOptions, issuerKeys } from "./issuer-keys.ts";
-import { type Fetch, IssuerUnavailable } from "./reader.ts";
+import { type IssuerOptions, IssuerUnavailable, issuerKeys } from "./issuer-keys.ts";
 import { readScopes } from "./scopes.ts";
 
-export interface OidcOptions {
-  /** The issuer identifier, exactly as in its tokens: an http or https URL without query and fragment. */
-  readonly issuer: string;
+export interface OidcOptions extends IssuerOptions {
   /** Required value of `aud`: the name of this service at the issuer. */
   readonly audience: string;
   /** The claim with the scopes, as in `readScopes`; `scope` by default. */
   readonly scopeClaim?: string;
-  readonly fetch?: Fetch;
-  readonly clock: Clock;
-  /** Milliseconds, as in `IssuerOptions`; 5 s, 30 s and 5 s by default. */
-  readonly retryPause?: number;
-  readonly keysCooldown?: number;
-  readonly timeout?: number;
 }
 
 export interface RefusedAccessToken {
@@ -55,7 +45,7 @@ const CLOCK_TOLERANCE = 5;
 export function createOidcVerifier(options: OidcOptions): OidcVerifier {
   const { issuer, audience, clock, scopeClaim = "scope" } = options;
   checkIssuer(issuer);
-  const keys = issuerKeys(withDefaults(options));
+  const keys = issuerKeys(options);
   const rules = {
     issuer,
     audience,
@@ -73,18 +63,6 @@ export function createOidcVerifier(options: OidcOptions): OidcVerifier {
       }
     },
   };
-}
-
-function withDefaults(options: OidcOptions): IssuerOptions {
-  const {
-    issuer,
-    clock,
-    fetch = globalThis.fetch,
-    retryPause = 5_000,
-    keysCooldown = 30_000,
-    timeout = 5_000,
-  } = options;
-  return { issuer, clock, fetch, retryPause, keysCooldown, timeout };
 }
 
 function checkIssuer(issuer: string): void {

@@ -36,7 +36,7 @@ export const RECORD = record();
 export const KEYS = loadSigningKeys([RECORD], RING, NOW);
 export const CONTENT = {
   issuer: ISSUER,
-  subject: "user_123",
+  actorId: "user_123",
   tokenId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
   issueTime: NOW,
   expireTime: NOW + HOUR,

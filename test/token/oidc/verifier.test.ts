@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Fetch } from "../../../src/token/oidc/reader.ts";
+import type { Fetch } from "../../../src/token/oidc/issuer-keys.ts";
 import { createOidcVerifier, type OidcOptions } from "../../../src/token/oidc/verifier.ts";
 import { type OidcIssuer, startOidcIssuer } from "../../support/oidc-issuer.ts";
 

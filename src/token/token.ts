@@ -1,0 +1,44 @@
+import type { JsonObject } from "../lib/json.ts";
+
+/** The content of a derived token, of either form. Times are milliseconds since the epoch. */
+export interface TokenContent {
+  /** Claim `iss` of a JWT, location of a macaroon. */
+  readonly issuer: string;
+  readonly tokenId: string;
+  /** Rounded down to the second. */
+  readonly issueTime: number;
+  /** Exclusive. Of a JWT, rounded down to the second. */
+  readonly expireTime: number;
+  readonly scopes: readonly string[];
+  /** The API key that it is derived from: a UUID in lower case. */
+  readonly keyId: string;
+  /** Version of that key's secret at derivation. */
+  readonly secretVersion: number;
+  /** `tokenId` of the parent token; absent if derived from a key. */
+  readonly parentId?: string | undefined;
+  /** Custom claims. */
+  readonly claims: JsonObject;
+}
+
+export interface MintedToken {
+  readonly token: string;
+  /** The expiry as the token has it, in milliseconds. */
+  readonly expireTime: number;
+}
+
+export interface RefusedToken {
+  readonly ok: false;
+  readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
+  /** For people; contains nothing of the token. */
+  readonly message: string;
+  /** No key has the `kid` of a JWT, so the signature was not verified: the node's keys may be outdated. */
+  readonly unknownKid?: true;
+}
+
+export type TokenVerdict<T extends TokenContent = TokenContent> =
+  | { readonly ok: true; readonly token: T }
+  | RefusedToken;
+
+export function refused(reason: RefusedToken["reason"], message: string): RefusedToken {
+  return { ok: false, reason, message };
+}
