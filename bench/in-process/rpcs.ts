@@ -2,7 +2,7 @@ import { create, type DescMessage, type DescMethodUnary, type MessageInitShape }
 import type { Call, Rpc } from "../../src/api/rpc.ts";
 import { implementRpcs } from "../../src/api/v2alpha1/rpcs.ts";
 import { createGuard } from "../../src/auth/guard.ts";
-import { createLastUsedStore } from "../../src/postgres/last-used-store.ts";
+import { createLastUsedStore } from "../../src/postgres/verification-store.ts";
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { readConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";

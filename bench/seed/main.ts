@@ -28,7 +28,7 @@ async function main(): Promise<void> {
       : null;
   // As the owner, since the servers' role may not analyze the table.
   const url = config.databaseMigrateUrl ?? config.databaseUrl ?? server?.url ?? "";
-  const opening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  const opening = openPrimary({ url, statementTimeout: 0, prepare: false });
   try {
     const sql = await opening.ready;
     await (server === null ? bringUpToDate(url, null) : prepareOwned(server));

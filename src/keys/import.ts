@@ -33,11 +33,11 @@ export async function importKeys(
 ): Promise<(ApiKey | KeyholdError)[]> {
   const results = await mapInSlices(drafts, (draft) => attempt(() => prepare(context, principal, draft)));
   const winners = firstOfEach(results);
-  const insertions = await context.store.insert([...winners.values()]);
-  const stored = new Map([...winners.keys()].map((index, place) => [index, insertions[place]]));
+  const insertions = await context.store.insert(winners);
+  const stored = new Map(winners.map((key, place) => [key, insertions[place]]));
   return results.map((result, index) => {
     if (result instanceof KeyholdError) return result;
-    return attempt(() => conclude(context, principal, drafts[index], stored.get(index)));
+    return attempt(() => conclude(context, principal, drafts[index], stored.get(result)));
   });
 }
 
@@ -64,18 +64,16 @@ function prepare(context: KeysContext, principal: Principal, draft: NewImportInp
   return { key, digest, otherDigests, request: identify(draft, rawKey, fingerprint), principal };
 }
 
-/** Returns the keys to insert by index: the first with each raw key, and repeats of its request. */
-function firstOfEach(results: readonly (NewKey | KeyholdError)[]): Map<number, NewKey> {
+/** Returns the keys to insert: the first with each raw key, and repeats of its request. */
+function firstOfEach(results: readonly (NewKey | KeyholdError)[]): NewKey[] {
   const first = new Map<string, NewKey>();
-  const winners = new Map<number, NewKey>();
-  for (const [index, result] of results.entries()) {
-    if (result instanceof KeyholdError) continue;
+  return results.filter((result): result is NewKey => {
+    if (result instanceof KeyholdError) return false;
     const digest = encodeBase64url(result.digest.digest);
     const earlier = first.get(digest);
     if (earlier === undefined) first.set(digest, result);
-    if (earlier === undefined || isRepeat(result, earlier)) winners.set(index, result);
-  }
-  return winners;
+    return earlier === undefined || isRepeat(result, earlier);
+  });
 }
 
 function isRepeat(a: NewKey, b: NewKey): boolean {

@@ -1,5 +1,5 @@
-import { firstRow } from "./first-row.ts";
 import type { Database } from "./pool.ts";
+import { firstRow } from "./rows.ts";
 import { systemIdentifier, timeline } from "./server-position.ts";
 
 /** A database that an operator accepted although it lacks changes. */

@@ -3,10 +3,9 @@ import { KeyholdError } from "../domain/errors.ts";
 import type { Insertion, NewKey } from "../keys/store.ts";
 import type { KeyChange } from "../verify/reader.ts";
 import { Batcher } from "./batch.ts";
-import type { ChangeCommitter } from "./change-committer.ts";
+import type { ChangeCommitter, Committed } from "./change-committer.ts";
 import { wasRolledBack } from "./errors.ts";
 import { COPY_ROWS, insertKeys } from "./insert.ts";
-import type { Committed } from "./propagate.ts";
 
 /** With two, the second of two callers need not wait for the commit of the first. With 64 clients the throughput equals that of one. */
 const MAX_IN_FLIGHT = 2;

@@ -13,9 +13,9 @@ import { CloseSignal } from "../lib/close-signal.ts";
 import { toError } from "../lib/to-error.ts";
 import { acknowledgementText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./change-feed-events.ts";
 import { databaseError } from "./errors.ts";
-import { firstRow } from "./first-row.ts";
 import { leaseColumns } from "./leases.ts";
 import { type Opening, openPrimary } from "./primary.ts";
+import { firstRow } from "./rows.ts";
 import { lsn, positionColumns, systemIdentifier, timeline } from "./server-position.ts";
 
 /** Statement timeout of a session, in milliseconds. */
@@ -53,7 +53,6 @@ class Session implements FeedSession {
     this.#opening = openPrimary(
       {
         url,
-        maxConnections: 1,
         statementTimeout: STATEMENT_TIMEOUT,
         prepare: true,
         applicationName: "keyhold feed",

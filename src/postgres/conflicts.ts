@@ -1,14 +1,8 @@
 import type { Sql } from "postgres";
 import type { ApiKey } from "../domain/key.ts";
 import type { Insertion, NewKey } from "../keys/store.ts";
-import { byteArray, hex } from "./bytes.ts";
+import { byteArray, hex } from "./array-types.ts";
 import { KEY_COLUMNS, toApiKey } from "./rows.ts";
-
-/** A key to insert, with its index in the call. */
-export interface Pending {
-  readonly key: NewKey;
-  readonly index: number;
-}
 
 interface ConflictRow extends ApiKey {
   readonly requestId: string | null;
@@ -16,33 +10,28 @@ interface ConflictRow extends ApiKey {
 }
 
 /**
- * Returns, by index, the keys whose raw key exists. Reads nothing while the server knows one root secret: an equal raw key then conflicts
- * when it is inserted. With several, this avoids a failing statement for most inserts (`insert.ts`).
+ * Returns the keys whose raw key exists, with what they conflict with. Reads nothing while the server knows one root secret: an equal raw
+ * key then conflicts when it is inserted. With several, this avoids a failing statement for most inserts (`insert.ts`).
  */
-export async function findKnown(sql: Sql, keys: readonly NewKey[]): Promise<Map<number, Insertion>> {
+export async function findKnown(sql: Sql, keys: readonly NewKey[]): Promise<Map<NewKey, Insertion>> {
   if (!keys.some(({ otherDigests }) => otherDigests.length > 0)) return new Map();
-  const pending = keys.map((key, index) => ({ key, index }));
   const stored = await findDigests(sql, keys);
   return findConflicts(
     sql,
-    pending.filter(({ key }) => digestsOf(key).some((digest) => stored.has(digest))),
+    keys.filter((key) => digestsOf(key).some((digest) => stored.has(digest))),
   );
 }
 
-/**
- * Returns, by index, what each key conflicts with: itself, if the response to its insert was lost; a retry of its request; an equal raw
- * key.
- */
-export async function findConflicts(sql: Sql, pending: readonly Pending[]): Promise<Map<number, Insertion>> {
-  if (pending.length === 0) return new Map();
-  const keys = pending.map(({ key }) => key);
+/** Returns what each key conflicts with: itself, if the response to its insert was lost; a retry of its request; an equal raw key. */
+export async function findConflicts(sql: Sql, keys: readonly NewKey[]): Promise<Map<NewKey, Insertion>> {
+  const conflicts = new Map<NewKey, Insertion>();
+  if (keys.length === 0) return conflicts;
   const find = indexed(await findRows(sql, keys), await findDigests(sql, keys));
-  return new Map(
-    pending.flatMap(({ key, index }): [number, Insertion][] => {
-      const conflict = find(key);
-      return conflict === null ? [] : [[index, conflict]];
-    }),
-  );
+  for (const key of keys) {
+    const conflict = find(key);
+    if (conflict !== null) conflicts.set(key, conflict);
+  }
+  return conflicts;
 }
 
 /**

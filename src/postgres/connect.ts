@@ -7,8 +7,6 @@ import { type Host, parseConnectionUrl, socketFile } from "./connection-url.ts";
 export interface DatabaseOptions {
   /** With one host or several (`connection-url.ts`). */
   readonly url: string;
-  /** Maximum number of connections. */
-  readonly maxConnections: number;
   /** Statement timeout in milliseconds. */
   readonly statementTimeout: number;
   /**
@@ -108,13 +106,13 @@ function createClient(options: DatabaseOptions, host: Host, socket: () => Socket
 }
 
 function driverOptions(options: DatabaseOptions): postgres.Options<Record<string, postgres.PostgresType>> {
-  const { maxConnections, statementTimeout, prepare, applicationName = "keyhold" } = options;
+  const { statementTimeout, prepare, applicationName = "keyhold" } = options;
   return {
     // The driver accepts `onnotify`, which its types do not declare.
     ...{ onnotify: options.onNotification },
     onclose: () => options.onClose?.(),
     target_session_attrs: "primary",
-    max: maxConnections,
+    max: 1,
     prepare,
     connect_timeout: CONNECT_TIMEOUT,
     backoff: reconnectDelay,

@@ -2,8 +2,8 @@ import type { Writable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Sql } from "postgres";
 import type { ServerId } from "../cluster/server-id.ts";
+import type { RanOn } from "./change-committer.ts";
 import { NEW_ROW_COLUMNS, type NewRow, toCopyText } from "./insert-rows.ts";
-import type { RanOn } from "./propagate.ts";
 import { serverId } from "./server-position.ts";
 
 /** SQLSTATE unique_violation (PostgreSQL, appendix A). */

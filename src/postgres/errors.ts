@@ -1,3 +1,4 @@
+import type { Notice } from "postgres";
 import { KeyholdError } from "../domain/errors.ts";
 
 /** Error codes of the driver and of `primary.ts` for a connection that could not be opened or was lost. */
@@ -63,4 +64,13 @@ function unavailable(message: string, cause: unknown): KeyholdError {
 export function wasRolledBack(error: unknown): boolean {
   const cause = error instanceof KeyholdError ? error.cause : error;
   return cause instanceof Error && "code" in cause && /^40...$/.test(String(cause.code));
+}
+
+/**
+ * Returns whether a notice says that a commit's wait for its synchronous standby was cancelled, for example by `statement_timeout`. The
+ * change is committed on this server, and a failover may lose it. PostgreSQL reports it as a WARNING of class 01000 with a translated
+ * text, so it is recognized by its routine.
+ */
+export function isReplicationCancelled({ code, routine }: Partial<Notice>): boolean {
+  return code === "01000" && (routine === undefined || routine === "SyncRepWaitForLSN");
 }

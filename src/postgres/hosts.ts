@@ -20,7 +20,7 @@ export function readHosts(url: string, timeout: number): Promise<HostReport[]> {
 }
 
 async function readHost(url: string, host: Host, timeout: number): Promise<HostReport> {
-  const options = { url, maxConnections: 1, statementTimeout: timeout, prepare: false };
+  const options = { url, statementTimeout: timeout, prepare: false };
   const sql = connectTo(options, host);
   const report = { address: addressOf(host), failure: "", server: null };
   try {

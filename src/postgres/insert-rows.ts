@@ -1,7 +1,6 @@
 import type { SecretDigest } from "../domain/key.ts";
 import type { NewKey } from "../keys/store.ts";
-import { writeArray } from "./array-types.ts";
-import { hex } from "./bytes.ts";
+import { hex, writeArray } from "./array-types.ts";
 
 /** A new row of `api_keys` by column, with JSON values. */
 export type NewRow = { readonly [C in keyof typeof NEW_ROW_TYPES]: NewValue } & {

@@ -1,10 +1,10 @@
 import type { Sql } from "postgres";
 import type { Insertion, NewKey } from "../keys/store.ts";
-import { findConflicts, findKnown, type Pending } from "./conflicts.ts";
+import type { RanOn } from "./change-committer.ts";
+import { findConflicts, findKnown } from "./conflicts.ts";
 import { copyRows } from "./copy-rows.ts";
 import { wasRolledBack } from "./errors.ts";
 import { NEW_ROW_COLUMNS, NEW_ROW_DEFINITION, type NewRow, toNewRows } from "./insert-rows.ts";
-import type { RanOn } from "./propagate.ts";
 import { type WithServer, withServer } from "./server-position.ts";
 
 /** Maximum number of consecutive attempts without progress. An attempt makes none if the conflicting key was deleted before it was read. */
@@ -24,43 +24,35 @@ export const COPY_ROWS = 100;
 export async function insertKeys(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promise<Insertion[]> {
   const found = await findKnown(sql, keys);
   for (let attempt = 0; attempt < ATTEMPTS && found.size < keys.length; attempt++) {
-    const pending = keys.flatMap((key, index) => (found.has(index) ? [] : [{ key, index }]));
-    const settled = await insertPending(sql, pending, ranOn);
-    for (const [index, insertion] of settled) found.set(index, insertion);
+    const settled = await insertPending(sql, pendingOf(keys, found), ranOn);
+    for (const [key, insertion] of settled) found.set(key, insertion);
     if (settled.size > 0) attempt = -1;
   }
-  return conclude(sql, keys, found, ranOn);
-}
-
-/** A conflict that could never be read may concern a single key: the others are stored without it. */
-async function conclude(
-  sql: Sql,
-  keys: readonly NewKey[],
-  found: Map<number, Insertion>,
-  ranOn: RanOn,
-): Promise<Insertion[]> {
-  const rest = keys.flatMap((key, index) => (found.has(index) ? [] : [{ key, index }]));
-  for (const { key, index } of rest) {
-    const [insertion] = rest.length > 1 ? await insertKeys(sql, [key], ranOn) : [];
-    found.set(index, insertion ?? { outcome: "raw_key_exists" });
+  // A conflict that could never be read may concern a single key: the others are stored without it.
+  const rest = pendingOf(keys, found);
+  for (const key of rest.length > 1 ? rest : []) {
+    const [insertion = RAW_KEY_EXISTS] = await insertKeys(sql, [key], ranOn);
+    found.set(key, insertion);
   }
-  return keys.map((_, index) => found.get(index) ?? { outcome: "raw_key_exists" });
+  return keys.map((key) => found.get(key) ?? RAW_KEY_EXISTS);
 }
 
-/** Returns the known outcomes by index: inserted, or the conflict. */
-async function insertPending(sql: Sql, pending: readonly Pending[], ranOn: RanOn): Promise<Map<number, Insertion>> {
-  const stored = await storeRows(
+const RAW_KEY_EXISTS: Insertion = { outcome: "raw_key_exists" };
+
+function pendingOf(keys: readonly NewKey[], found: ReadonlyMap<NewKey, Insertion>): NewKey[] {
+  return keys.filter((key) => !found.has(key));
+}
+
+/** Returns the known outcomes: inserted, or the conflict. */
+async function insertPending(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promise<Map<NewKey, Insertion>> {
+  const stored = await storeRows(sql, keys, ranOn);
+  const isStored = ({ key }: NewKey) => stored.has(key.keyId);
+  const outcomes = await findConflicts(
     sql,
-    pending.map(({ key }) => key),
-    ranOn,
+    keys.filter((one) => !isStored(one)),
   );
-  const isStored = ({ key }: Pending) => stored.has(key.key.keyId);
-  const conflicts = await findConflicts(
-    sql,
-    pending.filter((one) => !isStored(one)),
-  );
-  for (const one of pending) if (isStored(one)) conflicts.set(one.index, { outcome: "inserted", key: one.key.key });
-  return conflicts;
+  for (const one of keys) if (isStored(one)) outcomes.set(one, { outcome: "inserted", key: one.key });
+  return outcomes;
 }
 
 /** Returns the ids of the stored keys; none if the statement has to be retried. */

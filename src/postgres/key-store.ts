@@ -7,10 +7,9 @@ import { reservedGrants } from "../keys/reserved-scopes.ts";
 import type { Insertion, KeyChanges, KeyName, KeyStore, Revocation, Rotation } from "../keys/store.ts";
 import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
-import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
+import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
 import { listKeys } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
-import { type ChangeWork, changeRow } from "./propagate.ts";
 import { KEY_COLUMNS, toApiKey } from "./rows.ts";
 import { withServer } from "./server-position.ts";
 

@@ -62,7 +62,6 @@ export class Leadership {
   async #acquire(): Promise<boolean> {
     const opening: Opening = openPrimary({
       url: this.#url,
-      maxConnections: 1,
       statementTimeout: ANSWER_TIMEOUT,
       prepare: false,
       applicationName: "keyhold leader",

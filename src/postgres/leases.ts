@@ -2,10 +2,9 @@ import type { Fragment, Sql } from "postgres";
 import type { BarrierAnswer, LeaseRow, Mark, RenewLease } from "../cluster/change-feed.ts";
 import type { DatabasePosition } from "../cluster/server-id.ts";
 import { barrierText, CHANGES_CHANNEL, echoText, sessionChannel } from "./change-feed-events.ts";
-import { databaseError } from "./errors.ts";
-import { firstRow } from "./first-row.ts";
+import { databaseError, isReplicationCancelled } from "./errors.ts";
 import { openPrimary } from "./primary.ts";
-import { isReplicationCancelled } from "./replication-notice.ts";
+import { firstRow } from "./rows.ts";
 import { positionColumns } from "./server-position.ts";
 
 /** Returns the columns of a `LeaseRow`. */
@@ -39,7 +38,6 @@ export function createRenewLease(url: string): RenewLease {
     const opening = openPrimary(
       {
         url,
-        maxConnections: 1,
         statementTimeout: RENEWAL_TIMEOUT,
         prepare: false,
         applicationName: "keyhold lease",

@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import type { ApiKey } from "../domain/key.ts";
+import type { Comparison, Filter, Operator } from "../keys/filter/filter.ts";
 import type { ListQuery } from "../keys/store.ts";
-import { creationBounds } from "./creation-bounds.ts";
 import { compareIds, compileFilter } from "./filter.ts";
 import { KEY_COLUMNS } from "./rows.ts";
 
@@ -26,4 +26,43 @@ function conditions(sql: Sql, { kind, filter, before }: ListQuery, now: Date): F
   const start = before === null ? [] : [compareIds(sql, "<", before)];
   const bounds = creationBounds(filter).map(({ operator, keyId }) => compareIds(sql, operator, keyId));
   return [sql`kind = ${kind}`, compileFilter(sql, filter, now), ...start, ...bounds];
+}
+
+/** A condition on `key_id` that holds for every key that the filter matches. */
+interface IdBound {
+  readonly operator: "<" | ">=";
+  /** A UUID. */
+  readonly keyId: string;
+}
+
+/** Milliseconds. A key id starts with its creation time; the clock may be set between that and `create_time`. */
+const SLACK = 60_000;
+
+/**
+ * Returns the conditions on `key_id`, the order of lists, that follow from conditions on `create_time` which the filter requires, so that
+ * the index scan is bounded. The filter must still be applied.
+ */
+function creationBounds(filter: Filter): IdBound[] {
+  if (filter.node === "and") return filter.operands.flatMap(creationBounds);
+  return filter.node === "time" && filter.field === "create_time" ? BOUNDS[filter.operator](filter) : [];
+}
+
+type TimeComparison = Extract<Comparison, { node: "time" }>;
+type Bounds = (comparison: TimeComparison) => IdBound[];
+
+const madeBefore: Bounds = ({ value }) => [{ operator: "<", keyId: firstIdAt(Date.parse(value) + SLACK) }];
+const madeAfter: Bounds = ({ value }) => [{ operator: ">=", keyId: firstIdAt(Date.parse(value) - SLACK) }];
+
+const BOUNDS: { readonly [O in Operator]: Bounds } = {
+  "=": (comparison) => [...madeAfter(comparison), ...madeBefore(comparison)],
+  "<": madeBefore,
+  "<=": madeBefore,
+  ">": madeAfter,
+  ">=": madeAfter,
+};
+
+/** Returns the smallest version 7 UUID of a time in milliseconds (RFC 9562 §5.7: the first 48 bits are the time). */
+function firstIdAt(time: number): string {
+  const digits = Math.max(time, 0).toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`;
 }

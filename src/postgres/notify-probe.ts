@@ -17,7 +17,6 @@ export async function probeNotifications(
   const notified = Promise.withResolvers<void>();
   const opening = openPrimary({
     url: listenUrl,
-    maxConnections: 1,
     statementTimeout: timeout,
     prepare: false,
     onNotification: () => notified.resolve(),

@@ -3,9 +3,8 @@ import { KeyholdError } from "../domain/errors.ts";
 import { toError } from "../lib/to-error.ts";
 import type { DatabaseOptions } from "./connect.ts";
 import { ConnectBackoff } from "./connect-backoff.ts";
-import { cutOff, databaseError, tooLate } from "./errors.ts";
+import { cutOff, databaseError, isReplicationCancelled, tooLate } from "./errors.ts";
 import { type Opening, openPrimary } from "./primary.ts";
-import { isReplicationCancelled } from "./replication-notice.ts";
 
 /** Runs statements. */
 export interface Database {
@@ -26,6 +25,7 @@ export interface Checkout {
 }
 
 export interface PoolOptions extends DatabaseOptions {
+  readonly maxConnections: number;
   /** Time limit of a call in milliseconds, the wait for a connection included. */
   readonly answerTimeout?: number;
   /** Maximum number of calls that wait for a connection. */
@@ -96,7 +96,6 @@ export class Pool implements Database {
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** The pool has `maxConnections` of the options at the most. */
   constructor(options: PoolOptions) {
     this.#options = options;
     this.#attempts = options.attempts ?? new ConnectBackoff();

@@ -2,7 +2,6 @@ import type { Sql } from "postgres";
 import { withTimeout } from "../lib/with-timeout.ts";
 import { CONNECT_TIMEOUT, connectTo, type DatabaseOptions } from "./connect.ts";
 import { addressOf, type ConnectionUrl, type Host, parseConnectionUrl } from "./connection-url.ts";
-import { hostsToTry, rememberPrimary } from "./last-primary.ts";
 
 /**
  * Milliseconds after which the next host is tried in parallel, so that a host whose packets are dropped does not use up the caller's
@@ -21,7 +20,6 @@ export interface Opening {
 /**
  * Opens one connection to the primary among the hosts of the URL: a server that is not in recovery, which is checked before the
  * connection is used. Each host is tried once, the last known primary first, for at most five seconds; the first primary wins.
- * Ignores `maxConnections`.
  */
 export function openPrimary(options: DatabaseOptions, { failsOnStandby = false }: PrimaryOptions = {}): Opening {
   const search = new Search(options, failsOnStandby);
@@ -104,7 +102,7 @@ class Search {
       isClosed = true;
       if (this.#taken === sql) this.#options.onClose?.();
     };
-    const sql = connectTo({ ...this.#options, maxConnections: 1, onClose }, host);
+    const sql = connectTo({ ...this.#options, onClose }, host);
     this.#clients.add(sql);
     if (!this.#isAsked) return sql;
     try {
@@ -128,7 +126,7 @@ class Search {
     clearTimeout(this.#timer);
     this.#clients.delete(sql);
     for (const other of this.#clients) this.#drop(other);
-    rememberPrimary(this.#url, host);
+    recordPrimary(this.#url, host);
     this.#taken = sql;
     this.#found.resolve(sql);
   }
@@ -184,4 +182,23 @@ export function describeFailure(error: Error | undefined): string {
   if (error === undefined) return "was not tried";
   if (error instanceof StandbyError) return error.message;
   return IN_WORDS.get(codeOf(error)) ?? `failed (${error.message || codeOf(error)})`;
+}
+
+/** The address that last answered as a primary, by the addresses of a URL. All connections of the process try it first. */
+const lastPrimaries = new Map<string, string>();
+
+/** Returns the hosts in the order in which they are tried. */
+function hostsToTry({ hosts }: ConnectionUrl): readonly Host[] {
+  const last = lastPrimaries.get(keyOf(hosts));
+  const isLast = (host: Host) => addressOf(host) === last;
+  return [...hosts.filter(isLast), ...hosts.filter((host) => !isLast(host))];
+}
+
+/** Records which of the hosts is the primary. */
+function recordPrimary({ hosts }: ConnectionUrl, primary: Host): void {
+  lastPrimaries.set(keyOf(hosts), addressOf(primary));
+}
+
+function keyOf(hosts: readonly Host[]): string {
+  return hosts.map(addressOf).join();
 }

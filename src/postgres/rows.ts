@@ -78,3 +78,10 @@ function toSecrets({ secretVersion, digest, digestKeyId, previousSecrets }: Secr
   }));
   return [{ version: secretVersion, digest: { keyId: digestKeyId, digest }, expireTime: null }, ...previous];
 }
+
+/** Returns the first row of a statement that always has one. */
+export function firstRow<R>(rows: readonly R[]): R {
+  const [row] = rows;
+  if (row === undefined) throw new TypeError("the statement returned no row");
+  return row;
+}

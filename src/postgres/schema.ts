@@ -64,7 +64,7 @@ async function createRole(sql: Sql, role: string): Promise<void> {
 
 /** Uses a separate connection without a statement timeout. */
 async function overOne<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
-  const opening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  const opening = openPrimary({ url, statementTimeout: 0, prepare: false });
   try {
     return await work(await opening.ready.catch((error) => refuse(url, error)));
   } catch (error) {

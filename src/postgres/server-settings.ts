@@ -1,5 +1,5 @@
-import { firstRow } from "./first-row.ts";
 import type { Database } from "./pool.ts";
+import { firstRow } from "./rows.ts";
 
 /** The settings of a PostgreSQL server that matter to Keyhold. */
 export interface ServerSettings {

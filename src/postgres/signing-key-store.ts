@@ -2,9 +2,8 @@ import type { Fragment, JSONValue, Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
 import type { SigningKeyStore } from "../signing/store.ts";
 import type { NewSigningKey, SigningKeyRecord } from "../token/signing-key.ts";
-import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
+import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
 import type { Database } from "./pool.ts";
-import { type ChangeWork, changeRow } from "./propagate.ts";
 import { serverId, withServer } from "./server-position.ts";
 
 /** Creates the store of signing keys in PostgreSQL. A change resolves when no server uses the previous keys any more. */

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { type ChangeWork, propagating } from "../../src/postgres/change-committer.ts";
 import { createRenewLease } from "../../src/postgres/leases.ts";
 import { Pool } from "../../src/postgres/pool.ts";
-import { type ChangeWork, commit } from "../../src/postgres/propagate.ts";
 import { serverId } from "../../src/postgres/server-position.ts";
 import { eventually } from "../support/keyhold.ts";
 import { type PostgresServer, startPrimary } from "../support/standby.ts";
@@ -50,7 +50,9 @@ test("a change on another server than the feed's is unconfirmed, and the cache i
   await node.membership.join();
   const elsewhere = new Pool({ url: promoted.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const forgets = node.forgets();
-  const { propagated } = await commit(elsewhere, node.membership.propagation, (sql) => sql`SELECT 1`, { isMade });
+  const { propagated } = await propagating(elsewhere, node.membership.propagation).commit((sql) => sql`SELECT 1`, {
+    isMade,
+  });
   await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
   expect(node.forgets()).toBeGreaterThan(forgets);
   expect(node.log[0]).toContain("must lead to the same server");
@@ -63,7 +65,7 @@ test("a change that a pooler runs on another server than its barrier is unconfir
   const pool = new Pool({ url: primary.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const [other] = await promoted.admin`SELECT ${serverId(promoted.admin)} AS server`;
   const work: ChangeWork<void> = async (_sql, ranOn) => ranOn(other?.server);
-  const { propagated } = await commit(pool, node.membership.propagation, work, { isMade });
+  const { propagated } = await propagating(pool, node.membership.propagation).commit(work, { isMade });
   await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
   await pool.close();
 });
@@ -108,9 +110,7 @@ test("a change whose wait for the synchronous standby is cancelled is unconfirme
   await primary.admin`GRANT ALL ON changes TO PUBLIC`;
   await standby.pause();
   const change = (isMade: boolean) =>
-    commit(
-      pool,
-      node.membership.propagation,
+    propagating(pool, node.membership.propagation).commit(
       (sql) => (isMade ? sql`INSERT INTO changes VALUES (true)` : sql`SELECT FROM changes`),
       {
         isMade: () => isMade,

@@ -3,10 +3,10 @@ import type { RenewLease } from "../../src/cluster/change-feed.ts";
 import type { ChangeNotification } from "../../src/cluster/cluster-session.ts";
 import { Membership } from "../../src/cluster/membership.ts";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
+import { propagating } from "../../src/postgres/change-committer.ts";
 import { createOpenFeed } from "../../src/postgres/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/leases.ts";
 import { Pool } from "../../src/postgres/pool.ts";
-import { commit } from "../../src/postgres/propagate.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 
 export interface TestNode {
@@ -52,7 +52,9 @@ export async function newNode(
     await proxy.close();
   });
   const awaitPropagation = async () => {
-    const { propagated } = await commit(pool, membership.propagation, (sql) => sql`SELECT 1`, { isMade: () => true });
+    const { propagated } = await propagating(pool, membership.propagation).commit((sql) => sql`SELECT 1`, {
+      isMade: () => true,
+    });
     await propagated;
   };
   const node: TestNode = { membership, proxy, received, log, forgets: () => forgets, awaitPropagation };

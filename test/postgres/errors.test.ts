@@ -7,7 +7,7 @@ import { table } from "../support/conformance.ts";
 import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
-const OPTIONS = { maxConnections: 1, statementTimeout: 300, prepare: true };
+const OPTIONS = { statementTimeout: 300, prepare: true };
 const CANNOT_BE_REACHED = { code: "DATABASE_UNAVAILABLE", message: "the database cannot be reached" };
 const TOO_LATE = { code: "DATABASE_UNAVAILABLE", message: "the database did not answer in time" };
 

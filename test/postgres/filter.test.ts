@@ -18,7 +18,7 @@ let sql: Sql;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  sql = connect({ url: database.url, maxConnections: 1, prepare: false, statementTimeout: 10_000 });
+  sql = connect({ url: database.url, prepare: false, statementTimeout: 10_000 });
 });
 
 afterAll(async () => {

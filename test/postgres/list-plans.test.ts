@@ -24,7 +24,7 @@ let seeded: SeededCredential[];
 /** The driver with the service's settings for lists. */
 beforeAll(async () => {
   database = await createTestDatabase();
-  const options = { maxConnections: 1, prepare: false, statementTimeout: 60_000 };
+  const options = { prepare: false, statementTimeout: 60_000 };
   owner = connect({ ...options, url: database.ownerUrl });
   seeded = await seedKeys(owner, { count: COUNT, now: NOW, credentials: 100, root: ROOT });
   sql = connect({ ...options, url: database.url });

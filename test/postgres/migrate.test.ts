@@ -17,7 +17,7 @@ async function newDatabase(): Promise<TestDatabase> {
 
 /** A connection with the settings of migrations. */
 function connectTo({ ownerUrl }: TestDatabase): Sql {
-  const sql = connect({ url: ownerUrl, maxConnections: 1, statementTimeout: 0, prepare: false });
+  const sql = connect({ url: ownerUrl, statementTimeout: 0, prepare: false });
   onTestFinished(() => sql.end({ timeout: 0 }));
   return sql;
 }

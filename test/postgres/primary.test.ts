@@ -121,16 +121,14 @@ test.each(table(["any", "standby", "read-only"]))(
 test("the connection fails when all hosts refuse the password", async () => {
   const url = Object.assign(new URL(primary.url()), { password: "wrong" }).href;
   const both = url.replace(primary.address, `${standby.address},${primary.address}`);
-  const failure = await failureOf(
-    openPrimary({ url: both, maxConnections: 1, statementTimeout: 0, prepare: false }).ready,
-  );
+  const failure = await failureOf(openPrimary({ url: both, statementTimeout: 0, prepare: false }).ready);
   expect(failure).toMatchObject({ message: "the database does not let this service in", cause: { code: "28P01" } });
 });
 
 test("an aborted search closes its connections at once", async () => {
   const silent = await startSilent();
   const url = primary.url(silent.address);
-  const opening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  const opening = openPrimary({ url, statementTimeout: 0, prepare: false });
   const began = performance.now();
   await opening.end({ timeout: 0 });
   expect(await failureOf(opening.ready)).toMatchObject(UNAVAILABLE);

@@ -15,7 +15,7 @@ async function fresh(create: () => Promise<TestDatabase>): Promise<TestDatabase>
 }
 
 function connectTo(url: string): Sql {
-  const sql = connect({ url, maxConnections: 1, statementTimeout: 10_000, prepare: false });
+  const sql = connect({ url, statementTimeout: 10_000, prepare: false });
   onTestFinished(() => sql.end());
   return sql;
 }

@@ -16,7 +16,7 @@ async function fresh(make: () => Promise<TestDatabase>): Promise<TestDatabase> {
 }
 
 function connectTo(url: string): Sql {
-  const sql = connect({ url, maxConnections: 1, statementTimeout: 0, prepare: false });
+  const sql = connect({ url, statementTimeout: 0, prepare: false });
   onTestFinished(() => sql.end({ timeout: 0 }));
   return sql;
 }

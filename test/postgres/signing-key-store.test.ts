@@ -23,7 +23,7 @@ test("a new active key retires the previous one and notifies listeners", async (
   await store.addFirst(first, NOW);
   const received = Promise.withResolvers<string>();
   const onNotification = (_channel: string, payload: string) => received.resolve(payload);
-  const listening = openPrimary({ url, maxConnections: 1, statementTimeout: 0, prepare: false, onNotification });
+  const listening = openPrimary({ url, statementTimeout: 0, prepare: false, onNotification });
   onTestFinished(() => listening.end({ timeout: 1 }));
   await (await listening.ready).unsafe(`LISTEN "${CHANGES_CHANNEL}"`);
   await store.replaceActive(second, NOW);

@@ -51,7 +51,7 @@ afterAll(async () => {
 });
 
 async function restore(ownerUrl: string): Promise<void> {
-  const sql = connect({ url: ownerUrl, maxConnections: 1, statementTimeout: 0, prepare: false });
+  const sql = connect({ url: ownerUrl, statementTimeout: 0, prepare: false });
   try {
     await migrate(sql, (await readMigrations()).slice(0, MIGRATIONS));
     await restoreTables(sql, fixture.tables);

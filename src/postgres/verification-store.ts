@@ -1,8 +1,9 @@
 import type { Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
 import type { VerifiableKey } from "../domain/key.ts";
+import type { StoreLastUsed } from "../verify/last-used.ts";
 import type { FindKeys } from "../verify/reader.ts";
-import { byteArray, hex } from "./bytes.ts";
+import { byteArray, hex } from "./array-types.ts";
 import type { Database } from "./pool.ts";
 import { type SecretsRow, toVerifiable, VERIFIABLE_COLUMNS } from "./rows.ts";
 import { serverId } from "./server-position.ts";
@@ -44,4 +45,15 @@ function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]):
   return sql<AnswerRow[]>`
     SELECT ${serverId(sql)} AS server, ${sql(VERIFIABLE_COLUMNS)} FROM (VALUES (1)) AS one LEFT JOIN api_keys
     ON key_id = ANY (${[...ids]}::uuid[] ${digests.length === 0 ? sql`` : sql`|| ${byDigest}`})`;
+}
+
+/** Returns a function that advances `last_used_time`; it never moves it back. */
+export function createLastUsedStore(database: Database): StoreLastUsed {
+  return async (keyIds, minute) => {
+    await database.run(
+      (sql) => sql`
+        UPDATE api_keys SET last_used_time = ${minute}
+        WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute})`,
+    );
+  };
 }
