@@ -107,11 +107,8 @@ class Catalog {
       case "fileContainingSymbol":
         return this.#send(this.#symbols.get(question.value), sent);
       case "fileContainingExtension": {
-        const { containingType, extensionNumber } = question.value;
-        return this.#send(
-          this.#extensionsOf(containingType).find(({ number }) => number === extensionNumber)?.file,
-          sent,
-        );
+        const extensions = this.#extensionsOf(question.value.containingType);
+        return this.#send(extensions.find(({ number }) => number === question.value.extensionNumber)?.file, sent);
       }
       case "allExtensionNumbersOfType": {
         const extensionNumber = this.#extensionsOf(question.value).map(({ number }) => number);

@@ -10,6 +10,8 @@ import { KeyholdError } from "../domain/errors.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { share } from "../lib/memoize.ts";
+import type { RpcSpan } from "../observability/tracing/rpc-span.ts";
+import type { Tracing } from "../observability/tracing/tracing.ts";
 import { codeName, rpcName } from "./call-metrics.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 
@@ -81,4 +83,27 @@ function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Err
     log.add(OVERLOADED);
   } else if (FAULTS.has(error.code)) log.fault(error.cause ?? cause);
   return error;
+}
+
+/** Decorates an RPC with a span per call, from authentication to the response. */
+export function traceRpc(rpc: Rpc, tracing: Tracing): Rpc {
+  const name = rpcName(rpc);
+  const spans = new WeakMap<Call, RpcSpan>();
+  return {
+    ...rpc,
+    admit(call) {
+      // A call with a slow body is authorized twice.
+      const known = spans.get(call);
+      if (known !== undefined) return known.run(() => rpc.admit(call));
+      const span = tracing.begin(name, (header) => call.header(header));
+      spans.set(call, span);
+      call.log.add({ trace_id: span.traceId });
+      call.log.onEnd((code, protocol) => span.end(code, protocol));
+      return span.run(() => rpc.admit(call));
+    },
+    invoke(request, principal, call) {
+      const work = () => rpc.invoke(request, principal, call);
+      return spans.get(call)?.run(work) ?? work();
+    },
+  };
 }

@@ -8,8 +8,7 @@ import { verificationRpcs } from "./fast-path/codecs.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { createReflection } from "./reflection.ts";
-import { createRpc } from "./rpc-pipeline.ts";
-import { traceRpc } from "./traced-rpc.ts";
+import { createRpc, traceRpc } from "./rpc-pipeline.ts";
 import { createTransport, type TransportOptions } from "./transport.ts";
 
 export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs"> {

@@ -1,20 +1,27 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DescMethod, DescMethodUnary, MessageShape, Registry } from "@bufbuild/protobuf";
-import { type ConnectRouter, createContextValues, type HandlerContext, type MethodImpl } from "@connectrpc/connect";
+import {
+  ConnectError,
+  type ConnectRouter,
+  createContextValues,
+  type HandlerContext,
+  type MethodImpl,
+} from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import type { FastifyInstance } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
-import type { Rpc } from "../../api/rpc.ts";
+import type { CallLog, Rpc } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
 import type { Policy } from "../../domain/admin-scopes.ts";
-import { rpcName } from "../call-metrics.ts";
+import { codeName, rpcName } from "../call-metrics.ts";
 import { untilDeadline } from "../deadline.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { JSON_OPTIONS } from "../json/reader.ts";
 import type { ReadBody } from "../request-body.ts";
+import { LONG_LIST } from "../rest/response.ts";
 import { callOf, requestKey } from "./call.ts";
-import { boundedCompressions, completeHandler, messageKey } from "./handler.ts";
-import { requireTime, strictJson, watchReading } from "./read-errors.ts";
-import { guarded, type ServeStream } from "./stream.ts";
+import { boundedCompressions, completeHandler, isAsyncIterable, messageKey } from "./handler.ts";
+import { describeUnreadable, requireTime, strictJson, watchReading } from "./read-errors.ts";
 
 type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
 
@@ -71,6 +78,55 @@ function addStream(router: ConnectRouter, rpc: StreamingRpc, guard: Guard, jsonO
   });
 }
 
+/** The implementation of a streaming RPC of any kind. */
+type ServeStream = (input: unknown, context: HandlerContext) => AsyncIterable<unknown> | Promise<unknown>;
+
+/** Decorates an implementation with the error table, the log entry, and the deadline, which ends the stream whatever it does. */
+function guarded(serve: ServeStream): ServeStream {
+  return (input, context) => {
+    const call = callOf(context);
+    call.isCalled = true;
+    const { log } = call;
+    const output = serve(isAsyncIterable(input) ? described(input, context) : input, context);
+    if (isAsyncIterable(output)) return guardItems(output, context, log);
+    return untilDeadline(() => output, context, log).catch((error) => {
+      throw report(error, log);
+    });
+  };
+}
+
+/** Returns the requests of a stream. The error of an unreadable one quotes nothing of it, and an incomplete body is a client error. */
+async function* described(requests: AsyncIterable<unknown>, context: HandlerContext): AsyncGenerator<unknown> {
+  try {
+    yield* requests;
+  } catch (error) {
+    throw error instanceof ConnectError ? describeUnreadable(error, context) : new HttpError("REQUEST_CANCELLED");
+  }
+}
+
+async function* guardItems(output: AsyncIterable<unknown>, context: HandlerContext, log: CallLog) {
+  const items = output[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await untilDeadline(() => items.next(), context, log);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } catch (error) {
+    throw report(error, log);
+  } finally {
+    // Not awaited: at the deadline the implementation may still be waiting.
+    void items.return?.().catch(() => undefined);
+  }
+}
+
+function report(cause: unknown, log: CallLog): ConnectError {
+  const error = toConnectError(cause);
+  log.add({ code: codeName(error.code) });
+  if (error.cause !== undefined) log.fault(error.cause);
+  return error;
+}
+
 function addRpc(router: ConnectRouter, rpc: Rpc, jsonOptions: JsonOptions): void {
   router.rpc(rpc.method, implementationOf(rpc), {
     readMaxBytes: rpc.maxRequestBytes,
@@ -101,9 +157,6 @@ function implementationOf(rpc: Rpc): MethodImpl<DescMethodUnary> {
     return untilDeadline(() => call.logged(serve()), context, call.log);
   };
 }
-
-/** Number of list items from which a message is long. */
-const LONG_LIST = 100;
 
 function isLong(message: object): boolean {
   return Object.values(message).some((value) => Array.isArray(value) && value.length >= LONG_LIST);

@@ -24,6 +24,7 @@ import type { Implementation } from "../../api/row.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { memoize } from "../../lib/memoize.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 import { fieldBound } from "../field-count.ts";
 import { readJsonMessage } from "../json/reader.ts";
 import { BODY, valueLimits } from "../json/scan.ts";
@@ -102,11 +103,9 @@ const LIST_END = new RegExp(`\\}${SPACE}$`, "y");
 /** Neither takes a body of more than 1 MiB. */
 const LIMITS = valueLimits(0);
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
 /** Reads the JSON of a `VerifyApiKeyRequest`: the usual text directly, any other as the complete path does. */
 export function readVerifyJson(bytes: Uint8Array): VerifyApiKeyRequest {
-  const credential = SINGLE.exec(textOf(bytes))?.[1];
+  const credential = SINGLE.exec(decodeUtf8(bytes) ?? "")?.[1];
   return credential === undefined
     ? readJsonMessage(VerifyApiKeyRequestSchema, bytes, LIMITS)
     : verifyRequest(credential);
@@ -114,7 +113,7 @@ export function readVerifyJson(bytes: Uint8Array): VerifyApiKeyRequest {
 
 /** Reads the JSON of a `BatchVerifyApiKeysRequest` likewise. */
 export function readBatchVerifyJson(bytes: Uint8Array): BatchVerifyApiKeysRequest {
-  const requests = listOf(textOf(bytes));
+  const requests = listOf(decodeUtf8(bytes) ?? "");
   if (requests === undefined) return readJsonMessage(BatchVerifyApiKeysRequestSchema, bytes, LIMITS);
   const message = create(BatchVerifyApiKeysRequestSchema);
   message.requests = requests;
@@ -130,17 +129,8 @@ const MAX_SHORT = 0x7f;
 export function readVerifyProto(bytes: Uint8Array, readAny: Codec["read"]): Message {
   const length = bytes.length - 2;
   const isUsual = bytes[0] === CREDENTIAL_TAG && bytes[1] === length && length <= MAX_SHORT;
-  const credential = isUsual ? textOf(bytes.subarray(2)) : "";
-  return credential === "" ? readAny(bytes) : verifyRequest(credential);
-}
-
-/** Returns an empty text for what is not UTF-8: the complete reader says so. */
-function textOf(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return "";
-  }
+  const credential = isUsual ? decodeUtf8(bytes.subarray(2)) : undefined;
+  return credential ? verifyRequest(credential) : readAny(bytes);
 }
 
 function verifyRequest(credential: string): VerifyApiKeyRequest {

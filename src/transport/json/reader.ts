@@ -15,7 +15,7 @@ import { isJsonObject } from "../../lib/json.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { repeatInSlices } from "../../lib/time-slices.ts";
 import { findField, valueForm } from "./fields.ts";
-import { BODY, joinJsonPath, jsonScanner, MAX_JSON_DEPTH, type ValueLimits } from "./scan.ts";
+import { BODY, joinJsonPath, jsonScanner, MAX_JSON_DEPTH, parseText, type ValueLimits } from "./scan.ts";
 
 /** The form of JSON over every protocol. */
 export const JSON_OPTIONS = {
@@ -87,14 +87,6 @@ function decodeUtf8(bytes: Uint8Array): string {
     return utf8.decode(bytes);
   } catch {
     throw invalidArgument(BODY, "is not UTF-8");
-  }
-}
-
-function parseText(text: string): JsonValue {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalidArgument(BODY, "is not JSON");
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../domain/errors.ts";
+import { type JsonValue, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { findField } from "./fields.ts";
 
@@ -149,12 +150,14 @@ function pathOf(frames: readonly Frame[]): string {
 }
 
 function unquote(quoted: string): string {
-  if (!quoted.includes("\\")) return quoted.slice(1, -1);
-  try {
-    return String(JSON.parse(quoted));
-  } catch {
-    throw invalidArgument(BODY, "is not JSON");
-  }
+  return quoted.includes("\\") ? String(parseText(quoted)) : quoted.slice(1, -1);
+}
+
+/** Parses JSON. Throws `INVALID_ARGUMENT` on a syntax error. */
+export function parseText(text: string): JsonValue {
+  const value = parseJson(text);
+  if (value === undefined) throw invalidArgument(BODY, "is not JSON");
+  return value;
 }
 
 /** Adds a step to a path such as `requests[3].metadata.team`; a name that is not an identifier goes in brackets. */

@@ -14,8 +14,8 @@ import { JSON_OPTIONS } from "../json/reader.ts";
 type Init = MessageInitShape<DescMessage>;
 type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;
 
-/** Number of list items from which a response is encoded in several ticks: a thousand keys may take 12 MB. */
-const LONG_LIST = 100;
+/** Number of list items from which a message is processed in several ticks: a thousand keys may take 12 MB. */
+export const LONG_LIST = 100;
 
 /** JSON, as text or in UTF-8. */
 export type Json = string | Buffer;
