@@ -57,7 +57,11 @@ export async function ensureCluster(
     const single = [binaries.postgres, "--single", "-D", draft, "-c", "exit_on_error=on", "postgres"];
     await runProgram(initializer, single, bootstrapSql);
     await changeOwnerOfTree(draft, server);
-    await publish(draft, dataDir);
+    // If another process was first, its cluster is kept.
+    await rename(draft, clusterDirOf(dataDir)).catch((error) => {
+      if (!isMade(dataDir)) throw error;
+    });
+    await syncDir(dataDir);
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
@@ -74,14 +78,6 @@ async function assertFree(clusterDir: string): Promise<void> {
     "DATABASE_UNAVAILABLE",
     `${clusterDir} contains files that are not PostgreSQL data: move them away`,
   );
-}
-
-/** If another process was first, its cluster is kept. */
-async function publish(draft: string, dataDir: string): Promise<void> {
-  await rename(draft, clusterDirOf(dataDir)).catch((error) => {
-    if (!isMade(dataDir)) throw error;
-  });
-  await syncDir(dataDir);
 }
 
 /** Removes drafts of processes that have ended. One with our own process id is an earlier process's: ids are reused. */

@@ -7,27 +7,23 @@ import { acquireLock, type OtherOwner } from "./lock.ts";
 import { chooseOsUsers } from "./os-user.ts";
 import { changeOwnerOfTree } from "./ownership.ts";
 import { untilReady } from "./pid-file.ts";
-import { type Log, type Postmaster, type PostmasterOptions, startPostmaster } from "./postmaster.ts";
-import { untilGone } from "./process.ts";
+import {
+  defaultStartTimeoutMs,
+  type Postmaster,
+  type PostmasterOptions,
+  type StartOptions,
+  startPostmaster,
+} from "./postmaster.ts";
 import { clearSocketLock, makeSocketDir, socketUrl } from "./socket.ts";
 
-const defaultStartTimeoutMs = 120_000;
-
-export interface EmbeddedOptions {
+export interface EmbeddedOptions extends StartOptions {
   /** Keyhold's data folder, made if absent. PostgreSQL's files go into `postgres` under it. */
   readonly dataDir: string;
-  readonly log: Log;
   /**
    * What to do when another Keyhold process has its server on this data folder: `refuse` (the default, for `serve`), or
    * `attach` (for commands) to use that one.
    */
   readonly ifRunning?: "refuse" | "attach";
-  /** Called when the server process has been started, before it accepts connections. */
-  readonly onLaunched?: () => void;
-  /** Time until the server must accept connections, crash recovery included. Default: two minutes. */
-  readonly startTimeoutMs?: number;
-  /** PostgreSQL's configuration parameters that win over ours. */
-  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface EmbeddedPostgres {
@@ -87,25 +83,16 @@ async function own(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedP
 }
 
 async function prepare(dataDir: string, options: EmbeddedOptions): Promise<PostmasterOptions> {
-  const { log, settings = {}, startTimeoutMs = defaultStartTimeoutMs, onLaunched = () => {} } = options;
   const clusterDir = clusterDirOf(dataDir);
   const binaries = await findBinaries();
   const account = await chooseOsUsers({ uid: process.geteuid?.() ?? 0, dataDir, clusterDir, binaries });
   await ensureCluster(dataDir, account, binaries);
   // Root may have restored or edited files, and earlier releases ran PostgreSQL with the user id of root.
   const changed = await changeOwnerOfTree(clusterDir, account.server);
-  if (changed > 0) log("info", `made user ${account.server.owner?.uid} the owner of ${changed} files in ${clusterDir}`);
+  if (changed > 0)
+    options.log("info", `made user ${account.server.owner?.uid} the owner of ${changed} files in ${clusterDir}`);
   const socketDir = await makeSocketDir(clusterDir, account.server);
-  return {
-    runAs: account.server,
-    program: binaries.postgres,
-    clusterDir,
-    socketDir,
-    settings,
-    startTimeoutMs,
-    log,
-    onLaunched,
-  };
+  return { ...options, runAs: account.server, program: binaries.postgres, clusterDir, socketDir };
 }
 
 /** A command may have acquired the folder while our server was down. */
@@ -130,16 +117,12 @@ function urlsOf(socketDir: string): Pick<EmbeddedPostgres, "url" | "serverUrl" |
 
 /** Returns the socket folder of the other process's server; undefined if it ends before it accepts connections. */
 async function socketOf(rival: OtherOwner, dataDir: string, timeoutMs: number): Promise<string | undefined> {
-  const over = new AbortController();
-  const limit = AbortSignal.any([over.signal, AbortSignal.timeout(timeoutMs)]);
   try {
-    const ready = untilReady(clusterDirOf(dataDir), rival.pid, limit).then((file) => file.socketDir);
-    return await Promise.race([ready, untilGone(rival.pid, limit).then(() => undefined)]);
+    const file = await untilReady(clusterDirOf(dataDir), rival.pid, AbortSignal.timeout(timeoutMs));
+    return file?.socketDir;
   } catch (cause) {
     const message = `PostgreSQL process ${rival.pid} on ${dataDir} accepts no connections`;
     throw new KeyholdError("DATABASE_UNAVAILABLE", message, { cause });
-  } finally {
-    over.abort();
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { poll } from "./process.ts";
+import { describeProcess, poll } from "./process.ts";
 
 /** The contents of `postmaster.pid` (PostgreSQL, src/include/utils/pidfile.h). */
 export interface PidFile {
@@ -33,10 +33,11 @@ export function parsePidFile(text: string, clusterDir: string): PidFile | undefi
   return { pid, socketDir, ready: lines[7]?.trim() === "ready" };
 }
 
-/** Resolves when the postmaster `pid` accepts connections. Rejects when `signal` is aborted. */
-export function untilReady(clusterDir: string, pid: number, signal: AbortSignal): Promise<PidFile> {
+/** Resolves when the postmaster `pid` accepts connections, with null if it ends before that. Rejects when `signal` is aborted. */
+export function untilReady(clusterDir: string, pid: number, signal: AbortSignal): Promise<PidFile | null> {
   return poll(async () => {
     const file = await readPidFile(clusterDir);
-    return file?.pid === pid && file.ready ? file : undefined;
+    if (file?.pid === pid && file.ready) return file;
+    return (await describeProcess(pid)) === undefined ? null : undefined;
   }, signal);
 }

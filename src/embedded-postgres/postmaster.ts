@@ -1,10 +1,10 @@
 import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { KeyholdError } from "../domain/errors.ts";
-import type { Running } from "../lib/supervise.ts";
+import { exitOf, type Running } from "../lib/supervise.ts";
 import type { RunAs } from "./os-user.ts";
 import { untilReady } from "./pid-file.ts";
-import { exitOf, startProgram } from "./process.ts";
+import { startProgram } from "./process.ts";
 import { shutDown, startWatchdog } from "./shutdown.ts";
 
 export type Level = "info" | "warn" | "error";
@@ -18,19 +18,25 @@ export interface Postmaster extends Running {
   stop(): Promise<void>;
 }
 
-export interface PostmasterOptions {
+export interface StartOptions {
+  readonly log: Log;
+  /** Called when the server process has been started, before it accepts connections. */
+  readonly onLaunched?: () => void;
+  /** Time until the server must accept connections, crash recovery included. Default: two minutes. */
+  readonly startTimeoutMs?: number;
+  /** PostgreSQL configuration parameters that override ours. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface PostmasterOptions extends StartOptions {
   readonly runAs: RunAs;
   /** The program `postgres`. */
   readonly program: string;
   readonly clusterDir: string;
   readonly socketDir: string;
-  /** PostgreSQL configuration parameters that override ours. */
-  readonly settings: Readonly<Record<string, string>>;
-  /** Time until it must accept connections, crash recovery included. */
-  readonly startTimeoutMs: number;
-  readonly log: Log;
-  readonly onLaunched: () => void;
 }
+
+export const defaultStartTimeoutMs = 120_000;
 
 /** Identifies the process that started the server in the server's command line; `lock.ts` reads it. */
 export const ownerMark = "cluster_name=keyhold-";
@@ -74,28 +80,24 @@ export async function startPostmaster(options: PostmasterOptions, signal: AbortS
   const watchdog = startWatchdog(pid);
   void exited.then(() => watchdog.kill("SIGKILL"));
   const postmaster = { pid, exited, stop: () => shutDown(pid, options.clusterDir, exited) };
-  options.onLaunched();
+  options.onLaunched?.();
   await becomeReady(postmaster, options, signal, lastLines);
   return postmaster;
 }
 
 async function becomeReady(
   postmaster: Postmaster,
-  { clusterDir, startTimeoutMs }: PostmasterOptions,
+  { clusterDir, startTimeoutMs = defaultStartTimeoutMs }: PostmasterOptions,
   signal: AbortSignal,
   lastLines: readonly string[],
 ): Promise<void> {
-  const over = new AbortController();
-  const limit = AbortSignal.any([signal, over.signal, AbortSignal.timeout(startTimeoutMs)]);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)]);
   try {
-    const ready = untilReady(clusterDir, postmaster.pid, limit).then(() => undefined);
-    const how = await Promise.race([ready, postmaster.exited]);
-    if (how !== undefined) throw notStarted(how, lastLines);
+    const file = await untilReady(clusterDir, postmaster.pid, limit);
+    if (file === null) throw notStarted(await postmaster.exited, lastLines);
   } catch (error) {
     await postmaster.stop();
     throw limit.aborted ? notStarted(String(limit.reason), lastLines) : error;
-  } finally {
-    over.abort();
   }
 }
 

@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { KeyholdError } from "../domain/errors.ts";
+import { exitOf } from "../lib/supervise.ts";
 import type { RunAs } from "./os-user.ts";
 
 /** A running process. A zombie counts as ended: it holds no file and no memory. */
@@ -88,14 +89,6 @@ export async function runProgram(runAs: RunAs, command: readonly string[], input
   if (code === "exit code 0") return;
   const program = command[0]?.split("/").at(-1);
   throw new KeyholdError("DATABASE_UNAVAILABLE", `${program} failed with ${code}: ${out}${err}`.trim());
-}
-
-/** Resolves with a description of how the process ended, or why it could not be started. */
-export function exitOf(child: ChildProcess): Promise<string> {
-  return new Promise((resolve) => {
-    child.once("error", (error) => resolve(`error "${error.message}"`));
-    child.once("exit", (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
-  });
 }
 
 function textOf(stream: Readable | null): Promise<string> {

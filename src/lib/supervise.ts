@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A running process or similar. */
@@ -11,11 +12,7 @@ export interface Running {
 }
 
 /** A `Running` that is restarted when it exits or fails, until `stop`. */
-export interface Supervised {
-  /** The process that runs now or ran last. */
-  readonly pid: number;
-  stop(): Promise<void>;
-}
+export type Supervised = Awaited<ReturnType<typeof supervise>>;
 
 /** Starts the process; aborts the start when `signal` aborts. */
 export type Start = (signal: AbortSignal) => Promise<Running>;
@@ -30,7 +27,7 @@ const backoffMs: readonly number[] = [0, 100, 200, 500, 1_000, 2_000, 5_000];
  *
  * @throws the error of the first `start`. Later errors are logged, and the start is retried.
  */
-export async function supervise(name: string, start: Start, log: Log): Promise<Supervised> {
+export async function supervise(name: string, start: Start, log: Log) {
   const stopping = new AbortController();
   let current = await start(stopping.signal);
   let predecessor: Promise<unknown> | undefined;
@@ -59,10 +56,11 @@ export async function supervise(name: string, start: Start, log: Log): Promise<S
     if (!stopping.signal.aborted) throw error;
   });
   return {
+    /** The process that runs now or ran last. */
     get pid() {
       return current.pid;
     },
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort();
       await current.stop();
       await kept;
@@ -81,4 +79,13 @@ async function startAgain(start: Start, log: Log, signal: AbortSignal): Promise<
       log("error", String(error));
     }
   }
+}
+
+/** Resolves with a description of how the process ended, or why it could not be started. */
+export function exitOf(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    // An undeliverable message or signal is an error event too.
+    child.on("error", (error) => child.pid ?? resolve(`error "${error.message}"`));
+    child.once("exit", (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+  });
 }

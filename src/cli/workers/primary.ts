@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
 import type { Logger } from "pino";
-import { counter, type Family, gauge, type Sample } from "../../observability/metrics/family.ts";
-import type { MetricsPort, Scrape } from "../../observability/metrics/port.ts";
+import { counter, gauge, type Sample } from "../../observability/metrics/family.ts";
+import type { Scrape } from "../../observability/metrics/port.ts";
 import { createSource, mergedText } from "../../observability/metrics/source.ts";
 import type { Config } from "../../server/config/config.ts";
 import { uncaughtMetric } from "../../server/metrics.ts";
@@ -18,52 +18,30 @@ import { startWorkerPool, type WorkerPool } from "./worker-pool.ts";
 export async function serveByWorkers(config: Config, count: number, logger: Logger): Promise<void> {
   const uncaught = watchUncaught(logger);
   await withMetricsPort(config, logger, async (metrics) => {
-    await runWorkerPool(config, count, logger, metrics, uncaught);
+    const settings = { max_connections: String(maxConnections(config, count)) };
+    const resources = await openForServing({ ...config, cacheBytes: 0 }, logger, { settings });
+    try {
+      const databaseUrl = config.databaseUrl === null ? resources.url : null;
+      const pool = await startWorkerPool(count, databaseUrl, (level, message) => logger[level](message));
+      metrics?.serve(scrapeOf(pool, uncaught));
+      announce(config, pool.url, logger, metrics?.url);
+      releaseYoungGeneration();
+      const signal = await uncaught.or(signalToStop(killWorkers));
+      logger.info({ signal }, "stopping");
+      await pool.stop();
+    } finally {
+      await resources.close();
+    }
     await metrics?.close();
   });
   logger.info("stopped");
   uncaught.exitIfAny();
 }
 
-async function runWorkerPool(
-  config: Config,
-  count: number,
-  logger: Logger,
-  metrics: MetricsPort | null,
-  uncaught: Uncaught,
-): Promise<void> {
-  const settings = { max_connections: String(maxConnections(config, count)) };
-  const resources = await openForServing({ ...config, cacheBytes: 0 }, logger, { settings });
-  try {
-    const databaseUrl = config.databaseUrl === null ? resources.url : null;
-    const pool = await startWorkerPool(count, databaseUrl, (level, message) => logger[level](message));
-    metrics?.serve(scrapeOf(pool, uncaught));
-    announce(config, pool.url, logger, metrics?.url);
-    releaseYoungGeneration();
-    const signal = await uncaught.or(signalToStop(killWorkers));
-    logger.info({ signal }, "stopping");
-    await pool.stop();
-  } finally {
-    await resources.close();
-  }
-}
-
 /** Labels each worker by its number. A restarted worker counts from zero, which `rate()` treats as a reset. */
 function scrapeOf(pool: WorkerPool, uncaught: Uncaught): Scrape {
-  const own = createSource([...workerMetrics(pool), uncaughtMetric(() => uncaughtByWorker(pool, uncaught))], {
-    worker: "parent",
-  });
-  return async () => mergedText([await own.snapshot(), ...(await pool.scrape())]);
-}
-
-/** Counted by the primary, since a failed worker exits before the next scrape. */
-function uncaughtByWorker({ counts }: WorkerPool, uncaught: Uncaught): Sample[] {
-  const workers = [...counts().uncaught].map(([worker, value]) => ({ labels: { worker: String(worker) }, value }));
-  return [{ labels: { worker: "parent" }, value: uncaught.count() }, ...workers];
-}
-
-function workerMetrics({ counts }: WorkerPool): Family[] {
-  return [
+  const { counts } = pool;
+  const metrics = [
     gauge("keyhold_workers", "Workers that are serving.", () => counts().running),
     gauge("keyhold_workers_configured", "Workers configured.", () => counts().configured),
     counter(
@@ -71,7 +49,16 @@ function workerMetrics({ counts }: WorkerPool): Family[] {
       "Workers started to replace one that exited or failed.",
       () => counts().restarts,
     ),
+    uncaughtMetric(() => uncaughtByWorker(pool, uncaught)),
   ];
+  const own = createSource(metrics, { worker: "parent" });
+  return async () => mergedText([await own.snapshot(), ...(await pool.scrape())]);
+}
+
+/** Counted by the primary, since a failed worker exits before the next scrape. */
+function uncaughtByWorker({ counts }: WorkerPool, uncaught: Uncaught): Sample[] {
+  const workers = [...counts().uncaught].map(([worker, value]) => ({ labels: { worker: String(worker) }, value }));
+  return [{ labels: { worker: "parent" }, value: uncaught.count() }, ...workers];
 }
 
 /** Returns `max_connections` of the embedded database. The default of 100 is enough for three workers and one being replaced. */

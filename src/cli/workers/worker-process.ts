@@ -1,7 +1,6 @@
-import type { ChildProcess } from "node:child_process";
 import cluster, { type Worker } from "node:cluster";
 import { KeyholdError } from "../../domain/errors.ts";
-import type { Running } from "../../lib/supervise.ts";
+import { exitOf, type Running } from "../../lib/supervise.ts";
 import { withTimeout } from "../../lib/with-timeout.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
 import type { PrimaryMessage, WorkerMessage } from "./ipc.ts";
@@ -34,7 +33,9 @@ export async function startWorker(
   onUncaught: () => void,
 ): Promise<WorkerProcess> {
   const worker = cluster.fork();
-  const exited = waitForExit(worker);
+  // An undeliverable message is an error, and ignored.
+  worker.on("error", () => {});
+  const exited = exitOf(worker.process);
   const connections = reassignConnections(worker.process);
   const kill = () => void worker.process.kill("SIGKILL");
   signal.addEventListener("abort", kill);
@@ -63,16 +64,6 @@ export async function startWorker(
   } finally {
     signal.removeEventListener("abort", kill);
   }
-}
-
-/** Resolves with a description of the exit. An undeliverable message is an error event too, and ignored. */
-function waitForExit(worker: Worker): Promise<string> {
-  const child: ChildProcess = worker.process;
-  worker.on("error", () => {});
-  return new Promise((resolve) => {
-    child.on("error", (error) => child.pid ?? resolve(`error "${error.message}"`));
-    child.once("exit", (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
-  });
 }
 
 /** Ignores failure: the worker may be exiting. */

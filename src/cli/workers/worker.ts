@@ -2,7 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import type { Logger } from "pino";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { withTimeout } from "../../lib/with-timeout.ts";
-import { type Config, readConfig } from "../../server/config/config.ts";
+import { readConfig } from "../../server/config/config.ts";
 import type { Service } from "../../server/service.ts";
 import { startService } from "../../server/start.ts";
 import { exitStatus, explain } from "../failure.ts";
@@ -20,7 +20,9 @@ export async function runWorker(): Promise<void> {
   if (worker === undefined) throw invalidArgument("worker", "is started by keyhold serve only");
   const primary = connectToPrimary(worker);
   const { number, databaseUrl } = await primary.started;
-  const config = configOf(databaseUrl);
+  const own = readConfig();
+  // The primary's embedded database: opening it here could start a second one while the primary's restarts.
+  const config = { ...own, databaseUrl: databaseUrl ?? own.databaseUrl };
   const logger = createLog(config.logLevel, "shared").child({ worker: number });
   const uncaught = watchUncaught(logger, () => void send(worker, { kind: "uncaught" }));
   const options = { workers: primary.count, drainDelay: DRAIN_DELAY, metricLabels: { worker: String(number) } };
@@ -36,12 +38,6 @@ export async function runWorker(): Promise<void> {
 
 /** Milliseconds for which a failed worker keeps the port open while its replacement starts. */
 const HANDOVER_TIMEOUT = 10_000;
-
-/** Uses the primary's embedded database; opening it here could start a second one while the primary's restarts. */
-function configOf(databaseUrl: string | null): Config {
-  const config = readConfig();
-  return { ...config, databaseUrl: databaseUrl ?? config.databaseUrl };
-}
 
 /** Ctrl-C signals all processes, so the message of the primary may arrive before or after this worker's signal. */
 async function waitForStop(primary: Primary, uncaught: Uncaught): Promise<string> {
