@@ -15,42 +15,29 @@ const MAX_DELAY = 50;
  * the same output.
  */
 export function createLog(level: string, shared: "shared" | "own" = "own"): Logger {
-  const output = new BufferedOutput(
-    pino.destination({ sync: true }),
-    shared === "shared" ? SHARED_WRITE_SIZE : WRITE_SIZE,
-  );
-  process.once("exit", () => output.flush());
-  return pino({ level }, output);
-}
-
-/** Buffers lines for a slower destination. */
-class BufferedOutput {
-  readonly #destination: { write(text: string): unknown };
-  readonly #size: number;
-  #text = "";
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(destination: { write(text: string): unknown }, size: number) {
-    this.#destination = destination;
-    this.#size = size;
-  }
-
-  write(line: string): void {
-    if (this.#text.length + line.length > this.#size) this.flush();
-    this.#text += line;
-    if (this.#text.length >= this.#size) this.flush();
-    else this.#timer ??= setTimeout(this.#onTimeout, MAX_DELAY).unref();
-  }
-
-  /** Not cancelled by an earlier flush: a new timer per buffer costs more. */
-  readonly #onTimeout = (): void => {
-    this.#timer = undefined;
-    this.flush();
+  const size = shared === "shared" ? SHARED_WRITE_SIZE : WRITE_SIZE;
+  const destination = pino.destination({ sync: true });
+  let buffer = "";
+  let isScheduled = false;
+  const flush = () => {
+    const text = buffer;
+    buffer = "";
+    if (text !== "") destination.write(text);
   };
-
-  flush(): void {
-    const text = this.#text;
-    this.#text = "";
-    if (text !== "") this.#destination.write(text);
-  }
+  // Not cancelled by an earlier flush: a new timer per buffer costs more.
+  const onTimeout = () => {
+    isScheduled = false;
+    flush();
+  };
+  const write = (line: string) => {
+    if (buffer.length + line.length > size) flush();
+    buffer += line;
+    if (buffer.length >= size) flush();
+    else if (!isScheduled) {
+      isScheduled = true;
+      setTimeout(onTimeout, MAX_DELAY).unref();
+    }
+  };
+  process.once("exit", flush);
+  return pino({ level }, { write });
 }

@@ -93,15 +93,15 @@ function addSecrets(program: Command): void {
   const secrets = program.command("secrets").description("root secrets, from which all server keys are derived");
   withJson(secrets.command("list"))
     .description("list the root secrets and what still depends on each")
-    .action(async (options) => (await import("./secrets/list.ts")).listSecrets(options));
+    .action(async (options) => (await import("./secrets.ts")).listSecrets(options));
   withJson(secrets.command("rotate"))
     .description("add a new root secret to the root secret file, and wrap the signing keys under it")
     .option("--stage", "add it as accepted but not yet used, while servers run; promote it when every server has it")
-    .action(async (options) => (await import("./secrets/change.ts")).rotateSecret(options));
+    .action(async (options) => (await import("./secrets.ts")).rotateSecret(options));
   withJson(secrets.command("promote"))
     .description("make a staged root secret the current one, after every server has restarted with it")
     .argument("<id>", "id from `secrets list`")
-    .action(async (id, options) => (await import("./secrets/change.ts")).promoteSecret(id, options));
+    .action(async (id, options) => (await import("./secrets.ts")).promoteSecret(id, options));
 }
 
 function addCluster(program: Command): void {

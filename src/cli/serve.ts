@@ -7,13 +7,8 @@ import { createLog } from "./log.ts";
 import { DRAIN_DELAY, signalToStop } from "./signals.ts";
 import { watchUncaught } from "./uncaught.ts";
 
-export interface ServeCommandOptions {
-  /** Unparsed; overrides the configuration. */
-  readonly workers?: string;
-}
-
 /** Runs the server, in one or several processes, until SIGINT or SIGTERM; a second signal exits at once. */
-export async function serve(options: ServeCommandOptions): Promise<void> {
+export async function serve(options: { readonly workers?: string }): Promise<void> {
   boundHeapGrowth();
   holdYoungGeneration();
   const config = readConfig();

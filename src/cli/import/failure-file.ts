@@ -25,7 +25,11 @@ export async function openFailureFile(path: string, bytes: number, withKeys: boo
     /** Appends and syncs; resolves with the size of the file in bytes. */
     append: async (failures: readonly RowFailure[]): Promise<number> => {
       if (failures.length === 0) return size;
-      file ??= await openAt(path, size);
+      if (file === undefined) {
+        file = await open(path, size === 0 ? "w" : "r+", 0o600);
+        // Lines beyond `size` concern rows that will be sent again.
+        await file.truncate(size);
+      }
       const text = failures.map((failure) => `${JSON.stringify(lineOf(failure, withKeys))}\n`).join("");
       await file.write(text, size);
       await file.datasync();
@@ -34,13 +38,6 @@ export async function openFailureFile(path: string, bytes: number, withKeys: boo
     },
     close: async () => file?.close(),
   };
-}
-
-/** Truncates at `size`: lines beyond it concern rows that will be sent again. */
-async function openAt(path: string, size: number): Promise<FileHandle> {
-  const file = await open(path, size === 0 ? "w" : "r+", 0o600);
-  await file.truncate(size);
-  return file;
 }
 
 function lineOf({ row: { row, line, content }, reason, message }: RowFailure, withKeys: boolean) {

@@ -100,17 +100,13 @@ async function importRows(source: Source, start: Progress, current: Run): Promis
       saved = performance.now();
     }
   } catch (error) {
-    if (!isInterruption(error)) throw error;
+    // An abort while waiting to retry; calls in flight complete.
+    if (!(error instanceof Error && error.name === "AbortError")) throw error;
   } finally {
     await failureFile.close();
     if (firstSave !== undefined) await save(latest);
   }
   return latest;
-}
-
-/** An abort while waiting to retry; calls in flight complete. */
-function isInterruption(error: unknown): boolean {
-  return error instanceof Error && error.name === "AbortError";
 }
 
 function sender({ options, remote, progressBar, signal }: Run): (batch: Batch) => Promise<Outcome> {

@@ -37,29 +37,24 @@ export function requestOf({ content }: Row): CreateImportedApiKeyRequest | strin
 type Init = MessageInitShape<typeof CreateImportedApiKeyRequestSchema>;
 
 function toRequest(content: Readonly<Record<string, unknown>>): Init {
-  const cells: (readonly [string, string])[] = [];
-  const fields: Record<string, unknown> = {};
+  const metadata = metadataOf(content.metadata);
   for (const [name, value] of Object.entries(content)) {
+    if (FIELDS.has(name) || name === ERROR_FIELD) continue;
     const [, entry] = METADATA_COLUMN.exec(name) ?? [];
-    if (FIELDS.has(name)) fields[name] = value;
-    else if (entry !== undefined) cells.push(...(value === "" ? [] : [[entry, text(name, value)] as const]));
-    else if (name !== ERROR_FIELD)
+    if (entry === undefined)
       throw invalidArgument(redactName(name), `is an unknown field; allowed: ${[...FIELDS].join(", ")}`);
+    if (value === "") continue;
+    if (metadata.has(entry)) throw invalidArgument(redactName(name), "is set twice");
+    metadata.set(entry, text(name, value));
   }
   return {
-    rawKey: text("raw_key", fields.raw_key),
-    name: text("name", fields.name),
-    actorId: text("actor_id", fields.actor_id),
-    scopes: scopesOf(fields.scopes),
-    ttl: isAbsent(fields.ttl) ? undefined : text("ttl", fields.ttl),
-    metadata: mergeMetadata(metadataOf(fields.metadata), Object.fromEntries(cells)),
+    rawKey: text("raw_key", content.raw_key),
+    name: text("name", content.name),
+    actorId: text("actor_id", content.actor_id),
+    scopes: scopesOf(content.scopes),
+    ttl: isAbsent(content.ttl) ? undefined : text("ttl", content.ttl),
+    metadata: Object.fromEntries(metadata),
   };
-}
-
-function mergeMetadata(object: Record<string, string>, cells: Record<string, string>): Record<string, string> {
-  const duplicate = Object.keys(cells).find((name) => Object.hasOwn(object, name));
-  if (duplicate !== undefined) throw invalidArgument(redactName(`metadata.${duplicate}`), "is set twice");
-  return { ...object, ...cells };
 }
 
 /** Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. */
@@ -89,11 +84,11 @@ function scopesOf(value: unknown): string[] {
 }
 
 /** Accepts an object, or its JSON as in CSV. */
-function metadataOf(value: unknown): Record<string, string> {
-  if (isAbsent(value)) return {};
+function metadataOf(value: unknown): Map<string, string> {
+  if (isAbsent(value)) return new Map();
   const entries = typeof value === "string" ? parseJson(value) : value;
   if (!isJsonObject(entries)) throw invalidArgument("metadata", "must be an object of strings");
-  return Object.fromEntries(
+  return new Map(
     Object.entries(entries).map(([name, entry]) => {
       if (typeof entry !== "string") throw invalidArgument("metadata", "must have strings as values");
       return [name, entry];

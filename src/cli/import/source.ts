@@ -30,14 +30,12 @@ export async function openSource(path: string, wanted: FormatName | undefined): 
   const format = wanted ?? BY_EXTENSION.find(([extension]) => extension.test(path))?.[1];
   if (format === undefined)
     throw invalidArgument("--format", "is required (jsonl or csv): the file has no known extension");
-  if (path === "-") return fromStdin(format);
+  if (path === "-") {
+    const read = (_from: number, signal: AbortSignal) => addAbortSignal(signal, process.stdin);
+    return { path: null, size: 0, modifyTime: 0, format, read };
+  }
   const { size, mtimeMs } = await stat(path);
   const read = (from: number, signal: AbortSignal) =>
     createReadStream(path, { start: from, highWaterMark: READ_SIZE, signal });
   return { path, size, modifyTime: mtimeMs, format, read };
-}
-
-function fromStdin(format: FormatName): Source {
-  const read = (_from: number, signal: AbortSignal) => addAbortSignal(signal, process.stdin);
-  return { path: null, size: 0, modifyTime: 0, format, read };
 }

@@ -16,7 +16,7 @@ import {
 /** Adds `keyhold keys`. Each verb imports its code when it runs. */
 export function addKeysCommands(program: Command): void {
   const keys = program.command("keys").description("issued and imported keys of a running server");
-  for (const add of [
+  const verbs = [
     addIssue,
     addList,
     addGet,
@@ -27,7 +27,8 @@ export function addKeysCommands(program: Command): void {
     addVerify,
     addDerive,
     addImport,
-  ]) {
+  ];
+  for (const add of verbs) {
     const command = withRemote(add(keys));
     command.addHelpText("after", examples(EXAMPLES[command.name()] ?? []));
   }
