@@ -1,32 +1,28 @@
 import { setImmediate as nextTick } from "node:timers/promises";
-import { type Monotonic, systemMonotonic } from "./clock.ts";
+import { systemMonotonic } from "./clock.ts";
 
 /** Milliseconds of work per tick of the event loop. */
 const SLICE = 20;
 
 /** Maps items over as many ticks of the event loop as needed, so that other calls are served in between. */
-export async function mapInSlices<T, R>(
-  items: readonly T[],
-  map: (item: T) => R,
-  now: Monotonic = systemMonotonic,
-): Promise<R[]> {
+export async function mapInSlices<T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> {
   const mapped: R[] = [];
-  let started = now();
+  let started = systemMonotonic();
   for (const item of items) {
     mapped.push(map(item));
-    if (now() - started < SLICE) continue;
+    if (systemMonotonic() - started < SLICE) continue;
     await nextTick();
-    started = now();
+    started = systemMonotonic();
   }
   return mapped;
 }
 
 /** Repeats `step` until it returns false, over as many ticks of the event loop as needed. */
-export async function repeatInSlices(step: () => boolean, now: Monotonic = systemMonotonic): Promise<void> {
-  let started = now();
+export async function repeatInSlices(step: () => boolean): Promise<void> {
+  let started = systemMonotonic();
   while (step()) {
-    if (now() - started < SLICE) continue;
+    if (systemMonotonic() - started < SLICE) continue;
     await nextTick();
-    started = now();
+    started = systemMonotonic();
   }
 }

@@ -46,23 +46,12 @@ export interface Measured {
 
 /** Returns every metric of a server but those of Node and the process; docs/metrics.md describes them. */
 export function metricsOf(measured: Measured): AnyFamily[] {
-  const { meters } = measured;
   return [
     gauge("keyhold_build_info", "Version of the program; always 1.", () => [
       { labels: { version: readVersion() }, value: 1 },
     ]),
     gauge("keyhold_ready", "Whether /health/ready answers 200.", () => Number(measured.isReady())),
-    ...meters.calls.families(),
-    ...loadMetrics(meters),
-    counter("keyhold_verdicts_total", "Verdicts by type of the credential and result.", () =>
-      meters.verdicts.samples(),
-    ),
-    counter(
-      "keyhold_stale_verdicts_total",
-      "Verdicts returned without a lease, marked as stale.",
-      () => meters.staleVerdicts,
-    ),
-    ...refusalMetrics(meters),
+    ...instrumentMetrics(measured.meters),
     ...cacheMetrics(measured.resources),
     ...clusterMetrics(measured),
     ...databaseMetrics(measured.resources),
@@ -75,8 +64,10 @@ export function uncaughtMetric(read: Family["read"]): Family {
   return counter("keyhold_uncaught_total", "Uncaught exceptions and rejections; each ends its process.", read);
 }
 
-function loadMetrics({ limiter }: Instruments): Family[] {
+function instrumentMetrics(meters: Instruments): AnyFamily[] {
+  const { calls, limiter, verdicts, limits } = meters;
   return [
+    ...calls.families(),
     gauge(
       "keyhold_calls_waiting",
       "In-flight calls that wait, in units; a batch counts a tenth of its items.",
@@ -84,11 +75,12 @@ function loadMetrics({ limiter }: Instruments): Family[] {
     ),
     gauge("keyhold_calls_waiting_max", "Maximum of waiting calls before others are rejected.", () => limiter.max),
     counter("keyhold_overload_refusals_total", "Calls rejected with OVERLOADED.", () => limiter.rejections),
-  ];
-}
-
-function refusalMetrics({ limits }: Instruments): Family[] {
-  return [
+    counter("keyhold_verdicts_total", "Verdicts by type of the credential and result.", () => verdicts.samples()),
+    counter(
+      "keyhold_stale_verdicts_total",
+      "Verdicts returned without a lease, marked as stale.",
+      () => meters.staleVerdicts,
+    ),
     counter("keyhold_refused_credentials_total", "Calls with a rejected credential, by reason.", () =>
       samples("reason", limits.refused),
     ),

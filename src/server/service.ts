@@ -6,7 +6,7 @@ import { createSource, type MetricsSource } from "../observability/metrics/sourc
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { recordRootSecretUse } from "../postgres/root-secret-use.ts";
 import { createLastUsedStore } from "../postgres/verification-store.ts";
-import { createSigning, type Signing } from "../signing/signing.ts";
+import { createSigning } from "../signing/signing.ts";
 import { uncounted } from "../transport/call-metrics.ts";
 import type { Checks } from "../transport/health.ts";
 import { BodyBudget } from "../transport/request-body.ts";
@@ -67,7 +67,9 @@ export async function serve(
     onStale: staleVerdicts(config, resources, meters, logger),
   });
   let isStopping = false;
-  const checks = () => (isStopping ? NOT_READY : readinessOf(resources, signing));
+  // A fresh lease proves that the database answers, and a busy database does not delay it.
+  const checks = (): Checks =>
+    isStopping ? NOT_READY : { database: resources.coherence.isCoherent(), signing_keys: signing.hasActive };
   const strict = strictly(context);
   const fastify = await createServer({
     implementations: implementRpcs(api),
@@ -121,11 +123,6 @@ function defaultRequestBuffer(processes = 1): number {
 }
 
 const NOT_READY: Checks = { database: false, signing_keys: false };
-
-/** A fresh lease proves that the database answers, and a busy database does not delay it. */
-function readinessOf({ coherence }: Resources, signing: Signing): Checks {
-  return { database: coherence.isCoherent(), signing_keys: signing.hasActive };
-}
 
 async function readCertificate({ certFile, keyFile }: NonNullable<Config["tls"]>) {
   const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);

@@ -61,7 +61,9 @@ export function createTokenVerifier<T extends VerifiedCredential = never>(
   options: TokenVerifierOptions<T>,
 ): Verifier<VerifiedToken | T> {
   const { issuer = "keyhold", clockToleranceMs = 5_000, clock = systemClock, online } = options;
-  const keys = new KeySet({ ...withDefaults(options), url: keysUrl(options) });
+  const { fetch = globalThis.fetch, monotonic = systemMonotonic } = options;
+  const { timeoutMs = 5_000, cooldownMs = 5_000, maxStalenessMs = 3_600_000 } = options;
+  const keys = new KeySet({ url: keysUrl(options), fetch, monotonic, timeoutMs, cooldownMs, maxStalenessMs });
   const rules = { algorithms: ["EdDSA"], typ: "JWT", issuer, clockTolerance: clockToleranceMs / 1000 };
   return {
     verify: async (credential) => {
@@ -71,12 +73,6 @@ export function createTokenVerifier<T extends VerifiedCredential = never>(
         : online.verify(credential);
     },
   };
-}
-
-function withDefaults(options: TokenVerifierOptions<VerifiedCredential>) {
-  const { fetch = globalThis.fetch, monotonic = systemMonotonic } = options;
-  const { timeoutMs = 5_000, cooldownMs = 5_000, maxStalenessMs = 3_600_000 } = options;
-  return { fetch, monotonic, timeoutMs, cooldownMs, maxStalenessMs };
 }
 
 function keysUrl({ baseUrl, jwksUrl }: TokenVerifierOptions<VerifiedCredential>): string {

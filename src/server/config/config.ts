@@ -16,12 +16,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Methods of authentication. */
 export type AuthMethod = "admin-token" | "oidc" | "none";
 
-export interface OidcConfig {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly scopeClaim: string;
-}
-
 /** The configuration of a server. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
@@ -49,26 +43,21 @@ export function findConfigErrors(environment: Environment = process.env): string
   const found = new Map<string, string>();
   for (;;) {
     const left = Object.entries(environment).filter(([name]) => !found.has(name));
-    const error = failureOf(() => toConfig(withFiles(Object.fromEntries(left))));
-    const field = error?.violations[0]?.field;
-    if (error === null || field === undefined || found.has(field)) return [...found.values()];
-    found.set(field, error.message);
+    try {
+      toConfig(withFiles(Object.fromEntries(left)));
+      return [...found.values()];
+    } catch (error) {
+      if (!(error instanceof KeyholdError)) throw error;
+      const field = error.violations[0]?.field;
+      if (field === undefined || found.has(field)) return [...found.values()];
+      found.set(field, error.message);
+    }
   }
 }
 
 /** Returns a warning for each unknown variable that starts with `KEYHOLD_`. */
 export function findUnknownVariables(environment: Environment = process.env): string[] {
   return unknownVariables(environment, [withFiles, toConfig, toClientConfig]);
-}
-
-function failureOf(work: () => unknown): KeyholdError | null {
-  try {
-    work();
-    return null;
-  } catch (error) {
-    if (error instanceof KeyholdError) return error;
-    throw error;
-  }
 }
 
 /** Variables whose value may be in a file, as Docker and Kubernetes provide secrets. That of the root secret is read separately. */
@@ -246,7 +235,7 @@ function toAuth(text: string | undefined): readonly AuthMethod[] {
   return [...new Set(list(text))].map((name) => oneOf("KEYHOLD_AUTH", name, AUTH_METHODS));
 }
 
-function toOidc(issuer: string | undefined, audience: string | undefined, scopeClaim = "scope"): OidcConfig | null {
+function toOidc(issuer: string | undefined, audience: string | undefined, scopeClaim = "scope") {
   if (issuer === undefined && audience === undefined) return null;
   if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "goes with KEYHOLD_OIDC_AUDIENCE");
   if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "goes with KEYHOLD_OIDC_ISSUER");

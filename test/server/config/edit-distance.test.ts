@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { editDistance } from "../../src/lib/edit-distance.ts";
-import { table } from "../support/conformance.ts";
+import { editDistance } from "../../../src/server/config/unknown-variables.ts";
+import { table } from "../../support/conformance.ts";
 
 const CASES = [
   ["", "", 0],
