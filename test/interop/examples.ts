@@ -6,11 +6,11 @@ import type { Check } from "./tap.ts";
 
 const EXAMPLES = resolve(import.meta.dirname, "../../examples");
 
-/** What every example prints: each state of the key that it made. */
+/** The output of every example: each state of its key. */
 const WANTED =
   /^issued [-0-9a-f]{36}\nthe secret is valid: true\nthe JWT is valid: true\nafter the revocation: \w*REVOKED\n$/i;
 
-/** Runs the commands of every example's README, as they stand, in its folder. */
+/** Runs the commands of every example's README unchanged, in its folder. */
 export async function runExamples({ env }: Server): Promise<readonly Check[]> {
   const folders = await readdir(EXAMPLES, { withFileTypes: true });
   return Promise.all(folders.filter((one) => one.isDirectory()).map(({ name }) => runExample(name, env)));

@@ -6,20 +6,19 @@ import { SUITES, type Suite } from "./suites.ts";
 import { type Check, readTap } from "./tap.ts";
 
 /**
- * `npm run test:interop`: clients in other languages, with the libraries that their programmers use, each do the whole life of a key
- * against live servers. They are programs of their own, know a server by its URL and token, and say in TAP what they found.
- * `npm run test:interop -- Go examples` runs some of them.
+ * `npm run test:interop`: clients in other languages, with their usual libraries, make all calls of a key's life cycle on live servers.
+ * They are separate programs that get a URL and a token, and print TAP. `npm run test:interop -- Go examples` runs some of them.
  */
 
 const missing = await missingToolchains(["go", "python3", "bash", "curl"]);
 if (missing.length > 0) {
-  console.error(`the tests of other languages need more:\n${missing.join("\n")}`);
+  console.error(`the tests in other languages need:\n${missing.join("\n")}`);
   process.exit(1);
 }
 const began = performance.now();
 const checks = await withServers(async (plain, tls) => {
   const suites = SUITES.filter(({ name }) => isChosen(name));
-  const results = suites.map((suite) => play(suite, suite.knowsTls ? [plain, tls] : [plain]));
+  const results = suites.map((suite) => runSuite(suite, suite.supportsTls ? [plain, tls] : [plain]));
   const examples = isChosen("examples") ? runExamples(plain) : [];
   return (await Promise.all([...results, examples])).flat();
 });
@@ -34,7 +33,7 @@ function isChosen(name: string): boolean {
   return chosen.length === 0 || chosen.includes(name);
 }
 
-async function play(suite: Suite, servers: readonly Server[]): Promise<readonly Check[]> {
+async function runSuite(suite: Suite, servers: readonly Server[]): Promise<readonly Check[]> {
   try {
     const command = await suite.prepare();
     const runs = servers.map(async ({ name, env }) => {
@@ -43,7 +42,7 @@ async function play(suite: Suite, servers: readonly Server[]): Promise<readonly 
     });
     return (await Promise.all(runs)).flat();
   } catch (error) {
-    return [{ name: `${suite.name}: is built`, holds: false, comment: String(error) }];
+    return [{ name: `${suite.name}: builds`, holds: false, comment: String(error) }];
   }
 }
 

@@ -13,7 +13,7 @@ const root = resolve(import.meta.dirname, "../..");
 const CERTIFICATE = resolve(root, "test/support/tls/localhost.cert.pem");
 const PRIVATE_KEY = resolve(root, "test/support/tls/localhost.key.pem");
 
-/** Gives the body one server without TLS (HTTP/1.1 and h2c) and one with it, each with a database of its own. */
+/** Runs `body` with one server without TLS (HTTP/1.1 and h2c) and one with TLS, each with its own database. */
 export async function withServers<T>(body: (plain: Server, tls: Server) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), "keyhold-interop-"));
   await chmod(dir, 0o711);
@@ -48,7 +48,7 @@ async function start(
   return { name, env: "KEYHOLD_TLS_CERT_FILE" in settings ? { ...env, KEYHOLD_CA_FILE: CERTIFICATE } : env };
 }
 
-/** For clients, which know the server by its URL alone. */
+/** Returns a script for clients, which have only the URL of the server. */
 function rotateScript(environment: Readonly<Record<string, string>>): string {
   const command = [process.execPath, resolve(root, "src/cli/keyhold.js"), "signing-keys", "rotate"];
   const settings = Object.entries(environment).map(([name, value]) => `${name}=${value}`);

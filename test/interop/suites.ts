@@ -6,29 +6,29 @@ import { virtualEnvironment } from "../support/programs/virtual-environment.ts";
 /** A client in another language. */
 export interface Suite {
   readonly name: string;
-  /** Builds what it runs, with no server. Answers the command, which prints TAP. */
+  /** Builds the client without a server. Returns its command, which prints TAP. */
   prepare(): Promise<Command>;
-  /** Whether it also talks to the server with TLS. */
-  readonly knowsTls: boolean;
+  /** Whether it also runs against the server with TLS. */
+  readonly supportsTls: boolean;
 }
 
 const here = import.meta.dirname;
 const root = resolve(here, "../..");
-/** What takes long to make, and can be made again at any time. */
+/** Build results, which can be recreated at any time. */
 const cache = join(root, "node_modules/.cache/keyhold-interop");
 
 export const SUITES: readonly Suite[] = [
-  { name: "Go", prepare: prepareGo, knowsTls: true },
-  { name: "Python", prepare: preparePython, knowsTls: true },
-  { name: "curl", prepare: async () => bash("curl/main.sh"), knowsTls: true },
-  { name: "grpcurl", prepare: prepareGrpcurl, knowsTls: false },
+  { name: "Go", prepare: prepareGo, supportsTls: true },
+  { name: "Python", prepare: preparePython, supportsTls: true },
+  { name: "curl", prepare: async () => bash("curl/main.sh"), supportsTls: true },
+  { name: "grpcurl", prepare: prepareGrpcurl, supportsTls: false },
 ];
 
 function bash(script: string, env: Readonly<Record<string, string>> = {}): Command {
   return { program: "bash", args: [script], cwd: here, env };
 }
 
-/** Plugins run from the Go module that names their versions. */
+/** The plugins run in the versions of the Go module. */
 async function prepareGo(): Promise<Command> {
   const cwd = join(here, "go");
   await succeed({ program: join(root, "node_modules/.bin/buf"), args: ["generate"], cwd });

@@ -1,4 +1,4 @@
-# For bash: prints TAP version 14 (testanything.org). What comes after a step builds on it, so the first that fails ends the program.
+# Prints TAP version 14 (testanything.org) from bash. Steps depend on each other, so the program exits after the first failure.
 count=0
 
 # holds NAME WANTED FOUND
@@ -15,5 +15,5 @@ holds() {
 
 plan() { echo "1..$count"; }
 
-# pick EXPRESSION: a part of the JSON on standard input, such as .keys[0].kid; several are joined by a space.
+# pick EXPRESSION…: prints parts of the JSON on stdin, such as .keys[0].kid, separated by spaces.
 pick() { node -p "const \$ = JSON.parse(require('fs').readFileSync(0)); [$(printf '$%s,' "$@")].map(String).join(' ')"; }

@@ -1,16 +1,16 @@
 import type { Outcome } from "../support/programs/run.ts";
 
-/** One thing that a client found to hold, or not. */
+/** A check of a client. */
 export interface Check {
   readonly name: string;
   readonly holds: boolean;
-  /** What was found instead. */
+  /** The found value of a failed check. */
   readonly comment: string;
 }
 
 /**
- * Reads TAP version 14 (testanything.org): `ok 1 - name`, `not ok 2 - name`, comments behind a failure, and the plan `1..2` at the
- * end. A client that ended without its plan, or said little of why it failed, has failed in one more thing.
+ * Parses TAP version 14 (testanything.org): `ok 1 - name`, `not ok 2 - name`, comments after a failure, and the plan `1..2` at the end.
+ * Adds a failed check for a client that exited without its plan or without a failed check.
  */
 export function readTap({ status, stdout, stderr }: Outcome): readonly Check[] {
   const lines = stdout.split("\n");

@@ -5,13 +5,13 @@ import { run } from "../support/programs/run.ts";
 
 const MAIN = resolve(import.meta.dirname, "main.ts");
 
-/** Stands for a toolchain: prints a version and succeeds. */
+/** A fake toolchain: prints a version and succeeds. */
 async function fake(dir: string, program: string, version: string): Promise<void> {
   await writeFile(join(dir, program), `#!/bin/sh\necho '${version}'\n`);
   await chmod(join(dir, program), 0o755);
 }
 
-test("a toolchain that is missing or too old is named before anything is started, with what to install", async () => {
+test("a missing or outdated toolchain is reported with what to install, before anything is started", async () => {
   const dir = join(inject("testDir"), "toolchains");
   await mkdir(dir);
   await fake(dir, "go", "go version go1.21.4 linux/amd64");

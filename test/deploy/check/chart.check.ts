@@ -19,8 +19,8 @@ async function render(args: readonly string[], chart = CHART): Promise<string> {
 }
 
 describe.each([
-  ["as it stands", [], 8],
-  ["with everything on", ["--values", join(CHART, "ci/full-values.yaml")], 11],
+  ["with default values", [], 8],
+  ["with every option", ["--values", join(CHART, "ci/full-values.yaml")], 11],
 ])("the chart %s", (name, args: string[], count) => {
   test("passes helm lint", async () => {
     expect(await runTool("helm", ["lint", "--strict", CHART, ...args])).toMatchObject({ status: 0 });

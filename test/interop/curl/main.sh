@@ -1,12 +1,12 @@
-# Plain curl over the REST paths. KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE whom to trust.
-# Neither the token nor a secret is an argument of a program, where any user of the machine could read it.
+# curl on the REST paths. KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE the trusted certificate.
+# Neither the token nor a secret is passed as an argument, which any user of the machine could read.
 set -euo pipefail
 . "${BASH_SOURCE[0]%/*}/../tap.sh"
 
-# call METHOD PATH [OPTION…]: with the JSON on standard input, if the method takes any, as the administrator.
+# call METHOD PATH [OPTION…]: sends the JSON on stdin, if the method has a body, with the admin token.
 call() { send "$@" --header @<(printf 'Authorization: Bearer %s' "$KEYHOLD_TOKEN"); }
 
-# send METHOD PATH [OPTION…]: the same as nobody. Answers the body, then the status on a line of its own.
+# send METHOD PATH [OPTION…]: the same without a token. Prints the body, then the status on a separate line.
 send() {
   local method=$1 path=$2 body=()
   shift 2
@@ -19,7 +19,7 @@ body() { sed '$d' <<<"$answer"; }
 status() { tail -n 1 <<<"$answer"; }
 say() { body | pick "$@"; }
 
-# verdicts CREDENTIAL…: of all as one batch.
+# verdicts CREDENTIAL…: prints the verdicts on all of them, from one batch.
 verdicts() {
   local requests
   requests=$(printf ',{"credential": "%s"}' "$@")

@@ -13,7 +13,7 @@ import (
 	pb "keyhold.test/interop/gen/keyhold/v2alpha1"
 )
 
-// client has a stub for each service, once with the admin token and once without.
+// client has a stub for each service, with the admin token or without.
 type client struct {
 	url      string
 	issued   pb.IssuedApiKeysServiceClient
@@ -22,23 +22,23 @@ type client struct {
 	self     pb.SelfServiceServiceClient
 	jwks     pb.DerivedKeysServiceClient
 	health   grpc_health_v1.HealthClient
-	stranger pb.ApiKeysServiceClient
+	unauthenticated pb.ApiKeysServiceClient
 	channel  *grpc.ClientConn
 }
 
 func newClient() *client {
 	address := must(url.Parse(os.Getenv("KEYHOLD_URL")))
 	admin := dial(address, grpc.WithPerRPCCredentials(bearer(os.Getenv("KEYHOLD_TOKEN"))))
-	stranger := dial(address)
+	unauthenticated := dial(address)
 	return &client{
 		url:      address.String(),
 		issued:   pb.NewIssuedApiKeysServiceClient(admin),
 		imported: pb.NewImportedApiKeysServiceClient(admin),
 		keys:     pb.NewApiKeysServiceClient(admin),
-		self:     pb.NewSelfServiceServiceClient(stranger),
-		jwks:     pb.NewDerivedKeysServiceClient(stranger),
-		health:   grpc_health_v1.NewHealthClient(stranger),
-		stranger: pb.NewApiKeysServiceClient(stranger),
+		self:     pb.NewSelfServiceServiceClient(unauthenticated),
+		jwks:     pb.NewDerivedKeysServiceClient(unauthenticated),
+		health:   grpc_health_v1.NewHealthClient(unauthenticated),
+		unauthenticated: pb.NewApiKeysServiceClient(unauthenticated),
 		channel:  admin,
 	}
 }
@@ -59,5 +59,5 @@ func (token bearer) GetRequestMetadata(context.Context, ...string) (map[string]s
 	return map[string]string{"authorization": "Bearer " + string(token)}, nil
 }
 
-// RequireTransportSecurity is false for the loopback address of the test alone.
+// RequireTransportSecurity is false, only because the test uses the loopback address.
 func (bearer) RequireTransportSecurity() bool { return false }

@@ -13,7 +13,7 @@ import (
 	"keyhold.test/interop/gen/keyhold/v2alpha1/keyholdv2alpha1connect"
 )
 
-// connectGo calls with connect-go, the other implementation of the Connect protocol.
+// connectGo tests connect-go, another implementation of the Connect protocol.
 func connectGo(ctx context.Context, keyhold *client, ok step) {
 	issued := issue(ctx, keyhold)
 	for _, one := range []struct {
@@ -35,7 +35,7 @@ func connectGo(ctx context.Context, keyhold *client, ok step) {
 	}
 }
 
-// invalidField is the first that the BadRequest of an error names.
+// invalidField returns the first field that the BadRequest of an error names.
 func invalidField(err error) string {
 	var told *connect.Error
 	if !errors.As(err, &told) || told.Code() != connect.CodeInvalidArgument {

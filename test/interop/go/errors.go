@@ -10,7 +10,7 @@ import (
 	pb "keyhold.test/interop/gen/keyhold/v2alpha1"
 )
 
-// details are what an error says for programs.
+// details is the machine-readable part of an error.
 type details struct {
 	code    codes.Code
 	reason  string
@@ -50,6 +50,6 @@ func errorDetails(ctx context.Context, keyhold *client, ok step) {
 	fields := detailsOf(err).invalid
 	ok("bad input: BadRequest names the field", len(fields) == 1 && fields[0] == "actor_id", err)
 
-	_, err = keyhold.stranger.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: "x"})
+	_, err = keyhold.unauthenticated.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: "x"})
 	ok("without a token", detailsOf(err).is("Unauthenticated", "CALLER_UNAUTHENTICATED"), err)
 }

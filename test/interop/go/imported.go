@@ -10,7 +10,7 @@ import (
 
 func importedKeys(ctx context.Context, keyhold *client, ok step) {
 	health := must(keyhold.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{}))
-	ok("the server says that it is healthy", health.Status == grpc_health_v1.HealthCheckResponse_SERVING, health)
+	ok("the server reports that it is healthy", health.Status == grpc_health_v1.HealthCheckResponse_SERVING, health)
 
 	rawKey := newRawKey()
 	one := &pb.CreateImportedApiKeyRequest{RawKey: rawKey, Name: "go", ActorId: "go", Scopes: []string{"read"}}
@@ -25,13 +25,13 @@ func importedKeys(ctx context.Context, keyhold *client, ok step) {
 	}))
 	exists := pb.BatchCreateImportedApiKeysError_BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS
 	ok("a batch imports what it can", batch.SuccessCount == 1 && batch.FailureCount == 1, batch)
-	ok("and says what it could not", batch.Results[1].GetErrorCode() == exists, batch)
+	ok("and reports the failed item", batch.Results[1].GetErrorCode() == exists, batch)
 
 	reason := pb.RevocationReason_REVOCATION_REASON_SUPERSEDED
 	revoked := must(keyhold.self.SelfRevokeApiKey(ctx, &pb.SelfRevokeApiKeyRequest{Credential: rawKey, Reason: reason}))
 	ok("a key revokes itself without a caller's credential", revoked.KeyId == imported.KeyId, revoked)
-	said := verdicts(ctx, keyhold, rawKey, other.RawKey, "nothing that was ever imported")
-	ok("a batch judges each by itself", said[0] == "REVOKED" && said[1] == "valid" && said[2] == "NOT_FOUND", said)
+	results := verdicts(ctx, keyhold, rawKey, other.RawKey, "never imported")
+	ok("a batch has a verdict on each", results[0] == "REVOKED" && results[1] == "valid" && results[2] == "NOT_FOUND", results)
 
 	deleted := batch.Results[0].ImportedApiKey.KeyId
 	must(keyhold.imported.DeleteImportedApiKey(ctx, &pb.DeleteImportedApiKeyRequest{KeyId: deleted}))

@@ -14,7 +14,7 @@ import (
 	pb "keyhold.test/interop/gen/keyhold/v2alpha1"
 )
 
-// jwtOffline verifies derived JWTs by the published keys alone, with github.com/lestrrat-go/jwx.
+// jwtOffline verifies derived JWTs with the published keys only, with github.com/lestrrat-go/jwx.
 func jwtOffline(ctx context.Context, keyhold *client, ok step) {
 	issued := issue(ctx, keyhold)
 	derived := func() []byte {
@@ -23,7 +23,7 @@ func jwtOffline(ctx context.Context, keyhold *client, ok step) {
 	first := derived()
 	before := fetchKeys(ctx, keyhold)
 	token, err := jwt.Parse(first, jwt.WithKeySet(before), jwt.WithIssuer("keyhold"))
-	ok("the signature, the times and the issuer hold", err == nil, err)
+	ok("signature, times and issuer are valid", err == nil, err)
 	var keyID, scope string
 	subject, _ := token.Subject()
 	found := token.Get("key_id", &keyID) == nil && token.Get("scope", &scope) == nil
@@ -33,19 +33,19 @@ func jwtOffline(ctx context.Context, keyhold *client, ok step) {
 	at := len(tampered) - 40
 	tampered[at] ^= 1
 	_, err = jwt.Parse(tampered, jwt.WithKeySet(before))
-	ok("a tampered one is refused", err != nil)
+	ok("a tampered JWT is rejected", err != nil)
 	_, err = jwt.Parse(first, jwt.WithKeySet(before), jwt.WithIssuer("another"))
-	ok("another issuer is refused", err != nil)
+	ok("another issuer is rejected", err != nil)
 
 	must(exec.CommandContext(ctx, os.Getenv("KEYHOLD_ROTATE_SIGNING_KEY")).CombinedOutput())
 	second := derived()
 	_, err = jwt.Parse(second, jwt.WithKeySet(before))
-	ok("after the rotation of signing keys, a new one is of a key that the old set lacks", err != nil)
+	ok("after a rotation of the signing key, the key of a new JWT is missing in the old set", err != nil)
 	after := fetchKeys(ctx, keyhold)
 	_, err = jwt.Parse(second, jwt.WithKeySet(after))
-	ok("by the new set a new one verifies", err == nil, err)
+	ok("a new JWT verifies with the new set", err == nil, err)
 	_, err = jwt.Parse(first, jwt.WithKeySet(after))
-	ok("and one from before verifies still", err == nil, err)
+	ok("an older JWT still verifies", err == nil, err)
 	over := must(keyhold.jwks.GetJwks(ctx, &pb.GetJwksRequest{}))
 	ok("the set is the same over gRPC", len(over.Keys) >= after.Len() && over.Keys[0].Crv == "Ed25519", over)
 }

@@ -9,7 +9,7 @@ import (
 	pb "keyhold.test/interop/gen/keyhold/v2alpha1"
 )
 
-// issue makes a key of an actor of its own, which may read and deploy.
+// issue creates a key of a unique actor, with the scopes read and deploy.
 func issue(ctx context.Context, keyhold *client) *pb.CreateIssuedApiKeyResponse {
 	return must(keyhold.issued.CreateIssuedApiKey(ctx, &pb.CreateIssuedApiKeyRequest{
 		Name:     "go",
@@ -27,18 +27,18 @@ func verify(ctx context.Context, keyhold *client, credential string) *pb.VerifyA
 	return must(keyhold.keys.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: credential}))
 }
 
-// verdicts says `valid`, or the error code without its prefix, of each credential, as one batch.
+// verdicts returns `valid`, or the error code without its prefix, for each credential, from one batch.
 func verdicts(ctx context.Context, keyhold *client, credentials ...string) []string {
 	var requests []*pb.VerifyApiKeyRequest
 	for _, credential := range credentials {
 		requests = append(requests, &pb.VerifyApiKeyRequest{Credential: credential})
 	}
 	answer := must(keyhold.keys.BatchVerifyApiKeys(ctx, &pb.BatchVerifyApiKeysRequest{Requests: requests}))
-	var said []string
+	var results []string
 	for _, result := range answer.Results {
-		said = append(said, verdictOn(result))
+		results = append(results, verdictOn(result))
 	}
-	return said
+	return results
 }
 
 func verdictOn(answer *pb.VerifyApiKeyResponse) string {
@@ -48,8 +48,8 @@ func verdictOn(answer *pb.VerifyApiKeyResponse) string {
 	return strings.TrimPrefix(answer.GetErrorCode().String(), "VERIFICATION_ERROR_")
 }
 
-func all(said []string, wanted string) bool {
-	return len(said) > 0 && !slices.ContainsFunc(said, func(one string) bool { return one != wanted })
+func all(results []string, wanted string) bool {
+	return len(results) > 0 && !slices.ContainsFunc(results, func(one string) bool { return one != wanted })
 }
 
 func newRawKey() string { return "legacy-" + rand.Text() }

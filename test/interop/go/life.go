@@ -41,19 +41,19 @@ func lifeOfAKey(ctx context.Context, keyhold *client, ok step) {
 	rotated := must(keyhold.issued.RotateIssuedApiKey(ctx, &pb.RotateIssuedApiKeyRequest{KeyId: keyID, GracePeriod: &grace}))
 	everything := []string{secret, rotated.Secret, jwt, macaroon}
 	ok("rotate", rotated.Secret != secret && rotated.IssuedApiKey.KeyId == keyID)
-	said := verdicts(ctx, keyhold, everything...)
-	ok("both secrets and both tokens verify in the grace period, in one batch", len(said) == 4 && all(said, "valid"), said)
+	results := verdicts(ctx, keyhold, everything...)
+	ok("both secrets and both tokens verify in the grace period, in one batch", len(results) == 4 && all(results, "valid"), results)
 
 	revoke := &pb.RevokeApiKeyRequest{KeyId: keyID, Reason: pb.RevocationReason_REVOCATION_REASON_KEY_COMPROMISE}
 	revoked := must(keyhold.keys.RevokeApiKey(ctx, revoke))
 	ok("revoke", revoked.Status == pb.KeyStatus_KEY_STATUS_REVOKED && revoked.RevokeTime.IsValid(), revoked)
-	said = verdicts(ctx, keyhold, everything...)
-	ok("both secrets and both tokens are revoked at once", len(said) == 4 && all(said, "REVOKED"), said)
+	results = verdicts(ctx, keyhold, everything...)
+	ok("both secrets and both tokens are revoked at once", len(results) == 4 && all(results, "REVOKED"), results)
 	var alone []string
 	for _, credential := range everything {
 		alone = append(alone, verdictOn(verify(ctx, keyhold, credential)))
 	}
-	ok("and so says a verdict on each alone", all(alone, "REVOKED"), alone)
+	ok("single verdicts are the same", all(alone, "REVOKED"), alone)
 	_, err := keyhold.keys.RevokeApiKey(ctx, revoke)
-	ok("a revoked key is not revoked again", detailsOf(err).is("FailedPrecondition", "API_KEY_ALREADY_REVOKED"), err)
+	ok("a revoked key cannot be revoked again", detailsOf(err).is("FailedPrecondition", "API_KEY_ALREADY_REVOKED"), err)
 }

@@ -11,27 +11,27 @@ import (
 	pb "keyhold.test/interop/gen/keyhold/v2alpha1"
 )
 
-// macaroonCaveats narrows a derived macaroon with gopkg.in/macaroon.v2, without the server, which then enforces it.
+// macaroonCaveats narrows a derived macaroon offline with gopkg.in/macaroon.v2; the server then enforces the caveat.
 func macaroonCaveats(ctx context.Context, keyhold *client, ok step) {
 	issued := issue(ctx, keyhold)
 	derived := derive(ctx, keyhold, issued.GetSecret(), pb.TokenAlgorithm_TOKEN_ALGORITHM_MACAROON)
 	read := decode(derived)
-	ok("it is read", read.Location() == "keyhold" && encode(read) == derived, read.Location())
+	ok("it is parsed", read.Location() == "keyhold" && encode(read) == derived, read.Location())
 
 	narrow := verify(ctx, keyhold, narrowed(derived, "scope = read"))
-	ok("a caveat takes a scope away", narrow.IsValid && slices.Equal(narrow.Scopes, []string{"read"}), narrow)
+	ok("a caveat removes a scope", narrow.IsValid && slices.Equal(narrow.Scopes, []string{"read"}), narrow)
 	later, earlier := time.Now().Add(time.Minute).UTC(), time.Now().Add(-time.Minute).UTC()
 	for _, one := range []struct{ name, caveat, wanted string }{
-		{"a time to come", "time < " + later.Format(time.RFC3339), "valid"},
-		{"a time that has passed", "time < " + earlier.Format(time.RFC3339), "EXPIRED"},
+		{"a future time", "time < " + later.Format(time.RFC3339), "valid"},
+		{"a past time", "time < " + earlier.Format(time.RFC3339), "EXPIRED"},
 		{"an unknown caveat", "ip = 192.0.2.1", "SIGNATURE_INVALID"},
 	} {
 		verdict := verdictOn(verify(ctx, keyhold, narrowed(derived, one.caveat)))
 		ok(one.name+": "+one.wanted, verdict == one.wanted, verdict)
 	}
 	wide := verify(ctx, keyhold, narrowed(derived, "scope = read", "scope = read deploy admin"))
-	ok("no caveat gives a scope", wide.IsValid && slices.Equal(wide.Scopes, []string{"read"}), wide)
-	ok("the one that was derived is as wide as before", len(verify(ctx, keyhold, derived).Scopes) == 2)
+	ok("no caveat adds a scope", wide.IsValid && slices.Equal(wide.Scopes, []string{"read"}), wide)
+	ok("the derived macaroon is unchanged", len(verify(ctx, keyhold, derived).Scopes) == 2)
 }
 
 func narrowed(text string, caveats ...string) string {

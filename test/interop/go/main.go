@@ -1,6 +1,6 @@
-// A client of Keyhold over grpc-go, which does what the clients of the other languages beside it do, and prints TAP.
+// A client of Keyhold over grpc-go, which makes the same calls as the clients in the other languages, and prints TAP.
 //
-// KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE (of an https URL) whom to trust, and
+// KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE (for an https URL) the trusted certificate, and
 // KEYHOLD_ROTATE_SIGNING_KEY a program that rotates the signing key of the server.
 package main
 

@@ -11,7 +11,7 @@ import (
 	pb "keyhold.test/interop/gen/keyhold/v2alpha1"
 )
 
-// serverReflection asks for the services in both versions of the protocol: grpcurl takes v1 alone where there is one.
+// serverReflection lists the services in both versions of the protocol, because grpcurl uses only v1 where it exists.
 func serverReflection(ctx context.Context, keyhold *client, ok step) {
 	wanted := pb.ApiKeysService_ServiceDesc.ServiceName
 	names := listServices(ctx, keyhold.channel)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// step is one thing that must hold. When it does not, the rest of its topic, which builds on it, is left out.
+// step is a condition that must hold. If it does not, the remaining steps of its topic, which depend on it, are skipped.
 type step func(name string, holds bool, otherwise ...any)
 
 // report prints TAP version 14 (testanything.org).
@@ -42,13 +42,13 @@ func (r *report) line(holds bool, name, otherwise string) {
 	fmt.Printf("not ok %d - %s\n  # %s\n", r.count, name, strings.ReplaceAll(otherwise, "\n", " "))
 }
 
-// end prints the plan, and answers the exit status.
+// end prints the plan and returns the exit status.
 func (r *report) end() int {
 	fmt.Printf("1..%d\n", r.count)
 	return min(r.failed, 1)
 }
 
-// must gives the value of a call that must succeed.
+// must returns the value of a call that must succeed.
 func must[T any](value T, err error) T {
 	check(err)
 	return value

@@ -3,10 +3,10 @@ set -euo pipefail
 . "${BASH_SOURCE[0]%/*}/../tap.sh"
 address=${KEYHOLD_URL#http://}
 
-# The program puts the token into the header, so that it is no argument.
+# grpcurl expands the token from the environment, so that it is not an argument.
 grpcurl() { "$GRPCURL" -plaintext -expand-headers -H 'authorization: Bearer ${KEYHOLD_TOKEN}' "$@" 2>&1; }
 
-# call METHOD: with the JSON on standard input.
+# call METHOD: sends the JSON on stdin.
 call() { grpcurl -d @ "$address" "keyhold.v2alpha1.$1"; }
 
 services=$(grpcurl "$address" list || true)

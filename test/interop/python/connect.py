@@ -21,7 +21,7 @@ CA_FILE = os.environ.get("KEYHOLD_CA_FILE")
 
 
 class Bearer(grpc.UnaryUnaryClientInterceptor):
-    """Sends a token with every call. (Call credentials of grpcio need TLS, or its own kind of local connection.)"""
+    """Sends a token with every call. (Call credentials of grpcio need TLS or a local channel.)"""
 
     def __init__(self, token):
         self.metadata = ("authorization", f"Bearer {token}")
@@ -33,17 +33,17 @@ class Bearer(grpc.UnaryUnaryClientInterceptor):
 
 @contextmanager
 def connect():
-    """A stub for each service, with the admin token, or without where none is needed."""
-    with dial() as stranger:
-        admin = grpc.intercept_channel(stranger, Bearer(os.environ["KEYHOLD_TOKEN"]))
+    """Yields a stub for each service, with the admin token, or without one if none is needed."""
+    with dial() as unauthenticated:
+        admin = grpc.intercept_channel(unauthenticated, Bearer(os.environ["KEYHOLD_TOKEN"]))
         yield SimpleNamespace(
             issued=issued_api_keys_pb2_grpc.IssuedApiKeysServiceStub(admin),
             imported=imported_api_keys_pb2_grpc.ImportedApiKeysServiceStub(admin),
             keys=api_keys_pb2_grpc.ApiKeysServiceStub(admin),
-            own=self_service_pb2_grpc.SelfServiceServiceStub(stranger),
-            jwks=derived_keys_pb2_grpc.DerivedKeysServiceStub(stranger),
-            health=health_pb2_grpc.HealthStub(stranger),
-            stranger=api_keys_pb2_grpc.ApiKeysServiceStub(stranger),
+            own=self_service_pb2_grpc.SelfServiceServiceStub(unauthenticated),
+            jwks=derived_keys_pb2_grpc.DerivedKeysServiceStub(unauthenticated),
+            health=health_pb2_grpc.HealthStub(unauthenticated),
+            unauthenticated=api_keys_pb2_grpc.ApiKeysServiceStub(unauthenticated),
         )
 
 
@@ -56,5 +56,5 @@ def dial():
 
 
 def tls_context():
-    """Whom to trust over HTTP."""
+    """The trusted certificates for HTTP."""
     return ssl.create_default_context(cafile=CA_FILE) if CA_FILE else None

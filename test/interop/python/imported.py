@@ -6,7 +6,7 @@ from keys import new_raw_key, verdicts, verify
 
 def imported_keys(keyhold, ok):
     health = keyhold.health.Check(health_pb2.HealthCheckRequest())
-    ok("the server says that it is healthy", health.status == health_pb2.HealthCheckResponse.SERVING, health)
+    ok("the server reports that it is healthy", health.status == health_pb2.HealthCheckResponse.SERVING, health)
 
     raw_key = new_raw_key()
     one = {"raw_key": raw_key, "name": "python", "actor_id": "python", "scopes": ["read"]}
@@ -20,13 +20,13 @@ def imported_keys(keyhold, ok):
     batch = keyhold.imported.BatchCreateImportedApiKeys(request)
     ok("a batch imports what it can", (batch.success_count, batch.failure_count) == (1, 1), batch)
     exists = imported_api_keys_pb2.BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS
-    ok("and says what it could not", batch.results[1].error_code == exists, batch)
+    ok("and reports the failed item", batch.results[1].error_code == exists, batch)
 
     itself = self_service_pb2.SelfRevokeApiKeyRequest(credential=raw_key, reason="REVOCATION_REASON_SUPERSEDED")
     revoked = keyhold.own.SelfRevokeApiKey(itself)
     ok("a key revokes itself without a caller's credential", revoked.key_id == imported.key_id, revoked)
-    said = verdicts(keyhold, raw_key, other["raw_key"], "nothing that was ever imported")
-    ok("a batch judges each by itself", said == ["REVOKED", "valid", "NOT_FOUND"], said)
+    results = verdicts(keyhold, raw_key, other["raw_key"], "never imported")
+    ok("a batch has a verdict on each", results == ["REVOKED", "valid", "NOT_FOUND"], results)
 
     deleted = batch.results[0].imported_api_key.key_id
     keyhold.imported.DeleteImportedApiKey(imported_api_keys_pb2.DeleteImportedApiKeyRequest(key_id=deleted))

@@ -9,10 +9,10 @@ from keys import JWT, derive, issue
 
 
 def jwt_offline(keyhold, ok):
-    """Verifies derived JWTs by the published keys alone, with PyJWT."""
+    """Verifies derived JWTs with the published keys only, with PyJWT."""
     issued = issue(keyhold)
     first = derive(keyhold, issued.secret, JWT)
-    # By default it waits for 30 s before it looks again for a key that it does not know.
+    # By default PyJWKClient waits 30 s before it reads the keys again for an unknown kid.
     keys = jwt.PyJWKClient(
         f"{URL}/v2alpha1/derivedKeys/jwks.json", ssl_context=tls_context(), cooldown_duration=0
     )
@@ -29,24 +29,24 @@ def jwt_offline(keyhold, ok):
         return False
 
     claims = decode(first)
-    ok("the signature, the times and the issuer hold", claims["iss"] == "keyhold", claims)
+    ok("signature, times and issuer are valid", claims["iss"] == "keyhold", claims)
     record = issued.issued_api_key
     found = (claims["sub"], claims["key_id"], claims["scope"])
     ok("its claims", found == (record.actor_id, record.key_id, "read deploy"), claims)
-    ok("a tampered one is refused", is_refused(tampered(first)))
-    ok("another issuer is refused", is_refused(first, issuer="another"))
+    ok("a tampered JWT is rejected", is_refused(tampered(first)))
+    ok("another issuer is rejected", is_refused(first, issuer="another"))
 
     subprocess.run([os.environ["KEYHOLD_ROTATE_SIGNING_KEY"]], check=True, capture_output=True)
     second = derive(keyhold, issued.secret, JWT)
     is_of_another_key = jwt.get_unverified_header(first)["kid"] != jwt.get_unverified_header(second)["kid"]
-    ok("after the rotation of signing keys, a new one is of another key", is_of_another_key)
-    ok("PyJWKClient looks again, and a new one verifies", decode(second)["key_id"] == record.key_id)
-    ok("one from before verifies still", decode(first)["key_id"] == record.key_id)
+    ok("after a rotation of the signing key, a new JWT has another key", is_of_another_key)
+    ok("PyJWKClient reads the keys again, and a new JWT verifies", decode(second)["key_id"] == record.key_id)
+    ok("an older JWT still verifies", decode(first)["key_id"] == record.key_id)
     published = keyhold.jwks.GetJwks(derived_keys_pb2.GetJwksRequest()).keys
     ok("the set is the same over gRPC", len(published) >= 2 and published[0].crv == "Ed25519", published)
 
 
 def tampered(token):
-    """With one character of the signature changed."""
+    """Changes one character of the signature."""
     at = len(token) - 40
     return token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :]

@@ -7,7 +7,7 @@ MACAROON = api_keys_pb2.TOKEN_ALGORITHM_MACAROON
 
 
 def issue(keyhold):
-    """Makes a key of an actor of its own, which may read and deploy."""
+    """Creates a key of a unique actor, with the scopes read and deploy."""
     return keyhold.issued.CreateIssuedApiKey(
         issued_api_keys_pb2.CreateIssuedApiKeyRequest(
             name="python",
@@ -28,7 +28,7 @@ def verify(keyhold, credential):
 
 
 def verdicts(keyhold, *credentials):
-    """`valid`, or the error code without its prefix, of each credential, as one batch."""
+    """Returns `valid`, or the error code without its prefix, for each credential, from one batch."""
     requests = [api_keys_pb2.VerifyApiKeyRequest(credential=credential) for credential in credentials]
     answer = keyhold.keys.BatchVerifyApiKeys(api_keys_pb2.BatchVerifyApiKeysRequest(requests=requests))
     return [verdict_on(result) for result in answer.results]

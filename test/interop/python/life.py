@@ -37,16 +37,16 @@ def life_of_a_key(keyhold, ok):
     rotated = keyhold.issued.RotateIssuedApiKey(rotation)
     ok("rotate", rotated.secret != secret and rotated.issued_api_key.key_id == key_id)
     everything = [secret, rotated.secret, jwt, macaroon]
-    said = verdicts(keyhold, *everything)
-    ok("both secrets and both tokens verify in the grace period, in one batch", said == ["valid"] * 4, said)
+    results = verdicts(keyhold, *everything)
+    ok("both secrets and both tokens verify in the grace period, in one batch", results == ["valid"] * 4, results)
 
     request = api_keys_pb2.RevokeApiKeyRequest(key_id=key_id, reason="REVOCATION_REASON_KEY_COMPROMISE")
     revoked = keyhold.keys.RevokeApiKey(request)
     ok("revoke", revoked.status == api_key_pb2.KEY_STATUS_REVOKED and revoked.revoke_time.seconds > 0, revoked)
-    said = verdicts(keyhold, *everything)
-    ok("both secrets and both tokens are revoked at once", said == ["REVOKED"] * 4, said)
+    results = verdicts(keyhold, *everything)
+    ok("both secrets and both tokens are revoked at once", results == ["REVOKED"] * 4, results)
     alone = [verdict_on(verify(keyhold, credential)) for credential in everything]
-    ok("and so says a verdict on each alone", alone == ["REVOKED"] * 4, alone)
+    ok("single verdicts are the same", alone == ["REVOKED"] * 4, alone)
     again = details_of(refusal(lambda: keyhold.keys.RevokeApiKey(request)))
     wanted = (grpc.StatusCode.FAILED_PRECONDITION, "API_KEY_ALREADY_REVOKED")
-    ok("a revoked key is not revoked again", again[:2] == wanted, again)
+    ok("a revoked key cannot be revoked again", again[:2] == wanted, again)

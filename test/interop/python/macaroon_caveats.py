@@ -6,24 +6,24 @@ from keys import MACAROON, derive, issue, verdict_on, verify
 
 
 def macaroon_caveats(keyhold, ok):
-    """Narrows a derived macaroon with pymacaroons, without the server, which then enforces it."""
+    """Narrows a derived macaroon offline with pymacaroons; the server then enforces the caveat."""
     derived = derive(keyhold, issue(keyhold).secret, MACAROON)
     read = Macaroon.deserialize(derived)
-    ok("it is read", read.location == "keyhold" and read.serialize() == derived, read.inspect())
+    ok("it is parsed", read.location == "keyhold" and read.serialize() == derived, read.inspect())
 
     narrow = verify(keyhold, narrowed(derived, "scope = read"))
-    ok("a caveat takes a scope away", narrow.is_valid and list(narrow.scopes) == ["read"], narrow)
+    ok("a caveat removes a scope", narrow.is_valid and list(narrow.scopes) == ["read"], narrow)
     now = datetime.now(timezone.utc)
     for name, caveat, wanted in [
-        ("a time to come", f"time < {rfc3339(now + timedelta(minutes=1))}", "valid"),
-        ("a time that has passed", f"time < {rfc3339(now - timedelta(minutes=1))}", "EXPIRED"),
+        ("a future time", f"time < {rfc3339(now + timedelta(minutes=1))}", "valid"),
+        ("a past time", f"time < {rfc3339(now - timedelta(minutes=1))}", "EXPIRED"),
         ("an unknown caveat", "ip = 192.0.2.1", "SIGNATURE_INVALID"),
     ]:
-        said = verdict_on(verify(keyhold, narrowed(derived, caveat)))
-        ok(f"{name}: {wanted}", said == wanted, said)
+        verdict = verdict_on(verify(keyhold, narrowed(derived, caveat)))
+        ok(f"{name}: {wanted}", verdict == wanted, verdict)
     wide = verify(keyhold, narrowed(derived, "scope = read", "scope = read deploy admin"))
-    ok("no caveat gives a scope", wide.is_valid and list(wide.scopes) == ["read"], wide)
-    ok("the one that was derived is as wide as before", len(verify(keyhold, derived).scopes) == 2)
+    ok("no caveat adds a scope", wide.is_valid and list(wide.scopes) == ["read"], wide)
+    ok("the derived macaroon is unchanged", len(verify(keyhold, derived).scopes) == 2)
 
 
 def narrowed(text, *caveats):

@@ -2,7 +2,7 @@
 
 
 class Broken(Exception):
-    """Ends a topic: what comes after a step builds on it."""
+    """Ends a topic, because later steps depend on the failed one."""
 
 
 class Report:
@@ -33,6 +33,6 @@ class Report:
         print(f"not ok {self.count} - {name}\n  # {comment}")
 
     def end(self):
-        """Prints the plan, and answers the exit status."""
+        """Prints the plan and returns the exit status."""
         print(f"1..{self.count}")
         return min(self.failed, 1)

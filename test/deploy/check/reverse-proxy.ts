@@ -10,8 +10,8 @@ import { nginx, read, root } from "../files.ts";
 import { type Program, pathOf } from "./tools.ts";
 
 /** A proxy in front of three servers, configured by its file in deploy/. */
-export interface InFront {
-  /** With TLS, for `localhost`. */
+export interface ReverseProxy {
+  /** URL with TLS, for `localhost`. */
   readonly url: string;
   /** Its complete log. */
   log(): string;
@@ -21,12 +21,12 @@ export interface InFront {
 interface Kind {
   readonly program: Program;
   /** Writes its configuration into a folder. */
-  configure(folder: string, own: Own): Promise<void>;
+  configure(folder: string, settings: ProxySettings): Promise<void>;
   readonly run: (folder: string) => readonly string[];
 }
 
 /** Values that a file of deploy/ leaves to its user: names of servers, certificates and ports. */
-interface Own {
+interface ProxySettings {
   readonly port: number;
   readonly adminPort: number;
   /** `host:port` of each server. */
@@ -35,7 +35,7 @@ interface Own {
 
 const TLS = join(root, "test/support/tls");
 
-function withOwn(text: string, { port, adminPort, addresses }: Own): string {
+function applySettings(text: string, { port, adminPort, addresses }: ProxySettings): string {
   const withPorts = text
     .replace("listen 8443", `listen 127.0.0.1:${port}`)
     .replace("port_value: 8443", `port_value: ${port}`);
@@ -55,8 +55,8 @@ function withOwn(text: string, { port, adminPort, addresses }: Own): string {
 export const KINDS: Readonly<Record<"nginx" | "Envoy", Kind>> = {
   nginx: {
     program: "nginx",
-    configure: async (folder, own) => {
-      await writeFile(join(folder, "keyhold.conf"), withOwn(nginx, own));
+    configure: async (folder, settings) => {
+      await writeFile(join(folder, "keyhold.conf"), applySettings(nginx, settings));
       // As root its workers would run as `nobody`, who cannot write here.
       const user = process.getuid?.() === 0 ? "user root;" : "";
       await writeFile(
@@ -68,17 +68,18 @@ export const KINDS: Readonly<Record<"nginx" | "Envoy", Kind>> = {
   },
   Envoy: {
     program: "envoy",
-    configure: (folder, own) => writeFile(join(folder, "envoy.yaml"), withOwn(read("deploy/envoy/envoy.yaml"), own)),
+    configure: (folder, settings) =>
+      writeFile(join(folder, "envoy.yaml"), applySettings(read("deploy/envoy/envoy.yaml"), settings)),
     run: (folder) => ["-c", join(folder, "envoy.yaml"), "--disable-hot-restart", "--concurrency", "2", "-l", "error"],
   },
 };
 
 /** Starts the program, which validates its file, and resolves when the servers answer through it. */
-export async function startInFront(
+export async function startReverseProxy(
   name: keyof typeof KINDS,
   folder: string,
   servers: readonly Serving[],
-): Promise<InFront> {
+): Promise<ReverseProxy> {
   const { program, configure, run } = KINDS[name];
   await mkdir(folder, { recursive: true });
   const port = await freePort();

@@ -15,7 +15,7 @@ import { restProtocol } from "../../support/protocols/rest.ts";
 import { paths, restClient } from "../../support/rest.ts";
 import { ROOT_SECRET } from "../../support/server.ts";
 import { root } from "../files.ts";
-import { type InFront, KINDS, startInFront } from "./in-front.ts";
+import { KINDS, type ReverseProxy, startReverseProxy } from "./reverse-proxy.ts";
 import { installTools } from "./tools.ts";
 
 const { createIssuedApiKey, getIssuedApiKey } = IssuedApiKeysService.method;
@@ -49,7 +49,7 @@ function start(port = "0"): Promise<Serving> {
 
 async function restart(place: number): Promise<void> {
   const server = servers[place];
-  if (server === undefined) throw new Error(`there is no server ${place}`);
+  if (server === undefined) throw new Error(`no server ${place}`);
   server.kill("SIGTERM");
   expect(await server.ended).toMatchObject({ code: 0 });
   servers[place] = await start(new URL(server.url).port);
@@ -62,8 +62,8 @@ function isUseOf(host: string, line: string): boolean {
   return status === 200 && grpc_status === "OK" && server.endsWith(host);
 }
 
-/** A rolling restart waits until each server is used again. */
-function untilUsed({ log }: InFront, place: number, signal: AbortSignal): Promise<void> {
+/** Waits until a restarted server is used again, like a rolling restart. */
+function untilUsed({ log }: ReverseProxy, place: number, signal: AbortSignal): Promise<void> {
   const from = log().length;
   const { host } = new URL(servers[place]?.url ?? "");
   return eventually(async () => {
@@ -105,15 +105,15 @@ function countOf(texts: readonly string[]): Record<string, number> {
 }
 
 describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s in front of three servers", (kind) => {
-  let inFront: InFront;
+  let proxy: ReverseProxy;
   let protocols: Protocol[] = [];
   beforeAll(async () => {
-    inFront = await startInFront(kind, join(inject("testDir"), kind), servers);
-    protocols = protocolsAt(inFront.url);
+    proxy = await startReverseProxy(kind, join(inject("testDir"), kind), servers);
+    protocols = protocolsAt(proxy.url);
   });
   afterAll(async () => {
     for (const protocol of protocols) protocol.close();
-    await inFront?.stop();
+    await proxy?.stop();
   });
 
   test("carries every protocol with its errors", async () => {
@@ -129,7 +129,7 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s in front of thre
   });
 
   test("passes an import of many megabytes, and nothing else of that size", async () => {
-    const rest = restClient(inFront);
+    const rest = restClient(proxy);
     const item = (place: number) => ({
       raw_key: `${kind}-${place}-`.padEnd(4000, "x"),
       name: "moved over",
@@ -156,7 +156,7 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s in front of thre
     for (let place = 0; place < servers.length; place++) {
       await Promise.all(loads.map(({ more }) => more(100)));
       await restart(place);
-      await untilUsed(inFront, place, signal);
+      await untilUsed(proxy, place, signal);
     }
     await Promise.all(loads.map(({ more }) => more(100)));
     await Promise.all(loads.map(({ stop }) => stop()));
@@ -165,10 +165,10 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s in front of thre
   });
 
   test("writes no secret to its log", async () => {
-    const rest = restClient(inFront, { authorization: "Bearer kh_v1_authorization" });
+    const rest = restClient(proxy, { authorization: "Bearer kh_v1_authorization" });
     await rest("GET", `${paths.issued}/kh_v1_mistaken?filter=kh_v1_query`);
-    await inFront.stop();
-    const log = inFront.log();
+    await proxy.stop();
+    const log = proxy.log();
     expect(log).toContain('"status"');
     expect(log.match(/\/health\/ready|"route":"read"/)).not.toBeNull();
     expect(log).not.toMatch(/kh_v1/);
