@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
 
-/** Every folder of src/ with its layer (docs/architecture.md). Imports go down, or stay within one folder. */
+/** The layer of every folder of src/ (docs/architecture.md). A folder imports from lower layers and from itself. */
 const LAYERS: Readonly<Record<string, number>> = {
   lib: 0,
   domain: 1,
@@ -24,8 +24,8 @@ const LAYERS: Readonly<Record<string, number>> = {
   cli: 7,
 };
 
-/** Packages, and our generated code, that only some places may know. */
-const KEPT: Readonly<Record<string, readonly string[]>> = {
+/** Packages and generated code, and the only folders that may import them. */
+const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
   gen: ["api", "transport", "cli", "client", "verifier"],
   jose: ["token", "verifier"],
   postgres: ["postgres"],
@@ -66,14 +66,14 @@ function importsOf(file: string): Import[] {
   const specifiers = [...text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g)].map(
     ([, specifier = ""]) => specifier,
   );
-  return specifiers.map((specifier) => ({ file, from: placeOf(file), target: targetOf(file, specifier) }));
+  return specifiers.map((specifier) => ({ file, from: folderOf(file), target: targetOf(file, specifier) }));
 }
 
-function placeOf(file: string): string {
+function folderOf(file: string): string {
   return file.split("/")[0] ?? file;
 }
 
-/** `src:keys` for our own places, `gen`, `node:x`, or the name of a package. */
+/** Returns `src:keys` for a folder of src/, `gen`, `node:x`, or the name of a package. */
 function targetOf(file: string, specifier: string): string {
   if (!specifier.startsWith(".")) {
     return specifier.startsWith("node:")
@@ -84,13 +84,13 @@ function targetOf(file: string, specifier: string): string {
           .join("/");
   }
   const path = relative(root, resolve(src, dirname(file), specifier));
-  return path.startsWith("src/") ? `src:${placeOf(path.slice("src/".length))}` : (path.split("/")[0] ?? path);
+  return path.startsWith("src/") ? `src:${folderOf(path.slice("src/".length))}` : (path.split("/")[0] ?? path);
 }
 
 function violation({ file, from, target }: Import): string[] {
-  const allowed = KEPT[target];
+  const allowed = RESTRICTED[target];
   if (allowed !== undefined && !allowed.includes(from))
-    return [`${file} imports ${target}, which is for ${allowed.join(", ")}`];
+    return [`${file} imports ${target}, which is restricted to ${allowed.join(", ")}`];
   if (!target.startsWith("src:")) return [];
   const to = target.slice("src:".length);
   const [here, there] = [LAYERS[from], LAYERS[to]];
@@ -99,13 +99,13 @@ function violation({ file, from, target }: Import): string[] {
   return [`${file} (layer ${here}) imports ${to} (layer ${there})`];
 }
 
-test("every import goes down", () => {
+test("a folder imports only from lower layers", () => {
   const imports = sourceFiles().flatMap(importsOf);
   expect(imports.length).toBeGreaterThan(300);
   expect(imports.flatMap(violation)).toEqual([]);
 });
 
-test("a violation is found", () => {
+test("a violation is detected", () => {
   const up = { file: "keys/x.ts", from: "keys", target: "src:postgres" };
   const sideways = { file: "keys/x.ts", from: "keys", target: "src:verify" };
   const kept = { file: "keys/x.ts", from: "keys", target: "fastify" };
@@ -119,7 +119,7 @@ test("only server/database-server.ts uses the embedded database", () => {
   expect([...new Set(users.map(({ file }) => file))]).toEqual(["server/database-server.ts"]);
 });
 
-test("the client takes nothing of the server along, and the verifier only what a token says", () => {
+test("the client imports nothing of the server, and the verifier only the client and tokens", () => {
   const imports = sourceFiles().flatMap(importsOf);
   const ours = (place: string) =>
     [...new Set(imports.filter(({ from }) => from === place).map(({ target }) => target))]
@@ -152,7 +152,7 @@ function internals(): { name: string; version: string; files: string[] }[] {
   }));
 }
 
-test("the internals that we rely on are those of the installed versions, with a file and a test each", () => {
+test("the list of package internals has the installed versions, with a source file and a test each", () => {
   const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
   const rows = internals();
   expect(rows.length).toBeGreaterThan(8);
@@ -165,11 +165,11 @@ test("the internals that we rely on are those of the installed versions, with a 
   }
 });
 
-test("no other file than those of the list reaches into a package", () => {
+test("only listed files use package internals", () => {
   const listed = new Set(internals().flatMap(({ files }) => files));
-  const REACHES =
+  const INTERNALS =
     /\bsymbols\b.*"pino"|"internalMessage"|\.listeners\("|\(postgres 3\.|postgres.*3\.4\.|"httpAllowHalfOpen"/;
-  const reaching = sourceFiles().filter((file) => REACHES.test(readFileSync(join(src, file), "utf8")));
-  expect(reaching.length).toBeGreaterThan(5);
-  expect(reaching.filter((file) => !listed.has(`src/${file}`))).toEqual([]);
+  const users = sourceFiles().filter((file) => INTERNALS.test(readFileSync(join(src, file), "utf8")));
+  expect(users.length).toBeGreaterThan(5);
+  expect(users.filter((file) => !listed.has(`src/${file}`))).toEqual([]);
 });

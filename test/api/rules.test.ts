@@ -28,26 +28,26 @@ const FILES = [
 ];
 const REQUESTS = FILES.flatMap((file) => file.services.flatMap(({ methods }) => methods.map(({ input }) => input)));
 
-/** In hundredths. */
+/** Percentage of invalid values. */
 const ODDITIES = [0, 2, 10, 40];
 const ROUNDS = 300;
 
 const validator = createValidator();
 const random = seededBy("RULES_SEED");
 
-/** The violations that protovalidate finds, as `field: description`. */
+/** Returns the violations that protovalidate finds, as `field: description`. */
 function expected(schema: DescMessage, message: Message): string[] {
   const result = validator.validate(schema, message);
   if (result.kind === "error") throw result.error;
   return (result.violations ?? []).map(({ field, message }) => `${pathToString(field)}: ${message}`);
 }
 
-test("there are requests", () => {
+test("the list of requests is not empty", () => {
   expect(REQUESTS.length).toBeGreaterThan(14);
 });
 
 describe.each(REQUESTS)("$name", (schema) => {
-  test("breaks the rules that protovalidate finds broken", () => {
+  test("finds the same violations as protovalidate", () => {
     const seen = { valid: 0, compared: 0 };
     const check = checkOf(schema);
     for (const oddity of ODDITIES) {
@@ -56,7 +56,7 @@ describe.each(REQUESTS)("$name", (schema) => {
         const found = check(message);
         const wanted = expected(schema, message);
         if (found.length === 0) expect(wanted).toEqual([]);
-        // Sizes have a wording of their own, and text that cannot be stored is judged by no other rule.
+        // Sizes have their own message, and text that cannot be stored is checked by no other rule.
         else if (found.some(({ kind }) => kind === "size")) expect(wanted).not.toEqual([]);
         else if (found.every(({ kind }) => kind === "rule")) {
           expect(found.map(({ field, description }) => `${field}: ${description}`)).toEqual(wanted);
@@ -69,8 +69,8 @@ describe.each(REQUESTS)("$name", (schema) => {
   });
 });
 
-/** Support another rule in `src/api/rules.ts` before the protos may use it, and add it here. */
-test("every rule that a proto may use is known", () => {
+/** Before the protos may use another rule, support it in `src/api/rules.ts` and add it here. */
+test("every rule in the protos is supported", () => {
   const namesOf = ({ fields }: DescMessage) => fields.map(({ name }) => name).sort();
   expect(namesOf(FieldRulesSchema)).toEqual(["enum", "ignore", "int32", "map", "repeated", "required", "string"]);
   expect(namesOf(Int32RulesSchema)).toEqual(["gte"]);

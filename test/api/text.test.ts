@@ -27,13 +27,13 @@ function fieldsOf<D extends DescMessage>(desc: D, init: MessageInitShape<D>): st
 
 const KEY = { name: "a", actorId: "a" };
 
-test("a message whose texts are well-formed has no violation", () => {
+test("a message with well-formed texts has no violation", () => {
   const metadata = { "": "", "\u{1f511}": "\u0001 \uffff \u{10ffff}" };
   expect(fieldsOf(CreateIssuedApiKeyRequestSchema, { ...KEY, scopes: ["a"], metadata, ttl: "1h" })).toEqual([]);
   expect(fieldsOf(DeriveTokenRequestSchema, { customClaims: { a: [null, true, 1, { b: "c" }] } })).toEqual([]);
 });
 
-/** Fields of a request to make a key, and the path that is named. */
+/** Fields of a request to create a key, and the reported path. */
 const IN_KEYS: readonly (readonly [fields: MessageInitShape<typeof CreateIssuedApiKeyRequestSchema>, field: string])[] =
   [
     [{ name: "\0" }, "name"],
@@ -51,7 +51,7 @@ test.each(table(IN_KEYS))("NUL in %j is found at %s", (fields, field) => {
   expect(violations).toEqual([{ field, description: NUL }]);
 });
 
-test("a name that may be a secret is shown by its beginning alone", () => {
+test("only the beginning of a name that may be a secret is shown", () => {
   const metadata = { [`kh_v1_${"0".repeat(94)}`]: "\0" };
   expect(fieldsOf(CreateIssuedApiKeyRequestSchema, { ...KEY, metadata })).toEqual(['metadata["kh_v1_…"]']);
 });
@@ -74,7 +74,7 @@ test.each(table(CLAIMS))("NUL in the claims %j is found at %s", (customClaims, f
   ).toEqual([field]);
 });
 
-test("a message within a message is looked at, with its path", () => {
+test("a nested message is checked, and reported with its path", () => {
   const issuedApiKey = { keyId: "\0", name: "a\0", metadata: { a: "\0" }, revocationDescription: "\0" };
   expect(fieldsOf(UpdateIssuedApiKeyRequestSchema, { issuedApiKey })).toEqual([
     "issued_api_key.key_id",
@@ -84,12 +84,12 @@ test("a message within a message is looked at, with its path", () => {
   ]);
 });
 
-test("the paths of a field mask are texts too", () => {
+test("the paths of a field mask are checked", () => {
   const updateMask = { paths: ["name", "a\0"] };
   expect(fieldsOf(UpdateIssuedApiKeyRequestSchema, { updateMask })).toEqual(["update_mask.paths[1]"]);
 });
 
-test("fields that are absent, and items of batches, are not looked at", () => {
+test("absent fields and items of batches are not checked", () => {
   expect(fieldsOf(RevokeApiKeyRequestSchema, {})).toEqual([]);
   expect(fieldsOf(BatchVerifyApiKeysRequestSchema, { requests: [{ credential: "\0" }] })).toEqual([]);
 });
@@ -105,10 +105,10 @@ const TEXTS: readonly (readonly [text: string, description: string | undefined])
   ["\ud83da", SURROGATE],
 ];
 
-test.each(table(TEXTS))("the text %j is judged by itself", (text, description) => {
+test.each(table(TEXTS))("the single text %j is checked", (text, description) => {
   expect(textViolationsIn("field", text)).toEqual(description === undefined ? [] : [{ field: "field", description }]);
 });
 
-test("what is no text has none", () => {
+test("a value that is not text has no violation", () => {
   for (const value of [null, undefined, 1, true, [], {}]) expect(textViolationsIn("field", value)).toEqual([]);
 });

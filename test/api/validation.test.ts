@@ -27,15 +27,15 @@ const list = <T>(count: number, item: T) => Array.from({ length: count }, () => 
 interface Case {
   readonly what: string;
   readonly fields: () => string[];
-  readonly wrong: readonly string[];
+  readonly invalid: readonly string[];
 }
 
-/** `wrong` are the fields that break a rule. */
-function of<D extends DescMessage>(what: string, desc: D, init: MessageInitShape<D>, ...wrong: string[]): Case {
-  return { what, fields: () => violationsOf(desc, create(desc, init)).map(({ field }) => field), wrong };
+/** `invalid` has the fields that break a rule. */
+function of<D extends DescMessage>(what: string, desc: D, init: MessageInitShape<D>, ...invalid: string[]): Case {
+  return { what, fields: () => violationsOf(desc, create(desc, init)).map(({ field }) => field), invalid };
 }
 
-/** No enum has it; its type keeps the compiler from knowing. */
+/** In no enum; its type hides that from the compiler. */
 const NO_VALUE: number = 99;
 
 const CREATE = CreateIssuedApiKeyRequestSchema;
@@ -49,7 +49,7 @@ const LIMITS: readonly Case[] = [
   of("a scope of 255 characters", CREATE, { ...KEY, scopes: ["~".repeat(255)] }),
   of("a scope of 256 characters", CREATE, { ...KEY, scopes: ["a", "~".repeat(256)] }, "scopes[1]"),
   of(
-    "scopes that are none",
+    "invalid scopes",
     CREATE,
     { ...KEY, scopes: ["", "a b", "\u00e9", "a\n"] },
     "scopes[0]",
@@ -74,10 +74,10 @@ const LIMITS: readonly Case[] = [
   of("a credential of 8193 bytes", VerifyApiKeyRequestSchema, { credential: "a".repeat(8193) }, "credential"),
   of("an empty credential", VerifyApiKeyRequestSchema, {}, "credential"),
   of("no algorithm", DeriveTokenRequestSchema, { credential: "a" }, "algorithm"),
-  of("an algorithm that there is not", DeriveTokenRequestSchema, { credential: "a", algorithm: NO_VALUE }, "algorithm"),
-  of("a reason that there is not", RevokeApiKeyRequestSchema, { keyId: "a", reason: NO_VALUE }, "reason"),
+  of("an unknown algorithm", DeriveTokenRequestSchema, { credential: "a", algorithm: NO_VALUE }, "algorithm"),
+  of("an unknown reason", RevokeApiKeyRequestSchema, { keyId: "a", reason: NO_VALUE }, "reason"),
   of("a negative reason", RevokeApiKeyRequestSchema, { keyId: "a", reason: -NO_VALUE }, "reason"),
-  of("a collection that there is not", RevokeApiKeyRequestSchema, { keyId: "a", collection: "apiKeys" }, "collection"),
+  of("an unknown collection", RevokeApiKeyRequestSchema, { keyId: "a", collection: "apiKeys" }, "collection"),
   of(
     "a description of 1001 characters",
     RevokeApiKeyRequestSchema,
@@ -86,25 +86,25 @@ const LIMITS: readonly Case[] = [
   ),
   of("a page of 0", ListIssuedApiKeysRequestSchema, { pageSize: 0 }),
   of("a page of -1", ListIssuedApiKeysRequestSchema, { pageSize: -1 }, "page_size"),
-  of("an update of nothing", UpdateIssuedApiKeyRequestSchema, {}, "issued_api_key"),
+  of("an update without fields", UpdateIssuedApiKeyRequestSchema, {}, "issued_api_key"),
   of(
     "an update to 101 scopes",
     UpdateIssuedApiKeyRequestSchema,
     { issuedApiKey: { scopes: list(101, "a") } },
     "issued_api_key.scopes",
   ),
-  of("a batch of none", BatchVerifyApiKeysRequestSchema, {}, "requests"),
-  of("a batch of 1000, each bad", BatchVerifyApiKeysRequestSchema, { requests: list(1000, {}) }),
+  of("an empty batch", BatchVerifyApiKeysRequestSchema, {}, "requests"),
+  of("a batch of 1000 invalid items", BatchVerifyApiKeysRequestSchema, { requests: list(1000, {}) }),
   of("a batch of 1001", BatchVerifyApiKeysRequestSchema, { requests: list(1001, { credential: "a" }) }, "requests"),
-  of("an import of none", BatchCreateImportedApiKeysRequestSchema, {}, "requests"),
-  of("an import of 1001", BatchCreateImportedApiKeysRequestSchema, { requests: list(1001, IMPORTED) }, "requests"),
+  of("an import of no keys", BatchCreateImportedApiKeysRequestSchema, {}, "requests"),
+  of("an import of 1001 keys", BatchCreateImportedApiKeysRequestSchema, { requests: list(1001, IMPORTED) }, "requests"),
 ];
 
-test.each(table(LIMITS))("$what: what is wrong is $wrong", ({ fields, wrong }) => {
-  expect(fields()).toEqual(wrong);
+test.each(table(LIMITS))("$what: the invalid fields are $invalid", ({ fields, invalid }) => {
+  expect(fields()).toEqual(invalid);
 });
 
-test("of a list that is too long the entries are not judged", () => {
+test("the entries of a list that is too long are not checked", () => {
   const message = create(CREATE, { scopes: list(300_000, ""), metadata: { "a\0": "" } });
   expect(violationsOf(CREATE, message)).toEqual([{ field: "scopes", description: "must have at most 100 entries" }]);
 });
@@ -120,7 +120,7 @@ test("at most 20 violations are reported", () => {
   expect(violationsOf(CREATE, create(CREATE, { ...KEY, scopes: list(100, "\0") }))).toHaveLength(20);
 });
 
-test("a message that breaks rules is refused with every field in the message and apart", () => {
+test("an error lists every invalid field in its message and in its details", () => {
   const refused = expect.objectContaining({
     code: "INVALID_ARGUMENT",
     message: "name: value is required; actor_id: value is required",
@@ -133,11 +133,11 @@ test("a message that breaks rules is refused with every field in the message and
   expect(() => requireValid(CREATE, create(CREATE, KEY))).not.toThrow();
 });
 
-test("an error of violations is a KeyholdError", () => {
-  expect(violationError([{ field: "a", description: "is wrong" }])).toBeInstanceOf(KeyholdError);
+test("violations are reported as a KeyholdError", () => {
+  expect(violationError([{ field: "a", description: "is invalid" }])).toBeInstanceOf(KeyholdError);
 });
 
-test("a field that must be set is answered, or refused by its name", () => {
+test("a required field is returned, or rejected by name if it is missing", () => {
   expect(requireSet(0, "a")).toBe(0);
   const refused = expect.objectContaining({ violations: [{ field: "a", description: "value is required" }] });
   expect(() => requireSet(undefined, "a")).toThrow(refused);

@@ -143,7 +143,7 @@ describe("KEYHOLD_AUTH=none,admin-token,oidc", () => {
 });
 
 describe("while the issuer is unreachable", () => {
-  beforeAll(async () => startWith("admin-token,oidc", { KEYHOLD_OIDC_ISSUER: await addressOfNobody() }));
+  beforeAll(async () => startWith("admin-token,oidc", { KEYHOLD_OIDC_ISSUER: await unusedAddress() }));
 
   test("its tokens are 503 UNAVAILABLE with Retry-After", async () => {
     const answer = await list(await oidc.token(["keyhold:keys.read"]));
@@ -170,7 +170,7 @@ function unsigned(): string {
 }
 
 /** A port that was free before. */
-async function addressOfNobody(): Promise<string> {
+async function unusedAddress(): Promise<string> {
   const server = createServer();
   const url = await new Promise<string>((resolve) => {
     server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${Object(server.address()).port}`));

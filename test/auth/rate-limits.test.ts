@@ -195,7 +195,7 @@ describe("calls with a rejected credential", () => {
     ["MISSING", async () => ({})],
     ["MALFORMED", async () => ({ authorization: "Basic YTpi" })],
     ["UNKNOWN_KIND", async () => bearer("something")],
-    ["NOT_FOUND", async () => bearer(secretOfNobody())],
+    ["NOT_FOUND", async () => bearer(secretOfNoKey())],
     ["KEY_REVOKED", async () => bearer((await revokedToken()).secret)],
     ["NOT_PERMITTED", async () => bearer(suite.token("keyhold:verify"))],
   ] as const);
@@ -238,8 +238,8 @@ test("off disables the limit", async () => {
   }
 });
 
-/** A secret of the right root secret, but of no key. */
-function secretOfNobody(): string {
+/** A well-formed secret under the right root secret of a key that does not exist. */
+function secretOfNoKey(): string {
   const root = { current: Buffer.from(ROOT_SECRET), retired: [] };
   const tagKeys = deriveKeyRing(root, "secret-tag");
   return issueSecret({ prefix: parseSecretPrefix("kh"), keyId: UNKNOWN_KEY_ID, random: systemRandom, tagKeys });

@@ -76,7 +76,7 @@ describe("without KEYHOLD_AUTH", () => {
         expect((await send(suite.server.url, { path: paths.issued, host })).status).toBe(200);
     });
 
-    test.each(table(FOREIGN_NAMES))("it refuses the Host %s, which a web page may have caused", async (name) => {
+    test.each(table(FOREIGN_NAMES))("it refuses the Host %s, which a web page may have sent", async (name) => {
       for (const host of [name, `${name}:${port()}`]) {
         const { status, body } = await send(suite.server.url, { path: paths.issued, host });
         expect({ status, body }).toEqual({ status: 403, body: refusedBy("HOST_NOT_ALLOWED") });
@@ -209,7 +209,7 @@ describe.each(table(["none", "none,admin-token"]))("with KEYHOLD_AUTH=%s", (auth
     });
 
     const foreign = ["attacker.example", "keyhold.internal.attacker.example", "cluster.local", "0x7f.1", "2130706433"];
-    test.each(table(foreign))("it refuses the Host %s, which a web page may have caused", async (host) => {
+    test.each(table(foreign))("it refuses the Host %s, which a web page may have sent", async (host) => {
       const { status, body } = await send(suite.server.url, { path: paths.issued, host });
       expect({ status, body }).toEqual({ status: 403, body: refusedBy("HOST_NOT_ALLOWED") });
     });

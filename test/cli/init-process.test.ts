@@ -24,14 +24,14 @@ function serveAsInit(databaseUrl: string) {
 }
 
 test("as PID 1 a server that waits for its database exits on SIGTERM", async () => {
-  const silent = createServer().listen(0, "127.0.0.1");
-  await once(silent, "listening");
-  const connected = once(silent, "connection");
-  const outer = serveAsInit(`postgres://a:b@127.0.0.1:${(silent.address() as AddressInfo).port}/c`);
+  const unresponsive = createServer().listen(0, "127.0.0.1");
+  await once(unresponsive, "listening");
+  const connected = once(unresponsive, "connection");
+  const outer = serveAsInit(`postgres://a:b@127.0.0.1:${(unresponsive.address() as AddressInfo).port}/c`);
   const exited = once(outer, "exit");
   await connected;
   const [server = 0] = await childrenOf(outer.pid ?? 0, "keyhold.js");
   process.kill(server, "SIGTERM");
   expect(await exited).toEqual([143, null]);
-  silent.close();
+  unresponsive.close();
 });

@@ -16,7 +16,7 @@ test("a lease that was never granted is not fresh", () => {
   expect(setUp().lease.isFresh).toBe(false);
 });
 
-test("a lease starts before its request, and its node uses less of it than the others wait", () => {
+test("a lease starts before its request, and its node uses it for less time than the others wait", () => {
   const { lease, pass } = setUp();
   const asked = lease.moment;
   pass(400);
@@ -36,7 +36,7 @@ test("a response after its deadline, as for a paused process, grants no lease", 
   expect(lease.isFresh).toBe(false);
 });
 
-test("a wall clock that goes back extends nothing, and one that goes forward ends the lease until the next renewal", () => {
+test("a wall clock that is set back does not extend a lease, and one that is set forward ends it until the next renewal", () => {
   const { time, lease, pass } = setUp();
   lease.extend(lease.moment, 1_000);
   time.wall -= 7_200_000;

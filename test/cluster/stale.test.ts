@@ -40,7 +40,7 @@ const verdictOf = async (secret: string, headers: Record<string, string> = {}) =
     ReturnType<ReturnType<typeof restClient>>
   >;
 
-test("in the grace period cached verdicts are returned as stale, and a revocation is delayed by no more", async () => {
+test("in the grace period cached verdicts are returned as stale, and a revocation is delayed at most that long", async () => {
   const rest = restClient(server);
   const [known, unknown] = [await issue(rest), await issue(rest)];
   expect((await verdictOf(known.secret)).body).not.toHaveProperty("stale");

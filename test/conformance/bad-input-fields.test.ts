@@ -16,7 +16,7 @@ function overConnect(rpc: DescMethodUnary, body: string | Uint8Array<ArrayBuffer
   return send(suite.server.url + rpcPath(rpc), "POST", body, JSON_TYPE);
 }
 
-/** Returns the wrong bodies that REST or Connect does not refuse with a 400 that names the field. */
+/** Returns the invalid bodies that REST or Connect does not reject with a 400 that names the field. */
 async function notRefused(
   wrong: readonly InvalidValue[],
   ask: (body: string) => Promise<Answer>,

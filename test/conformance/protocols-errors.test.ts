@@ -18,19 +18,19 @@ const suite = useProtocols({
   KEYHOLD_OIDC_AUDIENCE: "keyhold",
 });
 
-/** Provokes errors that need a broken database or a race, by the name of the call's key. */
-const STUMBLE = `
-  CREATE FUNCTION stumble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+/** Causes errors that need a broken database or a race, by the name of the call's key. */
+const FAILING_TRIGGER = `
+  CREATE FUNCTION fail_by_name() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     IF NEW.name LIKE 'SQLSTATE %' THEN
       RAISE EXCEPTION 'a cause for the log alone' USING ERRCODE = substr(NEW.name, 10);
     END IF;
     IF NEW.name = 'expired' THEN NEW.expire_time := NEW.create_time; END IF;
-    IF NEW.name = 'overtaken' AND TG_OP = 'UPDATE' THEN RETURN NULL; END IF;
+    IF NEW.name = 'concurrent' AND TG_OP = 'UPDATE' THEN RETURN NULL; END IF;
     RETURN NEW;
   END $$;
-  CREATE TRIGGER stumble BEFORE INSERT OR UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION stumble()`;
+  CREATE TRIGGER fail_by_name BEFORE INSERT OR UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION fail_by_name()`;
 
-beforeAll(() => suite.sql.unsafe(STUMBLE));
+beforeAll(() => suite.sql.unsafe(FAILING_TRIGGER));
 
 const { method: issuedKeys } = IssuedApiKeysService;
 const { method: importedKeys } = ImportedApiKeysService;
@@ -199,7 +199,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
   ),
   CONCURRENT_CHANGE: fails(
     keys.revokeApiKey,
-    async (call) => call(keys.revokeApiKey, { keyId: (await issued(call, { name: "overtaken" })).keyId }),
+    async (call) => call(keys.revokeApiKey, { keyId: (await issued(call, { name: "concurrent" })).keyId }),
     { code: "ABORTED", message: "key <id> was changed at the same time; repeat the call", metadata: aKey },
   ),
   CREDENTIAL_INVALID: fails(

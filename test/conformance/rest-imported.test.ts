@@ -53,7 +53,7 @@ describe("an imported key", () => {
     expect(succeeded(await rest("POST", paths.imported, body))).toMatchObject({ actor_id: "camel" });
   });
 
-  test("reads back as it was returned", async () => {
+  test("is read back unchanged", async () => {
     const { keyId, record } = await importKey(rest, { scopes: ["x"], ttl: "1h", metadata: { k: "v" } });
     expect(succeeded(await rest("GET", `${paths.imported}/${keyId}`))).toEqual(record);
   });

@@ -53,7 +53,7 @@ describe("an issued key", () => {
     expect(Object.keys(record).filter((name) => /[A-Z]/.test(name))).toEqual([]);
   });
 
-  test("reads back as it was returned", async () => {
+  test("is read back unchanged", async () => {
     const { keyId, record } = await issue(rest, { scopes: ["x"], ttl: "1h", metadata: { k: "v" } });
     expect(succeeded(await rest("GET", `${paths.issued}/${keyId}`))).toEqual(record);
     expect(succeeded(await rest("GET", `${paths.issued}/${keyId.toUpperCase()}`))).toEqual(record);

@@ -133,14 +133,14 @@ describe("grace_period", () => {
 });
 
 /** Statements of a race: the row does not match the condition of the change, and then it does again. */
-const OVERTAKE = `
-  CREATE FUNCTION overtake() RETURNS trigger LANGUAGE plpgsql AS $$
+const LOST_RACE = `
+  CREATE FUNCTION lose_race() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
-    IF OLD.name = 'overtaken' THEN RETURN NULL; END IF;
+    IF OLD.name = 'concurrent' THEN RETURN NULL; END IF;
     RETURN NEW;
   END
   $$;
-  CREATE TRIGGER overtake BEFORE UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION overtake()`;
+  CREATE TRIGGER lose_race BEFORE UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION lose_race()`;
 
 describe("a rotation that loses a race is a concurrent change", () => {
   const expectOvertaken = async (keyId: string, body: Json) => {
@@ -148,18 +148,18 @@ describe("a rotation that loses a race is a concurrent change", () => {
     expect({ status, reason: answer.error.details[0].reason }).toEqual({ status: 409, reason: "CONCURRENT_CHANGE" });
   };
 
-  beforeAll(() => suite.sql.unsafe(OVERTAKE));
-  afterAll(() => suite.sql.unsafe("DROP FUNCTION overtake CASCADE"));
+  beforeAll(() => suite.sql.unsafe(LOST_RACE));
+  afterAll(() => suite.sql.unsafe("DROP FUNCTION lose_race CASCADE"));
 
   test.each(table([{}, { grace_period: "1h" }]))("with %j, below the maximum number of secrets", async (body) => {
-    const { keyId } = await issue(rest, { name: "overtaken" });
+    const { keyId } = await issue(rest, { name: "concurrent" });
     await expectOvertaken(keyId, body);
   });
 
   test("without a grace period, at the maximum number of secrets", async () => {
     const { keyId, secret } = await issue(rest);
     for (let i = 0; i < 16; i++) await rotate(keyId, { grace_period: "1h" });
-    succeeded(await rest("PATCH", `${paths.issued}/${keyId}`, { name: "overtaken" }));
+    succeeded(await rest("PATCH", `${paths.issued}/${keyId}`, { name: "concurrent" }));
     await expectOvertaken(keyId, {});
     expectRefused(await rotateAt(keyId, { grace_period: "1h" }), precondition("TOO_MANY_VALID_SECRETS", keyId));
     expect(await isValid(secret)).toBe(true);

@@ -3,9 +3,9 @@ import { type Command, run, succeed } from "../support/programs/run.ts";
 import { missingToolchains } from "../support/programs/toolchains.ts";
 
 /**
- * `npm run test:conformance`: the conformance suite of Connect, gRPC and gRPC-Web (https://github.com/connectrpc/conformance) against a
- * server that has our transport and serves the suite's own service; once with its unary method on the fast path, once without.
- * Arguments are for the suite's runner, such as `-- --run '**\/unary/**' --trace`.
+ * `npm run test:conformance`: runs the conformance suite of Connect, gRPC and gRPC-Web (https://github.com/connectrpc/conformance)
+ * against a server with Keyhold's transport and the suite's own service, once with its unary method on the fast path and once without.
+ * Arguments are passed to the suite's runner, such as `-- --run '**\/unary/**' --trace`.
  */
 
 const here = import.meta.dirname;
@@ -13,7 +13,7 @@ const root = resolve(here, "../..");
 const cache = join(root, "node_modules/.cache/keyhold-conformance");
 const bin = join(root, "node_modules/.bin");
 
-/** Servers at once: the runner waits 10 s for each to start, which is short on a machine with much else to do. */
+/** Number of concurrent servers: the runner waits 10 s for each to start, which is short on a busy machine. */
 const MAX_SERVERS = 2;
 
 const missing = await missingToolchains(["go"]);
@@ -25,18 +25,18 @@ const runner = await build();
 const results = [await test(false), await test(true)];
 process.exitCode = results.every(Boolean) ? 0 : 1;
 
-/** Runs the suite. Answers whether all its cases have passed and the fast path was as wanted. */
+/** Runs the suite. Returns whether all its cases have passed and the fast path was used as expected. */
 async function test(fastPath: boolean): Promise<boolean> {
   const { status, stdout, stderr } = await run(suite(runner, fastPath));
   const counts = [...stderr.matchAll(/^fast calls: (\d+)$/gm)].map(([, count]) => Number(count));
   const fastCalls = counts.reduce((sum, count) => sum + count, 0);
   const holds = status === 0 && fastCalls > 0 === fastPath;
-  console.info(`fast path ${fastPath ? "on" : "off"}: ${fastCalls} calls came by it`);
+  console.info(`fast path ${fastPath ? "on" : "off"}: ${fastCalls} calls used it`);
   console.info(holds ? stdout.slice(stdout.lastIndexOf("Total cases")) : stdout + stderr);
   return holds;
 }
 
-/** Builds the runner, generates its service in TypeScript and checks the types of the server. Answers the runner. */
+/** Builds the runner, generates its service in TypeScript and type-checks the server. Returns the path of the runner. */
 async function build(): Promise<string> {
   const program = join(cache, "connectconformance");
   const go = (...args: string[]) => succeed({ program: "go", args, cwd: here });
@@ -54,7 +54,7 @@ function suite(program: string, fastPath: boolean): Command {
     program,
     args: [...options, "--max-servers", `${MAX_SERVERS}`, ...process.argv.slice(2), "--", ...server],
     cwd: here,
-    // Servers start some 30 times.
+    // The cache matters, since servers start about 30 times.
     env: { NODE_COMPILE_CACHE: join(cache, "compiled") },
   };
 }

@@ -12,14 +12,14 @@ import { operator } from "../support/principal.ts";
 export interface StartOptions {
   readonly rpcs: readonly Rpc[];
   readonly streams: readonly StreamingRpc[];
-  /** Those of the RPCs that the fast path serves. */
+  /** The RPCs that the fast path serves. */
   readonly fastRpcs: readonly Rpc[];
-  /** The types that `google.protobuf.Any` may hold. */
+  /** The types that `google.protobuf.Any` may contain. */
   readonly registry: Registry;
   readonly certificate: Certificate | undefined;
 }
 
-/** Serves RPCs of any service by our transport, as the server of Keyhold does with its own. Answers the port. */
+/** Serves RPCs of any service by Keyhold's transport, configured like Keyhold's server. Returns the port. */
 export async function start({ rpcs, streams, fastRpcs, registry, certificate }: StartOptions): Promise<number> {
   const fastify = await createTransport({
     ...bareServer(),
@@ -33,7 +33,7 @@ export async function start({ rpcs, streams, fastRpcs, registry, certificate }: 
   return Number(new URL(await fastify.listen({ host: "127.0.0.1", port: 0 })).port);
 }
 
-/** The fast path has compiled codecs for its own RPCs; these are the library's. */
+/** The fast path has compiled codecs only for its own RPCs; these use the library. */
 function jsonCodec({ input, output }: DescMethodUnary, registry: Registry): Codec {
   const text = new TextDecoder();
   return {

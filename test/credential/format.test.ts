@@ -19,7 +19,7 @@ test("the checksum is the CRC-32 of zlib", () => {
   expect(crc32("123456789")).toBe(0xcbf43926);
 });
 
-test("what is printed parses", () => {
+test("a printed secret parses", () => {
   fc.assert(
     fc.property(prefixes, payloads, (prefix, payload) => {
       expect(parseSecretFormat(formatSecret({ prefix, payload }))).toEqual({ prefix, payload });
@@ -27,7 +27,7 @@ test("what is printed parses", () => {
   );
 });
 
-test("what parses prints back byte for byte", () => {
+test("a parsed secret prints back byte for byte", () => {
   let parsed = 0;
   fc.assert(
     fc.property(fc.oneof(prefixes.chain(nearSecrets), anyText), (text) => {
@@ -41,7 +41,7 @@ test("what parses prints back byte for byte", () => {
   expect(parsed).toBeGreaterThan(50);
 });
 
-test("the pattern finds every secret in other text, and the whole of it", () => {
+test("the pattern finds every complete secret in other text", () => {
   fc.assert(
     fc.property(prefixes, payloads, (prefix, payload) => {
       const secret = formatSecret({ prefix, payload });
@@ -52,12 +52,12 @@ test("the pattern finds every secret in other text, and the whole of it", () => 
   );
 });
 
-test("a payload of another size is a mistake of ours", () => {
+test("a payload of another size is an internal error", () => {
   const prefix = parseSecretPrefix("kh");
   expect(() => formatSecret({ prefix, payload: new Uint8Array(PAYLOAD_SIZE + 8) })).toThrow(RangeError);
 });
 
-describe("any single slip in a secret is refused", () => {
+describe("any single typing error in a secret is rejected", () => {
   const secret = vectors.valid[0]?.secret ?? "";
   const positions = [...Array(secret.length).keys()];
   const characters = [...Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)), "é", "０", "\ud800"];
@@ -66,7 +66,7 @@ describe("any single slip in a secret is refused", () => {
 
   const SLIPS = [
     { slip: "a wrong character", edit: (at: number, character: string) => head(at) + character + tail(at + 1) },
-    { slip: "one too many", edit: (at: number, character: string) => head(at) + character + tail(at) },
+    { slip: "one character more", edit: (at: number, character: string) => head(at) + character + tail(at) },
     { slip: "one missing", edit: (at: number) => head(at) + tail(at + 1) },
     {
       slip: "two exchanged",
@@ -92,7 +92,7 @@ describe("a prefix", () => {
   });
 });
 
-/** A secret whose block or checksum may be out of range, with a checksum that fits more often than not. */
+/** A secret whose block or checksum may be out of range, usually with a valid checksum. */
 function nearSecrets(prefix: string): fc.Arbitrary<string> {
   const digits = fc.string({ unit: fc.constantFrom(..."0HLYyz"), minLength: 88, maxLength: 88 });
   return fc.oneof(

@@ -16,11 +16,11 @@ test.each([
   { rawKey: "", hint: "" },
   { rawKey: "🔑".repeat(20), hint: "…🔑🔑🔑🔑" },
   { rawKey: "🔑".repeat(19), hint: "" },
-])("of the raw key $rawKey is shown $hint", ({ rawKey, hint }) => {
+])("the hint of the raw key $rawKey is $hint", ({ rawKey, hint }) => {
   expect(rawKeyHint(rawKey)).toBe(hint);
 });
 
-test("of any raw key the last four characters are shown, if it has twenty", () => {
+test("the hint of any raw key of twenty characters or more is its last four", () => {
   const units = fc.constantFrom("a", "\u00e9", "\u{1f511}", "\ud83d", "\udd11");
   const rawKeys = fc.array(units, { minLength: 10, maxLength: 50 }).map((parts) => parts.join(""));
   fc.assert(

@@ -13,7 +13,7 @@ const keyIds = fc.uuid({ version: 7 });
 const randoms = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const samples = fc.record({ prefix: prefixes, keyId: keyIds, random: randoms });
 
-test("there are samples", () => {
+test("the list of samples is not empty", () => {
   expect(vectors.valid.length).toBeGreaterThan(3);
   expect(vectors.invalid.length).toBeGreaterThan(20);
 });
@@ -43,17 +43,17 @@ test("normalizes a key id to lower case", () => {
   expect(parseSecret(secret, TAG_KEYS)).toMatchObject({ keyId: keyId.toLowerCase() });
 });
 
-test("no secret is issued for what is no key id", () => {
+test("no secret is issued for an invalid key id", () => {
   expect(() => issueSample({ prefix: "kh", keyId: "42", random: new Uint8Array(32) })).toThrow(TypeError);
 });
 
-test("two secrets of one key have nothing random in common", () => {
+test("two secrets of one key share no random bits", () => {
   const input = { prefix: parseSecretPrefix("kh"), keyId: vectors.valid[0]?.key_id ?? "", tagKeys: TAG_KEYS };
   const issue = () => issueSecret({ ...input, random: systemRandom });
   expect(new Set(Array.from({ length: 100 }, issue)).size).toBe(100);
 });
 
-test("secrets stay good under a retired root, and new ones are made under the current", () => {
+test("secrets stay valid under a retired root secret, and new ones use the current one", () => {
   const rotated = deriveKeyRing({ current: OTHER_ROOTS.current, retired: [ROOTS.current] }, "secret-tag");
   const sample = { prefix: "kh", keyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10", random: new Uint8Array(32) };
   expect(parseSecret(issueSample(sample), rotated)).toMatchObject({ ok: true });
@@ -62,10 +62,10 @@ test("secrets stay good under a retired root, and new ones are made under the cu
   expect(parseSecret(renewed, TAG_KEYS)).toMatchObject({ ok: false, reason: "SIGNATURE_INVALID" });
 });
 
-test("with a right checksum, any changed bit of the payload is a forgery", () => {
+test("any changed bit of the payload is a forgery, even with a valid checksum", () => {
   const secret = vectors.valid[0]?.secret ?? "";
   const format = parseSecretFormat(secret);
-  if (!format) throw new Error("the sample is bad");
+  if (!format) throw new Error("the sample is invalid");
   for (let bit = 0; bit < format.payload.length * 8; bit++) {
     const payload = format.payload.map((byte, at) => (at === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte));
     const forged = formatSecret({ ...format, payload });
@@ -73,7 +73,7 @@ test("with a right checksum, any changed bit of the payload is a forgery", () =>
   }
 });
 
-test("a refusal tells nothing of the text", () => {
+test("an error contains nothing of the text", () => {
   fc.assert(
     fc.property(samples, (sample) => {
       const secret = issueSample({ ...sample, tagKeys: deriveKeyRing(OTHER_ROOTS, "secret-tag") });
@@ -86,7 +86,7 @@ test("a refusal tells nothing of the text", () => {
   );
 });
 
-test("any other text is refused, and nothing is thrown", () => {
+test("any other text is rejected without an exception", () => {
   const texts = fc.oneof(
     anyText,
     anyAscii,
@@ -100,7 +100,7 @@ test("any other text is refused, and nothing is thrown", () => {
   );
 });
 
-test("a very long text is refused in no time", () => {
+test("a very long text is rejected quickly", () => {
   expect(parseSecret(`kh_v1_${"0".repeat(10_000_000)}`, TAG_KEYS)).toMatchObject({ reason: "INVALID_FORMAT" });
   expect(parseSecret("a".repeat(10_000_000), TAG_KEYS)).toMatchObject({ reason: "INVALID_FORMAT" });
 });

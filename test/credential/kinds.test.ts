@@ -12,7 +12,7 @@ const shapes = { prefix: parseSecretPrefix("kh"), looksLikeJwt, looksLikeMacaroo
 const keyId = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
 const issued = issueSample({ prefix: "kh", keyId, random: new Uint8Array(32) });
 const foreign = issueSample({ prefix: "other", keyId, random: new Uint8Array(32) });
-// RFC 7515 A.1, and the shortest macaroon in form: an identifier and a signature of 32 bytes.
+// RFC 7515 A.1, and the shortest well-formed macaroon: an identifier and a signature of 32 bytes.
 const jwt = "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UifQ.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const macaroon = Buffer.concat([Buffer.from("02020169000006" + "20", "hex"), Buffer.alloc(32, 5)]).toString(
   "base64url",
@@ -21,13 +21,13 @@ const macaroon = Buffer.concat([Buffer.from("02020169000006" + "20", "hex"), Buf
 const SAMPLES = [
   { why: "an issued secret", text: issued, type: "ISSUED_API_KEY" },
   { why: "an issued secret with another prefix", text: foreign, type: "ISSUED_API_KEY" },
-  { why: "our prefix, then nothing", text: "kh_v1_", type: "ISSUED_API_KEY" },
-  { why: "our prefix, then anything", text: "kh_v1_é not base62", type: "ISSUED_API_KEY" },
-  { why: "our prefix, wrong checksum", text: `${issued.slice(0, -1)}!`, type: "ISSUED_API_KEY" },
+  { why: "the service's prefix alone", text: "kh_v1_", type: "ISSUED_API_KEY" },
+  { why: "the service's prefix and other text", text: "kh_v1_é not base62", type: "ISSUED_API_KEY" },
+  { why: "the service's prefix, wrong checksum", text: `${issued.slice(0, -1)}!`, type: "ISSUED_API_KEY" },
   { why: "another prefix, wrong checksum", text: `${foreign.slice(0, -6)}000000`, type: "IMPORTED_API_KEY" },
   { why: "another version", text: issued.replace("_v1_", "_v2_"), type: "IMPORTED_API_KEY" },
-  { why: "a prefix that begins with ours", text: "khx_v1_short", type: "IMPORTED_API_KEY" },
-  { why: "our prefix in upper case", text: issued.toUpperCase(), type: "IMPORTED_API_KEY" },
+  { why: "a prefix that begins with the service's", text: "khx_v1_short", type: "IMPORTED_API_KEY" },
+  { why: "the service's prefix in upper case", text: issued.toUpperCase(), type: "IMPORTED_API_KEY" },
   { why: "a JWT", text: jwt, type: "JWT" },
   { why: "a JWT without its signature", text: jwt.slice(0, jwt.lastIndexOf(".") + 1), type: "JWT" },
   { why: "three parts without a header", text: "a.b.c", type: "IMPORTED_API_KEY" },

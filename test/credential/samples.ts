@@ -9,7 +9,7 @@ export const OTHER_ROOTS: RootSecrets = { current: Buffer.alloc(32, 7), retired:
 export const TAG_KEYS: KeyRing = deriveKeyRing(ROOTS, "secret-tag");
 export const DIGEST_KEYS: KeyRing = deriveKeyRing(ROOTS, "secret-digest");
 
-/** A source that gives just these bytes, and refuses to give another number of them. */
+/** A random source that returns exactly these bytes, and rejects a request for another number. */
 export function fixedRandom(bytes: Uint8Array): Random {
   return {
     bytes(size) {

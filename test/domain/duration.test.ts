@@ -7,7 +7,7 @@ import vectors from "../vectors/duration.json" with { type: "json" };
 
 const ANY = { min: 0, max: Number.MAX_SAFE_INTEGER };
 
-test("there are samples", () => {
+test("the list of samples is not empty", () => {
   expect(vectors.valid.length).toBeGreaterThan(20);
   expect(vectors.invalid.length).toBeGreaterThan(40);
 });
@@ -66,11 +66,11 @@ test("any text is a duration within the bounds or an invalid argument", () => {
   );
 });
 
-test("a huge text is refused unread", () => {
+test("a huge text is rejected without parsing", () => {
   expect(refusal("9".repeat(10_000_000)).violations[0]?.description).toBe("must have at most 64 characters");
 });
 
-test("the bounds are those of the caller, and inside", () => {
+test("bounds are those of the caller, inclusive", () => {
   expect(parseDuration("30d", "grace_period", GRACE_PERIOD_BOUNDS)).toBe(GRACE_PERIOD_BOUNDS.max);
   expect(parseDuration("1s", "grace_period", GRACE_PERIOD_BOUNDS)).toBe(GRACE_PERIOD_BOUNDS.min);
   expect(() => parseDuration("30d0.001s", "grace_period", GRACE_PERIOD_BOUNDS)).toThrow(

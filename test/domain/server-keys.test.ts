@@ -50,7 +50,7 @@ test("there is a vector for every label", () => {
   expect(new Set(vectors.derivations.map(({ label }) => label))).toEqual(new Set(SERVER_KEY_LABELS));
 });
 
-test("keys and ids are as another implementation derives them", () => {
+test("keys and ids equal those of another implementation", () => {
   for (const { root, label, id, secret } of vectors.derivations) {
     const known = SERVER_KEY_LABELS.find((name) => name === label);
     if (known === undefined) throw new Error(`unknown label ${label}`);
@@ -59,7 +59,7 @@ test("keys and ids are as another implementation derives them", () => {
   }
 });
 
-test("no two labels or roots share a key or an id, and no id shows its key", () => {
+test("labels and root secrets have distinct keys and ids, and no id reveals its key", () => {
   const keys = SERVER_KEY_LABELS.flatMap((label) => deriveKeyRing({ current, retired: [old, older] }, label).all);
   const secrets = keys.map(({ secret }) => secret.export().toString("hex"));
   expect(new Set(secrets).size).toBe(SERVER_KEY_LABELS.length * 3);
@@ -75,19 +75,19 @@ test("a ring has the current key first and finds each by its id", () => {
   expect(ring.find("0000000000000000")).toBeUndefined();
 });
 
-test("retiring a root keeps its keys", () => {
+test("a retired root secret keeps its keys", () => {
   const before = deriveKeyRing({ current: old, retired: [] }, "secret-digest").current;
   const after = deriveKeyRing({ current, retired: [old] }, "secret-digest").find(before.id);
   expect(after?.secret.equals(before.secret)).toBe(true);
 });
 
-test("a root given twice counts once", () => {
+test("a duplicate root secret counts once", () => {
   const ring = deriveKeyRing({ current, retired: [old, current, old] }, "secret-tag");
   expect(ring.all).toHaveLength(2);
   expect(ring.find(ring.current.id)).toBe(ring.current);
 });
 
-test("a root below 32 bytes derives nothing", () => {
+test("a root secret below 32 bytes is rejected", () => {
   expect(() => deriveKeyRing({ current: current.subarray(1), retired: [] }, "secret-tag")).toThrow(RangeError);
   expect(() => deriveKeyRing({ current, retired: [Buffer.alloc(0)] }, "secret-tag")).toThrow(RangeError);
 });
@@ -97,13 +97,13 @@ describe("the text of a root secret", () => {
     { why: "64 hexadecimal digits", text: "8f1d0c5e9ab34276e1f0d9c8b7a695847362514f3e2d1c0bfae9d8c7b6a59483" },
     { why: "32 hexadecimal digits", text: "8f1d0c5e9ab34276e1f0d9c8b7a69584" },
     { why: "base64", text: "3q2+7/Z0c3Rpbmc9PUFCQ0RFRkdISUpLTE1OT1A=" },
-    { why: "any text, white space inside too", text: "dactyl, über 9 zephyr; quiz knobs!" },
+    { why: "any text, also with inner white space", text: "dactyl, über 9 zephyr; quiz knobs!" },
   ];
   test.each(accepted)("may be $why", ({ text }) => {
     expect(Buffer.from(parseRootSecret(text)).toString("utf8")).toBe(text);
   });
 
-  test("loses the line feed of its file", () => {
+  test("is used without the trailing line feed of its file", () => {
     const [sample] = accepted;
     expect(parseRootSecret(` ${sample?.text}\r\n`)).toEqual(parseRootSecret(sample?.text ?? ""));
   });
@@ -114,7 +114,7 @@ describe("the text of a root secret", () => {
     { why: "31 characters and white space", text: "8f1d0c5e9ab34276e1f0d9c8b7a6958 \n", message: "at least 32" },
     { why: "16 characters of two code units", text: "🔑".repeat(16), message: "at least 32" },
     { why: "zeros", text: "0".repeat(64), message: "must be random" },
-    { why: "a word over and over", text: "secret!".repeat(8), message: "must be random" },
+    { why: "a repeated word", text: "secret!".repeat(8), message: "must be random" },
   ];
   test.each(refused)("may not be $why", ({ text, message }) => {
     const refusal = attempt(text);
@@ -125,7 +125,7 @@ describe("the text of a root secret", () => {
     if (text !== "") expect(refusal.message).not.toContain(text.trim());
   });
 
-  test("names the setting that it came from", () => {
+  test("an error names its setting", () => {
     expect(() => parseRootSecret("short", "KEYHOLD_ROOT_SECRETS_RETIRED")).toThrow(
       "KEYHOLD_ROOT_SECRETS_RETIRED: must",
     );

@@ -125,7 +125,7 @@ test("a backup of a server under load contains every change acknowledged before 
   const credentials = [revoked.secret, rotated.secret, rotation.body.secret, later.secret];
   const verdicts = () => Promise.all(credentials.map((credential) => verdictOf(after, credential)));
   const [invalid, unknown] = ["VERIFICATION_ERROR_REVOKED", "VERIFICATION_ERROR_NOT_FOUND"];
-  // The danger of every restore: credentials revoked or rotated since the backup are valid again.
+  // The risk of every restore: credentials revoked or rotated since the backup are valid again.
   expect(await verdicts()).toEqual([true, true, invalid, unknown]);
   expect(await repair(second.url, log, since)).toEqual(["RevokeApiKey", "RotateIssuedApiKey"]);
   expect(await verdicts()).toEqual([invalid, invalid, invalid, unknown]);

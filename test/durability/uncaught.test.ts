@@ -110,11 +110,11 @@ const WORKERS = table(["1", "2"]);
 test.each(WORKERS)(
   "while a server with %s worker(s) starts, an uncaught exception ends it at once",
   async (workers) => {
-    const silent = createServer().listen(0, "127.0.0.1");
-    onTestFinished(() => void silent.close());
-    await once(silent, "listening");
-    const connected = once(silent, "connection");
-    const { port } = silent.address() as AddressInfo;
+    const unresponsive = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void unresponsive.close());
+    await once(unresponsive, "listening");
+    const connected = once(unresponsive, "connection");
+    const { port } = unresponsive.address() as AddressInfo;
     const starting = startKeyhold(["serve", "--workers", workers], {
       KEYHOLD_DATABASE_URL: `postgres://a:b@127.0.0.1:${port}/c`,
       KEYHOLD_ROOT_SECRET: ROOT_SECRET,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { clientOf, eventually, isRunning, keep, keptIn, start, startOwner, usedDataDir } from "./support.ts";
 
-test("a killed server comes back by itself with every acknowledged write", async () => {
+test("a killed server is restarted with every acknowledged write", async () => {
   const lines: string[] = [];
   const server = await start(await usedDataDir(), { log: (level, line) => lines.push(`${level} ${line}`) });
   const sql = clientOf(server.url);
@@ -18,7 +18,7 @@ test("a killed server comes back by itself with every acknowledged write", async
     const [{ pid }, { length }] = [server, acknowledged];
     await writeUntil(() => acknowledged.length === length + 20);
     process.kill(pid, "SIGKILL");
-    // A session outlives its killed server, and acknowledges any number of writes until the kernel has ended that one.
+    // The session of a killed server continues to acknowledge writes until the kernel has ended its process.
     await writeUntil(() => server.pid !== pid);
   }
   const { length } = acknowledged;
@@ -31,7 +31,7 @@ test("a killed server comes back by itself with every acknowledged write", async
   );
 });
 
-test("a server told to stop while it comes back stays down", async () => {
+test("a server that is stopped during its restart stays stopped", async () => {
   const server = await start(await usedDataDir());
   const pid = server.pid;
   process.kill(pid, "SIGKILL");
@@ -40,7 +40,7 @@ test("a server told to stop while it comes back stays down", async () => {
   expect(await isRunning(server.pid)).toBe(false);
 });
 
-test("the Ctrl-C of a terminal does not take the server from its owner", async () => {
+test("Ctrl-C in a terminal does not stop the server before its owner", async () => {
   const owner = startOwner(await usedDataDir(), { detached: true });
   const { pid = 0 } = await owner.nextOutput();
   process.kill(-owner.pid, "SIGINT");
@@ -49,7 +49,7 @@ test("the Ctrl-C of a terminal does not take the server from its owner", async (
   expect(await isRunning(pid)).toBe(false);
 });
 
-test("the server stops when its owner ends without stopping it", async () => {
+test("the server stops when its owner exits without stopping it", async () => {
   const owner = startOwner(await usedDataDir());
   const { pid = 0 } = await owner.nextOutput();
   owner.process.kill("SIGTERM");

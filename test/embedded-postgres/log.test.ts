@@ -11,6 +11,6 @@ const samples = [
   ["", "info"],
 ] as const;
 
-test("the samples are there", () => expect(samples.length).toBeGreaterThan(0));
+test("the list of samples is complete", () => expect(samples.length).toBeGreaterThan(0));
 
 test.each(samples)("%s", (line, level) => expect(levelOf(line)).toBe(level));

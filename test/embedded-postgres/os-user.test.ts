@@ -25,16 +25,16 @@ const run = promisify(execFile);
 const binaries = await findBinaries();
 const dedicated = { uid: 65530, gid: 65530 };
 
-/** A checkout in root's home cannot be reached by another user, except in a mount namespace that root makes. */
+/** Another user cannot read a checkout in root's home, except in a mount namespace that root creates. */
 const reachable = isRoot && (await succeeds(run(binaries.postgres, ["--version"], nobody)));
 const inNamespace = { prefix: ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"] };
 
-/** As in most containers: no namespaces, and no look at the processes of others. */
+/** Like in most containers: no namespaces, and no access to the processes of others. */
 const asInContainer = {
   prefix: ["setpriv", "--bounding-set=-sys_admin,-sys_ptrace", "--inh-caps=-sys_admin,-sys_ptrace", "--"],
 };
 
-test("an ordinary user runs the server as it is", async () => {
+test("an unprivileged user runs the server without changes", async () => {
   const dataDir = await makeDir();
   expect(await chooseOsUsers({ uid: 1000, dataDir, clusterDir: join(dataDir, "postgres"), binaries })).toBe(ownOsUser);
   if (reachable) await chown(dataDir, nobody.uid, nobody.gid);
@@ -50,7 +50,7 @@ if (isRoot)
       ["a private", "private/data"],
     ] as const;
 
-    test.each(places)("gives a superuser's COPY … TO PROGRAM no right of root, in %s folder", async (_, path) => {
+    test.each(places)("COPY … TO PROGRAM of a superuser has no root privileges, in %s folder", async (_, path) => {
       const top = await makeDir();
       await mkdir(join(top, "private"), { mode: 0o700 });
       const dataDir = await move(await usedDataDir(), join(top, path));
@@ -71,7 +71,7 @@ if (isRoot)
       await expect(stat(written)).rejects.toThrow("ENOENT");
     });
 
-    test("runs the server as a user of its own, without groups and capabilities", async () => {
+    test("runs the server as a dedicated user, without groups and capabilities", async () => {
       const server = await start(await usedDataDir());
       const status = await readFile(`/proc/${server.pid}/status`, "utf8");
       expect(status).toMatch(/^Uid:\t65530\t65530\t65530\t65530\nGid:\t65530\t65530\t65530\t65530$/m);
@@ -82,12 +82,12 @@ if (isRoot)
     });
 
     const remains = [
-      ["a cluster that an earlier release made", "."],
-      ["a cluster whose change of owner was cut off", ". pg_wal base"],
-      ["files that root restored", "PG_VERSION pg_wal"],
+      ["a cluster of an earlier release", "."],
+      ["a cluster whose change of owner was interrupted", ". pg_wal base"],
+      ["files restored by root", "PG_VERSION pg_wal"],
     ] as const;
 
-    test.each(remains)("becomes the owner of %s", async (_, ofRoot) => {
+    test.each(remains)("takes ownership of %s", async (_, ofRoot) => {
       const dataDir = await usedDataDir();
       const clusterDir = join(dataDir, "postgres");
       await run("sh", ["-c", `cd "$1" && chown ${ofRoot === "." ? "-R" : ""} root ${ofRoot}`, "sh", clusterDir]);
@@ -98,7 +98,7 @@ if (isRoot)
       expect((await run("find", [clusterDir, "!", "-uid", "65530"])).stdout).toBe("");
     });
 
-    test("follows no link when it changes the owner", async () => {
+    test("follows no link when it changes ownership", async () => {
       const dir = await makeDir();
       const [cluster, outside] = [join(dir, "cluster"), join(dir, "outside")];
       await Promise.all([mkdir(cluster), mkdir(outside)]);
@@ -112,7 +112,7 @@ if (isRoot)
       expect((await Promise.all(owners)).map(({ uid }) => uid)).toEqual([65530, 65530, 0, 0]);
     });
 
-    test("follows no folder that is replaced by a link while it changes the owner", async () => {
+    test("does not enter a folder that is replaced by a link while it changes ownership", async () => {
       const dir = await makeDir();
       const [cluster, outside, base] = [join(dir, "cluster"), join(dir, "outside"), join(dir, "cluster/base")];
       await Promise.all([mkdir(base, { recursive: true }), mkdir(outside)]);
@@ -128,7 +128,7 @@ if (isRoot)
       }
     });
 
-    test("becomes the owner of the cluster where that is another user", async () => {
+    test("takes ownership of a cluster that belongs to another user", async () => {
       const dataDir = await usedDataDir();
       await giveTo("65534:65534", dataDir);
       onTestFinished(() => giveTo("65530:65530", dataDir));
@@ -137,7 +137,7 @@ if (isRoot)
       expect(await keptIn(server.url)).toContain(1);
     });
 
-    test("needs no namespace for it, as in a container, and another command finds the server", async () => {
+    test("needs no namespace in a container, and another command finds the server", async () => {
       const dataDir = await makeDir();
       const output = await startOwner(dataDir, asInContainer).nextOutput();
       if (!reachable) return expect(output.error).toContain("does not run as root");
@@ -146,7 +146,7 @@ if (isRoot)
       expect((await startOwner(dataDir, asInContainer).nextOutput()).error).toContain("in use by process");
     });
 
-    test("runs programs below a private folder that a strict umask left to root alone", async () => {
+    test("runs programs below a folder that a strict umask made private to root", async () => {
       const dataDir = await makeDir();
       const programs = join(await makeDir(), "private", "programs");
       await mkdir(dirname(programs), { mode: 0o700 });
@@ -158,7 +158,7 @@ if (isRoot)
       await runProgram(account.initializer, [copied.initdb, "--version"], "");
     });
 
-    test("says what to do where another user cannot enter the folder and namespaces are not allowed", async () => {
+    test("reports the remedy if another user cannot enter the folder and namespaces are not allowed", async () => {
       const dataDir = join(await makeDir(), "data");
       await mkdir(dataDir);
       await chmod(dirname(dataDir), 0o700);
@@ -166,7 +166,7 @@ if (isRoot)
       expect(output.error).toMatch(/does not run as root, and user 65530 cannot run it \(.*unshare.*private folders/);
     });
 
-    test("of a user namespace that has no other user runs the server in a nested one, unless it is root outside", async () => {
+    test("in a user namespace without another user, runs the server in a nested namespace, unless root there is root outside", async () => {
       const dataDir = await makeDir();
       const asRootInside = { prefix: ["unshare", "--user", "--map-root-user", "--"] };
       expect((await startOwner(dataDir, asRootInside).nextOutput()).error).toContain("user 65530 is not mapped");

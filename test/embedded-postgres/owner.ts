@@ -1,6 +1,6 @@
 /**
- * A process that owns an embedded server, for tests that kill it: `node owner.ts <data folder>`. Writes a line of JSON
- * when the server is up, or when it could not be started. Stops it at the end of its input, or at SIGINT after one write.
+ * A process that owns an embedded server, for tests that kill it: `node owner.ts <data folder>`. Writes a line of JSON when the server is
+ * ready or has failed to start. Stops the server at the end of stdin, or at SIGINT after one write.
  */
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";

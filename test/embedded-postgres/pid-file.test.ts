@@ -12,7 +12,7 @@ const samples = [
   ["of something else", "hello\nworld\n", undefined],
 ] as const;
 
-test("the samples are there", () => expect(samples.length).toBeGreaterThan(0));
+test("the list of samples is complete", () => expect(samples.length).toBeGreaterThan(0));
 
 test.each(samples)("reads a file %s", (_, text, expected) => {
   expect(parsePidFile(text, "/c")).toEqual(expected);

@@ -16,7 +16,7 @@ import {
   usedDataDir,
 } from "./support.ts";
 
-test("the server stops soon after its owner was killed", async () => {
+test("the server stops soon after its owner is killed", async () => {
   const owner = startOwner(await usedDataDir());
   const { pid = 0 } = await owner.nextOutput();
   expect(await isRunning(pid)).toBe(true);
@@ -24,7 +24,7 @@ test("the server stops soon after its owner was killed", async () => {
   await eventually(async () => !(await isRunning(pid)));
 });
 
-test("a server whose owner and watchdog were killed is stopped, and its data kept", async () => {
+test("a server whose owner and watchdog were killed is stopped, and its data is kept", async () => {
   const dataDir = await usedDataDir();
   const owner = startOwner(dataDir);
   const { pid = 0, url = "" } = await owner.nextOutput();
@@ -46,7 +46,7 @@ test("a server whose owner and watchdog were killed is stopped, and its data kep
   await sql.end({ timeout: 0 });
 });
 
-test("a server killed with its owner left a busy backend: it is ended, and what was committed kept", async () => {
+test("a busy backend of a server killed with its owner is terminated, and committed data is kept", async () => {
   const dataDir = await usedDataDir();
   const owner = startOwner(dataDir);
   const { pid = 0, url = "" } = await owner.nextOutput();
@@ -69,13 +69,13 @@ test("a server killed with its owner left a busy backend: it is ended, and what 
   await sql.end({ timeout: 0 });
 });
 
-test("a pid file whose process has gone is no obstacle", async () => {
+test("a pid file of an exited process is ignored", async () => {
   const dataDir = await usedDataDir();
   await writePidFiles(dataDir, (await goneProcess()).pid);
   expect(await keptIn((await start(dataDir)).url)).toContain(1);
 });
 
-test("a pid file whose number another program has is no obstacle, nor is the program harmed", async () => {
+test("a pid file with the process id of another program is ignored, and that program is not signalled", async () => {
   const dataDir = await usedDataDir();
   const other = spawn("sleep", ["60"]);
   onTestFinished(() => void other.kill("SIGKILL"));
@@ -84,7 +84,7 @@ test("a pid file whose number another program has is no obstacle, nor is the pro
   expect(await isRunning(other.pid ?? 0)).toBe(true);
 });
 
-test("a shell at work in the folder is not taken for a server", async () => {
+test("a shell in the folder is not mistaken for a server", async () => {
   const dataDir = await usedDataDir();
   const shell = spawn("sleep", ["60"], { cwd: join(dataDir, "postgres") });
   onTestFinished(() => void shell.kill("SIGKILL"));
@@ -93,7 +93,7 @@ test("a shell at work in the folder is not taken for a server", async () => {
   expect(await isRunning(shell.pid ?? 0)).toBe(true);
 });
 
-test("a first start that was killed half-way is cleared away", async () => {
+test("the remains of an interrupted first start are removed", async () => {
   const dataDir = await makeDir();
   const owner = startOwner(dataDir);
   await eventually(async () => (await drafts(dataDir)).length > 0);
@@ -119,7 +119,7 @@ async function goneProcess(): Promise<ReturnType<typeof spawn>> {
   return child;
 }
 
-/** As a killed server leaves them (PostgreSQL, src/include/utils/pidfile.h). */
+/** Writes the pid files that a killed server leaves (PostgreSQL, src/include/utils/pidfile.h). */
 async function writePidFiles(dataDir: string, pid = 0): Promise<void> {
   const dir = join(dataDir, "postgres");
   const lines = [pid, dir, 1700000000, 5432, "."];

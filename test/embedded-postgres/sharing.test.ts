@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { clientOf, isRunning, keptIn, makeDir, start, startOwner, usedDataDir } from "./support.ts";
 
-test("a second owner is refused, and told of the first", async () => {
+test("a second owner is rejected with the process id of the first", async () => {
   const dataDir = await usedDataDir();
   const first = startOwner(dataDir);
   const { url = "" } = await first.nextOutput();
@@ -11,7 +11,7 @@ test("a second owner is refused, and told of the first", async () => {
   expect(await keptIn(url)).toContain(1);
 });
 
-test("a command uses the server of a running owner and leaves it running", async () => {
+test("a command uses the server of a running owner and does not stop it", async () => {
   const dataDir = await usedDataDir();
   const owner = startOwner(dataDir);
   const { url, pid = 0 } = await owner.nextOutput();
@@ -29,7 +29,7 @@ test("a command without an owner starts a server and stops it", async () => {
   expect(await isRunning(command.pid)).toBe(false);
 });
 
-test("of two owners at once on a new folder one wins", async () => {
+test("one of two concurrent owners of a new folder succeeds", async () => {
   const dataDir = await makeDir();
   const owners = [startOwner(dataDir), startOwner(dataDir)] as const;
   const output = await Promise.all(owners.map((owner) => owner.nextOutput()));
@@ -41,7 +41,7 @@ test("of two owners at once on a new folder one wins", async () => {
   await sql.end();
 });
 
-test("a server in another container, whose process cannot be seen, holds the folder", async () => {
+test("a folder in use by a server of another container, whose process is invisible, is rejected", async () => {
   const dataDir = await usedDataDir();
   const server = await start(dataDir);
   const file = join(dataDir, "postgres", "postmaster.pid");

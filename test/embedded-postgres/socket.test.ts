@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { socketUrl } from "../../src/embedded-postgres/socket.ts";
 import { socketOptions } from "../support/socket-options.ts";
 
-test("the client finds the folder that the URL was made of, whatever its name", () => {
+test("the client finds the folder in the URL, for any name", () => {
   const folders = fc
     .string({ unit: "grapheme", minLength: 1 })
     .filter((name) => !/[\0/]/.test(name) && !/^\.\.?$/.test(name));
@@ -16,6 +16,6 @@ test("the client finds the folder that the URL was made of, whatever its name", 
   );
 });
 
-test("a URL with a host name needs nothing more", () => {
+test("a URL with a host name needs no further options", () => {
   expect(socketOptions("postgres://user:secret@db.example:5433/keys?sslmode=require")).toEqual({});
 });

@@ -19,26 +19,29 @@ import {
 } from "./support.ts";
 
 const paths = [
-  ["with spaces, unicode and signs", "a b/ü 漢字 %41,'\"$x"],
+  ["with spaces, Unicode and punctuation", "a b/ü 漢字 %41,'\"$x"],
   ["too deep for a socket", `${"deep/".repeat(30)}er`],
   ["below a private parent", "private/data"],
 ] as const;
 
-test.each(paths)("starts on a data folder %s, keeps its data, and lets no other user in", async (_, path) => {
-  const top = await makeDir();
-  await mkdir(join(top, "private"), { mode: 0o700 });
-  const server = await start(await move(await usedDataDir(), join(top, path)));
-  expect(await keptIn(server.url)).toContain(1);
-  const { path: socket = "" } = socketOptions(server.url);
-  expect((await stat(socket)).isSocket()).toBe(true);
-  expect((await stat(dirname(socket))).mode & 0o777).toBe(0o700);
-  if (isRoot) await expect(promisify(execFile)("test", ["-e", socket], nobody)).rejects.toThrow();
-  await server.stop();
-  await expect(stat(socket)).rejects.toThrow("ENOENT");
-  expect((await readdir(tmpdir())).filter((name) => name === basename(dirname(socket)))).toEqual([]);
-});
+test.each(paths)(
+  "starts on a data folder %s, keeps its data, and is not accessible to other users",
+  async (_, path) => {
+    const top = await makeDir();
+    await mkdir(join(top, "private"), { mode: 0o700 });
+    const server = await start(await move(await usedDataDir(), join(top, path)));
+    expect(await keptIn(server.url)).toContain(1);
+    const { path: socket = "" } = socketOptions(server.url);
+    expect((await stat(socket)).isSocket()).toBe(true);
+    expect((await stat(dirname(socket))).mode & 0o777).toBe(0o700);
+    if (isRoot) await expect(promisify(execFile)("test", ["-e", socket], nobody)).rejects.toThrow();
+    await server.stop();
+    await expect(stat(socket)).rejects.toThrow("ENOENT");
+    expect((await readdir(tmpdir())).filter((name) => name === basename(dirname(socket)))).toEqual([]);
+  },
+);
 
-test("makes a cluster that Keyhold can rely on, and keeps its data", async () => {
+test("creates a cluster with the required settings, and keeps its data", async () => {
   const dataDir = join(await makeDir(), "new", "folder");
   const server = await start(dataDir);
   const sql = clientOf(server.url);
@@ -87,16 +90,16 @@ test("listens on no network address", async () => {
   expect(sockets.filter((link) => inodes.includes(link.slice("socket:[".length, -1)))).toEqual([]);
 });
 
-test("says why the server does not start", async () => {
+test("reports why the server does not start", async () => {
   const dataDir = await usedDataDir();
   const settings = { max_connections: "many" };
   await expect(start(dataDir, { settings })).rejects.toThrow(/exit code 1\n.*invalid value.*"many"/);
   expect(await keptIn((await start(dataDir)).url)).toContain(1);
 });
 
-test("gives up a server that does not accept connections in time, and leaves none running", async () => {
+test("fails if the server does not accept connections in time, and leaves none running", async () => {
   const dataDir = await usedDataDir();
-  // A standby without hot_standby is never ready, however fast or slow the machine is.
+  // A standby without hot_standby is never ready, on any machine.
   const standby = join(dataDir, "postgres", "standby.signal");
   await writeFile(standby, "");
   onTestFinished(() => rm(standby, { force: true }));
@@ -110,14 +113,14 @@ test("gives up a server that does not accept connections in time, and leaves non
   expect(await keptIn((await start(dataDir)).url)).toContain(1);
 });
 
-test("refuses a folder that contains files that are not PostgreSQL data", async () => {
+test("refuses a folder with files that are not PostgreSQL data", async () => {
   const dataDir = await makeDir();
   await mkdir(join(dataDir, "postgres", "other"), { recursive: true });
   await expect(start(dataDir)).rejects.toThrow("contains files that are not PostgreSQL data");
   expect(await readdir(dataDir)).toEqual(["postgres"]);
 });
 
-test("says what to do when the optional package is not installed", async () => {
+test("reports the remedy if the optional package is not installed", async () => {
   const copy = await makeDir();
   await promisify(execFile)("cp", ["-r", join(import.meta.dirname, "../../src"), copy]);
   const script = `await (await import(${JSON.stringify(`${copy}/src/embedded-postgres/binaries.ts`)})).findBinaries()`;

@@ -17,7 +17,7 @@ import { socketOptions } from "../support/socket-options.ts";
 export const isRoot = process.geteuid?.() === 0;
 export const nobody = { uid: 65534, gid: 65534 };
 
-/** A folder for the test, gone with it. */
+/** Returns a folder that is removed after the test. */
 export async function makeDir(): Promise<string> {
   const dir = await mkdtemp(join(inject("testDir"), "embedded-"));
   onTestFinished(() => rm(dir, { recursive: true, force: true, maxRetries: 10 }));
@@ -25,8 +25,8 @@ export async function makeDir(): Promise<string> {
 }
 
 /**
- * A data folder that has been used before, with row 1 and perhaps others in its table `kept`. To copy one for every test
- * is slow: they are lent, and whoever moves one away moves it back.
+ * Returns a data folder that was used before, with row 1 and possibly more in its table `kept`. Since copying is slow, tests share
+ * folders; a test that moves one away moves it back.
  */
 export async function usedDataDir(): Promise<string> {
   const pool = join(inject("testDir"), "embedded-pool");
@@ -55,7 +55,7 @@ async function makeUsed(dataDir: string): Promise<void> {
   await server.stop();
 }
 
-/** Gives a data folder another place until the test is over. */
+/** Moves a data folder until the test ends. */
 export async function move(dataDir: string, to: string): Promise<string> {
   await mkdir(dirname(to), { recursive: true });
   await rename(dataDir, to);
@@ -77,12 +77,12 @@ export async function start(dataDir: string, options: Partial<EmbeddedOptions> =
   return server;
 }
 
-/** Tries again at once: by default the client would wait up to 20 s after a few failures. */
+/** Reconnects at once: by default the client waits up to 20 s after a few failures. */
 export function clientOf(url: string): Sql {
   return postgres(url, { ...socketOptions(url), max: 1, onnotice: () => {}, backoff: () => 0.02 });
 }
 
-/** Writes a row; once that resolves it must survive whatever happens to a process. */
+/** Writes a row, which must survive any crash of a process once this resolves. */
 export async function keep(sql: Sql): Promise<number> {
   const [row] = await sql`INSERT INTO kept DEFAULT VALUES RETURNING id`;
   return row?.id;
@@ -98,7 +98,7 @@ export async function keptIn(url: string): Promise<number[]> {
 export interface Owner {
   readonly process: ChildProcess;
   readonly pid: number;
-  /** The next line that it writes. */
+  /** Resolves to the next line of its output. */
   nextOutput(): Promise<{ url?: string; pid?: number; error?: string; last?: string }>;
   ended: Promise<unknown>;
 }
@@ -111,7 +111,7 @@ export interface OwnerOptions {
   readonly prefix?: readonly string[];
 }
 
-/** Starts `owner.ts` in a process of its own, which stops its server and ends with the test. */
+/** Starts `owner.ts` in a separate process, which stops its server and exits with the test. */
 export function startOwner(dataDir: string, { prefix = [], ...options }: OwnerOptions = {}): Owner {
   const [file = "", ...args] = [...prefix, process.execPath, join(import.meta.dirname, "owner.ts"), dataDir];
   const child = spawn(file, args, { ...options, stdio: ["pipe", "pipe", "inherit"] });
@@ -133,12 +133,12 @@ export async function isRunning(pid: number): Promise<boolean> {
   return (await describeProcess(pid)) !== undefined;
 }
 
-/** Looks every 10 ms, for things outside that no event tells of. The bound is that of the test. */
+/** Polls every 10 ms for a condition without an event. The test's timeout applies. */
 export async function eventually(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(10);
 }
 
-/** The child processes whose command has `word` in it. */
+/** Returns the child processes whose command contains `word`. */
 export async function childrenOf(parent: number, word: string): Promise<number[]> {
   const pids = (await readdir("/proc")).map(Number).filter(Number.isInteger);
   const found = await Promise.all(pids.map(async (pid) => ({ pid, info: await describeProcess(pid) })));

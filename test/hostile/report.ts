@@ -22,8 +22,8 @@ export function printReport({ findings, counts, inputs, memory, targets, slowest
       `${name}: at most ${peak.residentMiB} MiB resident; event loop delayed by at most ${peak.eventLoopDelay} ms; ` +
         `longest tick of a single input: ${peak.tick} ms of CPU time`,
     );
-    const curve = memory.filter(({ target }) => target === name).map((one) => `${one.retainedMiB} (${one.after})`);
-    console.info(`    retained MiB: ${curve.join(", ")}`);
+    const samples = memory.filter(({ target }) => target === name).map((one) => `${one.retainedMiB} (${one.after})`);
+    console.info(`    retained MiB: ${samples.join(", ")}`);
   }
   console.info(`slowest call of a well-behaved client: ${slowestCall} ms`);
   console.info(`${inputs} inputs, ${findings.length} findings`);

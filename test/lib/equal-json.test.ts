@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { equalJson, type JsonValue } from "../../src/lib/json.ts";
 
-/** Of few different values, so that two are often equal or nearly so. */
+/** From few values, so that two are often equal or nearly so. */
 const values: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },

@@ -5,7 +5,7 @@ import { HmacKey } from "../../src/lib/hmac.ts";
 
 const keyOf = (bytes: Uint8Array) => new HmacKey(createSecretKey(bytes));
 
-/** RFC 4231 §4. Cases 6 and 7 have keys of 131 bytes, longer than any that we take; case 5 cuts the output. */
+/** RFC 4231 §4. Cases 6 and 7 have keys of 131 bytes, longer than any supported; case 5 truncates the output. */
 const VECTORS = [
   {
     name: "4.2",
@@ -51,7 +51,7 @@ describe("the HMAC of Node", () => {
     fc.assert(
       fc.property(keys, fc.array(parts, { minLength: 1, maxLength: 5 }), (bytes, messages) => {
         const key = keyOf(bytes);
-        // One after the other: none leaves anything behind for the next.
+        // Sequentially, to show that no message affects the next.
         for (const message of messages) {
           const theirs = createHmac("sha256", bytes);
           for (const part of message) theirs.update(part);

@@ -18,7 +18,7 @@ function listOf(names: string) {
 }
 
 test.each(["a", "b", "c", "ab", "ba", "bc", "cb", "ac", "abc", "cba", "bca"])(
-  "without %s the others keep their order, and new ones come last",
+  "after removing %s the others keep their order, and new items come last",
   (removed) => {
     const { list, remove, names } = listOf("abc");
     for (const name of removed) expect(remove(name)).toMatchObject({ older: undefined, newer: undefined });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { pooledRandom, type Random } from "../../src/lib/random.ts";
 
-/** Counts up in two bytes each, so that every pair of bytes is drawn once. */
+/** Counts up in two bytes each, so that every pair of bytes occurs once. */
 function counting(): Random & { readonly drawn: Uint8Array[] } {
   let next = 1;
   const drawn: Uint8Array[] = [];

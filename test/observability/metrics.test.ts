@@ -37,7 +37,7 @@ test("counts requests by RPC, protocol and code, on the fast path and off it", a
   await verify(rest, secret);
   const json = { "content-type": "application/json" };
   await post(`/${VERIFY}`, json, body);
-  // Fastify's way: the lane leaves a body that is compressed, and a type that it does not know.
+  // Served by Fastify: the fast path declines a compressed body and an unknown content type.
   await post(`/${VERIFY}`, { ...json, "content-encoding": "identity" }, body);
   await post(`${paths.keys}:verify`, { "content-type": "text/plain" }, body);
   await post(`${paths.keys}:verify`, json, "{");

@@ -13,7 +13,7 @@ beforeAll(async () => {
   project = await installPackage();
 });
 
-test("the package has what it needs, and no source, test or secret", () => {
+test("the package has all required files, and no source, test or secret", () => {
   const unwanted = project.files.filter(
     (file) => !/^(?:dist|gen|proto)\/|^src\/postgres\/migrations\/\d+_\w+\.sql$/.test(file),
   );

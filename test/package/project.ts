@@ -9,25 +9,25 @@ import description from "../../package.json" with { type: "json" };
 const ROOT = resolve(import.meta.dirname, "../..");
 const run = promisify(execFile);
 
-/** What the project has of its own beside the package. */
+/** Packages that the project has in addition. */
 const OWN = ["typescript", "fastify", "express", "@types/express", "@types/node"];
 
-/** An empty project in which the package is installed, but for its optional dependencies. */
+/** An empty project with the package and without its optional dependencies. */
 export interface Project {
   readonly path: string;
   /** Paths of the files in the package. */
   readonly files: readonly string[];
-  /** The program that the package has for this command. */
+  /** Returns the package's program for this command. */
   bin(name: keyof typeof description.bin): string;
   /** Runs a JavaScript file of the project. */
   node(file: string, environment: Record<string, string>): Promise<string>;
-  /** Compiles the project, strictly, the declarations of its dependencies too. */
+  /** Compiles the project with strict options, including the declarations of its dependencies. */
   tsc(): Promise<void>;
 }
 
 /**
- * Packs the package as it is published and unpacks it where npm would. Of this checkout's dependencies the project gets those that the
- * package names, and those alone: what it needs and does not name is not found.
+ * Packs the package as for publishing and unpacks it like npm. The project gets exactly those of this checkout's dependencies that the
+ * package declares, so that an undeclared one is missing.
  */
 export async function installPackage(): Promise<Project> {
   const path = join(inject("testDir"), `package-${randomUUID()}`);
@@ -55,7 +55,7 @@ export async function installPackage(): Promise<Project> {
 
 type Packed = { readonly filename: string; readonly files: readonly { readonly path: string }[] };
 
-/** npm answers a list, or an object by the name of the package; scripts may write before it. */
+/** npm returns a list, or an object keyed by package name; scripts may print before it. */
 function readPacked(stdout: string): [Packed] {
   const answer = JSON.parse(stdout.slice(stdout.search(/^[[{]/m)));
   return [Array.isArray(answer) ? answer[0] : Object.values(answer)[0]];

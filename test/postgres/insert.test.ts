@@ -116,7 +116,7 @@ interface Interruptions {
 }
 
 /** A connection with hooks for concurrent statements. */
-function overtaken(sql: Sql, { insert, look }: Interruptions): Sql {
+function withInterruptions(sql: Sql, { insert, look }: Interruptions): Sql {
   const first = async (interrupt: () => Promise<unknown>, query: PromiseLike<unknown>) => {
     await interrupt();
     return query;
@@ -164,7 +164,7 @@ describe.each(CONFLICTS)("a key that conflicts with %s", (_what, make) => {
     const keys = [...Array.from({ length: count }, () => newKey()), again];
     const look = () => remove(pool, conflicting);
     const results = await pool.run((sql) =>
-      insertKeys(overtaken(sql, { insert: nothing, look }), keys, () => undefined),
+      insertKeys(withInterruptions(sql, { insert: nothing, look }), keys, () => undefined),
     );
     expect(outcomes(results)).toEqual({ inserted: count + 1 });
     expect((await stored(pool)).map(({ keyId }) => keyId)).toEqual(keys.map(({ key }) => key.keyId).sort());
@@ -175,7 +175,9 @@ describe.each(CONFLICTS)("a key that conflicts with %s", (_what, make) => {
     const [conflicting, again] = make();
     const keys = [newKey(), newKey(), again];
     const [insert, look] = [() => insertOne(pool, conflicting), () => remove(pool, conflicting)];
-    const results = await pool.run((sql) => insertKeys(overtaken(sql, { insert, look }), keys, () => undefined));
+    const results = await pool.run((sql) =>
+      insertKeys(withInterruptions(sql, { insert, look }), keys, () => undefined),
+    );
     expect(results.map(({ outcome }) => outcome)).toEqual(["inserted", "inserted", "raw_key_exists"]);
     expect(await stored(pool)).toHaveLength(2);
   });

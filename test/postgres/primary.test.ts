@@ -46,7 +46,7 @@ function openPool(addresses: string, query = ""): Pool {
 }
 
 /** A server that accepts connections and never answers. */
-async function startSilent() {
+async function startUnresponsive() {
   let connections = 0;
   const server = createServer(() => connections++).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -83,7 +83,7 @@ test("a host that refuses connections is skipped", async () => {
 });
 
 test("a host that never answers costs less than a second, once", async () => {
-  const silent = await startSilent();
+  const silent = await startUnresponsive();
   const pool = openPool(`${silent.address},${primary.address}`);
   const began = performance.now();
   expect(await pool.run(portOf)).toBe(primary.port);
@@ -126,7 +126,7 @@ test("the connection fails when all hosts refuse the password", async () => {
 });
 
 test("an aborted search closes its connections at once", async () => {
-  const silent = await startSilent();
+  const silent = await startUnresponsive();
   const url = primary.url(silent.address);
   const opening = openPrimary({ url, statementTimeout: 0, prepare: false });
   const began = performance.now();

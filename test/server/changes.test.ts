@@ -16,13 +16,13 @@ import { ROOT_SECRET } from "../support/server.ts";
 
 const alice = localOperator("alice", "call-1");
 const bob = localOperator("bob", "call-2");
-/** May not handle keys with a scope over Keyhold. */
+/** A principal that may not manage keys with a Keyhold scope. */
 const limited: Principal = { ...bob, scopes: ["keyhold:verify"] };
 const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
 
 let database: TestDatabase;
 let resources: Resources;
-/** What the observer has received since the test began, by commit. */
+/** The changes that the observer has received since the test began, in commit order. */
 let seen: (readonly Change[])[] = [];
 
 beforeAll(async () => {
@@ -67,7 +67,7 @@ test("an observer sees each verb's change once, with the key before and after it
   ]);
 });
 
-test("a bulk import makes one change for each key that it stores, and none for the others", async () => {
+test("a batch import reports one change for each stored key, and none for the others", async () => {
   const [known, fresh] = [raw("known"), raw("fresh")];
   await importKey(resources.keys, alice, known);
   seen = [];
@@ -82,7 +82,7 @@ test("a bulk import makes one change for each key that it stores, and none for t
   ).toBe(true);
 });
 
-test("of callers whose keys are stored together each change has its own principal", async () => {
+test("changes of callers whose keys are stored together have the principal of their caller", async () => {
   const callers = Array.from({ length: 20 }, (_, place) => localOperator(`caller ${place}`, `call ${place}`));
   const issued = await Promise.all(callers.map((caller) => issue(caller)));
   expect(seen.length).toBeLessThan(20);
@@ -90,7 +90,7 @@ test("of callers whose keys are stored together each change has its own principa
   expect(issued.map(({ key }) => key.keyId)).toEqual(callers.map(({ subject }) => bySubject.get(subject)));
 });
 
-test("an observer sees nothing of repeated requests, refused changes and failures", async () => {
+test("an observer sees no retries, rejected changes or failures", async () => {
   const { keys } = resources;
   const requestId = randomUUID();
   const { key } = await issue(alice, { requestId, scopes: ["keyhold:admin"] });
@@ -113,7 +113,7 @@ test("an observer sees nothing of repeated requests, refused changes and failure
   expect(seen).toHaveLength(1);
 });
 
-test("of concurrent changes of one key each sees what the one before has left", async () => {
+test("each of several concurrent changes of one key has the result of the previous one as its state before", async () => {
   const { keys } = resources;
   const { key } = await issue();
   const name = { keyId: key.keyId, kind: "issued" } as const;
@@ -122,13 +122,13 @@ test("of concurrent changes of one key each sees what the one before has left", 
   await Promise.all(names.map((value) => updateKey(keys, alice, name, { name: value })));
   const changes = seen.flat();
   expect(changes.map(({ after }) => after?.name).sort()).toEqual([...names].sort());
-  // Each state but the last is the state before exactly one other change.
+  // Each state but the last is the previous state of exactly one other change.
   const before = changes.map((change) => change.before?.name);
   const last = await getKey(keys, alice, "issued", key.keyId);
   expect([...before, last.name].sort()).toEqual([key.name, ...names].sort());
 });
 
-test("of concurrent revocations one is made", async () => {
+test("one of several concurrent revocations is executed", async () => {
   const { key } = await issue();
   seen = [];
   const name = { keyId: key.keyId, kind: null };

@@ -15,7 +15,7 @@ function newJobs(options: Partial<JobsOptions> = {}) {
   return { jobs, warnings };
 }
 
-/** A job that ends each of its runs when the test says so. */
+/** A job whose runs end when the test says so. */
 function heldJob(more: Partial<Job> = {}) {
   const runs: PromiseWithResolvers<void>[] = [];
   const started: PromiseWithResolvers<void>[] = [];

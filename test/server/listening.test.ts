@@ -3,15 +3,15 @@ import { cannotListen, listenFailure } from "../../src/server/listening.ts";
 import { freePort } from "../support/free-port.ts";
 import { occupyPort } from "../support/occupy-port.ts";
 
-/** TEST-NET-1 (RFC 5737) is an address of no machine. */
+/** TEST-NET-1 (RFC 5737): an address that no machine has. */
 const NOWHERE = { host: "192.0.2.1", port: 0 };
 
-test("a port that is free can be listened on, and afterwards too", async () => {
+test("a free port passes the check, and remains free", async () => {
   const address = { host: "127.0.0.1", port: await freePort() };
   expect([await listenFailure(address), await listenFailure(address)]).toEqual([null, null]);
 });
 
-test("the error names the variable that is to be changed", async () => {
+test("the error names the variable to change", async () => {
   const taken = { host: "127.0.0.1", port: await occupyPort() };
   const inUse = await listenFailure(taken);
   expect(inUse && cannotListen("KEYHOLD", taken, inUse)).toMatchObject({

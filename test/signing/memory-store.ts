@@ -3,14 +3,14 @@ import type { NewSigningKey, SigningKeyRecord } from "../../src/token/signing-ke
 
 type Operation = keyof SigningKeyStore;
 
-/** A store of signing keys that a test may hold up, and in which it sees who asked for what. */
+/** An in-memory store of signing keys that records its operations, and that a test can delay. */
 export class MemoryStore implements SigningKeyStore {
   records: SigningKeyRecord[] = [];
-  /** The operations that were asked for, oldest first. */
+  /** The operations, oldest first. */
   readonly calls: Operation[] = [];
   readonly #held = new Map<Operation, Promise<void>>();
 
-  /** The next call of this operation does what it does, and then waits to answer. */
+  /** Makes the next call of this operation execute, but delay its result. */
   hold(operation: Operation): { release(): void; fail(error: Error): void } {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#held.set(operation, promise);

@@ -7,7 +7,7 @@ import { MemoryStore } from "./memory-store.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** Noon, so that an hour more is the same day. */
+/** Noon, so that one hour later is the same day. */
 const NOON = Date.UTC(2026, 0, 15, 12);
 
 const roots = [1, 2].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer];
@@ -15,7 +15,7 @@ const ringOf = (current: Uint8Array, ...retired: Uint8Array[]): KeyRing =>
   deriveKeyRing({ current, retired }, "signing-key-wrap");
 const ring = ringOf(roots[0]);
 
-/** A store, a clock that the test turns, and nodes on them. */
+/** Creates a store, a manual clock, and nodes on them. */
 function setUp() {
   const store = new MemoryStore();
   const clock = { time: NOON, now: () => clock.time };
@@ -31,7 +31,7 @@ function setUp() {
   return { store, clock, context, start: (more: Partial<SigningContext> = {}) => createSigning(context(more)) };
 }
 
-/** Whether a promise is still open when all that could go on has gone on. */
+/** Returns whether a promise is still pending after all possible progress. */
 async function isPending(promise: unknown): Promise<boolean> {
   let isOpen = true;
   const settle = () => {
@@ -42,11 +42,11 @@ async function isPending(promise: unknown): Promise<boolean> {
   return isOpen;
 }
 
-/** In the form of a `kid`. */
-const kidOfNobody = () => Buffer.from(systemRandom.bytes(32)).toString("base64url");
+/** Returns a well-formed, unknown `kid`. */
+const unknownKid = () => Buffer.from(systemRandom.bytes(32)).toString("base64url");
 
 describe("keys that may have changed", () => {
-  test("are read again before the next token is signed and before they are published, once", async () => {
+  test("are read once more before the next token is signed and before they are published", async () => {
     const { store, context } = setUp();
     let version: number | null = 1;
     const node = await createSigning(context({ version: () => version }));
@@ -59,7 +59,7 @@ describe("keys that may have changed", () => {
     expect(store.count("list")).toBe(reads + 1);
   });
 
-  test("are read for each call while nobody would tell of a change", async () => {
+  test("are read for each call while invalidations are not guaranteed", async () => {
     const { store, context } = setUp();
     const node = await createSigning(context({ version: () => null }));
     const kid = await rotateSigningKey(context());
@@ -69,7 +69,7 @@ describe("keys that may have changed", () => {
     expect(store.count("list")).toBe(reads + 2);
   });
 
-  test("are published as they were when they cannot be read, and nothing is signed", async () => {
+  test("are published unchanged while they cannot be read, and nothing is signed", async () => {
     const { store, context } = setUp();
     const node = await createSigning(context({ version: () => null }));
     const before = await node.jwks();
@@ -79,7 +79,7 @@ describe("keys that may have changed", () => {
     await expect(async () => node.signer(0)).rejects.toThrow("out of reach");
   });
 
-  test("are read once more when they change while they are read", async () => {
+  test("are read again if they change during the read", async () => {
     const { context, store } = setUp();
     let version = 1;
     const node = await createSigning(context({ version: () => version }));
@@ -96,8 +96,8 @@ describe("keys that may have changed", () => {
   });
 });
 
-describe("the first signing key of all", () => {
-  test("is made at the first start, and never again", async () => {
+describe("the first signing key", () => {
+  test("is created once, at the first start", async () => {
     const { store, start } = setUp();
     const first = await start();
     const second = await start();
@@ -106,7 +106,7 @@ describe("the first signing key of all", () => {
     expect((await first.jwks()).keys).toHaveLength(1);
   });
 
-  test("is one, however many nodes start at once", async () => {
+  test("is the only one when several nodes start concurrently", async () => {
     const { store, start } = setUp();
     const nodes = await Promise.all(Array.from({ length: 10 }, () => start()));
     expect(store.records).toHaveLength(1);
@@ -115,7 +115,7 @@ describe("the first signing key of all", () => {
 });
 
 describe("a public key", () => {
-  test("that the node has costs no look at the store", async () => {
+  test("that the node has causes no read", async () => {
     const { store, start } = setUp();
     const node = await start();
     const [kid = ""] = store.records.map((record) => record.kid);
@@ -124,27 +124,27 @@ describe("a public key", () => {
     expect(store.count("list")).toBe(before);
   });
 
-  test("that was made elsewhere is found at once", async () => {
+  test("that was created elsewhere is found at once", async () => {
     const { context, start } = setUp();
     const node = await start();
     const kid = await rotateSigningKey(context());
     expect((await node.publicKey(kid))?.asymmetricKeyType).toBe("ed25519");
   });
 
-  test("that is nowhere is undefined after one look", async () => {
+  test("that does not exist is undefined after one read", async () => {
     const { store, start } = setUp();
     const node = await start();
     const before = store.count("list");
-    expect(await node.publicKey(kidOfNobody())).toBeUndefined();
+    expect(await node.publicKey(unknownKid())).toBeUndefined();
     expect(store.count("list")).toBe(before + 1);
   });
 
-  test("that is nowhere is looked up once, and again when the keys may have changed", async () => {
+  test("that does not exist is looked up once, and again when the keys may have changed", async () => {
     const { store, start } = setUp();
     let version = 1;
     const node = await start({ version: () => version });
     const before = store.count("list");
-    const kid = kidOfNobody();
+    const kid = unknownKid();
     for (let i = 0; i < 200; i++) expect(await node.publicKey(kid)).toBeUndefined();
     expect(store.count("list")).toBe(before + 1);
     version = 2;
@@ -152,19 +152,19 @@ describe("a public key", () => {
     expect(store.count("list")).toBe(before + 2);
   });
 
-  test("of each of many that are nowhere costs few looks together, and one that was made is found at once all the same", async () => {
+  test("that does not exist, many times, causes few reads, and a new one is still found at once", async () => {
     const { store, context, start } = setUp();
     let version = 1;
     const node = await start({ version: () => version });
     const before = store.count("list");
-    for (let i = 0; i < 200; i++) expect(await node.publicKey(kidOfNobody())).toBeUndefined();
+    for (let i = 0; i < 200; i++) expect(await node.publicKey(unknownKid())).toBeUndefined();
     expect(store.count("list") - before).toBeLessThanOrEqual(10);
     const kid = await rotateSigningKey(context());
     version = 2;
     expect(await node.publicKey(kid)).toBeDefined();
   });
 
-  test("that cannot be one of ours by its kid costs no look", async () => {
+  test("with a malformed kid causes no read", async () => {
     const { store, start } = setUp();
     const node = await start();
     const before = store.count("list");
@@ -173,29 +173,29 @@ describe("a public key", () => {
     expect(store.count("list")).toBe(before);
   });
 
-  test("is looked up each time while nobody would tell of a change", async () => {
+  test("is looked up each time while invalidations are not guaranteed", async () => {
     const { store, context, start } = setUp();
     const node = await start({ version: () => null });
     const before = store.count("list");
-    const kid = kidOfNobody();
+    const kid = unknownKid();
     for (let i = 0; i < 20; i++) expect(await node.publicKey(kid)).toBeUndefined();
     expect(store.count("list")).toBe(before + 20);
     expect(await node.publicKey(await rotateSigningKey(context()))).toBeDefined();
   });
 
-  test("asked for by many at once costs two looks at the most", async () => {
+  test("causes at most two reads for concurrent calls", async () => {
     const { store, start } = setUp();
     const node = await start();
     const before = store.count("list");
     const held = store.hold("list");
-    const answers = Promise.all(Array.from({ length: 100 }, () => node.publicKey(kidOfNobody())));
+    const answers = Promise.all(Array.from({ length: 100 }, () => node.publicKey(unknownKid())));
     await new Promise(setImmediate);
     held.release();
     expect(new Set(await answers)).toEqual(new Set([undefined]));
     expect(store.count("list")).toBeLessThanOrEqual(before + 2);
   });
 
-  test("made after a look had begun is found by another: what that look saw is too old", async () => {
+  test("that was created during a read is found by another read", async () => {
     const { store, context, start } = setUp();
     const node = await start();
     const held = store.hold("list");
@@ -208,7 +208,7 @@ describe("a public key", () => {
     await reloading;
   });
 
-  test("is found though the look before it failed", async () => {
+  test("is found after a failed read", async () => {
     const { store, context, start } = setUp();
     const node = await start();
     const held = store.hold("list");
@@ -221,7 +221,7 @@ describe("a public key", () => {
   });
 });
 
-describe("the key to sign with", () => {
+describe("the active signing key", () => {
   test("is returned without a promise once the store has recorded the expiry", async () => {
     const { store, start } = setUp();
     const node = await start();
@@ -230,7 +230,7 @@ describe("the key to sign with", () => {
     expect(node.publicKey(store.records[0]?.kid ?? "")).not.toBeInstanceOf(Promise);
   });
 
-  test("is handed out when the store knows how long its tokens may live, and not before", async () => {
+  test("is returned only after the store has recorded the expiry of its tokens", async () => {
     const { store, start } = setUp();
     const node = await start();
     const held = store.hold("extendTokens");
@@ -252,7 +252,7 @@ describe("the key to sign with", () => {
     expect(store.count("extendTokens")).toBe(2);
   });
 
-  test("costs a write a day at the most, not one a token", async () => {
+  test("causes at most one write per day, not one per token", async () => {
     const { store, clock, start } = setUp();
     const node = await start();
     for (let minute = 0; minute < 3 * 24 * 60; minute += 10) {
@@ -264,7 +264,7 @@ describe("the key to sign with", () => {
     expect(store.count("extendTokens")).toBeLessThanOrEqual(3);
   });
 
-  test("costs a write again for a token that lives longer", async () => {
+  test("causes another write for a longer token", async () => {
     const { store, start } = setUp();
     const node = await start();
     for (const ttl of [HOUR, 30 * DAY, HOUR, 29 * DAY, 3650 * DAY]) await node.signer(NOON + ttl);
@@ -272,7 +272,7 @@ describe("the key to sign with", () => {
     expect(store.records[0]?.tokensExpireTime?.getTime()).toBeGreaterThanOrEqual(NOON + 3650 * DAY);
   });
 
-  test("is the new one after the node received a rotation", async () => {
+  test("is the new one after the node has received a rotation", async () => {
     const { context, start } = setUp();
     const node = await start();
     const kid = await rotateSigningKey(context());
@@ -281,7 +281,7 @@ describe("the key to sign with", () => {
     expect((await node.signer(NOON + HOUR)).kid).toBe(kid);
   });
 
-  test("may be the old one while the node was not told, and its tokens are good everywhere", async () => {
+  test("may be the old one until the node receives the rotation, and its tokens are valid everywhere", async () => {
     const { context, start } = setUp();
     const [node, other] = [await start(), await start()];
     await rotateSigningKey(context());
@@ -294,7 +294,7 @@ describe("the key to sign with", () => {
 });
 
 describe("the JWKS", () => {
-  test("holds a retired key until its last token has expired, and the newest key first", async () => {
+  test("contains a retired key until its last token has expired, and the newest key first", async () => {
     const { clock, context, start } = setUp();
     const node = await start();
     const old = await node.signer(NOON + HOUR);
@@ -308,7 +308,7 @@ describe("the JWKS", () => {
     expect((await node.jwks()).keys.map((key) => key.kid)).toEqual([kid]);
   });
 
-  test("drops at once a retired key that signed nothing", async () => {
+  test("drops a retired key that has signed nothing at once", async () => {
     const { context, start } = setUp();
     const node = await start();
     const kid = await rotateSigningKey(context());
@@ -318,7 +318,7 @@ describe("the JWKS", () => {
 });
 
 describe("under another root secret", () => {
-  test("a node does not start, and says what to do", async () => {
+  test("a node does not start, and reports the remedy", async () => {
     const { start } = setUp();
     await start();
     const failure = start({ ring: ringOf(roots[1]) });
@@ -327,7 +327,7 @@ describe("under another root secret", () => {
     );
   });
 
-  test("the signing key is not rotated, unless that is asked for", async () => {
+  test("the signing key is not rotated unless requested", async () => {
     const { store, context, start } = setUp();
     await start();
     const before = await store.list();
@@ -335,7 +335,7 @@ describe("under another root secret", () => {
     expect(await store.list()).toEqual(before);
   });
 
-  test("keys are wrapped anew, and then the old one may be dropped", async () => {
+  test("keys are wrapped again, and then the old root secret may be dropped", async () => {
     const { context, start } = setUp();
     const before = (await start()).jwks();
     expect(await rewrapSigningKeys(context({ ring: ringOf(roots[1]) }))).toBe(0);
@@ -344,14 +344,14 @@ describe("under another root secret", () => {
     expect((await start({ ring: ringOf(roots[1]) })).jwks()).toEqual(before);
   });
 
-  test("a node starts when the old root secret is a retired one", async () => {
+  test("a node starts if the old root secret is a retired one", async () => {
     const { start } = setUp();
     const before = await start();
     const after = await start({ ring: ringOf(roots[1], roots[0]) });
     expect(after.jwks()).toEqual(before.jwks());
   });
 
-  test("a node that runs goes on with the keys it has", async () => {
+  test("a running node continues with its keys", async () => {
     const { context, start } = setUp();
     const node = await start();
     const { kid } = await node.signer(NOON + HOUR);
@@ -361,7 +361,7 @@ describe("under another root secret", () => {
     expect(await node.publicKey(kid)).toBeDefined();
   });
 
-  test("a retired key is left out and reported once", async () => {
+  test("a retired key is omitted and reported once", async () => {
     const { context, start } = setUp();
     const { kid } = await (await start()).signer(NOON + HOUR);
     const current = await rotateSigningKey(context({ ring: ringOf(roots[1]) }), { force: true });

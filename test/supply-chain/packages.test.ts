@@ -17,7 +17,7 @@ test("every locked package has its SHA-512 and no unknown install script, and no
   expect(lockfileViolations(lock, read("package.json").allowScripts)).toEqual([]);
 });
 
-test("a locked package that breaks a rule is named", () => {
+test("a locked package that breaks a rule is reported by name", () => {
   const integrity = "sha512-AAAA";
   const packages = {
     "": {},
@@ -37,7 +37,7 @@ test("a locked package that breaks a rule is named", () => {
   ]);
 });
 
-/** A registry that answers the question of `npm audit` so, and knows no package. */
+/** A registry with this response to `npm audit`, and without packages. */
 async function registry(answer: RequestListener): Promise<NodeJS.ProcessEnv> {
   const server = createServer((request, response) => {
     request.resume();
@@ -53,7 +53,7 @@ async function registry(answer: RequestListener): Promise<NodeJS.ProcessEnv> {
 const answering = (body: unknown) =>
   registry((_, response) => response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body)));
 
-test("advisories are read from the registry, and no answer is not taken for none", async () => {
+test("advisories are read from the registry, and a missing response is not treated as no advisories", async () => {
   expect(await audit(root, await answering({}))).toEqual({ kind: "clean" });
   const advisory = {
     id: 1,

@@ -81,7 +81,7 @@ test("a change above the limit is refused before its body is read, and accepted 
   await Promise.all([answers[1], third]);
 });
 
-test("a call answered from memory is never refused, and one that would wait is", async () => {
+test("a call answered from the cache is never rejected, and one that would wait is", async () => {
   const limiter = new ConcurrencyLimiter(1);
   const revoke = heldRpc(revokeApiKey, limiter);
   const waiting = revoke.ask(aKey);
@@ -90,7 +90,7 @@ test("a call answered from memory is never refused, and one that would wait is",
   for (let time = 0; time < 10; time++) expect(await known.ask({ credential: "a" })).toEqual({ isValid: true });
   const unknown = heldRpc(verifyApiKey, limiter, { mayAnswerFromCache: true });
   await expect(unknown.ask({ credential: "a" })).rejects.toMatchObject(OVERLOADED);
-  unknown.held[0]?.reject(new Error("nobody waits for this one, and it ends no process"));
+  unknown.held[0]?.reject(new Error("the rejection of an abandoned call ends no process"));
   revoke.release();
   await waiting;
 });

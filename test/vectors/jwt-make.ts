@@ -1,7 +1,7 @@
 /**
- * Prints `jwt.json`: `node test/vectors/jwt-make.ts > test/vectors/jwt.json`, then `biome format --write` on it. The good
- * tokens are made by jose, the bad ones by hand over `node:crypto`; nothing here is the code under test. The key is that
- * of RFC 8037 appendix A.1 and Ed25519 is deterministic, so every run prints the same.
+ * Prints `jwt.json`: `node test/vectors/jwt-make.ts > test/vectors/jwt.json`, then `biome format --write` on it. Valid tokens are created
+ * by jose, the others with `node:crypto`, without the code under test. The key is that of RFC 8037 appendix A.1 and Ed25519 is
+ * deterministic, so every run prints the same.
  */
 import { createHmac, createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { type JWTPayload, SignJWT } from "jose";
@@ -9,7 +9,7 @@ import { type JWTPayload, SignJWT } from "jose";
 const KID = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
 const JWK = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" };
 const KEY = createPrivateKey({ format: "jwk", key: { ...JWK, d: "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A" } });
-/** Another key, of which the verifier knows nothing: 32 bytes of 7 for a seed. */
+/** A key that the verifier does not know: its seed is 32 bytes of 7. */
 const STRANGER = createPrivateKey({
   key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.alloc(32, 7)]),
   format: "der",
@@ -61,7 +61,7 @@ const GOOD = await byJose(CLAIMS);
 const [goodHeader = "", goodPayload = "", goodSignature = ""] = GOOD.split(".");
 const goodInput = `${goodHeader}.${goodPayload}`;
 
-/** The same number in another class modulo the order: to a careless verifier a second good signature. */
+/** Adds the order to the scalar: a malleable signature, which a careless verifier accepts. */
 function addOrder(signature: string): string {
   const bytes = Buffer.from(signature, "base64url");
   const s = BigInt(`0x${bytes.subarray(32).reverse().toString("hex")}`) + ORDER;
@@ -70,14 +70,14 @@ function addOrder(signature: string): string {
   );
 }
 
-/** The next character of the base64url alphabet: in the last place it sets a bit that no byte has. */
+/** Returns the next character of the base64url alphabet; in the last position it sets a bit of no byte. */
 function nextCharacter(character: string): string {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   return alphabet.charAt(alphabet.indexOf(character) + 1);
 }
 const bumpLast = (text: string): string => text.slice(0, -1) + nextCharacter(text.slice(-1));
 
-/** HS256 with what anyone can know of the public key as the secret (RFC 8725 §2.1). */
+/** HS256 with the public key as the secret (RFC 8725 §2.1). */
 function hs256(secret: string | Uint8Array): string {
   const input = `${base64url(JSON.stringify({ ...HEADER, alg: "HS256" }))}.${goodPayload}`;
   return `${input}.${createHmac("sha256", secret).update(input).digest("base64url")}`;

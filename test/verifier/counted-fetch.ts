@@ -2,15 +2,15 @@ type Fetch = typeof globalThis.fetch;
 
 export interface CountedFetch {
   readonly fetch: Fetch;
-  /** Of each answer, in order. */
+  /** The statuses of the responses, in order. */
   readonly statuses: number[];
-  /** How many requests have left. */
+  /** Number of sent requests. */
   count(): number;
-  /** Sends what comes from now on another way. */
+  /** Sends further requests another way. */
   use(next: Fetch): void;
 }
 
-/** `fetch` that counts, and may be turned elsewhere. */
+/** A `fetch` that counts requests and can be redirected. */
 export function countedFetch(): CountedFetch {
   let [count, send]: [number, Fetch] = [0, globalThis.fetch];
   const statuses: number[] = [];
@@ -29,11 +29,11 @@ export function countedFetch(): CountedFetch {
   };
 }
 
-/** Never answers; rejects when its time is over. */
+/** Never responds; rejects when its signal aborts. */
 export const hungFetch: Fetch = (_, init) =>
   new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
 
-/** Answers with these header fields too. */
+/** Adds these header fields to responses. */
 export function withHeaders(more: Record<string, string>): Fetch {
   return async (...request) => {
     const { status, headers, body } = await globalThis.fetch(...request);
@@ -41,7 +41,7 @@ export function withHeaders(more: Record<string, string>): Fetch {
   };
 }
 
-/** A clock that stands until it is moved, in milliseconds. */
+/** A manual clock, in milliseconds. */
 export function handClock() {
   let time = 1_000_000;
   return {

@@ -47,7 +47,7 @@ test.for([
   ["kh_v1_", "INVALID_FORMAT"],
   ["", "INVALID_FORMAT"],
   ["x".repeat(9_000), "INVALID_FORMAT"],
-])("a no is a value, of %j", async ([credential = "", reason]) => {
+])("a rejection is a value, for %j", async ([credential = "", reason]) => {
   expect(await verifier().verify(credential)).toMatchObject({ ok: false, reason });
 });
 

@@ -19,16 +19,16 @@ import { issue } from "../support/rest.ts";
 const suite = useService();
 
 let secret: string;
-let away: Verifier;
+let unreachable: Verifier;
 beforeAll(async () => {
   ({ secret } = await issue(suite.rest, { scopes: ["read"] }));
-  away = createKeyVerifier({ baseUrl: `http://127.0.0.1:${await freePort()}`, retry: false });
+  unreachable = createKeyVerifier({ baseUrl: `http://127.0.0.1:${await freePort()}`, retry: false });
 });
 
-/** `/` for everyone with a credential, `/write` for a scope, `/away` when no verdict can be reached. */
+/** Serves `/` for every valid credential, `/write` for a scope, and `/unreachable` with a verifier that cannot reach the server. */
 type Start = (verifier: Verifier) => Promise<{ readonly url: string; close(): Promise<unknown> }>;
 
-/** What `onError` of `/reported` was called with. */
+/** The calls of `onError` of `/reported`. */
 const reports: { readonly error: Error; readonly path: string | undefined }[] = [];
 
 const startFastify: Start = async (verifier) => {
@@ -37,8 +37,8 @@ const startFastify: Start = async (verifier) => {
   const onError = (error: Error, { url }: FastifyRequest) => void reports.push({ error, path: url });
   app.get("/", { onRequest: fastifyHook(verifier) }, handler);
   app.get("/write", { onRequest: fastifyHook(verifier, { scopes: ["read", 'a"b'], realm: "books" }) }, handler);
-  app.get("/away", { onRequest: fastifyHook(away) }, handler);
-  app.get("/reported", { onRequest: fastifyHook(away, { onError }) }, handler);
+  app.get("/unreachable", { onRequest: fastifyHook(unreachable) }, handler);
+  app.get("/reported", { onRequest: fastifyHook(unreachable, { onError }) }, handler);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   return { url, close: () => app.close() };
 };
@@ -50,8 +50,8 @@ const startExpress: Start = async (verifier) => {
   const onError = (error: Error, { path }: express.Request) => void reports.push({ error, path });
   app.get("/", expressMiddleware(verifier), handler);
   app.get("/write", expressMiddleware(verifier, { scopes: ["read", 'a"b'], realm: "books" }), handler);
-  app.get("/away", expressMiddleware(away), handler);
-  app.get("/reported", expressMiddleware(away, { onError }), handler);
+  app.get("/unreachable", expressMiddleware(unreachable), handler);
+  app.get("/reported", expressMiddleware(unreachable, { onError }), handler);
   return listen(createServer(app));
 };
 
@@ -103,7 +103,7 @@ describe.for(
     { authorization: "Bearer" },
     { authorization: "Basic eDp5" },
     { "x-api-key": "" },
-  ])("asks for a credential where there is none: %j", async (headers) => {
+  ])("requests a credential if there is none: %j", async (headers) => {
     expect(await get("/", headers)).toMatchObject({ status: 401, challenge: 'Bearer realm="api"' });
   });
 
@@ -136,7 +136,7 @@ describe.for(
   });
 
   test("denies access when the credential cannot be verified", async () => {
-    expect(await get("/away", { "x-api-key": secret })).toMatchObject({
+    expect(await get("/unreachable", { "x-api-key": secret })).toMatchObject({
       status: 503,
       challenge: null,
       retryAfter: "1",
@@ -169,7 +169,7 @@ describe.for(
     onTestFinished(() => void process.off("warning", listener));
     const quiet = await start(createKeyVerifier({ baseUrl: suite.server.url }));
     onTestFinished(async () => void (await quiet.close()));
-    const ask = () => fetch(`${quiet.url}/away`, { headers: { "x-api-key": secret, connection: "close" } });
+    const ask = () => fetch(`${quiet.url}/unreachable`, { headers: { "x-api-key": secret, connection: "close" } });
     expect([(await ask()).status, (await ask()).status]).toEqual([503, 503]);
     expect(warnings.map(({ name }) => name)).toEqual(["KeyholdWarning"]);
     expect(warnings[0]?.message).toMatch(/^a request was answered 503: the call to Keyhold failed: .*ECONNREFUSED/);

@@ -10,7 +10,7 @@ import { countedFetch, handClock, hungFetch, withHeaders } from "./counted-fetch
 
 const suite = useService();
 
-/** Milliseconds that the server lets its keys be kept for. */
+/** Milliseconds for which the server allows its keys to be cached. */
 const MAX_AGE = 300_000;
 
 let token: string;
@@ -21,7 +21,7 @@ beforeAll(async () => {
   ({ token } = await derive(suite.rest, secret, { custom_claims: { tenant: "t" }, scopes: ["read"] }));
 });
 
-/** A verifier by a clock of its own, whose requests are counted. */
+/** Returns a verifier with its own clock, whose requests are counted. */
 function verifier(options: Parameters<typeof createTokenVerifier>[0] = {}) {
   const clock = handClock();
   const counted = countedFetch();
@@ -34,7 +34,7 @@ function verifier(options: Parameters<typeof createTokenVerifier>[0] = {}) {
   return { verify, clock, ...counted };
 }
 
-/** A token that names this key, and is signed by none. */
+/** Returns a token that names this key and has no valid signature. */
 function forged(kid: string): string {
   const [, claims] = token.split(".");
   const header = Buffer.from(JSON.stringify({ alg: "EdDSA", typ: "JWT", kid })).toString("base64url");
@@ -67,7 +67,7 @@ test("a revocation is detected online, not offline", async () => {
   expect(await online.verify(token)).toMatchObject({ ok: false, reason: "REVOKED" });
 });
 
-const judged = {
+const VECTOR_OPTIONS = {
   issuer: vectors.issuer,
   clockToleranceMs: 0,
   fetch: async () => Response.json({ keys: vectors.keys }),
@@ -75,7 +75,9 @@ const judged = {
 const at = (now: number | undefined) => ({ clock: { now: () => now ?? vectors.now } });
 
 test.for(table(vectors.valid))("accepts the vector $name", async ({ token, expected, ...vector }) => {
-  const verdict = await verifier({ ...judged, ...at("now" in vector ? Number(vector.now) : undefined) }).verify(token);
+  const verdict = await verifier({ ...VECTOR_OPTIONS, ...at("now" in vector ? Number(vector.now) : undefined) }).verify(
+    token,
+  );
   const { secretVersion, ...credential } = {
     ...expected,
     issueTime: new Date(expected.issueTime),
@@ -84,18 +86,20 @@ test.for(table(vectors.valid))("accepts the vector $name", async ({ token, expec
   expect(verdict).toEqual({ ok: true, credential });
 });
 
-/** Refused by the server, which is stricter in form; only who has the signing key could make it. */
+/** Rejected by the server, which is stricter about form; only the owner of the signing key could create it. */
 const TAKEN_OFFLINE = "header with a byte order mark";
 const refused = table(vectors.invalid.filter(({ name }) => name !== TAKEN_OFFLINE));
 
 test.for(refused)("rejects the vector $name", async ({ token, ...vector }) => {
-  const verdict = await verifier({ ...judged, ...at("now" in vector ? Number(vector.now) : undefined) }).verify(token);
+  const verdict = await verifier({ ...VECTOR_OPTIONS, ...at("now" in vector ? Number(vector.now) : undefined) }).verify(
+    token,
+  );
   expect(verdict).toMatchObject({ ok: false });
 });
 
 test("a token cannot choose its algorithm, even if the keys name none", async () => {
   const keys = vectors.keys.map(({ alg: _, ...key }) => key);
-  const { verify } = verifier({ ...judged, ...at(undefined), fetch: async () => Response.json({ keys }) });
+  const { verify } = verifier({ ...VECTOR_OPTIONS, ...at(undefined), fetch: async () => Response.json({ keys }) });
   for (const { token } of table(vectors.valid.slice(0, 1))) expect(await verify(token)).toMatchObject({ ok: true });
   for (const { name, token } of table(refused.filter(({ name }) => /^alg |^HS256/.test(name)))) {
     expect({ name, ...(await verify(token)) }).toMatchObject({ name, ok: false });

@@ -11,7 +11,7 @@ import { table } from "../../support/conformance.ts";
 const METHODS: readonly DescMethod[] = SERVICES.flatMap(({ methods }) => methods);
 
 const page = readFileSync(resolve(import.meta.dirname, "../../../docs/api.md"), "utf8");
-/** The rows of docs/api.md that say what a retry returns: the methods that are named, and the rest of the row. */
+/** The rows of docs/api.md on retries: the named methods, and the rest of the row. */
 const RETRIES = [...page.matchAll(/^\| (`\w+`[^|]*) \| ([^|]+) \|$/gm)].map(([, call = "", result = ""]) => ({
   call,
   result,

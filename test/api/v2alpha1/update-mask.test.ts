@@ -16,7 +16,7 @@ function changes(paths: readonly string[] | undefined, key: Init) {
 const FULL: Init = { keyId: "id", name: "a", scopes: ["s"], metadata: { k: "v" } };
 const { keyId: _, ...ALL } = FULL;
 
-/** The mask (none: by the message), the message, and the changes. */
+/** The mask (none: implied by the message), the message, and the changes. */
 const GOOD: readonly (readonly [paths: readonly string[] | undefined, key: Init, changes: Init])[] = [
   [["name"], FULL, { name: "a" }],
   [["scopes"], FULL, { scopes: ["s"] }],
@@ -38,16 +38,16 @@ test.each(table(GOOD))("the mask %j of %j changes %j", (paths, key, expected) =>
   expect(changes(paths, key)).toEqual(expected);
 });
 
-test("what the mask leaves out is not among the changes, not even as undefined", () => {
+test("fields that the mask omits are not among the changes, not even as undefined", () => {
   expect(Object.keys(changes(["name"], FULL))).toEqual(["name"]);
 });
 
-test("a key of the other kind is masked alike", () => {
+test("a mask applies equally to the other kind of key", () => {
   const key = create(ImportedApiKeySchema, { keyId: "id", name: "a" });
   expect(maskedChanges(undefined, ImportedApiKeySchema, key)).toEqual({ name: "a" });
 });
 
-/** Whatever a key has that may not be changed, and what it has not. */
+/** Fields of a key that cannot be changed, and unknown fields. */
 const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: Init, message: RegExp])[] = [
   ...IssuedApiKeySchema.fields
     .filter(({ name }) => !["name", "scopes", "metadata"].includes(name))
@@ -80,6 +80,6 @@ test.each(table(REFUSED))("the mask %j of %j is refused", (paths, key, message) 
   expect(() => changes(paths, key)).toThrow(message);
 });
 
-test("a path that may be a secret is shown by its beginning alone", () => {
+test("only the beginning of a path that may be a secret is shown", () => {
   expect(() => changes([`kh_v1_${"0".repeat(94)}`], FULL)).toThrow(/^update_mask: kh_v1_… is not one of/);
 });

@@ -52,7 +52,7 @@ const readLines = async (file: string): Promise<Json[]> =>
     .map((line) => JSON.parse(line));
 
 /** Blocks the call with the key of this name until it is released. */
-async function holdUp(name: string) {
+async function blockKey(name: string) {
   const sql = await suite.sql.reserve();
   await sql`CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM pg_advisory_xact_lock_shared(5); RETURN NEW; END $$`;
@@ -64,13 +64,13 @@ async function holdUp(name: string) {
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
     return row?.count > 0;
   };
-  const letGo = async () => {
+  const release = async () => {
     await sql`SELECT pg_advisory_unlock(5)`;
     await sql`DROP TRIGGER wait_for_test ON api_keys`;
     await sql`DROP FUNCTION wait_for_test`;
     sql.release();
   };
-  return { isWaiting: () => eventually(waiting), letGo };
+  return { isWaiting: () => eventually(waiting), release };
 }
 
 test("a killed import resumes: each key once, each row counted", async () => {
@@ -78,13 +78,13 @@ test("a killed import resumes: each key once, each row counted", async () => {
   const file = await writeRows(rows);
   const bad = [...rows.slice(0, 500), { name: "bad" }, ...rows.slice(500)];
   await writeFile(file, bad.map((row) => `${JSON.stringify(row)}\n`).join(""));
-  const hold = await holdUp("row 1500");
+  const hold = await blockKey("row 1500");
   const killed = startKeyhold(["keys", "import", file, "--concurrency", "2"], environment());
   await hold.isWaiting();
   expect(await exists(`${file}.progress`)).toBe(true);
   killed.kill("SIGKILL");
   expect((await killed.ended).signal).toBe("SIGKILL");
-  await hold.letGo();
+  await hold.release();
   const { code, stdout, stderr } = await importKeys(file);
   expect({ code, stderr, ...JSON.parse(stdout) }).toMatchObject({
     code: 8,
@@ -105,11 +105,11 @@ test("a killed import resumes: each key once, each row counted", async () => {
 test("SIGINT stops after the calls in flight, and the same command resumes", async () => {
   const rows = newRows(2500);
   const file = await writeRows(rows);
-  const hold = await holdUp("row 1200");
+  const hold = await blockKey("row 1200");
   const interrupted = startKeyhold(["keys", "import", file, "--json", "--concurrency", "1"], environment());
   await hold.isWaiting();
   interrupted.kill("SIGINT");
-  await hold.letGo();
+  await hold.release();
   const { code, stdout } = await interrupted.ended;
   expect([code, JSON.parse(stdout).complete]).toEqual([130, false]);
   expect((await readLines(`${file}.progress`))[0].row).toBe(JSON.parse(stdout).rows);
@@ -166,12 +166,12 @@ test("failures can be corrected and imported; they contain raw keys only on requ
   expect((await importKeys(file, "--dry-run")).stdout).toMatch(/"valid":2,"failed":1/);
   const failures = `${file}.failures.jsonl`;
   expect((await importKeys(file, "--no-skip-existing")).code).toBe(8);
-  const told = await readLines(failures);
-  expect(told.map(({ name, import_error: { row, line, reason } }) => [name, row, line, reason])).toEqual([
+  const lines = await readLines(failures);
+  expect(lines.map(({ name, import_error: { row, line, reason } }) => [name, row, line, reason])).toEqual([
     [good?.name, 2, 3, "ALREADY_EXISTS"],
     [long?.name, 3, 4, "INVALID_ARGUMENT"],
   ]);
-  expect(JSON.stringify(told)).not.toContain(long?.raw_key);
+  expect(JSON.stringify(lines)).not.toContain(long?.raw_key);
 
   const again = await importKeys(file, "--failures-with-keys");
   expect(JSON.parse(again.stdout)).toMatchObject({ rows: 3, imported: 0, existing: 2, failed: 1 });

@@ -6,7 +6,7 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import type { Call } from "../../../src/api/rpc.ts";
 import { ConformancePayload_RequestInfoSchema, type Header } from "./gen/connectrpc/conformance/v1/service_pb.js";
 
-/** What the service reads and sets of a call, unary or streaming. */
+/** The parts of a call that the service reads and sets, unary or streaming. */
 export interface Exchange {
   readonly requestHeaders: Iterable<readonly [name: string, value: string]>;
   readonly timeoutMs: number | undefined;
@@ -23,7 +23,7 @@ export function ofCall(call: Call): Exchange {
   };
 }
 
-/** An RPC of Keyhold does not read its deadline. */
+/** RPCs of Keyhold do not read their deadline. */
 function timeoutOf(call: Call): number | undefined {
   const parse = (name: string, parser: typeof parseGrpcTimeout) =>
     parser(call.header(name) ?? null, Number.MAX_SAFE_INTEGER).timeoutMs;
@@ -44,13 +44,13 @@ interface Definition {
   readonly responseTrailers: readonly Header[];
 }
 
-/** Sets the response metadata that the client asks for. Repeated values are one, joined (RFC 9110 §5.3). */
+/** Sets the requested response metadata. Repeated values are joined (RFC 9110 §5.3). */
 export function setMetadata({ setHeader, setTrailer }: Exchange, definition: Definition | undefined): void {
   for (const { name, value } of definition?.responseHeaders ?? []) setHeader(name, value.join(", "));
   for (const { name, value } of definition?.responseTrailers ?? []) setTrailer(name, value.join(", "));
 }
 
-/** Describes the call to its client. */
+/** Returns the description of the call for its client. */
 export function requestInfo(
   { requestHeaders, timeoutMs }: Exchange,
   requests: Any[],

@@ -10,12 +10,11 @@ import { file_connectrpc_conformance_v1_service } from "./gen/connectrpc/conform
 import { conformanceService } from "./service.ts";
 
 /**
- * A server under test, started by the suite's runner: reads from standard input what it must support, listens, and writes its
- * address to standard output. `--fast-path` serves the unary method on the fast path; how many calls came by it is the last line on
- * standard error.
+ * A server under test, started by the suite's runner: reads the required configuration from stdin, listens, and writes its address to
+ * stdout. With `--fast-path`, the fast path serves the unary method; the last line on stderr is the number of calls that used it.
  */
 
-/** Before each message: its length, big-endian. */
+/** Each message is preceded by its length, big-endian. */
 const PREFIX_BYTES = 4;
 
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;

@@ -22,8 +22,8 @@ import {
 const { unary, idempotentUnary, clientStream, serverStream, bidiStream } = ConformanceService.method;
 
 /**
- * The service that the suite calls, without the method `Unimplemented`. `maxRequestBytes` is of one message; `onUnary` is called for
- * each call of its unary method.
+ * Returns the service that the suite calls, without the method `Unimplemented`. `maxRequestBytes` limits each message; `onUnary` is
+ * called for each call of its unary method.
  */
 export function conformanceService(maxRequestBytes: number, onUnary: (call: Call) => void) {
   const admit: Rpc["admit"] = () => operator;
@@ -75,7 +75,7 @@ export function conformanceService(maxRequestBytes: number, onUnary: (call: Call
   return { unary: ofOne, idempotentUnary: ofIdempotent, streams: [ofClient, ofServer, ofBoth] };
 }
 
-/** One response, after the delay that the client asks for. */
+/** Returns one response after the requested delay. */
 async function respond(exchange: Exchange, definition: UnaryResponseDefinition | undefined, requests: Any[]) {
   setMetadata(exchange, definition);
   const info = requestInfo(exchange, requests);
@@ -87,7 +87,7 @@ async function respond(exchange: Exchange, definition: UnaryResponseDefinition |
 
 type RequestInfo = MessageShape<typeof ConformancePayload_RequestInfoSchema>;
 
-/** `info` is left out if the client has it already. */
+/** `info` is omitted if the client has it already. */
 function toError({ code, message = "", details }: ErrorDefinition, info?: RequestInfo): ConnectError {
   const error = new ConnectError(message, Number(code));
   error.details.push(...details.map(({ typeUrl, value }) => ({ type: typeUrl.replace(/^.*\//, ""), value })));
@@ -95,7 +95,7 @@ function toError({ code, message = "", details }: ErrorDefinition, info?: Reques
   return error;
 }
 
-/** The responses from `first` on; `requests` are those that no response has described yet. */
+/** Yields the responses from `first` on; `requests` are those that no response has described yet. */
 async function* stream(
   exchange: Exchange,
   definition: StreamResponseDefinition | undefined,
@@ -113,7 +113,7 @@ async function* stream(
   throw toError(error, responseData.length === 0 ? requestInfo(exchange, requests) : undefined);
 }
 
-/** In full duplex a response to each request; in half duplex all responses after the last request. */
+/** In full duplex yields a response to each request; in half duplex yields all responses after the last request. */
 async function* converse(
   requests: AsyncIterable<MessageShape<typeof bidiStream.input>>,
   exchange: Exchange,

@@ -8,7 +8,7 @@ import vectors from "../../vectors/filter.json" with { type: "json" };
 import { someFilter, someStyle } from "./arbitrary.ts";
 import { printFilter } from "./print.ts";
 
-test("there are samples", () => {
+test("the list of samples is not empty", () => {
   expect(vectors.valid.length).toBeGreaterThan(100);
   expect(vectors.invalid.length).toBeGreaterThan(150);
 });

@@ -8,7 +8,7 @@ import { requireCredential as expressMiddleware } from "keyhold/express";
 import { requireCredential as fastifyHook } from "keyhold/fastify";
 import { createKeyVerifier, createTokenVerifier } from "keyhold/verifier";
 
-// A program of somebody who has installed the package. Prints what it has found as JSON.
+// A program of a user who has installed the package. Prints its results as JSON.
 const baseUrl = process.env.KEYHOLD_URL ?? "";
 const client = createKeyholdClient({ baseUrl });
 

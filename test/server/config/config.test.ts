@@ -19,7 +19,7 @@ const PASSWORD = "p4ssw0rd-of-the-database";
 const DATABASE = { KEYHOLD_DATABASE_URL: `postgres://keyhold:${PASSWORD}@db:5432/keyhold`, KEYHOLD_ROOT_SECRET: ROOT };
 const OIDC = { KEYHOLD_OIDC_ISSUER: "https://id.example", KEYHOLD_OIDC_AUDIENCE: "keyhold" };
 
-/** What an empty environment asks for. */
+/** The configuration of an empty environment. */
 const DEFAULTS: Config = {
   host: "127.0.0.1",
   port: 4420,
@@ -60,14 +60,14 @@ const ON_DATABASE: Partial<Config> = {
 const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ["nothing", {}, {}],
   ["variables that are empty or blank", { KEYHOLD_PORT: "", KEYHOLD_AUTH: "  ", KEYHOLD_DATABASE_URL: "" }, {}],
-  ["variables of others", { PORT: "1", HOST: "0.0.0.0", DATABASE_URL: "x" }, {}],
+  ["variables of other programs", { PORT: "1", HOST: "0.0.0.0", DATABASE_URL: "x" }, {}],
   [
     "space around values",
     { KEYHOLD_PORT: " 80 ", KEYHOLD_ISSUER: "\tme\n" },
     { port: 80, issuer: "me", metrics: { host: "127.0.0.1", port: 81 } },
   ],
   [
-    "rates, or none",
+    "rates, or off",
     { KEYHOLD_PUBLIC_RATE: "off", KEYHOLD_FAILURE_RATE: "1000000" },
     { publicRate: null, failureRate: 1_000_000 },
   ],
@@ -77,7 +77,7 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ["the loopback address of IPv6", { KEYHOLD_HOST: "::1" }, { host: "::1" }],
   ["localhost", { KEYHOLD_HOST: "localhost" }, { host: "localhost" }],
   [
-    "every address, for everyone",
+    "every address, without authentication",
     { KEYHOLD_HOST: "0.0.0.0", KEYHOLD_AUTH: "none" },
     { host: "0.0.0.0", auth: ["none"] },
   ],
@@ -114,18 +114,18 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ],
   ["a database", DATABASE, ON_DATABASE],
   [
-    "a database by the other name of its protocol, on a socket",
+    "a database with the other protocol name, on a socket",
     { ...DATABASE, KEYHOLD_DATABASE_URL: "postgresql://keyhold@%2Frun%2Fpostgresql/keyhold" },
     { ...ON_DATABASE, databaseUrl: "postgresql://keyhold@%2Frun%2Fpostgresql/keyhold" },
   ],
   ["a pool", { KEYHOLD_DATABASE_POOL_SIZE: "1000" }, { databasePoolSize: 1000 }],
   ["a cache", { KEYHOLD_CACHE_SIZE: "1" }, { cacheBytes: 1_048_576 }],
   ["no cache", { KEYHOLD_CACHE_SIZE: "0" }, { cacheBytes: 0 }],
-  ["a cache beside a database", { ...DATABASE, KEYHOLD_CACHE_SIZE: "64" }, { ...ON_DATABASE, cacheBytes: 67_108_864 }],
+  ["a cache and a database", { ...DATABASE, KEYHOLD_CACHE_SIZE: "64" }, { ...ON_DATABASE, cacheBytes: 67_108_864 }],
   ["a lease", { KEYHOLD_LEASE_TTL: "1m" }, { leaseTtl: 60_000 }],
-  ["a grace for stale verdicts", { KEYHOLD_STALE_GRACE: "10m" }, { staleGrace: 600_000 }],
+  ["a grace period for stale verdicts", { KEYHOLD_STALE_GRACE: "10m" }, { staleGrace: 600_000 }],
   [
-    "a connection of its own for notifications",
+    "a separate connection for notifications",
     { ...DATABASE, KEYHOLD_DATABASE_LISTEN_URL: "postgres://keyhold@direct:5432/keyhold" },
     { ...ON_DATABASE, databaseListenUrl: "postgres://keyhold@direct:5432/keyhold" },
   ],
@@ -141,7 +141,7 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ],
   ["a data folder", { KEYHOLD_DATA_DIR: "/var/lib/keyhold" }, { dataDir: "/var/lib/keyhold" }],
   [
-    "root secrets that were retired",
+    "retired root secrets",
     { KEYHOLD_ROOT_SECRET: ROOT, KEYHOLD_ROOT_SECRETS_RETIRED: ` ${OTHER_ROOT} , ${ROOT},` },
     { rootSecrets: { current: bytes(ROOT), retired: [bytes(OTHER_ROOT), bytes(ROOT)] } },
   ],
@@ -162,7 +162,7 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ["silence", { KEYHOLD_LOG_LEVEL: "silent" }, { logLevel: "silent" }],
 ];
 
-describe("an environment asks for", () => {
+describe("an environment configures", () => {
   test.each(table(GOOD))("%s", (_, environment, expected) => {
     expect(toConfig(environment)).toEqual({ ...DEFAULTS, ...expected });
   });
@@ -172,7 +172,7 @@ describe("an environment asks for", () => {
     expect(DEFAULTS.secretPrefix).toBe("kh");
   });
 
-  test("the same again: nothing but the argument is read", () => {
+  test("an equal configuration for an equal environment: only the argument is read", () => {
     vi.stubEnv("KEYHOLD_PORT", "1");
     expect(toConfig({})).toEqual(DEFAULTS);
     vi.unstubAllEnvs();
@@ -207,17 +207,17 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
     { KEYHOLD_DATABASE_MIGRATE_URL: "postgres://keyhold@direct:5432/keyhold" },
   ],
   [
-    "a root secret beside a file of them",
+    "a root secret and a file of root secrets",
     "KEYHOLD_ROOT_SECRET_FILE",
     { KEYHOLD_ROOT_SECRET: ROOT, KEYHOLD_ROOT_SECRET_FILE: "/run/secrets/root" },
   ],
   [
-    "retired root secrets beside a file of them",
+    "retired root secrets and a file of root secrets",
     "KEYHOLD_ROOT_SECRET_FILE",
     { KEYHOLD_ROOT_SECRETS_RETIRED: ROOT, KEYHOLD_ROOT_SECRET_FILE: "/run/secrets/root" },
   ],
   [
-    "an address for notifications that is none",
+    "an invalid address for notifications",
     "KEYHOLD_DATABASE_LISTEN_URL",
     { ...DATABASE, KEYHOLD_DATABASE_LISTEN_URL: `mysql://keyhold:${PASSWORD}@db` },
   ],
@@ -225,7 +225,7 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
     (host) => [`${host} without saying who may call`, "KEYHOLD_AUTH", { KEYHOLD_HOST: host }] as const,
   ),
   [
-    "an address beyond loopback, with a choice of nothing",
+    "an address beyond loopback, with an empty list of methods",
     "KEYHOLD_AUTH",
     { KEYHOLD_HOST: "0.0.0.0", KEYHOLD_AUTH: "," },
   ],
@@ -233,8 +233,8 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
     (auth) => [`authentication by ${auth}`, "KEYHOLD_AUTH", { KEYHOLD_AUTH: auth }] as const,
   ),
   ["oidc without issuer", "KEYHOLD_AUTH", { KEYHOLD_AUTH: "oidc" }],
-  ["an issuer that is not asked", "KEYHOLD_AUTH", OIDC],
-  ["an issuer that is not asked, beside admin tokens", "KEYHOLD_AUTH", { KEYHOLD_AUTH: "admin-token", ...OIDC }],
+  ["an issuer without oidc", "KEYHOLD_AUTH", OIDC],
+  ["an issuer without oidc, with admin tokens", "KEYHOLD_AUTH", { KEYHOLD_AUTH: "admin-token", ...OIDC }],
   ["an audience alone", "KEYHOLD_OIDC_ISSUER", { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_AUDIENCE: "keyhold" }],
   ["an issuer alone", "KEYHOLD_OIDC_AUDIENCE", { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: "https://id.example" }],
   ...[
@@ -279,23 +279,23 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ...["0", "257", "-1", "2.5", "all", "Auto"].map(
     (count) => [`${count} workers`, "KEYHOLD_WORKERS", { KEYHOLD_WORKERS: count }] as const,
   ),
-  ["a level of the log that there is not", "KEYHOLD_LOG_LEVEL", { KEYHOLD_LOG_LEVEL: "verbose" }],
+  ["an unknown log level", "KEYHOLD_LOG_LEVEL", { KEYHOLD_LOG_LEVEL: "verbose" }],
 ];
 
-describe("an environment is refused, by the name of the variable, for", () => {
+describe("an environment is rejected with the name of the variable for", () => {
   test.each(table(BAD))("%s", (_, variable, environment) => {
     const error = refusalOf(environment);
     expect(error).toMatchObject({ code: "INVALID_ARGUMENT", violations: [{ field: variable }] });
     expect(error.message).toMatch(new RegExp(`^${variable}: `));
   });
 
-  test("and no message repeats a secret", () => {
+  test("no message contains a secret", () => {
     const secrets = [ROOT, OTHER_ROOT, ROOT.slice(1), OTHER_ROOT.slice(1), PASSWORD];
     const messages = table(BAD).map(([, , environment]) => refusalOf(environment).message);
     expect(messages.filter((message) => secrets.some((secret) => message.includes(secret)))).toEqual([]);
   });
 
-  test("and it says how to choose who may call, and how to make a root secret", () => {
+  test("messages explain how to choose authentication and how to generate a root secret", () => {
     expect(refusalOf({ KEYHOLD_HOST: "0.0.0.0" }).message).toMatch(/0\.0\.0\.0: admin-token, oidc, or none/);
     expect(refusalOf({ ...DATABASE, KEYHOLD_ROOT_SECRET: "" }).message).toContain("openssl rand -base64 32");
   });
@@ -304,7 +304,7 @@ describe("an environment is refused, by the name of the variable, for", () => {
 describe("files", () => {
   const VARIABLES = table(["KEYHOLD_DATABASE_URL", "KEYHOLD_DATABASE_LISTEN_URL", "KEYHOLD_DATABASE_MIGRATE_URL"]);
 
-  test.each(VARIABLES)("%s may stand in one", async (name) => {
+  test.each(VARIABLES)("%s may be read from a file", async (name) => {
     const dir = await mkdtemp(join(inject("testDir"), "config-"));
     const file = join(dir, "url");
     await writeFile(file, `${DATABASE.KEYHOLD_DATABASE_URL}\n`);
@@ -321,24 +321,24 @@ describe("files", () => {
     );
   });
 
-  test("of root secrets that are not there are refused", async () => {
+  test("a missing file of root secrets is rejected", async () => {
     const config = toConfig({ ...DATABASE, KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no/such" });
     await expect(loadRootSecrets(config)).rejects.toThrow("KEYHOLD_ROOT_SECRET_FILE: /no/such cannot be read (ENOENT)");
   });
 });
 
-test("everything that is wrong is found at once", () => {
+test("all errors are reported together", () => {
   const wrong = { ...DATABASE, KEYHOLD_PORT: "x", KEYHOLD_WORKERS: "0", KEYHOLD_SECRET_PREFIX: "K" };
   const fields = findConfigErrors(wrong).map((message) => message.split(":")[0]);
   expect(fields.sort()).toEqual(["KEYHOLD_PORT", "KEYHOLD_SECRET_PREFIX", "KEYHOLD_WORKERS"]);
 });
 
-describe("for the commands that call a server", () => {
-  test("the defaults are those of the server", () => {
+describe("the commands that call a server", () => {
+  test("use the defaults of the server", () => {
     expect(toClientConfig({})).toEqual({ url: "http://127.0.0.1:4420", token: null, tokenFile: null, caFile: null });
   });
 
-  test("an environment names the server and the token", () => {
+  test("read the server and the token from the environment", () => {
     const environment = { KEYHOLD_URL: " https://keys.example/base/ ", KEYHOLD_TOKEN: "t" };
     expect(toClientConfig(environment)).toEqual({
       url: "https://keys.example/base",

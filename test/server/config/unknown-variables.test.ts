@@ -21,7 +21,7 @@ const CASES: readonly (readonly [name: string, nearest: string | undefined])[] =
   ["KEYHOLD_COLOUR_OF_THE_SKY", undefined],
 ];
 
-test.each(table(CASES))("%s is unknown, and perhaps %s", (name, nearest) => {
+test.each(table(CASES))("%s is unknown, with the suggestion %s", (name, nearest) => {
   expect(findUnknownVariables({ [name]: "a value" })).toEqual([ignored(name, nearest)]);
 });
 
@@ -33,7 +33,7 @@ const FINE: readonly (readonly [string, string])[] = [
   ["KEYHOLD_POSTGRESQL_PORT_5432_TCP_ADDR", "10.0.0.2"],
 ];
 
-test.each(table(FINE))("%s=%j is not spoken of", (name, value) => {
+test.each(table(FINE))("%s=%j causes no warning", (name, value) => {
   expect(findUnknownVariables({ [name]: value })).toEqual([]);
 });
 
@@ -62,7 +62,7 @@ test.each(table(["1", "2"]))("a server of %s process(es) warns once", async (wor
   await database.drop();
 });
 
-test("the doctor warns, beside a variable that is wrong too", async () => {
+test("the doctor warns, also if another variable is invalid", async () => {
   const { stdout } = await runKeyhold(["doctor", "--json"], { KEYHOLD_PORT: "x", KEYHOLD_HOSTS: "::" });
   expect(JSON.parse(stdout).findings).toMatchObject([
     { check: "configuration", level: "error", message: expect.stringMatching(/^KEYHOLD_PORT: /) },

@@ -27,7 +27,7 @@ async function dataDirWith(text: string): Promise<string> {
   return dataDir;
 }
 
-test("the root secret is made at first start, for the owner alone, and is the same from then on", async () => {
+test("the root secret is created at the first start, readable by the owner only, and used from then on", async () => {
   const dataDir = await newDataDir();
   const made = await load(dataDir);
   expect(made.current.length).toBe(43);
@@ -39,14 +39,14 @@ test("the root secret is made at first start, for the owner alone, and is the sa
   expect(await load(await newDataDir())).not.toEqual(made);
 });
 
-test("many at once in one process get the same root secret", async () => {
+test("concurrent calls in one process get the same root secret", async () => {
   const dataDir = await newDataDir();
   const loaded = await Promise.all(Array.from({ length: 20 }, () => load(dataDir)));
   expect(new Set(loaded.map(({ current }) => Buffer.from(current).toString())).size).toBe(1);
   expect(await readdir(dataDir)).toEqual(["root-secret"]);
 });
 
-test("many processes at once get the same root secret", async () => {
+test("concurrent processes get the same root secret", async () => {
   const dataDir = await newDataDir();
   const loaded = await Promise.all(Array.from({ length: 6 }, () => loadInProcess(dataDir)));
   expect(new Set(loaded)).toEqual(new Set([(await readFile(join(dataDir, "root-secret"), "utf8")).trim()]));
@@ -62,7 +62,7 @@ async function loadInProcess(dataDir: string): Promise<string> {
   return (await run).stdout;
 }
 
-test("what a first start that was killed left is no obstacle", async () => {
+test("the remains of an interrupted first start are ignored", async () => {
   const dataDir = await newDataDir();
   await mkdir(dataDir);
   await writeFile(join(dataDir, `root-secret.${process.pid}`), "half a sec");
@@ -80,10 +80,10 @@ const DAMAGED = table([
   ["blank", " \n \n", /root-secret: must have at least 32 random characters/],
   ["cut off", SECRET.slice(0, 20), /root-secret: must have at least 32 random characters/],
   ["overwritten with zeros", "\0".repeat(64), /root-secret: must be random/],
-  ["with a retired one cut off", `${SECRET}\nhalf\n`, /root-secret: must have at least 32 random characters/],
+  ["with a truncated retired one", `${SECRET}\nhalf\n`, /root-secret: must have at least 32 random characters/],
 ] as const);
 
-test.each(DAMAGED)("a file that is %s is refused by its name, and left as it is", async (_, text, message) => {
+test.each(DAMAGED)("a file that is %s is rejected by name, and unchanged", async (_, text, message) => {
   const dataDir = await dataDirWith(text);
   const loading = load(dataDir);
   await expect(loading).rejects.toThrow(message);
@@ -92,13 +92,13 @@ test.each(DAMAGED)("a file that is %s is refused by its name, and left as it is"
   expect(await readFile(join(dataDir, "root-secret"), "utf8")).toBe(text);
 });
 
-test("a folder in its place is refused by its name", async () => {
+test("a folder instead of the file is rejected by name", async () => {
   const dataDir = await newDataDir();
   await mkdir(join(dataDir, "root-secret"), { recursive: true });
   await expect(load(dataDir)).rejects.toThrow(/EISDIR.*root-secret/);
 });
 
-test("none is made beside a database: it would fit no key in it", async () => {
+test("none is created if a database exists, since it would match none of its keys", async () => {
   const dataDir = await newDataDir();
   await mkdir(join(dataDir, "postgres"), { recursive: true });
   await expect(load(dataDir)).rejects.toThrow(/root-secret: is missing.*restore it/);

@@ -7,7 +7,7 @@ function jws(header: Record<string, string>): string {
   return encodeCompact(header, { sub: "actor" }, () => SIGNATURE);
 }
 
-// A header is read once as long as the tokens have the same: what is said of one must never be said of another.
+// The parsed header is cached while tokens have the same one; the result for one must never be used for another.
 test("caches headers correctly in any order of tokens", () => {
   const headers = ["key-1", "key-2", "key-3"].map((kid) => ({ alg: "EdDSA", typ: "JWT", kid }));
   for (const place of [0, 0, 1, 0, 2, 2, 1, 1, 0]) {

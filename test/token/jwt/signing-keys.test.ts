@@ -161,12 +161,12 @@ describe("loadSigningKeys", () => {
     const { token } = mintJwt({ ...CONTENT, signingKey: activeKey(before) });
     const retiring = { ...current, retireTime: new Date(NOW), tokensExpireTime: new Date(CONTENT.expireTime) };
     const after = loadSigningKeys([retiring, record({ createTime: new Date(NOW + 1) })], RING, NOW + 1);
-    const judge = (text: string, keys: typeof after) =>
+    const verifyWith = (text: string, keys: typeof after) =>
       verifyJwt(text, { keys: (kid) => keys.verification.get(kid), issuer: ISSUER, now: NOW + 1 });
     const next = mintJwt({ ...CONTENT, signingKey: activeKey(after) }).token;
-    expect(judge(token, after).ok).toBe(true);
-    expect(judge(next, after).ok).toBe(true);
-    expect(judge(next, before)).toMatchObject({ reason: "SIGNATURE_INVALID", unknownKid: true });
+    expect(verifyWith(token, after).ok).toBe(true);
+    expect(verifyWith(next, after).ok).toBe(true);
+    expect(verifyWith(next, before)).toMatchObject({ reason: "SIGNATURE_INVALID", unknownKid: true });
   });
 });
 

@@ -17,12 +17,12 @@ interface Vector {
 
 const publicKeys = new Map(vectors.keys.map((jwk) => [jwk.kid, createPublicKey({ key: jwk, format: "jwk" })]));
 
-function judge({ token, now = vectors.now }: Vector) {
+function verifyVector({ token, now = vectors.now }: Vector) {
   return verifyJwt(token, { keys: (kid) => publicKeys.get(kid), issuer: vectors.issuer, now });
 }
 
 describe("vectors", () => {
-  test("there are some of each kind", () => {
+  test("there are vectors of each kind", () => {
     expect(vectors.valid.length).toBeGreaterThanOrEqual(10);
     for (const reason of ["INVALID_FORMAT", "SIGNATURE_INVALID", "EXPIRED"]) {
       expect(vectors.invalid.filter((vector) => vector.reason === reason).length).toBeGreaterThanOrEqual(3);
@@ -30,12 +30,12 @@ describe("vectors", () => {
   });
 
   test.each(vectors.valid)("valid: $name", (vector) => {
-    expect(judge(vector)).toEqual({ ok: true, token: vector.expected });
+    expect(verifyVector(vector)).toEqual({ ok: true, token: vector.expected });
   });
 
   test.each(vectors.invalid)("$reason: $name", (vector) => {
     const { reason, unknownKid } = vector as { reason: string; unknownKid?: true };
-    const verdict = judge(vector);
+    const verdict = verifyVector(vector);
     expect(verdict).toEqual({ ok: false, reason, message: expect.any(String), ...(unknownKid ? { unknownKid } : {}) });
   });
 });

@@ -16,7 +16,7 @@ const AS_MINTED = [
   (text: string) => [TIME, SCOPE, text],
 ];
 
-test("there are samples", () => {
+test("the list of samples is not empty", () => {
   expect(samples.valid.length).toBeGreaterThan(15);
   expect(samples.invalid.length).toBeGreaterThan(50);
 });

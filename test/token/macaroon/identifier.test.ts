@@ -4,7 +4,7 @@ import { formatIdentifier, parseIdentifier } from "../../../src/token/macaroon/i
 import samples from "../../vectors/macaroon-identifier.json" with { type: "json" };
 import { bytes, inputs } from "./samples.ts";
 
-test("there are samples", () => {
+test("the list of samples is not empty", () => {
   expect(samples.valid.length).toBeGreaterThan(5);
   expect(samples.invalid.length).toBeGreaterThan(20);
 });

@@ -16,7 +16,7 @@ interface Sample {
   readonly caveats: readonly { identifier: string; verification_id?: string; location?: string }[];
 }
 
-test("there are samples", () => {
+test("the list of samples is not empty", () => {
   expect(samples.valid.length).toBeGreaterThan(5);
   expect(samples.invalid.length).toBeGreaterThan(20);
 });

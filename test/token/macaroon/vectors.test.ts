@@ -26,7 +26,7 @@ const context = {
   now: Date.parse(ours.now),
 };
 
-test("there are vectors", () => {
+test("the list of vectors is not empty", () => {
   expect(ours.minted.length).toBeGreaterThan(2);
   expect(ours.attenuated.length).toBeGreaterThan(10);
 });

@@ -40,7 +40,14 @@ function sendingRaw(...parts: readonly (string | Uint8Array)[]): Case["request"]
 /** The credential selects what the implementation does. */
 const behaviours = [
   ...["ok", "later", "headers", "headers, then error", "large", "fault", "fault, later", "unavailable"],
-  ...["precondition, later", "error with metadata", "error of no words", "error of many words", "no message", ""],
+  ...[
+    "precondition, later",
+    "error with metadata",
+    "error without a message",
+    "error with a long message",
+    "no message",
+    "",
+  ],
 ].map((credential): Case => ({ name: `credential "${credential}"`, request: calling(credential) }));
 
 const admission = ["no", "no, later", "later"].map(
@@ -70,7 +77,7 @@ const timeouts = ["connect-timeout-ms", "grpc-timeout"].flatMap((name) => {
 const headers: Case[] = [
   { name: "a header of the caller", request: calling("headers", { "x-sent": "1" }) },
   { name: "a header twice", request: calling("headers", { "x-sent": ["1", "2"] }), isTaken: isHttp2 },
-  { name: "an unsober request id", request: calling("ok", { "x-request-id": "a b" }) },
+  { name: "a malformed request id", request: calling("ok", { "x-request-id": "a b" }) },
   {
     name: "an empty message of many fields",
     request: calling("ok", { "user-agent": "a", accept: "*/*", te: "trailers" }),
@@ -82,7 +89,7 @@ const headers: Case[] = [
   { name: "encoding snappy", request: calling("ok", { "content-encoding": "snappy" }), isTaken: never },
   { name: "expect", request: calling("ok", { expect: "100-continue" }), isTaken: never, ways: isHttp1 },
   ...["gzip", "br", "identity", "deflate, gzip;q=0.1, br", ""].flatMap((accepted) =>
-    ["ok", "large", "error of many words"].map((credential): Case => {
+    ["ok", "large", "error with a long message"].map((credential): Case => {
       const names = { "accept-encoding": accepted, "grpc-accept-encoding": accepted };
       return { name: `accepting "${accepted}", credential "${credential}"`, request: calling(credential, names) };
     }),
@@ -115,9 +122,9 @@ const bodies: Case[] = [
   ...["{", "[]", '"a"', "null", '{"credential":1}', '{"credential":"a","credential":"b"}', '{"nothing":1}'].map(
     (text): Case => ({ name: `JSON ${text}`, request: sending(text), ways: isJson }),
   ),
-  { name: "JSON that is no UTF-8", request: sending(Buffer.from('{"credential":"\xff"}', "latin1")), ways: isJson },
-  { name: "JSON with a surrogate alone", request: sending('{"credential":"\\ud800"}'), ways: isJson },
-  { name: "JSON of a hundred levels", request: sending("[".repeat(200)), ways: isJson },
+  { name: "JSON that is not UTF-8", request: sending(Buffer.from('{"credential":"\xff"}', "latin1")), ways: isJson },
+  { name: "JSON with a lone surrogate", request: sending('{"credential":"\\ud800"}'), ways: isJson },
+  { name: "JSON with a hundred levels", request: sending("[".repeat(200)), ways: isJson },
   ...["0a", "0a05ab", "07", "0a01ff", "1801", "120161", "0a0161" + "0a0162", "0800", "ffffffffffffffffffff01"].map(
     (hex): Case => ({ name: `bytes ${hex}`, request: sending(Buffer.from(hex, "hex")), ways: isProto }),
   ),

@@ -77,7 +77,7 @@ function createLog() {
 
 const openGuard = createGuard({ authenticators: [], allowUnauthenticated: true });
 
-/** Whoever says "no" is refused; "later" makes an answer wait for a turn of the event loop. */
+/** A caller with "no" is rejected; "later" delays the result by one tick of the event loop. */
 const guard: Guard = (rpc, call) => {
   const authorization = call.header("authorization") ?? "";
   if (authorization === "no") throw unauthenticated("the credential is no good", { reason: "NOT_FOUND" });
@@ -145,10 +145,10 @@ const BEHAVIOURS: Readonly<Record<string, Verify>> = {
     const details = [{ desc: BadRequestSchema, value: { fieldViolations: [{ field: "a", description: "é" }] } }];
     throw new ConnectError("no\nway: é%", Code.ResourceExhausted, metadata, details);
   },
-  "error of no words": () => {
+  "error without a message": () => {
     throw new ConnectError("", Code.Aborted);
   },
-  "error of many words": () => {
+  "error with a long message": () => {
     throw new ConnectError("word ".repeat(400), Code.OutOfRange);
   },
   "no message": () => ({ expireTime: { ...timestamp, seconds: 10n ** 15n } }),

@@ -171,7 +171,7 @@ describe("JSON", () => {
     );
   });
 
-  test("the samples are there", () => {
+  test("the list of samples is complete", () => {
     expect(valid.length).toBeGreaterThan(15);
     expect(invalid.length).toBeGreaterThan(20);
   });

@@ -140,7 +140,7 @@ function expectDescribed({ operation, status }: Example, answer: Answer): void {
 /** Returns the names and types in a body; the values only of errors and statuses. */
 function factsOf(value: Json, name = ""): Json {
   if (Array.isArray(value)) return value.slice(0, 2).map((item) => factsOf(item, name));
-  if (typeof value !== "object" || value === null) return TOLD.has(name) ? value : typeof value;
+  if (typeof value !== "object" || value === null) return VISIBLE.has(name) ? value : typeof value;
   return Object.fromEntries(
     Object.entries(value)
       .map(([key, member]) => [key, factsOf(member, key)] as const)
@@ -148,7 +148,7 @@ function factsOf(value: Json, name = ""): Json {
   );
 }
 
-const TOLD = new Set([
+const VISIBLE = new Set([
   ...["code", "status", "reason", "message", "field", "description", "error_code", "error_message", "index"],
   ...["is_valid", "credential_type", "revocation_reason", "success_count", "failure_count", "scopes", "kty", "alg"],
   ...["name", "actor_id", "env", "issuer"],

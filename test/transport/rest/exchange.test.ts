@@ -216,7 +216,7 @@ describe("requests", () => {
     expect(server.log).toEqual([]);
   });
 
-  test("the samples are there", () => {
+  test("the list of samples is complete", () => {
     expect(accepted.length).toBeGreaterThan(10);
     expect(refused.length).toBeGreaterThan(20);
   });

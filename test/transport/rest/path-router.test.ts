@@ -97,7 +97,7 @@ describe("the path router", () => {
     expect(() => router("GET /v1/{a}:x", "GET /v1/{a}", "POST /v1/{a}", "GET /v1/{a=b}")).not.toThrow();
   });
 
-  test("the samples are there", () => {
+  test("the list of samples is complete", () => {
     expect(found.length).toBeGreaterThan(20);
     expect(wrongMethod.length).toBeGreaterThan(5);
     expect(unknown.length).toBeGreaterThan(15);

@@ -39,7 +39,7 @@ describe("path templates", () => {
     expect(() => parsePathTemplate(text)).toThrow(`malformed or unsupported path template "${text}"`);
   });
 
-  test("the samples are there", () => {
+  test("the list of samples is complete", () => {
     expect(valid.length).toBeGreaterThan(6);
     expect(invalid.length).toBeGreaterThan(25);
   });
