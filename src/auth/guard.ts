@@ -1,10 +1,9 @@
 import { ADMIN_SCOPE, type AdminScope, type Policy } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
-import { callerName, hasScope, type Identity, type Principal } from "../domain/principal.ts";
+import { callerName, hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { memoize, sharedLike } from "../lib/memoize.ts";
+import { memoize, share, sharedLike } from "../lib/memoize.ts";
 import { CallLimits } from "./call-limits.ts";
-import { anonymous, CallPrincipal, unauthenticatedAdmin } from "./principal.ts";
 import { RefusedCredential, unauthenticated } from "./refused-credential.ts";
 
 /** The parts of a call that a guard needs. */
@@ -42,6 +41,17 @@ export interface GuardOptions {
   readonly limits?: CallLimits;
 }
 
+/** The identity of a caller of a public RPC. */
+const anonymous: Identity = share({
+  method: "none",
+  subject: "anonymous",
+  scopes: [],
+  restrictions: UNRESTRICTED,
+});
+
+/** The identity of a caller without a credential when the operator requires none. */
+const unauthenticatedAdmin: Identity = share({ ...anonymous, scopes: [ADMIN_SCOPE] });
+
 export function createGuard(options: GuardOptions): Guard {
   const { limits = new CallLimits() } = options;
   const authorize = (policy: AdminScope, call: GuardedCall): MaybePromise<Principal> => {
@@ -68,6 +78,53 @@ export function createGuard(options: GuardOptions): Guard {
 function admit(identity: Identity, call: GuardedCall): Principal {
   call.log.add(factsOf(identity));
   return new CallPrincipal(identity, call);
+}
+
+/** An identity in one of its calls. Facts of the call are read on use: most calls never need them. */
+class CallPrincipal implements Principal {
+  readonly #identity: Identity;
+  readonly #call: GuardedCall;
+
+  constructor(identity: Identity, call: GuardedCall) {
+    this.#identity = identity;
+    this.#call = call;
+  }
+
+  get subject() {
+    return this.#identity.subject;
+  }
+
+  get method() {
+    return this.#identity.method;
+  }
+
+  get keyId() {
+    return this.#identity.keyId;
+  }
+
+  get scopes() {
+    return this.#identity.scopes;
+  }
+
+  get restrictions() {
+    return this.#identity.restrictions;
+  }
+
+  get expireTime() {
+    return this.#identity.expireTime;
+  }
+
+  get peerAddress() {
+    return this.#call.peerAddress;
+  }
+
+  get userAgent() {
+    return this.#call.header("user-agent") ?? "";
+  }
+
+  get callId() {
+    return this.#call.id;
+  }
 }
 
 const factsOf = memoize((identity: Identity) => sharedLike(identity, { caller: callerName(identity) }));

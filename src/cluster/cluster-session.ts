@@ -168,6 +168,6 @@ export class ClusterSession {
 
 export class LeaseGoneError extends Error {
   constructor() {
-    super("the lease was taken away");
+    super("the lease was deleted");
   }
 }

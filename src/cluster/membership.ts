@@ -9,16 +9,8 @@ import { type ChangeNotification, ClusterSession, LeaseGoneError } from "./clust
 import { DatabaseHistory, DatabaseRefusedError } from "./history.ts";
 import { Lease, USED_PART } from "./lease.ts";
 import { createPropagation, type Propagation } from "./propagation.ts";
-import {
-  isSilent,
-  isTransient,
-  LateError,
-  NoEchoError,
-  NotReplicatedError,
-  noLease,
-  OtherDatabaseError,
-} from "./renewal-errors.ts";
-import { RenewalWaiters } from "./renewal-waiters.ts";
+import { isSilent, isTransient, noLease, OtherDatabaseError } from "./renewal-errors.ts";
+import { LeaseRenewals, within } from "./renewals.ts";
 import type { ServerId, ServerObserver } from "./server-id.ts";
 
 export interface MembershipOptions {
@@ -31,10 +23,10 @@ export interface MembershipOptions {
   readonly monotonic: Monotonic;
   /** Called for every change in the cluster. */
   readonly onChange: (change: ChangeNotification) => void;
-  /** Called when changes may have been missed: everything cached must be dropped, reads in flight included. */
-  readonly onForget: () => void;
+  /** Called when changes may have been missed: everything cached must be invalidated, reads in flight included. */
+  readonly onInvalidateAll: () => void;
   /** Called when the connections for keys must be closed: the database is unreachable, or the server is another than before. */
-  readonly onGiveUp: (reason: Error) => void;
+  readonly onDisconnect: (reason: Error) => void;
   readonly log: MembershipLog;
 }
 
@@ -52,12 +44,6 @@ const LEAVE_TIMEOUT = 1_000;
 /** Milliseconds that a change waits for a session. */
 const SESSION_TIMEOUT = 5_000;
 
-interface RenewalListener {
-  /** Called when the response is late. */
-  readonly onLate?: (error: Error) => void;
-  readonly onGranted: () => void;
-}
-
 /**
  * This node as a member of the cluster (docs/consistency.md). It receives every change on one connection, the feed, renews its lease on
  * others, and extends it when the echo arrives on the feed. When the feed is lost, it drops everything cached and starts again.
@@ -68,7 +54,7 @@ export class Membership implements ServerObserver {
   readonly #options: MembershipOptions;
   readonly #over = new AbortController();
   readonly #history = new DatabaseHistory();
-  readonly #waiters = new RenewalWaiters();
+  readonly #renewals: LeaseRenewals;
   #session: ClusterSession | undefined;
   /** The next session; undefined if closed before there was one. */
   #connected = Promise.withResolvers<ClusterSession | undefined>();
@@ -76,7 +62,6 @@ export class Membership implements ServerObserver {
   #leaseId: string | null = null;
   /** The server of the last session that had a lease. */
   #lastServer: ServerId | null = null;
-  #isMember = false;
   #unavailableReason: Error | null = null;
   #running: Promise<void> | undefined;
 
@@ -84,6 +69,7 @@ export class Membership implements ServerObserver {
     const { monotonic, clock, staleGrace, node } = options;
     this.#options = options;
     this.lease = new Lease(monotonic, clock, staleGrace);
+    this.#renewals = new LeaseRenewals(this.lease, node.ttl);
     this.propagation = createPropagation({
       monotonic,
       ttl: node.ttl,
@@ -116,7 +102,7 @@ export class Membership implements ServerObserver {
 
   /** Acquires a lease and keeps it until `leave`. Rejects if the first one cannot be acquired. */
   async join(): Promise<void> {
-    this.#isMember = true;
+    this.#renewals.start();
     const session = await this.#connect(FIRST_TIMEOUT);
     this.#running = this.#run(session);
   }
@@ -129,13 +115,13 @@ export class Membership implements ServerObserver {
    */
   renewed(): Promise<void> {
     if (this.#unavailableReason !== null) return Promise.reject(noLease(this.#unavailableReason));
-    if (!this.#isMember) return Promise.reject(noLease());
-    return this.#waiters.wait();
+    if (!this.#renewals.isActive) return Promise.reject(noLease());
+    return this.#renewals.wait();
   }
 
   /** Ends the session when a statement was answered by another server. No-op for a process that is no node, such as a command. */
   requireServer(server: ServerId, expected: ServerId | null): void {
-    if (server === expected || (expected === null && !this.#isMember)) return;
+    if (server === expected || (expected === null && !this.#renewals.isActive)) return;
     // Without a session when the statement was sent, its server cannot be verified.
     if (expected === null) throw noLease();
     const error = new OtherServerError(server, expected);
@@ -145,18 +131,14 @@ export class Membership implements ServerObserver {
 
   /** Ends the lease at once. Changes in flight are still confirmed. If the database does not answer, its row expires. */
   async leave(): Promise<void> {
-    this.#isMember = false;
-    this.lease.end();
-    this.#waiters.refuse();
+    this.#renewals.stop();
     const left = this.#session?.feed.leave().catch(() => undefined);
     await withTimeout(Promise.resolve(left), LEAVE_TIMEOUT, () => undefined);
   }
 
   async close(): Promise<void> {
-    this.#isMember = false;
-    this.lease.end();
+    this.#renewals.stop();
     this.#over.abort();
-    this.#waiters.refuse();
     this.#session?.feed.end();
     this.#connected.resolve(undefined);
     await this.#running;
@@ -205,7 +187,7 @@ export class Membership implements ServerObserver {
       const note = this.#history.check(position);
       if (note !== null) this.#options.log(note.level, note.message);
       this.#history.note({ ...position, lsn: null });
-      if (this.#isMember) await this.#join(session, timeout);
+      if (this.#renewals.isActive) await this.#join(session, timeout);
       else this.#begin(session);
       // A concurrent `close` has no session to end yet and waits for this one.
       this.#over.signal.throwIfAborted();
@@ -218,24 +200,26 @@ export class Membership implements ServerObserver {
 
   /** The lease is usable from its first renewal on. */
   async #join(session: ClusterSession, timeout: number): Promise<void> {
-    const { node, onForget, onGiveUp } = this.#options;
+    const { node, onInvalidateAll, onDisconnect } = this.#options;
     const earlier = this.#leaseId;
     this.#leaseId = session.feed.id;
-    await this.#within(session, session.join(node, earlier), timeout);
-    await this.#renewWith(session, timeout, {
-      onGranted: () => {
+    await within(session, session.join(node, earlier), timeout);
+    const joined = this.#renewals.renew(session, timeout, {
+      onGranted: (position) => {
+        this.#history.note(position);
         // Connections to the previous server may still be open and would answer with its state.
         if (this.#lastServer !== null && this.#lastServer !== session.server)
-          onGiveUp(new Error("the server has changed"));
+          onDisconnect(new Error("the server has changed"));
         this.#lastServer = session.server;
         // No notification covers what was read before the lease existed.
-        onForget();
+        onInvalidateAll();
         this.#begin(session);
       },
-    }).catch((error: unknown) => {
+    });
+    await joined.catch((error: unknown) => {
       throw error instanceof LeaseGoneError ? new OtherDatabaseError() : error;
     });
-    if (!this.#isMember) await session.feed.leave();
+    if (!this.#renewals.isActive) await session.feed.leave();
   }
 
   #begin(session: ClusterSession): void {
@@ -252,8 +236,8 @@ export class Membership implements ServerObserver {
     let pause = ttl / RENEWALS;
     while (session.ending.reason === undefined) {
       try {
-        await session.ending.race(this.#waiters.pause(pause));
-        if (this.#isMember) await this.#renew(session);
+        await session.ending.race(this.#renewals.pause(pause));
+        if (this.#renewals.isActive) await this.#renew(session);
         pause = ttl / RENEWALS;
         backoff.reset();
       } catch (error) {
@@ -274,47 +258,13 @@ export class Membership implements ServerObserver {
    */
   async #renew(session: ClusterSession): Promise<void> {
     const limit = this.#options.node.ttl * (USED_PART - 1 / RENEWALS);
-    await this.#renewWith(session, limit, {
+    await this.#renewals.renew(session, limit, {
       onLate: (error) => this.#setUnavailable(error),
-      onGranted: () => this.#setUnavailable(null),
+      onGranted: (position) => {
+        this.#history.note(position);
+        this.#setUnavailable(null);
+      },
     });
-  }
-
-  /**
-   * Sends a renewal, and extends the lease when it is granted. Answers the calls that were waiting when it was sent, after `onGranted`.
-   * Without `onLate` the response has a time limit.
-   */
-  async #renewWith(session: ClusterSession, limit: number, { onLate, onGranted }: RenewalListener): Promise<void> {
-    const waiters = this.#waiters.take();
-    const sent = this.lease.moment;
-    try {
-      const answer = session.renew();
-      const renewed = await this.#within(session, answer, limit).catch((error: unknown) => {
-        if (!(error instanceof LateError) || onLate === undefined) throw error;
-        waiters.refuse(error);
-        onLate(error);
-        return session.ending.race(answer);
-      });
-      if (!renewed.isReplicated) throw new NotReplicatedError();
-      await this.#within(session, renewed.echo, limit).catch((error: unknown) => {
-        throw error instanceof LateError ? new NoEchoError() : error;
-      });
-      this.#history.note(renewed.position);
-      onGranted();
-      if (this.#isMember) this.lease.extend(sent, this.#options.node.ttl);
-      waiters.grant();
-    } catch (error) {
-      waiters.refuse(error);
-      if (this.#isMember) throw error;
-    }
-  }
-
-  /** Rejects if the session ends, or the work takes longer. */
-  #within<T>(session: ClusterSession, work: Promise<T>, limit: number): Promise<T> {
-    const answer = withTimeout(work, limit, () => {
-      throw new LateError();
-    });
-    return session.ending.race(answer);
   }
 
   #pause(milliseconds: number): Promise<void> {
@@ -324,7 +274,7 @@ export class Membership implements ServerObserver {
   /** Statements are answered by another server than that of this session, so its notifications are worthless. */
   #leaveServer(session: ClusterSession, error: OtherServerError): void {
     session.feed.end(error);
-    this.#options.onGiveUp(error);
+    this.#options.onDisconnect(error);
   }
 
   #lose(reason: Error): void {
@@ -332,24 +282,20 @@ export class Membership implements ServerObserver {
     this.#connected = Promise.withResolvers();
     this.lease.end();
     if (this.#over.signal.aborted) return;
-    this.#options.log("warn", "the connection for news of changes was lost", reason);
+    this.#options.log("warn", "the change feed was lost", reason);
     // With a grace the cache is kept: until the next lease its verdicts are marked as stale, and it is cleared before that.
-    if (this.#options.staleGrace === 0 || reason instanceof OtherServerError) this.#options.onForget();
+    if (this.#options.staleGrace === 0 || reason instanceof OtherServerError) this.#options.onInvalidateAll();
   }
 
   #setUnavailable(reason: Error | null): void {
     const before = this.#unavailableReason;
     this.#unavailableReason = reason;
     if (reason === null) return;
-    this.#waiters.refuse(reason);
+    this.#renewals.refuse(reason);
     if (before === null || before.message !== reason.message) {
-      const isRefused = reason instanceof DatabaseRefusedError;
-      this.#options.log(
-        isRefused ? "error" : "warn",
-        isRefused ? reason.message : "the database is out of reach",
-        reason,
-      );
+      if (reason instanceof DatabaseRefusedError) this.#options.log("error", reason.message, reason);
+      else this.#options.log("warn", "the database is unreachable", reason);
     }
-    if (before === null) this.#options.onGiveUp(reason);
+    if (before === null) this.#options.onDisconnect(reason);
   }
 }

@@ -2,8 +2,6 @@ import { KeyholdError } from "../domain/errors.ts";
 import { OtherServerError } from "./change-feed.ts";
 import { DatabaseRefusedError } from "./history.ts";
 
-/** Returns the error of a node that has no lease. */
-
 export class LateError extends Error {
   constructor() {
     super("the database did not answer in time");
@@ -44,6 +42,7 @@ export function isSilent(error: Error): boolean {
   return error instanceof LateError || error instanceof NotReplicatedError || error instanceof DatabaseRefusedError;
 }
 
+/** Returns the error of a node that has no lease. */
 export function noLease(cause?: Error): KeyholdError {
   return new KeyholdError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause });
 }

@@ -2,12 +2,15 @@
 export type KeyKind = "issued" | "imported";
 
 /** Why a key was revoked (RFC 5280 §5.3.1), by its enum name in the API. */
-export type RevocationReason =
-  | "REVOCATION_REASON_UNSPECIFIED"
-  | "REVOCATION_REASON_KEY_COMPROMISE"
-  | "REVOCATION_REASON_AFFILIATION_CHANGED"
-  | "REVOCATION_REASON_SUPERSEDED"
-  | "REVOCATION_REASON_PRIVILEGE_WITHDRAWN";
+export const REVOCATION_REASONS = [
+  "REVOCATION_REASON_UNSPECIFIED",
+  "REVOCATION_REASON_KEY_COMPROMISE",
+  "REVOCATION_REASON_AFFILIATION_CHANGED",
+  "REVOCATION_REASON_SUPERSEDED",
+  "REVOCATION_REASON_PRIVILEGE_WITHDRAWN",
+] as const;
+
+export type RevocationReason = (typeof REVOCATION_REASONS)[number];
 
 /** The fields of a key that verification reads and returns. Absent values are null. */
 export interface VerifiableKey {
@@ -55,7 +58,9 @@ export interface StoredKey<K extends VerifiableKey = ApiKey> {
   readonly secrets: readonly KeySecret[];
 }
 
-export type KeyStatus = "ACTIVE" | "REVOKED" | "EXPIRED";
+export const KEY_STATUSES = ["ACTIVE", "REVOKED", "EXPIRED"] as const;
+
+export type KeyStatus = (typeof KEY_STATUSES)[number];
 
 /** Returns the status of a key at `now` (milliseconds). Revoked takes precedence over expired; `expireTime` is exclusive. */
 export function statusAt(key: Pick<VerifiableKey, "revokeTime" | "expireTime">, now: number): KeyStatus {

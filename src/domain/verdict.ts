@@ -49,15 +49,7 @@ export function invalid(reason: RejectionReason, message: string, keyId: string 
 }
 
 /** The rejection reasons of the API. */
-export type VerificationError =
-  | "VERIFICATION_ERROR_INVALID_FORMAT"
-  | "VERIFICATION_ERROR_EXPIRED"
-  | "VERIFICATION_ERROR_REVOKED"
-  | "VERIFICATION_ERROR_NOT_FOUND"
-  | "VERIFICATION_ERROR_SIGNATURE_INVALID"
-  | "VERIFICATION_ERROR_INTERNAL";
-
-const VERIFICATION_ERRORS: Readonly<Record<RejectionReason, VerificationError>> = {
+const VERIFICATION_ERRORS = {
   INVALID_FORMAT: "VERIFICATION_ERROR_INVALID_FORMAT",
   SIGNATURE_INVALID: "VERIFICATION_ERROR_SIGNATURE_INVALID",
   NOT_FOUND: "VERIFICATION_ERROR_NOT_FOUND",
@@ -65,7 +57,9 @@ const VERIFICATION_ERRORS: Readonly<Record<RejectionReason, VerificationError>> 
   SECRET_ROTATED: "VERIFICATION_ERROR_REVOKED",
   EXPIRED: "VERIFICATION_ERROR_EXPIRED",
   INTERNAL: "VERIFICATION_ERROR_INTERNAL",
-};
+} as const satisfies Record<RejectionReason, string>;
+
+export type VerificationError = (typeof VERIFICATION_ERRORS)[RejectionReason];
 
 /** Returns the API's reason for a rejection. */
 export function verificationErrorOf(reason: RejectionReason): VerificationError {

@@ -7,8 +7,7 @@ import type { Principal } from "../domain/principal.ts";
 import { encodeBase64url } from "../lib/base64url.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import type { KeysContext } from "./context.ts";
-import { identify, requireRepeat } from "./idempotency.ts";
-import { type NewKeyInput, newStoredKey } from "./new-key-input.ts";
+import { identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
 import { requireReservedScopes } from "./reserved-scopes.ts";
 import type { Insertion, NewKey } from "./store.ts";
 

@@ -6,8 +6,7 @@ import type { ApiKey, SecretDigest } from "../domain/key.ts";
 import { newId } from "../domain/key-id.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
-import { identify, requireRepeat } from "./idempotency.ts";
-import { type NewKeyInput, newStoredKey } from "./new-key-input.ts";
+import { identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
 import { requireReservedScopes } from "./reserved-scopes.ts";
 
 /** An issued key. The secret is null if the request repeats an earlier one, which returned it. */

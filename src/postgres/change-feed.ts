@@ -59,14 +59,14 @@ class Session implements FeedSession {
         onNotification: (_channel, payload) => {
           if (this.#ending.reason === undefined) listener.onEvent(parseFeedEvent(payload));
         },
-        onClose: () => this.#end(new Error("the connection was closed")),
+        onClose: () => this.end(new Error("the connection was closed")),
       },
       { failsOnStandby: true },
     );
   }
 
   async listen(timeout: number): Promise<void> {
-    const timer = setTimeout(() => this.#end(new Error("the database did not answer in time")), timeout);
+    const timer = setTimeout(() => this.end(new Error("the database did not answer in time")), timeout);
     const channels = [CHANGES_CHANNEL, sessionChannel(this.id)];
     const statements = channels.map((channel) => `LISTEN "${channel}"`).join("; ");
     try {
@@ -115,7 +115,9 @@ class Session implements FeedSession {
   }
 
   end(reason = new Error("the session was ended")): void {
-    this.#end(reason);
+    if (!this.#ending.end(reason)) return;
+    void this.#opening.end({ timeout: 0 });
+    this.#listener.onLost(reason);
   }
 
   #others(rows: readonly LeaseRow[]): LeaseRow[] {
@@ -126,15 +128,9 @@ class Session implements FeedSession {
     try {
       return await this.#ending.race(statement);
     } catch (error) {
-      this.#end(toError(error));
+      this.end(toError(error));
       throw error;
     }
-  }
-
-  #end(reason: Error): void {
-    if (!this.#ending.end(reason)) return;
-    void this.#opening.end({ timeout: 0 });
-    this.#listener.onLost(reason);
   }
 }
 

@@ -47,7 +47,7 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
     case "key":
       return sql`(metadata ? ${comparison.key})`;
     case "present":
-      return PRESENT[comparison.field](sql);
+      return PRESENT[comparison.field]?.(sql) ?? sql`true`;
   }
 }
 
@@ -96,17 +96,10 @@ const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date) => Fragment } =
   EXPIRED: (sql, now) => sql`(revoke_time IS NULL AND expire_time IS NOT NULL AND ${expireTime(sql)} <= ${now})`,
 };
 
-const always = (sql: Sql) => sql`true`;
-
-const PRESENT: { readonly [F in FieldName]: (sql: Sql) => Fragment } = {
-  key_id: always,
-  name: always,
-  actor_id: always,
-  status: always,
+/** The condition of `:*` for the fields that may be empty. */
+const PRESENT: { readonly [F in FieldName]?: (sql: Sql) => Fragment } = {
   scopes: (sql) => sql`(cardinality(scopes) > 0)`,
   metadata: (sql) => sql`(metadata <> '{}')`,
-  create_time: always,
-  update_time: always,
   expire_time: (sql) => sql`(expire_time IS NOT NULL)`,
   last_used_time: (sql) => sql`(last_used_time IS NOT NULL)`,
   revocation_reason: (sql) =>

@@ -124,7 +124,7 @@ export class Pool implements Database {
    * Rejects all waiting and active calls and discards all connections, for a caller that knows that the database is unreachable. The next
    * call opens a new connection.
    */
-  giveUp(reason: Error): void {
+  disconnect(reason: Error): void {
     const connections = this.#connections.splice(0);
     for (const { reject } of this.#waiting.splice(0)) reject(cutOff(reason));
     for (const connection of connections) {

@@ -1,5 +1,6 @@
 import type { Sql } from "postgres";
 import { invalidArgument } from "../domain/errors.ts";
+import { firstRow } from "./rows.ts";
 
 /**
  * The rights of a server: exactly those that its statements need (`test/postgres/rights.test.ts` removes each). Trigger functions can be
@@ -16,6 +17,8 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   // Written by triggers, which run as the owner.
   raw_key_digests: ["SELECT"],
 };
+
+const TABLES = Object.keys(RIGHTS);
 
 /** The rights that a role has, lacks or does not need. */
 export interface RoleRights {
@@ -78,30 +81,25 @@ export async function mayMigrate(sql: Sql): Promise<boolean> {
 
 /** Returns the rights of the current role. The tables must exist. */
 export async function readRights(sql: Sql): Promise<RoleRights> {
-  const [row] = await sql<{ role: string; superuser: boolean; owner: boolean; creates: boolean }[]>`
-    SELECT current_user AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
+  const rows = await sql<Omit<RoleRights, "missing" | "needless">[]>`
+    SELECT current_user AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS "isSuperuser",
       (SELECT bool_or(pg_has_role(relowner, 'USAGE')) FROM pg_class
-       JOIN unnest(${tables()}::text[]) AS name ON oid = name::regclass) AS owner,
-      has_schema_privilege(current_schema(), 'CREATE') AS creates`;
+       JOIN unnest(${TABLES}::text[]) AS name ON oid = name::regclass) AS "isOwner",
+      has_schema_privilege(current_schema(), 'CREATE') AS "mayCreate"`;
   const held = await sql<{ name: string; isHeld: boolean }[]>`
     SELECT "right" || ' on ' || name AS name, has_table_privilege(name::regclass, "right") AS "isHeld"
-    FROM unnest(${tables()}::text[]) AS name, unnest(${ALL_RIGHTS}::text[]) AS "right"`;
-  const isOwner = row?.owner ?? false;
+    FROM unnest(${TABLES}::text[]) AS name, unnest(${ALL_RIGHTS}::text[]) AS "right"`;
   const needed = new Set(
     Object.entries(RIGHTS).flatMap(([table, rights]) => rights.map((one) => `${one} on ${table}`)),
   );
+  const role = firstRow(rows);
   return {
-    role: row?.role ?? "",
-    isSuperuser: row?.superuser ?? false,
-    isOwner,
-    mayCreate: row?.creates ?? false,
+    ...role,
     missing: held.filter(({ name, isHeld }) => !isHeld && needed.has(name)).map(({ name }) => name),
-    needless: isOwner ? [] : held.filter(({ name, isHeld }) => isHeld && !needed.has(name)).map(({ name }) => name),
+    needless: role.isOwner
+      ? []
+      : held.filter(({ name, isHeld }) => isHeld && !needed.has(name)).map(({ name }) => name),
   };
-}
-
-function tables(): string[] {
-  return Object.keys(RIGHTS);
 }
 
 function quoted(name: string): string {

@@ -1,6 +1,6 @@
 import type { Fragment, JSONValue, Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
-import type { SigningKeyStore } from "../signing/store.ts";
+import type { SigningKeyStore } from "../signing/signing.ts";
 import type { NewSigningKey, SigningKeyRecord } from "../token/signing-key.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
 import type { Database } from "./pool.ts";

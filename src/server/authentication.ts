@@ -1,7 +1,6 @@
-import { adminTokens } from "../auth/admin-token.ts";
+import { adminTokens, oidcTokens } from "../auth/authenticators.ts";
 import type { CallLimits, Limiters } from "../auth/call-limits.ts";
 import { type Authenticate, createGuard, type Guard } from "../auth/guard.ts";
-import { oidcTokens } from "../auth/oidc.ts";
 import { classify } from "../credential/kinds.ts";
 import type { Verdict } from "../domain/verdict.ts";
 import { systemMonotonic } from "../lib/clock.ts";

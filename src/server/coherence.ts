@@ -13,7 +13,7 @@ export interface InvalidatedCache {
   clear(): void;
 }
 
-export interface CoherenceOptions extends Pick<MembershipOptions, "onGiveUp" | "log"> {
+export interface CoherenceOptions extends Pick<MembershipOptions, "onDisconnect" | "log"> {
   readonly config: Config;
   readonly databaseUrl: string;
 }
@@ -34,7 +34,7 @@ export class Coherence {
   readonly #caches: InvalidatedCache[] = [];
   readonly #signingKeysListeners: (() => void)[] = [];
 
-  constructor({ config, databaseUrl, onGiveUp, log }: CoherenceOptions) {
+  constructor({ config, databaseUrl, onDisconnect, log }: CoherenceOptions) {
     const { databaseListenUrl, leaseTtl, staleGrace } = config;
     this.membership = new Membership({
       open: createOpenFeed(databaseListenUrl ?? databaseUrl),
@@ -44,8 +44,8 @@ export class Coherence {
       clock: systemClock,
       monotonic: systemMonotonic,
       onChange: (change) => this.#onChange(change),
-      onForget: () => this.#forget(),
-      onGiveUp,
+      onInvalidateAll: () => this.#invalidateAll(),
+      onDisconnect,
       log,
     });
   }
@@ -76,7 +76,7 @@ export class Coherence {
     this.received[change.type]++;
     if (change.type === "key") this.#invalidate({ keyIds: [change.keyId], digests: [] });
     else if (change.type === "digests") this.#invalidate({ keyIds: [], digests: change.digests });
-    else if (change.type === "everything") this.#forget();
+    else if (change.type === "everything") this.#invalidateAll();
     else {
       this.signingKeysVersion++;
       for (const listener of this.#signingKeysListeners) listener();
@@ -88,7 +88,7 @@ export class Coherence {
   }
 
   /** Changes may have been missed. */
-  #forget(): void {
+  #invalidateAll(): void {
     this.received.forgotten++;
     this.signingKeysVersion++;
     for (const cache of this.#caches) cache.clear();

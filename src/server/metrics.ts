@@ -93,7 +93,7 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
 function cacheMetrics({ reader }: Resources): Family[] {
   const stats = () => reader.stats();
   const entries = () => {
-    const { entries: keys, recognitions: credentials, negatives } = stats();
+    const { entries: keys, credentials, negatives } = stats();
     return samples("kind", { keys, credentials, negatives });
   };
   return [

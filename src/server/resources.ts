@@ -15,9 +15,8 @@ import { createFindKeys } from "../postgres/verification-store.ts";
 import type { SigningContext } from "../signing/signing.ts";
 import { looksLikeJwt } from "../token/jwt/compact.ts";
 import { looksLikeMacaroon } from "../token/macaroon/text.ts";
-import { createVerificationCache, type VerificationCache } from "../verify/cache/cache.ts";
+import { createVerificationCache, instrumented, type VerificationCache } from "../verify/cache/cache.ts";
 import { type OnDuplicates, reportingDuplicates } from "../verify/duplicates.ts";
-import { instrumented } from "../verify/instrumented-cache.ts";
 import type { FindKeys } from "../verify/reader.ts";
 import { createUncachedReader } from "../verify/uncached.ts";
 import { Coherence } from "./coherence.ts";
@@ -80,7 +79,7 @@ export async function openResources(config: Config, options: ResourcesOptions): 
     const coherence = new Coherence({
       config,
       databaseUrl: opened.url,
-      onGiveUp: opened.giveUp,
+      onDisconnect: opened.disconnect,
       log: options.onMembership ?? (() => undefined),
     });
     const close = async () => {
@@ -109,10 +108,10 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
     await Promise.all(pools.map((pool) => pool.close()));
     await server.stop();
   };
-  const giveUp = (reason: Error) => {
-    for (const pool of pools) pool.giveUp(reason);
+  const disconnect = (reason: Error) => {
+    for (const pool of pools) pool.disconnect(reason);
   };
-  return { url: server.url, database, lists, reads, prepareSchema: server.prepareSchema, giveUp, close };
+  return { url: server.url, database, lists, reads, prepareSchema: server.prepareSchema, disconnect, close };
 }
 
 type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;
@@ -132,8 +131,8 @@ function assemble(
   const lists = open(databases.lists);
   const reads = open(databases.reads);
   const findKeys = reportingDuplicates(createFindKeys(reads, membership), onDuplicates);
-  const remembered = createReader(config, findKeys, coherence);
-  const reader = tracing === undefined ? remembered : instrumented(remembered, tracing.lookup);
+  const cache = createReader(config, findKeys, coherence);
+  const reader = tracing === undefined ? cache : instrumented(cache, tracing.lookup);
   coherence.addCache(reader);
   const changes = propagating(database, membership.propagation);
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };

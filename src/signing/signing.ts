@@ -6,8 +6,12 @@ import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import { type Jwks, jwksDocument } from "../token/jwks.ts";
 import { type ActiveSigningKey, loadSigningKeys, type SigningKeys } from "../token/jwt/signing-keys.ts";
-import { generateSigningKey, rewrapSigningKey } from "../token/signing-key.ts";
-import type { SigningKeyStore } from "./store.ts";
+import {
+  generateSigningKey,
+  type NewSigningKey,
+  rewrapSigningKey,
+  type SigningKeyRecord,
+} from "../token/signing-key.ts";
 import { UnknownKids } from "./unknown-kids.ts";
 
 /** The signing keys of this node, kept current with those in the store. */
@@ -27,6 +31,19 @@ export interface Signing {
   readonly hasActive: boolean;
   /** Age of the active key in milliseconds; null if there is none. */
   readonly activeAge: number | null;
+}
+
+/** Stores signing keys. */
+export interface SigningKeyStore {
+  list(): Promise<SigningKeyRecord[]>;
+  /** Stores the first signing key. No-op if there is an active one. */
+  addFirst(key: NewSigningKey, now: Date): Promise<void>;
+  /** Atomically makes this the active key and retires the previous one. */
+  replaceActive(key: NewSigningKey, now: Date): Promise<void>;
+  /** Replaces the wrapped form of a key if it is still wrapped under the server key `before`. */
+  rewrap(key: NewSigningKey, before: string): Promise<void>;
+  /** Records that tokens of this key may expire as late as `until`. Never moves the time back. */
+  extendTokens(kid: string, until: Date): Promise<void>;
 }
 
 export interface SigningContext {

@@ -5,13 +5,13 @@ import { belongsTo, type Identified } from "./identified.ts";
 import type { VerifiableRecord } from "./reader.ts";
 
 /** Returns the verdict on a credential by its key at `now` (milliseconds). Fails closed: anything unknown is rejected. */
-export function evaluate(recognized: Identified, stored: VerifiableRecord | null, now: number): Verdict {
-  if (stored === null || (recognized.kind !== null && stored.key.kind !== recognized.kind)) {
+export function evaluate(identified: Identified, stored: VerifiableRecord | null, now: number): Verdict {
+  if (stored === null || (identified.kind !== null && stored.key.kind !== identified.kind)) {
     return invalid("NOT_FOUND", "there is no such key");
   }
   const { key } = stored;
-  const last = recognized.last?.stored === stored ? recognized.last : undefined;
-  const secret = last?.secret ?? stored.secrets.find((one) => belongsTo(recognized, one));
+  const last = identified.last?.stored === stored ? identified.last : undefined;
+  const secret = last?.secret ?? stored.secrets.find((one) => belongsTo(identified, one));
   if (secret === undefined || (secret.expireTime !== null && secret.expireTime.getTime() <= now)) {
     return invalid("SECRET_ROTATED", "the secret was rotated away", key.keyId);
   }
@@ -21,8 +21,8 @@ export function evaluate(recognized: Identified, stored: VerifiableRecord | null
   if (last?.isRepeated === true) return last.verdict;
   // Shared from the second time on, so that values derived from it, such as the encoded response, are cached.
   const isRepeated = last !== undefined;
-  const verdict = isRepeated ? share({ ...last.verdict }) : validBy(recognized, stored, secret);
-  recognized.last = { stored, secret, verdict, isRepeated };
+  const verdict = isRepeated ? share({ ...last.verdict }) : validBy(identified, stored, secret);
+  identified.last = { stored, secret, verdict, isRepeated };
   return verdict;
 }
 

@@ -43,8 +43,8 @@ export interface IdentityCache {
   /** Returns the cache key of a credential: a hash, computed once per call. */
   nameOf(credential: string): string;
   /** Returns undefined also for an expired token. */
-  recall(name: string): Identified | undefined;
-  remember(name: string, recognized: Identified, generation: number): void;
+  get(name: string): Identified | undefined;
+  set(name: string, identified: Identified, generation: number): void;
 }
 
 export function identifiedSecret(keyId: string, digests: readonly SecretDigest[]): Identified {

@@ -10,9 +10,9 @@ import type { TokenVerdict } from "../token/token.ts";
 import type { VerifyContext } from "./context.ts";
 import { type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
 
-type Identify = (credential: string, context: VerifyContext) => MaybePromise<Identified | Invalid>;
+export type Identify = (credential: string, context: VerifyContext) => MaybePromise<Identified | Invalid>;
 
-const RECOGNIZERS: Readonly<Record<CredentialType, Identify>> = {
+const METHODS: Readonly<Record<CredentialType, Identify>> = {
   ISSUED_API_KEY: identifySecret,
   IMPORTED_API_KEY: identifyRawKey,
   JWT: identifyJwt,
@@ -21,7 +21,7 @@ const RECOGNIZERS: Readonly<Record<CredentialType, Identify>> = {
 
 /** Identifies a credential without reading its key. Returns a promise only if the public key of a JWT must be loaded. */
 export function identify(credential: string, context: VerifyContext): MaybePromise<Identified | Invalid> {
-  return RECOGNIZERS[classify(credential, context.shapes).type](credential, context);
+  return METHODS[classify(credential, context.shapes).type](credential, context);
 }
 
 function identifySecret(credential: string, { rings }: VerifyContext): Identified | Invalid {

@@ -1,7 +1,7 @@
 import { KeyholdError } from "../domain/errors.ts";
-import { digestName, nameOf, namesOf } from "./cache-keys.ts";
+import { strictest } from "./duplicates.ts";
 import type { CacheMode, FindKeys, KeyChange, KeyLookup, VerifiableRecord } from "./reader.ts";
-import { strictest } from "./strictest.ts";
+import { digestName, nameOf, namesOf } from "./reader.ts";
 
 /** Called with a result to cache: nothing in it has changed since the read was sent. */
 export type OnFound = (lookup: KeyLookup, found: readonly VerifiableRecord[]) => void;
@@ -66,16 +66,16 @@ export class KeyLoader {
     if (this.#sent.size === 0) return;
     const names = new Set([...keyIds, ...digests.map(digestName)]);
     for (const read of this.#sent) {
-      if (namesOf(read.lookup).some((name) => names.has(name))) this.#spoil(read);
+      if (namesOf(read.lookup).some((name) => names.has(name))) this.#markStale(read);
       else if (read.lookup.keyId === null && keyIds.length > 0) {
         read.changed.push(keyIds);
-        this.#unlist(read);
+        this.#closeToJoins(read);
       }
     }
   }
 
   invalidateAll(): void {
-    for (const read of this.#sent) this.#spoil(read);
+    for (const read of this.#sent) this.#markStale(read);
   }
 
   #enqueue(lookup: KeyLookup): Read {
@@ -132,17 +132,17 @@ export class KeyLoader {
     read.answer.reject(error);
   }
 
-  #spoil(read: Read): void {
+  #markStale(read: Read): void {
     read.isStale = true;
-    this.#unlist(read);
+    this.#closeToJoins(read);
   }
 
   #close(read: Read): void {
     this.#sent.delete(read);
-    this.#unlist(read);
+    this.#closeToJoins(read);
   }
 
-  #unlist(read: Read): void {
+  #closeToJoins(read: Read): void {
     const name = nameOf(read.lookup);
     if (name !== undefined && this.#open.get(name) === read) this.#open.delete(name);
   }

@@ -39,7 +39,7 @@ export function createLastUsed(touch: StoreLastUsed, clock: Clock): LastUsed {
         for (const [minute, keyIds] of byMinute(batch)) {
           for (const part of partsOf(keyIds)) await touch(part, new Date(minute * MINUTE));
         }
-        remember(written, batch, thisMinute());
+        recordWritten(written, batch, thisMinute());
       } catch (error) {
         for (const [keyId, minute] of batch) if (!noted.has(keyId)) noted.set(keyId, minute);
         throw error;
@@ -56,7 +56,7 @@ function* partsOf(keyIds: readonly string[]): Generator<readonly string[]> {
 }
 
 /** Updates in place: copying large maps every few seconds would grow the heap. */
-function remember(written: Map<string, number>, batch: ReadonlyMap<string, number>, minute: number): void {
+function recordWritten(written: Map<string, number>, batch: ReadonlyMap<string, number>, minute: number): void {
   for (const [keyId, last] of written) if (last < minute) written.delete(keyId);
   for (const [keyId, last] of batch) {
     if (last >= minute && (written.size < MAX_KEYS || written.has(keyId))) written.set(keyId, last);

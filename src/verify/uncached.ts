@@ -6,13 +6,13 @@ import type { FindKeys, VerificationLease } from "./reader.ts";
 const NO_IDENTITIES: IdentityCache = {
   generation: 0,
   nameOf: () => "",
-  recall: () => undefined,
-  remember: () => undefined,
+  get: () => undefined,
+  set: () => undefined,
 };
 
 const NOTHING: CacheStats = {
   entries: 0,
-  recognitions: 0,
+  credentials: 0,
   negatives: 0,
   bytes: 0,
   allocatedBytes: 0,

@@ -4,14 +4,12 @@ import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerifyContext } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
 import type { Identified } from "./identified.ts";
-import { identify } from "./identify.ts";
+import { type Identify, identify } from "./identify.ts";
 import type { CacheMode, VerifiableRecord } from "./reader.ts";
-
-type IdentifyOnce = (context: VerifyContext, credential: string) => MaybePromise<Identified | Invalid>;
 
 /** Verifies one credential, synchronously if all data is cached. Throws or rejects only if no verdict can be reached, as without a database. */
 export function verify(context: VerifyContext, credential: string, mode: CacheMode = "default"): MaybePromise<Verdict> {
-  return evaluateCredential(context, credential, mode, identifyOnce);
+  return verifyBy(identify, context, credential, mode);
 }
 
 /** Verifies credentials and returns their verdicts in order. A failure of one does not affect the others. */
@@ -20,80 +18,84 @@ export function verifyAll(
   credentials: readonly string[],
   mode: CacheMode = "default",
 ): MaybePromise<Verdict[]> {
-  const verdicts = credentials.map((credential) => evaluateCredential(context, credential, mode, identifyOrFault));
-  return isAtHand(verdicts) ? verdicts : Promise.all(verdicts);
+  const verdicts = credentials.map((credential) => verifyBy(identifyOrFault, context, credential, mode));
+  return hasNoPromise(verdicts) ? verdicts : Promise.all(verdicts);
 }
 
-function evaluateCredential(
+function verifyBy(
+  identify: Identify,
   context: VerifyContext,
   credential: string,
   mode: CacheMode,
-  prove: IdentifyOnce,
 ): MaybePromise<Verdict> {
   const { identities } = context;
   const name = mode === "no-store" ? null : identities.nameOf(credential);
-  const recalled = name === null ? undefined : identities.recall(name);
-  if (recalled !== undefined) return evaluateCached(context, recalled, mode);
+  const cached = name === null ? undefined : identities.get(name);
+  if (cached !== undefined) return evaluateIdentified(context, cached, mode);
   const { generation } = identities;
-  return andThen(prove(context, credential), (proven) => {
-    if ("valid" in proven) return refuse(context, credential, proven);
-    const found = (stored: VerifiableRecord | null) => {
+  return andThen(identify(credential, context), (identified) => {
+    if ("valid" in identified) return reject(context, credential, identified);
+    return evaluateIdentified(context, identified, mode, (stored) => {
       // Anyone can send an unknown raw key, so it is not worth the memory.
-      if (stored !== null && name !== null) identities.remember(name, proven, generation);
-      return conclude(context, proven, stored);
-    };
-    const stored = context.findKey(proven.lookup, mode);
-    if (!(stored instanceof Promise)) return found(stored);
-    return stored.then(found, (error: unknown) => evaluateStale(context, proven, mode, error));
+      if (stored !== null && name !== null) identities.set(name, identified, generation);
+    });
   });
 }
 
-function evaluateCached(context: VerifyContext, recalled: Identified, mode: CacheMode): MaybePromise<Verdict> {
-  const stored = context.findKey(recalled.lookup, mode);
-  if (!(stored instanceof Promise)) return conclude(context, recalled, stored);
+/** Loads the key of a credential, calls `onLoaded` with it, and returns the verdict. */
+function evaluateIdentified(
+  context: VerifyContext,
+  identified: Identified,
+  mode: CacheMode,
+  onLoaded?: (stored: VerifiableRecord | null) => void,
+): MaybePromise<Verdict> {
+  const stored = context.findKey(identified.lookup, mode);
+  if (!(stored instanceof Promise)) {
+    onLoaded?.(stored);
+    return conclude(context, identified, stored);
+  }
   return stored.then(
-    (answer) => conclude(context, recalled, answer),
-    (error: unknown) => evaluateStale(context, recalled, mode, error),
+    (loaded) => {
+      onLoaded?.(loaded);
+      return conclude(context, identified, loaded);
+    },
+    (error: unknown) => evaluateStale(context, identified, mode, error),
   );
 }
 
 /** Returns a stale verdict from the cache without a lease, where allowed; otherwise throws `error`. */
-function evaluateStale(context: VerifyContext, recognized: Identified, mode: CacheMode, error: unknown): Verdict {
-  const stale = mode === "default" ? context.findStale(recognized.lookup) : undefined;
+function evaluateStale(context: VerifyContext, identified: Identified, mode: CacheMode, error: unknown): Verdict {
+  const stale = mode === "default" ? context.findStale(identified.lookup) : undefined;
   if (stale === undefined) throw error;
   context.onStale();
-  return { ...conclude(context, recognized, stale), isStale: true };
+  return { ...conclude(context, identified, stale), isStale: true };
 }
 
-function identifyOnce(context: VerifyContext, credential: string): MaybePromise<Identified | Invalid> {
-  return identify(credential, context);
-}
-
-function identifyOrFault(context: VerifyContext, credential: string): MaybePromise<Identified | Invalid> {
+const identifyOrFault: Identify = (credential, context) => {
   const fault = (error: unknown) => {
     context.onFault(error);
     return invalid("INTERNAL", "no verdict could be reached");
   };
   try {
-    const proven = identify(credential, context);
-    return proven instanceof Promise ? proven.catch(fault) : proven;
+    const identified = identify(credential, context);
+    return identified instanceof Promise ? identified.catch(fault) : identified;
   } catch (error) {
     return fault(error);
   }
-}
+};
 
-function conclude(context: VerifyContext, recognized: Identified, stored: VerifiableRecord | null): Verdict {
-  const verdict = evaluate(recognized, stored, context.clock.now());
-  context.onVerdict(recognized.credentialType, verdict);
+function conclude(context: VerifyContext, identified: Identified, stored: VerifiableRecord | null): Verdict {
+  const verdict = evaluate(identified, stored, context.clock.now());
+  context.onVerdict(identified.credentialType, verdict);
   if (verdict.valid) context.onValid(verdict.key.keyId);
   return verdict;
 }
 
-function refuse(context: VerifyContext, credential: string, verdict: Invalid): Invalid {
+function reject(context: VerifyContext, credential: string, verdict: Invalid): Invalid {
   context.onVerdict(classify(credential, context.shapes).type, verdict);
   return verdict;
 }
 
-function isAtHand(verdicts: MaybePromise<Verdict>[]): verdicts is Verdict[] {
+function hasNoPromise(verdicts: MaybePromise<Verdict>[]): verdicts is Verdict[] {
   return !verdicts.some((verdict) => verdict instanceof Promise);
 }

@@ -42,8 +42,8 @@ export async function newNode(
     clock: systemClock,
     monotonic: systemMonotonic,
     onChange: (change) => received.push(change),
-    onForget: () => forgets++,
-    onGiveUp: (reason) => pool.giveUp(reason),
+    onInvalidateAll: () => forgets++,
+    onDisconnect: (reason) => pool.disconnect(reason),
     log: (_level, message, reason) => log.push(`${message}: ${reason?.message}`),
   });
   onTestFinished(async () => {

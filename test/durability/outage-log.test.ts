@@ -49,6 +49,6 @@ test("a call that fails during an outage logs its cause without protocol message
 
 test("a call that the circuit breaker refuses logs its cause without protocol messages", async () => {
   await eventually(async () => (await rest("GET", "/health/ready")).status === 503);
-  await eventually(async () => server.log().includes("the database is out of reach"));
+  await eventually(async () => server.log().includes("the database is unreachable"));
   await expectCause(/connect ECONNREFUSED/);
 });

@@ -165,7 +165,7 @@ test("abandoning the database rejects all calls at once, and the pool starts aga
   proxy.freeze();
   const asked = Promise.allSettled(Array.from({ length: 10 }, () => pool.run(one)));
   const began = performance.now();
-  pool.giveUp(new Error("no lease"));
+  pool.disconnect(new Error("no lease"));
   for (const result of await asked)
     expect(result).toMatchObject({ status: "rejected", reason: { ...UNAVAILABLE, cause: { message: "no lease" } } });
   expect(performance.now() - began).toBeLessThan(1_000);

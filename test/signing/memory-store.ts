@@ -1,4 +1,4 @@
-import type { SigningKeyStore } from "../../src/signing/store.ts";
+import type { SigningKeyStore } from "../../src/signing/signing.ts";
 import type { NewSigningKey, SigningKeyRecord } from "../../src/token/signing-key.ts";
 
 type Operation = keyof SigningKeyStore;

@@ -140,7 +140,7 @@ describe.each(TYPES)("%s", (type) => {
     const credential = oneOfEach(fixture)[type];
     await verify(fixture.context, credential, "no-store");
     await verify(fixture.context, `${credential}x`, "no-store");
-    expect(fixture.cache.stats()).toMatchObject({ entries: 0, recognitions: 0, negatives: 0, bytes: 0 });
+    expect(fixture.cache.stats()).toMatchObject({ entries: 0, credentials: 0, negatives: 0, bytes: 0 });
   });
 
   test("has the same verdict without a cache, with one read each time", async () => {
@@ -166,7 +166,7 @@ describe("a token", () => {
     const verdict = verify(fixture.context, token);
     expect(verdict).toMatchObject({ valid: false, reason: "EXPIRED", keyId: null });
     expect(verdict).toMatchObject({ message: expect.stringMatching(/^the (token|macaroon) has expired$/) });
-    expect(fixture.cache.stats().recognitions).toBe(0);
+    expect(fixture.cache.stats().credentials).toBe(0);
     expect(fresh.store.statements).toEqual([]);
   });
 
@@ -207,7 +207,7 @@ describe("a token", () => {
     fixture.cache.clear();
     gate.resolve();
     expect(outcome(await verdict)).toBe("VALID");
-    expect(fixture.cache.stats()).toMatchObject({ recognitions: 0, entries: 1 });
+    expect(fixture.cache.stats()).toMatchObject({ credentials: 0, entries: 1 });
   });
 });
 

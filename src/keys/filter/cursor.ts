@@ -43,7 +43,7 @@ export class Cursor {
 
   /** Returns an error with the problem, its position in characters from 1, and a hint. Never quotes the filter, which may contain a secret. */
   error(problem: string, hint: string, offset = this.offset): KeyholdError {
-    const position = countCharacters(this.text.slice(0, offset)) + 1;
+    const position = [...this.text.slice(0, offset)].length + 1;
     return invalidArgument("filter", `${problem} at position ${position} (${hint})`);
   }
 
@@ -51,15 +51,4 @@ export class Cursor {
   unexpected(hint: string): KeyholdError {
     return this.error(this.atEnd ? "unexpected end" : `unexpected ${JSON.stringify(this.peek())}`, hint);
   }
-}
-
-export function countCharacters(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
-  return count;
-}
-
-/** Returns at most the first `count` characters. */
-export function firstCharacters(text: string, count: number): string {
-  return [...text.slice(0, 2 * count)].slice(0, count).join("");
 }

@@ -1,4 +1,4 @@
-import type { KeyStatus, RevocationReason } from "../../domain/key.ts";
+import { KEY_STATUSES, REVOCATION_REASONS } from "../../domain/key.ts";
 import { UUID } from "../../domain/key-id.ts";
 import type { Comparison, FieldName, Operator, StringField, TimeField } from "./filter.ts";
 import { parseTimestamp } from "./timestamp.ts";
@@ -28,44 +28,29 @@ export interface Rule {
   entry?(key: string): Rule;
 }
 
-const STATUSES = {
-  KEY_STATUS_ACTIVE: "ACTIVE",
-  KEY_STATUS_REVOKED: "REVOKED",
-  KEY_STATUS_EXPIRED: "EXPIRED",
-} as const satisfies Record<`KEY_STATUS_${KeyStatus}`, KeyStatus>;
-
-const REASONS = {
-  REVOCATION_REASON_UNSPECIFIED: "REVOCATION_REASON_UNSPECIFIED",
-  REVOCATION_REASON_KEY_COMPROMISE: "REVOCATION_REASON_KEY_COMPROMISE",
-  REVOCATION_REASON_AFFILIATION_CHANGED: "REVOCATION_REASON_AFFILIATION_CHANGED",
-  REVOCATION_REASON_SUPERSEDED: "REVOCATION_REASON_SUPERSEDED",
-  REVOCATION_REASON_PRIVILEGE_WITHDRAWN: "REVOCATION_REASON_PRIVILEGE_WITHDRAWN",
-} as const satisfies { [R in RevocationReason]: R };
-
 /** The fields that can be filtered. */
 const RULES: { readonly [F in FieldName]: Rule } = {
-  key_id: uuidRule("key_id"),
+  key_id: {
+    ...partOf("key_id", ORDERED),
+    values: "a UUID",
+    compare: (operator, text) =>
+      UUID.test(text) ? { node: "uuid", field: "key_id", operator, value: text.toLowerCase() } : undefined,
+  },
   name: { ...stringRule("name"), prefix: (value) => ({ node: "prefix", field: "name", value }) },
   actor_id: stringRule("actor_id"),
-  status: enumRule("status", STATUSES, (value) => ({ node: "status", value })),
-  scopes: {
-    comparators: HAS,
-    values: "a scope",
-    compare: (_, value) => ({ node: "scope", value }),
-    present: { node: "present", field: "scopes" },
-  },
+  status: enumRule("status", "KEY_STATUS_", KEY_STATUSES, (value) => ({ node: "status", value })),
+  scopes: { ...partOf("scopes", HAS), values: "a scope", compare: (_, value) => ({ node: "scope", value }) },
   metadata: {
-    comparators: HAS,
+    ...partOf("metadata", HAS),
     values: "a key",
     compare: (_, key) => ({ node: "key", key }),
-    present: { node: "present", field: "metadata" },
     entry: entryRule,
   },
   create_time: timeRule("create_time"),
   update_time: timeRule("update_time"),
   expire_time: timeRule("expire_time"),
   last_used_time: timeRule("last_used_time"),
-  revocation_reason: enumRule("revocation_reason", REASONS, (value) => ({ node: "reason", value })),
+  revocation_reason: enumRule("revocation_reason", "", REVOCATION_REASONS, (value) => ({ node: "reason", value })),
 };
 
 export const FIELD_NAMES: readonly string[] = Object.keys(RULES);
@@ -87,57 +72,50 @@ export function findRule(name: string): Rule | undefined {
 function entryRule(key: string): Rule {
   return {
     comparators: ORDERED,
+    present: { node: "key", key },
     values: "a string",
     compare: (operator, value) => ({ node: "entry", key, operator, value }),
-    present: { node: "key", key },
   };
 }
 
-function uuidRule(field: "key_id"): Rule {
-  return {
-    comparators: ORDERED,
-    values: "a UUID",
-    compare: (operator, text) =>
-      UUID.test(text) ? { node: "uuid", field, operator, value: text.toLowerCase() } : undefined,
-    present: { node: "present", field },
-  };
+/** The part of a rule that does not depend on the type of the field. */
+function partOf(field: FieldName, comparators: readonly Comparator[]): Pick<Rule, "comparators" | "present"> {
+  return { comparators, present: { node: "present", field } };
 }
 
 function stringRule(field: StringField): Rule {
   return {
-    comparators: ORDERED,
+    ...partOf(field, ORDERED),
     values: "a string",
     compare: (operator, value) => ({ node: "string", field, operator, value }),
-    present: { node: "present", field },
   };
 }
 
 function timeRule(field: TimeField): Rule {
   return {
-    comparators: ORDERED,
+    ...partOf(field, ORDERED),
     values: "an RFC 3339 time such as 2026-01-31T12:00:00Z",
     compare: (operator, text) => {
       const value = parseTimestamp(text);
       return value === undefined ? undefined : { node: "time", field, operator, value };
     },
-    present: { node: "present", field },
   };
 }
 
+/** `prefix` comes before each value in the language. */
 function enumRule<V extends string>(
   field: FieldName,
-  values: Readonly<Record<string, V>>,
+  prefix: string,
+  values: readonly V[],
   equal: (value: V) => Comparison,
 ): Rule {
-  const byName = new Map(Object.entries(values));
   return {
-    comparators: EQUALITY,
-    values: `one of ${[...byName.keys()].join(", ")}`,
+    ...partOf(field, EQUALITY),
+    values: `one of ${values.map((value) => prefix + value).join(", ")}`,
     compare: (_, text) => {
-      const value = byName.get(text);
+      const value = values.find((one) => prefix + one === text);
       return value === undefined ? undefined : equal(value);
     },
-    present: { node: "present", field },
   };
 }
 

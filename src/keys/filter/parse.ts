@@ -1,6 +1,6 @@
 import type { KeyKind } from "../../domain/key.ts";
 import { takeComparison } from "./comparison.ts";
-import { Cursor, countCharacters, firstCharacters } from "./cursor.ts";
+import { Cursor } from "./cursor.ts";
 import type { Expression, Filter, Junction } from "./filter.ts";
 
 const MAX_CHARACTERS = 2000;
@@ -51,12 +51,9 @@ export function parseFilter(text: string, kind: KeyKind): Filter {
 /** Rejects NUL and lone surrogates, which PostgreSQL cannot store. */
 function checkText(cursor: Cursor): void {
   const { text } = cursor;
-  if (text.length > 2 * MAX_CHARACTERS || countCharacters(text) > MAX_CHARACTERS) {
-    throw cursor.error(
-      "too long",
-      `at most ${MAX_CHARACTERS} characters`,
-      firstCharacters(text, MAX_CHARACTERS).length,
-    );
+  const allowed = [...text.slice(0, 2 * MAX_CHARACTERS)].slice(0, MAX_CHARACTERS).join("");
+  if (allowed.length < text.length) {
+    throw cursor.error("too long", `at most ${MAX_CHARACTERS} characters`, allowed.length);
   }
   const wrong = text.search(UNSTORABLE);
   if (wrong !== -1) throw cursor.error("character that no key has", "not NUL nor half of a surrogate pair", wrong);

@@ -1,7 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { type Random, systemRandom } from "../../lib/random.ts";
-import { nameOf, namesOf } from "../cache-keys.ts";
 import type { IdentityCache } from "../identified.ts";
 import { KeyLoader } from "../key-loader.ts";
 import type {
@@ -14,6 +13,7 @@ import type {
   VerifiableRecord,
   VerificationLease,
 } from "../reader.ts";
+import { nameOf, namesOf } from "../reader.ts";
 import { CredentialCache } from "./credential-cache.ts";
 import { KeyCache } from "./key-cache.ts";
 import { NegativeCache } from "./negative-cache.ts";
@@ -48,7 +48,7 @@ export interface CacheStats {
   /** Cached keys. */
   readonly entries: number;
   /** Cached credentials. */
-  readonly recognitions: number;
+  readonly credentials: number;
   readonly negatives: number;
   /** Bytes of the entries. */
   readonly bytes: number;
@@ -62,7 +62,7 @@ export interface CacheStats {
 }
 
 /** Shares of `maxBytes`, sized for a million keys. A flood of one sort of entries evicts only that sort. */
-const SHARES = { recognitions: 0.35, records: 0.45, keyIds: 0.2 } as const;
+const SHARES = { credentials: 0.35, records: 0.45, keyIds: 0.2 } as const;
 
 /** Creates the cache. Throws `RangeError` if `maxBytes` is too small for the number of entries. */
 export function createVerificationCache(findKeys: FindKeys, options: CacheOptions): VerificationCache {
@@ -81,22 +81,22 @@ class Cache implements VerificationCache {
   #invalidations = 0;
 
   constructor(findKeys: FindKeys, options: CacheOptions) {
-    this.identities = new CredentialCache(options.clock, layerOptions(options, SHARES.recognitions));
+    this.identities = new CredentialCache(options.clock, layerOptions(options, SHARES.credentials));
     this.#records = new KeyCache(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
     this.#negatives = new NegativeCache(options.maxNegatives);
     this.#lease = options;
     this.#isInStaleGrace = options.isInStaleGrace ?? (() => false);
-    this.#reads = new KeyLoader(findKeys, (lookup, found) => this.#keep(lookup, found));
+    this.#reads = new KeyLoader(findKeys, (lookup, found) => this.#store(lookup, found));
   }
 
   readonly findKey = (lookup: KeyLookup, mode: CacheMode) =>
     this.#lease.isCoherent() ? this.#find(lookup, mode) : this.#lease.renewed().then(() => this.#find(lookup, mode));
 
-  readonly findStale = (lookup: KeyLookup) => (this.#isInStaleGrace() ? this.#recall(lookup) : undefined);
+  readonly findStale = (lookup: KeyLookup) => (this.#isInStaleGrace() ? this.#cached(lookup) : undefined);
 
   #find(lookup: KeyLookup, mode: CacheMode): MaybePromise<VerifiableRecord | null> {
     if (mode !== "default") return this.#reads.read(lookup, mode);
-    const known = this.#recall(lookup);
+    const known = this.#cached(lookup);
     if (known === undefined) this.#misses++;
     else this.#hits++;
     return known === undefined ? this.#reads.read(lookup, mode) : known;
@@ -121,7 +121,7 @@ class Cache implements VerificationCache {
     const layers = [this.identities.cold, this.#records.records.cold, this.#records.keyIds.cold];
     return {
       entries: this.#records.records.cold.size,
-      recognitions: this.identities.cold.size,
+      credentials: this.identities.cold.size,
       negatives: this.#negatives.size,
       bytes: sum(layers.map(({ bytes }) => bytes)),
       allocatedBytes: sum(layers.map(({ allocatedBytes }) => allocatedBytes)),
@@ -133,7 +133,7 @@ class Cache implements VerificationCache {
   }
 
   /** Returns undefined if nothing is cached. */
-  #recall(lookup: KeyLookup): VerifiableRecord | null | undefined {
+  #cached(lookup: KeyLookup): VerifiableRecord | null | undefined {
     const stored = this.#records.get(lookup);
     if (stored !== undefined) return stored;
     const name = nameOf(lookup);
@@ -141,7 +141,7 @@ class Cache implements VerificationCache {
   }
 
   /** Caches single records only: a change of any of several must be noticed, but only that of the cached one would be. */
-  #keep(lookup: KeyLookup, found: readonly VerifiableRecord[]): void {
+  #store(lookup: KeyLookup, found: readonly VerifiableRecord[]): void {
     const [stored = null] = found;
     this.#records.set(lookup, found.length > 1 ? null : stored);
     if (stored === null) this.#negatives.add(namesOf(lookup));
@@ -156,4 +156,20 @@ function layerOptions({ maxBytes, maxEntries, random = systemRandom }: CacheOpti
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** Wraps the cache to report whether each lookup was a hit. */
+export function instrumented(cache: VerificationCache, onLookup: (isHit: boolean) => void): VerificationCache {
+  return {
+    findKey: (lookup, mode) => {
+      const found = cache.findKey(lookup, mode);
+      onLookup(!(found instanceof Promise));
+      return found;
+    },
+    findStale: cache.findStale,
+    identities: cache.identities,
+    invalidate: (change) => cache.invalidate(change),
+    clear: () => cache.clear(),
+    stats: () => cache.stats(),
+  };
 }

@@ -16,12 +16,12 @@ const CODEC: Codec<Identified> = {
  * process, except for the expiry of a token, which is therefore checked on each use.
  */
 export class CredentialCache implements IdentityCache {
-  readonly #layer: TwoTierCache<Identified>;
+  readonly #cache: TwoTierCache<Identified>;
   readonly #clock: Clock;
   #generation = 0;
 
   constructor(clock: Clock, options: ByteCacheOptions) {
-    this.#layer = new TwoTierCache(CODEC, options);
+    this.#cache = new TwoTierCache(CODEC, options);
     this.#clock = clock;
   }
 
@@ -30,7 +30,7 @@ export class CredentialCache implements IdentityCache {
   }
 
   get cold() {
-    return this.#layer.cold;
+    return this.#cache.cold;
   }
 
   /** Returns a string, the fastest type to hash into and look up by. */
@@ -38,20 +38,20 @@ export class CredentialCache implements IdentityCache {
     return hash("sha256", credential, "latin1");
   }
 
-  recall(name: string): Identified | undefined {
-    const recognized = this.#layer.get(name);
-    if (recognized === undefined || recognized.token === null) return recognized;
-    if (recognized.token.expireTime.getTime() > this.#clock.now()) return recognized;
-    this.#layer.delete(name);
+  get(name: string): Identified | undefined {
+    const identified = this.#cache.get(name);
+    if (identified === undefined || identified.token === null) return identified;
+    if (identified.token.expireTime.getTime() > this.#clock.now()) return identified;
+    this.#cache.delete(name);
     return undefined;
   }
 
-  remember(name: string, recognized: Identified, generation: number): void {
-    if (generation === this.#generation) this.#layer.set(name, recognized);
+  set(name: string, identified: Identified, generation: number): void {
+    if (generation === this.#generation) this.#cache.set(name, identified);
   }
 
   clear(): void {
-    this.#layer.clear();
+    this.#cache.clear();
     this.#generation++;
   }
 }

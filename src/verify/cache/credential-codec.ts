@@ -8,9 +8,15 @@ import {
   identifiedToken,
   type TokenFacts,
 } from "../identified.ts";
-import { decodeDigest, encodeDigests, SECRET_DIGEST_SIZE } from "./digest-codec.ts";
-import { encodeJson } from "./json-codec.ts";
-import { KEY_ID_SIZE, keyIdText, writeKeyId } from "./key-id-bytes.ts";
+import {
+  decodeDigest,
+  encodeDigests,
+  encodeJson,
+  KEY_ID_SIZE,
+  keyIdText,
+  SECRET_DIGEST_SIZE,
+  writeKeyId,
+} from "./codec.ts";
 
 /**
  * The cached form of a credential: a byte for its type; the key id, except for a raw key; the digests, or the content of a token as JSON in

@@ -1,7 +1,7 @@
-import { digestName, nameOf } from "../cache-keys.ts";
 import type { KeyChange, KeyLookup, VerifiableRecord } from "../reader.ts";
+import { digestName, nameOf } from "../reader.ts";
+import { keyIdText, writeKeyId } from "./codec.ts";
 import { decodeRecord, encodeRecord } from "./key-codec.ts";
-import { keyIdText, writeKeyId } from "./key-id-bytes.ts";
 import type { ByteCacheOptions } from "./store/byte-cache.ts";
 import { type Codec, TwoTierCache } from "./two-tier-cache.ts";
 

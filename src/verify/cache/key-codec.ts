@@ -1,7 +1,6 @@
 import type { KeyKind, KeySecret } from "../../domain/key.ts";
 import type { VerifiableRecord } from "../reader.ts";
-import { decodeDigest, encodeDigests, SECRET_DIGEST_SIZE } from "./digest-codec.ts";
-import { encodeJson } from "./json-codec.ts";
+import { decodeDigest, encodeDigests, encodeJson, SECRET_DIGEST_SIZE } from "./codec.ts";
 
 /**
  * The cached form of a key without its id: a byte for the kind, a byte for the number of secrets, their digests, and the rest as JSON in

@@ -1,5 +1,5 @@
-import { digestName } from "../cache-keys.ts";
 import type { KeyChange } from "../reader.ts";
+import { digestName } from "../reader.ts";
 
 /**
  * Caches lookups that found no key, with a limit of their own, so that a flood of unknown credentials evicts nothing else. A lookup has a

@@ -47,7 +47,7 @@ export class TwoTierCache<V> {
   }
 
   get(name: string): V | undefined {
-    return this.#hot.get(name) ?? this.#thaw(name);
+    return this.#hot.get(name) ?? this.#decode(name);
   }
 
   set(name: string, value: V): void {
@@ -71,16 +71,16 @@ export class TwoTierCache<V> {
     return this.#key.subarray(0, this.#codec.writeKey(name, this.#key));
   }
 
-  #thaw(name: string): V | undefined {
+  #decode(name: string): V | undefined {
     const bytes = this.#cold.get(this.#keyOf(name));
     if (bytes === undefined) return undefined;
     const value = this.#codec.decode(name, bytes);
-    if (bytes.length <= HOT_VALUE_BYTES && this.#mayHeat()) this.#hot.set(name, value);
+    if (bytes.length <= HOT_VALUE_BYTES && this.#mayPromote()) this.#hot.set(name, value);
     return value;
   }
 
   /** Limits churn of the object tier, which would cost garbage collection. */
-  #mayHeat(): boolean {
+  #mayPromote(): boolean {
     return this.#hot.size < HOT_ENTRIES || this.#decoded++ % HOT_ONE_IN === 0;
   }
 }

@@ -12,14 +12,14 @@ test("a flood of unknown raw keys evicts nothing else, and stays within its own 
   const credentials = known.map(({ credential }) => credential);
   await verifyAll(fixture.context, credentials);
   const before = fixture.cache.stats();
-  expect(before).toMatchObject({ entries: 200, recognitions: 200 });
+  expect(before).toMatchObject({ entries: 200, credentials: 200 });
   for (let from = 0; from < 20_000; from += 1000) {
     const verdicts = await verifyAll(fixture.context, garbage(from, 1000));
     expect(verdicts.every(({ valid }) => !valid)).toBe(true);
     expect(fixture.cache.stats().negatives).toBeLessThanOrEqual(500);
   }
-  const { entries, recognitions, bytes, allocatedBytes, evictions } = before;
-  expect(fixture.cache.stats()).toMatchObject({ entries, recognitions, bytes, allocatedBytes, evictions });
+  const { entries, credentials: cached, bytes, allocatedBytes, evictions } = before;
+  expect(fixture.cache.stats()).toMatchObject({ entries, credentials: cached, bytes, allocatedBytes, evictions });
   expect(verifyAll(fixture.context, credentials)).not.toBeInstanceOf(Promise);
 });
 
@@ -39,8 +39,8 @@ test("a flood of tokens evicts no key, and entries in use stay", async () => {
     await verify(fixture.context, fixture.macaroon(keyId, NOW + HOUR + i));
     if (i % 50 === 0) expect(verifyAll(fixture.context, credentials)).not.toBeInstanceOf(Promise);
   }
-  const { recognitions, entries, evictions } = fixture.cache.stats();
-  expect([entries, recognitions <= 300, evictions > 500]).toEqual([100, true, true]);
+  const { credentials: cached, entries, evictions } = fixture.cache.stats();
+  expect([entries, cached <= 300, evictions > 500]).toEqual([100, true, true]);
 });
 
 test("more keys than the capacity are still evaluated correctly, within the bounds", async () => {
@@ -52,8 +52,8 @@ test("more keys than the capacity are still evaluated correctly, within the boun
     for (const { keyId, credential } of known) {
       expect(await verify(fixture.context, credential)).toMatchObject({ valid: true, key: { keyId } });
     }
-    const { entries, recognitions, allocatedBytes } = fixture.cache.stats();
-    expect(Math.max(entries, recognitions)).toBeLessThanOrEqual(200);
+    const { entries, credentials, allocatedBytes } = fixture.cache.stats();
+    expect(Math.max(entries, credentials)).toBeLessThanOrEqual(200);
     expect(allocatedBytes).toBeLessThanOrEqual(16 * 2 ** 20);
   }
   expect(fixture.cache.stats().evictions).toBeGreaterThan(1000);
@@ -65,7 +65,7 @@ test("hits, misses and entries are counted", async () => {
   expect(fixture.cache.stats()).toMatchObject({ entries: 0, hits: 0, misses: 0, bytes: 0 });
   for (let call = 0; call < 3; call++) await verify(fixture.context, credential);
   await verify(fixture.context, "garbage");
-  expect(fixture.cache.stats()).toMatchObject({ entries: 1, recognitions: 1, negatives: 1, hits: 2, misses: 2 });
+  expect(fixture.cache.stats()).toMatchObject({ entries: 1, credentials: 1, negatives: 1, hits: 2, misses: 2 });
   fixture.cache.clear();
-  expect(fixture.cache.stats()).toMatchObject({ entries: 0, recognitions: 0, negatives: 0, bytes: 0 });
+  expect(fixture.cache.stats()).toMatchObject({ entries: 0, credentials: 0, negatives: 0, bytes: 0 });
 });

@@ -21,7 +21,7 @@ function credentials(): string[] {
   }).flat();
 }
 
-async function remember(): Promise<string> {
+async function fillCache(): Promise<string> {
   const all = credentials();
   for (let round = 0; round < 3; round++) {
     for (const credential of all) {
@@ -33,8 +33,8 @@ async function remember(): Promise<string> {
   return all[0] ?? "";
 }
 
-const held = await remember();
+const held = await fillCache();
 // The engine keeps the last input of a regular expression.
 /^$/.test("");
 await pipeline(getHeapSnapshot(), createWriteStream(process.argv[2] ?? ""));
-process.stderr.write(`${fixture.cache.stats().recognitions} ${fixture.cache.stats().hits} ${held.length}`);
+process.stderr.write(`${fixture.cache.stats().credentials} ${fixture.cache.stats().hits} ${held.length}`);

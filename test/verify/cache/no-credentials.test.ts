@@ -38,9 +38,9 @@ test("the memory outside the heap contains nothing of a cached credential", () =
   const fixture = newFixture();
   const { credential, keyId } = fixture.importRaw("a raw key that somebody else made");
   const record = fixture.store.records.get(keyId);
-  const recognized = identifiedRawKey(digestAll(credential, fixture.rings.digest));
+  const identified = identifiedRawKey(digestAll(credential, fixture.rings.digest));
   const [one, other] = [Buffer.alloc(4096), Buffer.alloc(4096)];
-  const lengths = [encodeIdentified(recognized, one), record === undefined ? 0 : encodeRecord(record, other)];
+  const lengths = [encodeIdentified(identified, one), record === undefined ? 0 : encodeRecord(record, other)];
   expect(lengths.map((length) => length > 40)).toEqual([true, true]);
   expect([one, other].some((bytes) => isIn(bytes, credential))).toBe(false);
 });

@@ -120,11 +120,11 @@ export class ByteCache {
     if (place === NO_PLACE) return false;
     const [slab, at] = [this.#slabOf(place), place & this.#inSlab];
     slab.markDead(at);
-    this.#forget(hash, place, slab.wordsAt(at));
+    this.#unlink(hash, place, slab.wordsAt(at));
     return true;
   }
 
-  #forget(hash: number, place: number, words: number): void {
+  #unlink(hash: number, place: number, words: number): void {
     this.#index.remove(hash, place);
     this.#liveWords -= words;
   }
@@ -151,7 +151,7 @@ export class ByteCache {
     if (slab.isUsed(at) && slab.filled + words <= this.#slabWords / 2) {
       this.#index.move(hash, base + at, base + slab.keep(at));
     } else {
-      this.#forget(hash, base + at, words);
+      this.#unlink(hash, base + at, words);
       this.#evictions++;
     }
   }

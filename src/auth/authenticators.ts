@@ -1,7 +1,9 @@
+import { KeyholdError } from "../domain/errors.ts";
 import { type Identity, UNRESTRICTED } from "../domain/principal.ts";
 import type { Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { memoize, sharedLike } from "../lib/memoize.ts";
+import type { OidcVerifier } from "../token/oidc/verifier.ts";
 import type { Authenticate } from "./guard.ts";
 import { unauthenticated } from "./refused-credential.ts";
 
@@ -30,3 +32,21 @@ const toIdentity = memoize((verdict: Verdict): Identity => {
     ...(verdict.expireTime !== null && { expireTime: verdict.expireTime }),
   });
 });
+
+/** Authenticates OIDC access tokens: every credential that no other method has claimed. */
+export function oidcTokens(verifier: OidcVerifier): Authenticate {
+  return async (credential) => {
+    const verdict = await verifier.verify(credential);
+    if (verdict.ok) {
+      const { subject, scopes, expireTime } = verdict;
+      return { method: "oidc", subject, scopes, restrictions: UNRESTRICTED, expireTime };
+    }
+    if (verdict.reason !== "ISSUER_UNAVAILABLE") {
+      const reason = verdict.reason === "EXPIRED" ? "EXPIRED" : "INVALID_TOKEN";
+      throw unauthenticated(`the access token is not valid: ${verdict.message}`, { reason });
+    }
+    throw new KeyholdError("AUTHORITY_UNAVAILABLE", "the issuer of access tokens cannot be reached", {
+      cause: verdict.cause,
+    });
+  };
+}
