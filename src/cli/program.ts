@@ -15,20 +15,10 @@ export function createProgram(isJson = false): Command {
     .configureOutput({ outputError: (text, write) => write(isJson ? usageInJson(text) : text) })
     .addHelpText("after", EXIT_STATUS_HELP)
     .exitOverride();
-  for (const add of [
-    addServe,
-    addMigrate,
-    addKeysCommands,
-    addAdmin,
-    addSigningKeys,
-    addSecrets,
-    addCluster,
-    addDoctor,
-    addVersion,
-    addCompletion,
-  ]) {
-    add(program);
-  }
+  addServerCommands(program);
+  addKeysCommands(program);
+  addSecretCommands(program);
+  addOperatorCommands(program);
   return program;
 }
 
@@ -38,7 +28,7 @@ function usageInJson(text: string): string {
   return `${JSON.stringify({ error: { code: 400, message, status: "INVALID_ARGUMENT", details: [] } })}\n`;
 }
 
-function addServe(program: Command): void {
+function addServerCommands(program: Command): void {
   program
     .command("serve")
     .description("run the server until SIGINT or SIGTERM")
@@ -48,16 +38,13 @@ function addServe(program: Command): void {
     .command("worker", { hidden: true })
     .description("worker process, started by serve")
     .action(async () => (await import("./workers/worker.ts")).runWorker());
-}
-
-function addMigrate(program: Command): void {
   withJson(program.command("migrate"))
     .description("migrate the database schema as its owner, and grant the servers' role what it needs")
     .option("--grant-to <role>", "the servers' role (default: the user of KEYHOLD_DATABASE_URL)")
     .action(async (options) => (await import("./migrate.ts")).migrate(options));
 }
 
-function addAdmin(program: Command): void {
+function addSecretCommands(program: Command): void {
   const token = program
     .command("admin")
     .description("administrative access")
@@ -73,9 +60,6 @@ function addAdmin(program: Command): void {
     .option("--ttl <duration>", "lifetime such as 90d (default: no expiry)")
     .option("--out <file>", "write the token to a new file (mode 0600) instead of stdout")
     .action(async (options) => (await import("./admin-token.ts")).createAdminToken(options));
-}
-
-function addSigningKeys(program: Command): void {
   const signingKeys = program.command("signing-keys").description("keys that sign derived JWTs");
   withJson(signingKeys.command("list"))
     .description("list the signing keys, newest first")
@@ -87,9 +71,6 @@ function addSigningKeys(program: Command): void {
       "rotate even if the active key cannot be unwrapped (root secret lost); its tokens become invalid",
     )
     .action(async (options) => (await import("./signing-keys.ts")).rotateSigningKeys(options));
-}
-
-function addSecrets(program: Command): void {
   const secrets = program.command("secrets").description("root secrets, from which all server keys are derived");
   withJson(secrets.command("list"))
     .description("list the root secrets and what still depends on each")
@@ -104,7 +85,7 @@ function addSecrets(program: Command): void {
     .action(async (id, options) => (await import("./secrets.ts")).promoteSecret(id, options));
 }
 
-function addCluster(program: Command): void {
+function addOperatorCommands(program: Command): void {
   const cluster = program.command("cluster").description("the servers that share the database");
   withJson(cluster.command("status"))
     .description("list the servers with version, lease age and change feed lag")
@@ -112,21 +93,12 @@ function addCluster(program: Command): void {
   withJson(cluster.command("accept-database"))
     .description("let servers use a database that they reject because it has lost durable changes")
     .action(async (options) => (await import("./cluster.ts")).acceptCurrentDatabase(options));
-}
-
-function addDoctor(program: Command): void {
   withJson(program.command("doctor"))
     .description("check configuration, database, secrets and clocks, and print remedies; read-only")
     .action(async (options) => (await import("./doctor.ts")).doctor(options));
-}
-
-function addVersion(program: Command): void {
   withJson(program.command("version"))
     .description("print the version")
     .action(({ json }) => console.log(json === true ? JSON.stringify({ version: readVersion() }) : readVersion()));
-}
-
-function addCompletion(program: Command): void {
   program
     .command("completion")
     .description("print a shell completion script")

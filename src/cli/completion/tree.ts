@@ -27,15 +27,14 @@ export function nodesOf(command: Command, path = ""): Node[] {
   const commands = help.visibleCommands(command).filter((one) => one.name() !== "help");
   const options = help.visibleOptions(command).map(optionNode);
   const words = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
-  const choices = [...commands.map(choice), ...words.map((word) => ({ word, description: word }))];
+  const choices = [
+    ...commands.map((one) => ({ word: one.name(), description: one.description() })),
+    ...words.map((word) => ({ word, description: word })),
+  ];
   return [
     { path, commands: choices, options },
     ...commands.flatMap((one) => nodesOf(one, `${path} ${one.name()}`.trim())),
   ];
-}
-
-function choice(command: Command): Choice {
-  return { word: command.name(), description: command.description() };
 }
 
 function optionNode({ long, short, description, required, optional, argChoices }: Option): OptionNode {

@@ -3,11 +3,9 @@ import type { Database } from "../../postgres/pool.ts";
 import type { Config } from "../../server/config/config.ts";
 import type { Rings } from "../../server/root-secrets/rings.ts";
 
-export type Level = "ok" | "warning" | "error";
-
 /** The result of a check, for people and programs. Contains no secret. */
 export interface Finding {
-  readonly level: Level;
+  readonly level: "ok" | "warning" | "error";
   readonly message: string;
   /** What to do; null for `ok`. */
   readonly remedy: string | null;

@@ -8,10 +8,9 @@ import { checkDuplicates } from "./checks/duplicates.ts";
 import { checkNotifications, checkServers } from "./checks/notifications.ts";
 import { checkPort } from "./checks/port.ts";
 import { checkReplication } from "./checks/replication.ts";
-import { checkRootSecretFile, checkRootSecretUse, readRings } from "./checks/root-secret.ts";
 import { checkRights, checkSchema } from "./checks/schema.ts";
+import { checkRootSecretFile, checkRootSecretUse, checkSigningKeys, readRings } from "./checks/secrets.ts";
 import { checkClock, checkConnections, checkDurability, checkVersion } from "./checks/server-settings.ts";
-import { checkSigningKeys } from "./checks/signing-keys.ts";
 import { openDatabase } from "./database.ts";
 import { type Check, type CheckContext, type DatabaseContext, error, type Finding, ok } from "./finding.ts";
 

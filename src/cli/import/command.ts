@@ -2,8 +2,9 @@ import { type Command, Option } from "commander";
 import { invalidArgument } from "../../domain/errors.ts";
 import { positiveInteger, requireKeyFields, withCredential, withKeyFields } from "../options.ts";
 
-export function addImport(keys: Command): Command {
-  return withCredential(withKeyFields(keys.command("import")), "for one key: ")
+/** Adds `keyhold keys import`. */
+export function addImport(keys: Command): void {
+  withCredential(withKeyFields(keys.command("import")), "for one key: ")
     .description("import keys created elsewhere: from a file, or one key (--name, --actor) with its raw key from stdin")
     .argument("[file]", "JSON Lines or CSV; - for stdin")
     .option("--request-id <id>", "for one key: idempotency key")

@@ -10,16 +10,12 @@ const COMMA = 44;
  * the row.
  */
 export class Csv implements Format {
-  #columns: readonly string[] | undefined;
+  /** Undefined until the header is read. */
+  columns: readonly string[] | undefined;
 
   /** Without columns the first record is the header. */
   constructor(columns?: readonly string[]) {
-    this.#columns = columns;
-  }
-
-  /** Undefined until the header is read. */
-  get columns(): readonly string[] | undefined {
-    return this.#columns;
+    this.columns = columns;
   }
 
   /** A quote opens a cell only at its start (RFC 4180 §2). */
@@ -45,9 +41,9 @@ export class Csv implements Format {
   contentOf(text: string): Row["content"] | undefined {
     if (text === "") return undefined;
     const cells = cellsOf(text);
-    const columns = this.#columns;
+    const { columns } = this;
     if (columns === undefined) {
-      this.#columns = requireColumns(cells ?? []);
+      this.columns = requireColumns(cells ?? []);
       return undefined;
     }
     if (cells === undefined) return "has a misplaced or unterminated quote";

@@ -36,8 +36,8 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const source = await openSource(path, options.format);
   const files = filesOf(source, options);
   const remote = options.dryRun === true ? null : await openRemote(options);
-  const earlier = files.progress && (await loadProgress(files.progress, source, remote?.url));
-  const start = earlier || newProgress(source, remote?.url);
+  const saved = files.progress === null ? undefined : await loadProgress(files.progress, source, remote?.url);
+  const start = saved ?? newProgress(source, remote?.url);
   const progressBar = options.json === true ? null : createProgressBar(process.stderr, start, source.size);
   if (start.row > 0) progressBar?.log(`resuming after row ${start.row}`);
   const interruption = new AbortController();
@@ -135,7 +135,9 @@ async function report(progress: Progress, end: End, files: Files, options: Impor
     options.dryRun === true ? { rows, valid: imported, failed } : { rows, imported, existing, failed };
   const file: JsonObject = failed > 0 ? { failures_file: files.failures } : {};
   await writeObject({ ...counts, ...file, ...end }, options);
-  const note = (text: string) => options.json === true || console.error(text);
+  const note = (text: string) => {
+    if (options.json !== true) console.error(text);
+  };
   if (existing > 0)
     note(`${existing} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`);
   if (!end.complete) {

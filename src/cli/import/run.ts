@@ -93,7 +93,10 @@ function toBatch(rows: readonly Row[], last: Row, importId: string): Batch {
   for (const row of rows) {
     const request = requestOf(row);
     if (typeof request === "string") failures.push({ row, reason: "INVALID_ARGUMENT", message: request });
-    else items.push({ row, request: Object.assign(request, { requestId: `${importId}:${row.row}` }) });
+    else {
+      request.requestId = `${importId}:${row.row}`;
+      items.push({ row, request });
+    }
   }
   return { items, failures, last };
 }

@@ -16,33 +16,19 @@ import {
 /** Adds `keyhold keys`. Each verb imports its code when it runs. */
 export function addKeysCommands(program: Command): void {
   const keys = program.command("keys").description("issued and imported keys of a running server");
-  const verbs = [
-    addIssue,
-    addList,
-    addGet,
-    addUpdate,
-    addRotate,
-    addRevoke,
-    addDelete,
-    addVerify,
-    addDerive,
-    addImport,
-  ];
-  for (const add of verbs) {
-    const command = withRemote(add(keys));
-    command.addHelpText("after", examples(EXAMPLES[command.name()] ?? []));
-  }
+  addKeyCommands(keys);
+  addCredentialCommands(keys);
+  addImport(keys);
+  for (const command of keys.commands)
+    withRemote(command).addHelpText("after", examples(EXAMPLES[command.name()] ?? []));
 }
 
-function addIssue(keys: Command): Command {
-  return withSecret(withKeyFields(keys.command("issue")))
+function addKeyCommands(keys: Command): void {
+  withSecret(withKeyFields(keys.command("issue")))
     .description("create a key and print its secret, once")
     .option("--request-id <id>", "idempotency key: a repeat returns the key created the first time")
     .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)));
-}
-
-function addList(keys: Command): Command {
-  return keys
+  keys
     .command("list")
     .description("list the issued keys, newest first; with --json as one array")
     .option("--imported", "list the imported keys instead")
@@ -50,18 +36,12 @@ function addList(keys: Command): Command {
     .option("--limit <count>", "maximum number of keys (default: all)", positiveInteger)
     .option("--page-size <count>", "keys per call to the server, up to 1000", positiveInteger, 200)
     .action(async (options) => (await import("./list.ts")).list(options));
-}
-
-function addGet(keys: Command): Command {
-  return keys
+  keys
     .command("get")
     .description("show a key of either kind")
     .argument("<key_id>")
     .action(async (keyId, options) => (await import("./manage.ts")).get(keyId, options));
-}
-
-function addUpdate(keys: Command): Command {
-  return keys
+  keys
     .command("update")
     .description("update a key of either kind; scopes and metadata are replaced entirely")
     .argument("<key_id>")
@@ -71,46 +51,34 @@ function addUpdate(keys: Command): Command {
     .addOption(pairsOption("--metadata", "new metadata").conflicts("clearMetadata"))
     .option("--clear-metadata", "remove all metadata")
     .action(async (keyId, options) => (await import("./manage.ts")).update(keyId, options));
-}
-
-function addRotate(keys: Command): Command {
-  return withSecret(keys.command("rotate"))
+  withSecret(keys.command("rotate"))
     .description("replace the secret of an issued key and print the new one, once")
     .argument("<key_id>")
     .option("--grace-period <duration>", "how long the old secret remains valid, such as 24h (default: 0)")
     .action(async (keyId, options) => (await import("./create.ts")).rotate(keyId, options));
-}
-
-const REASONS = ["key-compromise", "affiliation-changed", "superseded", "privilege-withdrawn"];
-
-function addRevoke(keys: Command): Command {
-  return withCredential(keys.command("revoke"), "with --self: ")
+  withCredential(keys.command("revoke"), "with --self: ")
     .description("revoke a key of either kind permanently, with every token derived from it")
     .argument("[key_id]")
     .addOption(new Option("--reason <reason>", "revocation reason").choices(REASONS))
     .option("--description <text>", "details of the reason, at most 1000 characters; not with --self")
     .option("--self", "revoke the key whose secret is given; needs no admin token")
     .action(async (keyId, options) => (await import("./manage.ts")).revoke(keyId, options));
-}
-
-function addDelete(keys: Command): Command {
-  return keys
+  keys
     .command("delete")
     .description("delete an imported key; its raw key can then be imported again")
     .argument("<key_id>")
     .action(async (keyId, options) => (await import("./manage.ts")).deleteKey(keyId, options));
 }
 
-function addVerify(keys: Command): Command {
-  return withCredential(keys.command("verify"))
+const REASONS = ["key-compromise", "affiliation-changed", "superseded", "privilege-withdrawn"];
+
+function addCredentialCommands(keys: Command): void {
+  withCredential(keys.command("verify"))
     .description("verify a credential: an issued secret, raw key or derived token; exit status 7 if it is not valid")
     .argument("[-]", "read from stdin (default)", requireDash)
     .option("--no-cache", "read the key from the database")
     .action(async (_dash, options) => (await import("./credentials.ts")).verify(options));
-}
-
-function addDerive(keys: Command): Command {
-  return withSecret(withCredential(keys.command("derive")))
+  withSecret(withCredential(keys.command("derive")))
     .description("exchange a credential for a short-lived token and print it")
     .argument("[-]", "read from stdin (default)", requireDash)
     .addOption(new Option("--algorithm <form>", "token format").choices(["jwt", "macaroon"]).default("jwt"))

@@ -1,21 +1,13 @@
 import cluster, { type Worker } from "node:cluster";
 import { KeyholdError } from "../../domain/errors.ts";
-import { exitOf, type Running } from "../../lib/supervise.ts";
+import { exitOf } from "../../lib/supervise.ts";
 import { withTimeout } from "../../lib/with-timeout.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
 import type { PrimaryMessage, WorkerMessage } from "./ipc.ts";
 import { reassignConnections } from "./reassign-connections.ts";
 
 /** A worker that is serving. */
-export interface WorkerProcess extends Running {
-  readonly url: string;
-  readonly failed: Promise<string>;
-  /** Queues new connections until `stop`, which reassigns them. */
-  holdConnections(): void;
-  send(message: PrimaryMessage): void;
-  /** Returns its metrics; null on timeout or exit. Never rejects. */
-  scrape(): Promise<Snapshot | null>;
-}
+export type WorkerProcess = Awaited<ReturnType<typeof startWorker>>;
 
 /** Milliseconds. Longer than a worker needs for calls in flight (`closeTimeout`) and to close the database. */
 const STOP_TIMEOUT = 25_000;
@@ -31,7 +23,7 @@ export async function startWorker(
   start: Extract<PrimaryMessage, { readonly kind: "start" }>,
   signal: AbortSignal,
   onUncaught: () => void,
-): Promise<WorkerProcess> {
+) {
   const worker = cluster.fork();
   // An undeliverable message is an error, and ignored.
   worker.on("error", () => {});
@@ -39,9 +31,8 @@ export async function startWorker(
   const connections = reassignConnections(worker.process);
   const kill = () => void worker.process.kill("SIGKILL");
   signal.addEventListener("abort", kill);
-  const sendToWorker = (message: PrimaryMessage) => send(worker, message);
   try {
-    sendToWorker(start);
+    send(worker, start);
     const url = await waitUntilServing(worker, exited);
     const failed = firstUncaught(worker, onUncaught);
     return {
@@ -49,10 +40,12 @@ export async function startWorker(
       url,
       exited,
       failed,
+      /** Queues new connections until `stop`, which reassigns them. */
       holdConnections: connections.hold,
-      send: sendToWorker,
+      send: (message: PrimaryMessage) => send(worker, message),
+      /** Returns its metrics; null on timeout or exit. Never rejects. */
       scrape: () => scrape(worker, exited),
-      stop() {
+      stop(): Promise<void> {
         const stopped = stop(worker, exited);
         connections.release();
         return stopped;

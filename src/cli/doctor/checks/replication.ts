@@ -28,7 +28,7 @@ function evaluateSynchronous(replication: Replication, synchronous: SynchronousS
   );
   const others = standbys.filter(({ name }) => !isSynchronousName(synchronous, name));
   return [
-    ...evaluateCommit(replication.synchronousCommit),
+    evaluateCommit(replication.synchronousCommit),
     evaluateCount(setting, synchronous, candidates),
     ...(others.length === 0 ? [] : [ok(`${nameAll(others)}: asynchronous, do not promote (${LOSS})`)]),
     ...(standbys.every(({ state }) => state !== null)
@@ -38,19 +38,17 @@ function evaluateSynchronous(replication: Replication, synchronous: SynchronousS
 }
 
 /** `checkDurability` reports `off`. */
-function evaluateCommit(synchronousCommit: string): Finding[] {
+function evaluateCommit(synchronousCommit: string): Finding {
   const remedy = "set synchronous_commit = on for the role, the database and the server in PostgreSQL";
   const set = `synchronous_commit is ${synchronousCommit}`;
   if (synchronousCommit === "local" || synchronousCommit === "off")
-    return [error(`${set}: commits do not wait for synchronous standbys, so ${LOSS}`, remedy)];
+    return error(`${set}: commits do not wait for synchronous standbys, so ${LOSS}`, remedy);
   if (synchronousCommit === "remote_write")
-    return [
-      warning(
-        `${set}: a standby whose operating system crashes before its promotion may lack acknowledged revocations`,
-        remedy,
-      ),
-    ];
-  return [ok(`${set}: a change is acknowledged when the synchronous standbys have it on disk`)];
+    return warning(
+      `${set}: a standby whose operating system crashes before its promotion may lack acknowledged revocations`,
+      remedy,
+    );
+  return ok(`${set}: a change is acknowledged when the synchronous standbys have it on disk`);
 }
 
 function evaluateCount(

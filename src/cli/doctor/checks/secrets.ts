@@ -5,6 +5,7 @@ import { hasEmbeddedFiles } from "../../../server/database-server.ts";
 import { readRootSecrets, rootSecretFileOf } from "../../../server/root-secrets/file.ts";
 import { isNeeded, type RootSecretUse, takeInventory } from "../../../server/root-secrets/inventory.ts";
 import { deriveRings, type Rings } from "../../../server/root-secrets/rings.ts";
+import { isInUse, type SigningKeyRecord, unwrapSigningKey } from "../../../token/signing-key.ts";
 import { explain } from "../../failure.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
@@ -44,10 +45,10 @@ export const checkRootSecretFile: Check = async ({ config, rings }) => {
 export const checkRootSecretUse: Check<DatabaseContext> = async ({ rings, database, hasSchema, clock }) => {
   if (rings === null || !hasSchema) return [];
   const signingKeys = (await readSigningKeys(database)).records;
-  return (await takeInventory({ database, rings, signingKeys, now: clock.now() })).map(evaluate);
+  return (await takeInventory({ database, rings, signingKeys, now: clock.now() })).map(evaluateUse);
 };
 
-function evaluate(use: RootSecretUse): Finding {
+function evaluateUse(use: RootSecretUse): Finding {
   const { id, state, issued, imported, inGrace, signingKeys } = use;
   const counts = `${issued} issued and ${imported} imported keys, ${inGrace} secrets in grace, ${signingKeys} signing keys`;
   const message = `root secret ${id} (${state}): ${counts}`;
@@ -58,4 +59,46 @@ function evaluate(use: RootSecretUse): Finding {
     );
   if (isNeeded(use)) return ok(message);
   return warning(message, "nothing stored depends on it: drop it when the last macaroon created under it has expired");
+}
+
+const DAY = 86_400_000;
+const OLD = 365 * DAY;
+
+export const checkSigningKeys: Check<DatabaseContext> = async ({ rings, database, hasSchema, clock }) => {
+  if (rings === null || !hasSchema) return [];
+  const records = (await readSigningKeys(database)).records;
+  const inUse = records.filter((record) => isInUse(record, clock.now()));
+  if (inUse.every(({ retireTime }) => retireTime !== null))
+    return [ok("no signing key yet: the first server will create one")];
+  return inUse.map((record) => evaluateKey(record, opens(record, rings), clock.now()));
+};
+
+function evaluateKey(
+  { kid, createTime, retireTime, tokensExpireTime }: SigningKeyRecord,
+  opens: boolean,
+  now: number,
+): Finding {
+  const days = Math.floor((now - createTime.getTime()) / DAY);
+  if (retireTime !== null) {
+    const until = `retired signing key ${kid}, tokens until ${tokensExpireTime?.toISOString()}`;
+    return opens
+      ? ok(until)
+      : warning(`${until}, cannot be unwrapped`, "its tokens are rejected: configure its root secret as a retired one");
+  }
+  if (!opens)
+    return error(
+      `signing key ${kid} cannot be unwrapped`,
+      "the root secret is not that of this database: configure the correct one. If it is lost: keyhold signing-keys rotate --force",
+    );
+  const message = `signing key ${kid}, ${days} days old`;
+  return now - createTime.getTime() < OLD ? ok(message) : warning(message, "rotate it: keyhold signing-keys rotate");
+}
+
+function opens(record: SigningKeyRecord, { signingKeyWrap }: Rings): boolean {
+  try {
+    unwrapSigningKey(record, signingKeyWrap);
+    return true;
+  } catch {
+    return false;
+  }
 }
