@@ -14,6 +14,7 @@ import {
   type StartOptions,
   startPostmaster,
 } from "./postmaster.ts";
+import { untilGone } from "./process.ts";
 import { clearSocketLock, makeSocketDir, socketUrl } from "./socket.ts";
 
 export interface EmbeddedOptions extends StartOptions {
@@ -117,12 +118,16 @@ function urlsOf(socketDir: string): Pick<EmbeddedPostgres, "url" | "serverUrl" |
 
 /** Returns the socket folder of the other process's server; undefined if it ends before it accepts connections. */
 async function socketOf(rival: OtherOwner, dataDir: string, timeoutMs: number): Promise<string | undefined> {
+  const over = new AbortController();
+  const limit = AbortSignal.any([over.signal, AbortSignal.timeout(timeoutMs)]);
   try {
-    const file = await untilReady(clusterDirOf(dataDir), rival.pid, AbortSignal.timeout(timeoutMs));
-    return file?.socketDir;
+    const ready = untilReady(clusterDirOf(dataDir), rival.pid, limit).then((file) => file.socketDir);
+    return await Promise.race([ready, untilGone(rival.pid, limit).then(() => undefined)]);
   } catch (cause) {
     const message = `PostgreSQL process ${rival.pid} on ${dataDir} accepts no connections`;
     throw new KeyholdError("DATABASE_UNAVAILABLE", message, { cause });
+  } finally {
+    over.abort();
   }
 }
 

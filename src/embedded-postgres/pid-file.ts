@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { describeProcess, poll } from "./process.ts";
+import { poll } from "./process.ts";
 
 /** The contents of `postmaster.pid` (PostgreSQL, src/include/utils/pidfile.h). */
 export interface PidFile {
@@ -33,11 +33,10 @@ export function parsePidFile(text: string, clusterDir: string): PidFile | undefi
   return { pid, socketDir, ready: lines[7]?.trim() === "ready" };
 }
 
-/** Resolves when the postmaster `pid` accepts connections, with null if it ends before that. Rejects when `signal` is aborted. */
-export function untilReady(clusterDir: string, pid: number, signal: AbortSignal): Promise<PidFile | null> {
+/** Resolves when the postmaster `pid` accepts connections. Rejects when `signal` is aborted. */
+export function untilReady(clusterDir: string, pid: number, signal: AbortSignal): Promise<PidFile> {
   return poll(async () => {
     const file = await readPidFile(clusterDir);
-    if (file?.pid === pid && file.ready) return file;
-    return (await describeProcess(pid)) === undefined ? null : undefined;
+    return file?.pid === pid && file.ready ? file : undefined;
   }, signal);
 }

@@ -91,13 +91,17 @@ async function becomeReady(
   signal: AbortSignal,
   lastLines: readonly string[],
 ): Promise<void> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)]);
+  const over = new AbortController();
+  const limit = AbortSignal.any([signal, over.signal, AbortSignal.timeout(startTimeoutMs)]);
   try {
-    const file = await untilReady(clusterDir, postmaster.pid, limit);
-    if (file === null) throw notStarted(await postmaster.exited, lastLines);
+    const ready = untilReady(clusterDir, postmaster.pid, limit).then(() => undefined);
+    const how = await Promise.race([ready, postmaster.exited]);
+    if (how !== undefined) throw notStarted(how, lastLines);
   } catch (error) {
     await postmaster.stop();
     throw limit.aborted ? notStarted(String(limit.reason), lastLines) : error;
+  } finally {
+    over.abort();
   }
 }
 

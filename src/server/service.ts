@@ -2,22 +2,24 @@ import { readFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
 import { implementRpcs } from "../api/v2alpha1/rpcs.ts";
+import { systemMonotonic } from "../lib/clock.ts";
 import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
+import { Leadership } from "../postgres/leadership.ts";
 import { recordRootSecretUse } from "../postgres/root-secret-use.ts";
 import { createLastUsedStore } from "../postgres/verification-store.ts";
-import { createSigning } from "../signing/signing.ts";
+import { createSigning, type Signing } from "../signing/signing.ts";
 import { uncounted } from "../transport/call-metrics.ts";
 import type { Checks } from "../transport/health.ts";
 import { BodyBudget } from "../transport/request-body.ts";
 import { requestPolicy } from "../transport/request-checks.ts";
 import { createServer, type ServerOptions } from "../transport/server.ts";
-import { createLastUsed } from "../verify/last-used.ts";
+import { createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
 import { createApi, createVerifyContext, strictly } from "./api.ts";
 import { configuredGuard, createLimiters } from "./authentication.ts";
-import { startJobs } from "./background.ts";
 import type { Config } from "./config/config.ts";
+import { Jobs } from "./jobs.ts";
 import { cannotListen } from "./listening.ts";
 import { Instruments, metricsOf } from "./metrics.ts";
 import type { Resources } from "./resources.ts";
@@ -145,4 +147,34 @@ function staleVerdicts(
     const message = "the database is unreachable: cached verdicts are given, marked as stale, until the grace is over";
     logger.warn({ stale_grace_ms: staleGrace }, message);
   };
+}
+
+/** Milliseconds. */
+const LAST_USED_INTERVAL = 5_000;
+const SIGNING_KEYS_INTERVAL = 30_000;
+
+/** Starts the background jobs of a server. */
+function startJobs(
+  { coherence, keys: { clock }, listenUrl }: Resources,
+  signing: Signing,
+  lastUsed: LastUsed,
+  log: FastifyBaseLogger,
+): Jobs {
+  const jobs = new Jobs({ leadership: new Leadership(listenUrl), clock, monotonic: systemMonotonic, log });
+  const reloadSigningKeys = jobs.start({
+    name: "signing_keys",
+    interval: SIGNING_KEYS_INTERVAL,
+    failureMessage: "signing keys could not be read again",
+    run: signing.reload,
+  });
+  // Notifications come at once; the interval is for changes whose notification was missed.
+  coherence.onSigningKeys(reloadSigningKeys);
+  jobs.start({
+    name: "last_used",
+    interval: LAST_USED_INTERVAL,
+    failureMessage: "last used times could not be written",
+    runsAtStop: true,
+    run: lastUsed.flush,
+  });
+  return jobs;
 }

@@ -13,9 +13,6 @@ import { hostName, integer, list, oneOf, origin, postgresUrl, serverUrl } from "
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Methods of authentication. */
-export type AuthMethod = "admin-token" | "oidc" | "none";
-
 /** The configuration of a server. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
@@ -25,7 +22,7 @@ export interface ConfigUse {
 }
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
-const AUTH_METHODS: readonly AuthMethod[] = ["admin-token", "oidc", "none"];
+const AUTH_METHODS = ["admin-token", "oidc", "none"] as const;
 
 /**
  * Reads the configuration from the environment and the files that it names. The only reader of the environment. Throws `INVALID_ARGUMENT`
@@ -231,7 +228,7 @@ function toTls(certFile: string | undefined, keyFile: string | undefined) {
   return { certFile, keyFile };
 }
 
-function toAuth(text: string | undefined): readonly AuthMethod[] {
+function toAuth(text: string | undefined): readonly (typeof AUTH_METHODS)[number][] {
   return [...new Set(list(text))].map((name) => oneOf("KEYHOLD_AUTH", name, AUTH_METHODS));
 }
 
