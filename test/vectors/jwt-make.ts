@@ -10,7 +10,7 @@ const KID = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
 const JWK = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" };
 const KEY = createPrivateKey({ format: "jwk", key: { ...JWK, d: "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A" } });
 /** A key that the verifier does not know: its seed is 32 bytes of 7. */
-const STRANGER = createPrivateKey({
+const UNKNOWN_KEY = createPrivateKey({
   key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.alloc(32, 7)]),
   format: "der",
   type: "pkcs8",
@@ -111,14 +111,17 @@ const valid = [
     now: ISSUED * 1000 - 1,
     expected: TOKEN,
   },
-  { name: "header parameters of no concern", token: withUnpaddedHeader, expected: TOKEN },
+  { name: "irrelevant header parameters", token: withUnpaddedHeader, expected: TOKEN },
   {
-    name: "an embedded key is not looked at",
-    token: await byJose(CLAIMS, { jwk: createPublicKey(STRANGER).export({ format: "jwk" }), jku: "https://evil.test" }),
+    name: "an embedded key is ignored",
+    token: await byJose(CLAIMS, {
+      jwk: createPublicKey(UNKNOWN_KEY).export({ format: "jwk" }),
+      jku: "https://evil.test",
+    }),
     expected: TOKEN,
   },
   {
-    name: "of a claim given twice the last counts",
+    name: "the last of duplicate claims counts",
     token: withPayload(`{"sub":"admin",${JSON.stringify(CLAIMS).slice(1)}`),
     expected: TOKEN,
   },
@@ -149,9 +152,9 @@ const malformed = Object.entries({
     JSON.stringify(CLAIMS),
   ),
   "no alg": withHeader({ typ: "JWT", kid: KID }),
-  "alg is no text": withHeader({ ...HEADER, alg: ["EdDSA"] }),
+  "alg is not a string": withHeader({ ...HEADER, alg: ["EdDSA"] }),
   "no kid": withHeader({ alg: "EdDSA", typ: "JWT" }),
-  "kid is no text": withHeader({ ...HEADER, kid: 1 }),
+  "kid is not a string": withHeader({ ...HEADER, kid: 1 }),
   "no typ": withHeader({ alg: "EdDSA", kid: KID }),
   "typ of another kind": withHeader({ ...HEADER, typ: "at+jwt" }),
   "crit of something unknown": withHeader({ ...HEADER, crit: ["http://example.com/UNDEFINED"] }),
@@ -172,23 +175,23 @@ const malformed = Object.entries({
   "sub is a number": withClaims({ sub: 123 }),
   "jti is a number": withClaims({ jti: 1 }),
   "key_id is an array": withClaims({ key_id: [CLAIMS.key_id] }),
-  "exp is a text": withClaims({ exp: String(EXPIRES) }),
+  "exp is a string": withClaims({ exp: String(EXPIRES) }),
   "exp is a fraction": withClaims({ exp: EXPIRES + 0.5 }),
   "exp is negative": withClaims({ exp: -1 }),
   "exp is beyond time": withClaims({ exp: 8_640_000_000_001 }),
   "exp is enormous": withPayload(JSON.stringify({ ...CLAIMS, exp: 0 }).replace('"exp":0', '"exp":1e400')),
-  "iat is a text": withClaims({ iat: String(ISSUED) }),
+  "iat is a string": withClaims({ iat: String(ISSUED) }),
   "scope is an array": withClaims({ scope: ["read", "write"] }),
   "scope with two spaces": withClaims({ scope: "read  write" }),
   "scope with a space before": withClaims({ scope: " read" }),
   "scope with a tab": withClaims({ scope: "read\twrite" }),
   "scope that is not ASCII": withClaims({ scope: "lesen:prüfen" }),
-  "secret_version is a text": withClaims({ secret_version: "3" }),
+  "secret_version is a string": withClaims({ secret_version: "3" }),
   "secret_version is negative": withClaims({ secret_version: -1 }),
   "parent_id is empty": withClaims({ parent_id: "" }),
   "parent_id is null": withClaims({ parent_id: null }),
-  "an audience that we would not check": withClaims({ aud: "https://other.test" }),
-  "a not-before that we would not check": withClaims({ nbf: ISSUED }),
+  "an audience, which is not supported": withClaims({ aud: "https://other.test" }),
+  "nbf, which is not supported": withClaims({ nbf: ISSUED }),
 }).map(([name, token]) => ({ name, token, reason: "INVALID_FORMAT" }));
 
 const forged = Object.entries({
@@ -196,7 +199,7 @@ const forged = Object.entries({
   "alg None, no signature": `${base64url(JSON.stringify({ ...HEADER, alg: "None" }))}.${goodPayload}.`,
   "alg none, good signature": withHeader({ ...HEADER, alg: "none" }),
   "alg eddsa": withHeader({ ...HEADER, alg: "eddsa" }),
-  "alg Ed25519, which is no row of ours (RFC 9864)": withHeader({ ...HEADER, alg: "Ed25519" }),
+  "alg Ed25519, which is not supported (RFC 9864)": withHeader({ ...HEADER, alg: "Ed25519" }),
   "alg of Object.prototype": withHeader({ ...HEADER, alg: "constructor" }),
   "alg twice, the last none": signed(`{"alg":"EdDSA","typ":"JWT","kid":"${KID}","alg":"none"}`, JSON.stringify(CLAIMS)),
   "HS256 with the bytes of the public key": hs256(Buffer.from(JWK.x, "base64url")),
@@ -208,33 +211,33 @@ const forged = Object.entries({
   "signature of zeros": `${goodInput}.${base64url(Buffer.alloc(64))}`,
   "signature with the order added": `${goodInput}.${addOrder(goodSignature)}`,
   "signature of another token": `${goodInput}.${withClaims({ sub: "admin" }).split(".")[2]}`,
-  "signed by a stranger": withHeader(HEADER, STRANGER),
+  "signed by an unknown key": withHeader(HEADER, UNKNOWN_KEY),
   "payload altered": `${goodHeader}.${base64url(JSON.stringify({ ...CLAIMS, sub: "admin" }))}.${goodSignature}`,
-  "payload altered and no JSON": `${goodHeader}.${base64url("{")}.${goodSignature}`,
+  "payload altered to invalid JSON": `${goodHeader}.${base64url("{")}.${goodSignature}`,
   "payload altered to have expired": `${goodHeader}.${base64url(JSON.stringify({ ...CLAIMS, exp: ISSUED }))}.${goodSignature}`,
   "header altered": `${base64url(JSON.stringify({ ...HEADER, x: 1 }))}.${goodPayload}.${goodSignature}`,
   "another issuer": withClaims({ iss: "https://other.test" }),
-  "an issuer that only looks the same": withClaims({ iss: `${ISSUER}/` }),
+  "a confusable issuer": withClaims({ iss: `${ISSUER}/` }),
 }).map(([name, token]) => ({ name, token, reason: "SIGNATURE_INVALID" }));
 
 const unknown = Object.entries({
   "unknown kid": withHeader({ ...HEADER, kid: "unknown" }),
-  "unknown kid with a key of its own": withHeader(
-    { ...HEADER, kid: "stranger", jwk: createPublicKey(STRANGER).export({ format: "jwk" }) },
-    STRANGER,
+  "unknown kid with an embedded key": withHeader(
+    { ...HEADER, kid: "stranger", jwk: createPublicKey(UNKNOWN_KEY).export({ format: "jwk" }) },
+    UNKNOWN_KEY,
   ),
   "kid of Object.prototype": withHeader({ ...HEADER, kid: "__proto__" }),
   "empty kid": withHeader({ ...HEADER, kid: "" }),
 }).map(([name, token]) => ({ name, token, reason: "SIGNATURE_INVALID", unknownKid: true }));
 
 const expired = [
-  { name: "expired this very millisecond", token: GOOD, now: EXPIRES * 1000, reason: "EXPIRED" },
+  { name: "expires at this millisecond", token: GOOD, now: EXPIRES * 1000, reason: "EXPIRED" },
   { name: "expired by 1 ms", token: GOOD, now: EXPIRES * 1000 + 1, reason: "EXPIRED" },
   { name: "expired before it was issued", token: withClaims({ exp: ISSUED - 1 }), reason: "EXPIRED" },
 ];
 
 const vectors = {
-  note: "Made by jwt-make.ts. A token is judged at `now` (milliseconds), its own or the one below.",
+  note: "Made by jwt-make.ts. A token is verified at `now` (milliseconds), its own or the one below.",
   issuer: ISSUER,
   now: NOW,
   keys: [{ ...JWK, kid: KID, use: "sig", alg: "EdDSA" }],
