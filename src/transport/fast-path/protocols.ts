@@ -114,7 +114,7 @@ function grpcForm({ maxRequestBytes }: Rpc, proto: ProtoCodec): RouteForm {
   const frame = memoize((response: Response) => {
     const message = proto.write(response);
     // A memoized frame must not keep the buffer pool alive.
-    return isShared(response) ? encodeEnvelope(0, message) : pooledEnvelope(message);
+    return isShared(response) ? Buffer.from(encodeEnvelope(0, message).buffer) : pooledEnvelope(message);
   });
   return {
     protocol: "grpc",
