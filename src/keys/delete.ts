@@ -1,4 +1,4 @@
-import { parseKeyId } from "../domain/key-id.ts";
+import { parseKeyId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { explainRejection } from "./rejection.ts";

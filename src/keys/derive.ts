@@ -1,6 +1,6 @@
 import { parseDuration } from "../domain/duration.ts";
 import { fieldError, invalidArgument } from "../domain/errors.ts";
-import { newId } from "../domain/key-id.ts";
+import { newId } from "../domain/key.ts";
 import { checkClaimsSize, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeyRing } from "../domain/server-keys.ts";

@@ -1,8 +1,7 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
 import { fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
-import type { ApiKey } from "../domain/key.ts";
-import { newId } from "../domain/key-id.ts";
+import { type ApiKey, newId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { encodeBase64url } from "../lib/base64url.ts";
 import { mapInSlices } from "../lib/time-slices.ts";

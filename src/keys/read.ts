@@ -1,6 +1,5 @@
 import { invalidArgument } from "../domain/errors.ts";
-import type { ApiKey, KeyKind } from "../domain/key.ts";
-import { parseKeyId } from "../domain/key-id.ts";
+import { type ApiKey, type KeyKind, parseKeyId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { parseFilter } from "./filter/parse.ts";

@@ -5,7 +5,7 @@ import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { newSecret } from "./issue.ts";
 import { changedMeanwhile, explainRejection, keyError, rejectUnlessActive } from "./rejection.ts";
-import { type KeyName, liveSecrets } from "./store.ts";
+import type { KeyName } from "./store.ts";
 
 /** Maximum older secrets in their grace period per key: bounds the row and the work of a verification. */
 const MAX_GRACE_SECRETS = 16;
@@ -40,7 +40,7 @@ export async function rotateKey(
 
 /** Counts the older secrets that are in their grace period. */
 function graceSecrets(stored: StoredKey, now: number): number {
-  return liveSecrets(stored, now).filter(({ expireTime }) => expireTime !== null).length;
+  return stored.secrets.filter(({ expireTime }) => expireTime !== null && expireTime.getTime() > now).length;
 }
 
 function tooManySecrets({ keyId }: ApiKey): KeyholdError {

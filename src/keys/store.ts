@@ -1,4 +1,4 @@
-import type { ApiKey, KeyKind, KeySecret, RevocationReason, SecretDigest, StoredKey } from "../domain/key.ts";
+import type { ApiKey, KeyKind, RevocationReason, SecretDigest, StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Filter } from "./filter/filter.ts";
 
@@ -73,9 +73,4 @@ export interface KeyStore {
   rotate(name: KeyName, rotation: Rotation, principal: Principal, now: Date): Promise<ApiKey | null>;
   revoke(name: KeyName, revocation: Revocation, principal: Principal, now: Date): Promise<ApiKey | null>;
   delete(name: KeyName, principal: Principal): Promise<boolean>;
-}
-
-/** Returns the secrets valid at this time: the current one and those in their grace period. */
-export function liveSecrets(stored: StoredKey, now: number): KeySecret[] {
-  return stored.secrets.filter((secret) => secret.expireTime === null || secret.expireTime.getTime() > now);
 }

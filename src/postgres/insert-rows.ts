@@ -1,4 +1,3 @@
-import type { SecretDigest } from "../domain/key.ts";
 import type { NewKey } from "../keys/store.ts";
 import { hex, writeArray } from "./array-types.ts";
 
@@ -74,14 +73,13 @@ function toNewRow({ key, digest, otherDigests, request }: NewKey): NewRow {
     expire_time: key.expireTime?.toISOString() ?? null,
     digest: bytea(digest.digest),
     digest_key_id: digest.keyId,
-    other_digests: otherDigests.length === 0 ? null : otherDigests.map(toOtherDigest),
+    other_digests:
+      otherDigests.length === 0
+        ? null
+        : otherDigests.map(({ keyId, digest }) => ({ digest: hex(digest), digest_key_id: keyId })),
     request_id: request?.requestId ?? null,
     request_fingerprint: request === null ? null : bytea(request.fingerprint),
   };
-}
-
-function toOtherDigest({ keyId, digest }: SecretDigest): OtherDigest {
-  return { digest: hex(digest), digest_key_id: keyId };
 }
 
 /** The last formatted time: most keys of a statement are created in the same few milliseconds. */

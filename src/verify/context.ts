@@ -12,7 +12,8 @@ export interface VerifyContext {
   readonly findKey: FindKey;
   /** Finds cached keys for stale verdicts when `findKey` fails. */
   readonly findStale: FindStale;
-  readonly identities: IdentityCache;
+  /** Null: none is cached. */
+  readonly identities: IdentityCache | null;
   readonly clock: Clock;
   readonly shapes: CredentialShapes;
   readonly issuer: string;

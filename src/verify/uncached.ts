@@ -1,14 +1,6 @@
 import type { CacheStats, VerificationCache } from "./cache/cache.ts";
-import type { IdentityCache } from "./identified.ts";
 import { KeyLoader } from "./key-loader.ts";
 import type { FindKeys, VerificationLease } from "./reader.ts";
-
-const NO_IDENTITIES: IdentityCache = {
-  generation: 0,
-  nameOf: () => "",
-  get: () => undefined,
-  set: () => undefined,
-};
 
 const NOTHING: CacheStats = {
   entries: 0,
@@ -31,7 +23,7 @@ export function createUncachedReader(findKeys: FindKeys, lease: VerificationLeas
       return reads.read(lookup, "no-store");
     },
     findStale: () => undefined,
-    identities: NO_IDENTITIES,
+    identities: null,
     invalidate: () => undefined,
     clear: () => undefined,
     stats: () => NOTHING,

@@ -28,16 +28,16 @@ function verifyBy(
   credential: string,
   mode: CacheMode,
 ): MaybePromise<Verdict> {
-  const { identities } = context;
-  const name = mode === "no-store" ? null : identities.nameOf(credential);
-  const cached = name === null ? undefined : identities.get(name);
+  const identities = mode === "no-store" ? null : context.identities;
+  const name = identities?.nameOf(credential) ?? "";
+  const cached = identities?.get(name);
   if (cached !== undefined) return evaluateIdentified(context, cached, mode);
-  const { generation } = identities;
+  const generation = identities?.generation ?? 0;
   return andThen(identify(credential, context), (identified) => {
     if ("valid" in identified) return reject(context, credential, identified);
     return evaluateIdentified(context, identified, mode, (stored) => {
       // Anyone can send an unknown raw key, so it is not worth the memory.
-      if (stored !== null && name !== null) identities.set(name, identified, generation);
+      if (stored !== null) identities?.set(name, identified, generation);
     });
   });
 }

@@ -4,8 +4,7 @@ import {
   TokenAlgorithm as WireTokenAlgorithm,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
-import type { KeyKind } from "../../domain/key.ts";
-import { parseKeyId } from "../../domain/key-id.ts";
+import { type KeyKind, parseKeyId } from "../../domain/key.ts";
 import { invalid } from "../../domain/verdict.ts";
 import { deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
 import { revokeKey } from "../../keys/revoke.ts";

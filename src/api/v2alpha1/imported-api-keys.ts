@@ -2,7 +2,7 @@ import {
   ImportedApiKeySchema,
   type ImportedApiKeysService,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import { parseKeyId } from "../../domain/key-id.ts";
+import { parseKeyId } from "../../domain/key.ts";
 import { deleteImportedKey } from "../../keys/delete.ts";
 import { importKey } from "../../keys/import.ts";
 import { getKey, listKeys, pageSizeOf } from "../../keys/read.ts";

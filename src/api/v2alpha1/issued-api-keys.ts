@@ -1,5 +1,5 @@
 import { IssuedApiKeySchema, type IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { parseKeyId } from "../../domain/key-id.ts";
+import { parseKeyId } from "../../domain/key.ts";
 import { issueKey } from "../../keys/issue.ts";
 import { getKey, listKeys, pageSizeOf } from "../../keys/read.ts";
 import { rotateKey } from "../../keys/rotate.ts";

@@ -1,5 +1,4 @@
-import { KEY_STATUSES, REVOCATION_REASONS } from "../../domain/key.ts";
-import { UUID } from "../../domain/key-id.ts";
+import { KEY_STATUSES, REVOCATION_REASONS, UUID } from "../../domain/key.ts";
 import type { Comparison, FieldName, Operator, StringField, TimeField } from "./filter.ts";
 import { parseTimestamp } from "./timestamp.ts";
 

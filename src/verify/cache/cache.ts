@@ -36,7 +36,7 @@ export interface CacheOptions extends VerificationLease {
 export interface VerificationCache {
   readonly findKey: FindKey;
   readonly findStale: FindStale;
-  readonly identities: IdentityCache;
+  readonly identities: IdentityCache | null;
   /** Evicts these keys and digests, and keeps reads in flight from caching them. */
   invalidate(change: KeyChange): void;
   /** Evicts everything, including reads in flight: after a lost change feed, or when signing keys changed. */

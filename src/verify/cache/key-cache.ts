@@ -28,7 +28,8 @@ export class KeyCache {
   }
 
   get(lookup: KeyLookup): VerifiableRecord | undefined {
-    const keyId = lookup.keyId ?? this.#keyIdOf(lookup);
+    const name = nameOf(lookup);
+    const keyId = lookup.keyId === null && name !== undefined ? this.keyIds.get(name) : name;
     return keyId === undefined ? undefined : this.records.get(keyId);
   }
 
@@ -37,8 +38,8 @@ export class KeyCache {
     const name = nameOf(lookup);
     if (stored !== null) this.records.set(stored.key.keyId, stored);
     if (name === undefined) return;
-    if (lookup.keyId === null) this.#setKeyId(name, stored);
-    else if (stored === null) this.records.delete(name);
+    if (stored === null) (lookup.keyId === null ? this.keyIds : this.records).delete(name);
+    else if (lookup.keyId === null) this.keyIds.set(name, stored.key.keyId);
   }
 
   invalidate({ keyIds, digests }: KeyChange): void {
@@ -49,15 +50,5 @@ export class KeyCache {
   clear(): void {
     this.records.clear();
     this.keyIds.clear();
-  }
-
-  #keyIdOf(lookup: KeyLookup): string | undefined {
-    const name = nameOf(lookup);
-    return name === undefined ? undefined : this.keyIds.get(name);
-  }
-
-  #setKeyId(name: string, stored: VerifiableRecord | null): void {
-    if (stored === null) this.keyIds.delete(name);
-    else this.keyIds.set(name, stored.key.keyId);
   }
 }
