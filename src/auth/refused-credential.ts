@@ -9,15 +9,13 @@ export const REFUSED_REASONS = [
   "MALFORMED",
   "UNKNOWN_KIND",
   // The verdict on an admin token.
-  ...([
-    "INVALID_FORMAT",
-    "SIGNATURE_INVALID",
-    "NOT_FOUND",
-    "KEY_REVOKED",
-    "SECRET_ROTATED",
-    "EXPIRED",
-    "INTERNAL",
-  ] as const),
+  "INVALID_FORMAT",
+  "SIGNATURE_INVALID",
+  "NOT_FOUND",
+  "KEY_REVOKED",
+  "SECRET_ROTATED",
+  "EXPIRED",
+  "INTERNAL",
   // An access token of the issuer, which may also be EXPIRED.
   "INVALID_TOKEN",
   // The credential is valid but lacks the scope.

@@ -102,7 +102,7 @@ export class Membership implements ServerObserver {
 
   /** Acquires a lease and keeps it until `leave`. Rejects if the first one cannot be acquired. */
   async join(): Promise<void> {
-    this.#renewals.start();
+    this.#renewals.isActive = true;
     const session = await this.#connect(FIRST_TIMEOUT);
     this.#running = this.#run(session);
   }

@@ -19,7 +19,7 @@ export class LeaseRenewals {
   /** Duration of the lease, in milliseconds. */
   readonly #ttl: number;
   /** Whether this process is a node: it has joined and has not left. */
-  #isActive = false;
+  isActive = false;
   #waiters: PromiseWithResolvers<void>[] = [];
   /** Called when a call starts to wait. */
   #wake: () => void = () => undefined;
@@ -29,17 +29,9 @@ export class LeaseRenewals {
     this.#ttl = ttl;
   }
 
-  get isActive(): boolean {
-    return this.#isActive;
-  }
-
-  start(): void {
-    this.#isActive = true;
-  }
-
   /** Ends the lease. */
   stop(): void {
-    this.#isActive = false;
+    this.isActive = false;
     this.#lease.end();
     this.refuse();
   }
@@ -89,11 +81,11 @@ export class LeaseRenewals {
         throw error instanceof LateError ? new NoEchoError() : error;
       });
       onGranted(renewed.position);
-      if (this.#isActive) this.#lease.extend(sent, this.#ttl);
+      if (this.isActive) this.#lease.extend(sent, this.#ttl);
       for (const { resolve } of waiters) resolve();
     } catch (error) {
       refuse(error);
-      if (this.#isActive) throw error;
+      if (this.isActive) throw error;
     }
   }
 }

@@ -74,7 +74,10 @@ const FORM =
 
 function hostsOf(text: string, choice: URLSearchParams, field: string): Host[] {
   const [names, ports] = [choice.getAll("host").at(-1), choice.getAll("port").at(-1)];
-  const hosts = names === undefined ? text.split(",").map((one) => splitHost(one, field)) : named(names);
+  const hosts =
+    names === undefined
+      ? text.split(",").map((one) => splitHost(one, field))
+      : names.split(",").map((name) => ({ name, port: "" }));
   const given = ports?.split(",") ?? hosts.map(({ port }) => port);
   if (given.length !== 1 && given.length !== hosts.length)
     throw invalidArgument(field, `has ${hosts.length} host(s) and ${given.length} ports: give one for each host`);
@@ -84,16 +87,7 @@ function hostsOf(text: string, choice: URLSearchParams, field: string): Host[] {
   }));
 }
 
-interface HostText {
-  readonly name: string;
-  readonly port: string;
-}
-
-function named(names: string): HostText[] {
-  return names.split(",").map((name) => ({ name, port: "" }));
-}
-
-function splitHost(text: string, field: string): HostText {
+function splitHost(text: string, field: string): { name: string; port: string } {
   const [whole, bracketed, name = "", port = ""] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(.*))?$/.exec(text) ?? [];
   const address = decode(bracketed ?? name, field);
   if (whole !== undefined && (bracketed === undefined || isIP(address) === 6)) return { name: address, port };
@@ -119,12 +113,10 @@ function toPort(text: string, field: string): number {
 }
 
 /** The other values of libpq (PostgreSQL docs, 32.1.2), and why they are rejected. */
+const STANDBY = "Keyhold writes, and a standby may be behind";
 const REFUSED: ReadonlyMap<string, string> = new Map([
-  ["any", "Keyhold writes, and a standby may be behind"],
+  ...["any", "read-only", "standby", "prefer-standby"].map((value) => [value, STANDBY] as const),
   ["read-write", "primary is meant: read-write does not tell a standby from a primary that is read-only by default"],
-  ["read-only", "Keyhold writes, and a standby may be behind"],
-  ["standby", "Keyhold writes, and a standby may be behind"],
-  ["prefer-standby", "Keyhold writes, and a standby may be behind"],
 ]);
 
 function requirePrimary(choice: URLSearchParams, field: string): void {

@@ -33,7 +33,7 @@ function validBy({ credentialType, token }: Identified, { key }: VerifiableRecor
     key,
     secretVersion: secret.version,
     scopes: token === null ? key.scopes : token.scopes.filter((scope) => key.scopes.includes(scope)),
-    expireTime: earlier(token?.expireTime ?? null, earlier(secret.expireTime, key.expireTime)),
+    expireTime: earlier(token === null ? null : new Date(token.expireTime), earlier(secret.expireTime, key.expireTime)),
     token: token === null ? null : { tokenId: token.tokenId, claims: token.claims },
   };
 }

@@ -1,7 +1,7 @@
 import type { KeyKind, KeySecret, SecretDigest } from "../domain/key.ts";
 import type { CredentialType, Valid } from "../domain/verdict.ts";
 import { equalBytes } from "../lib/bytes.ts";
-import type { JsonObject } from "../lib/json.ts";
+import type { TokenContent } from "../token/token.ts";
 import type { KeyLookup, VerifiableRecord } from "./reader.ts";
 
 /** A credential with a valid format and signature. Whether its key is active is for `evaluate` to decide. */
@@ -26,15 +26,8 @@ export interface Evaluated {
   readonly isRepeated: boolean;
 }
 
-/** The content of a derived token. */
-export interface TokenFacts {
-  readonly tokenId: string;
-  /** Version of the key's secret at derivation. */
-  readonly secretVersion: number;
-  readonly scopes: readonly string[];
-  readonly claims: JsonObject;
-  readonly expireTime: Date;
-}
+/** The content of a derived token that verification uses. */
+export type TokenFacts = Pick<TokenContent, "tokenId" | "secretVersion" | "scopes" | "claims" | "expireTime">;
 
 /** Caches identified credentials, so that none is identified twice. */
 export interface IdentityCache {

@@ -66,12 +66,5 @@ function identifyMacaroon(credential: string, { rings, issuer, clock }: VerifyCo
 
 function identifyToken(credentialType: "JWT" | "MACAROON", verdict: TokenVerdict): Identified | Invalid {
   if (!verdict.ok) return invalid(verdict.reason, verdict.message);
-  const { tokenId, keyId, secretVersion, scopes, claims, expireTime } = verdict.token;
-  return identifiedToken(credentialType, keyId, {
-    tokenId,
-    secretVersion,
-    scopes,
-    claims,
-    expireTime: new Date(expireTime),
-  });
+  return identifiedToken(credentialType, verdict.token.keyId, verdict.token);
 }

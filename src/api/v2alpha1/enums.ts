@@ -7,7 +7,7 @@ import {
   VerificationError as WireVerificationError,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
-import type { KeyStatus, RevocationReason } from "../../domain/key.ts";
+import { type KeyStatus, REVOCATION_REASONS, type RevocationReason } from "../../domain/key.ts";
 import type { CredentialType, VerificationError } from "../../domain/verdict.ts";
 
 /** Enum numbers by domain name, one table per enum. */
@@ -41,12 +41,8 @@ export const REVOCATION_REASON: Readonly<Record<RevocationReason, WireRevocation
   REVOCATION_REASON_PRIVILEGE_WITHDRAWN: WireRevocationReason.PRIVILEGE_WITHDRAWN,
 };
 
-const REASONS = new Map(
-  Object.entries(REVOCATION_REASON).map(([name, wire]) => [wire, name as RevocationReason] as const),
-);
-
 export function revocationReason(wire: WireRevocationReason): RevocationReason {
-  const reason = REASONS.get(wire);
+  const reason = REVOCATION_REASONS.find((name) => REVOCATION_REASON[name] === wire);
   if (reason === undefined) throw invalidArgument("reason", `has no value ${wire}`);
   return reason;
 }

@@ -41,7 +41,7 @@ export class CredentialCache implements IdentityCache {
   get(name: string): Identified | undefined {
     const identified = this.#cache.get(name);
     if (identified === undefined || identified.token === null) return identified;
-    if (identified.token.expireTime.getTime() > this.#clock.now()) return identified;
+    if (identified.token.expireTime > this.#clock.now()) return identified;
     this.#cache.delete(name);
     return undefined;
   }

@@ -56,11 +56,10 @@ function decodeDigests(bytes: Buffer, start: number): SecretDigest[] {
 }
 
 function tokenTuple({ tokenId, secretVersion, scopes, claims, expireTime }: TokenFacts): Token {
-  return [tokenId, secretVersion, [...scopes], claims, expireTime.getTime()];
+  return [tokenId, secretVersion, [...scopes], claims, expireTime];
 }
 
 function decodeToken(text: string): TokenFacts {
-  const token: Token = JSON.parse(text);
-  const [tokenId, secretVersion, scopes, claims, expireTime] = token;
-  return { tokenId, secretVersion, scopes, claims, expireTime: new Date(expireTime) };
+  const [tokenId, secretVersion, scopes, claims, expireTime]: Token = JSON.parse(text);
+  return { tokenId, secretVersion, scopes, claims, expireTime };
 }
