@@ -7,7 +7,7 @@ import { ROOT } from "./blocks.ts";
 const PLACES = ["src", "proto/keyhold", "docs", "deploy", "bench", "tools", "test", "examples", "README.md"];
 const TEXT = /\.(ts|js|proto|md|sql|ya?ml|conf|sh|txt|go|py)$/;
 const SKIPPED =
-  /node_modules|results\.json|test\/docs\/language\.test\.ts|test\/upgrade\/upgrade\.ts|migrations\/000[1-8]/;
+  /node_modules|\.venv|results\.json|test\/docs\/language\.test\.ts|test\/upgrade\/upgrade\.ts|migrations\/000[1-8]/;
 
 /** Expressions that have a standard term (CONTRIBUTING.md, "Language"). */
 const AVOIDED: Readonly<Record<string, RegExp>> = {
@@ -19,6 +19,10 @@ const AVOIDED: Readonly<Record<string, RegExp>> = {
   unreachable: /\b(?:is|are|was|were) away\b/i,
   "layers, modules": /\bthe house\b|\b(?:top|ground) floor\b/i,
   "fault injection": /\bsabotage/i,
+  "at most, at least": /\bat the (?:most|least)\b/i,
+  "instead of": /\bin the place of\b/i,
+  "reports, describes": /\btells? of\b/i,
+  "happens to, affects": /\bbefall/i,
   "a subject and a verb": /(?:^|[.:] |\/\*\* |\/\/ |^ *\* )Of an? [a-z]/,
   "a document of this repository": /\bcontract §/i,
 };

@@ -21,5 +21,5 @@ test("no timer is left, and a late rejection is ignored", async () => {
   expect(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length).toBeLessThan(2);
   const work = Promise.withResolvers<void>();
   await withTimeout(work.promise, 1, () => {});
-  work.reject(new Error("nobody waits"));
+  work.reject(new Error("too late"));
 });

@@ -11,7 +11,7 @@ interface Held {
   readonly fail: (error: Error) => void;
 }
 
-const shared = new Error("nobody knows");
+const shared = new Error("the items fail together");
 const result = (item: number) => `result ${item}`;
 
 function holding(maxInFlight: number, maxItems: number) {

@@ -141,7 +141,7 @@ test("of two nodes one runs the leader's job, and the other when the first has l
   await until(() => nodes.some(({ runs }) => runs.length >= 5));
   const leader = nodes.find(({ runs }) => runs.length > 0);
   const other = nodes.find((node) => node !== leader);
-  if (leader === undefined || other === undefined) throw new Error("nobody leads");
+  if (leader === undefined || other === undefined) throw new Error("there is no leader");
   expect(other.runs).toEqual([]);
   // Once per interval, which varies by a tenth. The first run also waits for its connection, so the second may follow early.
   const first = leader.runs[0] ?? 0;

@@ -168,7 +168,7 @@ describe("a public key", () => {
     const { store, start } = setUp();
     const node = await start();
     const before = store.count("list");
-    for (const kid of ["", "of nobody", "k".repeat(42), "k".repeat(44), "+".repeat(43), "k".repeat(8_000)])
+    for (const kid of ["", "of no key", "k".repeat(42), "k".repeat(44), "+".repeat(43), "k".repeat(8_000)])
       expect(await node.publicKey(kid)).toBeUndefined();
     expect(store.count("list")).toBe(before);
   });

@@ -14,7 +14,7 @@ function outcome(verdict: Verdict): string {
 /** A credential of each type. */
 function oneOfEach(fixture: Fixture) {
   const { keyId, credential } = fixture.issue();
-  const raw = fixture.importRaw("a raw key of somebody else");
+  const raw = fixture.importRaw("a raw key of another service");
   return {
     ISSUED_API_KEY: credential,
     IMPORTED_API_KEY: raw.credential,

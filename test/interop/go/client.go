@@ -15,15 +15,15 @@ import (
 
 // client has a stub for each service, with the admin token or without.
 type client struct {
-	url      string
-	issued   pb.IssuedApiKeysServiceClient
-	imported pb.ImportedApiKeysServiceClient
-	keys     pb.ApiKeysServiceClient
-	self     pb.SelfServiceServiceClient
-	jwks     pb.DerivedKeysServiceClient
-	health   grpc_health_v1.HealthClient
+	url             string
+	issued          pb.IssuedApiKeysServiceClient
+	imported        pb.ImportedApiKeysServiceClient
+	keys            pb.ApiKeysServiceClient
+	self            pb.SelfServiceServiceClient
+	jwks            pb.DerivedKeysServiceClient
+	health          grpc_health_v1.HealthClient
 	unauthenticated pb.ApiKeysServiceClient
-	channel  *grpc.ClientConn
+	channel         *grpc.ClientConn
 }
 
 func newClient() *client {
@@ -31,15 +31,15 @@ func newClient() *client {
 	admin := dial(address, grpc.WithPerRPCCredentials(bearer(os.Getenv("KEYHOLD_TOKEN"))))
 	unauthenticated := dial(address)
 	return &client{
-		url:      address.String(),
-		issued:   pb.NewIssuedApiKeysServiceClient(admin),
-		imported: pb.NewImportedApiKeysServiceClient(admin),
-		keys:     pb.NewApiKeysServiceClient(admin),
-		self:     pb.NewSelfServiceServiceClient(unauthenticated),
-		jwks:     pb.NewDerivedKeysServiceClient(unauthenticated),
-		health:   grpc_health_v1.NewHealthClient(unauthenticated),
+		url:             address.String(),
+		issued:          pb.NewIssuedApiKeysServiceClient(admin),
+		imported:        pb.NewImportedApiKeysServiceClient(admin),
+		keys:            pb.NewApiKeysServiceClient(admin),
+		self:            pb.NewSelfServiceServiceClient(unauthenticated),
+		jwks:            pb.NewDerivedKeysServiceClient(unauthenticated),
+		health:          grpc_health_v1.NewHealthClient(unauthenticated),
 		unauthenticated: pb.NewApiKeysServiceClient(unauthenticated),
-		channel:  admin,
+		channel:         admin,
 	}
 }
 

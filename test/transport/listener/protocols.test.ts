@@ -98,7 +98,7 @@ describe("an HTTP/2 preface", () => {
     let reads = 0;
     const read = client.server.read.bind(client.server);
     client.server.read = (size) => {
-      if (++reads > 1_000) throw new Error("the socket is read for ever");
+      if (++reads > 1_000) throw new Error("the socket is read endlessly");
       return read(size);
     };
     await client.send(PREFACE.subarray(0, 12));

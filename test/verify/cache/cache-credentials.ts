@@ -15,7 +15,7 @@ function credentials(): string[] {
   return Array.from({ length: 25 }, (_, i) => {
     const { keyId, credential } = fixture.issue();
     const raw = fixture.importRaw(
-      `raw key ${i} ${Math.random().toString(36)}${Math.random().toString(36)} of somebody else`,
+      `raw key ${i} ${Math.random().toString(36)}${Math.random().toString(36)} of another service`,
     );
     return [credential, raw.credential, fixture.jwt(keyId, NOW + HOUR), fixture.macaroon(raw.keyId, NOW + HOUR)];
   }).flat();

@@ -36,7 +36,7 @@ test("the heap contains nothing of cached credentials", async () => {
 
 test("the memory outside the heap contains nothing of a cached credential", () => {
   const fixture = newFixture();
-  const { credential, keyId } = fixture.importRaw("a raw key that somebody else made");
+  const { credential, keyId } = fixture.importRaw("a raw key that another service made");
   const record = fixture.store.records.get(keyId);
   const identified = identifiedRawKey(digestAll(credential, fixture.rings.digest));
   const [one, other] = [Buffer.alloc(4096), Buffer.alloc(4096)];
