@@ -26,7 +26,7 @@ export const clusterScenarios: readonly Scenario[] = [
     name: "change-three-nodes",
     group: "cluster",
     work: "update on one of 3 nodes, all of them healthy: median",
-    against: "the same on a node that is alone",
+    against: "the same on a single node",
     unit: "ms",
     judged: "difference",
     prepare: async (fixture) => {
@@ -54,7 +54,7 @@ export const clusterScenarios: readonly Scenario[] = [
   {
     name: "cluster-statements",
     group: "cluster",
-    work: `statements a second of ${NODES} nodes with nothing to do`,
+    work: `statements a second of ${NODES} idle nodes`,
     against: "absolute count (pg_stat_statements)",
     unit: "statements/s",
     judged: "value",

@@ -18,7 +18,7 @@ export const cpuScenarios: readonly Scenario[] = [
   {
     ...shared,
     name: "verify-observed",
-    work: "CPU of a verify, cached, REST HTTP/1.1, with its line of log and its metrics",
+    work: "CPU of a verify, cached, REST HTTP/1.1, with access log and metrics",
     against: "the same without either",
     prepare: async (fixture) => ({
       subject: await restCpu(fixture, await warmService(fixture)),

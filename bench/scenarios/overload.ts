@@ -101,12 +101,12 @@ function scenariosOf(what: string, name: string, run: (fixture: Fixture) => Prom
     of("memory", "memory of the second half", "×", "that of the first half", ({ growth }) => growth),
     of(
       "served",
-      "served all the same",
+      "requests served",
       "×",
-      "what it served when clients waited",
+      "the rate when clients wait for responses",
       (one) => one.answered / one.capacity,
     ),
-    of("refusal", "median of refusals", "ms", "absolute time", ({ refused }) => refused.p50),
+    of("refusal", "median time of a rejection", "ms", "absolute time", ({ refused }) => refused.p50),
     of("health", "median of /health/alive and /health/ready", "ms", "absolute time", ({ health }) => health.p50),
   ];
 }

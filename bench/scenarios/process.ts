@@ -11,7 +11,7 @@ export const processScenarios: readonly Scenario[] = [
     name: "start",
     group: "process",
     work: "start to ready on an existing database",
-    against: "bare Fastify start; both on both cores, as the database starts too",
+    against: "bare Fastify start; both use both cores, since the database starts too",
     unit: "s",
     judged: "difference",
     rounds: ROUNDS,
