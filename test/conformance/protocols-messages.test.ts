@@ -39,7 +39,7 @@ async function importAll({ call }: Pick<Protocol, "call">, rawKeys: readonly str
 const postingProtocols = () => suite.protocols.filter(({ name }) => !name.includes("GET"));
 
 /** Over HTTP/1.1, connect-node leaves a request unfinished when the response arrives first, and a closing server waits for it. */
-const unhurriedProtocols = () => postingProtocols().filter(({ name }) => name !== "Connect in binary");
+const completingProtocols = () => postingProtocols().filter(({ name }) => name !== "Connect in binary");
 
 describe("a message over the limit", () => {
   test("of 1 MiB is refused over every protocol", async () => {
@@ -51,7 +51,7 @@ describe("a message over the limit", () => {
 
   test("is refused before it is complete, and the rest does not disturb the next call", async () => {
     const credential = "x".repeat(8 * MIB);
-    for (const { name, call } of unhurriedProtocols()) {
+    for (const { name, call } of completingProtocols()) {
       expect(await call(verifyApiKey, { credential }), name).toMatchObject(tooLarge);
       expect(await call(verifyApiKey, { credential: "short" }), name).toMatchObject({ ok: true });
     }
@@ -59,7 +59,7 @@ describe("a message over the limit", () => {
 
   test("of 16 MiB is refused in batchCreate", async () => {
     const requests = [{ ...draft(), rawKey: "x".repeat(16 * MIB) }];
-    for (const { name, call } of unhurriedProtocols().filter(({ name }) => !name.includes("JSON"))) {
+    for (const { name, call } of completingProtocols().filter(({ name }) => !name.includes("JSON"))) {
       expect(await call(batchCreate, { requests }), name).toMatchObject(tooLarge);
     }
   });
