@@ -85,10 +85,11 @@ beforeAll(async () => {
   await verify(rest, secret);
   await derive(rest, secret);
   const url = metricsUrl(server.log());
-  // Available after the first renewal of the lease.
+  // Available after the first renewal of the lease, and after the first success of a job.
+  const late = ["keyhold_feed_lag_seconds", "keyhold_background_last_success_timestamp_seconds"];
   await eventually(async () => {
     samples = await scrape(url);
-    return samples.some(({ name }) => name === "keyhold_feed_lag_seconds");
+    return late.every((one) => samples.some(({ name }) => name === one));
   });
 });
 
