@@ -29,37 +29,30 @@ function verifyBy(
   mode: CacheMode,
 ): MaybePromise<Verdict> {
   const identities = mode === "no-store" ? null : context.identities;
-  const name = identities?.nameOf(credential) ?? "";
-  const cached = identities?.get(name);
-  if (cached !== undefined) return evaluateIdentified(context, cached, mode);
+  const name = identities === null ? "" : identities.nameOf(credential);
+  const cached = identities === null ? undefined : identities.get(name);
+  if (cached !== undefined) return evaluateCached(context, cached, mode);
   const generation = identities?.generation ?? 0;
   return andThen(identify(credential, context), (identified) => {
     if ("valid" in identified) return reject(context, credential, identified);
-    return evaluateIdentified(context, identified, mode, (stored) => {
+    const found = (stored: VerifiableRecord | null) => {
       // Anyone can send an unknown raw key, so it is not worth the memory.
       if (stored !== null) identities?.set(name, identified, generation);
-    });
+      return conclude(context, identified, stored);
+    };
+    const stored = context.findKey(identified.lookup, mode);
+    if (!(stored instanceof Promise)) return found(stored);
+    return stored.then(found, (error: unknown) => evaluateStale(context, identified, mode, error));
   });
 }
 
-/** Loads the key of a credential, calls `onLoaded` with it, and returns the verdict. */
-function evaluateIdentified(
-  context: VerifyContext,
-  identified: Identified,
-  mode: CacheMode,
-  onLoaded?: (stored: VerifiableRecord | null) => void,
-): MaybePromise<Verdict> {
-  const stored = context.findKey(identified.lookup, mode);
-  if (!(stored instanceof Promise)) {
-    onLoaded?.(stored);
-    return conclude(context, identified, stored);
-  }
+/** The usual path. */
+function evaluateCached(context: VerifyContext, cached: Identified, mode: CacheMode): MaybePromise<Verdict> {
+  const stored = context.findKey(cached.lookup, mode);
+  if (!(stored instanceof Promise)) return conclude(context, cached, stored);
   return stored.then(
-    (loaded) => {
-      onLoaded?.(loaded);
-      return conclude(context, identified, loaded);
-    },
-    (error: unknown) => evaluateStale(context, identified, mode, error),
+    (loaded) => conclude(context, cached, loaded),
+    (error: unknown) => evaluateStale(context, cached, mode, error),
   );
 }
 
