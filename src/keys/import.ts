@@ -3,7 +3,7 @@ import { rawKeyHint } from "../credential/hint.ts";
 import { fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
-import { encodeBase64url } from "../lib/base64url.ts";
+import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import type { KeysContext } from "./context.ts";
 import { identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";

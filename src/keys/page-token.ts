@@ -1,8 +1,7 @@
 import { parse as uuidBytes, stringify as uuidText } from "uuid";
 import { invalidArgument } from "../domain/errors.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
-import { decodeBase64url, encodeBase64url } from "../lib/base64url.ts";
-import { equalBytes } from "../lib/bytes.ts";
+import { decodeBase64url, encodeBase64url, equalBytes } from "../lib/bytes.ts";
 
 /**
  * The list of a page token. A token encodes version (1 byte) ‖ the last key id of the page (16 bytes) ‖ tag (16 bytes) in base64url. The tag

@@ -4,3 +4,29 @@ import { timingSafeEqual } from "node:crypto";
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
+
+/** Encodes bytes as unpadded base64url (RFC 4648 §5, §3.2). */
+export function encodeBase64url(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64url");
+}
+
+/**
+ * Decodes unpadded base64url. Returns undefined unless the text is canonical: no padding, no other characters, no non-zero trailing
+ * bits (RFC 4648 §3.5), so that no two texts decode to the same bytes.
+ */
+export function decodeBase64url(text: string): Uint8Array | undefined {
+  const bytes = Buffer.from(text, "base64url");
+  return bytes.toString("base64url") === text ? bytes : undefined;
+}
+
+/** Keeps a byte order mark: otherwise the text would not encode back, and `JSON.parse` would not reject it (RFC 8259 §8.1). */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Decodes UTF-8. Returns undefined if it is malformed; otherwise the text encodes back to the same bytes. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

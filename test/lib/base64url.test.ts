@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodeBase64url, encodeBase64url } from "../../src/lib/base64url.ts";
+import { decodeBase64url, encodeBase64url } from "../../src/lib/bytes.ts";
 import { anyText } from "./any-text.ts";
 
 // RFC 4648 §10, without padding, and the two characters of §5.

@@ -1,5 +1,5 @@
+import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
-import { decodeUtf8 } from "../../lib/utf8.ts";
 
 /** A row of the file. */
 export interface Row {

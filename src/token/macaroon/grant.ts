@@ -1,4 +1,4 @@
-import { decodeUtf8 } from "../../lib/utf8.ts";
+import { decodeUtf8 } from "../../lib/bytes.ts";
 import { type CaveatKind, claim, type Grant, scope, time } from "./caveat-kinds.ts";
 
 interface Restriction {

@@ -1,4 +1,4 @@
-import { decodeBase64url, encodeBase64url } from "../../lib/base64url.ts";
+import { decodeBase64url, encodeBase64url } from "../../lib/bytes.ts";
 import { MACAROON_MAX_TEXT_LENGTH, type Macaroon, MacaroonFormatError } from "./format.ts";
 import { decodeV2, encodeV2 } from "./v2.ts";
 

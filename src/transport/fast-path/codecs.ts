@@ -23,8 +23,8 @@ import {
 import type { Implementation } from "../../api/row.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
+import { decodeUtf8 } from "../../lib/bytes.ts";
 import { memoize } from "../../lib/memoize.ts";
-import { decodeUtf8 } from "../../lib/utf8.ts";
 import { fieldBound } from "../field-count.ts";
 import { readJsonMessage } from "../json/reader.ts";
 import { BODY, valueLimits } from "../json/scan.ts";

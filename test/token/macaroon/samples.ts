@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { deriveKeyRing, type ServerKey } from "../../../src/domain/server-keys.ts";
-import { decodeBase64url } from "../../../src/lib/base64url.ts";
+import { decodeBase64url } from "../../../src/lib/bytes.ts";
 import type { JsonObject } from "../../../src/lib/json.ts";
 import { isClaimName } from "../../../src/token/macaroon/caveat-kinds.ts";
 import type { Caveat, Macaroon } from "../../../src/token/macaroon/format.ts";
