@@ -19,15 +19,19 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
 }
 
+/** The packages of this repository: links to its folders, which have no archive. */
+const OWN: Readonly<Record<string, string>> = { "@keyhold/client": "packages/client" };
+
 /** Returns what is wrong with the locked packages, by the name of each. `allowScripts` is that of package.json. */
 export function lockfileViolations(
   { packages }: Lockfile,
   allowScripts: Readonly<Record<string, boolean>>,
 ): readonly string[] {
   return Object.entries(packages)
-    .filter(([path]) => path !== "")
+    .filter(([path]) => path.startsWith("node_modules/"))
     .flatMap(([path, locked]) => {
       const name = nameOf(path);
+      if (locked.link && locked.resolved !== undefined && locked.resolved === OWN[name]) return [];
       return violations(locked, name in allowScripts).map((what) => `${name} ${locked.version ?? ""}: ${what}`);
     });
 }

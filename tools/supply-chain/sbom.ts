@@ -36,7 +36,7 @@ export async function writeSbom(root: string, file: string): Promise<Bom> {
 /** npm's own `--omit=dev` leaves out what is needed in production and by a tool as well, such as jose (npm 11). */
 function ofProduction(bom: Bom, { packages }: Lockfile): Bom {
   const { component } = bom.metadata;
-  const production = Object.entries(packages).filter(([path, { dev }]) => path !== "" && !dev);
+  const production = Object.entries(packages).filter(([path, { dev, link }]) => path !== "" && !dev && !link);
   const refs = new Set(production.map(([path, { version }]) => `${nameOf(path)}@${version}`));
   return {
     ...bom,

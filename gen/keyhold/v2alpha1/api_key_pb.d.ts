@@ -17,6 +17,8 @@ export declare const file_keyhold_v2alpha1_api_key: GenFile;
  */
 export enum KeyStatus {
   /**
+   * Never set.
+   *
    * @generated from enum value: KEY_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
@@ -55,6 +57,8 @@ export declare const KeyStatusSchema: GenEnum<KeyStatus>;
  */
 export enum RevocationReason {
   /**
+   * In a request: no reason is given.
+   *
    * @generated from enum value: REVOCATION_REASON_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,

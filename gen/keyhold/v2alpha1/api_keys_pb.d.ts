@@ -26,6 +26,8 @@ export declare type DeriveTokenRequest = Message<"keyhold.v2alpha1.DeriveTokenRe
   credential: string;
 
   /**
+   * Kind of the token.
+   *
    * @generated from field: keyhold.v2alpha1.TokenAlgorithm algorithm = 2;
    */
   algorithm: TokenAlgorithm;
@@ -67,6 +69,8 @@ export declare const DeriveTokenRequestSchema: GenMessage<DeriveTokenRequest>;
  */
 export declare type DeriveTokenResponse = Message<"keyhold.v2alpha1.DeriveTokenResponse"> & {
   /**
+   * The token with its contents.
+   *
    * @generated from field: keyhold.v2alpha1.DerivedToken token = 1;
    */
   token?: DerivedToken | undefined;
@@ -106,6 +110,8 @@ export declare type DerivedToken = Message<"keyhold.v2alpha1.DerivedToken"> & {
   expireTime?: Timestamp | undefined;
 
   /**
+   * Scopes of the token.
+   *
    * @generated from field: repeated string scopes = 4;
    */
   scopes: string[];
@@ -151,16 +157,22 @@ export declare const VerifyApiKeyRequestSchema: GenMessage<VerifyApiKeyRequest>;
  */
 export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKeyResponse"> & {
   /**
+   * Whether the credential is valid: check it in every response.
+   *
    * @generated from field: bool is_valid = 1;
    */
   isValid: boolean;
 
   /**
+   * Identifier of the key that the credential belongs to.
+   *
    * @generated from field: optional string key_id = 2;
    */
   keyId?: string | undefined;
 
   /**
+   * Owner of the key.
+   *
    * @generated from field: optional string actor_id = 3;
    */
   actorId?: string | undefined;
@@ -180,6 +192,8 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
   metadata: { [key: string]: string };
 
   /**
+   * Status of the key: KEY_STATUS_ACTIVE.
+   *
    * @generated from field: optional keyhold.v2alpha1.KeyStatus status = 6;
    */
   status?: KeyStatus | undefined;
@@ -199,6 +213,8 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
   issuer?: string | undefined;
 
   /**
+   * Kind of the credential.
+   *
    * @generated from field: optional keyhold.v2alpha1.CredentialType credential_type = 9;
    */
   credentialType?: CredentialType | undefined;
@@ -239,6 +255,8 @@ export declare const VerifyApiKeyResponseSchema: GenMessage<VerifyApiKeyResponse
  */
 export declare type BatchVerifyApiKeysRequest = Message<"keyhold.v2alpha1.BatchVerifyApiKeysRequest"> & {
   /**
+   * The credentials to verify.
+   *
    * @generated from field: repeated keyhold.v2alpha1.VerifyApiKeyRequest requests = 1;
    */
   requests: VerifyApiKeyRequest[];
@@ -257,6 +275,8 @@ export declare const BatchVerifyApiKeysRequestSchema: GenMessage<BatchVerifyApiK
  */
 export declare type BatchVerifyApiKeysResponse = Message<"keyhold.v2alpha1.BatchVerifyApiKeysResponse"> & {
   /**
+   * The verdicts.
+   *
    * @generated from field: repeated keyhold.v2alpha1.VerifyApiKeyResponse results = 1;
    */
   results: VerifyApiKeyResponse[];
@@ -275,11 +295,15 @@ export declare const BatchVerifyApiKeysResponseSchema: GenMessage<BatchVerifyApi
  */
 export declare type RevokeApiKeyRequest = Message<"keyhold.v2alpha1.RevokeApiKeyRequest"> & {
   /**
+   * Identifier of the key to revoke.
+   *
    * @generated from field: string key_id = 1;
    */
   keyId: string;
 
   /**
+   * Why the key is revoked.
+   *
    * @generated from field: keyhold.v2alpha1.RevocationReason reason = 2;
    */
   reason: RevocationReason;
@@ -312,21 +336,29 @@ export declare const RevokeApiKeyRequestSchema: GenMessage<RevokeApiKeyRequest>;
  */
 export declare type RevokeApiKeyResponse = Message<"keyhold.v2alpha1.RevokeApiKeyResponse"> & {
   /**
+   * Identifier of the key.
+   *
    * @generated from field: string key_id = 1;
    */
   keyId: string;
 
   /**
+   * KEY_STATUS_REVOKED.
+   *
    * @generated from field: keyhold.v2alpha1.KeyStatus status = 2;
    */
   status: KeyStatus;
 
   /**
+   * When the key was revoked.
+   *
    * @generated from field: google.protobuf.Timestamp revoke_time = 3;
    */
   revokeTime?: Timestamp | undefined;
 
   /**
+   * The reason in the request.
+   *
    * @generated from field: keyhold.v2alpha1.RevocationReason revocation_reason = 4;
    */
   revocationReason: RevocationReason;
@@ -345,12 +377,14 @@ export declare const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse
  */
 export enum TokenAlgorithm {
   /**
+   * Rejected.
+   *
    * @generated from enum value: TOKEN_ALGORITHM_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * A JWT signed with EdDSA (Ed25519). GetJwks returns the public keys.
+   * A JWT signed with EdDSA (Ed25519) or ES256 (ECDSA with P-256), as the server is configured. GetJwks returns the public keys.
    *
    * @generated from enum value: TOKEN_ALGORITHM_JWT = 1;
    */
@@ -376,26 +410,36 @@ export declare const TokenAlgorithmSchema: GenEnum<TokenAlgorithm>;
  */
 export enum CredentialType {
   /**
+   * Never set.
+   *
    * @generated from enum value: CREDENTIAL_TYPE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * The secret of an issued key.
+   *
    * @generated from enum value: CREDENTIAL_TYPE_ISSUED_API_KEY = 1;
    */
   ISSUED_API_KEY = 1,
 
   /**
+   * An imported raw key.
+   *
    * @generated from enum value: CREDENTIAL_TYPE_IMPORTED_API_KEY = 2;
    */
   IMPORTED_API_KEY = 2,
 
   /**
+   * A derived JWT.
+   *
    * @generated from enum value: CREDENTIAL_TYPE_JWT = 3;
    */
   JWT = 3,
 
   /**
+   * A derived macaroon.
+   *
    * @generated from enum value: CREDENTIAL_TYPE_MACAROON = 4;
    */
   MACAROON = 4,
@@ -413,6 +457,8 @@ export declare const CredentialTypeSchema: GenEnum<CredentialType>;
  */
 export enum VerificationError {
   /**
+   * Never set.
+   *
    * @generated from enum value: VERIFICATION_ERROR_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
@@ -494,7 +540,8 @@ export declare const ApiKeysService: GenService<{
     output: typeof VerifyApiKeyResponseSchema;
   },
   /**
-   * Verifies 1 to 1000 credentials of any kind, each independently of the others.
+   * Verifies 1 to 1000 credentials of any kind, each independently of the others. Returns INVALID_ARGUMENT if the response would
+   * exceed 4 MiB, which gRPC clients accept by default: send fewer credentials.
    *
    * @generated from rpc keyhold.v2alpha1.ApiKeysService.BatchVerifyApiKeys
    */

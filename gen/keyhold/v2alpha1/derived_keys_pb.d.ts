@@ -45,40 +45,60 @@ export declare type Jwks = Message<"keyhold.v2alpha1.Jwks"> & {
 export declare const JwksSchema: GenMessage<Jwks>;
 
 /**
- * Jwk is an Ed25519 public key (RFC 8037 §2).
+ * Jwk is the public half of a signing key: an Ed25519 key (RFC 8037 §2) or a P-256 key (RFC 7518 §6.2.1). Later releases may
+ * add others.
  *
  * @generated from message keyhold.v2alpha1.Jwk
  */
 export declare type Jwk = Message<"keyhold.v2alpha1.Jwk"> & {
   /**
+   * Key type (RFC 7517 §4.1): `OKP` for Ed25519, `EC` for P-256.
+   *
    * @generated from field: string kty = 1;
    */
   kty: string;
 
   /**
+   * Curve: `Ed25519` or `P-256`.
+   *
    * @generated from field: string crv = 2;
    */
   crv: string;
 
   /**
+   * Public key, or its x coordinate for P-256: 32 bytes in unpadded base64url.
+   *
    * @generated from field: string x = 3;
    */
   x: string;
 
   /**
+   * Identifier of the signing key: its thumbprint (RFC 7638), and the header `kid` of the JWTs that it signed.
+   *
    * @generated from field: string kid = 4;
    */
   kid: string;
 
   /**
+   * Use of the key: `sig`.
+   *
    * @generated from field: string use = 5;
    */
   use: string;
 
   /**
+   * Algorithm of its signatures: `EdDSA` or `ES256`. The key verifies no JWT with another one.
+   *
    * @generated from field: string alg = 6;
    */
   alg: string;
+
+  /**
+   * The y coordinate for P-256: 32 bytes in unpadded base64url. Absent for Ed25519.
+   *
+   * @generated from field: optional string y = 7;
+   */
+  y?: string | undefined;
 };
 
 /**

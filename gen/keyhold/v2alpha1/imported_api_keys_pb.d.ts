@@ -61,6 +61,8 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
   metadata: { [key: string]: string };
 
   /**
+   * When the key was imported.
+   *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
@@ -192,7 +194,9 @@ export declare const CreateImportedApiKeyRequestSchema: GenMessage<CreateImporte
  */
 export declare type BatchCreateImportedApiKeysRequest = Message<"keyhold.v2alpha1.BatchCreateImportedApiKeysRequest"> & {
   /**
-   * Each is imported independently. If a raw key occurs more than once, the first occurrence is imported.
+   * Each is imported independently. If a raw key occurs more than once, the first occurrence is imported. If the response could
+   * exceed 4 MiB, which gRPC clients accept by default, the call returns INVALID_ARGUMENT and imports nothing; except in a repeat
+   * by request_id whose keys have grown since.
    *
    * @generated from field: repeated keyhold.v2alpha1.CreateImportedApiKeyRequest requests = 1;
    */
@@ -212,16 +216,22 @@ export declare const BatchCreateImportedApiKeysRequestSchema: GenMessage<BatchCr
  */
 export declare type BatchCreateImportedApiKeysResponse = Message<"keyhold.v2alpha1.BatchCreateImportedApiKeysResponse"> & {
   /**
+   * The results. In gRPC, the error of a batch of which no key was imported has only the first results, those that fit into 4 KiB.
+   *
    * @generated from field: repeated keyhold.v2alpha1.BatchCreateImportedApiKeysResponse.Result results = 1;
    */
   results: BatchCreateImportedApiKeysResponse_Result[];
 
   /**
+   * Number of imported keys.
+   *
    * @generated from field: int32 success_count = 2;
    */
   successCount: number;
 
   /**
+   * Number of items that were not imported.
+   *
    * @generated from field: int32 failure_count = 3;
    */
   failureCount: number;
@@ -247,16 +257,22 @@ export declare type BatchCreateImportedApiKeysResponse_Result = Message<"keyhold
   index: number;
 
   /**
+   * The imported key.
+   *
    * @generated from field: keyhold.v2alpha1.ImportedApiKey imported_api_key = 2;
    */
   importedApiKey?: ImportedApiKey | undefined;
 
   /**
+   * Why the item was not imported.
+   *
    * @generated from field: optional keyhold.v2alpha1.BatchCreateImportedApiKeysError error_code = 3;
    */
   errorCode?: BatchCreateImportedApiKeysError | undefined;
 
   /**
+   * error_code as text for people.
+   *
    * @generated from field: optional string error_message = 4;
    */
   errorMessage?: string | undefined;
@@ -275,6 +291,8 @@ export declare const BatchCreateImportedApiKeysResponse_ResultSchema: GenMessage
  */
 export declare type GetImportedApiKeyRequest = Message<"keyhold.v2alpha1.GetImportedApiKeyRequest"> & {
   /**
+   * Identifier of the key.
+   *
    * @generated from field: string key_id = 1;
    */
   keyId: string;
@@ -293,7 +311,8 @@ export declare const GetImportedApiKeyRequestSchema: GenMessage<GetImportedApiKe
  */
 export declare type ListImportedApiKeysRequest = Message<"keyhold.v2alpha1.ListImportedApiKeysRequest"> & {
   /**
-   * Maximum number of keys to return. Default (absent or 0): 50. Values over 1000 are reduced to 1000.
+   * Maximum number of keys to return. Default (absent or 0): 50. Values over 1000 are reduced to 1000. A page may have fewer keys
+   * although next_page_token is set: it stays below 4 MiB, which gRPC clients accept by default.
    *
    * @generated from field: int32 page_size = 1;
    */
@@ -328,6 +347,8 @@ export declare const ListImportedApiKeysRequestSchema: GenMessage<ListImportedAp
  */
 export declare type ListImportedApiKeysResponse = Message<"keyhold.v2alpha1.ListImportedApiKeysResponse"> & {
   /**
+   * The keys.
+   *
    * @generated from field: repeated keyhold.v2alpha1.ImportedApiKey imported_api_keys = 1;
    */
   importedApiKeys: ImportedApiKey[];
@@ -353,7 +374,8 @@ export declare const ListImportedApiKeysResponseSchema: GenMessage<ListImportedA
  */
 export declare type UpdateImportedApiKeyRequest = Message<"keyhold.v2alpha1.UpdateImportedApiKeyRequest"> & {
   /**
-   * The key_id of the key, and the new values.
+   * The key_id of the key, and the new values. Output-only fields are ignored. Another actor_id than that of the key is rejected
+   * unless update_mask leaves it out.
    *
    * @generated from field: keyhold.v2alpha1.ImportedApiKey imported_api_key = 1;
    */
@@ -361,7 +383,7 @@ export declare type UpdateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Upda
 
   /**
    * Fields to change: name, scopes, metadata, or `*` for all three. A listed field that is not set is cleared; name cannot be
-   * cleared. Absent: the fields that are set in imported_api_key.
+   * cleared. Absent: the fields that are set in imported_api_key, so a key can be read, modified and sent back.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -381,6 +403,8 @@ export declare const UpdateImportedApiKeyRequestSchema: GenMessage<UpdateImporte
  */
 export declare type DeleteImportedApiKeyRequest = Message<"keyhold.v2alpha1.DeleteImportedApiKeyRequest"> & {
   /**
+   * Identifier of the key to delete.
+   *
    * @generated from field: string key_id = 1;
    */
   keyId: string;
@@ -413,21 +437,29 @@ export declare const DeleteImportedApiKeyResponseSchema: GenMessage<DeleteImport
  */
 export enum BatchCreateImportedApiKeysError {
   /**
+   * Never set.
+   *
    * @generated from enum value: BATCH_CREATE_IMPORTED_API_KEYS_ERROR_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * The item is invalid.
+   *
    * @generated from enum value: BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT = 1;
    */
   INVALID_ARGUMENT = 1,
 
   /**
+   * The raw key has already been imported.
+   *
    * @generated from enum value: BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS = 2;
    */
   ALREADY_EXISTS = 2,
 
   /**
+   * The server could not import the item. Retry it.
+   *
    * @generated from enum value: BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INTERNAL = 3;
    */
   INTERNAL = 3,

@@ -61,6 +61,8 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
   metadata: { [key: string]: string };
 
   /**
+   * When the key was issued.
+   *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
@@ -199,6 +201,8 @@ export declare type CreateIssuedApiKeyResponse = Message<"keyhold.v2alpha1.Creat
   secret?: string | undefined;
 
   /**
+   * The new key.
+   *
    * @generated from field: keyhold.v2alpha1.IssuedApiKey issued_api_key = 2;
    */
   issuedApiKey?: IssuedApiKey | undefined;
@@ -217,6 +221,8 @@ export declare const CreateIssuedApiKeyResponseSchema: GenMessage<CreateIssuedAp
  */
 export declare type GetIssuedApiKeyRequest = Message<"keyhold.v2alpha1.GetIssuedApiKeyRequest"> & {
   /**
+   * Identifier of the key.
+   *
    * @generated from field: string key_id = 1;
    */
   keyId: string;
@@ -235,7 +241,8 @@ export declare const GetIssuedApiKeyRequestSchema: GenMessage<GetIssuedApiKeyReq
  */
 export declare type ListIssuedApiKeysRequest = Message<"keyhold.v2alpha1.ListIssuedApiKeysRequest"> & {
   /**
-   * Maximum number of keys to return. Default (absent or 0): 50. Values over 1000 are reduced to 1000.
+   * Maximum number of keys to return. Default (absent or 0): 50. Values over 1000 are reduced to 1000. A page may have fewer keys
+   * although next_page_token is set: it stays below 4 MiB, which gRPC clients accept by default.
    *
    * @generated from field: int32 page_size = 1;
    */
@@ -270,6 +277,8 @@ export declare const ListIssuedApiKeysRequestSchema: GenMessage<ListIssuedApiKey
  */
 export declare type ListIssuedApiKeysResponse = Message<"keyhold.v2alpha1.ListIssuedApiKeysResponse"> & {
   /**
+   * The keys.
+   *
    * @generated from field: repeated keyhold.v2alpha1.IssuedApiKey issued_api_keys = 1;
    */
   issuedApiKeys: IssuedApiKey[];
@@ -295,7 +304,8 @@ export declare const ListIssuedApiKeysResponseSchema: GenMessage<ListIssuedApiKe
  */
 export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.UpdateIssuedApiKeyRequest"> & {
   /**
-   * The key_id of the key, and the new values.
+   * The key_id of the key, and the new values. Output-only fields are ignored. Another actor_id than that of the key is rejected
+   * unless update_mask leaves it out.
    *
    * @generated from field: keyhold.v2alpha1.IssuedApiKey issued_api_key = 1;
    */
@@ -303,7 +313,7 @@ export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Update
 
   /**
    * Fields to change: name, scopes, metadata, or `*` for all three. A listed field that is not set is cleared; name cannot be
-   * cleared. Absent: the fields that are set in issued_api_key.
+   * cleared. Absent: the fields that are set in issued_api_key, so a key can be read, modified and sent back.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -323,6 +333,8 @@ export declare const UpdateIssuedApiKeyRequestSchema: GenMessage<UpdateIssuedApi
  */
 export declare type RotateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.RotateIssuedApiKeyRequest"> & {
   /**
+   * Identifier of the key.
+   *
    * @generated from field: string key_id = 1;
    */
   keyId: string;
@@ -349,11 +361,15 @@ export declare const RotateIssuedApiKeyRequestSchema: GenMessage<RotateIssuedApi
  */
 export declare type RotateIssuedApiKeyResponse = Message<"keyhold.v2alpha1.RotateIssuedApiKeyResponse"> & {
   /**
+   * The new secret.
+   *
    * @generated from field: string secret = 1;
    */
   secret: string;
 
   /**
+   * The key, with the same key_id.
+   *
    * @generated from field: keyhold.v2alpha1.IssuedApiKey issued_api_key = 2;
    */
   issuedApiKey?: IssuedApiKey | undefined;

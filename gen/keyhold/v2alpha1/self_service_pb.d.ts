@@ -46,21 +46,29 @@ export declare const SelfRevokeApiKeyRequestSchema: GenMessage<SelfRevokeApiKeyR
  */
 export declare type SelfRevokeApiKeyResponse = Message<"keyhold.v2alpha1.SelfRevokeApiKeyResponse"> & {
   /**
+   * Identifier of the key.
+   *
    * @generated from field: string key_id = 1;
    */
   keyId: string;
 
   /**
+   * KEY_STATUS_REVOKED.
+   *
    * @generated from field: keyhold.v2alpha1.KeyStatus status = 2;
    */
   status: KeyStatus;
 
   /**
+   * When the key was revoked.
+   *
    * @generated from field: google.protobuf.Timestamp revoke_time = 3;
    */
   revokeTime?: Timestamp | undefined;
 
   /**
+   * The reason in the request.
+   *
    * @generated from field: keyhold.v2alpha1.RevocationReason revocation_reason = 4;
    */
   revocationReason: RevocationReason;
