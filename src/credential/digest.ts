@@ -15,7 +15,7 @@ export interface CredentialDigest {
 
 /** Returns the digest under the current key. Throws `INVALID_ARGUMENT` on `raw_key` for a lone surrogate, which UTF-8 cannot represent. */
 export function digestCurrent(text: string, digestKeys: KeyRing): CredentialDigest {
-  if (!text.isWellFormed()) throw invalidArgument("raw_key", "must be well-formed Unicode");
+  if (!text.isWellFormed()) throw invalidArgument("raw_key", "must be well-formed Unicode", "INVALID_CHARACTER");
   return digestUnder(digestKeys.current, text);
 }
 

@@ -11,6 +11,7 @@ import type {
 } from "../cluster/change-feed.ts";
 import { CloseSignal } from "../lib/close-signal.ts";
 import { toError } from "../lib/to-error.ts";
+import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
 import { acknowledgementText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./change-feed-events.ts";
 import { databaseError } from "./errors.ts";
 import { leaseColumns } from "./leases.ts";
@@ -81,7 +82,8 @@ class Session implements FeedSession {
   async join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]> {
     const rows = await this.#run(this.#sql<LeaseRow[]>`
       WITH gone AS (DELETE FROM nodes WHERE lease_id = ${earlier}), joined AS (
-        INSERT INTO nodes (lease_id, name, version, ttl_ms) VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl})
+        INSERT INTO nodes (lease_id, name, version, ttl_ms, signing_algorithms)
+        VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl}, ${[...ALGORITHM_NAMES]})
       )
       SELECT ${leaseColumns(this.#sql)} FROM nodes WHERE lease_id IS DISTINCT FROM ${earlier}`);
     return this.#others(rows);

@@ -4,7 +4,7 @@ import type { Change, ChangeVerb } from "../domain/change.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { reservedGrants } from "../keys/reserved-scopes.ts";
-import type { Insertion, KeyChanges, KeyName, KeyStore, Revocation, Rotation } from "../keys/store.ts";
+import type { Insertion, KeyName, KeyStore, KeyUpdate, Revocation, Rotation } from "../keys/store.ts";
 import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
@@ -48,8 +48,8 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
     insert: async (keys) => awaitPropagation(await insert(keys), insertedKeyIds),
     get: batchGets(reads),
     list: (list, now) => lists.run((sql) => listKeys(sql, list, now), "keys.list"),
-    update: async (name, changes, principal, now) =>
-      after(await change("update", name, principal, (sql) => updateKey(sql, name, changes, principal, now))),
+    update: async (name, update, principal, now) =>
+      after(await change("update", name, principal, (sql) => updateKey(sql, name, update, principal, now))),
     rotate: async (name, rotation, principal, now) =>
       after(await change("rotate", name, principal, (sql) => rotateKey(sql, name, rotation, principal, now))),
     revoke: async (name, revocation, principal, now) =>
@@ -77,13 +77,14 @@ function insertedKeyIds(insertions: readonly Insertion[]): string[] {
   return insertions.flatMap((insertion) => (insertion.outcome === "inserted" ? [insertion.key.keyId] : []));
 }
 
-function updateKey(sql: Sql, name: KeyName, changes: KeyChanges, principal: Principal, now: Date) {
+function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Principal, now: Date) {
   const set = sql`
       update_time = ${forward(sql, now)}
-      ${changes.name === undefined ? sql`` : sql`, name = ${changes.name}`}
-      ${changes.scopes === undefined ? sql`` : sql`, scopes = ${[...changes.scopes]}::text[]`}
-      ${changes.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...changes.metadata })}`}`;
-  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal)]);
+      ${update.name === undefined ? sql`` : sql`, name = ${update.name}`}
+      ${update.scopes === undefined ? sql`` : sql`, scopes = ${[...update.scopes]}::text[]`}
+      ${update.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...update.metadata })}`}`;
+  const unchanged = update.actorId === undefined ? [] : [sql`actor_id = ${update.actorId}`];
+  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal), ...unchanged]);
 }
 
 function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {

@@ -51,6 +51,17 @@ export function createSigningKeyStore(
         "signing_keys.extend",
       );
     },
+    nodesWithout: async (algorithm) => {
+      const rows = await database.run(
+        (sql) => sql<{ name: string }[]>`
+          SELECT DISTINCT name FROM nodes
+          WHERE NOT ${algorithm} = ANY (signing_algorithms)
+            AND clock_timestamp() < renew_time + ttl_ms * interval '1 millisecond'
+          ORDER BY name`,
+        "nodes.without_algorithm",
+      );
+      return rows.map(({ name }) => name);
+    },
   };
 }
 

@@ -1,14 +1,20 @@
-import type { KeyObject } from "node:crypto";
-import { KeyholdError } from "../domain/errors.ts";
+import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { Clock } from "../lib/clock.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import { type Jwks, jwksDocument } from "../token/jwks.ts";
-import { type ActiveSigningKey, loadSigningKeys, type SigningKeys } from "../token/jwt/signing-keys.ts";
+import { ALGORITHM_NAMES, type AlgorithmName } from "../token/jwt/algorithms.ts";
+import {
+  type ActiveSigningKey,
+  loadSigningKeys,
+  type SigningKeys,
+  type VerificationKey,
+} from "../token/jwt/signing-keys.ts";
 import {
   generateSigningKey,
   type NewSigningKey,
+  newestFirst,
   rewrapSigningKey,
   type SigningKeyRecord,
 } from "../token/signing-key.ts";
@@ -18,8 +24,8 @@ import { UnknownKids } from "./unknown-kids.ts";
 export interface Signing {
   /** Reloads the keys. Rejects if the active one does not unwrap, which means that the root secret is another one. */
   reload(): Promise<void>;
-  /** Returns the public key with this `kid`. Looks up an unknown one in the store, within limits (`unknown-kids.ts`). */
-  publicKey(kid: string): MaybePromise<KeyObject | undefined>;
+  /** Returns the key with this `kid`. Looks up an unknown one in the store, within limits (`unknown-kids.ts`). */
+  publicKey(kid: string): MaybePromise<VerificationKey | undefined>;
   /**
    * Returns the key to sign a token that expires at `expireTime` (Unix time in milliseconds), after the store has recorded an expiry
    * at least as late. Throws `INTERNAL` if there is no key.
@@ -29,6 +35,8 @@ export interface Signing {
   jwks(): MaybePromise<Jwks>;
   /** Whether the last known keys include an active one. */
   readonly hasActive: boolean;
+  /** Algorithm of the active key; null if there is none. */
+  readonly activeAlgorithm: AlgorithmName | null;
   /** Age of the active key in milliseconds; null if there is none. */
   readonly activeAge: number | null;
 }
@@ -44,12 +52,16 @@ export interface SigningKeyStore {
   rewrap(key: NewSigningKey, before: string): Promise<void>;
   /** Records that tokens of this key may expire as late as `until`. Never moves the time back. */
   extendTokens(kid: string, until: Date): Promise<void>;
+  /** Returns the names of the running nodes that cannot use keys with this algorithm, because they are of an earlier release. */
+  nodesWithout(algorithm: AlgorithmName): Promise<string[]>;
 }
 
 export interface SigningContext {
   readonly store: SigningKeyStore;
   /** The key ring "signing-key-wrap". */
   readonly ring: KeyRing;
+  /** Algorithm of new keys; null: that of the active key, or EdDSA if there is none. */
+  readonly algorithm: AlgorithmName | null;
   readonly clock: Clock;
   readonly random: Random;
   /** A number that changes when the keys may have changed; null while changes would not be noticed, so that cached keys are unusable. */
@@ -64,6 +76,8 @@ export interface SigningContext {
 
 /** Milliseconds. Recorded expiries are rounded up to days, so that most tokens cost no write. */
 const EXPIRY_STEP = 86_400_000;
+
+const DEFAULT_ALGORITHM: AlgorithmName = "EdDSA";
 
 /** Loads the signing keys of a node. Generates the first one if there is none. */
 export async function createSigning(given: SigningContext): Promise<Signing> {
@@ -128,6 +142,9 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
     get hasActive() {
       return keys.active !== undefined;
     },
+    get activeAlgorithm() {
+      return keys.active?.algorithm.alg ?? null;
+    },
     get activeAge() {
       const record = keys.records.find(({ kid }) => kid === keys.active?.kid);
       return record === undefined ? null : clock.now() - record.createTime.getTime();
@@ -138,21 +155,47 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
 export interface RotateOptions {
   /** Whether to rotate although the active key does not unwrap: its tokens are rejected from then on. */
   readonly force?: boolean;
+  /** Algorithm of the new key; by default that of the context. */
+  readonly algorithm?: AlgorithmName;
 }
 
 /**
- * Generates a new active key and returns its `kid`. Tokens of the previous key stay valid until they expire. Rejects without a change
- * if that one does not unwrap: then the root secret is not that of the servers, and they could not use the new key either.
+ * Generates a new active key and returns it. Tokens of the previous key stay valid until they expire. Rejects without a change if that one
+ * does not unwrap: then the root secret is not that of the servers, and they could not use the new key either. Also rejects a change to an
+ * algorithm that a running node does not know.
  */
 export async function rotateSigningKey(
   context: SigningContext,
-  { force = false }: RotateOptions = {},
-): Promise<string> {
-  const { store, ring, clock, random } = context;
+  { force = false, algorithm }: RotateOptions = {},
+): Promise<NewSigningKey> {
+  const { store, clock } = context;
   if (!force) await requireActiveKey(context);
-  const key = generateSigningKey({ wrapKey: ring.current, random });
+  const current = await activeAlgorithm(store);
+  const key = generate(context, algorithm ?? context.algorithm ?? current);
+  if (key.publicJwk.alg !== current) await requireKnown(key.publicJwk.alg, store);
   await store.replaceActive(key, new Date(clock.now()));
-  return key.kid;
+  return key;
+}
+
+/**
+ * Nodes that do not know it would sign nothing, reject the tokens of the new key and not start again. Covers the nodes with a lease at this
+ * moment: one that joins later fails at its start.
+ */
+async function requireKnown(algorithm: AlgorithmName, store: SigningKeyStore): Promise<void> {
+  const nodes = await store.nodesWithout(algorithm);
+  if (nodes.length === 0) return;
+  const why = `servers of an earlier release do not know ${algorithm}: upgrade ${nodes.join(", ")} first`;
+  throw invalidArgument("algorithm", why);
+}
+
+/** Returns undefined if there is no active key, or a later release has created it. */
+async function activeAlgorithm(store: SigningKeyStore): Promise<AlgorithmName | undefined> {
+  const active = newestFirst(await store.list()).find(({ retireTime }) => retireTime === null);
+  return ALGORITHM_NAMES.find((name) => name === active?.publicJwk.alg);
+}
+
+function generate({ ring, random }: SigningContext, algorithm: AlgorithmName = DEFAULT_ALGORITHM): NewSigningKey {
+  return generateSigningKey({ algorithm, wrapKey: ring.current, random });
 }
 
 /** Rejects if the active key does not unwrap: the root secrets are not those of the database. */
@@ -171,10 +214,10 @@ export async function rewrapSigningKeys({ store, ring, random }: SigningContext)
 }
 
 async function loadOrCreate(context: SigningContext): Promise<SigningKeys> {
-  const { store, ring, clock, random } = context;
+  const { store, clock, algorithm } = context;
   const keys = await loadKeys(context);
   if (keys.active !== undefined) return keys;
-  await store.addFirst(generateSigningKey({ wrapKey: ring.current, random }), new Date(clock.now()));
+  await store.addFirst(generate(context, algorithm ?? undefined), new Date(clock.now()));
   return loadKeys(context);
 }
 

@@ -1,20 +1,10 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
 import type { Random } from "../lib/random.ts";
-import { cannotUnwrap, SEED_SIZE, unwrapSeed, wrapSeed } from "./signing-key-wrap.ts";
-
-/** The public half of a signing key (RFC 8037 §2). Contains nothing secret. */
-export interface PublicSigningJwk {
-  readonly kty: "OKP";
-  readonly crv: "Ed25519";
-  /** The public key, 32 bytes in base64url. */
-  readonly x: string;
-  /** The thumbprint of the key itself (RFC 7638), SHA-256 in base64url. */
-  readonly kid: string;
-  readonly use: "sig";
-  readonly alg: "EdDSA";
-}
+import type { AlgorithmName } from "./jwt/algorithms.ts";
+import { KEY_TYPES, type PublicSigningJwk, type SigningKeyType } from "./signing-key-type.ts";
+import { cannotUnwrap, unwrapPrivateKey, wrapPrivateKey } from "./signing-key-wrap.ts";
 
 /** A stored signing key. */
 export interface SigningKeyRecord {
@@ -33,23 +23,31 @@ export interface SigningKeyRecord {
 
 export type NewSigningKey = Pick<SigningKeyRecord, "kid" | "publicJwk" | "wrapped" | "wrapKeyId">;
 
-/** The PKCS #8 PrivateKeyInfo of Ed25519 up to the seed (RFC 8410 §7). */
-const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
+export interface GenerateOptions {
+  /** Algorithm of the key. */
+  readonly algorithm: AlgorithmName;
+  /** The server key of the label `signing-key-wrap`. */
+  readonly wrapKey: ServerKey;
+  readonly random: Random;
+}
 
-/** Generates an Ed25519 key, with its private half wrapped under `wrapKey` (label `signing-key-wrap`). */
-export function generateSigningKey({ wrapKey, random }: { wrapKey: ServerKey; random: Random }): NewSigningKey {
-  const seed = random.bytes(SEED_SIZE);
-  const publicJwk = toPublicJwk(toPrivateKey(seed));
+/** Generates a key with its private half wrapped. */
+export function generateSigningKey({ algorithm, wrapKey, random }: GenerateOptions): NewSigningKey {
+  const { generate, toPrivateKey, toPublicJwk, wrapVersion } = KEY_TYPES[algorithm];
+  const privateKey = generate(random);
+  const publicJwk = toPublicJwk(toPrivateKey(privateKey));
   const { kid } = publicJwk;
-  return { kid, publicJwk, wrapped: wrapSeed({ seed, kid, wrapKey, random }), wrapKeyId: wrapKey.id };
+  const wrapped = wrapPrivateKey({ privateKey, kid, wrapKey, random, version: wrapVersion });
+  return { kid, publicJwk, wrapped, wrapKeyId: wrapKey.id };
 }
 
 /**
  * Unwraps the private key of a record. Throws `INTERNAL`, naming the `kid` and nothing secret, if the ring lacks the wrapping key, the record
- * was altered, or its public key does not match.
+ * was altered, its public key does not match, or its algorithm is one of a later release.
  */
 export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "find">): KeyObject {
-  const privateKey = toPrivateKey(unwrapSeed(record, ring));
+  const { toPrivateKey, toPublicJwk, wrapVersion } = keyType(record);
+  const privateKey = toPrivateKey(unwrapPrivateKey(record, wrapVersion, ring));
   if (isDeepStrictEqual(toPublicJwk(privateKey), record.publicJwk)) return privateKey;
   throw cannotUnwrap(record.kid, "its public key is not that of its private key");
 }
@@ -58,7 +56,9 @@ export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "fin
 export function rewrapSigningKey(record: NewSigningKey, ring: KeyRing, random: Random): NewSigningKey {
   unwrapSigningKey(record, ring);
   const { kid, publicJwk } = record;
-  const wrapped = wrapSeed({ seed: unwrapSeed(record, ring), kid, wrapKey: ring.current, random });
+  const version = keyType(record).wrapVersion;
+  const privateKey = unwrapPrivateKey(record, version, ring);
+  const wrapped = wrapPrivateKey({ privateKey, kid, wrapKey: ring.current, random, version });
   return { kid, publicJwk, wrapped, wrapKeyId: ring.current.id };
 }
 
@@ -74,19 +74,9 @@ export function newestFirst(records: readonly SigningKeyRecord[]): SigningKeyRec
   );
 }
 
-/** Returns the SHA-256 JWK thumbprint (RFC 7638 §3, RFC 8037 §2) of an Ed25519 key in base64url. */
-export function thumbprint(x: string): string {
-  return createHash("sha256")
-    .update(JSON.stringify({ crv: "Ed25519", kty: "OKP", x }))
-    .digest("base64url");
-}
-
-function toPrivateKey(seed: Uint8Array): KeyObject {
-  return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: "der", type: "pkcs8" });
-}
-
-function toPublicJwk(privateKey: KeyObject): PublicSigningJwk {
-  const { x } = createPublicKey(privateKey).export({ format: "jwk" });
-  if (x === undefined) throw new TypeError("not an Ed25519 key");
-  return { kty: "OKP", crv: "Ed25519", x, kid: thumbprint(x), use: "sig", alg: "EdDSA" };
+/** The row comes from a database, to which a later release may have written. */
+function keyType({ kid, publicJwk }: NewSigningKey): SigningKeyType {
+  const type = Object.entries(KEY_TYPES).find(([name]) => name === publicJwk.alg)?.[1];
+  if (type === undefined) throw cannotUnwrap(kid, `this release does not know its algorithm ${publicJwk.alg}`);
+  return type;
 }

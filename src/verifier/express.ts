@@ -1,4 +1,4 @@
-/** `keyhold/express` */
+/** `@keyhold/client/express` */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type AdmissionOptions, type AdmittedCredential, createAdmission } from "./admission.ts";
 import type { Verifier } from "./verdict.ts";

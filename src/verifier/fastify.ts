@@ -1,4 +1,4 @@
-/** `keyhold/fastify` */
+/** `@keyhold/client/fastify` */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type AdmissionOptions, type AdmittedCredential, createAdmission } from "./admission.ts";
 import type { Verifier } from "./verdict.ts";

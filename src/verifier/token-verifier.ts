@@ -47,7 +47,7 @@ const JWKS_PATH = "/v2alpha1/derivedKeys/jwks.json";
 const INCONCLUSIVE: ReadonlySet<RejectionReason> = new Set(["INVALID_FORMAT", "UNAVAILABLE"]);
 
 /**
- * Creates a verifier of derived JWTs (EdDSA only) by their signature, without a call to Keyhold per token.
+ * Creates a verifier of derived JWTs (EdDSA or ES256, as their key says) by their signature, without a call to Keyhold per token.
  *
  * It does not detect revocation: after its key is revoked or its secret rotated, a token remains valid here until it expires. Use short
  * lifetimes, or `createKeyVerifier` where a revocation must take effect at once.
@@ -64,7 +64,7 @@ export function createTokenVerifier<T extends VerifiedCredential = never>(
   const { fetch = globalThis.fetch, monotonic = systemMonotonic } = options;
   const { timeoutMs = 5_000, cooldownMs = 5_000, maxStalenessMs = 3_600_000 } = options;
   const keys = new KeySet({ url: keysUrl(options), fetch, monotonic, timeoutMs, cooldownMs, maxStalenessMs });
-  const rules = { algorithms: ["EdDSA"], typ: "JWT", issuer, clockTolerance: clockToleranceMs / 1000 };
+  const rules = { algorithms: ["EdDSA", "ES256"], typ: "JWT", issuer, clockTolerance: clockToleranceMs / 1000 };
   return {
     verify: async (credential) => {
       const verdict = await verifyToken(credential, keys, { ...rules, currentDate: new Date(clock.now()) });

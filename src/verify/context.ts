@@ -1,9 +1,9 @@
-import type { KeyObject } from "node:crypto";
 import type { CredentialShapes } from "../credential/kinds.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { CredentialType, Verdict } from "../domain/verdict.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
+import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import type { IdentityCache } from "./identified.ts";
 import type { FindKey, FindStale } from "./reader.ts";
 
@@ -18,8 +18,8 @@ export interface VerifyContext {
   readonly shapes: CredentialShapes;
   readonly issuer: string;
   readonly rings: { readonly tag: KeyRing; readonly digest: KeyRing; readonly macaroonRoot: KeyRing };
-  /** Returns the public key of a derived JWT by `kid`; a promise if it must be loaded. */
-  publicKey(kid: string): MaybePromise<KeyObject | undefined>;
+  /** Returns the key of a derived JWT by `kid`; a promise if it must be loaded. */
+  publicKey(kid: string): MaybePromise<VerificationKey | undefined>;
   /** Called with the key of every valid credential. */
   onValid(keyId: string): void;
   /** Called with every verdict and the type of the credential by its format. */

@@ -1,9 +1,9 @@
-import type { KeyObject } from "node:crypto";
 import { digestAll } from "../credential/digest.ts";
 import { parseSecret } from "../credential/issued-secret.ts";
 import { classify } from "../credential/kinds.ts";
 import { type CredentialType, type Invalid, invalid } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import { verifyJwt } from "../token/jwt/verify.ts";
 import { verifyMacaroon } from "../token/macaroon/verify.ts";
 import type { TokenVerdict } from "../token/token.ts";
@@ -36,7 +36,7 @@ function identifyRawKey(credential: string, { rings }: VerifyContext): Identifie
 
 /** Loads a missing public key by its `kid` once, then verifies the token again. */
 function identifyJwt(credential: string, context: VerifyContext): MaybePromise<Identified | Invalid> {
-  let fetched: Promise<KeyObject | undefined> | undefined;
+  let fetched: Promise<VerificationKey | undefined> | undefined;
   const verdict = evaluateJwt(credential, context, (kid) => {
     const key = context.publicKey(kid);
     if (!(key instanceof Promise)) return key;
@@ -55,7 +55,7 @@ function identifyJwt(credential: string, context: VerifyContext): MaybePromise<I
 function evaluateJwt(
   credential: string,
   { issuer, clock }: VerifyContext,
-  keys: (kid: string) => KeyObject | undefined,
+  keys: (kid: string) => VerificationKey | undefined,
 ): TokenVerdict {
   return verifyJwt(credential, { keys, issuer, now: clock.now() });
 }

@@ -67,8 +67,9 @@ async function touchKeys(): Promise<void> {
   for (const principal of [operator, SOME]) {
     const name: KeyName = { keyId: issued.key.keyId, kind: "issued" };
     expect(await store.get(name)).not.toBeNull();
-    for (const changes of [{ name: "n" }, { scopes: ["a"] }, { metadata: { a: "b" } }, { name: "n", scopes: [] }])
-      expect(await store.update(name, changes, principal, NOW)).not.toBeNull();
+    const { actorId } = issued.key;
+    const updates = [{ name: "n" }, { scopes: ["a"] }, { metadata: { a: "b" } }, { name: "n", scopes: [], actorId }];
+    for (const update of updates) expect(await store.update(name, update, principal, NOW)).not.toBeNull();
     for (const graceEnd of [null, new Date(NOW.getTime() + 60_000)])
       expect(await store.rotate(name, rotation(graceEnd), principal, NOW)).not.toBeNull();
     for (const kind of [null, "issued"] as const) {

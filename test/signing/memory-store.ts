@@ -1,4 +1,5 @@
 import type { SigningKeyStore } from "../../src/signing/signing.ts";
+import type { AlgorithmName } from "../../src/token/jwt/algorithms.ts";
 import type { NewSigningKey, SigningKeyRecord } from "../../src/token/signing-key.ts";
 
 type Operation = keyof SigningKeyStore;
@@ -6,6 +7,8 @@ type Operation = keyof SigningKeyStore;
 /** An in-memory store of signing keys that records its operations, and that a test can delay. */
 export class MemoryStore implements SigningKeyStore {
   records: SigningKeyRecord[] = [];
+  /** Names of nodes that know EdDSA only. */
+  oldNodes: string[] = [];
   /** The operations, oldest first. */
   readonly calls: Operation[] = [];
   readonly #held = new Map<Operation, Promise<void>>();
@@ -52,6 +55,10 @@ export class MemoryStore implements SigningKeyStore {
         record.kid === kid && (record.tokensExpireTime ?? 0) < until ? { ...record, tokensExpireTime: until } : record,
       );
     });
+  }
+
+  nodesWithout(algorithm: AlgorithmName): Promise<string[]> {
+    return this.#run("nodesWithout", () => (algorithm === "EdDSA" ? [] : this.oldNodes));
   }
 
   #add(key: NewSigningKey, createTime: Date): void {

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { deriveKeyRing, type KeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { createSigning, rewrapSigningKeys, rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
+import { newestFirst } from "../../src/token/signing-key.ts";
+import type { PublicSigningJwk } from "../../src/token/signing-key-type.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 const MINUTE = 60_000;
@@ -22,6 +24,7 @@ function setUp() {
   const context = (more: Partial<SigningContext> = {}): SigningContext => ({
     store,
     ring,
+    algorithm: null,
     clock,
     random: systemRandom,
     version: () => 0,
@@ -50,7 +53,7 @@ describe("keys that may have changed", () => {
     const { store, context } = setUp();
     let version: number | null = 1;
     const node = await createSigning(context({ version: () => version }));
-    const kid = await rotateSigningKey(context());
+    const { kid } = await rotateSigningKey(context());
     const reads = store.count("list");
     expect(node.signer(0)).not.toBeInstanceOf(Promise);
     version = 2;
@@ -62,7 +65,7 @@ describe("keys that may have changed", () => {
   test("are read for each call while invalidations are not guaranteed", async () => {
     const { store, context } = setUp();
     const node = await createSigning(context({ version: () => null }));
-    const kid = await rotateSigningKey(context());
+    const { kid } = await rotateSigningKey(context());
     const reads = store.count("list");
     expect((await node.signer(0)).kid).toBe(kid);
     expect((await node.jwks()).keys).toMatchObject([{ kid }]);
@@ -114,6 +117,107 @@ describe("the first signing key", () => {
   });
 });
 
+describe("the algorithm of a new key", () => {
+  /** The algorithms of all keys, newest first. */
+  const algorithms = (store: MemoryStore) => newestFirst(store.records).map(({ publicJwk }) => publicJwk.alg);
+
+  test("is EdDSA unless another is configured", async () => {
+    for (const [algorithm, expected] of [
+      [null, "EdDSA"],
+      ["EdDSA", "EdDSA"],
+      ["ES256", "ES256"],
+    ] as const) {
+      const { store, start } = setUp();
+      expect((await (await start({ algorithm })).signer(0)).algorithm.alg).toBe(expected);
+      expect(algorithms(store)).toEqual([expected]);
+    }
+  });
+
+  test("of a node does not replace an active key with another one", async () => {
+    const { store, start } = setUp();
+    await start({ algorithm: "EdDSA" });
+    for (const algorithm of ["ES256", "EdDSA", "ES256"] as const) {
+      const node = await start({ algorithm });
+      await node.reload();
+      expect((await node.signer(0)).algorithm.alg).toBe("EdDSA");
+    }
+    expect(algorithms(store)).toEqual(["EdDSA"]);
+  });
+
+  test.each([
+    ["that of the option", { algorithm: "ES256" }, "EdDSA", "ES256"],
+    ["the configured one", {}, "ES256", "ES256"],
+    ["that of the active key if none is configured", {}, null, "EdDSA"],
+  ] as const)("is %s on a rotation", async (_, options, algorithm, expected) => {
+    const { context, start } = setUp();
+    await start();
+    expect((await rotateSigningKey(context({ algorithm }), options)).publicJwk.alg).toBe(expected);
+  });
+
+  test("remains ES256 on rotations without a setting", async () => {
+    const { store, clock, context, start } = setUp();
+    await start({ algorithm: "ES256" });
+    for (let count = 0; count < 2; count++) {
+      clock.time += MINUTE;
+      await rotateSigningKey(context(), { force: count === 1 });
+    }
+    expect(algorithms(store)).toEqual(["ES256", "ES256", "ES256"]);
+  });
+
+  test("changes live: a node signs with the new key, and verifies with both", async () => {
+    const { context, clock, start } = setUp();
+    let version = 1;
+    const node = await start({ version: () => version });
+    const kids = [(await node.signer(NOON + HOUR)).kid];
+    for (const algorithm of ["ES256", "EdDSA"] as const) {
+      clock.time += MINUTE;
+      await rotateSigningKey(context(), { algorithm });
+      version++;
+      const signer = await node.signer(NOON + HOUR);
+      kids.push(signer.kid);
+      expect(signer.algorithm.alg).toBe(algorithm);
+    }
+    const keys = await Promise.all(kids.map((kid) => node.publicKey(kid)));
+    expect(keys.map((key) => key?.algorithm.alg)).toEqual(["EdDSA", "ES256", "EdDSA"]);
+    expect((await node.jwks()).keys.map(({ alg }) => alg)).toEqual(["EdDSA", "ES256", "EdDSA"]);
+  });
+
+  test("is not changed to one that a running node does not know", async () => {
+    const { store, context, start } = setUp();
+    await start();
+    store.oldNodes = ["old-1", "old-2"];
+    const change = () => rotateSigningKey(context(), { algorithm: "ES256" });
+    await expect(change).rejects.toThrow("servers of an earlier release do not know ES256: upgrade old-1, old-2 first");
+    expect(algorithms(store)).toEqual(["EdDSA"]);
+    await rotateSigningKey(context());
+    store.oldNodes = [];
+    await change();
+    store.oldNodes = ["one that cannot start"];
+    expect((await rotateSigningKey(context())).publicJwk.alg).toBe("ES256");
+  });
+
+  test("is EdDSA if the active key is one of a later release and is replaced by force", async () => {
+    const { store, context, start } = setUp();
+    await start();
+    const later = { alg: "ML-DSA-44" } as unknown as PublicSigningJwk;
+    store.records = store.records.map((record) => ({ ...record, publicJwk: later }));
+    await expect(rotateSigningKey(context())).rejects.toThrow("does not know its algorithm ML-DSA-44");
+    expect((await rotateSigningKey(context(), { force: true })).publicJwk.alg).toBe("EdDSA");
+  });
+
+  test("does not matter when keys are wrapped under another root secret", async () => {
+    const { store, clock, context, start } = setUp();
+    const node = await start();
+    await node.signer(NOON + HOUR);
+    clock.time += MINUTE;
+    await rotateSigningKey(context(), { algorithm: "ES256" });
+    expect(await rewrapSigningKeys(context({ ring: ringOf(roots[1], roots[0]) }))).toBe(2);
+    const rewrapped = await start({ ring: ringOf(roots[1]) });
+    expect(rewrapped.jwks()).toMatchObject({ keys: [{ alg: "ES256" }, { alg: "EdDSA" }] });
+    expect(algorithms(store)).toEqual(["ES256", "EdDSA"]);
+  });
+});
+
 describe("a public key", () => {
   test("that the node has causes no read", async () => {
     const { store, start } = setUp();
@@ -127,8 +231,8 @@ describe("a public key", () => {
   test("that was created elsewhere is found at once", async () => {
     const { context, start } = setUp();
     const node = await start();
-    const kid = await rotateSigningKey(context());
-    expect((await node.publicKey(kid))?.asymmetricKeyType).toBe("ed25519");
+    const { kid } = await rotateSigningKey(context());
+    expect((await node.publicKey(kid))?.publicKey.asymmetricKeyType).toBe("ed25519");
   });
 
   test("that does not exist is undefined after one read", async () => {
@@ -159,7 +263,7 @@ describe("a public key", () => {
     const before = store.count("list");
     for (let i = 0; i < 200; i++) expect(await node.publicKey(unknownKid())).toBeUndefined();
     expect(store.count("list") - before).toBeLessThanOrEqual(10);
-    const kid = await rotateSigningKey(context());
+    const { kid } = await rotateSigningKey(context());
     version = 2;
     expect(await node.publicKey(kid)).toBeDefined();
   });
@@ -180,7 +284,7 @@ describe("a public key", () => {
     const kid = unknownKid();
     for (let i = 0; i < 20; i++) expect(await node.publicKey(kid)).toBeUndefined();
     expect(store.count("list")).toBe(before + 20);
-    expect(await node.publicKey(await rotateSigningKey(context()))).toBeDefined();
+    expect(await node.publicKey((await rotateSigningKey(context())).kid)).toBeDefined();
   });
 
   test("causes at most two reads for concurrent calls", async () => {
@@ -200,7 +304,9 @@ describe("a public key", () => {
     const node = await start();
     const held = store.hold("list");
     const reloading = node.reload();
-    const kid = await rotateSigningKey(context(), { force: true });
+    // The read has begun.
+    await new Promise(setImmediate);
+    const { kid } = await rotateSigningKey(context(), { force: true });
     const found = node.publicKey(kid);
     expect(await isPending(found)).toBe(true);
     held.release();
@@ -213,7 +319,9 @@ describe("a public key", () => {
     const node = await start();
     const held = store.hold("list");
     const reloading = node.reload();
-    const kid = await rotateSigningKey(context(), { force: true });
+    // The read has begun.
+    await new Promise(setImmediate);
+    const { kid } = await rotateSigningKey(context(), { force: true });
     const found = node.publicKey(kid);
     held.fail(new Error("no database"));
     await expect(reloading).rejects.toThrow("no database");
@@ -275,7 +383,7 @@ describe("the active signing key", () => {
   test("is the new one after the node has received a rotation", async () => {
     const { context, start } = setUp();
     const node = await start();
-    const kid = await rotateSigningKey(context());
+    const { kid } = await rotateSigningKey(context());
     expect((await node.signer(NOON + HOUR)).kid).not.toBe(kid);
     await node.reload();
     expect((await node.signer(NOON + HOUR)).kid).toBe(kid);
@@ -299,7 +407,7 @@ describe("the JWKS", () => {
     const node = await start();
     const old = await node.signer(NOON + HOUR);
     clock.time += MINUTE;
-    const kid = await rotateSigningKey(context());
+    const { kid } = await rotateSigningKey(context());
     await node.reload();
     expect((await node.jwks()).keys.map((key) => key.kid)).toEqual([kid, old.kid]);
     clock.time = NOON + HOUR;
@@ -311,7 +419,7 @@ describe("the JWKS", () => {
   test("drops a retired key that has signed nothing at once", async () => {
     const { context, start } = setUp();
     const node = await start();
-    const kid = await rotateSigningKey(context());
+    const { kid } = await rotateSigningKey(context());
     await node.reload();
     expect((await node.jwks()).keys.map((key) => key.kid)).toEqual([kid]);
   });
@@ -364,7 +472,7 @@ describe("under another root secret", () => {
   test("a retired key is omitted and reported once", async () => {
     const { context, start } = setUp();
     const { kid } = await (await start()).signer(NOON + HOUR);
-    const current = await rotateSigningKey(context({ ring: ringOf(roots[1]) }), { force: true });
+    const { kid: current } = await rotateSigningKey(context({ ring: ringOf(roots[1]) }), { force: true });
     const told: string[] = [];
     const node = await start({ ring: ringOf(roots[1]), onUnusable: (unusable) => told.push(unusable) });
     await node.reload();

@@ -1,11 +1,13 @@
-import type { Sql } from "postgres";
+import postgres, { type Sql } from "postgres";
 import { deriveKeyRing, parseRootSecret } from "../../src/domain/server-keys.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { propagating } from "../../src/postgres/change-committer.ts";
 import type { Database } from "../../src/postgres/pool.ts";
 import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
-import { rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
+import { rotateSigningKey, type SigningContext, type SigningKeyStore } from "../../src/signing/signing.ts";
+import type { AlgorithmName } from "../../src/token/jwt/algorithms.ts";
+import type { NewSigningKey, SigningKeyRecord } from "../../src/token/signing-key.ts";
 import { eventually } from "./keyhold.ts";
 import { anyServer, noNodes } from "./no-cluster.ts";
 import { type Json, paths, type RestClient } from "./rest.ts";
@@ -14,35 +16,40 @@ import { ROOT_SECRET } from "./server.ts";
 /** A single connection in the form of a pool. */
 const overOne = (sql: Sql): Database => ({ run: async (work) => work(sql, { isReplicationCancelled: false }) });
 
-/** Rotates the signing key like the command and returns the new `kid`. `quietly` notifies no server. */
-export function rotateUnder(
+/** Rotates the signing key like the command and returns the new `kid`. `quietly` notifies no server. `algorithm`: null for that of the active key. */
+export async function rotateUnder(
   sql: Sql,
-  { root = ROOT_SECRET, retired = [] as string[], quietly = false } = {},
+  { root = ROOT_SECRET, retired = [] as string[], quietly = false, algorithm = null as AlgorithmName | null } = {},
 ): Promise<string> {
   const ring = deriveKeyRing(
     { current: parseRootSecret(root), retired: retired.map((one) => parseRootSecret(one)) },
     "signing-key-wrap",
   );
-  const context = {
+  const context: Omit<SigningContext, "store"> = {
     ring,
+    algorithm,
     clock: systemClock,
     random: systemRandom,
     version: () => null,
     renewed: async () => undefined,
   };
-  if (!quietly)
-    return rotateSigningKey({
-      ...context,
-      store: createSigningKeyStore(overOne(sql), propagating(overOne(sql), noNodes), anyServer),
-    });
-  return rotateQuietly(sql, context);
+  const store = withCamelCase(createSigningKeyStore(overOne(sql), propagating(overOne(sql), noNodes), anyServer));
+  const { kid } = await (quietly ? rotateQuietly(sql, { ...context, store }) : rotateSigningKey({ ...context, store }));
+  return kid;
+}
+
+/** The connections of tests do not rename columns, as those of a server do. */
+function withCamelCase(store: SigningKeyStore): SigningKeyStore {
+  const rename = (row: object) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [postgres.toCamel(name), value]));
+  return { ...store, list: async () => (await store.list()).map((row) => rename(row) as unknown as SigningKeyRecord) };
 }
 
 /** Rotates without the notification trigger, as if the notification were lost. */
-async function rotateQuietly(sql: Sql, context: Omit<SigningContext, "store">): Promise<string> {
-  const store = createSigningKeyStore(overOne(sql), propagating(overOne(sql), noNodes), anyServer);
+async function rotateQuietly(sql: Sql, context: SigningContext): Promise<NewSigningKey> {
+  const records = await context.store.list();
   return sql.begin(async (transaction) => {
-    const replaceActive: typeof store.replaceActive = async (key, now) => {
+    const replaceActive: SigningKeyStore["replaceActive"] = async (key, now) => {
       await transaction`ALTER TABLE signing_keys DISABLE TRIGGER signing_keys_changed`;
       await transaction`UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL`;
       await transaction`
@@ -50,7 +57,8 @@ async function rotateQuietly(sql: Sql, context: Omit<SigningContext, "store">): 
         VALUES (${key.kid}, ${sql.json({ ...key.publicJwk })}, ${key.wrapped}, ${key.wrapKeyId}, ${now})`;
       await transaction`ALTER TABLE signing_keys ENABLE TRIGGER signing_keys_changed`;
     };
-    return rotateSigningKey({ ...context, store: { ...store, replaceActive } }, { force: true });
+    const store = { ...context.store, list: async () => records, replaceActive };
+    return rotateSigningKey({ ...context, store }, { force: true });
   });
 }
 

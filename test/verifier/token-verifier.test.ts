@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { decodeProtectedHeader } from "jose";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { CredentialType, createKeyVerifier, createTokenVerifier } from "../../src/verifier/index.ts";
 import { derive, revoke, table, useService } from "../support/conformance.ts";
 import { issue, restClient } from "../support/rest.ts";
 import { startTestServer } from "../support/server.ts";
-import { kidOf, rotateUnder, untilPublished } from "../support/signing-keys.ts";
+import { kidOf, publishedKids, rotateUnder, untilPublished } from "../support/signing-keys.ts";
 import vectors from "../vectors/jwt.json" with { type: "json" };
+import es256Vectors from "../vectors/jwt-es256.json" with { type: "json" };
 import { countedFetch, handClock, hungFetch, withHeaders } from "./counted-fetch.ts";
 
 const suite = useService();
@@ -97,6 +99,27 @@ test.for(refused)("rejects the vector $name", async ({ token, ...vector }) => {
   expect(verdict).toMatchObject({ ok: false });
 });
 
+describe("ES256 vectors", () => {
+  /** With the keys as published, and without the member that names their algorithm. */
+  const withAlgorithm = es256Vectors.keys;
+  const without = withAlgorithm.map(({ alg: _, ...key }) => key);
+
+  test.for(table(es256Vectors.valid))("accepts $name", async ({ token, expected }) => {
+    for (const keys of [withAlgorithm, without]) {
+      const { verify } = verifier({ ...VECTOR_OPTIONS, ...at(undefined), fetch: async () => Response.json({ keys }) });
+      const { tokenId, actorId } = expected;
+      expect(await verify(token)).toMatchObject({ ok: true, credential: { tokenId, actorId } });
+    }
+  });
+
+  test.for(table(es256Vectors.invalid))("rejects $name", async ({ token }) => {
+    for (const keys of [withAlgorithm, without]) {
+      const { verify } = verifier({ ...VECTOR_OPTIONS, ...at(undefined), fetch: async () => Response.json({ keys }) });
+      expect(await verify(token)).toMatchObject({ ok: false });
+    }
+  });
+});
+
 test("a token cannot choose its algorithm, even if the keys name none", async () => {
   const keys = vectors.keys.map(({ alg: _, ...key }) => key);
   const { verify } = verifier({ ...VECTOR_OPTIONS, ...at(undefined), fetch: async () => Response.json({ keys }) });
@@ -142,6 +165,23 @@ test("the first token of a new signing key triggers a read", async () => {
   expect(await verify(newer)).toMatchObject({ ok: true });
   expect(await verify(token)).toMatchObject({ ok: true });
   expect(count()).toBe(2);
+});
+
+test("accepts tokens of both algorithms before and after a change, which triggers a read", async () => {
+  const { verify, clock, count } = verifier();
+  const tokens = [token];
+  const known = await publishedKids(suite.rest);
+  expect(await verify(token)).toMatchObject({ ok: true });
+  for (const algorithm of ["ES256", "EdDSA"] as const) {
+    const kid = await rotateUnder(suite.sql, { algorithm });
+    await untilPublished(suite.rest, [kid, ...known]);
+    known.unshift(kid);
+    tokens.push((await derive(suite.rest, secret)).token);
+    clock.pass(5_000);
+    for (const one of tokens) expect(await verify(one)).toMatchObject({ ok: true });
+  }
+  expect(tokens.map((one) => decodeProtectedHeader(one).alg)).toEqual(["EdDSA", "ES256", "EdDSA"]);
+  expect(count()).toBe(3);
 });
 
 test("unknown keys trigger one read per cool-down", async () => {

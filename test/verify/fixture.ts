@@ -5,6 +5,7 @@ import { issueSecret } from "../../src/credential/issued-secret.ts";
 import { type KeyKind, newId } from "../../src/domain/key.ts";
 import { deriveKeyRing, type RootSecrets } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
+import type { AlgorithmName } from "../../src/token/jwt/algorithms.ts";
 import { looksLikeJwt } from "../../src/token/jwt/compact.ts";
 import { mintJwt } from "../../src/token/jwt/mint.ts";
 import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";
@@ -29,7 +30,13 @@ export const newRoots = (...retired: Uint8Array[]): RootSecrets => ({ current: r
 type Change = Partial<VerifiableRecord["key"]> & { readonly secretVersion?: number };
 
 /** Verification with an in-memory store and a controlled clock. */
-export function newFixture({ roots = newRoots(), maxEntries = 10_000, maxNegatives = 1000, cached = true } = {}) {
+export function newFixture({
+  roots = newRoots(),
+  maxEntries = 10_000,
+  maxNegatives = 1000,
+  cached = true,
+  algorithm = "EdDSA" as AlgorithmName,
+} = {}) {
   const store = new TestStore();
   let now = NOW;
   let isCoherent = true;
@@ -47,7 +54,7 @@ export function newFixture({ roots = newRoots(), maxEntries = 10_000, maxNegativ
     macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
   };
   const wrapRing = deriveKeyRing(roots, "signing-key-wrap");
-  const signingKey = generateSigningKey({ wrapKey: wrapRing.current, random: systemRandom });
+  const signingKey = generateSigningKey({ algorithm, wrapKey: wrapRing.current, random: systemRandom });
   const signing = loadSigningKeys(
     [{ ...signingKey, createTime: new Date(NOW), retireTime: null, tokensExpireTime: null }],
     wrapRing,

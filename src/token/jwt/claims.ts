@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../domain/errors.ts";
+import { invalidArguments } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 
 /**
@@ -51,8 +51,10 @@ const SCOPE = /^[\x21-\x7e]+$/;
 
 /** Rejects custom claims with a reserved name. Throws `INVALID_ARGUMENT` naming `<field>.<claim>`. */
 export function checkCustomClaims(claims: JsonObject, field = "custom_claims"): void {
-  const reserved = Object.keys(claims).find((name) => RESERVED_CLAIMS.has(name));
-  if (reserved !== undefined) throw invalidArgument(`${field}.${reserved}`, "is a reserved claim");
+  const reserved = Object.keys(claims).filter((name) => RESERVED_CLAIMS.has(name));
+  if (reserved.length === 0) return;
+  const violation = { description: "is a reserved claim", reason: "VALUE_NOT_ALLOWED" } as const;
+  throw invalidArguments(reserved.map((name) => ({ field: `${field}.${name}`, ...violation })));
 }
 
 /** Returns the name of the first missing or malformed registered claim; undefined if all are valid. */

@@ -10,6 +10,9 @@ export interface CompactJws {
   readonly signedData: Uint8Array;
 }
 
+/** Like the longest credential. A longer text is not decoded: it may have 16 MiB. */
+const MAX_TEXT_LENGTH = 8192;
+
 const BASE64URL_PARTS = /^[\w-]+\.[\w-]*\.[\w-]*$/;
 
 /** Encodes a compact JWS; `sign` returns the signature of the signing input. */
@@ -29,11 +32,11 @@ export function decodeCompact(text: string): CompactJws | undefined {
 }
 
 /**
- * Returns whether a credential has the shape of a JWT: three parts of the base64url alphabet, the first a JSON object with a string `alg`.
- * Deliberately weaker than `decodeCompact`: a damaged JWT must be rejected as a JWT.
+ * Returns whether a credential has the shape of a JWT: three parts of the base64url alphabet, the first a JSON object with a string `alg`,
+ * in at most 8192 characters. Deliberately weaker than `decodeCompact`: a damaged JWT must be rejected as a JWT.
  */
 export function looksLikeJwt(text: string): boolean {
-  if (!BASE64URL_PARTS.test(text)) return false;
+  if (text.length > MAX_TEXT_LENGTH || !BASE64URL_PARTS.test(text)) return false;
   const head = text.slice(0, text.indexOf("."));
   const header = decodeHeader(head) ?? decodeJsonObject(Buffer.from(head, "base64url"));
   return typeof header?.alg === "string";

@@ -1,9 +1,8 @@
-import type { KeyObject } from "node:crypto";
 import type { JsonObject } from "../../lib/json.ts";
 import type { MintedToken, TokenContent } from "../token.ts";
-import { EDDSA } from "./algorithms.ts";
 import { checkCustomClaims, faultyClaim, numericDate } from "./claims.ts";
 import { encodeCompact } from "./compact.ts";
+import type { ActiveSigningKey } from "./signing-keys.ts";
 
 export interface JwtContent extends TokenContent {
   /** Claim `sub`. */
@@ -11,18 +10,18 @@ export interface JwtContent extends TokenContent {
 }
 
 export interface MintInput extends JwtContent {
-  readonly signingKey: { readonly kid: string; readonly privateKey: KeyObject };
+  readonly signingKey: ActiveSigningKey;
 }
 
 /**
- * Signs a JWT (RFC 7519) with EdDSA. Throws `INVALID_ARGUMENT` on a custom claim with a reserved name, and `RangeError` on content that
- * `verifyJwt` would not accept, which is a programming error.
+ * Signs a JWT (RFC 7519) with the algorithm of the key. Throws `INVALID_ARGUMENT` on a custom claim with a reserved name, and `RangeError`
+ * on content that `verifyJwt` would not accept, which is a programming error.
  */
 export function mintJwt(input: MintInput): MintedToken {
   checkCustomClaims(input.claims);
-  const { kid, privateKey } = input.signingKey;
-  const header = { alg: EDDSA.alg, typ: "JWT", kid };
-  const token = encodeCompact(header, toClaims(input), (data) => EDDSA.sign(data, privateKey));
+  const { kid, algorithm, privateKey } = input.signingKey;
+  const header = { alg: algorithm.alg, typ: "JWT", kid };
+  const token = encodeCompact(header, toClaims(input), (data) => algorithm.sign(data, privateKey));
   return { token, expireTime: numericDate(input.expireTime) * 1000 };
 }
 

@@ -1,13 +1,14 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { KeyRing } from "../../domain/server-keys.ts";
 import { isInUse, newestFirst, type SigningKeyRecord, unwrapSigningKey } from "../signing-key.ts";
+import { ALGORITHMS, type SignatureAlgorithm } from "./algorithms.ts";
 
 /** The unwrapped signing keys of a node. Immutable: new records are loaded into a new set. */
 export interface SigningKeys {
   /** The key that signs; undefined if there is none. */
   readonly active: ActiveSigningKey | undefined;
   /** Public keys for verification, by `kid`. */
-  readonly verification: ReadonlyMap<string, KeyObject>;
+  readonly verification: ReadonlyMap<string, VerificationKey>;
   /** The records of `verification`, for `jwksDocument`. */
   readonly records: readonly SigningKeyRecord[];
   /** `kid` of each retired key that could not be unwrapped: its tokens are rejected, which should be logged. */
@@ -16,7 +17,14 @@ export interface SigningKeys {
 
 export interface ActiveSigningKey {
   readonly kid: string;
+  readonly algorithm: SignatureAlgorithm;
   readonly privateKey: KeyObject;
+}
+
+/** A public key with the only algorithm that it may verify (RFC 8725 §3.1). */
+export interface VerificationKey {
+  readonly algorithm: SignatureAlgorithm;
+  readonly publicKey: KeyObject;
 }
 
 interface UnwrappedKey extends ActiveSigningKey {
@@ -35,7 +43,9 @@ export function loadSigningKeys(
 ): SigningKeys {
   const inUse = newestFirst(records.filter((record) => isInUse(record, now)));
   const keys = inUse.flatMap((record) => unwrapIfUsable(record, ring));
-  const verification = new Map(keys.map(({ kid, privateKey }) => [kid, createPublicKey(privateKey)]));
+  const verification = new Map(
+    keys.map(({ kid, algorithm, privateKey }) => [kid, { algorithm, publicKey: createPublicKey(privateKey) }]),
+  );
   return {
     active: keys.find(({ record }) => record.retireTime === null),
     verification,
@@ -47,7 +57,8 @@ export function loadSigningKeys(
 /** Returns one key, or none if it is retired and cannot be unwrapped. */
 function unwrapIfUsable(record: SigningKeyRecord, ring: Pick<KeyRing, "find">): UnwrappedKey[] {
   try {
-    return [{ kid: record.kid, privateKey: unwrapSigningKey(record, ring), record }];
+    const privateKey = unwrapSigningKey(record, ring);
+    return [{ kid: record.kid, algorithm: ALGORITHMS[record.publicJwk.alg], privateKey, record }];
   } catch (error) {
     if (record.retireTime === null) throw error;
     return [];

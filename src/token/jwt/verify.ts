@@ -1,14 +1,14 @@
-import type { KeyObject } from "node:crypto";
 import type { JsonObject } from "../../lib/json.ts";
 import { type RefusedToken, refused, type TokenVerdict } from "../token.ts";
 import { ALGORITHMS } from "./algorithms.ts";
 import { customClaims, faultyClaim, isOurs, type OurClaims, splitScopes } from "./claims.ts";
 import { type CompactJws, decodeCompact, decodeJsonObject } from "./compact.ts";
 import type { JwtContent } from "./mint.ts";
+import type { VerificationKey } from "./signing-keys.ts";
 
 export interface JwtVerification {
-  /** Returns the public key of a `kid`, if it may still verify. */
-  keys(kid: string): KeyObject | undefined;
+  /** Returns the key of a `kid`, if it may still verify. */
+  keys(kid: string): VerificationKey | undefined;
   readonly issuer: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -32,7 +32,9 @@ export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification):
   return { ok: true, token: toToken(claims) };
 }
 
-/** The algorithm comes from the table and the key from the key set, never from elsewhere in the header (RFC 8725 §3.1). */
+/**
+ * The key comes from the key set and the algorithm from the key; the header must name both, and nothing else of it is used (RFC 8725 §3.1).
+ */
 function checkSignature(
   { header, signature, signedData }: CompactJws,
   keys: JwtVerification["keys"],
@@ -43,13 +45,16 @@ function checkSignature(
   }
   // RFC 7515 §4.1.11: no extension is supported, so a JWS with `crit` must be rejected.
   if (Object.hasOwn(header, "crit")) return refused("INVALID_FORMAT", "the token has a critical extension");
-  const algorithm = ALGORITHMS.get(alg);
-  if (algorithm === undefined) return refused("SIGNATURE_INVALID", "the token is signed with another algorithm");
+  if (!Object.hasOwn(ALGORITHMS, alg)) return refused("SIGNATURE_INVALID", OTHER_ALGORITHM);
   const key = keys(kid);
   if (key === undefined) return { ...refused("SIGNATURE_INVALID", "the signing key is not known"), unknownKid: true };
-  if (signature.length === algorithm.signatureSize && algorithm.verify(signedData, key, signature)) return;
+  const { algorithm, publicKey } = key;
+  if (alg !== algorithm.alg) return refused("SIGNATURE_INVALID", OTHER_ALGORITHM);
+  if (signature.length === algorithm.signatureSize && algorithm.verify(signedData, publicKey, signature)) return;
   return refused("SIGNATURE_INVALID", "the signature of the token is not valid");
 }
+
+const OTHER_ALGORITHM = "the token is signed with another algorithm";
 
 function toToken(claims: JsonObject & OurClaims): JwtContent {
   return {

@@ -30,7 +30,8 @@ export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedToke
   const caveats = conditions.map((condition) => ({ identifier: condition, thirdParty: undefined }));
   const token = formatMacaroon({ location: content.issuer, identifier, caveats, signature });
   if (token.length > MACAROON_MAX_TEXT_LENGTH) {
-    throw invalidArgument("scopes", `with the claims make a macaroon of over ${MACAROON_MAX_TEXT_LENGTH} characters`);
+    const description = `with the claims make a macaroon of over ${MACAROON_MAX_TEXT_LENGTH} characters`;
+    throw invalidArgument("scopes", description, "TOO_LARGE");
   }
   return { token, expireTime: content.expireTime };
 }
@@ -44,7 +45,7 @@ function makeIdentifier(content: MacaroonIdentifier): Uint8Array {
 function checkClaims(claims: JsonObject): void {
   const names = Object.keys(claims);
   if (names.length > MACAROON_MAX_CLAIMS) {
-    throw invalidArgument("custom_claims", `a macaroon has at most ${MACAROON_MAX_CLAIMS} claims`);
+    throw invalidArgument("custom_claims", `a macaroon has at most ${MACAROON_MAX_CLAIMS} claims`, "TOO_MANY_ITEMS");
   }
   const bad = names.find((name) => !isClaimName(name));
   if (bad !== undefined) {

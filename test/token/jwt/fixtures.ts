@@ -1,6 +1,7 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import type { KeyRing, ServerKey } from "../../../src/domain/server-keys.ts";
+import type { AlgorithmName } from "../../../src/token/jwt/algorithms.ts";
 import type { MintInput } from "../../../src/token/jwt/mint.ts";
 import { loadSigningKeys, type SigningKeys } from "../../../src/token/jwt/signing-keys.ts";
 import { generateSigningKey, type SigningKeyRecord } from "../../../src/token/signing-key.ts";
@@ -21,8 +22,8 @@ export const WRAP_KEY: ServerKey = { id: "0011223344556677", secret: createSecre
 export const RING = ringOf(WRAP_KEY);
 
 /** A record of a new signing key, created at NOW. */
-export function record(change: Partial<SigningKeyRecord> = {}): SigningKeyRecord {
-  const key = generateSigningKey({ wrapKey: WRAP_KEY, random });
+export function record(change: Partial<SigningKeyRecord> = {}, algorithm: AlgorithmName = "EdDSA"): SigningKeyRecord {
+  const key = generateSigningKey({ algorithm, wrapKey: WRAP_KEY, random });
   return { ...key, createTime: new Date(NOW), retireTime: null, tokensExpireTime: null, ...change };
 }
 
@@ -31,9 +32,11 @@ export function activeKey(keys: SigningKeys): NonNullable<SigningKeys["active"]>
   return keys.active;
 }
 
-/** A key set with one active key, and claims to mint with it. */
+/** A key set with one active key, an older one of the other algorithm, and claims to mint with them. */
 export const RECORD = record();
-export const KEYS = loadSigningKeys([RECORD], RING, NOW);
+export const ES256_RECORD = record({ createTime: new Date(NOW - 1) }, "ES256");
+export const KEYS = loadSigningKeys([RECORD, ES256_RECORD], RING, NOW);
+export const ES256_KEY = activeKey(loadSigningKeys([ES256_RECORD], RING, NOW));
 export const CONTENT = {
   issuer: ISSUER,
   actorId: "user_123",

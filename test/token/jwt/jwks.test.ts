@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { jwksDocument, jwksEtag } from "../../../src/token/jwks.ts";
+import { ALGORITHM_NAMES } from "../../../src/token/jwt/algorithms.ts";
 import type { SigningKeyRecord } from "../../../src/token/signing-key.ts";
 import { HOUR, NOW, record } from "./fixtures.ts";
 
@@ -24,10 +25,16 @@ test("without keys the set is empty", () => {
   expect(jwksDocument([], NOW)).toEqual({ keys: [] });
 });
 
-test("has the six public members only", () => {
-  const careless = { ...newest.publicJwk, d: "private", ext: true };
-  const { keys } = jwksDocument([{ ...newest, publicJwk: careless }], NOW);
-  expect(keys).toStrictEqual([newest.publicJwk]);
+test.each(ALGORITHM_NAMES)("has the public members of a key for %s only", (algorithm) => {
+  const { publicJwk, ...rest } = record({}, algorithm);
+  const careless = { ...publicJwk, d: "private", ext: true };
+  const { keys } = jwksDocument([{ ...rest, publicJwk: careless }], NOW);
+  expect(keys).toStrictEqual([publicJwk]);
+});
+
+test("has keys of both algorithms", () => {
+  const both = [newest, record({ ...retired, createTime: new Date(NOW - 1) }, "ES256")];
+  expect(jwksDocument(both, NOW).keys.map(({ alg }) => alg)).toEqual(["EdDSA", "ES256"]);
 });
 
 describe("the ETag", () => {
@@ -36,7 +43,7 @@ describe("the ETag", () => {
   });
 
   test("does not depend on the order of records and members", () => {
-    const twins = [...RECORDS, record(), record()];
+    const twins = [...RECORDS, record(), record({}, "ES256")];
     const expected = jwksEtag(jwksDocument(twins, NOW));
     fc.assert(
       fc.property(fc.shuffledSubarray(twins, { minLength: twins.length }), (shuffled) => {

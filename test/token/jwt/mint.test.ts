@@ -3,6 +3,7 @@ import { createPublicKey } from "node:crypto";
 import fc from "fast-check";
 import { createVerifier } from "fast-jwt";
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
+import jsonwebtoken from "jsonwebtoken";
 import { describe, expect, test } from "vitest";
 import { KeyholdError } from "../../../src/domain/errors.ts";
 import type { JsonObject } from "../../../src/lib/json.ts";
@@ -11,7 +12,7 @@ import { RESERVED_CLAIMS } from "../../../src/token/jwt/claims.ts";
 import { decodeJsonObject } from "../../../src/token/jwt/compact.ts";
 import { mintJwt } from "../../../src/token/jwt/mint.ts";
 import { verifyJwt } from "../../../src/token/jwt/verify.ts";
-import { anyText, CONTENT, HOUR, ISSUER, KEYS, mintInput, NOW, RECORD, verification } from "./fixtures.ts";
+import { anyText, CONTENT, ES256_KEY, HOUR, ISSUER, KEYS, mintInput, NOW, verification } from "./fixtures.ts";
 
 const WIRE_CLAIMS = {
   iss: ISSUER,
@@ -29,15 +30,16 @@ function published(): JSONWebKeySet {
   return JSON.parse(JSON.stringify(jwksDocument(KEYS.records, NOW)));
 }
 
-describe("other libraries", () => {
-  const { token } = mintJwt(mintInput({ claims: { tenant: "acme" }, parentId: "parent" }));
+describe.each([mintInput().signingKey, ES256_KEY])("other libraries, $algorithm.alg", (signingKey) => {
+  const { alg } = signingKey.algorithm;
+  const { token } = mintJwt(mintInput({ signingKey, claims: { tenant: "acme" }, parentId: "parent" }));
   const wireClaims = { ...WIRE_CLAIMS, tenant: "acme", parent_id: "parent" };
 
   test("jose verifies by the JWKS", async () => {
-    const options = { issuer: ISSUER, algorithms: ["EdDSA"], typ: "JWT", currentDate: new Date(NOW) };
+    const options = { issuer: ISSUER, algorithms: [alg], typ: "JWT", currentDate: new Date(NOW) };
     const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(published()), options);
     expect(payload).toEqual(wireClaims);
-    expect(protectedHeader).toEqual({ alg: "EdDSA", typ: "JWT", kid: RECORD.kid });
+    expect(protectedHeader).toEqual({ alg, typ: "JWT", kid: signingKey.kid });
   });
 
   test("jose rejects what we reject", async () => {
@@ -54,11 +56,25 @@ describe("other libraries", () => {
         if (jwk === undefined) throw new Error("unknown kid");
         return createPublicKey({ key: jwk, format: "jwk" }).export({ format: "pem", type: "spki" });
       },
-      algorithms: ["EdDSA"],
+      algorithms: [alg],
       allowedIss: ISSUER,
       clockTimestamp: NOW,
     });
     expect(await verify(token)).toEqual(wireClaims);
+  });
+
+  test(`jsonwebtoken ${alg === "EdDSA" ? "does not know EdDSA" : "verifies by the JWKS"}`, () => {
+    const jwk = published().keys.find(({ kid }) => kid === signingKey.kid);
+    if (jwk === undefined) throw new Error("unknown kid");
+    const publicKey = createPublicKey({ key: jwk, format: "jwk" });
+    const decode = () =>
+      jsonwebtoken.verify(token, publicKey, {
+        algorithms: [alg as jsonwebtoken.Algorithm],
+        issuer: ISSUER,
+        clockTimestamp: NOW / 1000,
+      });
+    if (alg === "EdDSA") expect(decode).toThrow(/"alg" parameter for "ed25519" key type|Unknown key type "ed25519"/);
+    else expect(decode()).toEqual(wireClaims);
   });
 });
 

@@ -1,69 +1,147 @@
 import { createPrivateKey, createPublicKey, createSecretKey, randomBytes } from "node:crypto";
 import fc from "fast-check";
-import { calculateJwkThumbprint } from "jose";
+import { calculateJwkThumbprint, decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
 import { KeyholdError } from "../../../src/domain/errors.ts";
+import { ALGORITHM_NAMES, type AlgorithmName } from "../../../src/token/jwt/algorithms.ts";
 import { mintJwt } from "../../../src/token/jwt/mint.ts";
 import { loadSigningKeys } from "../../../src/token/jwt/signing-keys.ts";
 import { verifyJwt } from "../../../src/token/jwt/verify.ts";
-import { generateSigningKey, thumbprint, unwrapSigningKey } from "../../../src/token/signing-key.ts";
-import { wrapSeed } from "../../../src/token/signing-key-wrap.ts";
+import { generateSigningKey, rewrapSigningKey, unwrapSigningKey } from "../../../src/token/signing-key.ts";
+import { KEY_TYPES, type PublicSigningJwk } from "../../../src/token/signing-key-type.ts";
+import { wrapPrivateKey } from "../../../src/token/signing-key-wrap.ts";
 import vector from "../../vectors/jwt-signing-key.json" with { type: "json" };
 import { activeKey, CONTENT, HOUR, ISSUER, NOW, RING, random, record, ringOf, WRAP_KEY } from "./fixtures.ts";
 
 const hex = (text: string) => Buffer.from(text, "hex");
-const stored = {
-  kid: vector.publicJwk.kid,
-  publicJwk: { ...vector.publicJwk, kty: "OKP", crv: "Ed25519", use: "sig", alg: "EdDSA" } as const,
-  wrapped: hex(vector.wrapped),
-  wrapKeyId: vector.wrapKey.id,
-};
 const storedRing = ringOf({ id: vector.wrapKey.id, secret: createSecretKey(vector.wrapKey.secret, "hex") });
 
-describe("the stored form", () => {
+/** The vector of an algorithm, as a record. */
+function storedKey(alg: AlgorithmName) {
+  const { publicJwk, wrapped, privateKey } = vector[alg];
+  const { kid } = publicJwk;
+  const record = { kid, publicJwk: publicJwk as PublicSigningJwk, wrapped: hex(wrapped), wrapKeyId: vector.wrapKey.id };
+  return { alg, record, privateKey, wrapped };
+}
+
+const stored = storedKey("EdDSA").record;
+const newKey = (algorithm: AlgorithmName = "EdDSA", wrapKey = WRAP_KEY) =>
+  generateSigningKey({ algorithm, wrapKey, random });
+
+describe.each(ALGORITHM_NAMES.map(storedKey))("the stored form of a key for $alg", (stored) => {
+  const { alg, record } = stored;
+
   test("equals the vector of another implementation", () => {
-    const wrapKey = storedRing.current;
-    const wrapped = wrapSeed({
-      seed: hex(vector.seed),
-      kid: stored.kid,
-      wrapKey,
+    const wrapped = wrapPrivateKey({
+      privateKey: hex(stored.privateKey),
+      version: KEY_TYPES[alg].wrapVersion,
+      kid: record.kid,
+      wrapKey: storedRing.current,
       random: { bytes: () => hex(vector.nonce) },
     });
-    expect(Buffer.from(wrapped).toString("hex")).toBe(vector.wrapped);
+    expect(Buffer.from(wrapped).toString("hex")).toBe(stored.wrapped);
   });
 
-  test("unwraps to the private key of RFC 8037 appendix A.1", () => {
-    const jwk = unwrapSigningKey(stored, storedRing).export({ format: "jwk" });
-    expect(Buffer.from(jwk.d ?? "", "base64url").toString("hex")).toBe(vector.seed);
+  test("unwraps to the private key of the RFC", () => {
+    const jwk = unwrapSigningKey(record, storedRing).export({ format: "jwk" });
+    expect(Buffer.from(jwk.d ?? "", "base64url").toString("hex")).toBe(stored.privateKey);
   });
 
   test("never reuses a nonce", () => {
-    const nonces = Array.from({ length: 50 }, () => Buffer.from(record().wrapped.subarray(1, 13)).toString("hex"));
+    const nonces = Array.from({ length: 50 }, () => Buffer.from(newKey(alg).wrapped.subarray(1, 13)).toString("hex"));
     expect(new Set(nonces).size).toBe(50);
   });
 
-  test("contains nothing of the seed", () => {
-    const seeds: Uint8Array[] = [];
-    const spied = { bytes: (size: number) => seeds[seeds.push(randomBytes(size)) - 1] ?? Buffer.alloc(0) };
-    const { wrapped, publicJwk } = generateSigningKey({ wrapKey: WRAP_KEY, random: spied });
-    expect(seeds.map((bytes) => bytes.length)).toEqual([32, 12]);
-    expect(Buffer.from(wrapped).includes(seeds[0] ?? "none")).toBe(false);
-    expect(Object.keys(publicJwk)).toEqual(["kty", "crv", "x", "kid", "use", "alg"]);
+  test("contains nothing of the private key", () => {
+    const drawn: Uint8Array[] = [];
+    const spied = { bytes: (size: number) => drawn[drawn.push(randomBytes(size)) - 1] ?? Buffer.alloc(0) };
+    const { wrapped, publicJwk } = generateSigningKey({ algorithm: alg, wrapKey: WRAP_KEY, random: spied });
+    expect(drawn.map((bytes) => bytes.length)).toEqual([32, 12]);
+    expect(Buffer.from(wrapped).includes(drawn[0] ?? "none")).toBe(false);
+    expect(Object.keys(publicJwk).toSorted()).toEqual(Object.keys(record.publicJwk).toSorted());
   });
 
   test("rejects any bit flip", () => {
     fc.assert(
-      fc.property(fc.nat(stored.wrapped.length * 8 - 1), (bit) => {
-        const wrapped = Buffer.from(stored.wrapped);
+      fc.property(fc.nat(record.wrapped.length * 8 - 1), (bit) => {
+        const wrapped = Buffer.from(record.wrapped);
         wrapped[bit >> 3] = (wrapped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-        expect(() => unwrapSigningKey({ ...stored, wrapped }, storedRing)).toThrow(KeyholdError);
+        expect(() => unwrapSigningKey({ ...record, wrapped }, storedRing)).toThrow(KeyholdError);
       }),
     );
   });
 
   test.each([0, 1, 13, 44, 49, 60, 62])("rejects %i bytes", (size) => {
-    const wrapped = Buffer.concat([stored.wrapped, Buffer.alloc(1)]).subarray(0, size);
-    expect(() => unwrapSigningKey({ ...stored, wrapped }, storedRing)).toThrow(/unknown stored format/);
+    const wrapped = Buffer.concat([record.wrapped, Buffer.alloc(1)]).subarray(0, size);
+    expect(() => unwrapSigningKey({ ...record, wrapped }, storedRing)).toThrow(/unknown stored format/);
+  });
+
+  test("is wrapped under another root secret without a change of the key", () => {
+    const next = ringOf({ id: "ffffffffffffffff", secret: createSecretKey(randomBytes(32)) }, storedRing.current);
+    const rewrapped = rewrapSigningKey(record, next, random);
+    expect(rewrapped).toMatchObject({ kid: record.kid, publicJwk: record.publicJwk, wrapKeyId: "ffffffffffffffff" });
+    const { d } = unwrapSigningKey(rewrapped, ringOf(next.current)).export({ format: "jwk" });
+    expect(Buffer.from(d ?? "", "base64url").toString("hex")).toBe(stored.privateKey);
+  });
+
+  test("the kid is the JWK thumbprint", async () => {
+    const { kid, publicJwk } = newKey(alg);
+    expect(kid).toBe(await calculateJwkThumbprint(publicJwk, "sha256"));
+    expect(publicJwk.kid).toBe(kid);
+  });
+});
+
+test("a key is of the algorithm that it was wrapped as", () => {
+  const [eddsa, es256] = [storedKey("EdDSA").record, storedKey("ES256").record];
+  for (const [one, other] of [
+    [eddsa, es256],
+    [es256, eddsa],
+  ] as const) {
+    expect(() => unwrapSigningKey({ ...one, publicJwk: other.publicJwk }, storedRing)).toThrow(/unknown stored format/);
+    const wrapped = Buffer.from(one.wrapped);
+    wrapped[0] = other.wrapped[0] ?? 0;
+    const relabelled = {
+      ...one,
+      wrapped,
+      publicJwk: { ...one.publicJwk, alg: other.publicJwk.alg } as PublicSigningJwk,
+    };
+    expect(() => unwrapSigningKey(relabelled, storedRing)).toThrow(/it was altered/);
+  }
+});
+
+test("a key with the algorithm of a later release is an error that names the algorithm", () => {
+  const publicJwk = { ...stored.publicJwk, alg: "ML-DSA-44" } as unknown as PublicSigningJwk;
+  expect(() => unwrapSigningKey({ ...stored, publicJwk }, storedRing)).toThrow(/does not know its algorithm ML-DSA-44/);
+});
+
+describe("a key for ES256", () => {
+  test.each([
+    ["0", "00".repeat(32)],
+    ["the order", "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551"],
+    ["the largest number of 32 bytes", "ff".repeat(32)],
+  ])("is never %s", (_, outOfRange) => {
+    const drawn = [hex(outOfRange), hex(vector.ES256.privateKey)];
+    const scalar = KEY_TYPES.ES256.generate({ bytes: () => drawn.shift() ?? Buffer.alloc(0) });
+    expect(Buffer.from(scalar).toString("hex")).toBe(vector.ES256.privateKey);
+  });
+
+  test("may be the smallest and the largest number of the field", () => {
+    for (const scalar of ["01".padStart(64, "0"), "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632550"]) {
+      expect(Buffer.from(KEY_TYPES.ES256.generate({ bytes: () => hex(scalar) })).toString("hex")).toBe(scalar);
+      expect(KEY_TYPES.ES256.toPublicJwk(KEY_TYPES.ES256.toPrivateKey(hex(scalar)))).toMatchObject({ kty: "EC" });
+    }
+  });
+
+  test("has coordinates of 32 bytes, whatever they begin with", () => {
+    const jwks = Array.from({ length: 1000 }, (_, index) => {
+      const scalar = Buffer.alloc(32);
+      scalar.writeUInt32BE(index + 1, 28);
+      return KEY_TYPES.ES256.toPublicJwk(KEY_TYPES.ES256.toPrivateKey(scalar));
+    });
+    const coordinates = jwks.flatMap((jwk) => (jwk.kty === "EC" ? [jwk.x, jwk.y] : []));
+    expect(coordinates).toHaveLength(2000);
+    expect(new Set(coordinates.map((text) => text.length))).toEqual(new Set([43]));
+    expect(coordinates.filter((text) => Buffer.from(text, "base64url")[0] === 0).length).toBeGreaterThan(0);
   });
 });
 
@@ -93,13 +171,6 @@ test("rejects an exchanged kid or public key", () => {
   expect(() => unwrapSigningKey({ ...a, wrapped: b.wrapped }, RING)).toThrow(KeyholdError);
 });
 
-test("the kid is the JWK thumbprint", async () => {
-  const { kid, publicJwk } = record();
-  expect(thumbprint(vector.publicJwk.x)).toBe("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k");
-  expect(kid).toBe(await calculateJwkThumbprint(publicJwk, "sha256"));
-  expect(publicJwk.kid).toBe(kid);
-});
-
 describe("loadSigningKeys", () => {
   const retired = { createTime: new Date(NOW - HOUR), retireTime: new Date(NOW) };
   const current = record();
@@ -122,7 +193,7 @@ describe("loadSigningKeys", () => {
   });
 
   test("verification has public keys only", () => {
-    const types = [...loadSigningKeys(all, RING, NOW).verification.values()].map((key) => key.type);
+    const types = [...loadSigningKeys(all, RING, NOW).verification.values()].map(({ publicKey }) => publicKey.type);
     expect(types).toEqual(["public", "public"]);
   });
 
@@ -139,35 +210,39 @@ describe("loadSigningKeys", () => {
   test("a wrong root secret throws, unless it affects retired keys only", () => {
     const wrong = ringOf({ id: "ffffffffffffffff", secret: createSecretKey(randomBytes(32)) });
     expect(() => loadSigningKeys(all, wrong, NOW)).toThrow(KeyholdError);
-    const rotated = record({ ...generateSigningKey({ wrapKey: wrong.current, random }) });
+    const rotated = record(newKey("EdDSA", wrong.current));
     const keys = loadSigningKeys([ending, rotated], wrong, NOW);
     expect(keys.records).toEqual([rotated]);
     expect(keys.unusable).toEqual([ending.kid]);
   });
 
   test("does not trust a public key inserted without the root secret", () => {
-    const forger = generateSigningKey({
-      wrapKey: { id: WRAP_KEY.id, secret: createSecretKey(randomBytes(32)) },
-      random,
-    });
+    const forger = newKey("EdDSA", { id: WRAP_KEY.id, secret: createSecretKey(randomBytes(32)) });
     const injected = record({ ...forger, ...retired, tokensExpireTime: new Date(NOW + HOUR) });
     const keys = loadSigningKeys([current, injected], RING, NOW);
     expect(keys.verification.has(injected.kid)).toBe(false);
     expect(keys.unusable).toEqual([injected.kid]);
   });
 
-  test("after a rotation old tokens verify, and new ones are signed with the new key", () => {
-    const before = loadSigningKeys([current], RING, NOW);
-    const { token } = mintJwt({ ...CONTENT, signingKey: activeKey(before) });
-    const retiring = { ...current, retireTime: new Date(NOW), tokensExpireTime: new Date(CONTENT.expireTime) };
-    const after = loadSigningKeys([retiring, record({ createTime: new Date(NOW + 1) })], RING, NOW + 1);
-    const verifyWith = (text: string, keys: typeof after) =>
-      verifyJwt(text, { keys: (kid) => keys.verification.get(kid), issuer: ISSUER, now: NOW + 1 });
-    const next = mintJwt({ ...CONTENT, signingKey: activeKey(after) }).token;
-    expect(verifyWith(token, after).ok).toBe(true);
-    expect(verifyWith(next, after).ok).toBe(true);
-    expect(verifyWith(next, before)).toMatchObject({ reason: "SIGNATURE_INVALID", unknownKid: true });
-  });
+  const CHANGES = ALGORITHM_NAMES.flatMap((from) => ALGORITHM_NAMES.map((to) => ({ from, to })));
+
+  test.each(CHANGES)(
+    "after a rotation from $from to $to old tokens verify, and new ones have the new key",
+    ({ from, to }) => {
+      const current = record({}, from);
+      const before = loadSigningKeys([current], RING, NOW);
+      const { token } = mintJwt({ ...CONTENT, signingKey: activeKey(before) });
+      const retiring = { ...current, retireTime: new Date(NOW), tokensExpireTime: new Date(CONTENT.expireTime) };
+      const after = loadSigningKeys([retiring, record({ createTime: new Date(NOW + 1) }, to)], RING, NOW + 1);
+      const verifyWith = (text: string, keys: typeof after) =>
+        verifyJwt(text, { keys: (kid) => keys.verification.get(kid), issuer: ISSUER, now: NOW + 1 });
+      const next = mintJwt({ ...CONTENT, signingKey: activeKey(after) }).token;
+      expect([token, next].map((text) => decodeProtectedHeader(text).alg)).toEqual([from, to]);
+      expect(verifyWith(token, after).ok).toBe(true);
+      expect(verifyWith(next, after).ok).toBe(true);
+      expect(verifyWith(next, before)).toMatchObject({ reason: "SIGNATURE_INVALID", unknownKid: true });
+    },
+  );
 });
 
 test("the private key yields the public key of its record", () => {

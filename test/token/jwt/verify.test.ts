@@ -1,13 +1,14 @@
 import { createPublicKey } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EDDSA } from "../../../src/token/jwt/algorithms.ts";
+import { ALGORITHMS, type AlgorithmName } from "../../../src/token/jwt/algorithms.ts";
 import { looksLikeJwt } from "../../../src/token/jwt/compact.ts";
 import { mintJwt } from "../../../src/token/jwt/mint.ts";
 import { verifyJwt } from "../../../src/token/jwt/verify.ts";
 import vectors from "../../vectors/jwt.json" with { type: "json" };
+import es256Vectors from "../../vectors/jwt-es256.json" with { type: "json" };
 import signingKey from "../../vectors/jwt-signing-key.json" with { type: "json" };
-import { anyText, KEYS, mintInput, NOW, verification } from "./fixtures.ts";
+import { anyText, ES256_KEY, KEYS, mintInput, NOW, verification } from "./fixtures.ts";
 
 interface Vector {
   readonly name: string;
@@ -15,11 +16,22 @@ interface Vector {
   readonly now?: number;
 }
 
-const publicKeys = new Map(vectors.keys.map((jwk) => [jwk.kid, createPublicKey({ key: jwk, format: "jwk" })]));
+const publicKeys = new Map(
+  [...vectors.keys, ...es256Vectors.keys].map((jwk) => [
+    jwk.kid,
+    { algorithm: ALGORITHMS[jwk.alg as AlgorithmName], publicKey: createPublicKey({ key: jwk, format: "jwk" }) },
+  ]),
+);
 
 function verifyVector({ token, now = vectors.now }: Vector) {
   return verifyJwt(token, { keys: (kid) => publicKeys.get(kid), issuer: vectors.issuer, now });
 }
+
+/** The active key of each algorithm. */
+const SIGNERS = [mintInput().signingKey, ES256_KEY].map((signingKey) => ({
+  alg: signingKey.algorithm.alg,
+  signingKey,
+}));
 
 describe("vectors", () => {
   test("there are vectors of each kind", () => {
@@ -40,16 +52,31 @@ describe("vectors", () => {
   });
 });
 
-test("the example of RFC 8037 appendix A.4 verifies", () => {
-  const [header, payload, signature = ""] = signingKey.jws.split(".");
-  const publicKey = createPublicKey({ key: signingKey.publicJwk, format: "jwk" });
-  const data = Buffer.from(`${header}.${payload}`);
-  expect(EDDSA.verify(data, publicKey, Buffer.from(signature, "base64url"))).toBe(true);
-  expect(EDDSA.verify(Buffer.concat([data, Buffer.of(0)]), publicKey, Buffer.from(signature, "base64url"))).toBe(false);
+describe("ES256 vectors", () => {
+  test.each(es256Vectors.valid)("valid: $name", (vector) => {
+    expect(verifyVector(vector)).toEqual({ ok: true, token: vector.expected });
+  });
+
+  test.each(es256Vectors.invalid)("$reason: $name", (vector) => {
+    expect(verifyVector(vector)).toEqual({ ok: false, reason: vector.reason, message: expect.any(String) });
+  });
 });
 
-test("rejects any change of one character", () => {
-  const { token } = mintJwt(mintInput({ claims: { tenant: "acme" } }));
+test.each([
+  ["RFC 8037 appendix A.4", "EdDSA"],
+  ["RFC 7515 appendix A.3", "ES256"],
+] as const)("the example of %s verifies", (_, alg) => {
+  const { jws, publicJwk } = signingKey[alg];
+  const [header, payload, signature = ""] = jws.split(".");
+  const publicKey = createPublicKey({ key: publicJwk, format: "jwk" });
+  const data = Buffer.from(`${header}.${payload}`);
+  const verify = (signed: Uint8Array) => ALGORITHMS[alg].verify(signed, publicKey, Buffer.from(signature, "base64url"));
+  expect(verify(data)).toBe(true);
+  expect(verify(Buffer.concat([data, Buffer.of(0)]))).toBe(false);
+});
+
+test.each(SIGNERS)("rejects any change of one character of a JWT with $alg", ({ signingKey }) => {
+  const { token } = mintJwt(mintInput({ signingKey, claims: { tenant: "acme" } }));
   const characters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n\0é"];
   const change = fc.record({ at: fc.nat(token.length - 1), to: fc.constantFrom(...characters) });
   fc.assert(
@@ -61,8 +88,8 @@ test("rejects any change of one character", () => {
   );
 });
 
-test("rejects every other last character of a signature", () => {
-  const { token } = mintJwt(mintInput());
+test.each(SIGNERS)("rejects every other last character of a signature with $alg", ({ signingKey }) => {
+  const { token } = mintJwt(mintInput({ signingKey }));
   const accepted = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"].filter(
     (character) => verifyJwt(token.slice(0, -1) + character, verification).ok,
   );
@@ -84,7 +111,7 @@ test("never throws on and never accepts arbitrary text", () => {
   const base64url = (data: string | Uint8Array) => Buffer.from(data).toString("base64url");
   const header = fc.record(
     {
-      alg: fc.constantFrom("EdDSA", "none"),
+      alg: fc.constantFrom("EdDSA", "ES256", "none"),
       typ: fc.constant("JWT"),
       kid: fc.constantFrom(...KEYS.verification.keys()),
     },
@@ -149,6 +176,14 @@ describe("looksLikeJwt", () => {
     ["1.2.3", "a version"],
   ])("%s does not: %s", (text) => {
     expect(looksLikeJwt(text)).toBe(false);
+  });
+
+  test("at 8192 characters it does, at one more it does not, however long it is", () => {
+    const ofLength = (length: number) => `${header}..`.padEnd(length, "A");
+    expect(looksLikeJwt(ofLength(8192))).toBe(true);
+    expect(looksLikeJwt(ofLength(8193))).toBe(false);
+    const large = Buffer.from(JSON.stringify({ alg: "none", x: "x".repeat(2 ** 23) })).toString("base64url");
+    expect(looksLikeJwt(`${large}..`)).toBe(false);
   });
 
   test("so does a damaged JWT", () => {
