@@ -16,6 +16,8 @@ export interface Call {
   setTrailer(name: string, value: string): void;
   /** The IP address of the peer, which may be a proxy. Empty if the connection is closed. */
   readonly peerAddress: string;
+  /** Maximum size in bytes of a list in the details of an error. Absent: the limit of responses, because they are in the body. */
+  readonly maxDetailBytes?: number;
   readonly log: CallLog;
 }
 

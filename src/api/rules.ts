@@ -1,22 +1,20 @@
-import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { StructSchema } from "@bufbuild/protobuf/wkt";
-import { type FieldRules, field as fieldRules, Ignore, type StringRules } from "../../gen/buf/validate/validate_pb.js";
-import type { FieldViolation } from "../domain/errors.ts";
+import { type FieldRules, Ignore, type StringRules } from "../../gen/buf/validate/validate_pb.js";
+import type { FieldViolation, InvalidReason } from "../domain/errors.ts";
+import { assertNoMessageRules, declared, rulesOf, unsupported } from "./declared-rules.ts";
 import { keyStep, textViolationsIn } from "./text.ts";
 
-/** A rule that a value breaks. `field` is the path from the value; empty for the value itself. */
-export interface Violation extends FieldViolation {
-  /** A value that is too large is not evaluated further, and text that cannot be stored by no other rule. */
-  readonly kind: "size" | "text" | "rule";
-}
+/**
+ * Returns the violations of a value; for a valid one always the same empty array. `field` is the path from the value; empty for the value
+ * itself. A value that is too large is not evaluated further, and text that cannot be stored by no other rule.
+ */
+export type Check = (value: unknown) => readonly FieldViolation[];
 
-/** Returns the violations of a value; for a valid one always the same empty array. */
-export type Check = (value: unknown) => readonly Violation[];
+/** A rule as a predicate, with the description and the reason of its violation. */
+type Rule<T> = readonly [keeps: (value: T) => boolean, description: string, reason: InvalidReason];
 
-/** A rule as a predicate, with the description of its violation. */
-type Rule<T> = readonly [keeps: (value: T) => boolean, description: string];
-
-const NONE: readonly Violation[] = [];
+const NONE: readonly FieldViolation[] = [];
 const always: Check = () => NONE;
 
 const checks = new WeakMap<DescMessage, Check>();
@@ -32,6 +30,7 @@ export function checkOf(desc: DescMessage): Check {
 }
 
 function messageCheck(desc: DescMessage): Check {
+  assertNoMessageRules(desc);
   const fields = desc.fields
     .map((field) => ({ name: field.name, localName: field.localName, check: fieldCheck(field) }))
     .filter(({ check }) => check !== always);
@@ -46,7 +45,7 @@ function messageCheck(desc: DescMessage): Check {
 }
 
 /** Puts a step before the path of each violation. */
-function within(step: string, violations: readonly Violation[]): Violation[] {
+function within(step: string, violations: readonly FieldViolation[]): FieldViolation[] {
   return violations.map(({ field, ...rest }) => {
     return { ...rest, field: field === "" || field.startsWith("[") ? step + field : `${step}.${field}` };
   });
@@ -54,18 +53,14 @@ function within(step: string, violations: readonly Violation[]): Violation[] {
 
 /** An absent value satisfies every rule but `required`. */
 function fieldCheck(field: DescField): Check {
-  const rules = getOption(field, fieldRules);
-  if (rules.ignore !== undefined || field.oneof !== undefined) throw unsupported(field);
+  const rules = rulesOf(field);
+  if (rules.ignore !== Ignore.UNSPECIFIED || field.oneof !== undefined) throw unsupported(field);
   const check = valueCheck(field, rules);
   if (!rules.required) return check === always ? always : (value) => (value === undefined ? NONE : check(value));
   return (value) => (value === undefined || value === "" || value === 0 ? REQUIRED : check(value));
 }
 
-const REQUIRED: readonly Violation[] = [{ kind: "rule", field: "", description: "value is required" }];
-
-function unsupported(field: DescField): Error {
-  return new Error(`${field}: a buf.validate rule that src/api/rules.ts does not support`);
-}
+const REQUIRED: readonly FieldViolation[] = [{ field: "", description: "value is required", reason: "FIELD_REQUIRED" }];
 
 function valueCheck(field: DescField, { type, required }: FieldRules): Check {
   if (field.fieldKind === "list" || field.fieldKind === "map") {
@@ -75,14 +70,18 @@ function valueCheck(field: DescField, { type, required }: FieldRules): Check {
   if (type.case === "string") return textCheck(type.value);
   if (type.case === "int32") {
     const { value: min = Number.NEGATIVE_INFINITY } = type.value.greaterThan;
-    return ruleCheck<number>([[(value) => value >= min, `must be greater than or equal to ${min}`]]);
+    return ruleCheck<number>([[(value) => value >= min, `must be greater than or equal to ${min}`, "OUT_OF_RANGE"]]);
   }
   if (type.case === "enum" && field.enum !== undefined) {
-    const { definedOnly = false, notIn } = type.value;
+    const { definedOnly, notIn } = type.value;
     const defined = new Set(field.enum.values.map(({ number }) => number));
     return ruleCheck<number>([
-      [(value) => !notIn.includes(value), `must not be in list [${notIn.join(", ")}]`],
-      [(value) => !definedOnly || defined.has(value), "value must be one of the defined enum values"],
+      [(value) => !notIn.includes(value), `must not be in list [${notIn.join(", ")}]`, "VALUE_NOT_ALLOWED"],
+      [
+        (value) => !definedOnly || defined.has(value),
+        "value must be one of the defined enum values",
+        "UNKNOWN_ENUM_VALUE",
+      ],
     ]);
   }
   if (type.case !== undefined) throw unsupported(field);
@@ -96,14 +95,11 @@ function nestedCheck(desc: DescMessage): Check {
   return (value) => checkOf(desc)(value);
 }
 
-const unstorable: Check = (value) => {
-  const found = textViolationsIn("", value);
-  return found.length === 0 ? NONE : found.map((violation) => ({ ...violation, kind: "text" }));
-};
+const unstorable: Check = (value) => textViolationsIn("", value);
 
 /** Messages in lists are the items of batches, which are validated separately. */
 function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["type"]): Check {
-  const rules = type.case === "repeated" ? type.value : undefined;
+  const rules = type.case === "repeated" ? declared(type.value) : undefined;
   const item = field.listKind === "message" ? itemsOfBatch(field, rules?.items) : entryCheck(field, rules?.items);
   const size = sizeCheck(rules?.minItems, rules?.maxItems, (min) => `must contain at least ${min} item(s)`);
   return (value) => {
@@ -123,7 +119,7 @@ function itemsOfBatch(field: DescField, rules: FieldRules | undefined): Check {
 }
 
 function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["type"]): Check {
-  const rules = type.case === "map" ? type.value : undefined;
+  const rules = type.case === "map" ? declared(type.value) : undefined;
   const [keyCheck, entry] = [entryCheck(field, rules?.keys), entryCheck(field, rules?.values)];
   const size = sizeCheck(rules?.minPairs, rules?.maxPairs, (min) => `map must be at least ${min} entries`);
   return (value) => {
@@ -133,7 +129,7 @@ function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["typ
     return entries.flatMap(([key, text]) => {
       const ofKey = keyCheck(key);
       // Without its name, which cannot be shown.
-      if (ofKey.some(({ kind }) => kind === "text")) return ofKey;
+      if (ofKey.some(({ reason }) => reason === "INVALID_CHARACTER")) return ofKey;
       const found = entry(text);
       return found.length === 0 && ofKey.length === 0 ? NONE : within(keyStep(key), [...ofKey, ...found]);
     });
@@ -142,17 +138,17 @@ function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["typ
 
 /** The check of a text in a list or map. */
 function entryCheck(field: DescField, rules: FieldRules | undefined): Check {
-  if (field.scalar !== ScalarType.STRING || rules?.required || rules?.ignore !== undefined) throw unsupported(field);
+  if (field.scalar !== ScalarType.STRING || rules?.required || rules?.ignore) throw unsupported(field);
   if (rules === undefined || rules.type.case === undefined) return textCheck();
   if (rules.type.case !== "string") throw unsupported(field);
   return textCheck(rules.type.value);
 }
 
 function sizeCheck(min = 0n, max: bigint | undefined, tooFew: (min: bigint) => string) {
-  const tooMany: Violation = { kind: "size", field: "", description: `must have at most ${max} entries` };
-  return (size: number): readonly Violation[] => {
+  const tooMany = { field: "", description: `must have at most ${max} entries`, reason: "TOO_MANY_ITEMS" } as const;
+  return (size: number): readonly FieldViolation[] => {
     if (size > Number(max ?? Number.POSITIVE_INFINITY)) return [tooMany];
-    return size < min ? [{ kind: "rule", field: "", description: tooFew(min) }] : NONE;
+    return size < min ? [{ field: "", description: tooFew(min), reason: "TOO_FEW_ITEMS" }] : NONE;
   };
 }
 
@@ -161,7 +157,7 @@ const LONG = 16_384;
 
 function textCheck(rules?: StringRules): Check {
   const lengths = rules === undefined ? [] : lengthRules(rules);
-  const tooLong = ruleCheck(lengths, "size");
+  const tooLong = ruleCheck(lengths);
   const others = ruleCheck([...lengths, ...(rules === undefined ? [] : contentRules(rules))]);
   return (value) => {
     const text = String(value);
@@ -173,21 +169,32 @@ function textCheck(rules?: StringRules): Check {
 }
 
 /** Lengths in characters (code points: one or two code units) and in bytes of UTF-8 (three per code unit at most). */
-function lengthRules({ minLen, maxLen, minBytes, maxBytes }: StringRules): Rule<string>[] {
+function lengthRules(all: StringRules): Rule<string>[] {
+  const { minLen, maxLen, minBytes, maxBytes } = declared(all);
   const rules: Rule<string>[] = [];
   if (minLen !== undefined) {
     const enough = 2n * minLen;
     rules.push([
       (text) => text.length >= enough || characters(text) >= minLen,
       `must be at least ${minLen} characters`,
+      "STRING_TOO_SHORT",
     ]);
   }
   if (maxLen !== undefined) {
-    rules.push([(text) => text.length <= maxLen || characters(text) <= maxLen, `must be at most ${maxLen} characters`]);
+    rules.push([
+      (text) => text.length <= maxLen || characters(text) <= maxLen,
+      `must be at most ${maxLen} characters`,
+      "STRING_TOO_LONG",
+    ]);
   }
-  if (minBytes !== undefined) rules.push([(text) => bytes(text) >= minBytes, `must be at least ${minBytes} bytes`]);
+  if (minBytes !== undefined)
+    rules.push([(text) => bytes(text) >= minBytes, `must be at least ${minBytes} bytes`, "STRING_TOO_SHORT"]);
   if (maxBytes !== undefined) {
-    rules.push([(text) => 3 * text.length <= maxBytes || bytes(text) <= maxBytes, `must be at most ${maxBytes} bytes`]);
+    rules.push([
+      (text) => 3 * text.length <= maxBytes || bytes(text) <= maxBytes,
+      `must be at most ${maxBytes} bytes`,
+      "STRING_TOO_LONG",
+    ]);
   }
   return rules;
 }
@@ -201,21 +208,24 @@ function bytes(text: string): number {
 }
 
 /** Patterns are RE2. Those in our protos have the same meaning in JavaScript. */
-function contentRules({ pattern, in: allowed }: StringRules): Rule<string>[] {
+function contentRules(all: StringRules): Rule<string>[] {
+  const { pattern, in: allowed = [] } = declared(all);
   const rules: Rule<string>[] = [];
   if (pattern !== undefined) {
     const regexp = new RegExp(pattern);
-    rules.push([(text) => regexp.test(text), `does not match regex pattern \`${pattern}\``]);
+    rules.push([(text) => regexp.test(text), `does not match regex pattern \`${pattern}\``, "INVALID_FORMAT"]);
   }
-  if (allowed.length > 0) rules.push([(text) => allowed.includes(text), `must be in list [${allowed.join(", ")}]`]);
+  if (allowed.length > 0) {
+    rules.push([(text) => allowed.includes(text), `must be in list [${allowed.join(", ")}]`, "VALUE_NOT_ALLOWED"]);
+  }
   return rules;
 }
 
-function ruleCheck<T>(rules: readonly Rule<T>[], kind: Violation["kind"] = "rule"): Check {
+function ruleCheck<T>(rules: readonly Rule<T>[]): Check {
   return (value) => {
     let found = NONE;
-    for (const [keeps, description] of rules) {
-      if (!keeps(value as T)) found = [...found, { kind, field: "", description }];
+    for (const [keeps, description, reason] of rules) {
+      if (!keeps(value as T)) found = [...found, { field: "", description, reason }];
     }
     return found;
   };

@@ -8,7 +8,8 @@ import { redactName } from "../lib/redact-name.ts";
  */
 export function textViolationsIn(path: string, value: unknown): readonly FieldViolation[] {
   if (typeof value === "string") return inText(path, value);
-  if (typeof value === "number" && !Number.isFinite(value)) return [{ field: path, description: NOT_FINITE }];
+  if (typeof value === "number" && !Number.isFinite(value))
+    return [{ field: path, description: NOT_FINITE, reason: "OUT_OF_RANGE" }];
   if (typeof value !== "object" || value === null) return NONE;
   if (Array.isArray(value)) return value.flatMap((item, index) => textViolationsIn(`${path}[${index}]`, item));
   return Object.entries(value).flatMap(([name, item]) => {
@@ -26,8 +27,11 @@ const NONE: readonly FieldViolation[] = [];
 
 const NOT_FINITE = "must be a number that JSON can write: finite, and at most 1.8e308";
 
+const reason = "INVALID_CHARACTER";
+
 function inText(field: string, text: string): readonly FieldViolation[] {
-  if (text.includes("\0")) return [{ field, description: "must not contain the character NUL" }];
-  if (!text.isWellFormed()) return [{ field, description: "must be well-formed Unicode, without lone surrogates" }];
+  if (text.includes("\0")) return [{ field, description: "must not contain the character NUL", reason }];
+  if (!text.isWellFormed())
+    return [{ field, description: "must be well-formed Unicode, without lone surrogates", reason }];
   return NONE;
 }

@@ -1,36 +1,31 @@
 import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
-import { type FieldViolation, KeyholdError } from "../domain/errors.ts";
+import { attempt, type FieldViolation, invalidArgument, invalidArguments, KeyholdError } from "../domain/errors.ts";
 import { checkOf } from "./rules.ts";
 
-/** Violations reported at most: a response, and the trailer of a gRPC call, must not grow with the request. */
-const MAX_VIOLATIONS = 20;
-
-const KINDS = ["size", "text", "rule"] as const;
+/** Returns the violations of the rules in the proto. Items of batches are validated separately. */
+export function violationsOf<I extends DescMessage>(schema: I, message: MessageShape<I>): readonly FieldViolation[] {
+  return checkOf(schema)(message);
+}
 
 /**
- * Returns the violations of a message: those of sizes if there are any, else those of text if there are any, else all. Items of batches
- * are validated separately.
+ * Throws `INVALID_ARGUMENT` with every invalid field of a message. `check` throws it for the fields that break other rules; it is called
+ * only if a rule in the proto is broken.
  */
-export function violationsOf<I extends DescMessage>(schema: I, message: MessageShape<I>): FieldViolation[] {
-  const all = checkOf(schema)(message);
-  if (all.length === 0) return [];
-  const reported = KINDS.map((wanted) => all.filter(({ kind }) => kind === wanted)).find(({ length }) => length > 0);
-  return (reported ?? []).slice(0, MAX_VIOLATIONS).map(({ field, description }) => ({ field, description }));
-}
-
-/** Throws `INVALID_ARGUMENT` with every invalid field of a message. */
-export function requireValid<I extends DescMessage>(schema: I, message: MessageShape<I> & Message): void {
+export function requireValid<I extends DescMessage>(
+  schema: I,
+  message: MessageShape<I> & Message,
+  check?: (message: MessageShape<I>) => unknown,
+): void {
   const violations = violationsOf(schema, message);
-  if (violations.length > 0) throw violationError(violations);
-}
-
-export function violationError(violations: readonly FieldViolation[]): KeyholdError {
-  const message = violations.map(({ field, description }) => `${field}: ${description}`).join("; ");
-  return new KeyholdError("INVALID_ARGUMENT", message, { violations });
+  if (violations.length === 0) return;
+  const known = new Set(violations.map(({ field }) => field));
+  const checked = attempt(() => check?.(message));
+  const others = checked instanceof KeyholdError ? checked.violations : [];
+  throw invalidArguments([...violations, ...others.filter(({ field }) => !known.has(field))]);
 }
 
 /** Returns a message field that the rules of the proto require. */
 export function requireSet<T>(value: T | undefined, field: string): T {
-  if (value === undefined) throw violationError([{ field, description: "value is required" }]);
+  if (value === undefined) throw invalidArgument(field, "value is required", "FIELD_REQUIRED");
   return value;
 }

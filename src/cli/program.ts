@@ -1,5 +1,6 @@
-import { Argument, Command } from "commander";
+import { Argument, Command, Option } from "commander";
 import { readVersion } from "../server/version.ts";
+import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addKeysCommands } from "./keys/commands.ts";
 import { scopeOption, withJson } from "./options.ts";
@@ -69,6 +70,12 @@ function addSecretCommands(program: Command): void {
     .option(
       "--force",
       "rotate even if the active key cannot be unwrapped (root secret lost); its tokens become invalid",
+    )
+    .addOption(
+      new Option(
+        "--algorithm <name>",
+        "algorithm of the new key (default: KEYHOLD_SIGNING_ALGORITHM, or that of the active key)",
+      ).choices(ALGORITHM_NAMES),
     )
     .action(async (options) => (await import("./signing-keys.ts")).rotateSigningKeys(options));
   const secrets = program.command("secrets").description("root secrets, from which all server keys are derived");

@@ -8,17 +8,18 @@ export function listSigningKeys(options: OutputOptions): Promise<void> {
   return withResources(async ({ signing }) => {
     const keys = newestFirst(await signing.store.list());
     if (options.json === true) return writeJson(keys.map(toJson));
-    for (const { kid, createTime, retireTime, tokensExpireTime } of keys) {
+    for (const { kid, publicJwk, createTime, retireTime, tokensExpireTime } of keys) {
       const state = retireTime === null ? "active" : `retired ${retireTime.toISOString()}`;
       const tokens = tokensExpireTime === null ? "no tokens" : `tokens until ${tokensExpireTime.toISOString()}`;
-      console.log(`${kid}  created ${createTime.toISOString()}  ${state}  ${tokens}`);
+      console.log(`${kid}  ${publicJwk.alg}  created ${createTime.toISOString()}  ${state}  ${tokens}`);
     }
   });
 }
 
-function toJson({ kid, createTime, retireTime, tokensExpireTime }: SigningKeyRecord) {
+function toJson({ kid, publicJwk, createTime, retireTime, tokensExpireTime }: SigningKeyRecord) {
   return {
     kid,
+    algorithm: publicJwk.alg,
     state: retireTime === null ? "active" : "retired",
     create_time: createTime.toISOString(),
     ...(retireTime === null ? {} : { retire_time: retireTime.toISOString() }),
@@ -28,8 +29,9 @@ function toJson({ kid, createTime, retireTime, tokensExpireTime }: SigningKeyRec
 
 export function rotateSigningKeys(options: RotateOptions & OutputOptions): Promise<void> {
   return withResources(async ({ signing, database }) => {
-    const kid = await rotateSigningKey(signing, options);
-    await writeServerLog(database, "signing key rotated", { kid });
-    await writeResult(options, { kid }, kid);
+    const { kid, publicJwk } = await rotateSigningKey(signing, options);
+    const made = { kid, algorithm: publicJwk.alg };
+    await writeServerLog(database, "signing key rotated", made);
+    await writeResult(options, made, kid);
   });
 }

@@ -5,6 +5,8 @@ import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_de
 export interface FieldViolation {
   readonly field: string;
   readonly description: string;
+  /** Why, for programs: `STRING_TOO_LONG` and the like (docs/api.md, "Invalid fields"). Empty if the server is older than 0.3. */
+  readonly reason: string;
 }
 
 /** Returns the reason of a Keyhold error (docs/api.md, "Errors"), such as `API_KEY_NOT_FOUND`; undefined for any other error. */
@@ -18,5 +20,7 @@ export function errorReason(error: unknown): string | undefined {
 export function fieldViolations(error: unknown): FieldViolation[] {
   return ConnectError.from(error)
     .findDetails(BadRequestSchema)
-    .flatMap(({ fieldViolations }) => fieldViolations.map(({ field, description }) => ({ field, description })));
+    .flatMap(({ fieldViolations }) =>
+      fieldViolations.map(({ field, description, reason }) => ({ field, description, reason })),
+    );
 }

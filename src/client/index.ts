@@ -1,4 +1,4 @@
-/** `keyhold/client`: the client for Node, browsers and other runtimes with `fetch`. It imports no Node module. */
+/** `@keyhold/client`: the client for Node, browsers and other runtimes with `fetch`. It imports no Node module. */
 export { Code, ConnectError } from "@connectrpc/connect";
 export * from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 export * from "../../gen/keyhold/v2alpha1/api_keys_pb.js";

@@ -13,6 +13,11 @@ const WITH_REQUEST_ID: ReadonlySet<DescMessage> = new Set<DescMessage>([
   BatchCreateImportedApiKeysRequestSchema,
 ]);
 
+/** Whether requests of this type, or their items, get a `request_id`. */
+export function hasRequestId(desc: DescMessage): boolean {
+  return WITH_REQUEST_ID.has(desc);
+}
+
 /** Adds a `request_id` (AIP-155) to each request that creates a key and has none. Retries of the call reuse it. */
 export function withRequestIds(transport: Transport): Transport {
   return withUnary(transport, (method, signal, timeoutMs, header, input, values) =>
@@ -22,7 +27,7 @@ export function withRequestIds(transport: Transport): Transport {
 
 /** Returns a copy if an id is missing: the caller may reuse its message for another call. */
 function addRequestIds<I extends DescMessage>(desc: I, input: MessageInitShape<I>): MessageInitShape<I> {
-  if (!WITH_REQUEST_ID.has(desc)) return input;
+  if (!hasRequestId(desc)) return input;
   const given = create(desc, input);
   if (requestsIn(given).every(({ requestId }) => requestId !== undefined)) return given as MessageInitShape<I>;
   const message = clone(desc, given);

@@ -1,17 +1,15 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { systemMonotonic } from "../lib/clock.ts";
 import { errorReason } from "./errors.ts";
+import { hasRequestId } from "./request-ids.ts";
 import { withUnary } from "./transport.ts";
 
 /**
- * Retry policy. Idempotent calls are retried on UNAVAILABLE and on connection loss: calls that read, verify, create or import (these have a
- * `request_id`). Any call is retried when the server rejected it as OVERLOADED or RATE_LIMITED, before execution. Retries end with the
- * call's timeout.
+ * Retry policy. Idempotent calls are retried on UNAVAILABLE and on connection loss (AIP-194): those with an `idempotency_level` in the proto
+ * (read, verify, update, delete) or a `request_id` (create, import). Any call is retried when the server rejected it as OVERLOADED or
+ * RATE_LIMITED, before execution. Retries end with the call's timeout.
  */
 export interface RetryOptions {
   /** Maximum number of attempts including the first; 4 by default. */
@@ -21,15 +19,6 @@ export interface RetryOptions {
   /** Upper bound of every backoff in milliseconds, excluding a `Retry-After`; 2 s by default. */
   readonly maxBackoffMs?: number;
 }
-
-/** Idempotent methods besides those without side effects (docs/api.md, "Retries and idempotency"). */
-const IDEMPOTENT: ReadonlySet<DescMethod> = new Set<DescMethod>([
-  ApiKeysService.method.verifyApiKey,
-  ApiKeysService.method.batchVerifyApiKeys,
-  IssuedApiKeysService.method.createIssuedApiKey,
-  ImportedApiKeysService.method.createImportedApiKey,
-  ImportedApiKeysService.method.batchCreateImportedApiKeys,
-]);
 
 /** Reasons of calls that the server rejected before execution. */
 const NOT_EXECUTED: ReadonlySet<string | undefined> = new Set(["OVERLOADED", "RATE_LIMITED"]);
@@ -64,8 +53,11 @@ function remaining(deadline: number): number {
 
 function isRetryable(method: DescMethod, error: ConnectError): boolean {
   if (NOT_EXECUTED.has(errorReason(error))) return true;
-  if (error.code !== Code.Unavailable) return false;
-  return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || IDEMPOTENT.has(method);
+  return error.code === Code.Unavailable && isIdempotent(method);
+}
+
+function isIdempotent({ idempotency, input }: DescMethod): boolean {
+  return idempotency !== MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN || hasRequestId(input);
 }
 
 /** Returns milliseconds: exponential backoff with full jitter, after any `Retry-After`. */

@@ -50,7 +50,8 @@ const TERM = /(\d+)(?:\.(\d+))?([a-z]+)/g;
  * @throws `INVALID_ARGUMENT` naming `field`.
  */
 export function parseDuration(text: string, field: string, bounds: DurationBounds = TTL_BOUNDS): number {
-  if (text.length > MAX_LENGTH) throw invalidArgument(field, `must have at most ${MAX_LENGTH} characters`);
+  if (text.length > MAX_LENGTH)
+    throw invalidArgument(field, `must have at most ${MAX_LENGTH} characters`, "STRING_TOO_LONG");
   const terms = DURATION.test(text) ? [...text.matchAll(TERM)] : [];
   const units = terms.map(([, , , unit = ""]) => unit);
   if (units.length === 0 || !units.every((unit) => UNITS.has(unit))) throw invalidArgument(field, SYNTAX);
@@ -59,7 +60,7 @@ export function parseDuration(text: string, field: string, bounds: DurationBound
   const total = terms.reduce((sum, term) => sum + toMilliseconds(term, field), 0n);
   if (total < bounds.min || total > bounds.max) {
     const range = `from ${formatDuration(bounds.min)} to ${formatDuration(bounds.max)}`;
-    throw invalidArgument(field, `must be a duration ${range}`);
+    throw invalidArgument(field, `must be a duration ${range}`, "OUT_OF_RANGE");
   }
   return Number(total);
 }

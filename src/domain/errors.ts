@@ -24,10 +24,34 @@ export type ErrorCode =
   | "RATE_LIMITED"
   | "INTERNAL";
 
+/** Why a field is invalid, for programs (AIP-193). The set is closed; docs/api.md describes each. */
+export const INVALID_REASONS = [
+  "FIELD_REQUIRED",
+  "STRING_TOO_LONG",
+  "STRING_TOO_SHORT",
+  "TOO_MANY_ITEMS",
+  "TOO_FEW_ITEMS",
+  "TOO_LARGE",
+  "OUT_OF_RANGE",
+  "INVALID_FORMAT",
+  "INVALID_CHARACTER",
+  "WRONG_TYPE",
+  "UNKNOWN_FIELD",
+  "UNKNOWN_ENUM_VALUE",
+  "DUPLICATE_FIELD",
+  "IMMUTABLE_FIELD",
+  "FIELD_NOT_UPDATABLE",
+  "VALUE_NOT_ALLOWED",
+] as const;
+
+export type InvalidReason = (typeof INVALID_REASONS)[number];
+
 /** A problem with one field of a request; `field` is its path in snake_case, such as `requests[3].raw_key`. */
 export interface FieldViolation {
   readonly field: string;
   readonly description: string;
+  /** For other errors than `INVALID_ARGUMENT`, the code of the error. */
+  readonly reason: InvalidReason | ErrorCode;
 }
 
 export interface ErrorOptions {
@@ -59,14 +83,54 @@ export class KeyholdError extends Error {
 
 /** Returns an error with a violation of one field. */
 export function fieldError(
-  code: ErrorCode,
+  code: Exclude<ErrorCode, "INVALID_ARGUMENT">,
   field: string,
   description: string,
   metadata: Readonly<Record<string, string>> = {},
 ): KeyholdError {
-  return new KeyholdError(code, `${field}: ${description}`, { violations: [{ field, description }], metadata });
+  const violations = [{ field, description, reason: code }];
+  return new KeyholdError(code, `${field}: ${description}`, { violations, metadata });
 }
 
-export function invalidArgument(field: string, description: string): KeyholdError {
-  return fieldError("INVALID_ARGUMENT", field, description);
+export function invalidArgument(
+  field: string,
+  description: string,
+  reason: InvalidReason = "INVALID_FORMAT",
+): KeyholdError {
+  return invalidArguments([{ field, description, reason }]);
+}
+
+/** Violations reported at most. In gRPC they are in the trailers, of which some clients accept only 8 KiB. */
+export const MAX_VIOLATIONS = 20;
+
+/** Violations in the message of an error at most. How many others there are is not always known. */
+const MAX_DESCRIBED = 5;
+
+export function invalidArguments(violations: readonly FieldViolation[]): KeyholdError {
+  const described = violations.slice(0, MAX_DESCRIBED).map(({ field, description }) => `${field}: ${description}`);
+  const others = violations.length > described.length ? ["and more"] : [];
+  const message = [...described, ...others].join("; ");
+  return new KeyholdError("INVALID_ARGUMENT", message, { violations: violations.slice(0, MAX_VIOLATIONS) });
+}
+
+type Results<C extends readonly (() => unknown)[]> = { [I in keyof C]: ReturnType<C[I]> };
+
+/** Returns the results of all checks, or throws one `INVALID_ARGUMENT` with the violations of all. Any other error is thrown instead. */
+export function checkAll<C extends readonly (() => unknown)[]>(...checks: C): Results<C> {
+  const results = checks.map(attempt);
+  const errors = results.filter((result) => result instanceof KeyholdError);
+  const other = errors.find(({ code }) => code !== "INVALID_ARGUMENT");
+  if (other !== undefined) throw other;
+  if (errors.length > 0) throw invalidArguments(errors.flatMap(({ violations }) => violations));
+  return results as Results<C>;
+}
+
+/** Returns what a function returns, or the `KeyholdError` that it throws. */
+export function attempt<T>(run: () => T): T | KeyholdError {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof KeyholdError) return error;
+    throw error;
+  }
 }

@@ -12,12 +12,13 @@ export function uniqueScopes(scopes: readonly string[]): string[] {
 export function checkMetadata(metadata: Readonly<Record<string, string>>, field: string): void {
   let bytes = 0;
   for (const [key, value] of Object.entries(metadata)) bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
-  if (bytes > MAX_METADATA_BYTES) throw invalidArgument(field, `has ${bytes} bytes, more than ${MAX_METADATA_BYTES}`);
+  if (bytes > MAX_METADATA_BYTES)
+    throw invalidArgument(field, `has ${bytes} bytes, more than ${MAX_METADATA_BYTES}`, "TOO_LARGE");
 }
 
 /** Rejects claims above 4 KiB of JSON. Throws `INVALID_ARGUMENT` naming `field`. */
 export function checkClaimsSize(claims: object, field: string): void {
   const bytes = Buffer.byteLength(JSON.stringify(claims));
   if (bytes > MAX_CLAIMS_BYTES)
-    throw invalidArgument(field, `has ${bytes} bytes of JSON, more than ${MAX_CLAIMS_BYTES}`);
+    throw invalidArgument(field, `has ${bytes} bytes of JSON, more than ${MAX_CLAIMS_BYTES}`, "TOO_LARGE");
 }

@@ -1,5 +1,5 @@
 import { parseDuration } from "../domain/duration.ts";
-import { fieldError, invalidArgument } from "../domain/errors.ts";
+import { checkAll, fieldError, invalidArgument } from "../domain/errors.ts";
 import { newId } from "../domain/key.ts";
 import { checkClaimsSize, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
@@ -59,6 +59,16 @@ const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
   MACAROON: (content, { macaroonRoot }) => mintMacaroon({ ...content, rootKey: macaroonRoot.current }),
 };
 
+/** Returns the lifetime in milliseconds. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkDerivation({ claims, ttl }: Pick<Derivation, "claims" | "ttl">): number {
+  const [lifetime] = checkAll(
+    () => (ttl === undefined ? DEFAULT_TTL : parseDuration(ttl, "ttl")),
+    () => checkCustomClaims(claims),
+    () => checkClaimsSize(claims, "custom_claims"),
+  );
+  return lifetime;
+}
+
 /**
  * Derives a token with at most the scopes and lifetime of its parent. Errors are thrown, or reject if a signing key had to be awaited.
  */
@@ -68,9 +78,7 @@ export function deriveToken(
   parent: Verdict,
   derivation: Derivation,
 ): MaybePromise<DerivedToken> {
-  checkCustomClaims(derivation.claims);
-  checkClaimsSize(derivation.claims, "custom_claims");
-  const ttl = derivation.ttl === undefined ? DEFAULT_TTL : parseDuration(derivation.ttl, "ttl");
+  const ttl = checkDerivation(derivation);
   if (!parent.valid) throw credentialInvalid(parent);
   const content = contentOf(context, parent, derivation, ttl);
   return andThen(MINTS[derivation.algorithm](content, context), (minted) => conclude(content, minted));
@@ -102,6 +110,7 @@ function conclude(
     throw invalidArgument(
       "scopes",
       `and custom_claims make a token of more than ${MAX_TOKEN_BYTES} bytes; ask for fewer scopes`,
+      "TOO_LARGE",
     );
   }
   return { token, tokenId, expireTime: new Date(expireTime), scopes, claims };

@@ -1,12 +1,12 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
-import { fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
+import { attempt, checkAll, fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import type { KeysContext } from "./context.ts";
-import { identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
+import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
 import { requireReservedScopes } from "./reserved-scopes.ts";
 import type { Insertion, NewKey } from "./store.ts";
 
@@ -17,45 +17,58 @@ export interface NewImportInput extends NewKeyInput {
 
 /** Imports one key. Throws on invalid input, and `RAW_KEY_ALREADY_EXISTS` if the raw key exists. */
 export async function importKey(context: KeysContext, principal: Principal, draft: NewImportInput): Promise<ApiKey> {
-  const [result] = await importKeys(context, principal, [draft]);
+  const lifetime = checkNewImport(context, draft);
+  const [result] = await importKeys(context, principal, [{ draft, lifetime }]);
   if (result === undefined) throw new KeyholdError("INTERNAL", "an import had no result");
   if (result instanceof KeyholdError) throw result;
   return result;
+}
+
+/** An input that `checkNewImport` has accepted. */
+export interface CheckedImport {
+  readonly draft: NewImportInput;
+  /** As `checkNewImport` returned it. */
+  readonly lifetime: number | null;
 }
 
 /** Imports keys independently and returns one result per input, in order. Of inputs with the same raw key the first wins. */
 export async function importKeys(
   context: KeysContext,
   principal: Principal,
-  drafts: readonly NewImportInput[],
+  checked: readonly CheckedImport[],
 ): Promise<(ApiKey | KeyholdError)[]> {
-  const results = await mapInSlices(drafts, (draft) => attempt(() => prepare(context, principal, draft)));
+  const results = await mapInSlices(checked, (one) => attempt(() => prepare(context, principal, one)));
   const winners = firstOfEach(results);
   const insertions = await context.store.insert(winners);
   const stored = new Map(winners.map((key, place) => [key, insertions[place]]));
   return results.map((result, index) => {
     if (result instanceof KeyholdError) return result;
-    return attempt(() => conclude(context, principal, drafts[index], stored.get(result)));
+    return attempt(() => conclude(context, principal, checked[index]?.draft, stored.get(result)));
   });
 }
 
-function attempt<T>(run: () => T): T | KeyholdError {
-  try {
-    return run();
-  } catch (error) {
-    if (error instanceof KeyholdError) return error;
-    throw error;
-  }
+/** Returns the lifetime like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkNewImport({ looksLikeOurs }: KeysContext, draft: NewImportInput): number | null {
+  const [, lifetime] = checkAll(
+    () => {
+      if (!looksLikeOurs(draft.rawKey)) return;
+      throw invalidArgument(
+        "raw_key",
+        "has the form of a secret or a token that Keyhold makes itself",
+        "VALUE_NOT_ALLOWED",
+      );
+    },
+    () => checkNewKey(draft),
+  );
+  return lifetime;
 }
 
-function prepare(context: KeysContext, principal: Principal, draft: NewImportInput): NewKey {
+function prepare(context: KeysContext, principal: Principal, { draft, lifetime }: CheckedImport): NewKey {
   const { rawKey } = draft;
-  if (context.looksLikeOurs(rawKey)) {
-    throw invalidArgument("raw_key", "has the form of a secret or a token that Keyhold makes itself");
-  }
   requireReservedScopes(draft.scopes, principal);
   const now = context.clock.now();
-  const key = newStoredKey("imported", newId(now, context.random), draft, rawKeyHint(rawKey), now);
+  const keyId = newId(now, context.random);
+  const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), lifetime, now }, draft);
   const { digest: digestKeys, fingerprint } = context.rings;
   const digest = digestCurrent(rawKey, digestKeys);
   const otherDigests = digestOthers(rawKey, digestKeys);

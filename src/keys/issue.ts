@@ -5,7 +5,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
-import { identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
+import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
 import { requireReservedScopes } from "./reserved-scopes.ts";
 
 /** An issued key. The secret is null if the request repeats an earlier one, which returned it. */
@@ -16,11 +16,12 @@ export interface Issued {
 
 /** Issues a key. Throws on invalid input, on scopes that the principal may not grant, and on a reused request id. */
 export async function issueKey(context: KeysContext, principal: Principal, draft: NewKeyInput): Promise<Issued> {
+  const lifetime = checkNewKey(draft);
   requireReservedScopes(draft.scopes, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
-  const key = newStoredKey("issued", keyId, draft, hint, now);
+  const key = newStoredKey({ kind: "issued", keyId, hint, lifetime, now }, draft);
   const request = identify(draft, null, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };

@@ -1,6 +1,6 @@
 import { parseDuration } from "../domain/duration.ts";
-import { fieldError } from "../domain/errors.ts";
-import type { ApiKey, KeyKind } from "../domain/key.ts";
+import { checkAll, fieldError } from "../domain/errors.ts";
+import type { ApiKey } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
@@ -17,9 +17,25 @@ export interface NewKeyInput {
   readonly requestId?: string | undefined;
 }
 
-/** Returns the key to store, created at `now`. Throws `INVALID_ARGUMENT` naming the field. */
-export function newStoredKey(kind: KeyKind, keyId: string, draft: NewKeyInput, hint: string, now: number): ApiKey {
-  checkMetadata(draft.metadata, "metadata");
+/** Returns the lifetime in milliseconds; null if the key does not expire. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkNewKey({ metadata, ttl }: Pick<NewKeyInput, "metadata" | "ttl">): number | null {
+  const [, lifetime] = checkAll(
+    () => checkMetadata(metadata, "metadata"),
+    () => (ttl === undefined ? null : parseDuration(ttl, "ttl")),
+  );
+  return lifetime;
+}
+
+/** What a key has beside its input. */
+interface NewKeyFacts extends Pick<ApiKey, "kind" | "keyId" | "hint"> {
+  /** As `checkNewKey` returns it. */
+  readonly lifetime: number | null;
+  /** When it is created. */
+  readonly now: number;
+}
+
+/** Returns the key to store. */
+export function newStoredKey({ kind, keyId, hint, lifetime, now }: NewKeyFacts, draft: NewKeyInput): ApiKey {
   const created = new Date(now);
   return {
     keyId,
@@ -31,7 +47,7 @@ export function newStoredKey(kind: KeyKind, keyId: string, draft: NewKeyInput, h
     hint,
     createTime: created,
     updateTime: created,
-    expireTime: draft.ttl === undefined ? null : new Date(now + parseDuration(draft.ttl, "ttl")),
+    expireTime: lifetime === null ? null : new Date(now + lifetime),
     lastUsedTime: null,
     rotateTime: null,
     revokeTime: null,

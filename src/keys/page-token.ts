@@ -35,7 +35,8 @@ export function sealPageToken({ list, filter, lastKeyId }: PagePosition, ring: K
 export function openPageToken(text: string, list: PageList, ring: KeyRing): string {
   const bytes = text.length === TEXT_LENGTH ? decodeBase64url(text) : undefined;
   if (!bytes || bytes[0] !== VERSION || !isSealed(bytes, list, ring)) {
-    throw invalidArgument("page_token", "must be the next_page_token of a page of the same list and filter");
+    const description = "must be the next_page_token of a page of the same list and filter";
+    throw invalidArgument("page_token", description, "VALUE_NOT_ALLOWED");
   }
   return uuidText(bytes.subarray(1, BODY_SIZE));
 }

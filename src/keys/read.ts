@@ -1,6 +1,7 @@
-import { invalidArgument } from "../domain/errors.ts";
+import { checkAll, invalidArgument } from "../domain/errors.ts";
 import { type ApiKey, type KeyKind, parseKeyId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
+import { countFitting, responseSize } from "../domain/response-size.ts";
 import type { KeysContext } from "./context.ts";
 import { parseFilter } from "./filter/parse.ts";
 import { openPageToken, sealPageToken } from "./page-token.ts";
@@ -31,22 +32,31 @@ export interface Page {
   readonly nextPageToken: string;
 }
 
+/** Returns the parts of a page request. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function readPageRequest({ rings }: KeysContext, kind: KeyKind, request: PageRequest) {
+  const scope = { list: kind, filter: request.filter };
+  const [filter, before, size] = checkAll(
+    () => parseFilter(request.filter, kind),
+    () => (request.pageToken === "" ? null : openPageToken(request.pageToken, scope, rings.pageToken)),
+    () => pageSizeOf(request.pageSize),
+  );
+  return { scope, filter, before, size };
+}
+
 /** Returns one page of keys of this kind, newest first. */
 export async function listKeys(context: KeysContext, _: Principal, kind: KeyKind, request: PageRequest): Promise<Page> {
   const { store, clock, rings } = context;
-  const filter = parseFilter(request.filter, kind);
-  const scope = { list: kind, filter: request.filter };
-  const before = request.pageToken === "" ? null : openPageToken(request.pageToken, scope, rings.pageToken);
-  const size = pageSizeOf(request.pageSize);
+  const { scope, filter, before, size } = readPageRequest(context, kind, request);
   const found = await store.list({ kind, filter, before, limit: size + 1 }, new Date(clock.now()));
-  const keys = found.slice(0, size);
+  // AIP-158 allows a page to have fewer keys than requested.
+  const keys = found.slice(0, Math.min(size, countFitting(found, responseSize)));
   const last = keys.at(-1);
-  if (found.length <= size || last === undefined) return { keys, nextPageToken: "" };
+  if (found.length === keys.length || last === undefined) return { keys, nextPageToken: "" };
   return { keys, nextPageToken: sealPageToken({ ...scope, lastKeyId: last.keyId }, rings.pageToken) };
 }
 
 /** Returns the effective page size. */
 export function pageSizeOf(wanted: number): number {
-  if (wanted < 0) throw invalidArgument("page_size", "must not be negative");
+  if (wanted < 0) throw invalidArgument("page_size", "must not be negative", "OUT_OF_RANGE");
   return Math.min(wanted === 0 ? DEFAULT_PAGE_SIZE : wanted, MAX_PAGE_SIZE);
 }

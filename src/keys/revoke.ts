@@ -26,12 +26,17 @@ export async function selfRevoke(
   verdict: Verdict,
   reason: RevocationReason,
 ): Promise<ApiKey> {
-  if (reason === "REVOCATION_REASON_PRIVILEGE_WITHDRAWN") {
-    throw invalidArgument("reason", "is for administrators: a key cannot withdraw its own privilege");
-  }
+  checkOwnReason(reason);
   const { key, scopes } = requireOwnSecret(verdict);
   const revocation = { reason, description: null };
   return revokeKey(context, holderOf(key.keyId, scopes, caller), { keyId: key.keyId, kind: null }, revocation);
+}
+
+/** Throws `INVALID_ARGUMENT` for a reason with which a key cannot revoke itself. */
+export function checkOwnReason(reason: RevocationReason): void {
+  if (reason !== "REVOCATION_REASON_PRIVILEGE_WITHDRAWN") return;
+  const description = "is for administrators: a key cannot withdraw its own privilege";
+  throw invalidArgument("reason", description, "VALUE_NOT_ALLOWED");
 }
 
 /** Returns the principal authenticated by the secret of this key, within another principal's call. */
@@ -42,9 +47,9 @@ function holderOf(keyId: string, scopes: readonly string[], { peerAddress, userA
 
 function requireOwnSecret(verdict: Verdict): Valid {
   if (verdict.valid) {
-    if (verdict.token !== null)
-      throw invalidArgument("credential", "is a derived token; only the secret of a key revokes it");
-    return verdict;
+    if (verdict.token === null) return verdict;
+    const description = "is a derived token; only the secret of a key revokes it";
+    throw invalidArgument("credential", description, "VALUE_NOT_ALLOWED");
   }
   if (verdict.reason !== "KEY_REVOKED" || verdict.keyId === null) throw credentialInvalid(verdict);
   throw alreadyRevoked(verdict.keyId);

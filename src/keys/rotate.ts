@@ -1,6 +1,6 @@
 import { GRACE_PERIOD_BOUNDS, parseDuration } from "../domain/duration.ts";
-import type { KeyholdError } from "../domain/errors.ts";
-import type { ApiKey, StoredKey } from "../domain/key.ts";
+import { checkAll, type KeyholdError } from "../domain/errors.ts";
+import { type ApiKey, parseKeyId, type StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { newSecret } from "./issue.ts";
@@ -15,16 +15,30 @@ export interface Rotated {
   readonly secret: string;
 }
 
+export interface RotationRequest {
+  readonly keyId: string;
+  /** A duration; undefined if the old secret becomes invalid at once. */
+  readonly gracePeriod?: string | undefined;
+}
+
+/** Returns the parts of a request; `grace` in milliseconds. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function readRotation({ keyId: text, gracePeriod }: RotationRequest) {
+  const [keyId, grace] = checkAll(
+    () => parseKeyId(text, "key_id"),
+    () => (gracePeriod === undefined ? null : parseDuration(gracePeriod, "grace_period", GRACE_PERIOD_BOUNDS)),
+  );
+  return { keyId, grace };
+}
+
 /** Replaces the secret of an active key. Without a grace period all older secrets become invalid. */
 export async function rotateKey(
   context: KeysContext,
   principal: Principal,
-  keyId: string,
-  gracePeriod: string | undefined,
+  request: RotationRequest,
 ): Promise<Rotated> {
   const { store, clock } = context;
   const now = clock.now();
-  const grace = gracePeriod === undefined ? null : parseDuration(gracePeriod, "grace_period", GRACE_PERIOD_BOUNDS);
+  const { keyId, grace } = readRotation(request);
   const { secret, digest, hint } = newSecret(context, keyId);
   const graceEnd = grace === null ? null : new Date(now + grace);
   const name: KeyName = { keyId, kind: "issued" };

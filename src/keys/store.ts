@@ -31,10 +31,13 @@ export interface KeyName {
   readonly kind: KeyKind | null;
 }
 
-export interface KeyChanges {
+/** The new values of an update. Applied only if its immutable fields equal those of the key. */
+export interface KeyUpdate {
   readonly name?: string;
   readonly scopes?: readonly string[];
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Immutable. */
+  readonly actorId?: string;
 }
 
 export interface Rotation {
@@ -69,7 +72,7 @@ export interface KeyStore {
   insert(keys: readonly NewKey[]): Promise<Insertion[]>;
   get(name: KeyName): Promise<StoredKey | null>;
   list(query: ListQuery, now: Date): Promise<ApiKey[]>;
-  update(name: KeyName, changes: KeyChanges, principal: Principal, now: Date): Promise<ApiKey | null>;
+  update(name: KeyName, update: KeyUpdate, principal: Principal, now: Date): Promise<ApiKey | null>;
   rotate(name: KeyName, rotation: Rotation, principal: Principal, now: Date): Promise<ApiKey | null>;
   revoke(name: KeyName, revocation: Revocation, principal: Principal, now: Date): Promise<ApiKey | null>;
   delete(name: KeyName, principal: Principal): Promise<boolean>;

@@ -153,6 +153,7 @@ function assemble(
   const signing: SigningContext = {
     store: createSigningKeyStore(database, changes, membership),
     ring: rings.signingKeyWrap,
+    algorithm: config.signingAlgorithm,
     clock,
     random,
     version: () => (isCoherent() ? coherence.signingKeysVersion : null),

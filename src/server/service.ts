@@ -60,6 +60,7 @@ export async function serve(
   const onLost = () => resources.reader.clear();
   await resources.coherence.membership.join();
   const signing = await createSigning({ ...resources.signing, onUnusable, onLost });
+  compareAlgorithm(config, signing, logger);
   await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const context = createVerifyContext(config, resources, signing, lastUsed, logger);
@@ -114,6 +115,14 @@ export async function serve(
   // Nothing has failed: from here on, `close` stops what was opened.
   onFailure.move();
   return { url, metrics, close };
+}
+
+/** The setting applies to new keys only. */
+function compareAlgorithm({ signingAlgorithm }: Config, { activeAlgorithm }: Signing, logger: FastifyBaseLogger): void {
+  if (signingAlgorithm === null || signingAlgorithm === activeAlgorithm) return;
+  const remedy = `run \`keyhold signing-keys rotate --algorithm ${signingAlgorithm}\``;
+  const message = `the active signing key has another algorithm than KEYHOLD_SIGNING_ALGORITHM: ${remedy}`;
+  logger.warn({ configured: signingAlgorithm, active: activeAlgorithm }, message);
 }
 
 const MIB = 2 ** 20;

@@ -15,8 +15,8 @@ import {
   ListIssuedApiKeysRequestSchema,
   UpdateIssuedApiKeyRequestSchema,
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { requireSet, requireValid, violationError, violationsOf } from "../../src/api/validation.ts";
-import { KeyholdError } from "../../src/domain/errors.ts";
+import { requireSet, requireValid, violationsOf } from "../../src/api/validation.ts";
+import { attempt, checkAll, invalidArgument, KeyholdError } from "../../src/domain/errors.ts";
 import { table } from "../support/conformance.ts";
 
 const KEY = { name: "a", actorId: "a" };
@@ -106,39 +106,70 @@ test.each(table(LIMITS))("$what: the invalid fields are $invalid", ({ fields, in
 
 test("the entries of a list that is too long are not checked", () => {
   const message = create(CREATE, { scopes: list(300_000, ""), metadata: { "a\0": "" } });
-  expect(violationsOf(CREATE, message)).toEqual([{ field: "scopes", description: "must have at most 100 entries" }]);
-});
-
-test("text that cannot be stored is reported before the rules are checked", () => {
-  expect(violationsOf(CREATE, create(CREATE, { name: "\0", scopes: [""] })).map(({ field }) => field)).toEqual([
-    "name",
+  expect(violationsOf(CREATE, message).filter(({ field }) => field.startsWith("scopes"))).toEqual([
+    { field: "scopes", description: "must have at most 100 entries", reason: "TOO_MANY_ITEMS" },
   ]);
 });
 
-test("at most 20 violations are reported", () => {
-  expect(violationsOf(CREATE, create(CREATE, { ...KEY, scopes: list(100, "") }))).toHaveLength(20);
-  expect(violationsOf(CREATE, create(CREATE, { ...KEY, scopes: list(100, "\0") }))).toHaveLength(20);
+test("text that cannot be stored is checked by no other rule, and hides no other field", () => {
+  const found = violationsOf(CREATE, create(CREATE, { name: "\0".repeat(300), actorId: "a", scopes: [""] }));
+  expect(found.map(({ field, reason }) => [field, reason])).toEqual([
+    ["name", "INVALID_CHARACTER"],
+    ["scopes[0]", "INVALID_FORMAT"],
+  ]);
 });
+
+test("an error has at most 20 violations, and describes 5", () => {
+  const error = errorOf(() => requireValid(CREATE, create(CREATE, { ...KEY, scopes: list(100, "") })));
+  expect(error.violations).toHaveLength(20);
+  expect(error.message.split("; ")).toHaveLength(6);
+  expect(error.message).toMatch(/scopes\[4\]: [^;]*; and more$/);
+});
+
+test("other checks are made only if a rule is broken, and add what no rule has found", () => {
+  const check = () =>
+    checkAll(
+      () => refuse("name"),
+      () => refuse("ttl"),
+      () => refuse("metadata"),
+    );
+  const invalid = create(CREATE, { actorId: "a" });
+  expect(
+    errorOf(() => requireValid(CREATE, invalid, check)).violations.map(({ field, reason }) => [field, reason]),
+  ).toEqual([
+    ["name", "FIELD_REQUIRED"],
+    ["ttl", "TOO_LARGE"],
+    ["metadata", "TOO_LARGE"],
+  ]);
+  requireValid(CREATE, create(CREATE, KEY), () => expect.unreachable());
+});
+
+function refuse(field: string): never {
+  throw invalidArgument(field, "is invalid", "TOO_LARGE");
+}
+
+function errorOf(run: () => unknown): KeyholdError {
+  const error = attempt(run);
+  if (error instanceof KeyholdError) return error;
+  throw new Error("nothing was thrown");
+}
 
 test("an error lists every invalid field in its message and in its details", () => {
   const refused = expect.objectContaining({
     code: "INVALID_ARGUMENT",
     message: "name: value is required; actor_id: value is required",
     violations: [
-      { field: "name", description: "value is required" },
-      { field: "actor_id", description: "value is required" },
+      { field: "name", description: "value is required", reason: "FIELD_REQUIRED" },
+      { field: "actor_id", description: "value is required", reason: "FIELD_REQUIRED" },
     ],
   });
   expect(() => requireValid(CREATE, create(CREATE))).toThrow(refused);
   expect(() => requireValid(CREATE, create(CREATE, KEY))).not.toThrow();
 });
 
-test("violations are reported as a KeyholdError", () => {
-  expect(violationError([{ field: "a", description: "is invalid" }])).toBeInstanceOf(KeyholdError);
-});
-
 test("a required field is returned, or rejected by name if it is missing", () => {
   expect(requireSet(0, "a")).toBe(0);
-  const refused = expect.objectContaining({ violations: [{ field: "a", description: "value is required" }] });
+  const violations = [{ field: "a", description: "value is required", reason: "FIELD_REQUIRED" }];
+  const refused = expect.objectContaining({ violations });
   expect(() => requireSet(undefined, "a")).toThrow(refused);
 });

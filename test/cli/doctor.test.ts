@@ -375,6 +375,24 @@ describe("secrets", () => {
     ]);
     await rotateUnder(owner, { root: ROOT_SECRET, retired: [OTHER] });
   });
+
+  test("a signing key with another algorithm than the configured one", async () => {
+    const algorithms = async () =>
+      (await found("signing_keys", { KEYHOLD_SIGNING_ALGORITHM: "ES256" })).filter((text) =>
+        text.includes("signs with"),
+      );
+    expect(await algorithms()).toEqual([
+      expect.stringMatching(/^warning signing key \S+ signs with EdDSA, and KEYHOLD_SIGNING_ALGORITHM is ES256$/),
+    ]);
+    await rotateUnder(owner, { algorithm: "ES256" });
+    expect(await algorithms()).toEqual([]);
+    expect((await found("signing_keys")).filter((text) => text.includes("signs with"))).toEqual([]);
+    await rotateUnder(owner, { algorithm: "EdDSA" });
+    const [finding] = (await examineAs({ KEYHOLD_SIGNING_ALGORITHM: "ES256" })).filter(({ message }) =>
+      message.includes("signs with"),
+    );
+    expect(finding?.remedy).toBe("rotate it: keyhold signing-keys rotate --algorithm ES256");
+  });
 });
 
 describe("with the embedded database", () => {

@@ -66,9 +66,9 @@ test("errors have a reason and field violations", async () => {
     [],
   ]);
   const invalid = await failure(issuedApiKeys.createIssuedApiKey({ name: "a", actorId: "b", ttl: "soon" }));
-  expect([errorReason(invalid), fieldViolations(invalid).map(({ field }) => field)]).toEqual([
+  expect([errorReason(invalid), fieldViolations(invalid)]).toEqual([
     "INVALID_ARGUMENT",
-    ["ttl"],
+    [{ field: "ttl", description: expect.stringMatching(/^must be a duration/), reason: "INVALID_FORMAT" }],
   ]);
   expect([errorReason(new Error("other")), fieldViolations("anything")]).toEqual([undefined, []]);
 });

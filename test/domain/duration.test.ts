@@ -17,10 +17,16 @@ test.each(vectors.valid)("$text is $milliseconds ms", ({ text, milliseconds, can
   expect(formatDuration(milliseconds)).toBe(canonical);
 });
 
+const REASONS = [
+  [/ from .* to /, "OUT_OF_RANGE"],
+  [/ characters$/, "STRING_TOO_LONG"],
+] as const;
+
 test.each(vectors.invalid)("refuses $text", ({ text, message }) => {
   const error = refusal(text);
   expect(error.code).toBe("INVALID_ARGUMENT");
-  expect(error.violations).toEqual([{ field: "body.ttl", description: expect.stringContaining(message) }]);
+  const [, reason = "INVALID_FORMAT"] = REASONS.find(([description]) => description.test(error.message)) ?? [];
+  expect(error.violations).toEqual([{ field: "body.ttl", description: expect.stringContaining(message), reason }]);
 });
 
 test("parse inverts format", () => {

@@ -120,7 +120,9 @@ describe("the text of a root secret", () => {
     const refusal = attempt(text);
     expect(refusal).toMatchObject({
       code: "INVALID_ARGUMENT",
-      violations: [{ field: "KEYHOLD_ROOT_SECRET", description: expect.stringContaining(message) }],
+      violations: [
+        { field: "KEYHOLD_ROOT_SECRET", description: expect.stringContaining(message), reason: expect.any(String) },
+      ],
     });
     if (text !== "") expect(refusal.message).not.toContain(text.trim());
   });

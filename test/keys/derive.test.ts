@@ -1,4 +1,3 @@
-import { createPublicKey } from "node:crypto";
 import { expect, test } from "vitest";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import type { Valid } from "../../src/domain/verdict.ts";
@@ -9,7 +8,8 @@ import { verifyJwt } from "../../src/token/jwt/verify.ts";
 import { operator } from "../support/principal.ts";
 import { activeKey, HOUR, ISSUER, NOW, RING, record } from "../token/jwt/fixtures.ts";
 
-const SIGNING_KEY = activeKey(loadSigningKeys([record()], RING, NOW));
+const KEYS = loadSigningKeys([record()], RING, NOW);
+const SIGNING_KEY = activeKey(KEYS);
 
 const PARENT: Valid = {
   valid: true,
@@ -37,7 +37,7 @@ function context(signer: DeriveContext["signer"]): DeriveContext {
 }
 
 function read(token: string) {
-  return verifyJwt(token, { keys: () => createPublicKey(SIGNING_KEY.privateKey), issuer: ISSUER, now: NOW });
+  return verifyJwt(token, { keys: (kid) => KEYS.verification.get(kid), issuer: ISSUER, now: NOW });
 }
 
 test("with a cached signing key a token is created synchronously, and lives an hour", () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Change } from "../../src/domain/change.ts";
 import { localOperator, type Principal } from "../../src/domain/principal.ts";
 import { deleteImportedKey } from "../../src/keys/delete.ts";
-import { importKey, importKeys } from "../../src/keys/import.ts";
+import { checkNewImport, importKey, importKeys, type NewImportInput } from "../../src/keys/import.ts";
 import { issueKey } from "../../src/keys/issue.ts";
 import { getKey } from "../../src/keys/read.ts";
 import { revokeKey } from "../../src/keys/revoke.ts";
@@ -48,12 +48,14 @@ const input = (name: string, more: { scopes?: readonly string[]; requestId?: str
 const issue = (principal = alice, more = {}) => issueKey(resources.keys, principal, input("key", more));
 const raw = (name: string) => ({ ...input(name), rawKey: `raw-${randomUUID()}` });
 
+const checked = (draft: NewImportInput) => ({ draft, lifetime: checkNewImport(resources.keys, draft) });
+
 test("an observer sees each verb's change once, with the key before and after it, and who made it", async () => {
   const { keys } = resources;
   const { key: issued } = await issue();
   const name = { keyId: issued.keyId, kind: "issued" } as const;
   const updated = await updateKey(keys, bob, name, { name: "renamed", metadata: {} });
-  const { key: rotated } = await rotateKey(keys, alice, issued.keyId, undefined);
+  const { key: rotated } = await rotateKey(keys, alice, { keyId: issued.keyId });
   const revoked = await revokeKey(keys, bob, name, revocation);
   const imported = await importKey(keys, alice, raw("imported"));
   await deleteImportedKey(keys, bob, imported.keyId);
@@ -72,7 +74,7 @@ test("a batch import reports one change for each stored key, and none for the ot
   await importKey(resources.keys, alice, known);
   seen = [];
   const many = Array.from({ length: 150 }, (_, place) => raw(`many ${place}`));
-  const results = await importKeys(resources.keys, bob, [known, fresh, fresh, ...many]);
+  const results = await importKeys(resources.keys, bob, [known, fresh, fresh, ...many].map(checked));
   const stored = results.filter((result) => "keyId" in result);
   expect(stored).toHaveLength(151);
   const changes = seen.flat();
@@ -109,7 +111,7 @@ test("an observer sees no retries, rejected changes or failures", async () => {
   expect(seen).toEqual([]);
   await revokeKey(keys, alice, name, revocation);
   await expect(revokeKey(keys, bob, name, revocation)).rejects.toMatchObject({ code: "API_KEY_ALREADY_REVOKED" });
-  await expect(rotateKey(keys, bob, key.keyId, undefined)).rejects.toMatchObject({ code: "API_KEY_REVOKED" });
+  await expect(rotateKey(keys, bob, { keyId: key.keyId })).rejects.toMatchObject({ code: "API_KEY_REVOKED" });
   expect(seen).toHaveLength(1);
 });
 

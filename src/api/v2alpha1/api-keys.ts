@@ -5,8 +5,9 @@ import {
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
 import { type KeyKind, parseKeyId } from "../../domain/key.ts";
+import { requireFit } from "../../domain/response-size.ts";
 import { invalid } from "../../domain/verdict.ts";
-import { deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
+import { checkDerivation, deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
 import { factsOf } from "../log-fields.ts";
@@ -23,7 +24,8 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
       ({ derive, verifyStrictly }) =>
       ({ credential, algorithm: wire, ttl, scopes, customClaims }, principal, call) => {
         const algorithm = ALGORITHMS.get(wire);
-        if (algorithm === undefined) throw invalidArgument("algorithm", "is not one that Keyhold knows");
+        if (algorithm === undefined)
+          throw invalidArgument("algorithm", "is not one that Keyhold knows", "UNKNOWN_ENUM_VALUE");
         const derivation = { algorithm, ttl, scopes, claims: customClaims ?? {} };
         return andThen(verifyStrictly(credential), (parent) => {
           call.log.add(factsOf(parent));
@@ -32,6 +34,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
           }));
         });
       },
+    check: ({ ttl, customClaims }) => checkDerivation({ ttl, claims: customClaims ?? {} }),
     policy: "keyhold:derive",
     idempotency: "none",
     mayAnswerFromCache: true,
@@ -42,7 +45,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
       return ({ credential }, _principal, call) =>
         andThen(verify(credential, cacheModeOf(call)), (verdict) => {
           call.log.add(factsOf(verdict));
-          return verification(verdict);
+          return verification(verdict).response;
         });
     },
     policy: "keyhold:verify",
@@ -64,7 +67,9 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
         return andThen(verifyAll(credentials, cacheModeOf(call)), (verdicts) => {
           const next = verdicts.values();
           const results = broken.map((verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "no verdict"));
-          return { results: results.map(verification) };
+          const described = results.map(verification);
+          requireFit(described, ({ bytes }) => bytes);
+          return { results: described.map(({ response }) => response) };
         });
       };
     },
@@ -82,6 +87,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
         const revocation = { reason: revocationReason(request.reason), description };
         return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
       },
+    check: ({ keyId }) => parseKeyId(keyId, "key_id"),
     policy: "keyhold:keys.write",
     idempotency: "none",
     keyId: (_, { keyId }) => keyId,

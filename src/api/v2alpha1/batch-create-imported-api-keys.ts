@@ -7,15 +7,16 @@ import {
   CreateImportedApiKeyRequestSchema,
   type ImportedApiKeysService,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import { type ErrorCode, KeyholdError } from "../../domain/errors.ts";
+import { attempt, type ErrorCode, KeyholdError } from "../../domain/errors.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import type { Principal } from "../../domain/principal.ts";
-import { importKeys } from "../../keys/import.ts";
+import { countFitting, errorSize, requireFit, responseSize } from "../../domain/response-size.ts";
+import { type CheckedImport, checkNewImport, importKeys } from "../../keys/import.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
 import { CODES, toConnectError } from "../errors.ts";
 import { logKeys } from "../log-fields.ts";
 import type { ApiContext, Handler } from "../row.ts";
-import { violationError, violationsOf } from "../validation.ts";
+import { requireValid } from "../validation.ts";
 import { importedApiKey } from "./key-resources.ts";
 
 type Outcome = ApiKey | KeyholdError;
@@ -32,11 +33,16 @@ const ITEM_ERRORS: ReadonlyMap<ErrorCode, BatchCreateImportedApiKeysError> = new
 export function batchCreateImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
+  const checkItem = (request: CreateImportedApiKeyRequest): CheckedImport => {
+    const check = () => checkNewImport(keys, request);
+    requireValid(CreateImportedApiKeyRequestSchema, request, check);
+    return { draft: request, lifetime: check() };
+  };
   const importValid = async (requests: readonly CreateImportedApiKeyRequest[], principal: Principal) => {
-    const outcomes = await mapInSlices(requests, validateItem);
-    const valid = requests.filter((_, index) => outcomes[index] === null);
-    const imported = (await importKeys(keys, principal, valid)).values();
-    return outcomes.map((outcome): Outcome => outcome ?? imported.next().value ?? internal());
+    const items = await mapInSlices(requests, (request) => attempt(() => checkItem(request)));
+    requireFit(items, (item) => (isChecked(item) ? responseSize(item.draft) : errorSize(item.message)));
+    const imported = (await importKeys(keys, principal, items.filter(isChecked))).values();
+    return items.map((item): Outcome => (isChecked(item) ? (imported.next().value ?? internal()) : item));
   };
   return async ({ requests }, principal, call) => {
     const outcomes = await importValid(requests, principal);
@@ -52,14 +58,16 @@ export function batchCreateImportedApiKeys({
       failureCount: failures.length,
     };
     if (failures.length < outcomes.length) return response;
+    const results = response.results.slice(0, countFitting(response.results, failureSize, call.maxDetailBytes));
     const desc = BatchCreateImportedApiKeysResponseSchema;
-    throw toConnectError(allFailed(failures), [{ desc, value: create(desc, response) }]);
+    throw toConnectError(allFailed(failures, results.length), [
+      { desc, value: create(desc, { ...response, results }) },
+    ]);
   };
 }
 
-function validateItem(request: CreateImportedApiKeyRequest): KeyholdError | null {
-  const violations = violationsOf(CreateImportedApiKeyRequestSchema, request);
-  return violations.length === 0 ? null : violationError(violations);
+function isChecked(item: CheckedImport | KeyholdError): item is CheckedImport {
+  return !(item instanceof KeyholdError);
 }
 
 function toResult(outcome: Outcome, index: number, now: number): Result {
@@ -71,11 +79,17 @@ function toResult(outcome: Outcome, index: number, now: number): Result {
   };
 }
 
+/** Returns an upper bound of the bytes of a failed item in a response: its text, and at most 16 for the rest. */
+function failureSize({ errorMessage = "" }: Result): number {
+  return 16 + Buffer.byteLength(errorMessage);
+}
+
 /** Returns the error of the items if they agree in its status, otherwise INVALID_ARGUMENT. */
-function allFailed(failures: readonly KeyholdError[]): KeyholdError {
+function allFailed(failures: readonly KeyholdError[], described: number): KeyholdError {
   const [code, ...others] = new Set(failures.map((failure) => failure.code));
   const isCommon = code !== undefined && others.every((other) => CODES[other] === CODES[code]);
-  const message = `none of the ${failures.length} keys was imported; the details say why of each`;
+  const which = described < failures.length ? `the first ${described}` : "each";
+  const message = `none of the ${failures.length} keys was imported; the details say why of ${which}`;
   return new KeyholdError(isCommon ? code : "INVALID_ARGUMENT", message);
 }
 

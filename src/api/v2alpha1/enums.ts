@@ -43,6 +43,6 @@ export const REVOCATION_REASON: Readonly<Record<RevocationReason, WireRevocation
 
 export function revocationReason(wire: WireRevocationReason): RevocationReason {
   const reason = REVOCATION_REASONS.find((name) => REVOCATION_REASON[name] === wire);
-  if (reason === undefined) throw invalidArgument("reason", `has no value ${wire}`);
+  if (reason === undefined) throw invalidArgument("reason", `has no value ${wire}`, "UNKNOWN_ENUM_VALUE");
   return reason;
 }

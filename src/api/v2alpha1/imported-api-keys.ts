@@ -1,17 +1,16 @@
 import {
   ImportedApiKeySchema,
   type ImportedApiKeysService,
+  type UpdateImportedApiKeyRequest,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import { parseKeyId } from "../../domain/key.ts";
 import { deleteImportedKey } from "../../keys/delete.ts";
-import { importKey } from "../../keys/import.ts";
-import { getKey, listKeys, pageSizeOf } from "../../keys/read.ts";
+import { checkNewImport, importKey } from "../../keys/import.ts";
+import { getKey, listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
 import { updateKey } from "../../keys/update.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
-import { requireSet } from "../validation.ts";
 import { batchCreateImportedApiKeys } from "./batch-create-imported-api-keys.ts";
 import { importedApiKey } from "./key-resources.ts";
-import { maskedChanges } from "./update-mask.ts";
+import { readUpdate } from "./update-mask.ts";
 
 export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
   createImportedApiKey: {
@@ -19,6 +18,7 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
       ({ keys }) =>
       async (request, principal) =>
         importedApiKey(await importKey(keys, principal, request), keys.clock.now()),
+    check: (request, { keys }) => checkNewImport(keys, request),
     policy: "keyhold:keys.write",
     idempotency: "request_id",
     keyId: (_, { keyId }) => keyId,
@@ -48,6 +48,7 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
         const now = keys.clock.now();
         return { importedApiKeys: page.keys.map((key) => importedApiKey(key, now)), nextPageToken: page.nextPageToken };
       },
+    check: (request, { keys }) => readPageRequest(keys, "imported", request),
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
     cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
@@ -56,12 +57,11 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
     implement:
       ({ keys }) =>
       async (request, principal) => {
-        const changed = requireSet(request.importedApiKey, "imported_api_key");
-        const keyId = parseKeyId(changed.keyId, "imported_api_key.key_id");
-        const changes = maskedChanges(request.updateMask, ImportedApiKeySchema, changed);
-        const key = await updateKey(keys, principal, { keyId, kind: "imported" }, changes);
+        const { name, update } = readUpdateImported(request);
+        const key = await updateKey(keys, principal, name, update);
         return importedApiKey(key, keys.clock.now());
       },
+    check: readUpdateImported,
     policy: "keyhold:keys.write",
     idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
@@ -78,3 +78,7 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
     keyId: ({ keyId }) => keyId,
   },
 };
+
+function readUpdateImported({ importedApiKey, updateMask }: UpdateImportedApiKeyRequest) {
+  return readUpdate("imported", ImportedApiKeySchema, importedApiKey, updateMask);
+}

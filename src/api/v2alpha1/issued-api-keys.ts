@@ -1,13 +1,16 @@
-import { IssuedApiKeySchema, type IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { parseKeyId } from "../../domain/key.ts";
+import {
+  IssuedApiKeySchema,
+  type IssuedApiKeysService,
+  type UpdateIssuedApiKeyRequest,
+} from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { issueKey } from "../../keys/issue.ts";
-import { getKey, listKeys, pageSizeOf } from "../../keys/read.ts";
-import { rotateKey } from "../../keys/rotate.ts";
+import { checkNewKey } from "../../keys/new-key.ts";
+import { getKey, listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
+import { readRotation, rotateKey } from "../../keys/rotate.ts";
 import { updateKey } from "../../keys/update.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
-import { requireSet } from "../validation.ts";
 import { issuedApiKey } from "./key-resources.ts";
-import { maskedChanges } from "./update-mask.ts";
+import { readUpdate } from "./update-mask.ts";
 
 export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
   createIssuedApiKey: {
@@ -17,6 +20,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
         const { key, secret } = await issueKey(keys, principal, request);
         return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
       },
+    check: checkNewKey,
     policy: "keyhold:keys.write",
     idempotency: "request_id",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
@@ -38,6 +42,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
         const now = keys.clock.now();
         return { issuedApiKeys: page.keys.map((key) => issuedApiKey(key, now)), nextPageToken: page.nextPageToken };
       },
+    check: (request, { keys }) => readPageRequest(keys, "issued", request),
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
     cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
@@ -46,12 +51,11 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
     implement:
       ({ keys }) =>
       async (request, principal) => {
-        const changed = requireSet(request.issuedApiKey, "issued_api_key");
-        const keyId = parseKeyId(changed.keyId, "issued_api_key.key_id");
-        const changes = maskedChanges(request.updateMask, IssuedApiKeySchema, changed);
-        const key = await updateKey(keys, principal, { keyId, kind: "issued" }, changes);
+        const { name, update } = readUpdateIssued(request);
+        const key = await updateKey(keys, principal, name, update);
         return issuedApiKey(key, keys.clock.now());
       },
+    check: readUpdateIssued,
     policy: "keyhold:keys.write",
     idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
@@ -60,12 +64,16 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
     implement:
       ({ keys }) =>
       async (request, principal) => {
-        const keyId = parseKeyId(request.keyId, "key_id");
-        const { key, secret } = await rotateKey(keys, principal, keyId, request.gracePeriod);
+        const { key, secret } = await rotateKey(keys, principal, request);
         return { secret, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
       },
+    check: readRotation,
     policy: "keyhold:keys.write",
     idempotency: "none",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
   },
 };
+
+function readUpdateIssued({ issuedApiKey, updateMask }: UpdateIssuedApiKeyRequest) {
+  return readUpdate("issued", IssuedApiKeySchema, issuedApiKey, updateMask);
+}

@@ -1,6 +1,6 @@
 import type { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import type { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
-import { selfRevoke } from "../../keys/revoke.ts";
+import { checkOwnReason, selfRevoke } from "../../keys/revoke.ts";
 import { jwksEtag } from "../../token/jwks.ts";
 import type { ServiceRows } from "../row.ts";
 import { revocationReason } from "./enums.ts";
@@ -15,6 +15,7 @@ export const selfService: ServiceRows<typeof SelfServiceService> = {
         const key = await selfRevoke(keys, principal, await verifyStrictly(credential), revocationReason(reason));
         return { ...revokedApiKey(key, keys.clock.now()), $typeName: undefined };
       },
+    check: ({ reason }) => checkOwnReason(revocationReason(reason)),
     policy: "public",
     idempotency: "none",
     maxRequestBytes: 64 * 1024,

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { errorSize, responseSize } from "../../domain/response-size.ts";
 import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
 import { memoize, sharedLike } from "../../lib/memoize.ts";
 import type { CacheMode } from "../../verify/reader.ts";
@@ -23,16 +24,27 @@ function nameOf(directive: string): string {
 
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 
+interface SizedVerification {
+  readonly response: Verification;
+  /** An upper bound of its size in Protobuf. */
+  readonly bytes: number;
+}
+
 /** Returns a function from a verdict to its response, which says why a credential is invalid, and nothing about its key. */
-export function verificationBy(issuer: string): (verdict: Verdict) => Verification {
+export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerification {
   // The response of a shared verdict is shared too, so that codecs encode it once.
-  const ofValid = memoize((verdict: Valid) => sharedLike(verdict, describe(verdict, issuer)));
+  const ofValid = memoize((verdict: Valid): SizedVerification => {
+    const { actorId, metadata } = verdict.key;
+    const bytes = responseSize({ actorId, metadata, scopes: verdict.scopes }) + Buffer.byteLength(issuer);
+    return { response: sharedLike(verdict, describe(verdict, issuer)), bytes };
+  });
   return (verdict) => (verdict.valid ? ofValid(verdict) : explain(verdict));
 }
 
-function explain({ reason, message, isStale }: Invalid): Verification {
+function explain({ reason, message, isStale }: Invalid): SizedVerification {
   const errorCode = VERIFICATION_ERROR[verificationErrorOf(reason)];
-  return { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
+  const response = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
+  return { response, bytes: errorSize(message) };
 }
 
 function describe({ key, scopes, expireTime, credentialType, isStale }: Valid, issuer: string): Verification {

@@ -3,10 +3,9 @@ import {
   type CreateImportedApiKeyRequest,
   CreateImportedApiKeyRequestSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import { violationsOf } from "../../api/validation.ts";
-import { parseDuration } from "../../domain/duration.ts";
+import { requireValid } from "../../api/validation.ts";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
-import { checkMetadata } from "../../domain/limits.ts";
+import { checkNewKey } from "../../keys/new-key.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { parseScopes, scopeList } from "../scopes.ts";
@@ -60,10 +59,8 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
 /** Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. */
 function checked(init: Init): CreateImportedApiKeyRequest {
   const request = create(CreateImportedApiKeyRequestSchema, init);
-  const [violation] = violationsOf(CreateImportedApiKeyRequestSchema, request);
-  if (violation !== undefined) throw invalidArgument(violation.field, violation.description);
-  if (request.ttl !== undefined) parseDuration(request.ttl, "ttl");
-  checkMetadata(request.metadata, "metadata");
+  requireValid(CreateImportedApiKeyRequestSchema, request, checkNewKey);
+  checkNewKey(request);
   return request;
 }
 

@@ -1,4 +1,5 @@
 import type { CreateImportedApiKeyRequest } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { MAX_ITEMS_BYTES, responseSize } from "../../domain/response-size.ts";
 import { Csv } from "./csv.ts";
 import type { FailureFile, RowFailure } from "./failure-file.ts";
 import type { Progress } from "./progress.ts";
@@ -73,32 +74,69 @@ const MAX_BYTES = 4 * 1024 * 1024;
 
 /** Groups rows into batches, in order. */
 async function* batchRows(chunks: AsyncIterable<readonly Row[]>, importId: string): AsyncGenerator<Batch> {
-  let batch: Row[] = [];
+  let batch = new GrowingBatch(importId);
   for await (const rows of chunks) {
     for (const row of rows) {
-      batch.push(row);
-      if (batch.length < MAX_ROWS && row.end - (batch[0]?.end ?? 0) < MAX_BYTES) continue;
-      yield toBatch(batch, row, importId);
-      batch = [];
+      const request = requestOf(row);
+      const bytes = typeof request === "string" ? 0 : responseSize(request);
+      // The server rejects a call whose response may be too large.
+      if (!batch.fits(bytes)) {
+        yield batch.complete();
+        batch = new GrowingBatch(importId);
+      }
+      batch.add(row, request, bytes);
+      if (!batch.isFull) continue;
+      yield batch.complete();
+      batch = new GrowingBatch(importId);
     }
   }
-  const last = batch.at(-1);
-  if (last !== undefined) yield toBatch(batch, last, importId);
+  if (!batch.isEmpty) yield batch.complete();
 }
 
-/** Each request gets a `request_id` of its row in this import. */
-function toBatch(rows: readonly Row[], last: Row, importId: string): Batch {
-  const items: Item[] = [];
-  const failures: RowFailure[] = [];
-  for (const row of rows) {
-    const request = requestOf(row);
-    if (typeof request === "string") failures.push({ row, reason: "INVALID_ARGUMENT", message: request });
+class GrowingBatch {
+  readonly #items: Item[] = [];
+  readonly #failures: RowFailure[] = [];
+  #first: Row | undefined;
+  #last: Row | undefined;
+  readonly #importId: string;
+  /** An upper bound. */
+  #responseBytes = 0;
+
+  constructor(importId: string) {
+    this.#importId = importId;
+  }
+
+  get isEmpty(): boolean {
+    return this.#last === undefined;
+  }
+
+  get isFull(): boolean {
+    const { end = 0 } = this.#last ?? {};
+    const rows = this.#items.length + this.#failures.length;
+    return rows === MAX_ROWS || end - (this.#first?.end ?? 0) >= MAX_BYTES;
+  }
+
+  /** Whether the response still fits with a result of this size. */
+  fits(bytes: number): boolean {
+    return this.#responseBytes + bytes <= MAX_ITEMS_BYTES;
+  }
+
+  /** The request gets a `request_id` of its row in this import. `bytes` is the size of its result. */
+  add(row: Row, request: CreateImportedApiKeyRequest | string, bytes: number): void {
+    this.#first ??= row;
+    this.#last = row;
+    this.#responseBytes += bytes;
+    if (typeof request === "string") this.#failures.push({ row, reason: "INVALID_ARGUMENT", message: request });
     else {
-      request.requestId = `${importId}:${row.row}`;
-      items.push({ row, request });
+      request.requestId = `${this.#importId}:${row.row}`;
+      this.#items.push({ row, request });
     }
   }
-  return { items, failures, last };
+
+  complete(): Batch {
+    if (this.#last === undefined) throw new Error("an empty batch");
+    return { items: this.#items, failures: this.#failures, last: this.#last };
+  }
 }
 
 function startSend(batch: Batch, { send }: RunOptions): Sent {

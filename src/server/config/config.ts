@@ -4,6 +4,7 @@ import { parseSecretPrefix } from "../../credential/format.ts";
 import { type DurationBounds, parseDuration } from "../../domain/duration.ts";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { isLoopbackHost } from "../../lib/host-names.ts";
+import { ALGORITHM_NAMES, type AlgorithmName } from "../../token/jwt/algorithms.ts";
 import type { Address } from "../listening.ts";
 import { toRootSecrets } from "../root-secrets/settings.ts";
 import { toTracing } from "./tracing.ts";
@@ -109,6 +110,8 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     ...toRootSecrets(get, databaseUrl !== null && !withoutRootSecret),
     secretPrefix: parseSecretPrefix(get("KEYHOLD_SECRET_PREFIX") ?? "kh", "KEYHOLD_SECRET_PREFIX"),
     issuer: get("KEYHOLD_ISSUER") ?? "keyhold",
+    /** Algorithm of new signing keys; null: that of the active key, EdDSA for the first one. */
+    signingAlgorithm: toAlgorithm(get("KEYHOLD_SIGNING_ALGORITHM")),
     /** Empty if not configured; the server then listens on loopback only. */
     auth: toAuth(get("KEYHOLD_AUTH")),
     oidc: toOidc(get("KEYHOLD_OIDC_ISSUER"), get("KEYHOLD_OIDC_AUDIENCE"), get("KEYHOLD_OIDC_SCOPE_CLAIM")),
@@ -230,6 +233,10 @@ function toTls(certFile: string | undefined, keyFile: string | undefined) {
 
 function toAuth(text: string | undefined): readonly (typeof AUTH_METHODS)[number][] {
   return [...new Set(list(text))].map((name) => oneOf("KEYHOLD_AUTH", name, AUTH_METHODS));
+}
+
+function toAlgorithm(text: string | undefined): AlgorithmName | null {
+  return text === undefined ? null : oneOf("KEYHOLD_SIGNING_ALGORITHM", text, ALGORITHM_NAMES);
 }
 
 function toOidc(issuer: string | undefined, audience: string | undefined, scopeClaim = "scope") {

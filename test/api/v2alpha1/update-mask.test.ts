@@ -3,18 +3,22 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { maskedChanges } from "../../../src/api/v2alpha1/update-mask.ts";
+import { markDerivedMask } from "../../../src/api/derived-mask.ts";
+import { maskedUpdate } from "../../../src/api/v2alpha1/update-mask.ts";
+import { INVALID_REASONS } from "../../../src/domain/errors.ts";
 import { table } from "../../support/conformance.ts";
 
 type Init = MessageInitShape<typeof IssuedApiKeySchema>;
 
 function changes(paths: readonly string[] | undefined, key: Init) {
   const mask = paths === undefined ? undefined : create(FieldMaskSchema, { paths: [...paths] });
-  return maskedChanges(mask, IssuedApiKeySchema, create(IssuedApiKeySchema, key));
+  return maskedUpdate(mask, IssuedApiKeySchema, create(IssuedApiKeySchema, key));
 }
 
 const FULL: Init = { keyId: "id", name: "a", scopes: ["s"], metadata: { k: "v" } };
 const { keyId: _, ...ALL } = FULL;
+
+const OUTPUT_ONLY: Init = { status: 1, hint: "b", createTime: {}, revocationReason: 0 };
 
 /** The mask (none: implied by the message), the message, and the changes. */
 const GOOD: readonly (readonly [paths: readonly string[] | undefined, key: Init, changes: Init])[] = [
@@ -32,6 +36,9 @@ const GOOD: readonly (readonly [paths: readonly string[] | undefined, key: Init,
   [undefined, FULL, ALL],
   [undefined, { keyId: "id", name: "a" }, { name: "a" }],
   [undefined, { scopes: ["s"] }, { scopes: ["s"] }],
+  [undefined, { ...FULL, ...OUTPUT_ONLY }, ALL],
+  [undefined, { ...FULL, actorId: "b" }, { ...ALL, actorId: "b" }],
+  [["*"], { ...FULL, ...OUTPUT_ONLY, actorId: "b" }, { ...ALL, actorId: "b" }],
 ];
 
 test.each(table(GOOD))("the mask %j of %j changes %j", (paths, key, expected) => {
@@ -42,9 +49,19 @@ test("fields that the mask omits are not among the changes, not even as undefine
   expect(Object.keys(changes(["name"], FULL))).toEqual(["name"]);
 });
 
+test("of a derived mask, fields that cannot be updated are ignored, unless they are immutable and set", () => {
+  const mask = create(FieldMaskSchema, { paths: ["scopes", "status", "key_id", "actor_id"] });
+  const key = create(IssuedApiKeySchema, { ...FULL, scopes: [] });
+  expect(() => maskedUpdate(mask, IssuedApiKeySchema, key)).toThrow(/status is not one of/);
+  markDerivedMask(mask);
+  expect(maskedUpdate(mask, IssuedApiKeySchema, key)).toEqual({ scopes: [] });
+  const moved = create(IssuedApiKeySchema, { ...FULL, scopes: [], actorId: "b" });
+  expect(maskedUpdate(mask, IssuedApiKeySchema, moved)).toEqual({ scopes: [], actorId: "b" });
+});
+
 test("a mask applies equally to the other kind of key", () => {
   const key = create(ImportedApiKeySchema, { keyId: "id", name: "a" });
-  expect(maskedChanges(undefined, ImportedApiKeySchema, key)).toEqual({ name: "a" });
+  expect(maskedUpdate(undefined, ImportedApiKeySchema, key)).toEqual({ name: "a" });
 });
 
 /** Fields of a key that cannot be changed, and unknown fields. */
@@ -67,17 +84,26 @@ const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: In
   [[], FULL, /names no field to change/],
   [undefined, {}, /names no field to change/],
   [undefined, { keyId: "id" }, /names no field to change/],
-  [undefined, { name: "a", actorId: "b" }, /actor_id/],
-  [undefined, { name: "a", status: 1 }, /status/],
-  [undefined, { name: "a", hint: "b" }, /hint/],
-  [undefined, { name: "a", createTime: {} }, /create_time/],
-  [undefined, { name: "a", revocationReason: 0 }, /revocation_reason/],
+  [undefined, { keyId: "id", actorId: "b", ...OUTPUT_ONLY }, /names no field to change/],
 ];
 
 test.each(table(REFUSED))("the mask %j of %j is refused", (paths, key, message) => {
-  const violations = [{ field: "update_mask", description: expect.any(String) }];
+  const violations = [
+    { field: "update_mask", description: expect.any(String), reason: expect.toBeOneOf([...INVALID_REASONS]) },
+  ];
   expect(() => changes(paths, key)).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT", violations }));
   expect(() => changes(paths, key)).toThrow(message);
+});
+
+test("a mask may have any number of paths; of the bad ones, the first 20 are reported", () => {
+  expect(changes(Array(260_000).fill("name"), FULL)).toEqual({ name: "a" });
+  const bad = Array.from({ length: 260_000 }, (_, index) => `p${index}`);
+  const descriptions = bad.slice(0, 20).map((path) => ({
+    field: "update_mask",
+    description: `${path} is not one of name, scopes, metadata`,
+    reason: "UNKNOWN_FIELD",
+  }));
+  expect(() => changes(bad, FULL)).toThrow(expect.objectContaining({ violations: descriptions }));
 });
 
 test("only the beginning of a path that may be a secret is shown", () => {

@@ -73,6 +73,17 @@ async function blockKey(name: string) {
   return { isWaiting: () => eventually(waiting), release };
 }
 
+test("large keys are sent in calls that no response limit refuses", async () => {
+  const scopes = Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(255, "s"));
+  const rows = newRows(300).map((row) => ({ ...row, scopes }));
+  const before = suite.server.log().length;
+  const { code, stdout } = await importKeys(await writeRows(rows));
+  expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ rows: 300, imported: 300, failed: 0 })]);
+  const lines = suite.server.log().slice(before).trimEnd().split("\n");
+  const calls = lines.map((line): Json => JSON.parse(line)).filter(({ rpc, key_ids }) => rpc && !key_ids);
+  expect(calls.map(({ code }) => code ?? "OK")).toEqual(["OK", "OK"]);
+});
+
 test("a killed import resumes: each key once, each row counted", async () => {
   const rows = newRows(3000);
   const file = await writeRows(rows);

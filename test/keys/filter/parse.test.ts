@@ -120,7 +120,11 @@ test("any text is a filter that parses back, or an invalid argument", () => {
         counts.refusals++;
         expect(result.code).toBe("INVALID_ARGUMENT");
         expect(result.violations).toEqual([
-          { field: "filter", description: expect.stringMatching(/^.+ at position \d+ \(.+\)$/su) },
+          {
+            field: "filter",
+            description: expect.stringMatching(/^.+ at position \d+ \(.+\)$/su),
+            reason: "INVALID_FORMAT",
+          },
         ]);
       } else {
         counts.filters++;

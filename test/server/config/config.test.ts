@@ -36,6 +36,7 @@ const DEFAULTS: Config = {
   rootSecretFile: null,
   secretPrefix: toConfig({}).secretPrefix,
   issuer: "keyhold",
+  signingAlgorithm: null,
   auth: [],
   oidc: null,
   corsOrigins: [],

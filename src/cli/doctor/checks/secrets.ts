@@ -64,14 +64,25 @@ function evaluateUse(use: RootSecretUse): Finding {
 const DAY = 86_400_000;
 const OLD = 365 * DAY;
 
-export const checkSigningKeys: Check<DatabaseContext> = async ({ rings, database, hasSchema, clock }) => {
+export const checkSigningKeys: Check<DatabaseContext> = async ({ config, rings, database, hasSchema, clock }) => {
   if (rings === null || !hasSchema) return [];
   const records = (await readSigningKeys(database)).records;
   const inUse = records.filter((record) => isInUse(record, clock.now()));
   if (inUse.every(({ retireTime }) => retireTime !== null))
     return [ok("no signing key yet: the first server will create one")];
-  return inUse.map((record) => evaluateKey(record, opens(record, rings), clock.now()));
+  const states = inUse.map((record) => evaluateKey(record, opens(record, rings), clock.now()));
+  return [...states, ...inUse.flatMap((record) => compareAlgorithm(record, config))];
 };
+
+/** The setting applies to new keys only, so the active one keeps its algorithm until it is rotated. */
+function compareAlgorithm(
+  { kid, publicJwk, retireTime }: SigningKeyRecord,
+  { signingAlgorithm }: Config,
+): readonly Finding[] {
+  if (retireTime !== null || signingAlgorithm === null || publicJwk.alg === signingAlgorithm) return [];
+  const message = `signing key ${kid} signs with ${publicJwk.alg}, and KEYHOLD_SIGNING_ALGORITHM is ${signingAlgorithm}`;
+  return [warning(message, `rotate it: keyhold signing-keys rotate --algorithm ${signingAlgorithm}`)];
+}
 
 function evaluateKey(
   { kid, createTime, retireTime, tokensExpireTime }: SigningKeyRecord,

@@ -1,0 +1,58 @@
+import { invalidArgument } from "./errors.ts";
+import type { VerifiableKey } from "./key.ts";
+
+/** gRPC clients reject larger messages, unless they are configured otherwise. */
+const GRPC_LIMIT = 4 * 2 ** 20;
+
+/** The size of a response in Protobuf, without what it has beside its items, such as a page token. */
+export const MAX_ITEMS_BYTES = GRPC_LIMIT - 1024;
+
+/** The fields of a key or verdict whose sizes are fixed or small: ids, times, enums, the hint; tags and lengths of the others. */
+const FIXED_BYTES = 256;
+
+/** Tags and lengths of a scope, and of an entry of metadata. */
+const [SCOPE_BYTES, ENTRY_BYTES] = [3, 10];
+
+/** The fields of a key or verdict whose sizes vary. */
+type Sized = Pick<VerifiableKey, "actorId" | "scopes" | "metadata"> & {
+  readonly name?: string;
+  readonly revocationDescription?: string | null;
+};
+
+/** Returns an upper bound of the bytes of a key or verdict in a response. */
+export function responseSize({ actorId, scopes, metadata, name = "", revocationDescription }: Sized): number {
+  let bytes = FIXED_BYTES + textSize(actorId) + textSize(name) + textSize(revocationDescription ?? "");
+  // Scopes are ASCII.
+  for (const scope of scopes) bytes += SCOPE_BYTES + scope.length;
+  for (const key in metadata) bytes += ENTRY_BYTES + textSize(key) + textSize(metadata[key] ?? "");
+  return bytes;
+}
+
+/** Returns the same for an error of an item. */
+export function errorSize(message: string): number {
+  return FIXED_BYTES + textSize(message);
+}
+
+function textSize(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+/** Returns how many of the first items fit into a response, or into this number of bytes. */
+export function countFitting<T>(items: readonly T[], sizeOf: (item: T) => number, limit = MAX_ITEMS_BYTES): number {
+  let [count, bytes] = [0, 0];
+  for (const item of items) {
+    bytes += sizeOf(item);
+    if (bytes > limit) break;
+    count++;
+  }
+  return count;
+}
+
+/** Throws `INVALID_ARGUMENT` on the `requests` of a batch unless the results of all items fit into a response. */
+export function requireFit<T>(items: readonly T[], sizeOf: (item: T) => number): void {
+  const count = countFitting(items, sizeOf);
+  if (count === items.length) return;
+  const remedy = `the first ${count} items fit; send the others in another call`;
+  const description = `have results that may exceed ${GRPC_LIMIT} bytes, the limit of gRPC clients: ${remedy}`;
+  throw invalidArgument("requests", description, "TOO_LARGE");
+}

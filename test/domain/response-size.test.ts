@@ -1,0 +1,99 @@
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { VerifyApiKeyResponseSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { BatchCreateImportedApiKeysResponse_ResultSchema } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { IssuedApiKeySchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { importedApiKey, issuedApiKey } from "../../src/api/v2alpha1/key-resources.ts";
+import { verificationBy } from "../../src/api/v2alpha1/verification.ts";
+import type { ApiKey } from "../../src/domain/key.ts";
+import { countFitting, MAX_ITEMS_BYTES, requireFit, responseSize } from "../../src/domain/response-size.ts";
+
+const text = (maxLength: number) => fc.string({ unit: "binary", maxLength });
+const time = fc.date({
+  min: new Date("1970-01-01T00:00:00Z"),
+  max: new Date("2500-01-01T00:00:00Z"),
+  noInvalidDate: true,
+});
+const scope = fc.string({ unit: fc.constantFrom(..."az:~!"), minLength: 1, maxLength: 255 });
+
+/** A key with any of its optional fields. */
+const anyKey: fc.Arbitrary<ApiKey> = fc.record({
+  keyId: fc.uuid(),
+  kind: fc.constantFrom("issued", "imported"),
+  name: text(255),
+  actorId: text(255),
+  scopes: fc.array(scope, { maxLength: 100 }),
+  metadata: fc.dictionary(text(20), text(40), { maxKeys: 64 }),
+  hint: fc.constantFrom("", "abcdefghijklmnop_v1_…wxyz", "…\u{1f511}\u{1f511}\u{1f511}\u{1f511}"),
+  createTime: time,
+  updateTime: time,
+  expireTime: fc.option(time),
+  lastUsedTime: fc.option(time),
+  rotateTime: fc.option(time),
+  revokeTime: fc.option(time),
+  revocationReason: fc.option(
+    fc.constantFrom("REVOCATION_REASON_UNSPECIFIED", "REVOCATION_REASON_PRIVILEGE_WITHDRAWN"),
+  ),
+  revocationDescription: fc.option(text(1000)),
+});
+
+/** The size as an item of a list: the message, its tag and its length. */
+function itemSize<D extends DescMessage>(desc: D, init: MessageInitShape<D>): number {
+  const { length } = toBinary(desc, create(desc, init));
+  return 1 + (length < 128 ? 1 : length < 16_384 ? 2 : 3) + length;
+}
+
+test("the size of a key is an upper bound, and close, in every response", () => {
+  const verification = verificationBy("https://issuer.example");
+  fc.assert(
+    fc.property(anyKey, (key) => {
+      const verdict = { ...VALID, key, scopes: key.scopes, expireTime: key.expireTime };
+      const { response, bytes } = verification(verdict);
+      const sizes = [
+        [responseSize(key), itemSize(IssuedApiKeySchema, issuedApiKey(key, 0))],
+        [
+          responseSize(key),
+          itemSize(BatchCreateImportedApiKeysResponse_ResultSchema, {
+            index: 999,
+            importedApiKey: importedApiKey(key, 0),
+          }),
+        ],
+        [bytes, itemSize(VerifyApiKeyResponseSchema, response)],
+      ];
+      for (const [bound = 0, size = 0] of sizes) {
+        expect(bound).toBeGreaterThanOrEqual(size);
+        expect(bound - size).toBeLessThan(
+          256 + 8 * Object.keys(key.metadata).length + key.scopes.length + NOT_VERIFIED,
+        );
+      }
+    }),
+  );
+});
+
+const VALID = {
+  valid: true,
+  secretVersion: 1,
+  credentialType: "ISSUED_API_KEY",
+  token: null,
+} as const;
+
+/** A verdict has no description of the revocation, which `bytes` does not count; the name neither. */
+const NOT_VERIFIED = 64;
+
+test("items fit up to the limit", () => {
+  const half = MAX_ITEMS_BYTES / 2;
+  expect(countFitting([half, half, 1], (size) => size)).toBe(2);
+  expect(countFitting([half, half + 1], (size) => size)).toBe(1);
+  expect(countFitting([], () => 1)).toBe(0);
+  requireFit([half, half], (size) => size);
+  expect(() => requireFit([half, half, 1], (size) => size)).toThrow(
+    expect.objectContaining({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringContaining("4194304 bytes"),
+      violations: [
+        { field: "requests", reason: "TOO_LARGE", description: expect.stringContaining("the first 2 items fit; send") },
+      ],
+    }),
+  );
+});
