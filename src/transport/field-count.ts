@@ -16,7 +16,7 @@ export function fieldBound(desc: DescMessage, maxRequestBytes: number): (bytes: 
   const max = valueLimits(maxRequestBytes).values;
   return (bytes) => {
     if (bytes.length <= max * MIN_FIELD_BYTES || hasFewFields(desc, bytes, max)) return;
-    throw toConnectError(invalidArgument(BODY, `has more than ${max} values`));
+    throw toConnectError(invalidArgument(BODY, `has more than ${max} values`, "TOO_MANY_ITEMS"));
   };
 }
 

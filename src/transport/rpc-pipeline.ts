@@ -43,7 +43,7 @@ export function createRpc(implementation: Implementation, guard: Guard, limiter:
     return response;
   };
   const answer = (request: Message, principal: Principal, call: Call): MaybePromise<Response> => {
-    requireValid(method.input, request);
+    requireValid(method.input, request, implementation.check);
     if (mayAnswerFromCache !== true) limiter.assertCapacity();
     const response = implementation.handler(request, principal, call);
     if (!(response instanceof Promise)) return logKey(response, request, call);

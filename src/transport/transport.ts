@@ -73,13 +73,19 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
 /** Seconds for which a browser may cache a preflight response: the maximum of all browsers. */
 const PREFLIGHT_MAX_AGE = 7200;
 
+/** Besides those of Connect's protocols: what REST and the JWKS use, and the context of a trace (W3C Trace Context and Baggage). */
+const ALLOWED_HEADERS = [
+  ...["Authorization", "Cache-Control", "If-None-Match", "X-Request-Id"],
+  ...["Traceparent", "Tracestate", "Baggage"],
+];
+
 /** Allows scripts of web pages of these origins to call (CORS); none if empty. */
 async function allowOrigins(fastify: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
   await fastify.register(cors, {
     origin: [...origins],
     methods: [...connectCors.allowedMethods, "PATCH", "DELETE"],
-    allowedHeaders: [...connectCors.allowedHeaders, "Authorization", "Cache-Control", "X-Request-Id"],
+    allowedHeaders: [...connectCors.allowedHeaders, ...ALLOWED_HEADERS],
     exposedHeaders: [...connectCors.exposedHeaders, "ETag", "Retry-After", "WWW-Authenticate", "X-Request-Id"],
     maxAge: PREFLIGHT_MAX_AGE,
   });

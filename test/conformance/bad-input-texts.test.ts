@@ -42,7 +42,7 @@ test.each(table(WITH_BODY))(
       expect({ body, status: answer.status, fields: restFields(answer) }).toEqual({
         body,
         status: 400,
-        fields: [field],
+        fields: expect.arrayContaining([field]),
       });
     }
   },
@@ -60,7 +60,7 @@ test.each(table(RPCS.filter(withText)))(
         expect({ body, code, fields: fields.map(normalPath) }).toEqual({
           body,
           code: "invalid_argument",
-          fields: [field],
+          fields: expect.arrayContaining([field]),
         });
       }
     }

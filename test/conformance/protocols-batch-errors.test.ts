@@ -17,6 +17,9 @@ const invalid = {
   error_message: "raw_key: value is required",
 };
 
+/** Items with `invalid` that fit into 4 KiB, which is 5.5 KiB of a trailer in base64. */
+const FITTING = 97;
+
 function allFailed(code: string, reason: string, results: readonly object[]) {
   return {
     code,
@@ -54,13 +57,32 @@ test.for([
   ),
   scenario(
     batchCreate,
-    "are a thousand",
-    (call) => call(batchCreate, { requests: Array.from({ length: 1000 }, () => draft()) }),
-    allFailed("INVALID_ARGUMENT", "INVALID_ARGUMENT", Array(1000).fill(invalid)),
+    "are as many as fit into the trailers of gRPC",
+    (call) => call(batchCreate, { requests: Array.from({ length: FITTING }, () => draft()) }),
+    allFailed("INVALID_ARGUMENT", "INVALID_ARGUMENT", Array(FITTING).fill(invalid)),
   ),
 ])("a batch that failed as a whole returns the reasons of its items when they $title", (batch) =>
   compareProtocols(suite.protocols, batch, 5),
 );
+
+test("a thousand failed items are described, in gRPC as many as clients accept in trailers", async () => {
+  const requests = Array.from({ length: 1000 }, () => draft());
+  for (const { name, call } of suite.protocols) {
+    const inBody = !/^gRPC(?!-Web)/.test(name);
+    const described = inBody ? 1000 : FITTING;
+    const which = inBody ? "each" : `the first ${FITTING}`;
+    expect(await call(batchCreate, { requests }), name).toMatchObject({
+      code: "INVALID_ARGUMENT",
+      message: `none of the 1000 keys was imported; the details say why of ${which}`,
+      details: {
+        "keyhold.v2alpha1.BatchCreateImportedApiKeysResponse": {
+          results: Array.from({ length: described }, (_, index) => ({ index, ...invalid })),
+          failure_count: 1000,
+        },
+      },
+    });
+  }
+});
 
 test.for([0, 1001])("a batch of %d items is refused as a whole, and nothing is imported", async (count) => {
   const rawKeys = Array.from({ length: count }, newRawKey);

@@ -16,11 +16,17 @@ const shut = useService();
 const VERIFY = "/keyhold.v2alpha1.ApiKeysService/VerifyApiKey";
 const PATHS = [VERIFY, `${paths.keys}:verify`, `${paths.issued}/0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10`, paths.jwks];
 
+/** What the clients of a page may send. */
+const SENT = [
+  ...["authorization", "baggage", "cache-control", "content-type", "connect-protocol-version", "connect-timeout-ms"],
+  ...["grpc-timeout", "if-none-match", "traceparent", "tracestate", "x-grpc-web", "x-request-id", "x-user-agent"],
+];
+
 function preflight(rest: RestClient, path: string, origin: string, method = "POST") {
   return rest("OPTIONS", path, undefined, {
     origin,
     "access-control-request-method": method,
-    "access-control-request-headers": "authorization,cache-control,content-type,connect-protocol-version",
+    "access-control-request-headers": SENT.join(),
   });
 }
 
@@ -35,12 +41,7 @@ describe("with KEYHOLD_CORS_ORIGINS", () => {
     expect(list(headers.get("access-control-allow-methods"))).toEqual(
       expect.arrayContaining(["get", "post", "patch", "delete"]),
     );
-    expect(list(headers.get("access-control-allow-headers"))).toEqual(
-      expect.arrayContaining([
-        ...["authorization", "cache-control", "content-type", "connect-protocol-version", "connect-timeout-ms"],
-        ...["grpc-timeout", "x-grpc-web", "x-user-agent", "x-request-id"],
-      ]),
-    );
+    expect(list(headers.get("access-control-allow-headers"))).toEqual(expect.arrayContaining(SENT));
     expect(Number(headers.get("access-control-max-age"))).toBeGreaterThanOrEqual(600);
   });
 
@@ -72,12 +73,8 @@ describe("with KEYHOLD_CORS_ORIGINS", () => {
       expect(reply.headers.get("access-control-allow-origin")).toBe(ORIGIN);
       expect(list(reply.headers.get("access-control-expose-headers"))).toEqual(
         expect.arrayContaining([
-          "grpc-status",
-          "grpc-message",
-          "grpc-status-details-bin",
-          "x-request-id",
-          "etag",
-          "retry-after",
+          ...["grpc-status", "grpc-message", "grpc-status-details-bin"],
+          ...["etag", "retry-after", "www-authenticate", "x-request-id"],
         ]),
       );
     },
@@ -87,6 +84,25 @@ describe("with KEYHOLD_CORS_ORIGINS", () => {
     const { status, headers } = await open.rest("POST", `${paths.keys}:verify`, {}, { origin: ORIGIN });
     expect(status).toBe(400);
     expect(headers.get("access-control-allow-origin")).toBe(ORIGIN);
+  });
+
+  test("a page of an allowed origin may read that a method is unknown", async () => {
+    const { verifyApiKey } = ApiKeysService.method;
+    const nothing = { ...verifyApiKey, name: "VerifyNothing" };
+    for (const [name, client] of Object.entries(clients)) {
+      const reply = await client(open.server.url)(nothing, {});
+      expect([reply.headers.get("access-control-allow-origin"), reply], name).toMatchObject([
+        ORIGIN,
+        { code: "UNIMPLEMENTED" },
+      ]);
+    }
+  });
+
+  test("the JWKS has an ETag that a page may send back", async () => {
+    const first = await open.rest("GET", paths.jwks, undefined, { origin: ORIGIN });
+    const known = { origin: ORIGIN, "if-none-match": first.headers.get("etag") ?? "" };
+    const again = await open.rest("GET", paths.jwks, undefined, known);
+    expect([again.status, again.headers.get("access-control-allow-origin")]).toEqual([304, ORIGIN]);
   });
 
   test("credentials are not allowed", async () => {

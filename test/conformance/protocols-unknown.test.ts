@@ -97,7 +97,7 @@ test.for([
   "multipart/form-data; boundary=x",
   "application/xml",
   "application/jsonx",
-  "application/grpc-web-text",
+  "application/grpcx",
 ])("an RPC in %s is 415", async (type) => {
   const answer = await fetch(suite.server.url + VERIFY, {
     method: "POST",

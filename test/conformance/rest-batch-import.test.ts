@@ -101,6 +101,18 @@ describe("a batch", () => {
     });
   });
 
+  test("imports the others if an item is larger than a response", async () => {
+    const large = item({ metadata: { k: "v".repeat(5 * 2 ** 20) } });
+    expect(succeeded(await batch([large, item()]))).toEqual({
+      results: [
+        failure(0, "INVALID_ARGUMENT"),
+        { index: 1, imported_api_key: expect.objectContaining({ actor_id: "batch" }) },
+      ],
+      success_count: 1,
+      failure_count: 1,
+    });
+  });
+
   test("returns the error of each item, without its raw key", async () => {
     const bad = item({ actor_id: "" });
     const answer = await batch([item(), bad]);

@@ -78,11 +78,55 @@ describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) =>
     },
   );
 
-  test("accepts a changed record as it was read, with a mask", async () => {
+  test.each(table([undefined, "*", "name"]))(
+    "accepts a changed record as it was read, with the mask %s",
+    async (mask) => {
+      const before = await make();
+      await changes(before, await patch(before.key_id, { ...before, name: "after" }, mask), { name: "after" });
+      await changes(before, await patch(before.key_id, { [member]: { ...before, name: "again" } }, mask), {
+        name: "again",
+      });
+    },
+  );
+
+  test("ignores output-only fields, whatever their values", async () => {
     const before = await make();
-    await changes(before, await patch(before.key_id, { ...before, name: "after" }, "name"), { name: "after" });
-    await changes(before, await patch(before.key_id, { ...before, name: "again" }, "*"), { name: "again" });
+    const outdated = {
+      status: "KEY_STATUS_REVOKED",
+      create_time: "2020-01-01T00:00:00Z",
+      update_time: "2020-01-01T00:00:00Z",
+      expire_time: null,
+      last_used_time: "2030-01-01T00:00:00Z",
+      revocation_reason: "REVOCATION_REASON_SUPERSEDED",
+      hint: "",
+    };
+    await changes(before, await patch(before.key_id, { ...before, ...outdated, name: "after" }), { name: "after" });
+    await changes(before, await patch(before.key_id, { ...before, ...outdated, name: "again" }, "*"), {
+      name: "again",
+    });
   });
+
+  test.each(table([undefined, "*"]))("refuses another actor_id with the mask %s, and stores nothing", async (mask) => {
+    const before = await make();
+    for (const body of [
+      { ...before, name: "after", actor_id: "thief" },
+      { name: "after", actorId: "thief" },
+    ]) {
+      expectRefused(await patch(before.key_id, body, mask), invalid(`${member}.actor_id`));
+      expectRefused(await patch(before.key_id, { [member]: body }, mask), invalid(`${member}.actor_id`));
+    }
+    expect(await read(before.key_id)).toEqual(before);
+  });
+
+  test.each(table([undefined, "*"]))(
+    "ignores an empty actor_id, which Protobuf does not send, with the mask %s",
+    async (mask) => {
+      const before = await make();
+      const { scopes, metadata } = before;
+      const changed = await patch(before.key_id, { name: "after", actor_id: "", scopes, metadata }, mask);
+      await changes(before, changed, { name: "after" });
+    },
+  );
 
   test("accepts its mask in the body, in either form", async () => {
     const before = await make();
@@ -114,18 +158,19 @@ describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) =>
     ["Name", { name: "after" }, "update_mask"],
     [`${member}.name`, { name: "after" }, "update_mask"],
     [undefined, { actor_id: "thief" }, "update_mask"],
-    [undefined, { name: "after", status: "KEY_STATUS_REVOKED" }, "update_mask"],
+    ["*", { name: "after", actor_id: "thief" }, `${member}.actor_id`],
+    ["*,actor_id", { name: "after" }, "update_mask"],
     [undefined, { expire_time: "2030-01-01T00:00:00Z" }, "update_mask"],
     [undefined, {}, "update_mask"],
     ["", {}, "update_mask"],
-    ["name", {}, "name"],
-    ["name", { name: "" }, "name"],
-    ["*", { scopes: ["c"] }, "name"],
-    [undefined, { name: null }, "name"],
+    ["name", {}, `${member}.name`],
+    ["name", { name: "" }, `${member}.name`],
+    ["*", { scopes: ["c"] }, `${member}.name`],
+    [undefined, { name: null }, `${member}.name`],
     [undefined, { name: "n".repeat(256) }, `${member}.name`],
     [undefined, { scopes: ["a b"] }, `${member}.scopes[0]`],
     [undefined, { metadata: { k: 1 } }, `${member}.metadata.k`],
-    [undefined, { metadata: { k: "v".repeat(4096) } }, "metadata"],
+    [undefined, { metadata: { k: "v".repeat(4096) } }, `${member}.metadata`],
     ["name", { name: "after", scope: [] }, `${member}.scope`],
   ];
 

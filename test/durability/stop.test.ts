@@ -119,7 +119,7 @@ test("an admin token is created with and without a running server, and stdout ha
   const by = { uid: process.getuid?.(), host: hostname() };
   expect(events).toEqual([
     { event: "admin token created", key_id: keyId, scopes, ...by },
-    { event: "signing key rotated", kid: expect.any(String), ...by },
+    { event: "signing key rotated", kid: expect.any(String), algorithm: "EdDSA", ...by },
   ]);
 });
 

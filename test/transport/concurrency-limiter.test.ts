@@ -37,8 +37,9 @@ function heldRpc(
     held.push(answer);
     return respond?.() ?? answer.promise;
   };
-  const row = rowOf(method);
-  if (row === undefined) throw new TypeError(`${method.name} has no row`);
+  const found = rowOf(method);
+  if (found === undefined) throw new TypeError(`${method.name} has no row`);
+  const { check: _, ...row } = found;
   const rpc = createRpc({ ...row, method, handler, mayAnswerFromCache }, guard, limiter);
   const call: Call = {
     id: "call",

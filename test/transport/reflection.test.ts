@@ -113,6 +113,8 @@ describe("a file", () => {
       "google/protobuf/timestamp.proto",
       "keyhold/v2alpha1/api_key.proto",
       "google/protobuf/descriptor.proto",
+      "google/protobuf/duration.proto",
+      "google/protobuf/field_mask.proto",
       "google/api/http.proto",
     ]);
     expect(namesOf(again)).toEqual([API_KEYS]);
@@ -137,7 +139,7 @@ describe("a file", () => {
       { case: "allExtensionNumbersOfType", value: "google.protobuf.Timestamp" },
     );
     expect(namesOf(answer)[0]).toBe("buf/validate/validate.proto");
-    expect(numbers).toMatchObject({ value: { extensionNumber: [1052, 1159] } });
+    expect(numbers).toMatchObject({ value: { extensionNumber: [1052, 1159, 1160] } });
     expect(none).toMatchObject({ case: "allExtensionNumbersResponse", value: { extensionNumber: [] } });
   });
 });

@@ -9,6 +9,9 @@ export const requestKey = createContextKey<FastifyRequest | undefined>(undefined
 /** By Connect's protocol names. */
 const PROTOCOLS: Readonly<Record<string, Protocol>> = { grpc: "grpc", "grpc-web": "grpc_web" };
 
+/** In gRPC, details are in the trailers, in base64. grpc-java accepts 8 KiB of trailers, grpc-core and hyper 16 KiB. */
+const GRPC_DETAIL_BYTES = 4096;
+
 /** A call over Connect, gRPC or gRPC-Web. */
 export class ConnectCall extends FastifyCall {
   readonly #context: HandlerContext;
@@ -20,6 +23,10 @@ export class ConnectCall extends FastifyCall {
     if (request === undefined) throw new Error("a call without a Fastify request");
     super(request, PROTOCOLS[context.protocolName] ?? "connect");
     this.#context = context;
+  }
+
+  get maxDetailBytes(): number | undefined {
+    return this.#context.protocolName === "grpc" ? GRPC_DETAIL_BYTES : undefined;
   }
 
   setHeader(name: string, value: string): void {

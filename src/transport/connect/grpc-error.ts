@@ -1,34 +1,31 @@
-import { Http2ServerResponse, type OutgoingHttpHeaders } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import type { FastifyReply, FastifyRequest } from "fastify";
-import { codeName, type Protocol } from "../call-metrics.ts";
-import { HttpError } from "../errors/http-error.ts";
+import type { Protocol } from "../call-metrics.ts";
+import { HttpError, type HttpErrorReason } from "../errors/http-error.ts";
 
-const GRPC_TYPE = /^application\/grpc(?<web>-web)?(?:[+;]|$)/i;
+/** A content type that expects a gRPC status, with any message format: an RPC may not support it, such as the base64 of `-web-text`. */
+const GRPC_TYPE = /^application\/grpc(-web(?:-text)?)?(?:\+[\w.-]+)?(?=;|$)/i;
 
-/** Returns the protocol of a request that expects a gRPC status (gRPC or gRPC-Web), whether or not an RPC serves it. */
-export function grpcProtocolOf({ headers }: FastifyRequest): Protocol | undefined {
-  const groups = GRPC_TYPE.exec(headers["content-type"] ?? "")?.groups;
-  if (groups === undefined) return undefined;
-  return groups.web === undefined ? "grpc" : "grpc_web";
+/** Returns the protocol of a request that expects a gRPC status, and the type of its responses; undefined for other requests. */
+export function grpcTypeOf(contentType = ""): { readonly protocol: Protocol; readonly type: string } | undefined {
+  const [type, web] = GRPC_TYPE.exec(contentType) ?? [];
+  return type === undefined ? undefined : { protocol: web === undefined ? "grpc" : "grpc_web", type };
 }
 
-/** Sends a transport error as a gRPC response without a body ("Trailers-Only" in PROTOCOL-HTTP2). */
-export function sendGrpcError(reply: FastifyReply, cause: ConnectError, protocol: Protocol): void {
-  const { facts, headers } = reply.request;
-  // In gRPC a path without an RPC is an unknown method, which has a code of its own (doc/statuscodes.md).
-  const isUnknown = cause instanceof HttpError && cause.reason === "PATH_NOT_FOUND";
-  const error = isUnknown ? new ConnectError("the server does not implement this method", Code.Unimplemented) : cause;
-  if (facts !== undefined) Object.assign(facts, { protocol, code: codeName(error.code) });
-  reply.headers(Object.fromEntries(grpcStatus(error))).header("content-type", headers["content-type"]);
-  if (!(reply.raw instanceof Http2ServerResponse)) return void reply.send();
-  // Fastify would write the headers and then an empty DATA frame, and clients would miss the status. Nor would Node end the stream while
-  // the client is still sending.
-  const fields = { ":status": 200, ...(reply.getHeaders() as OutgoingHttpHeaders) };
-  const { stream } = reply.raw;
-  if (!stream.destroyed && !stream.closed) stream.respond(fields, { endStream: true });
-  reply.hijack();
+/**
+ * In gRPC, what is no RPC is an unknown method, and so is an RPC in an unknown message format (doc/statuscodes.md). Without details, as
+ * the conformance suite requires.
+ */
+const UNIMPLEMENTED: ReadonlyMap<HttpErrorReason, string> = new Map([
+  ["PATH_NOT_FOUND", "the server does not implement this method"],
+  ["METHOD_NOT_ALLOWED", "gRPC calls must be POST requests"],
+  ["MEDIA_TYPE_NOT_SUPPORTED", "gRPC messages must be application/grpc or application/grpc-web, with +proto or +json"],
+]);
+
+/** Returns what gRPC callers receive for an error of the transport. */
+export function asGrpcError(error: ConnectError): ConnectError {
+  const message = error instanceof HttpError ? UNIMPLEMENTED.get(error.reason) : undefined;
+  return message === undefined ? error : new ConnectError(message, Code.Unimplemented, error.metadata);
 }
 
 /** Returns the trailers with the status of an error. */

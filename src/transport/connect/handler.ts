@@ -4,10 +4,11 @@ import type { Message, Registry } from "@bufbuild/protobuf";
 import { type ConnectRouter, type ContextValues, createContextKey } from "@connectrpc/connect";
 import { type Compression, compressedFlag, createAsyncIterable, encodeEnvelope } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import type { FastifyRequest } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { boundDeadlines } from "../deadline.ts";
-import { errorResponse } from "../errors/error-body.ts";
+import { renderError } from "../errors/error-handler.ts";
 import { HttpError, type HttpErrorReason } from "../errors/http-error.ts";
 import { HEAD_BYTES, isOneFrame } from "../fast-path/protocols.ts";
 import { fieldBound } from "../field-count.ts";
@@ -31,15 +32,16 @@ export function completeHandler(handler: Handler, reading: UnaryReading | undefi
   const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
     const { body } = request;
     const values = request.contextValues;
-    const raw = values?.get(requestKey)?.raw;
-    if (values === undefined || raw === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
+    const incoming = values?.get(requestKey);
+    if (values === undefined || incoming === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
+    const { raw } = incoming;
     // Node's headers are plain objects; reading Connect's `Headers` takes many times as long.
     const { "content-type": type = "" } = raw.headers;
     boundDeadlines(raw.headers, request.header);
     // Connect would compare it with the bytes that it receives, which differ; the reader of the body has its own limit.
     if (wholeBody !== undefined && isJson(type)) request.header.delete("content-length");
     const received = wholeBody?.(raw, type, values) ?? drained(body);
-    const response = withErrorBody(await handler({ ...request, body: received }), handler.allowedMethods);
+    const response = withError(await handler({ ...request, body: received }), incoming, handler.allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
       response.header.set("cache-control", "no-store");
     }
@@ -64,12 +66,16 @@ const BODILESS: ReadonlyMap<number, HttpErrorReason> = new Map([
 
 type Response = Awaited<ReturnType<Handler>>;
 
-function withErrorBody(response: Response, allowedMethods: readonly string[]): Response {
+/** Returns the response, or, for a refusal without a body, the error of the protocol of its request. */
+function withError(response: Response, request: FastifyRequest, allowedMethods: readonly string[]): Response {
   const reason = response.body === undefined ? BODILESS.get(response.status) : undefined;
   if (reason === undefined) return response;
   const allow = reason === "METHOD_NOT_ALLOWED" ? { allow: allowedMethods.join(", ") } : undefined;
-  const { headers, body } = errorResponse(new HttpError(reason, allow));
-  return { ...response, header: new Headers(headers), body: createAsyncIterable([Buffer.from(body)]) };
+  const { code: status, headers, trailers, body } = renderError(new HttpError(reason, allow), request);
+  // Not as headers: Connect's adapter would send an empty DATA frame after them, and gRPC clients would miss the status.
+  const trailer = trailers && new Headers(trailers);
+  const content = body === undefined ? undefined : createAsyncIterable([Buffer.from(body)]);
+  return { status, header: new Headers(headers), trailer, body: content };
 }
 
 /** Yields the items and then calls `finish`, however they end. */

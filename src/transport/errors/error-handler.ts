@@ -1,8 +1,10 @@
+import { Http2ServerResponse, type OutgoingHttpHeaders } from "node:http2";
 import { ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import { KeyholdError } from "../../domain/errors.ts";
-import { grpcProtocolOf, sendGrpcError } from "../connect/grpc-error.ts";
+import { codeName } from "../call-metrics.ts";
+import { asGrpcError, grpcStatus, grpcTypeOf } from "../connect/grpc-error.ts";
 import { errorResponse } from "./error-body.ts";
 import { HttpError, type HttpErrorReason } from "./http-error.ts";
 
@@ -25,21 +27,51 @@ export function answerErrors(fastify: FastifyInstance): void {
   fastify.setNotFoundHandler((request, reply) => handleError(new HttpError("PATH_NOT_FOUND"), request, reply));
 }
 
-/** Responds with a gRPC status to gRPC and gRPC-Web, otherwise with a REST error. An unexpected error is logged, and becomes INTERNAL. */
+/** Responds with an error. One that is unexpected is logged, and becomes INTERNAL. */
 export function handleError(cause: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = toKnownError(cause, request);
-  // RFC 9112 requires the status 400 for malformed requests, whatever the protocol above.
-  const isMalformed = error instanceof HttpError && error.reason === "HTTP_MALFORMED";
-  const protocol = isMalformed ? undefined : grpcProtocolOf(request);
-  if (protocol !== undefined) {
-    sendGrpcError(reply, error, protocol);
-    return;
-  }
-  const { code, status, headers, body } = errorResponse(error);
-  // Fastify rejects a malformed URL before the hook that sets `facts`.
-  if (request.facts !== undefined) request.facts.code = status;
+  const { code, headers, trailers, body } = renderError(toKnownError(cause, request), request);
   // The handler may have set it before it failed.
-  reply.removeHeader("etag").code(code).headers(headers).send(body);
+  reply
+    .removeHeader("etag")
+    .code(code)
+    .headers({ ...headers, ...trailers });
+  if (body !== undefined || !(reply.raw instanceof Http2ServerResponse)) return void reply.send(body);
+  // Fastify would write the headers and then an empty DATA frame, and gRPC clients would miss the status. Nor would Node end the stream
+  // while the client is still sending.
+  const fields = { ":status": code, ...(reply.getHeaders() as OutgoingHttpHeaders) };
+  const { stream } = reply.raw;
+  if (!stream.destroyed && !stream.closed) stream.respond(fields, { endStream: true });
+  reply.hijack();
+}
+
+type Fields = Readonly<Record<string, string>>;
+
+export interface ErrorResponse {
+  /** HTTP status. */
+  readonly code: number;
+  readonly headers: Fields;
+  /** The status of gRPC, which may also be sent as headers ("Trailers-Only" in PROTOCOL-HTTP2). In gRPC-Web it always is. */
+  readonly trailers?: Fields;
+  readonly body?: string;
+}
+
+/** Returns the response to a request that fails outside of an RPC: a gRPC status for gRPC and gRPC-Web, otherwise a REST error. */
+export function renderError(error: ConnectError, { headers, raw, facts }: FastifyRequest): ErrorResponse {
+  // RFC 9112 requires the status 400 for malformed requests, whatever the protocol above.
+  const isMalformed = error instanceof HttpError && error.reason === "HTTP_MALFORMED" && raw.httpVersionMajor === 1;
+  const grpc = isMalformed ? undefined : grpcTypeOf(headers["content-type"]);
+  if (grpc === undefined) {
+    const response = errorResponse(error);
+    // Fastify rejects a malformed URL before the hook that sets `facts`.
+    if (facts !== undefined) facts.code = response.status;
+    return response;
+  }
+  const { protocol, type } = grpc;
+  const known = asGrpcError(error);
+  if (facts !== undefined) Object.assign(facts, { protocol, code: codeName(known.code) });
+  const status = Object.fromEntries(grpcStatus(known));
+  if (protocol === "grpc") return { code: 200, headers: { "content-type": type }, trailers: status };
+  return { code: 200, headers: { "content-type": type, ...status } };
 }
 
 function toKnownError(cause: unknown, { id, log }: FastifyRequest): ConnectError {

@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
-import { invalidArgument } from "../../domain/errors.ts";
+import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import type { FieldViolation, InvalidReason } from "../../domain/errors.ts";
 
 const fieldsByName = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
@@ -41,7 +42,18 @@ export function valueForm({ scalar, enum: desc, message }: DescField): string | 
   return FORMS.get(scalar ?? message?.typeName) ?? "a valid value";
 }
 
-/** The error for a value that is none of the field's. */
-export function notOfForm(field: DescField): Error {
-  return invalidArgument(field.name, `must be ${valueForm(field)}`);
+/** Returns the violation of a value that is not of the form of its field. */
+export function notOfForm(field: DescField, value: JsonValue, path = field.name): FieldViolation {
+  return { field: path, description: `must be ${valueForm(field)}`, reason: reasonOf(field, value) };
+}
+
+/** The messages that ProtoJSON writes as a string. */
+const TEXT_FORMS: ReadonlySet<string | undefined> = new Set([TimestampSchema.typeName, FieldMaskSchema.typeName]);
+
+function reasonOf({ scalar, enum: desc, message }: DescField, value: JsonValue): InvalidReason {
+  if (typeof value !== "string" && typeof value !== "number") return "WRONG_TYPE";
+  if (desc !== undefined) return "UNKNOWN_ENUM_VALUE";
+  // ProtoJSON accepts a number as a string.
+  if (scalar === ScalarType.INT32 && Math.abs(Number(value)) >= 2 ** 31) return "OUT_OF_RANGE";
+  return typeof value === "string" && TEXT_FORMS.has(message?.typeName) ? "INVALID_FORMAT" : "WRONG_TYPE";
 }

@@ -10,12 +10,12 @@ import {
   type Registry,
 } from "@bufbuild/protobuf";
 import { textViolationsIn } from "../../api/text.ts";
-import { type FieldViolation, invalidArgument } from "../../domain/errors.ts";
+import { type FieldViolation, invalidArgument, invalidArguments, MAX_VIOLATIONS } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { repeatInSlices } from "../../lib/time-slices.ts";
-import { findField, valueForm } from "./fields.ts";
-import { BODY, joinJsonPath, jsonScanner, MAX_JSON_DEPTH, parseText, type ValueLimits } from "./scan.ts";
+import { findField, notOfForm, valueForm } from "./fields.ts";
+import { BODY, joinJsonPath, jsonScanner, MAX_JSON_DEPTH, parseText, unknownField, type ValueLimits } from "./scan.ts";
 
 /** The form of JSON over every protocol. */
 export const JSON_OPTIONS = {
@@ -86,65 +86,76 @@ function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw invalidArgument(BODY, "is not UTF-8");
+    throw invalidArgument(BODY, "is not UTF-8", "INVALID_CHARACTER");
   }
 }
 
 /** Throws `INVALID_ARGUMENT` for any other JSON. */
 export function requireObject(json: JsonValue): JsonObject {
-  if (!isJsonObject(json)) throw invalidArgument(BODY, "must be a JSON object");
+  if (!isJsonObject(json)) throw invalidArgument(BODY, "must be a JSON object", "WRONG_TYPE");
   return json;
 }
 
-/** Returns the message of a JSON object. Throws `INVALID_ARGUMENT` with the field at fault. */
+/** Returns the message of a JSON object. Throws `INVALID_ARGUMENT` with the fields at fault. */
 export function readJson<D extends DescMessage>(desc: D, json: JsonObject, registry?: Registry): MessageShape<D> {
   const options = { ...JSON_OPTIONS, registry };
   try {
     return fromJson(desc, json, options);
   } catch {
-    const { field, description } = findViolation(desc, json, options) ?? { field: BODY, description: "is not valid" };
-    throw invalidArgument(field, description);
+    const violations = findViolations(desc, json, options).take(MAX_VIOLATIONS).toArray();
+    if (violations.length === 0) throw invalidArgument(BODY, "is not valid");
+    throw invalidArguments(violations);
   }
 }
 
-/** Finds the value that `fromJson` refuses by reading parts separately: its errors have no path, and quote values. */
-function findViolation(desc: DescMessage, json: JsonValue, options: JsonReadOptions): FieldViolation | undefined {
+const GIVEN_TWICE = "is given twice, under two names";
+
+type Violations = Generator<FieldViolation, void, undefined>;
+
+/** Finds the values that `fromJson` refuses by reading parts separately: its errors have no path, and quote values. */
+function findViolations(desc: DescMessage, json: JsonValue, options: JsonReadOptions): Violations {
   return inMessage(desc, json, "");
 
-  function inMessage(message: DescMessage, value: JsonValue, path: string): FieldViolation | undefined {
-    if (!isJsonObject(value)) return { field: path, description: "must be an object" };
+  function* inMessage(message: DescMessage, value: JsonValue, path: string): Violations {
+    if (!isJsonObject(value)) return yield { field: path, description: "must be an object", reason: "WRONG_TYPE" };
     const seen = new Set<DescField>();
     for (const [name, member] of Object.entries(value)) {
       const field = findField(message, name);
-      if (field === undefined) return { field: joinJsonPath(path, name), description: "is no known field" };
-      const memberPath = joinJsonPath(path, field.name);
-      if (seen.has(field)) return { field: memberPath, description: "is given twice, under two names" };
-      seen.add(field);
-      if (!isReadable(field, member, options)) return inField(field, member, memberPath);
+      const memberPath = joinJsonPath(path, field?.name ?? name);
+      if (field === undefined) yield unknownField(memberPath);
+      else if (seen.has(field)) yield { field: memberPath, description: GIVEN_TWICE, reason: "DUPLICATE_FIELD" };
+      else if (!isReadable(field, member, options)) yield* inField(field, member, memberPath);
+      if (field !== undefined) seen.add(field);
     }
-    return undefined;
   }
 
-  function inField(field: DescField, value: JsonValue, path: string): FieldViolation | undefined {
-    if (field.fieldKind === "list") {
-      if (!Array.isArray(value)) return { field: path, description: "must be an array" };
-      const index = value.findIndex((item) => !isReadable(field, [item], options));
-      return inValue(field, value[index] ?? null, joinJsonPath(path, index));
-    }
-    if (field.fieldKind === "map") {
-      if (!isJsonObject(value)) return { field: path, description: "must be an object" };
-      const bad = Object.entries(value).find((entry) => !isReadable(field, Object.fromEntries([entry]), options));
-      if (bad === undefined) return undefined;
-      const [key, entry] = bad;
-      return textViolationsIn(path, key)[0] ?? inValue(field, entry, joinJsonPath(path, key));
-    }
-    return inValue(field, value, path);
+  function* inField(field: DescField, value: JsonValue, path: string): Violations {
+    if (field.fieldKind === "list") yield* inList(field, value, path);
+    else if (field.fieldKind === "map") yield* inMap(field, value, path);
+    else yield* inValue(field, value, path);
   }
 
-  function inValue(field: DescField, value: JsonValue, path: string): FieldViolation | undefined {
-    const form = valueForm(field);
-    if (form === undefined && field.message !== undefined) return inMessage(field.message, value, path);
-    return textViolationsIn(path, value)[0] ?? { field: path, description: `must be ${form}` };
+  function* inList(field: DescField, value: JsonValue, path: string): Violations {
+    if (!Array.isArray(value)) return yield { field: path, description: "must be an array", reason: "WRONG_TYPE" };
+    for (const [index, item] of value.entries()) {
+      if (!isReadable(field, [item], options)) yield* inValue(field, item, joinJsonPath(path, index));
+    }
+  }
+
+  function* inMap(field: DescField, value: JsonValue, path: string): Violations {
+    if (!isJsonObject(value)) return yield { field: path, description: "must be an object", reason: "WRONG_TYPE" };
+    for (const [key, entry] of Object.entries(value)) {
+      if (isReadable(field, Object.fromEntries([[key, entry]]), options)) continue;
+      const [badKey] = textViolationsIn(path, key);
+      if (badKey === undefined) yield* inValue(field, entry, joinJsonPath(path, key));
+      else yield badKey;
+    }
+  }
+
+  function* inValue(field: DescField, value: JsonValue, path: string): Violations {
+    if (valueForm(field) === undefined && field.message !== undefined)
+      return yield* inMessage(field.message, value, path);
+    yield textViolationsIn(path, value)[0] ?? notOfForm(field, value, path);
   }
 }
 

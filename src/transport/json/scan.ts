@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { invalidArgument } from "../../domain/errors.ts";
+import { type FieldViolation, invalidArgument, invalidArguments, MAX_VIOLATIONS } from "../../domain/errors.ts";
 import { type JsonValue, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { findField } from "./fields.ts";
@@ -51,15 +51,17 @@ const SPACE = " \t\n\r";
  * Returns a function that scans the next `characters` of a JSON text, about, and returns whether more are left. It looks at brackets,
  * commas and strings; whether the text is JSON at all is left to `JSON.parse`. It throws `INVALID_ARGUMENT` for what `JSON.parse` accepts and
  * a request must not have: a name twice in an object, more than `MAX_JSON_DEPTH` or the limits, and, if `desc` is that of the outermost
- * object, an unknown field.
+ * object, unknown fields, at the end of the text or at the twentieth.
  */
 export function jsonScanner(text: string, limits: ValueLimits, desc?: DescMessage): (characters: number) => boolean {
   const frames: Frame[] = [];
+  const unknown: FieldViolation[] = [];
   let [values, members, isNameNext, next] = [1, 0, false, 0];
   /** Where the string begins that `next` is an escaped quote of. */
   let partial: number | undefined;
   const countValue = () => {
-    if (++values > limits.values) throw invalidArgument(BODY, `has more than ${limits.values} values`);
+    if (++values > limits.values)
+      throw invalidArgument(BODY, `has more than ${limits.values} values`, "TOO_MANY_ITEMS");
   };
   return (characters) => {
     const end = Math.min(text.length, next + characters);
@@ -75,8 +77,11 @@ export function jsonScanner(text: string, limits: ValueLimits, desc?: DescMessag
         partial = i >= end && isEscaped(text, i) ? start : undefined;
         if (partial !== undefined) break;
         if (isNameNext) {
-          addName(frames, unquote(text.slice(start, i + 1)), limits);
-          if (++members > limits.members) throw invalidArgument(BODY, `has more than ${limits.members} members`);
+          const violation = addName(frames, unquote(text.slice(start, i + 1)), limits);
+          if (violation && unknown.push(violation) === MAX_VIOLATIONS) throw invalidArguments(unknown);
+          if (++members > limits.members) {
+            throw invalidArgument(BODY, `has more than ${limits.members} members`, "TOO_MANY_ITEMS");
+          }
         }
         isNameNext = false;
       } else if (char === "{" || char === "[") {
@@ -93,6 +98,7 @@ export function jsonScanner(text: string, limits: ValueLimits, desc?: DescMessag
       }
     }
     next = i;
+    if (i >= text.length && unknown.length > 0) throw invalidArguments(unknown);
     return i < text.length;
   };
 }
@@ -105,7 +111,8 @@ function isEscaped(text: string, quote: number): boolean {
 
 /** `desc` is that of the outermost object. */
 function openFrame(frames: readonly Frame[], isObject: boolean, desc: DescMessage | undefined): Frame {
-  if (frames.length === MAX_JSON_DEPTH) throw invalidArgument(BODY, `is nested deeper than ${MAX_JSON_DEPTH}`);
+  if (frames.length === MAX_JSON_DEPTH)
+    throw invalidArgument(BODY, `is nested deeper than ${MAX_JSON_DEPTH}`, "TOO_LARGE");
   const parent = frames.at(-1);
   const scope = parent === undefined ? (isObject ? desc : undefined) : scopeIn(parent, isObject);
   return { isObject, scope, at: isObject ? "" : 0, field: undefined, names: undefined };
@@ -130,18 +137,21 @@ function nextMember(frame: Frame | undefined): boolean {
   return frame.isObject;
 }
 
-function addName(frames: readonly Frame[], name: string, { membersOfOne }: ValueLimits): void {
+/** Begins the member of this name. Returns a violation if it is an unknown field. */
+function addName(frames: readonly Frame[], name: string, { membersOfOne }: ValueLimits): FieldViolation | undefined {
   const frame = frames.at(-1);
-  if (frame === undefined) return;
+  if (frame === undefined) return undefined;
   frame.at = name;
-  if (frame.scope?.kind === "message") {
-    frame.field = findField(frame.scope, name);
-    if (frame.field === undefined) throw invalidArgument(pathOf(frames), "is no known field");
-  }
-  if (frame.names?.has(name)) throw invalidArgument(pathOf(frames), "is given twice");
+  frame.field = frame.scope?.kind === "message" ? findField(frame.scope, name) : undefined;
+  if (frame.names?.has(name)) throw invalidArgument(pathOf(frames), "is given twice", "DUPLICATE_FIELD");
   if (frame.names !== undefined && frame.names.add(name).size > membersOfOne) {
-    throw invalidArgument(BODY, `has an object of more than ${membersOfOne} members`);
+    throw invalidArgument(BODY, `has an object of more than ${membersOfOne} members`, "TOO_MANY_ITEMS");
   }
+  return frame.scope?.kind === "message" && frame.field === undefined ? unknownField(pathOf(frames)) : undefined;
+}
+
+export function unknownField(path: string): FieldViolation {
+  return { field: path, description: "is no known field", reason: "UNKNOWN_FIELD" };
 }
 
 /** Returns the path of the current member, with the proto names of fields. */

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
-import { invalidArgument } from "../../domain/errors.ts";
+import { checkAll, invalidArgument, invalidArguments } from "../../domain/errors.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { findField, nameIn, notOfForm, valueForm } from "../json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
@@ -12,33 +12,46 @@ import type { RestRule } from "./http-rule.ts";
 export function queryReader(desc: DescMessage, { body, variables }: RestRule) {
   const taken = new Set(variables.map(({ path: [first] }) => first));
   if (body.kind === "field" || body.kind === "either") taken.add(body.field);
+  const fieldOf = (name: string): DescField => {
+    if (body.kind === "whole") {
+      throw refused(redactName(name), "is not taken from the query: the body holds the whole request");
+    }
+    const field = findField(desc, name);
+    if (field === undefined) throw invalidArgument(redactName(name), "is no known query field", "UNKNOWN_FIELD");
+    if (taken.has(field)) throw refused(field.name, "is not taken from the query");
+    return field;
+  };
   return (json: JsonObject, query: string): JsonObject => {
     const texts = new Map<DescField, string[]>();
-    for (const [name, text] of splitQuery(query)) {
-      if (body.kind === "whole") {
-        throw invalidArgument(redactName(name), "is not taken from the query: the body holds the whole request");
-      }
-      const field = findField(desc, name);
-      if (field === undefined) throw invalidArgument(redactName(name), "is no known query field");
-      if (taken.has(field)) throw invalidArgument(field.name, "is not taken from the query");
-      texts.set(field, [...(texts.get(field) ?? []), text]);
-    }
-    const members = [...texts].map(([field, given]) => [field.name, toJson(json, field, given)] as const);
-    return { ...json, ...Object.fromEntries(members) };
+    const add = ([name, text]: readonly [name: string, text: string]) => {
+      const field = fieldOf(decodeFormText(name, name));
+      texts.set(field, [...(texts.get(field) ?? []), decodeFormText(text, name)]);
+    };
+    checkAll(...splitQuery(query).map((pair) => () => add(pair)));
+    const members = [...texts].map(
+      ([field, given]) =>
+        () =>
+          [field.name, toJson(json, field, given)] as const,
+    );
+    return { ...json, ...Object.fromEntries(checkAll(...members)) };
   };
+}
+
+function refused(field: string, description: string): Error {
+  return invalidArgument(field, description, "VALUE_NOT_ALLOWED");
 }
 
 function toJson(json: JsonObject, field: DescField, texts: readonly string[]): JsonValue {
   const isList = field.fieldKind === "list";
   if (Object.hasOwn(json, nameIn(json, field)) || (texts.length > 1 && !isList)) {
-    throw invalidArgument(field.name, "is given twice");
+    throw invalidArgument(field.name, "is given twice", "DUPLICATE_FIELD");
   }
   if (field.fieldKind === "map" || valueForm(field) === undefined) {
-    throw invalidArgument(field.name, "cannot be written in the query");
+    throw refused(field.name, "cannot be written in the query");
   }
   const values = texts.map((text) => {
     const value = fromText(field, text);
-    if (value === undefined) throw notOfForm(field);
+    if (value === undefined) throw invalidArguments([notOfForm(field, text)]);
     return value;
   });
   return isList ? values : (values[0] ?? null);
@@ -61,15 +74,15 @@ function fromText({ scalar, enum: desc, message }: DescField, text: string): Jso
   }
 }
 
-/** Yields the names and values of application/x-www-form-urlencoded, in which `+` is a space. */
-function* splitQuery(query: string): Generator<[name: string, text: string]> {
-  for (const pair of query.split("&")) {
-    if (pair === "") continue;
+/** Returns the names and values, still encoded, of application/x-www-form-urlencoded. */
+function splitQuery(query: string): (readonly [name: string, text: string])[] {
+  return query.split("&").flatMap((pair) => {
     const [name = "", ...text] = pair.split("=");
-    yield [decodeFormText(name, name), decodeFormText(text.join("="), name)];
-  }
+    return pair === "" ? [] : [[name, text.join("=")]];
+  });
 }
 
+/** `+` is a space. */
 function decodeFormText(text: string, name: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));

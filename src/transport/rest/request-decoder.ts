@@ -16,7 +16,7 @@ import { parseJson, readJson, readJsonOfAnyLength, requireObject } from "../json
 import { BODY, type ValueLimits, valueLimits } from "../json/scan.ts";
 import type { BodyRule, RestRule } from "./http-rule.ts";
 import { queryReader } from "./query.ts";
-import { isFieldMask, updateMaskAdder, withFieldMasks } from "./update-mask.ts";
+import { isFieldMask, updateReader, withFieldMasks } from "./update-mask.ts";
 
 /** The parts of an HTTP request that google/api/http.proto maps to a message. */
 export interface RequestParts {
@@ -37,7 +37,7 @@ export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry):
   const limits = valueLimits(rpc.maxRequestBytes);
   const { body: rule, variables } = binding;
   const readQuery = queryReader(desc, binding);
-  const addUpdateMask = updateMaskAdder(desc, binding);
+  const read = updateReader(desc, binding, (json) => readJson(desc, json, registry));
   const masks = desc.fields.filter(isFieldMask);
   const isOfBody = rule.kind === "whole" && masks.length === 0;
   return ({ segments, query, body }) => {
@@ -50,13 +50,13 @@ export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry):
     json = withFieldMasks(masks, json);
     for (const { path, fieldPath, segment } of variables)
       json = withVariable(json, path, segments[segment] ?? "", fieldPath);
-    return readJson(desc, addUpdateMask(json), registry);
+    return read(json);
   };
 }
 
 /** Returns the JSON of the request message for a body. Throws `INVALID_ARGUMENT` if it does not match the rule. */
 function bodyToRequestJson(desc: DescMessage, rule: BodyRule, bytes: Uint8Array, limits: ValueLimits): JsonObject {
-  if (rule.kind === "none") throw invalidArgument(BODY, "must be empty");
+  if (rule.kind === "none") throw invalidArgument(BODY, "must be empty", "VALUE_NOT_ALLOWED");
   const body = parseJson(bytes, limits, rule.kind === "whole" ? desc : undefined);
   if (rule.kind === "whole" || (rule.kind === "either" && isWrapped(desc, rule.field, body)))
     return requireObject(body);
@@ -86,7 +86,7 @@ function withVariable(json: JsonObject, [field, ...inner]: readonly DescField[],
   }
   if (given !== null && typeof given !== "string") return json;
   if (given !== null && given !== "" && given !== text) {
-    throw invalidArgument(at, "is not the same in the body as in the path");
+    throw invalidArgument(at, "is not the same in the body as in the path", "VALUE_NOT_ALLOWED");
   }
   return { ...json, [name]: text };
 }

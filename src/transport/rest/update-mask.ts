@@ -1,6 +1,8 @@
-import type { DescField, DescMessage, JsonObject } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonObject, Message } from "@bufbuild/protobuf";
 import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { markDerivedMask } from "../../api/derived-mask.ts";
+import { invalidArguments } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { findField, nameIn, notOfForm, valueIn } from "../json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
@@ -20,7 +22,7 @@ export function withFieldMasks(masks: readonly DescField[], json: JsonObject): J
 
 function toProtoJson(field: DescField, text: string): string {
   const paths = text === "" ? [] : text.split(",");
-  if (!paths.every(isMaskPath)) throw notOfForm(field);
+  if (!paths.every(isMaskPath)) throw invalidArguments([notOfForm(field, text)]);
   return paths.map(protoCamelCase).join(",");
 }
 
@@ -31,23 +33,26 @@ function isMaskPath(path: string): boolean {
 }
 
 /**
- * Returns a function that adds the `update_mask` to the JSON of a request. AIP-134: a PATCH without one changes the fields present in the
- * body. Protobuf cannot distinguish an empty list from an absent one, JSON can: `{"scopes": []}` clears the scopes. Fields bound by the
- * path identify the resource and are excluded. The JSON of another rule is returned unchanged.
+ * Returns a function that reads the JSON of a request. AIP-134: a PATCH without `update_mask` changes the fields present in the body.
+ * Protobuf cannot distinguish an empty list from an absent one, JSON can: `{"scopes": []}` clears the scopes. A mask with the present
+ * fields is therefore added. Fields bound by the path identify the resource and are excluded. The JSON of another rule is read unchanged.
  */
-export function updateMaskAdder(desc: DescMessage, binding: RestRule): (json: JsonObject) => JsonObject {
+export function updateReader(desc: DescMessage, binding: RestRule, read: (json: JsonObject) => Message): typeof read {
   const mask = desc.fields.find((field) => field.name === "update_mask" && isFieldMask(field));
   const resource = resourceField(desc, binding);
-  if (binding.httpMethod !== "PATCH" || mask === undefined || resource?.message === undefined) return (json) => json;
+  if (binding.httpMethod !== "PATCH" || mask === undefined || resource?.message === undefined) return read;
   const bound = new Set(binding.variables.map(({ path }) => path.at(-1)));
   const { message } = resource;
   return (json) => {
     const given = valueIn(json, mask);
     const value = valueIn(json, resource);
-    if ((given !== null && given !== "") || !isJsonObject(value)) return json;
+    if ((given !== null && given !== "") || !isJsonObject(value)) return read(json);
     const fields = Object.keys(value).map((name) => findField(message, name));
     const names = fields.flatMap((field) => (field === undefined || bound.has(field) ? [] : [field.jsonName]));
-    return names.length === 0 ? json : { ...json, [nameIn(json, mask)]: names.join(",") };
+    if (names.length === 0) return read(json);
+    const request = read({ ...json, [nameIn(json, mask)]: names.join(",") });
+    markDerivedMask(Reflect.get(request, mask.localName));
+    return request;
   };
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { ALGORITHM_NAMES, type AlgorithmName } from "../../../src/token/jwt/algorithms.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import type { History, Register } from "../history.ts";
 import type { Member } from "./member.ts";
@@ -36,6 +37,8 @@ export interface LoadOptions {
   readonly commandEnvironment?: Readonly<Record<string, string>>;
   /** The launchers of that command, one of which is chosen for each rotation. Default: that of this checkout. */
   readonly commands?: readonly string[];
+  /** The algorithms of new signing keys, one of which is chosen for each rotation. Default: all. */
+  readonly algorithms?: readonly AlgorithmName[];
 }
 
 /** Starts the clients and resolves when the first keys exist. */
@@ -48,6 +51,7 @@ export async function startLoad(
     keysOfOwner = KEYS_OF_OWNER,
     commandEnvironment,
     commands = [COMMAND],
+    algorithms = ALGORITHM_NAMES,
   }: LoadOptions,
 ): Promise<Load> {
   await noteFirstSigningKey(history, members);
@@ -69,7 +73,14 @@ export async function startLoad(
     ...owners.map((owner) => runOwner(owner, keysOfOwner, seeded.fork(), over.signal)),
     ...verifiers.map((one) => runVerifier(history, one.member, one.profile, pools, one.seeded, over.signal)),
     commandEnvironment &&
-      runSigningRotator(history, members, commands, commandEnvironment, pools, seeded.fork(), over.signal),
+      runSigningRotator(
+        history,
+        members,
+        { commands, environment: commandEnvironment, algorithms },
+        pools,
+        seeded.fork(),
+        over.signal,
+      ),
   ];
   return {
     stop: async () => {

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import type { AlgorithmName } from "../../../src/token/jwt/algorithms.ts";
 import { paths } from "../../support/rest.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import type { History } from "../history.ts";
@@ -19,18 +20,27 @@ export async function noteFirstSigningKey(history: History, [member]: readonly M
   history.rotations.push({ began: 0, acknowledged: 0, kid: answer?.body.keys[0].kid });
 }
 
+/** One of the commands and one of the algorithms is chosen for each rotation. */
+export interface Rotations {
+  /** Launchers of the command. */
+  readonly commands: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  /** Algorithms of the new keys. */
+  readonly algorithms: readonly AlgorithmName[];
+}
+
 /** Rotates the signing key by the command at random intervals, and derives tokens on all nodes right after each rotation. */
 export async function runSigningRotator(
   history: History,
   members: readonly Member[],
-  commands: readonly string[],
-  environment: Readonly<Record<string, string>>,
+  { commands, environment, algorithms }: Rotations,
   pools: KeyPools,
   seeded: Seeded,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    await rotate(history, seeded.pick(commands), environment);
+    const setting = { KEYHOLD_SIGNING_ALGORITHM: seeded.pick(algorithms) };
+    await rotate(history, seeded.pick(commands), { ...environment, ...setting });
     const issued = pools.live().filter(({ kind }) => kind === "issued");
     if (issued.length > 0)
       await Promise.all(members.map((member) => deriveOn(history, member, members, seeded.pick(issued), seeded)));

@@ -34,14 +34,14 @@ interface CostlyRequest {
   readonly body?: () => string | Uint8Array<ArrayBuffer>;
 }
 
-/** Returns a valid item of about 15 KiB for the batch with this number. */
+/** Returns a valid item of about 8 KiB for the batch with this number. A thousand nearly exceed the size of a response. */
 function largeItem(batch: number, index: number) {
   return {
     raw_key: `costly-${batch}-${index}-`.padEnd(4096, "x"),
     name: "n".repeat(255),
     actor_id: "a".repeat(255),
-    scopes: times(40, (i) => `scope-${i}-`.padEnd(200, "y")),
-    metadata: Object.fromEntries(times(60, (i) => [`m${i}`, "v".repeat(40)])),
+    scopes: times(10, (i) => `scope-${i}-`.padEnd(200, "y")),
+    metadata: Object.fromEntries(times(25, (i) => [`m${i}`, "v".repeat(40)])),
   };
 }
 
@@ -88,6 +88,13 @@ const REQUESTS: Readonly<Record<string, CostlyRequest>> = {
   ),
   "1,000 names that are too long": json(BATCH, () =>
     JSON.stringify({ requests: times(1000, () => ({ name: "n".repeat(15_000) })) }),
+  ),
+  "15 MB in a raw key like a JWT": json(BATCH, () => {
+    const header = Buffer.from(JSON.stringify({ alg: "none", kid: "k".repeat(11_000_000) })).toString("base64url");
+    return JSON.stringify({ requests: [{ raw_key: `${header}..` }] });
+  }),
+  "140,000 bad paths in an update mask": json(rpcPath(IssuedApiKeysService.method.updateIssuedApiKey), () =>
+    JSON.stringify({ issuedApiKey: {}, updateMask: times(140_000, (i) => i.toString(36)).join(",") }),
   ),
   "15 MB of white space": json(BATCH, () => `{"requests":[${" ".repeat(15_000_000)}]}`),
   "7,500,000 escaped quotes": json(BATCH, () => `{"requests":[{"raw_key":"${'\\"'.repeat(7_500_000)}"}]}`),

@@ -56,8 +56,8 @@ describe("an example", () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(ids.filter((id) => !succeed.includes(id))).toEqual([]);
     expect(ids.filter((id) => !fail.includes(id))).toEqual([
-      "ApiKeysService_RevokeApiKey2",
-      "ApiKeysService_RevokeApiKey3",
+      "ApiKeysService_RevokeIssuedApiKey",
+      "ApiKeysService_RevokeImportedApiKey",
       "DerivedKeysService_GetJwks",
       "Health_Alive",
     ]);

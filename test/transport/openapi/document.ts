@@ -21,7 +21,12 @@ export const operations: readonly Operation[] = Object.entries<Json>(document.pa
 );
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { "date-time": RFC_3339_UTC, int32: true } });
-// Responses may grow, so their schemas are open; all current members must be described.
+// Open for clients; this release sends no other values.
+ajv.addKeyword({
+  keyword: "x-extensible-enum",
+  validate: (values: readonly Json[], value: Json) => values.includes(value),
+});
+// Schemas are open, as responses may grow and generators need it of requests; all current members must be described.
 ajv.addSchema({ $id: "keyhold", components: { schemas: closed(document.components.schemas) } });
 
 /** Validates against a schema of the document. */
@@ -69,4 +74,9 @@ function parametersOf(operation: Json, name: string): Example["parameters"] {
 /** The JSON of a request or response. */
 export function contentOf(part: Json): Json {
   return part?.content?.["application/json"];
+}
+
+/** The name of the component that a schema refers to. */
+export function refOf(schema: Json): string {
+  return /^#\/components\/schemas\/(\w+)$/.exec(schema.$ref ?? "")?.[1] ?? "";
 }

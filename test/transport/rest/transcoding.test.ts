@@ -1,5 +1,6 @@
 import type { FileRegistry } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { InvalidReason } from "../../../src/domain/errors.ts";
 import { send } from "./client.ts";
 import { compileLibrary, messageOf, methodsOf } from "./library.ts";
 import { serve, setFields, type TestServer } from "./server.ts";
@@ -340,6 +341,27 @@ describe.each([
   test("the list of samples is complete", () => expect(samples.length).toBeGreaterThan(14));
 });
 
+/** The reason of each description. */
+const REASONS: readonly (readonly [description: RegExp, reason: InvalidReason])[] = [
+  [/^is no known /, "UNKNOWN_FIELD"],
+  [/^is given twice/, "DUPLICATE_FIELD"],
+  [/^must be one of /, "UNKNOWN_ENUM_VALUE"],
+  [/^is not taken |^cannot be written|^must be empty|^is not the same/, "VALUE_NOT_ALLOWED"],
+  [/percent-encoding$|^is not JSON$/, "INVALID_FORMAT"],
+  [/^is not UTF-8$/, "INVALID_CHARACTER"],
+  [/^is nested /, "TOO_LARGE"],
+  [/^must be (?:a|an|true) /, "WRONG_TYPE"],
+];
+
+/** A value of these may also have a wrong type. */
+const TEXT_FORM = /^must be an RFC 3339 time|^must be field names/;
+
+function reasonOf(description: string) {
+  if (TEXT_FORM.test(description)) return expect.toBeOneOf(["INVALID_FORMAT", "WRONG_TYPE"]);
+  const [, reason] = REASONS.find(([pattern]) => pattern.test(description)) ?? [];
+  return reason ?? expect.unreachable();
+}
+
 describe.each([
   ["query", wrongQueries],
   ["body", wrongBodies],
@@ -363,7 +385,7 @@ describe.each([
           },
           {
             "@type": "type.googleapis.com/google.rpc.BadRequest",
-            field_violations: [{ field, description, reason: "" }],
+            field_violations: [{ field, description, reason: reasonOf(description) }],
           },
         ],
       },
