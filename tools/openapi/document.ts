@@ -1,5 +1,6 @@
 import type { DescMethodUnary, DescService, JsonObject } from "@bufbuild/protobuf";
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
+import { readVersion } from "../../src/server/version.ts";
 import type { CommentOf } from "./comments.ts";
 import { operationsOf, type PathEntry } from "./operation.ts";
 import { PLAIN_PATHS, PLAIN_SCHEMAS, PLAIN_TAGS } from "./plain.ts";
@@ -10,8 +11,10 @@ import { Schemas } from "./schema.ts";
 const DESCRIPTION = `Issues, imports, verifies, rotates and revokes API keys, and derives tokens from them.
 
 Responses use snake_case. Requests may also use lowerCamelCase. A request with an unknown field, an unknown enum name, a wrong type, or
-one field under both names is rejected. A body has at most 1 MiB, for \`:batchCreate\` 16 MiB. Clients must ignore unknown fields in
-responses.
+one field under both names is rejected: the schemas of requests do not say so, because code generators would turn them into maps. A body
+has at most 1 MiB, for \`:batchCreate\` 16 MiB.
+
+Clients must ignore unknown fields in responses, and accept unknown values where a schema has \`x-extensible-enum\`.
 
 The same calls are available over gRPC, gRPC-Web and Connect.`;
 
@@ -27,7 +30,8 @@ export function openApiDocument(comment: CommentOf): JsonObject {
     openapi: "3.1.0",
     info: {
       title: "Keyhold",
-      version: "v2alpha1",
+      // The paths have the version of the API. Generators need a semantic one.
+      version: readVersion(),
       description: DESCRIPTION,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },

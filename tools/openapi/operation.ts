@@ -5,7 +5,7 @@ import { type RestRule, readRestRules } from "../../src/transport/rest/http-rule
 import type { CommentOf } from "./comments.ts";
 import { examplesOf } from "./examples/examples.ts";
 import { reasonsOf } from "./reasons.ts";
-import { bodyOf, parametersOf, pathOf } from "./request.ts";
+import { bodyOf, nameOfBinding, parametersOf, pathOf } from "./request.ts";
 import { responsesOf } from "./responses.ts";
 import type { Schemas } from "./schema.ts";
 
@@ -18,19 +18,11 @@ export interface PathEntry {
 
 /** The operations of an RPC, one for each of its bindings. */
 export function operationsOf(method: DescMethodUnary, schemas: Schemas, comment: CommentOf): PathEntry[] {
-  return readRestRules(method).map((binding, index) => {
-    const id = operationId(method, index);
-    return {
-      path: pathOf(binding),
-      httpMethod: binding.httpMethod.toLowerCase(),
-      operation: operation(method, id, binding, schemas, comment),
-    };
-  });
-}
-
-/** As grpc-gateway names them: the second binding of an RPC has the number 2. */
-function operationId({ parent, name }: DescMethodUnary, index: number): string {
-  return `${parent.name}_${name}${index === 0 ? "" : index + 1}`;
+  return readRestRules(method).map((binding) => ({
+    path: pathOf(binding),
+    httpMethod: binding.httpMethod.toLowerCase(),
+    operation: operation(method, `${method.parent.name}_${nameOfBinding(method, binding)}`, binding, schemas, comment),
+  }));
 }
 
 function operation(

@@ -1,29 +1,30 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { json, object } from "./responses.ts";
+import { openEnum, refTo } from "./schema.ts";
 
 /** What is served beside the RPCs: health (src/transport/health.ts). */
 const TAG = "Health";
 
 export const PLAIN_TAGS = [{ name: TAG, description: "Liveness and readiness of the server." }];
 
+const STATUS = openEnum("`ok` or `unavailable`", ["ok", "unavailable"]);
+
 export const PLAIN_SCHEMAS: JsonObject = {
-  Liveness: object({ status: { type: "string", enum: ["ok"] } }),
+  Liveness: object({ status: openEnum("`ok`", ["ok"]) }),
   Readiness: {
     type: "object",
     properties: {
-      status: { type: "string", enum: ["ok", "unavailable"] },
+      status: STATUS,
       checks: {
         type: "object",
         description: "The state of each dependency, by name.",
-        additionalProperties: { type: "string", enum: ["ok", "unavailable"] },
+        additionalProperties: STATUS,
       },
-      workers: {
-        description: "Present if several processes serve the port.",
-        ...object({ running: { type: "integer" }, configured: { type: "integer" } }),
-      },
+      workers: { description: "Present if several processes serve the port.", ...refTo("WorkerCounts") },
     },
     required: ["status", "checks"],
   },
+  WorkerCounts: object({ running: { type: "integer" }, configured: { type: "integer" } }),
 };
 
 const READY = { status: "ok", checks: { database: "ok", signing_keys: "ok" } };
@@ -44,5 +45,5 @@ function get(operationId: string, summary: string, responses: JsonObject): JsonO
 }
 
 function response(description: string, schema: string, examples: JsonObject): JsonObject {
-  return { description, content: json({ $ref: `#/components/schemas/${schema}` }, examples) };
+  return { description, content: json(refTo(schema), examples) };
 }

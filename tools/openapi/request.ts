@@ -2,6 +2,7 @@ import type { DescField, DescMethodUnary, JsonObject, JsonValue } from "@bufbuil
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import type { PathBinding, RestRule } from "../../src/transport/rest/http-rule.ts";
+import { isFieldMask } from "../../src/transport/rest/update-mask.ts";
 import type { Examples } from "./examples/example.ts";
 import { json } from "./responses.ts";
 import { isRequired } from "./rules.ts";
@@ -40,6 +41,16 @@ export function pathOf({ template: { segments, verb }, variables }: RestRule): s
     return segment ?? `{${bound && leafOf(bound).name}}`;
   });
   return `/${parts.join("/")}${verb === undefined ? "" : `:${verb}`}`;
+}
+
+/** A name for what an RPC does by a binding, such as `RevokeIssuedApiKey` where the path has a fixed text for a variable. */
+export function nameOfBinding({ name }: DescMethodUnary, { template: { segments }, variables }: RestRule): string {
+  const fixed = variables.flatMap(({ segment }) => segments[segment] ?? []);
+  return fixed.reduce((before, text) => before.replace("ApiKey", capitalized(text).replace(/s$/, "")), name);
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** The parameters of a binding in path, query and header, with their examples. */
@@ -84,20 +95,37 @@ function headersOf(method: DescMethodUnary): readonly string[] {
 }
 
 function parameter(place: "path" | "query", field: DescField, schemas: Schemas, all: Examples): JsonObject {
-  const { description = "", ...schema } = schemas.field(field, "input");
-  const examples = Object.entries(all).flatMap(([name, { parameters }]) => {
-    const value = parameters?.[field.name];
-    return value === undefined ? [] : [[name, { value }] as const];
-  });
+  const { description: ofField = "", ...schema } = schemas.field(field, "input");
+  const isMask = isFieldMask(field);
+  const description = isMask ? `${ofField} ${MASK_WORDING}` : ofField;
+  const examples = examplesOf(field, all);
   return {
     name: field.name,
     in: place,
-    required: place === "path" || isRequired(field),
+    required: place === "path" || isMask || isRequired(field),
     ...(description === "" ? {} : { description }),
     schema,
-    ...(examples.length > 0 ? { examples: Object.fromEntries(examples) } : {}),
+    ...(Object.keys(examples).length > 0 ? { examples } : {}),
   };
 }
+
+/** Clients of openapi-generator send unset lists and maps as empty ones: without a mask that clears them. */
+const MASK_WORDING =
+  "Required here, because generated clients may send fields that were not set as empty ones. The server accepts a request without it.";
+
+/** By the names of the examples. A viewer fills in the first one, so before those of a filter is one that changes nothing. */
+function examplesOf(field: DescField, all: Examples): JsonObject {
+  const named = Object.entries(all).flatMap(([name, { summary, parameters }]) => {
+    const value = parameters?.[field.name];
+    return value === undefined ? [] : [[name, { summary, value }] as const];
+  });
+  const neutral = NEUTRAL_VALUES[field.name];
+  const first = neutral === undefined ? [] : [["default", { summary: "The default", value: neutral }] as const];
+  return Object.fromEntries([...first, ...named]);
+}
+
+/** Values that do the same as no value. */
+const NEUTRAL_VALUES: Readonly<Record<string, JsonValue>> = { page_size: 50, filter: "" };
 
 /** The request body of a binding; undefined where it has none. An empty body is a request without fields. */
 export function bodyOf(
@@ -119,21 +147,31 @@ function isBodyNeeded({ input }: DescMethodUnary, { variables }: RestRule): bool
   return input.fields.some((field) => isRequired(field) && !inPath.has(field));
 }
 
-function bodySchema(
-  { input }: DescMethodUnary,
-  { body, variables }: RestRule,
-  schemas: Schemas,
-): JsonObject | undefined {
+/** Always a component, as generators invent the names of other schemas. */
+function bodySchema(method: DescMethodUnary, binding: RestRule, schemas: Schemas): JsonObject | undefined {
+  const { body, variables } = binding;
+  const inPath = new Set(variables.map(leafOf));
+  const call = nameOfBinding(method, binding);
   switch (body.kind) {
     case "none":
       return undefined;
-    case "whole": {
-      const inPath = new Set(variables.map(leafOf));
-      return inPath.size === 0 ? schemas.ref(input, "input") : schemas.object(input, "input", inPath);
-    }
+    case "whole":
+      if (inPath.size === 0) return schemas.ref(method.input, "input");
+      return schemas.body(`${call}Body`, `The body of ${call}.`, method.input, inPath);
     case "field":
-      return schemas.field(body.field, "input");
-    case "either":
-      return { oneOf: [schemas.field(body.field, "input"), schemas.ref(input, "input")] };
+      throw new Error(`${method}: no RPC has a body of one field only`);
+    case "either": {
+      const { message } = body.field;
+      if (message === undefined) throw new Error(`${method}: the body is no message`);
+      return schemas.body(`${call}Body`, updateWording(body.field), message, inPath);
+    }
   }
+}
+
+/** The wrapped form is in words only: generators make one unusable class of a `oneOf`. */
+function updateWording({ name }: DescField): string {
+  return (
+    "The new values of the fields that `update_mask` names. The server also accepts the same wrapped, " +
+    `with the mask in it: \`{"${name}": {"name": "new name"}, "update_mask": "name"}\`.`
+  );
 }

@@ -1,9 +1,10 @@
 import type { DescMessage, DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { BatchCreateImportedApiKeysResponseSchema as Batch } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { INVALID_REASONS } from "../../src/domain/errors.ts";
 import type { Examples } from "./examples/example.ts";
 import { type Reason, type ReasonRow, readReasonRows } from "./reasons.ts";
-import type { Schemas } from "./schema.ts";
+import { openEnum, refTo, type Schemas } from "./schema.ts";
 
 const REQUEST_ID = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
 
@@ -49,7 +50,7 @@ export function responsesOf(
 const OTHER_ERROR: JsonObject = {
   description: "Any other error, such as an HTTP error.",
   headers: REQUEST_ID,
-  content: json({ $ref: "#/components/schemas/Error" }, {}),
+  content: json(refTo("ErrorResponse"), {}),
 };
 
 function errorResponses(reasons: readonly Reason[], examples: Examples): JsonObject {
@@ -61,7 +62,7 @@ function errorResponse(http: string, some: readonly ReasonRow[], examples: Examp
   return {
     description: some.map(({ reason, when }) => `- \`${reason}\`: ${when}`).join("\n"),
     headers: { ...REQUEST_ID, ...headerRefs(ERROR_HEADERS[http] ?? []) },
-    content: json({ $ref: "#/components/schemas/Error" }, examplesOf(examples, http)),
+    content: json(refTo("ErrorResponse"), examplesOf(examples, http)),
   };
 }
 
@@ -87,55 +88,77 @@ export function json(schema: JsonObject, examples: JsonObject): JsonObject {
 /** The schemas of the form of errors (AIP-193). */
 export function errorSchemas(schemas: Schemas): JsonObject {
   const reasons = [...rows.values()];
-  const names = [...new Set(reasons.map(({ status }) => status))];
+  const statuses = [...new Set(reasons.map(({ status }) => status))];
+  const names = reasons.map(({ reason }) => reason);
   return {
-    Error: object({
-      error: object({
-        code: { type: "integer", description: "The HTTP status." },
-        message: { type: "string", description: "For people." },
-        status: { type: "string", enum: names, description: "The name in google.rpc.Code." },
-        details: { type: "array", items: { anyOf: DETAILS.map((name) => ({ $ref: `#/components/schemas/${name}` })) } },
-      }),
+    ErrorResponse: object({ error: refTo("ErrorStatus") }),
+    ErrorStatus: object({
+      code: { type: "integer", description: "The HTTP status." },
+      message: { type: "string", description: "For people." },
+      status: openEnum("The name in google.rpc.Code", statuses),
+      details: { type: "array", items: refTo("ErrorDetail") },
     }),
-    ErrorInfo: object({
-      "@type": { const: "type.googleapis.com/google.rpc.ErrorInfo" },
-      reason: {
-        type: "string",
-        description: "The reason, for programs. Later releases may add reasons.",
-        examples: reasons.map(({ reason }) => reason),
+    ErrorDetail: {
+      type: "object",
+      description: DETAIL_DESCRIPTION,
+      properties: {
+        "@type": openEnum(
+          "The type of the detail, which determines its other fields",
+          DETAIL_TYPES.map(({ type }) => type),
+        ),
+        reason: openEnum("The reason, for programs: a value of `ErrorReason`", names),
+        domain: { type: "string", examples: ["keyhold"] },
+        metadata: { type: "object", additionalProperties: { type: "string" } },
+        field_violations: { type: "array", items: refTo("FieldViolation") },
+        retry_delay: { type: "string", description: "The same as `Retry-After`.", examples: ["1s"] },
+        ...fieldsOf(Batch, schemas),
       },
-      domain: { const: "keyhold" },
-      metadata: { type: "object", additionalProperties: { type: "string" } },
-    }),
-    BadRequest: object({
-      "@type": { const: "type.googleapis.com/google.rpc.BadRequest" },
-      field_violations: {
-        type: "array",
-        items: {
-          ...object({ field: { type: "string" }, description: { type: "string" }, reason: { type: "string" } }),
-          description: "An invalid field, named by its path such as `requests[3].raw_key`.",
-        },
-      },
-    }),
-    RetryInfo: {
-      ...object({
-        "@type": { const: "type.googleapis.com/google.rpc.RetryInfo" },
-        retry_delay: { type: "string", examples: ["1s"] },
-      }),
-      description: "The delay before a retry, the same as `Retry-After`.",
+      required: ["@type"],
     },
-    BatchResults: {
-      ...object({ "@type": { const: `type.googleapis.com/${Batch.typeName}` }, ...fieldsOf(Batch, schemas) }),
-      description: "The results of a batch import in which every item failed.",
+    ErrorReason: { type: "string", description: "The reasons of errors in this release.", enum: names },
+    FieldViolation: {
+      ...object({
+        field: { type: "string" },
+        description: { type: "string", description: "For people." },
+        reason: openEnum("The reason, for programs: a value of `FieldViolationReason`", VIOLATION_REASONS),
+      }),
+      description: "An invalid field, named by its path such as `requests[3].raw_key`.",
+    },
+    FieldViolationReason: {
+      type: "string",
+      description: "The reasons of invalid fields in this release.",
+      enum: [...VIOLATION_REASONS],
     },
   };
 }
+
+/** An error that does not concern the form of a request gives its own reason to the violation. */
+const VIOLATION_REASONS: readonly string[] = [
+  ...INVALID_REASONS,
+  "CREDENTIAL_INVALID",
+  "SCOPE_NOT_ALLOWED",
+  "CLAIM_NOT_ALLOWED",
+  "RAW_KEY_ALREADY_EXISTS",
+  "REQUEST_ID_REUSED",
+];
 
 function fieldsOf({ fields }: DescMessage, schemas: Schemas): JsonObject {
   return Object.fromEntries(fields.map((field) => [field.name, schemas.field(field, "output")]));
 }
 
-const DETAILS = ["ErrorInfo", "BadRequest", "RetryInfo", "BatchResults"];
+/** The types of details by what they have. */
+const DETAIL_TYPES = [
+  { name: "google.rpc.ErrorInfo", has: "`reason`, `domain` and `metadata`" },
+  { name: "google.rpc.BadRequest", has: "`field_violations`" },
+  { name: "google.rpc.RetryInfo", has: "`retry_delay`" },
+  { name: Batch.typeName, has: "the results of a batch import in which every item failed" },
+].map(({ name, has }) => ({ type: `type.googleapis.com/${name}`, has }));
+
+/** One schema of all types, as few generators make usable and open classes of a union. */
+const DETAIL_DESCRIPTION = [
+  "A detail of an error. Its fields depend on `@type`; later releases may add types and fields.\n",
+  ...DETAIL_TYPES.map(({ has, type }) => `- \`${type}\`: ${has}`),
+].join("\n");
 
 /** An object that always has all of these, and `reason` first. */
 export function object(properties: JsonObject): JsonObject {

@@ -1,9 +1,12 @@
 import { type DescField, getOption, type JsonObject, ScalarType } from "@bufbuild/protobuf";
 import { type FieldRules, field as fieldRules, type StringRules } from "../../gen/buf/validate/validate_pb.js";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.js";
+import { declared } from "../../src/api/declared-rules.ts";
 
+/** Whether a request without the field is invalid: also a list that may not be empty. */
 export function isRequired(field: DescField): boolean {
-  return getOption(field, fieldRules).required === true;
+  const { required, type } = getOption(field, fieldRules);
+  return required === true || (type.case === "repeated" && (type.value.minItems ?? 0n) > 0n);
 }
 
 /** What a caller may set in a resource: neither what the service sets, nor what never changes. */
@@ -42,12 +45,15 @@ function keywordsOf({ type }: FieldRules): JsonObject {
   }
 }
 
-function ofString({ minLen, minBytes, maxLen, maxBytes, pattern, in: values }: StringRules): JsonObject {
+function ofString(rules: StringRules): JsonObject {
+  const { minLen, minBytes, maxLen, maxBytes, pattern, in: values = [] } = declared(rules);
   const lengths = defined({ minLength: minLen ?? minBytes, maxLength: maxLen ?? maxBytes });
-  return { ...lengths, ...(pattern ? { pattern } : {}), ...(values.length > 0 ? { enum: values } : {}) };
+  // The empty string is the same as no value. As a member of an enum it has no name in generated code.
+  const named = values.filter((value) => value !== "");
+  return { ...lengths, ...(pattern ? { pattern } : {}), ...(named.length > 0 ? { enum: named } : {}) };
 }
 
-/** Only bounds that a proto sets: a field with presence that is unset has its zero value. */
+/** Only bounds that a proto sets: a bound that is not set is absent or 0. */
 function defined(bounds: Readonly<Record<string, bigint | undefined>>): JsonObject {
   return Object.fromEntries(Object.entries(bounds).flatMap(([name, bound]) => (bound ? [[name, Number(bound)]] : [])));
 }

@@ -44,36 +44,45 @@ export class Schemas {
 
   /** A reference to the schema of a message. */
   ref(message: DescMessage, direction: Direction): JsonObject {
-    const name = componentName(message, direction);
+    const name = nameOf(message);
     if (this.components[name] === undefined) {
       // There before it is whole, as messages may hold themselves.
       this.components[name] = {};
-      this.components[name] = this.object(message, direction);
+      this.components[name] = this.#object(message, message.fields, direction, this.#comment(message));
     }
-    return { $ref: `#/components/schemas/${name}` };
+    return refTo(name);
   }
 
-  /** The schema of a message, without the fields that stand elsewhere in the request. */
-  object(message: DescMessage, direction: Direction, elsewhere: ReadonlySet<DescField> = new Set()): JsonObject {
-    const fields = message.fields.filter(
-      (field) => !elsewhere.has(field) && (direction === "output" || isSettable(field)),
-    );
+  /**
+   * A reference to a schema of its own for a body that is not a whole message: what callers may set in it, without the fields that
+   * stand elsewhere in the request.
+   */
+  body(name: string, description: string, message: DescMessage, elsewhere: ReadonlySet<DescField>): JsonObject {
+    const fields = message.fields.filter((field) => !elsewhere.has(field) && isSettable(field));
+    this.components[name] = this.#object(message, fields, "input", description);
+    return refTo(name);
+  }
+
+  /**
+   * Adds no `additionalProperties: false` for requests, although the server rejects unknown fields: openapi-generator would make a map of
+   * the class and lose its fields.
+   */
+  #object(message: DescMessage, fields: readonly DescField[], direction: Direction, description: string): JsonObject {
     const required = fields.filter((field) => isAlwaysThere(message, field, direction)).map(({ name }) => name);
-    const description = this.#comment(message);
     return {
       type: "object",
       ...(description === "" ? {} : { description }),
       properties: Object.fromEntries(fields.map((field) => [field.name, this.field(field, direction)])),
       ...(required.length > 0 ? { required } : {}),
-      ...(direction === "input" ? { additionalProperties: false } : {}),
     };
   }
 
   /** The schema of a field, with what its proto says of it. */
   field(field: DescField, direction: Direction): JsonObject {
-    const description = this.#comment(field);
     const constraints = direction === "input" ? constraintsOf(field) : {};
-    return { ...(description === "" ? {} : { description }), ...this.#type(field, direction), ...constraints };
+    const { description: ofType, ...type } = this.#type(field, direction);
+    const description = [this.#comment(field), ofType].filter(Boolean).join(" ");
+    return { ...(description === "" ? {} : { description }), ...type, ...constraints };
   }
 
   #type(field: DescField, direction: Direction): JsonObject {
@@ -99,36 +108,54 @@ export class Schemas {
     return scalar;
   }
 
-  /** A required enum may not have its name for no value. */
+  /**
+   * Closed in requests, open in responses. Both have the component, so that generated clients have constants for the values of
+   * responses too.
+   */
   #enum(field: DescField, desc: DescEnum, direction: Direction): JsonObject {
     const name = nameOf(desc);
-    this.components[name] ??= this.#enumComponent(desc);
-    const [none] = desc.values;
-    const isNeeded = direction === "input" && isRequired(field) && none !== undefined;
-    return { $ref: `#/components/schemas/${name}`, ...(isNeeded ? { not: { const: none.name } } : {}) };
+    this.components[name] ??= this.#enumComponent(field, desc);
+    return direction === "input" ? refTo(name) : openEnum(`A value of \`${name}\``, namesOf(desc));
   }
 
-  #enumComponent(desc: DescEnum): JsonObject {
-    const meanings = desc.values.flatMap((value) => {
+  /** A field that is required may not have the name for no value. */
+  #enumComponent(field: DescField, desc: DescEnum): JsonObject {
+    const values = isRequired(field) ? desc.values.slice(1) : desc.values;
+    const meanings = values.flatMap((value) => {
       const comment = this.#comment(value);
       return comment === "" ? [] : [`- \`${value.name}\`: ${comment}`];
     });
     const description = [this.#comment(desc), meanings.join("\n")].filter((text) => text !== "").join("\n\n");
-    return { type: "string", description, enum: desc.values.map(({ name }) => name) };
+    return { type: "string", description, enum: values.map(({ name }) => name) };
   }
+}
+
+/**
+ * The schema of an enum to which later releases may add values. It has no `enum`: clients of openapi-generator (Java, Rust) and
+ * openapi-python-client reject a response with a value that is not listed there. `x-extensible-enum` is Zalando's extension.
+ */
+export function openEnum(description: string, values: readonly string[]): JsonObject {
+  return {
+    type: "string",
+    description: `${description}; later releases may add values.`,
+    "x-extensible-enum": [...values],
+  };
+}
+
+export function refTo(component: string): JsonObject {
+  return { $ref: `#/components/schemas/${component}` };
+}
+
+function namesOf({ values }: DescEnum): string[] {
+  return values.map(({ name }) => name);
 }
 
 function inputOnly(direction: Direction, constraints: JsonObject): JsonObject {
   return direction === "input" ? constraints : {};
 }
 
-/** A resource has two schemas, since a caller may not set all of it. */
-function componentName(message: DescMessage, direction: Direction): string {
-  return direction === "input" && !message.fields.every(isSettable) ? `${nameOf(message)}Input` : nameOf(message);
-}
-
 /** The name without its package, such as `Outer_Inner`. */
-function nameOf({ typeName, file }: DescMessage | DescEnum): string {
+export function nameOf({ typeName, file }: DescMessage | DescEnum): string {
   return typeName.slice(file.proto.package.length + 1).replaceAll(".", "_");
 }
 

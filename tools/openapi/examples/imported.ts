@@ -54,7 +54,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       summary: "An empty batch",
       body: { requests: [] },
       status: 400,
-      response: invalidArgument("requests", "must contain at least 1 item(s)"),
+      response: invalidArgument("requests", "must contain at least 1 item(s)", "TOO_FEW_ITEMS"),
     },
   },
   ImportedApiKeysService_GetImportedApiKey: {
@@ -77,20 +77,20 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       summary: "An invalid page size",
       parameters: { page_size: -1 },
       status: 400,
-      response: invalidArgument("page_size", "must be greater than or equal to 0"),
+      response: invalidArgument("page_size", "must be greater than or equal to 0", "OUT_OF_RANGE"),
     },
   },
   ImportedApiKeysService_UpdateImportedApiKey: {
     update: {
       summary: "A new name",
-      parameters: { key_id: importedKeyId },
+      parameters: { key_id: importedKeyId, update_mask: "name" },
       body: { name: "new portal" },
       status: 200,
       response: importedKey({ name: "new portal", update_time: UPDATED }),
     },
     unknown: {
       summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
+      parameters: { key_id: unknownKeyId, update_mask: "name" },
       body: { name: "new portal" },
       status: 404,
       response: keyNotFound("imported key"),

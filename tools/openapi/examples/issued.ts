@@ -1,14 +1,14 @@
 import type { Examples } from "./example.ts";
 import { errorBody, ISSUED, invalidArgument, issuedKey, keyNotFound, SAMPLES, wrongState } from "./samples.ts";
 
-const { issuedKeyId, revokedKeyId, unknownKeyId, secret, requestId, usedRequestId } = SAMPLES;
+const { issuedKeyId, revokedKeyId, unknownKeyId, secret, usedRequestId } = SAMPLES;
 const UPDATED = "2026-11-22T10:00:00.456Z";
 
 export const issuedExamples: Readonly<Record<string, Examples>> = {
   IssuedApiKeysService_CreateIssuedApiKey: {
     issue: {
       summary: "A key for 90 days",
-      body: { ...ISSUED, request_id: requestId },
+      body: ISSUED,
       status: 200,
       response: { secret, issued_api_key: issuedKey() },
     },
@@ -16,13 +16,13 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       summary: "A required field is missing",
       body: { actor_id: "team_42" },
       status: 400,
-      response: invalidArgument("name", "value is required"),
+      response: invalidArgument("name", "value is required", "FIELD_REQUIRED"),
     },
     misspelt: {
       summary: "An unknown field",
       body: { ...ISSUED, scope: ["read"] },
       status: 400,
-      response: invalidArgument("scope", "is no known field"),
+      response: invalidArgument("scope", "is no known field", "UNKNOWN_FIELD"),
     },
     reused: {
       summary: "A request_id that was used for a different request",
@@ -51,7 +51,11 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       summary: "An invalid key id",
       parameters: { key_id: "key-1" },
       status: 400,
-      response: invalidArgument("key_id", "is not a UUID such as 0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10"),
+      response: invalidArgument(
+        "key_id",
+        "is not a UUID such as 0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
+        "INVALID_FORMAT",
+      ),
     },
   },
   IssuedApiKeysService_ListIssuedApiKeys: {
@@ -68,30 +72,24 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       response: invalidArgument(
         "filter",
         "unknown field at position 1 (an issued key has key_id, name, actor_id, status, scopes, metadata, create_time, update_time, expire_time, last_used_time, revocation_reason)",
+        "INVALID_FORMAT",
       ),
     },
   },
   IssuedApiKeysService_UpdateIssuedApiKey: {
     update: {
-      summary: "New scopes, with the resource as the body",
+      summary: "New scopes",
       parameters: { key_id: issuedKeyId, update_mask: "scopes" },
       body: { scopes: ["read"] },
       status: 200,
       response: issuedKey({ scopes: ["read"], update_time: UPDATED }),
-    },
-    wrapped: {
-      summary: "New name and metadata, with the wrapped resource",
-      parameters: { key_id: issuedKeyId },
-      body: { issued_api_key: { name: "release bot", metadata: { env: "test" } }, update_mask: "name,metadata" },
-      status: 200,
-      response: issuedKey({ name: "release bot", metadata: { env: "test" }, update_time: UPDATED }),
     },
     immutable: {
       summary: "An immutable field",
       parameters: { key_id: issuedKeyId, update_mask: "actor_id" },
       body: { name: "release bot" },
       status: 400,
-      response: invalidArgument("update_mask", "actor_id is not one of name, scopes, metadata"),
+      response: invalidArgument("update_mask", "actor_id is not one of name, scopes, metadata", "FIELD_NOT_UPDATABLE"),
     },
     revoked: {
       summary: "The key is revoked",

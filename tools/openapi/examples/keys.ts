@@ -80,7 +80,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       summary: "No credential",
       body: { credential: "" },
       status: 400,
-      response: invalidArgument("credential", "value is required"),
+      response: invalidArgument("credential", "value is required", "FIELD_REQUIRED"),
     },
   },
   ApiKeysService_BatchVerifyApiKeys: {
@@ -94,7 +94,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       summary: "An empty batch",
       body: { requests: [] },
       status: 400,
-      response: invalidArgument("requests", "must contain at least 1 item(s)"),
+      response: invalidArgument("requests", "must contain at least 1 item(s)", "TOO_FEW_ITEMS"),
     },
   },
   ApiKeysService_RevokeApiKey: {
@@ -120,7 +120,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       response: alreadyRevoked,
     },
   },
-  ApiKeysService_RevokeApiKey2: {
+  ApiKeysService_RevokeIssuedApiKey: {
     revoke: {
       summary: "An issued key",
       parameters: { key_id: issuedKeyId },
@@ -129,7 +129,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       response: revocation(issuedKeyId),
     },
   },
-  ApiKeysService_RevokeApiKey3: {
+  ApiKeysService_RevokeImportedApiKey: {
     revoke: {
       summary: "An imported key",
       parameters: { key_id: importedKeyId },

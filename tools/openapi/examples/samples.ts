@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import type { InvalidReason } from "../../../src/domain/errors.ts";
 
 /**
  * What examples say of keys. The tests put what really exists in their places, so each stands for one thing, whatever example it
@@ -17,7 +18,6 @@ export const SAMPLES = {
   rawKey: "legacy-0123456789-abcdefghij",
   /** Of no key yet. */
   newRawKey: "legacy-9876543210-jihgfedcba",
-  requestId: "4b1f0f52-6a3e-4a0e-9d0a-2f3c8e1b7a55",
   /** Id of a key issued by the example. */
   usedRequestId: "7d0c2f1e-90ab-4c3d-8e5f-6a7b8c9d0e1f",
 } as const;
@@ -81,12 +81,12 @@ export function errorBody(
   message: string,
   more: ErrorParts = {},
 ): JsonObject {
-  const { metadata = {}, field, details = [] } = more;
+  const { metadata = {}, field, violation = reason, details = [] } = more;
   const [, description = ""] = /^[\w.[\]]+: (.*)$/.exec(message) ?? [];
   const info = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "keyhold", metadata };
   const violations = {
     "@type": "type.googleapis.com/google.rpc.BadRequest",
-    field_violations: [{ field, description, reason: "" }],
+    field_violations: [{ field, description, reason: violation }],
   };
   const all = [info, ...(field === undefined ? [] : [violations]), ...details];
   return JSON.parse(JSON.stringify({ error: { code, message, status, details: all } }));
@@ -96,11 +96,14 @@ interface ErrorParts {
   readonly metadata?: Readonly<Record<string, string>>;
   /** The field at fault, whose description is the message without its name. */
   readonly field?: string;
+  /** The reason of the violation; default: that of the error. */
+  readonly violation?: InvalidReason;
   readonly details?: readonly JsonObject[];
 }
 
-export function invalidArgument(field: string, description: string): JsonObject {
-  return errorBody(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", `${field}: ${description}`, { field });
+export function invalidArgument(field: string, description: string, violation: InvalidReason): JsonObject {
+  const message = `${field}: ${description}`;
+  return errorBody(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", message, { field, violation });
 }
 
 export function keyNotFound(what: string): JsonObject {
