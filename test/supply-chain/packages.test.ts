@@ -25,6 +25,8 @@ test("a locked package that breaks a rule is reported by name", () => {
     "node_modules/a/node_modules/@s/b": { version: "1.0.0", integrity: "sha1-AAAA" },
     "node_modules/c": { version: "1.0.0", integrity, deprecated: "use d" },
     "node_modules/e": { version: "1.0.0", integrity, resolved: "git+ssh://git@example.com/e.git#1" },
+    "node_modules/@keyhold/client": { resolved: "packages/client", link: true },
+    "node_modules/h": { resolved: "packages/client", link: true },
     "node_modules/f": { version: "1.0.0", integrity, hasInstallScript: true },
     "node_modules/g": { version: "1.0.0", integrity, hasInstallScript: true },
   };
@@ -33,6 +35,8 @@ test("a locked package that breaks a rule is reported by name", () => {
     "@s/b 1.0.0: no SHA-512 of its content",
     "c 1.0.0: deprecated: use d",
     "e 1.0.0: not from a registry",
+    "h : no SHA-512 of its content",
+    "h : not from a registry",
     "f 1.0.0: has an install script that allowScripts does not name",
   ]);
 });
@@ -78,11 +82,11 @@ test("the bill of materials has every package that runs in production, with its 
   const bom = await writeSbom(root, file);
   expect(JSON.parse(await readFile(file, "utf8"))).toEqual(bom);
   expect(bom).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { name: "keyhold" } } });
-  const production = Object.entries(lock.packages).filter(([path, { dev }]) => path !== "" && !dev);
+  const production = Object.entries(lock.packages).filter(([path, { dev, link }]) => path !== "" && !dev && !link);
   const refs = production.map(([path, { version }]) => `${nameOf(path)}@${version}`);
   expect(bom.components.map((one) => one["bom-ref"]).sort()).toEqual([...new Set(refs)].sort());
   expect(refs).toEqual(expect.arrayContaining([expect.stringMatching(/^jose@/), expect.stringMatching(/^fastify@/)]));
-  expect(refs.join()).not.toMatch(/vitest|typescript/);
+  expect(refs.join()).not.toMatch(/vitest|typescript|@keyhold/);
   const known = new Set([bom.metadata.component["bom-ref"], ...refs]);
   for (const { ref, dependsOn } of bom.dependencies)
     expect([ref, ...dependsOn].filter((one) => !known.has(one))).toEqual([]);
