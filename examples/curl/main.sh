@@ -3,7 +3,7 @@ set -euo pipefail
 
 # post PATH: sends the JSON on stdin. The token goes through a pipe, not an argument.
 post() {
-  curl --silent --show-error --fail-with-body "$KEYHOLD_URL/v2alpha1$1" --data @- \
+  curl --silent --show-error --fail-with-body --max-time 10 "$KEYHOLD_URL/v2alpha1$1" --data @- \
     --header 'Content-Type: application/json' --header @<(printf 'Authorization: Bearer %s' "$KEYHOLD_TOKEN")
 }
 

@@ -1,34 +1,28 @@
-// The life cycle of a key over gRPC. Reads KEYHOLD_URL and KEYHOLD_TOKEN.
+// The life cycle of a key over gRPC, and with the argument `service` a web service that is protected by Keyhold. Reads KEYHOLD_URL and
+// KEYHOLD_TOKEN.
 package main
 
 import (
 	"context"
 	"fmt"
 	"log"
-	"net/url"
 	"os"
 	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
 
 	pb "keyhold.test/example/gen/keyhold/v2alpha1"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "service" {
+		log.Fatal(serve())
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+os.Getenv("KEYHOLD_TOKEN"))
-	channel := dial(os.Getenv("KEYHOLD_URL"))
-	defer channel.Close()
-	issuedKeys, keys := pb.NewIssuedApiKeysServiceClient(channel), pb.NewApiKeysServiceClient(channel)
 
-	ttl := "90d"
-	issued := must(issuedKeys.CreateIssuedApiKey(ctx, &pb.CreateIssuedApiKeyRequest{
-		Name: "deploy bot", ActorId: "team_42", Scopes: []string{"read"}, Ttl: &ttl,
-	}))
+	connection := must(connect(os.Getenv("KEYHOLD_URL"), os.Getenv("KEYHOLD_TOKEN")))
+	issuedKeys, keys := pb.NewIssuedApiKeysServiceClient(connection), pb.NewApiKeysServiceClient(connection)
+	create := &pb.CreateIssuedApiKeyRequest{Name: "deploy bot", ActorId: "team_42", Scopes: []string{"read"}}
+	issued := must(issuedKeys.CreateIssuedApiKey(ctx, create))
 	fmt.Println("issued", issued.IssuedApiKey.KeyId)
 	verdict := must(keys.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: issued.GetSecret()}))
 	fmt.Println("the secret is valid:", verdict.IsValid)
@@ -44,15 +38,6 @@ func main() {
 	}))
 	verdict = must(keys.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: derived.Token.Token}))
 	fmt.Println("after the revocation:", verdict.GetErrorCode())
-}
-
-func dial(text string) *grpc.ClientConn {
-	address := must(url.Parse(text))
-	transport := credentials.NewTLS(nil)
-	if address.Scheme == "http" {
-		transport = insecure.NewCredentials()
-	}
-	return must(grpc.NewClient(address.Host, grpc.WithTransportCredentials(transport)))
 }
 
 func must[T any](value T, err error) T {

@@ -1,7 +1,7 @@
 // The life cycle of a key. Reads KEYHOLD_URL and KEYHOLD_TOKEN.
-import { createKeyholdClient, RevocationReason, TokenAlgorithm, VerificationError } from "keyhold/client";
+import { createKeyholdClient, RevocationReason, TokenAlgorithm, VerificationError } from "@keyhold/client";
 
-const { KEYHOLD_URL: baseUrl = "http://127.0.0.1:4420", KEYHOLD_TOKEN: token = "" } = process.env;
+const { KEYHOLD_URL: baseUrl = "http://127.0.0.1:4420", KEYHOLD_TOKEN: token } = process.env;
 
 const keyhold = createKeyholdClient({ baseUrl, token });
 

@@ -1,27 +1,79 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { cargoTarget } from "../support/programs/caches.ts";
 import { run } from "../support/programs/run.ts";
+import { drivePage } from "./example-page.ts";
+import { checkProtectedService } from "./protected-service.ts";
+import { checkResourceServer } from "./resource-server.ts";
 import type { Server } from "./servers.ts";
 import type { Check } from "./tap.ts";
 
-const EXAMPLES = resolve(import.meta.dirname, "../../examples");
+export const EXAMPLES = resolve(import.meta.dirname, "../../examples");
 
-/** The output of every example: each state of its key. */
+/** The output of the commands of an example: each state of its key. */
 const WANTED =
   /^issued [-0-9a-f]{36}\nthe secret is valid: true\nthe JWT is valid: true\nafter the revocation: \w*REVOKED\n$/i;
 
-/** Runs the commands of every example's README unchanged, in its folder. */
-export async function runExamples({ env }: Server): Promise<readonly Check[]> {
-  const folders = await readdir(EXAMPLES, { withFileTypes: true });
-  return Promise.all(folders.filter((one) => one.isDirectory()).map(({ name }) => runExample(name, env)));
+export interface Example {
+  /** Its folder. */
+  readonly name: string;
+  /** Programs that must be installed (`toolchains.ts`). */
+  readonly needs: readonly string[];
 }
 
-async function runExample(name: string, env: Server["env"]): Promise<Check> {
+/** Every folder of `examples/`. */
+export const EXAMPLE_PROGRAMS: readonly Example[] = [
+  { name: "browser", needs: ["bash", "chromium"] },
+  { name: "curl", needs: ["bash", "curl"] },
+  { name: "go", needs: ["bash", "go"] },
+  { name: "java", needs: ["bash", "javac", "mvn"] },
+  { name: "python", needs: ["bash", "python3"] },
+  { name: "rust", needs: ["bash", "cargo"] },
+  { name: "spring", needs: ["bash", "javac", "mvn"] },
+  { name: "spring-jwt", needs: ["bash", "javac", "mvn"] },
+  { name: "typescript", needs: ["bash"] },
+];
+
+/**
+ * Runs the commands of an example's README unchanged, in its folder. A block `sh service` starts a web service that is protected by
+ * Keyhold (`protected-service.ts`), `sh jwt service` one that verifies JWTs of ES256 offline (`resource-server.ts`), and `sh page` a page
+ * for browsers, which does what the other programs do (`example-page.ts`).
+ */
+export async function runExample({ name }: Example, live: Server, es256: Server): Promise<readonly Check[]> {
+  const server = { ...live, env: { CARGO_TARGET_DIR: cargoTarget, ...live.env } };
   const cwd = join(EXAMPLES, name);
   const readme = await readFile(join(cwd, "README.md"), "utf8");
-  const blocks = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
-  const script = ["set -euo pipefail", ...blocks].join("\n");
+  const commands = scriptOf(readme, "sh");
+  const page = scriptOf(readme, "sh page");
+  const service = scriptOf(readme, "sh service");
+  const jwtService = scriptOf(readme, "sh jwt service");
+  if ([commands, page, service, jwtService].every((script) => script === null))
+    throw new Error(`examples/${name}/README.md has no commands`);
+  return [
+    ...(commands === null ? [] : [await runCommands(name, commands, cwd, server)]),
+    ...(page === null ? [] : [await runPage(name, page, cwd, server)]),
+    ...(service === null ? [] : await checkProtectedService(`example ${name}`, service, cwd, server)),
+    ...(jwtService === null ? [] : await checkResourceServer(`example ${name}`, jwtService, cwd, es256)),
+  ];
+}
+
+/** Returns the blocks of this kind as one script. */
+function scriptOf(readme: string, info: string): string | null {
+  const blocks = [...readme.matchAll(new RegExp(`^\`\`\`${info}\\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(
+    ([, block = ""]) => block,
+  );
+  return blocks.length === 0 ? null : ["set -euo pipefail", ...blocks].join("\n");
+}
+
+async function runPage(name: string, script: string, cwd: string, server: Server): Promise<Check> {
+  const shown = await drivePage(script, cwd, server).catch(String);
+  return { name: `example ${name}: life of a key`, holds: WANTED.test(shown), comment: shown };
+}
+
+async function runCommands(name: string, script: string, cwd: string, { env }: Server): Promise<Check> {
   const { status, stdout, stderr } = await run({ program: "bash", args: ["-c", script], cwd, env });
-  const holds = status === 0 && blocks.length > 0 && WANTED.test(stdout);
-  return { name: `example: ${name}`, holds, comment: `exit status ${status}\n${stdout}${stderr}` };
+  // Maven resets the style of the terminal, even if there is none.
+  const holds = status === 0 && WANTED.test(stripVTControlCharacters(stdout));
+  return { name: `example ${name}: life of a key`, holds, comment: `exit status ${status}\n${stdout}${stderr}` };
 }

@@ -1,11 +1,16 @@
-import { mkdir, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { cache } from "../support/programs/caches.ts";
 import { type Command, succeed } from "../support/programs/run.ts";
 import { virtualEnvironment } from "../support/programs/virtual-environment.ts";
+import { buildWithCargo, runMaven } from "./builds.ts";
+import { OPENAPI_SUITES } from "./openapi/suites.ts";
 
 /** A client in another language. */
 export interface Suite {
   readonly name: string;
+  /** Programs that must be installed (`toolchains.ts`). */
+  readonly needs: readonly string[];
   /** Builds the client without a server. Returns its command, which prints TAP. */
   prepare(): Promise<Command>;
   /** Whether it also runs against the server with TLS. */
@@ -14,15 +19,28 @@ export interface Suite {
 
 const here = import.meta.dirname;
 const root = resolve(here, "../..");
-/** Build results, which can be recreated at any time. */
-const cache = join(root, "node_modules/.cache/keyhold-interop");
 
 export const SUITES: readonly Suite[] = [
-  { name: "Go", prepare: prepareGo, supportsTls: true },
-  { name: "Python", prepare: preparePython, supportsTls: true },
-  { name: "curl", prepare: async () => bash("curl/main.sh"), supportsTls: true },
-  { name: "grpcurl", prepare: prepareGrpcurl, supportsTls: false },
+  { name: "Go", needs: ["go"], prepare: prepareGo, supportsTls: true },
+  { name: "Python", needs: ["python3"], prepare: preparePython, supportsTls: true },
+  { name: "Java", needs: ["javac", "mvn"], prepare: prepareJava, supportsTls: true },
+  { name: "curl", needs: ["bash", "curl"], prepare: async () => bash("curl/main.sh"), supportsTls: true },
+  { name: "browser", needs: ["chromium"], prepare: prepareBrowser, supportsTls: true },
+  { name: "grpcurl", needs: ["go", "bash"], prepare: prepareGrpcurl, supportsTls: false },
+  { name: "protoc", needs: ["bash", "python3"], prepare: prepareProtoc, supportsTls: false },
+  {
+    name: "Rust",
+    needs: ["cargo"],
+    prepare: () => buildWithCargo(join(here, "rust"), "keyhold-interop"),
+    supportsTls: true,
+  },
+  ...OPENAPI_SUITES,
 ];
+
+/** Bundles its page when it starts. */
+async function prepareBrowser(): Promise<Command> {
+  return { program: process.execPath, args: ["browser/main.ts"], cwd: here };
+}
 
 function bash(script: string, env: Readonly<Record<string, string>> = {}): Command {
   return { program: "bash", args: [script], cwd: here, env };
@@ -55,4 +73,18 @@ async function preparePython(): Promise<Command> {
   await mkdir(gen, { recursive: true });
   await succeed({ program, args: ["generate.py", gen], cwd });
   return { program, args: ["main.py"], cwd, env: { PYTHONPATH: gen, PYTHONDONTWRITEBYTECODE: "1" } };
+}
+
+/** Maven fetches protoc and its plugin, too. */
+async function prepareJava(): Promise<Command> {
+  const cwd = join(here, "java");
+  await runMaven(cwd, ["process-classes"]);
+  const libraries = await readFile(join(cwd, "target/classpath"), "utf8");
+  return { program: "java", args: ["-cp", `target/classes:${libraries}`, "interop.Main"], cwd };
+}
+
+/** A package of PyPI contains the program. */
+async function prepareProtoc(): Promise<Command> {
+  const python = await virtualEnvironment(cache, [join(here, "protoc/requirements.txt")]);
+  return bash("protoc/main.sh", { PROTOC: join(dirname(python), "protoc") });
 }

@@ -89,6 +89,9 @@ export interface GrpcAnswer extends Omit<Refused, "code"> {
   readonly http: number | undefined;
   /** The frames before the trailers. */
   readonly data: Buffer;
+  /** Whether the headers were all ("Trailers-Only"). */
+  readonly isTrailersOnly: boolean;
+  header(name: string): string | undefined;
 }
 
 /** Sends an HTTP/2 request with bytes instead of a gRPC message. Resolves with the trailers. */
@@ -110,8 +113,12 @@ export function callGrpc(
     });
     const seen: Record<string, unknown> = {};
     const chunks: Buffer[] = [];
-    const finish = () => resolve(readGrpc(seen, Buffer.concat(chunks)));
-    stream.on("response", (fields) => Object.assign(seen, fields));
+    let isTrailersOnly = false;
+    const finish = () => resolve(readGrpc(seen, Buffer.concat(chunks), isTrailersOnly));
+    stream.on("response", (fields, flags) => {
+      Object.assign(seen, fields);
+      isTrailersOnly = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    });
     stream.on("trailers", (fields) => {
       Object.assign(seen, fields);
       finish();
@@ -121,7 +128,7 @@ export function callGrpc(
   }).finally(() => session.destroy());
 }
 
-function readGrpc(fields: Readonly<Record<string, unknown>>, data: Buffer): GrpcAnswer {
+function readGrpc(fields: Readonly<Record<string, unknown>>, data: Buffer, isTrailersOnly: boolean): GrpcAnswer {
   const status = fields["grpc-status"];
   const details = Buffer.from(String(fields["grpc-status-details-bin"] ?? ""), "base64");
   return {
@@ -129,6 +136,8 @@ function readGrpc(fields: Readonly<Record<string, unknown>>, data: Buffer): Grpc
     message: decodeURIComponent(String(fields["grpc-message"] ?? "")),
     http: Number(fields[":status"]),
     data,
+    isTrailersOnly,
+    header: (name) => (name in fields ? String(fields[name]) : undefined),
     ...readDetails(readStatusDetails(details)),
   };
 }

@@ -53,7 +53,7 @@ answer=$(call POST /admin/apiKeys:derive <<<"{\"credential\": \"$secret\", \"alg
 macaroon=$(say .token.token)
 holds 'derive a macaroon' 'read,deploy' "$(say .token.scopes)"
 answer=$(send GET /derivedKeys/jwks.json)
-holds 'the public keys need no token' '200 Ed25519' "$(status) $(say '.keys[0].crv')"
+holds 'the public keys need no token' "200 $KEYHOLD_SIGNING_ALGORITHM" "$(status) $(say '.keys[0].alg')"
 
 answer=$(call POST "/admin/issuedApiKeys/$key_id:rotate" <<<'{"grace_period": "1h"}')
 rotated=$(say .secret)

@@ -1,7 +1,7 @@
 // A client of Keyhold over grpc-go, which makes the same calls as the clients in the other languages, and prints TAP.
 //
 // KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE (for an https URL) the trusted certificate, and
-// KEYHOLD_ROTATE_SIGNING_KEY a program that rotates the signing key of the server.
+// KEYHOLD_ROTATE_SIGNING_KEY a program that rotates the signing key of the server, whose algorithm is KEYHOLD_SIGNING_ALGORITHM.
 package main
 
 import (
@@ -22,6 +22,7 @@ func main() {
 	tap.topic("imported keys", func(ok step) { importedKeys(ctx, keyhold, ok) })
 	tap.topic("errors", func(ok step) { errorDetails(ctx, keyhold, ok) })
 	tap.topic("JWT offline", func(ok step) { jwtOffline(ctx, keyhold, ok) })
+	tap.topic("golang-jwt with keyfunc", func(ok step) { golangJwt(ctx, keyhold, ok) })
 	tap.topic("macaroon caveats", func(ok step) { macaroonCaveats(ctx, keyhold, ok) })
 	tap.topic("connect-go", func(ok step) { connectGo(ctx, keyhold, ok) })
 	tap.topic("server reflection", func(ok step) { serverReflection(ctx, keyhold, ok) })

@@ -30,4 +30,9 @@ holds 'verify after revocation' VERIFICATION_ERROR_REVOKED "$(pick .errorCode <<
 
 error=$(call IssuedApiKeysService/CreateIssuedApiKey <<<'{"name": "grpcurl"}' || true)
 holds 'an error has its details' 2 "$(grep -cE '"reason": "INVALID_ARGUMENT"|"field": "actor_id"' <<<"$error" || echo "$error")"
+set=../../gen/keyhold.binpb
+described=$("$GRPCURL" -protoset "$set" describe keyhold.v2alpha1.VerifyApiKeyRequest 2>&1 || true)
+holds 'the descriptor set has the comments' 1 "$(grep -c 'Any credential, 1 to 8192 bytes' <<<"$described" || echo "$described")"
+verdict=$(grpcurl -use-reflection=false -protoset "$set" -d '{"credential": "never imported"}' "$address" keyhold.v2alpha1.ApiKeysService/VerifyApiKey)
+holds 'a call with the descriptor set' VERIFICATION_ERROR_NOT_FOUND "$(pick .errorCode <<<"$verdict")"
 plan

@@ -2,7 +2,7 @@ import grpc
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from keyhold.v2alpha1 import api_keys_pb2, issued_api_keys_pb2
+from keyhold.v2alpha1 import api_keys_pb2, imported_api_keys_pb2, issued_api_keys_pb2
 
 UNKNOWN = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10"
 
@@ -39,6 +39,11 @@ def error_details(keyhold, ok):
     details = details_of(refusal(lambda: keyhold.issued.CreateIssuedApiKey(bad)))
     ok("bad input: ErrorInfo", details[:2] == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT"), details)
     ok("bad input: BadRequest names the field", details[3] == ["actor_id"], details)
+
+    item = imported_api_keys_pb2.CreateImportedApiKeyRequest()
+    batch = imported_api_keys_pb2.BatchCreateImportedApiKeysRequest(requests=[item] * 1000)
+    details = details_of(refusal(lambda: keyhold.imported.BatchCreateImportedApiKeys(batch)))
+    ok("1,000 failed items: ErrorInfo", details[:2] == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT"), details)
 
     request = api_keys_pb2.VerifyApiKeyRequest(credential="x")
     details = details_of(refusal(lambda: keyhold.unauthenticated.VerifyApiKey(request)))

@@ -17,7 +17,7 @@ export interface Command {
 }
 
 /** Milliseconds after which a program is killed. The first build takes minutes on a busy machine. */
-const LIMIT = 900_000;
+export const LIMIT = 900_000;
 
 /** Runs a program and resolves when it has exited. Rejects if the program does not exist. */
 export async function run({ program, args, cwd, env = {} }: Command): Promise<Outcome> {

@@ -22,11 +22,41 @@ const TOOLCHAINS: readonly Toolchain[] = [
     program: "python3",
     args: ["-c", "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"],
     version: /(\d+)\.(\d+)/,
-    least: [3, 10],
-    install: "Python 3.10 or later with venv and pip (Debian: python3 and python3-venv)",
+    least: [3, 11],
+    install: "Python 3.11 or later with venv and pip (Debian: python3 and python3-venv)",
+  },
+  {
+    program: "chromium",
+    args: ["--version"],
+    version: /Chromium (\d+)\.(\d+)/,
+    // The first with Ed25519 in Web Crypto.
+    least: [137, 0],
+    install: "Chromium 137 or later (Debian: chromium)",
   },
   { program: "bash", args: ["--version"], version: /(\d+)\.(\d+)/, least: [4, 4], install: "bash 4.4 or later" },
   { program: "curl", args: ["--version"], version: /curl (\d+)\.(\d+)/, least: [7, 76], install: "curl 7.76 or later" },
+  {
+    // A runtime alone has `java` too.
+    program: "javac",
+    args: ["--version"],
+    version: /(\d+)()/,
+    least: [17, 0],
+    install: "a JDK, 17 or later (Debian: openjdk-17-jdk-headless)",
+  },
+  {
+    program: "mvn",
+    args: ["--version"],
+    version: /Maven (\d+)\.(\d+)/,
+    least: [3, 8],
+    install: "Maven 3.8 or later (Debian: maven)",
+  },
+  {
+    program: "cargo",
+    args: ["--version"],
+    version: /(\d+)\.(\d+)/,
+    least: [1, 88],
+    install: "Rust 1.88 or later, from https://rustup.rs",
+  },
 ];
 
 /** Returns what to install for each of these toolchains that is missing or too old. */

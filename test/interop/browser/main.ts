@@ -1,0 +1,72 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { resolve } from "node:path";
+import type { Browser } from "playwright-core";
+import { rolldown } from "rolldown";
+import { startChromium } from "../../support/programs/chromium.ts";
+import type { Check } from "../tap.ts";
+import { checkDocs } from "./docs.ts";
+
+/**
+ * Drives Chromium: a page of an origin in KEYHOLD_CORS_ORIGINS calls the server with connect-web, one of another origin is refused, and
+ * /docs makes calls. Reads KEYHOLD_URL, KEYHOLD_TOKEN and KEYHOLD_PAGE_ORIGIN; prints TAP.
+ */
+
+const { KEYHOLD_URL: baseUrl = "", KEYHOLD_TOKEN: token = "", KEYHOLD_PAGE_ORIGIN: allowed = "" } = process.env;
+const settings = { baseUrl, token };
+const refused = allowed.replace("://", "://other.");
+
+const server = await servePage(await bundle(), Number(new URL(allowed).port));
+const browser = await startChromium();
+try {
+  const checks = [
+    ...(await checkPage(browser, allowed, `page.checkAllowed(${JSON.stringify(settings)})`)),
+    ...(await checkPage(browser, refused, `page.checkRefused(${JSON.stringify(settings)})`)),
+    ...(await checkDocs(browser, settings)),
+  ];
+  print(checks);
+} finally {
+  await browser.close();
+  server.close();
+}
+
+/** Returns the script of the page, whose exports are members of `page`. */
+async function bundle(): Promise<string> {
+  const input = resolve(import.meta.dirname, "page/page.ts");
+  const build = await rolldown({ input, platform: "browser", logLevel: "silent" });
+  const { output } = await build.generate({ format: "iife", name: "page", codeSplitting: false });
+  await build.close();
+  return output[0].code;
+}
+
+/** Serves a page with this script for every host. */
+async function servePage(script: string, port: number): Promise<Server> {
+  const page = `<!doctype html><title>test</title><script src="/page.js"></script>`;
+  const server = createServer(({ url }, response) => {
+    const isScript = url === "/page.js";
+    response.setHeader("content-type", isScript ? "text/javascript" : "text/html");
+    response.end(isScript ? script : page);
+  });
+  await once(server.listen(port, "127.0.0.1"), "listening");
+  return server;
+}
+
+/** Opens the page at this origin and evaluates an expression in it. */
+async function checkPage(browser: Browser, origin: string, expression: string): Promise<Check[]> {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true });
+  try {
+    const page = await context.newPage();
+    await page.goto(origin);
+    return await page.evaluate<Check[]>(expression);
+  } finally {
+    await context.close();
+  }
+}
+
+function print(checks: readonly Check[]): void {
+  for (const [index, { name, holds, comment }] of checks.entries()) {
+    console.info(`${holds ? "ok" : "not ok"} ${index + 1} - ${name}`);
+    if (!holds) console.info(`  # ${comment}`);
+  }
+  console.info(`1..${checks.length}`);
+}

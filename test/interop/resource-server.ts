@@ -1,0 +1,60 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { request } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { Server } from "./servers.ts";
+import { bearer, checkService, type Keyhold, keyholdOf, responseChecks } from "./service-checks.ts";
+import type { Check } from "./tap.ts";
+
+/**
+ * Starts the web service of an example that verifies JWTs offline, with a shell script, and checks its responses. The service reads
+ * KEYHOLD_URL and PORT, and serves `GET /books` as `protected-service.ts` describes.
+ */
+export async function checkResourceServer(
+  name: string,
+  script: string,
+  cwd: string,
+  { env }: Server,
+): Promise<readonly Check[]> {
+  const gateway = await startGateway(env);
+  const service = { script, cwd, env: { ...env, KEYHOLD_URL: gateway.url } };
+  try {
+    return await checkService(name, service, (url) => checkResponses(name, url, keyholdOf(service.env)));
+  } finally {
+    gateway.close();
+  }
+}
+
+async function checkResponses(name: string, url: string, keyhold: Keyhold): Promise<readonly Check[]> {
+  const reader = await keyhold.createKey(["read"]);
+  const writer = await keyhold.createKey(["write"]);
+  const jwt = await keyhold.deriveJwt(reader.secret);
+  const tampered = jwt.replace(/.(?=.{40}$)/, (letter) => (letter === "A" ? "B" : "A"));
+  const { checks, check } = responseChecks(name, url);
+  await check("no credential", {}, { status: 401, pattern: /Bearer/ });
+  const pattern = new RegExp(`"reader": ?"${reader.actorId}"`);
+  await check("a derived JWT", bearer(jwt), { status: 200, pattern });
+  await check("a tampered JWT", bearer(tampered), { status: 401, pattern: /invalid_token/ });
+  await check("a secret", bearer(reader.secret), { status: 401, pattern: /invalid_token/ });
+  const other = await keyhold.deriveJwt(writer.secret);
+  await check("a missing scope", bearer(other), { status: 403, pattern: /insufficient_scope/ });
+  return checks;
+}
+
+/** Terminates TLS in front of the server, as a service mesh does, because the service trusts no test certificates. */
+async function startGateway({ KEYHOLD_URL, KEYHOLD_CA_FILE }: Server["env"]) {
+  const ca = readFileSync(String(KEYHOLD_CA_FILE));
+  const server = createServer((incoming, response) => {
+    const { method, headers, url = "" } = incoming;
+    const outgoing = request(new URL(url, KEYHOLD_URL), { ca, method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    outgoing.once("error", (error) => response.destroy(error));
+    incoming.pipe(outgoing);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };
+}
