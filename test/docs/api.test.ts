@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { VerificationErrorSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { CODES } from "../../src/api/errors.ts";
+import { INVALID_REASONS } from "../../src/domain/errors.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
 import { HTTP_ERRORS, STATUSES } from "../../src/transport/errors/http-error.ts";
 import { ROOT, readPage } from "./blocks.ts";
@@ -27,8 +28,15 @@ test("docs/api.md documents exactly the error reasons, with their status", () =>
   expect(documented.sort()).toEqual([...errors, ...refusals].sort());
 });
 
+test("docs/api.md documents exactly the reasons of invalid fields", () => {
+  const [, table = ""] = api.split(/^\| Reason of a field .*$/m);
+  const cells = table.split("\n\n")[0]?.match(/^\| `.*?` \|/gm) ?? [];
+  const documented = cells.flatMap((cell) => cell.match(/[A-Z_]+/g) ?? []);
+  expect(documented).toEqual([...INVALID_REASONS]);
+});
+
 test("docs/api.md documents exactly the verification errors", () => {
-  const documented = rows(2).map(([name]) => name);
+  const documented = rows(2).flatMap(([name = ""]) => (name.startsWith("VERIFICATION_ERROR_") ? [name] : []));
   const defined = VerificationErrorSchema.values
     .map(({ name }) => name)
     .filter((name) => !name.endsWith("_UNSPECIFIED"));

@@ -12,6 +12,8 @@ export const ROOT = resolve(import.meta.dirname, "../..");
  * - `output` is what the block before it must print (`output.ts`).
  * - `statements` are run by a superuser of PostgreSQL (`statements.test.ts`).
  * - `scanner` holds rules for a secret scanner (`scanners.test.ts`).
+ * - `excerpt` consists of lines of a file below `examples/` or `test/interop/openapi/`, which `npm run test:interop` runs
+ *   (`excerpts.test.ts`).
  * - `picture` is not run.
  */
 const ROLES = {
@@ -26,6 +28,17 @@ const ROLES = {
   yaml: "scanner",
   text: "picture",
   mermaid: "picture",
+  "go excerpt": "excerpt",
+  "html excerpt": "excerpt",
+  "java excerpt": "excerpt",
+  "js excerpt": "excerpt",
+  "properties excerpt": "excerpt",
+  "python excerpt": "excerpt",
+  "rust excerpt": "excerpt",
+  "sh excerpt": "excerpt",
+  "toml excerpt": "excerpt",
+  "ts excerpt": "excerpt",
+  "xml excerpt": "excerpt",
 } as const;
 
 export type Role = (typeof ROLES)[keyof typeof ROLES];
@@ -47,20 +60,24 @@ export interface Block {
 export interface Page {
   /** Such as `docs/quick-start.md`. */
   readonly name: string;
+  readonly markdown: string;
   readonly blocks: readonly Block[];
 }
 
-/** README.md and every page below docs/. */
+/** README.md, that of the client's package, and every page below docs/. */
 export function readPages(): Page[] {
   const docs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".md"))
     .map((file) => join(ROOT, "docs", file));
-  return [join(ROOT, "README.md"), ...docs.sort()].map((file) => readPage(relative(ROOT, file)));
+  return [join(ROOT, "README.md"), join(ROOT, "packages/client/README.md"), ...docs.sort()].map((file) =>
+    readPage(relative(ROOT, file)),
+  );
 }
 
 /** `name` is the path from the root of the project. */
 export function readPage(name: string): Page {
-  return { name, blocks: parseBlocks(readFileSync(join(ROOT, name), "utf8"), name) };
+  const markdown = readFileSync(join(ROOT, name), "utf8");
+  return { name, markdown, blocks: parseBlocks(markdown, name) };
 }
 
 /** Returns the fenced blocks of a page. Throws for a fence with other words or without an end. */

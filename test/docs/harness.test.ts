@@ -11,7 +11,8 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 const run = (...lines: string[]): Promise<Ran[]> => runUntil(new AbortController().signal, ...lines);
 
 const runUntil = (signal: AbortSignal, ...lines: string[]): Promise<Ran[]> => {
-  const page: Page = { name: "a page", blocks: parseBlocks(lines.join("\n"), "a page") };
+  const markdown = lines.join("\n");
+  const page: Page = { name: "a page", markdown, blocks: parseBlocks(markdown, "a page") };
   const environment = { A: "1" };
   return runPage(page, { dir, url: "http://there", replaced: { before: "after" }, environment }, signal);
 };

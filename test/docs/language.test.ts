@@ -4,10 +4,21 @@ import { expect, test } from "vitest";
 import { ROOT } from "./blocks.ts";
 
 /** Folders and files whose text is read by people. */
-const PLACES = ["src", "proto/keyhold", "docs", "deploy", "bench", "tools", "test", "examples", "README.md"];
-const TEXT = /\.(ts|js|proto|md|sql|ya?ml|conf|sh|txt|go|py)$/;
+const PLACES = [
+  "src",
+  "proto/keyhold",
+  "docs",
+  "deploy",
+  "bench",
+  "tools",
+  "test",
+  "examples",
+  "packages/client/README.md",
+  "README.md",
+];
+const TEXT = /\.(ts|js|proto|md|sql|ya?ml|conf|sh|txt|go|py|java|rs|html|toml|xml)$/;
 const SKIPPED =
-  /node_modules|\.venv|results\.json|test\/docs\/language\.test\.ts|test\/upgrade\/upgrade\.ts|migrations\/000[1-8]/;
+  /node_modules|\.venv|\/target\/|results\.json|test\/docs\/language\.test\.ts|test\/upgrade\/upgrade\.ts|migrations\/000[1-8]/;
 
 /** Expressions that have a standard term (CONTRIBUTING.md, "Language"). */
 const AVOIDED: Readonly<Record<string, RegExp>> = {

@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededBy } from "../support/seeded.ts";
 import { installRelease } from "./release.ts";
+import { changeAlgorithm } from "./signing-algorithm.ts";
 import { expose, type ReleaseName, runUpgrade } from "./upgrade.ts";
 
 /**
  * `npm run test:upgrade`: installs release 0.1 from the history of this repository and upgrades three nodes of it one after another on
  * one database, under load and faults. Then the wait for other nodes is removed from each release in turn, which the checker must detect.
+ * Last, the signing algorithm is changed to one that release 0.1 does not know, and back.
  *
  * KEYHOLD_FAULTS_SEED     seed of all random choices; printed
  * KEYHOLD_UPGRADE_FROM    an installed checkout of release 0.1, instead of installing one
@@ -36,6 +38,8 @@ for (const release of ["0.1", "current"] satisfies ReleaseName[]) {
   if (found === null) failures.push(`without the wait of release ${release} the checker finds no violation`);
   else console.info(`without the wait of release ${release}: ${found.text}`);
 }
+
+failures.push(...(await changeAlgorithm(await newDir("signing-algorithm"), oldCheckout)));
 
 console.info(
   `${totals.verifies} verifications, ${totals.mutations} changes, ${totals.records} records compared, ${failures.length} failures`,

@@ -139,6 +139,8 @@ async function runUnderLoad(fixture: Fixture, work: (fixture: Fixture) => Promis
     commandEnvironment: commandEnvironment(fixture),
     keysOfOwner: KEYS_OF_OWNER,
     commands: [oldCheckout, CHECKOUT].map((checkout) => join(checkout, COMMAND)),
+    // Release 0.1 knows no other.
+    algorithms: ["EdDSA"],
   });
   await work(fixture).finally(() => load.stop());
   for (const member of members) await audit(history, member);
