@@ -15,7 +15,7 @@ export const defaultLimits = {
   keepAliveTimeout: 72_000,
   /** HTTP/1.1: idle time in both directions while a request is in flight; on the fast path it is `keepAliveTimeout`. */
   inactivityTimeout: 120_000,
-  /** HTTP/2: idle time of a session until GOAWAY; after the same time again it is destroyed. */
+  /** HTTP/2: idle time of a session until GOAWAY, at least; after the same time again it is destroyed. */
   sessionTimeout: 300_000,
   /** Time from `close()` until calls still in flight are aborted. */
   closeTimeout: 10_000,

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { Agent, get, request, type ServerResponse } from "node:http";
 import { buffer, text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
+import { queryObjects } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { Frame, frame, getFrame, PREFACE } from "../../support/http2-wire.ts";
 import {
@@ -207,6 +208,34 @@ describe("an HTTP/2 connection", () => {
     held[0]?.end("finished");
     expect((await answer).body.toString()).toBe("finished");
     await once(session, "close");
+  });
+
+  it("stays open while there is traffic", async () => {
+    const { number } = await listen(echo, { limits: { sessionTimeout: 100 } });
+    const session = http2Client(number);
+    const goaway = once(session, "goaway");
+    const start = performance.now();
+    for (let end = start + 500; performance.now() < end; ) {
+      await new Promise((resolve) => session.ping(resolve));
+      expect(session.closed).toBe(false);
+    }
+    await goaway;
+  });
+
+  it.each(["close", "destroy"] as const)("is not retained after the client's %s()", async (how) => {
+    let retained = () => Number.NaN;
+    const { number } = await listen((request, response) => {
+      const { session } = Reflect.get(request, "stream");
+      const Session = session.constructor;
+      retained = () => Number(queryObjects(Session));
+      response.end();
+    });
+    for (let i = 0; i < 20; i++) {
+      const session = http2Client(number);
+      await http2Request(session, { ":path": "/" });
+      session[how]();
+    }
+    await until(() => retained() <= 1);
   });
 
   it("is destroyed when an open stream makes no progress", async () => {
