@@ -2,10 +2,12 @@
 import { createKeyholdClient, RevocationReason } from "@keyhold/client";
 import { createTokenVerifier } from "@keyhold/client/verifier";
 
-const { baseUrl } = await post("settings");
+// Not awaited here: the page responds to its user at once.
+const settings = post("settings");
 const [createButton, revokeForm, log] = ["create", "revoke", "log"].map((id) => document.getElementById(id));
 
 createButton.onclick = async () => {
+  const { baseUrl } = await settings;
   const { secret, keyId } = await post("keys");
   show("issued", keyId);
   const { isValid } = await post("verifications", { credential: secret });
@@ -21,6 +23,7 @@ createButton.onclick = async () => {
 revokeForm.onsubmit = async (event) => {
   event.preventDefault();
   const credential = revokeForm.secret.value;
+  const { baseUrl } = await settings;
   const keyhold = createKeyholdClient({ baseUrl });
   await keyhold.selfService.selfRevokeApiKey({ credential, reason: RevocationReason.KEY_COMPROMISE });
   const { errorCode } = await post("verifications", { credential });

@@ -217,12 +217,17 @@ async function migrateUnderLoad(fixture: Fixture): Promise<void> {
 
 /** Checks the versions in the output of `keyhold cluster status`. */
 async function compareVersions(fixture: Fixture, upgraded: number): Promise<void> {
-  const { stdout } = await runKeyhold(["cluster", "status", "--json"], commandEnvironment(fixture));
-  const shown = JSON.parse(stdout).map(({ version }: { version: string }) => version);
+  const shown = await versions(fixture);
   const [old, current] = await Promise.all([fixture.oldCheckout, CHECKOUT].map(versionOf));
   const expected = fixture.nodes.map((_, place) => (place < upgraded ? current : old));
   if (shown.sort().join() !== expected.sort().join())
     fixture.failures.push(`cluster status shows the versions ${shown}, not ${expected}`);
+}
+
+/** Returns the version of each node with a lease. */
+async function versions(fixture: Fixture): Promise<string[]> {
+  const { stdout } = await runKeyhold(["cluster", "status", "--json"], commandEnvironment(fixture));
+  return JSON.parse(stdout).map(({ version }: { version: string }) => version);
 }
 
 async function versionOf(checkout: string): Promise<string> {
@@ -247,7 +252,10 @@ function programOf(release: ReleaseName, { oldCheckout, withoutWait }: Pick<Fixt
   return { checkout: oldCheckout, args: hasDefect ? ["--sabotage=wait"] : [] };
 }
 
-/** Kills a node and starts it again with this release. Resolves when all clients are connected to it. */
+/**
+ * Kills a node and starts it again with this release. Resolves when all clients are connected to it and the lease of the killed process has
+ * expired, until which every change waits.
+ */
 async function restart(fixture: Fixture, node: ClusterNode, release: ReleaseName): Promise<void> {
   const { history, members } = fixture;
   history.startPhase(["restart"]);
@@ -259,4 +267,5 @@ async function restart(fixture: Fixture, node: ClusterNode, release: ReleaseName
     const answers = members.map(({ grpc }) => grpc.verify("none"));
     return (await Promise.all(answers)).every(({ status }) => status === 200);
   });
+  await eventually(async () => (await versions(fixture)).length === NODES);
 }
