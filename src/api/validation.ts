@@ -24,6 +24,16 @@ export function requireValid<I extends DescMessage>(
   throw invalidArguments([...violations, ...others.filter(({ field }) => !known.has(field))]);
 }
 
+/** Returns what `check` returns for a valid message. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function validated<I extends DescMessage, T>(
+  schema: I,
+  message: MessageShape<I> & Message,
+  check: (message: MessageShape<I>) => T,
+): T {
+  requireValid(schema, message, check);
+  return check(message);
+}
+
 /** Returns a message field that the rules of the proto require. */
 export function requireSet<T>(value: T | undefined, field: string): T {
   if (value === undefined) throw invalidArgument(field, "value is required", "FIELD_REQUIRED");

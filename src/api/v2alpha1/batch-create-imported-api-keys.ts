@@ -16,7 +16,7 @@ import { mapInSlices } from "../../lib/time-slices.ts";
 import { CODES, toConnectError } from "../errors.ts";
 import { logKeys } from "../log-fields.ts";
 import type { ApiContext, Handler } from "../row.ts";
-import { requireValid } from "../validation.ts";
+import { validated } from "../validation.ts";
 import { importedApiKey } from "./key-resources.ts";
 
 type Outcome = ApiKey | KeyholdError;
@@ -34,9 +34,8 @@ export function batchCreateImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
   const checkItem = (request: CreateImportedApiKeyRequest): CheckedImport => {
-    const check = () => checkNewImport(keys, request);
-    requireValid(CreateImportedApiKeyRequestSchema, request, check);
-    return { draft: request, lifetime: check() };
+    const check = () => ({ draft: request, lifetime: checkNewImport(keys, request) });
+    return validated(CreateImportedApiKeyRequestSchema, request, check);
   };
   const importValid = async (requests: readonly CreateImportedApiKeyRequest[], principal: Principal) => {
     const items = await mapInSlices(requests, (request) => attempt(() => checkItem(request)));

@@ -3,7 +3,7 @@ import {
   type CreateImportedApiKeyRequest,
   CreateImportedApiKeyRequestSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import { requireValid } from "../../api/validation.ts";
+import { validated } from "../../api/validation.ts";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { checkNewKey } from "../../keys/new-key.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
@@ -59,8 +59,7 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
 /** Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. */
 function checked(init: Init): CreateImportedApiKeyRequest {
   const request = create(CreateImportedApiKeyRequestSchema, init);
-  requireValid(CreateImportedApiKeyRequestSchema, request, checkNewKey);
-  checkNewKey(request);
+  validated(CreateImportedApiKeyRequestSchema, request, checkNewKey);
   return request;
 }
 
