@@ -44,6 +44,8 @@ if (values["require-all"] && runnable.length < parts.length) {
   console.error(`the tests in other languages need:\n${[...new Set(missing.flat())].join("\n")}`);
   process.exit(1);
 }
+// Services that were started in process groups of their own end with this process.
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 const began = performance.now();
 const checks = runnable.length === 0 ? [] : await withServers((plain, tls) => runAll(runnable, plain, tls));
 print(checks);

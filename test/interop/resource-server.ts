@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { request } from "node:https";
 import type { AddressInfo } from "node:net";
+import { succeed } from "../support/programs/run.ts";
 import type { Server } from "./servers.ts";
 import { bearer, checkService, type Keyhold, keyholdOf, responseChecks } from "./service-checks.ts";
 import type { Check } from "./tap.ts";
@@ -20,7 +21,11 @@ export async function checkResourceServer(
   const gateway = await startGateway(env);
   const service = { script, cwd, env: { ...env, KEYHOLD_URL: gateway.url } };
   try {
-    return await checkService(name, service, (url) => checkResponses(name, url, keyholdOf(service.env)));
+    return await checkService(name, service, async (url) => {
+      const keyhold = keyholdOf(service.env);
+      const checks = await checkResponses(name, url, keyhold);
+      return [...checks, ...(await checkChanges(name, url, keyhold, { env, stop: gateway.close }))];
+    });
   } finally {
     gateway.close();
   }
@@ -42,6 +47,24 @@ async function checkResponses(name: string, url: string, keyhold: Keyhold): Prom
   return checks;
 }
 
+/** Rotates the signing key, and then takes Keyhold away: tokens are verified with the public keys that the service knows. */
+async function checkChanges(
+  name: string,
+  url: string,
+  keyhold: Keyhold,
+  { env, stop }: { readonly env: Server["env"]; readonly stop: () => void },
+): Promise<readonly Check[]> {
+  const { secret } = await keyhold.createKey(["read"]);
+  await succeed({ program: String(env.KEYHOLD_ROTATE_SIGNING_KEY), args: [], cwd: "." });
+  const jwt = await keyhold.deriveJwt(secret);
+  const { checks, check } = responseChecks(name, url);
+  await check("a JWT of a new signing key", bearer(jwt), { status: 200 });
+  stop();
+  await check("Keyhold is unreachable, a JWT of a known signing key", bearer(jwt), { status: 200 });
+  await check("Keyhold is unreachable, no credential", {}, { status: 401 });
+  return checks;
+}
+
 /** Terminates TLS in front of the server, as a service mesh does, because the service trusts no test certificates. */
 async function startGateway({ KEYHOLD_URL, KEYHOLD_CA_FILE }: Server["env"]) {
   const ca = readFileSync(String(KEYHOLD_CA_FILE));
@@ -56,5 +79,9 @@ async function startGateway({ KEYHOLD_URL, KEYHOLD_CA_FILE }: Server["env"]) {
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }

@@ -56,6 +56,8 @@ async function start(
   };
   const serving = await serve(environment);
   processes.push(serving);
+  // Its database ends with it.
+  process.once("exit", () => serving.kill("SIGKILL"));
   const { stdout: token, code, stderr } = await runKeyhold(["admin", "token", "create", "--name", name], environment);
   if (code !== 0) throw new Error(`no admin token: ${stderr}`);
   const rotate = join(dir, "rotate-signing-key");

@@ -22,6 +22,8 @@ export async function whileServing<T>({ script, cwd, env, url }: ServiceScript, 
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
+  const killWithUs = () => kill(service.pid);
+  process.once("exit", killWithUs);
   const ended = once(service, "close");
   const output = Promise.all([text(service.stdout), text(service.stderr)]);
   const polling = new AbortController();
@@ -36,6 +38,7 @@ export async function whileServing<T>({ script, cwd, env, url }: ServiceScript, 
     polling.abort();
     kill(service.pid);
     await ended;
+    process.off("exit", killWithUs);
   }
 }
 
