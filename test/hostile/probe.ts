@@ -9,12 +9,20 @@ import { setImmediate as nextTick } from "node:timers/promises";
  * memory  returns the bytes in use after a full garbage collection, without what V8 keeps in reserve
  * start   starts to measure the ticks of the event loop; returns 0
  * tick    stops measuring, and returns the longest tick in milliseconds of CPU time, which hardly depends on other load
+ * delay   returns the longest delay of the event loop since the previous command, in milliseconds
  */
 const CHANNEL = 3;
 
 const channel = new Socket({ fd: CHANNEL });
 channel.unref();
 let stop: (() => Promise<number>) | undefined;
+
+/** Milliseconds. */
+const INTERVAL = 10;
+
+let longestDelay = 0;
+let lastTick = performance.now();
+setInterval(noteDelay, INTERVAL).unref();
 
 createInterface({ input: channel }).on("line", async (line) => {
   if (line === "memory") answer(await retained());
@@ -27,7 +35,19 @@ createInterface({ input: channel }).on("line", async (line) => {
     stop = undefined;
     answer(longest ?? 0);
   }
+  if (line === "delay") {
+    noteDelay();
+    answer(longestDelay);
+    longestDelay = 0;
+  }
 });
+
+/** Node's histogram would miss a delay that begins within 10 ms after a reset. */
+function noteDelay(): void {
+  const now = performance.now();
+  longestDelay = Math.max(longestDelay, now - lastTick - INTERVAL);
+  lastTick = now;
+}
 
 function answer(value: number): void {
   channel.write(`${value}\n`);

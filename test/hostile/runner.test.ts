@@ -100,6 +100,14 @@ test.each([
   }
 });
 
+test("a stall right after an observation is in the next one", async () => {
+  for (let round = 0; round < 3; round++) {
+    await target.observe();
+    await request(target, "/stall");
+    expect((await target.observe()).eventLoopDelay).toBeGreaterThan(300);
+  }
+});
+
 test("a server that retains memory is reported", async () => {
   await runner.measureMemory("start");
   await runner.runBatch(familyOf("/leak"), 0);

@@ -157,7 +157,7 @@ export class Target {
       return { eventLoopDelay: 0, residentMiB: 0, uncaught: 0 };
     }
     const residentMiB = Math.round(total(samples, "process_resident_memory_bytes") / MIB);
-    const eventLoopDelay = Math.round(total(samples, "nodejs_eventloop_lag_max_seconds") * 1000);
+    const eventLoopDelay = Math.round(await this.#probe("delay"));
     this.peak.residentMiB = Math.max(this.peak.residentMiB, residentMiB);
     this.peak.eventLoopDelay = Math.max(this.peak.eventLoopDelay, eventLoopDelay);
     return { eventLoopDelay, residentMiB, uncaught: total(samples, "keyhold_uncaught_total") };
