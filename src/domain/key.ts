@@ -49,7 +49,7 @@ export interface SecretDigest {
 
 /** One secret of a key. Earlier versions are valid until their grace period ends. */
 export interface KeySecret {
-  /** 1 for the first secret of a key, incremented by each rotation. */
+  /** Identifies it among all secrets that the key ever had: 1 for the first one, otherwise a random number below 2^30. */
   readonly version: number;
   readonly digest: SecretDigest;
   /** End of the grace period; null for the current secret. */

@@ -2,6 +2,7 @@ import { GRACE_PERIOD_BOUNDS, parseDuration } from "../domain/duration.ts";
 import { checkAll, type KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, parseKeyId, type StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
+import type { Random } from "../lib/random.ts";
 import type { KeysContext } from "./context.ts";
 import { newSecret } from "./issue.ts";
 import { changedMeanwhile, explainRejection, keyError, rejectUnlessActive } from "./rejection.ts";
@@ -36,13 +37,13 @@ export async function rotateKey(
   principal: Principal,
   request: RotationRequest,
 ): Promise<Rotated> {
-  const { store, clock } = context;
+  const { store, clock, random } = context;
   const now = clock.now();
   const { keyId, grace } = readRotation(request);
   const { secret, digest, hint } = newSecret(context, keyId);
   const graceEnd = grace === null ? null : new Date(now + grace);
   const name: KeyName = { keyId, kind: "issued" };
-  const rotation = { digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };
+  const rotation = { version: newVersion(random), digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };
   const key = await store.rotate(name, rotation, principal, new Date(now));
   if (key !== null) return { key, secret };
   throw await explainRejection(store, name, principal, now, rejectUnlessActive, (stored) =>
@@ -50,6 +51,15 @@ export async function rotateKey(
       ? tooManySecrets(stored.key)
       : changedMeanwhile(stored),
   );
+}
+
+/**
+ * Returns a random version. The next number would be the version of another secret if the database had lost a rotation, as after a restore:
+ * tokens that were derived from that secret would become valid.
+ */
+function newVersion(random: Random): number {
+  const bytes = random.bytes(4);
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0) >>> 2;
 }
 
 /** Counts the older secrets that are in their grace period. */

@@ -41,6 +41,8 @@ export interface KeyUpdate {
 }
 
 export interface Rotation {
+  /** Identifies the new secret among those of its key. */
+  readonly version: number;
   readonly digest: SecretDigest;
   readonly hint: string;
   /** When the previous secret becomes invalid; null for immediately, like all older ones. */

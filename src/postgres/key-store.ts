@@ -89,14 +89,14 @@ function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Princi
 
 function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {
   const inGrace = sql`(
-    SELECT coalesce(jsonb_agg(secret ORDER BY (secret ->> 'version')::integer DESC), '[]')
-    FROM jsonb_array_elements(previous_secrets) AS secret WHERE (secret ->> 'expire_time')::timestamptz > ${now})`;
+    SELECT coalesce(jsonb_agg(secret ORDER BY place), '[]')
+    FROM jsonb_array_elements(previous_secrets) WITH ORDINALITY AS previous (secret, place) WHERE (secret ->> 'expire_time')::timestamptz > ${now})`;
   const replaced = sql`jsonb_build_array(jsonb_build_object(
     'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id,
     'expire_time', ${rotation.graceEnd}::timestamptz))`;
   const room = rotation.graceEnd === null ? [] : [sql`jsonb_array_length(${inGrace}) < ${rotation.maxGraceSecrets}`];
   const set = sql`
-      secret_version = secret_version + 1,
+      secret_version = ${rotation.version},
       digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
       previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${inGrace}`},
       rotate_time = ${now}, update_time = ${forward(sql, now)}`;

@@ -6,6 +6,7 @@ import postgres from "postgres";
 import { afterAll, expect, test } from "vitest";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
 import { readPage } from "../docs/blocks.ts";
+import { derive } from "../support/conformance.ts";
 import { type DataDir, eventually, newDataDir, type Serving, serve } from "../support/keyhold.ts";
 import { type Ledger, newLedger } from "../support/ledger.ts";
 import { issue, type Json, paths, type RestClient, restClient } from "../support/rest.ts";
@@ -107,6 +108,7 @@ test("a backup of a server under load contains every change acknowledged before 
   const ledger = newLedger();
   const writers = startWriters(before, ledger, seededBy("KEYHOLD_BACKUP_SEED"), 8);
   const [revoked, rotated] = [await keep(before, ledger), await keep(before, ledger)];
+  const rotatedTwice = await keep(before, ledger);
   await writers.acknowledged(80);
   await backUp(original, backup, async () => {
     await writers.acknowledged(40);
@@ -115,7 +117,13 @@ test("a backup of a server under load contains every change acknowledged before 
   expect(writers).toMatchObject({ unexpected: [], broken: 0 });
   const since = new Date();
   await revoke(before, revoked.keyId);
-  const rotation = await before("POST", `${paths.issued}/${rotated.keyId}:rotate`, {});
+  const rotate = (rest: RestClient, keyId: string) => rest("POST", `${paths.issued}/${keyId}:rotate`, {});
+  const rotation = await rotate(before, rotated.keyId);
+  const lost = await rotate(before, rotatedTwice.keyId);
+  const algorithms = ["TOKEN_ALGORITHM_JWT", "TOKEN_ALGORITHM_MACAROON"];
+  const tokens = await Promise.all(
+    algorithms.map(async (algorithm) => (await derive(before, lost.body.secret, { algorithm })).token),
+  );
   const later = await issue(before);
   const log = await stopServer(first);
 
@@ -127,6 +135,10 @@ test("a backup of a server under load contains every change acknowledged before 
   const [invalid, unknown] = ["VERIFICATION_ERROR_REVOKED", "VERIFICATION_ERROR_NOT_FOUND"];
   // The risk of every restore: credentials revoked or rotated since the backup are valid again.
   expect(await verdicts()).toEqual([true, true, invalid, unknown]);
-  expect(await repair(second.url, log, since)).toEqual(["RevokeApiKey", "RotateIssuedApiKey"]);
+  const ofTokens = () => Promise.all(tokens.map((token) => verdictOf(after, token)));
+  expect(await ofTokens()).toEqual([invalid, invalid]);
+  expect(await rotate(after, rotatedTwice.keyId)).toMatchObject({ status: 200 });
+  expect(await ofTokens()).toEqual([invalid, invalid]);
+  expect(await repair(second.url, log, since)).toEqual(["RevokeApiKey", "RotateIssuedApiKey", "RotateIssuedApiKey"]);
   expect(await verdicts()).toEqual([invalid, invalid, invalid, unknown]);
 });
