@@ -30,9 +30,9 @@ const SUSPICIOUS_DELAY = 250;
 
 /**
  * Maximum growth in MiB of a server's memory after a full garbage collection, relative to the memory before its first input. Caches,
- * compiled and lazily loaded code amount to 16; more than 4 KiB per input would exceed this in a run of the default length.
+ * compiled and lazily loaded code amount to 8, with TLS to 21; more than 3 KiB per input would exceed this in a run of the default length.
  */
-const MAX_GROWTH = 40;
+const MAX_GROWTH = 30;
 
 /** Retained memory of a server at one time. */
 export interface MemorySample {
