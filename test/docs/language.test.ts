@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { globSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "./blocks.ts";
@@ -17,8 +17,9 @@ const PLACES = [
   "README.md",
 ];
 const TEXT = /\.(ts|js|proto|md|sql|ya?ml|conf|sh|txt|go|py|java|rs|html|toml|xml)$/;
-const SKIPPED =
-  /node_modules|\.venv|\/target\/|results\.json|test\/docs\/language\.test\.ts|test\/upgrade\/upgrade\.ts|migrations\/000[1-8]/;
+/** Folders that tests and builds create and remove meanwhile. */
+const CREATED = ["**/node_modules", "**/.blocks-*", "**/.venv", "**/target", "**/gen", "**/generated"];
+const SKIPPED = /results\.json|test\/docs\/language\.test\.ts|test\/upgrade\/upgrade\.ts|migrations\/000[1-8]/;
 
 /** Expressions that have a standard term (CONTRIBUTING.md, "Language"). */
 const AVOIDED: Readonly<Record<string, RegExp>> = {
@@ -54,7 +55,7 @@ const SEARCHED = [
 function filesOf(place: string): string[] {
   const path = join(ROOT, place);
   if (statSync(path).isFile()) return [path];
-  return readdirSync(path, { recursive: true, encoding: "utf8" })
+  return globSync("**", { cwd: path, exclude: CREATED })
     .map((file) => join(path, file))
     .filter((file) => TEXT.test(file) && !SKIPPED.test(file) && statSync(file).isFile());
 }
