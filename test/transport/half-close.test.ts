@@ -1,4 +1,6 @@
+import { connect, type Socket } from "node:net";
 import { resolve } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { http1Answers } from "../hostile/answers.ts";
 import { CALLS, type CallTarget, type HostileRequest } from "../hostile/calls.ts";
@@ -62,6 +64,26 @@ describe.for(KINDS)("HTTP/1.1, %s", (kind) => {
     expect(await ask([Buffer.concat([...two, malformed])])).toEqual([200, 200, 400]);
   });
 });
+
+test("a client that sends more after a malformed request receives the responses before it", async () => {
+  const { port } = new URL(suite.server.url);
+  const socket = connect({ port: Number(port), host: "127.0.0.1", allowHalfOpen: true });
+  const request = "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const [bytes] = await Promise.all([slowly(socket), socket.write(`${request}${BAD}`)]);
+  expect(http1Answers(bytes).map(({ status }) => status)).toEqual([200, 400]);
+});
+
+/** Receives until the end, and writes a byte after each read: the server may have closed the connection by then. */
+async function slowly(socket: Socket): Promise<Buffer> {
+  const received: Buffer[] = [];
+  for await (const chunk of socket) {
+    received.push(chunk);
+    socket.write("x");
+    await setTimeout(2);
+  }
+  socket.destroy();
+  return Buffer.concat(received);
+}
 
 describe("HTTP/1.1, bytes after a create", () => {
   const create = () => toHttp1(newCall("rest POST CreateIssuedApiKey"));

@@ -36,9 +36,26 @@ export function refuseConnect({ socket }: IncomingMessage): void {
   ListenerServer.afterAnswers(socket, () => refuseRest(socket, refusal));
 }
 
+/** Milliseconds in which the client must close its side of a refused connection. */
+const LINGER = 5_000;
+
+/**
+ * Refuses a connection and reads it until the client closes it (RFC 9112 §9.6). If it was closed at once, the kernel would reset it when
+ * the client sends more, such as the end of TLS, and drop responses that the client has not received yet.
+ */
 function refuseRest(socket: Socket, refusal: HttpError): void {
-  if (socket.writable) socket.write(toHttp1(refusal));
-  socket.destroySoon();
+  if (!socket.writable) {
+    socket.destroySoon();
+    return;
+  }
+  socket.end(toHttp1(refusal));
+  if (socket.readableEnded) {
+    socket.destroySoon();
+    return;
+  }
+  const linger = setTimeout(() => socket.destroy(), LINGER);
+  socket.once("close", () => clearTimeout(linger)).once("end", () => socket.destroySoon());
+  socket.resume();
 }
 
 /** Formats a complete response (RFC 9112 §6), because Node provides no response object without a request. */
