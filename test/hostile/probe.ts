@@ -25,7 +25,12 @@ let lastTick = performance.now();
 setInterval(noteDelay, INTERVAL).unref();
 
 createInterface({ input: channel }).on("line", async (line) => {
-  if (line === "memory") answer(await retained());
+  if (line === "memory") {
+    answer(await retained());
+    // The collections are not the server's work.
+    noteDelay();
+    longestDelay = 0;
+  }
   if (line === "start") {
     stop ??= measureTicks();
     answer(0);
