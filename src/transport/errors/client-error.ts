@@ -1,6 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyBaseLogger } from "fastify";
+import { destroyAfter } from "../listener/acceptor.ts";
 import { ListenerServer } from "../listener/server.ts";
 import { errorResponse } from "./error-body.ts";
 import { HttpError, type HttpErrorReason } from "./http-error.ts";
@@ -44,18 +45,14 @@ const LINGER = 5_000;
  * the client sends more, such as the end of TLS, and drop responses that the client has not received yet.
  */
 function refuseRest(socket: Socket, refusal: HttpError): void {
-  if (!socket.writable) {
+  const { writable, readableEnded } = socket;
+  if (writable) socket.end(toHttp1(refusal));
+  if (!writable || readableEnded) {
     socket.destroySoon();
     return;
   }
-  socket.end(toHttp1(refusal));
-  if (socket.readableEnded) {
-    socket.destroySoon();
-    return;
-  }
-  const linger = setTimeout(() => socket.destroy(), LINGER);
-  socket.once("close", () => clearTimeout(linger)).once("end", () => socket.destroySoon());
-  socket.resume();
+  destroyAfter(socket, LINGER);
+  socket.once("end", () => socket.destroySoon()).resume();
 }
 
 /** Formats a complete response (RFC 9112 §6), because Node provides no response object without a request. */

@@ -77,3 +77,9 @@ function peerOf(socket: Socket): string {
 export function destroy(socket: Socket): void {
   socket.destroy();
 }
+
+/** Destroys a socket after so many milliseconds, unless it is closed before. */
+export function destroyAfter(socket: Socket, timeout: number): void {
+  const timer = setTimeout(() => socket.destroy(), timeout);
+  socket.once("close", () => clearTimeout(timer));
+}

@@ -9,6 +9,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { destroyAfter } from "./acceptor.ts";
 import type { ListenerLimits } from "./limits.ts";
 import type { RequestInterceptor } from "./request-interceptor.ts";
 
@@ -54,10 +55,7 @@ export function createHttp2(
       // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 session on one would never notice the client's FIN.
       socket.allowHalfOpen = false;
       // A closed session waits for the client's FIN without a timer of Node.
-      socket.once("finish", () => {
-        const linger = setTimeout(() => socket.destroy(), limits.sniffTimeout);
-        socket.once("close", () => clearTimeout(linger));
-      });
+      socket.once("finish", () => destroyAfter(socket, limits.sniffTimeout));
       server.emit("connection", socket);
     },
     /** From now on every session gets GOAWAY with its next stream, which is served: not every client retries what crosses a GOAWAY. */
