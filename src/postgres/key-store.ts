@@ -90,7 +90,8 @@ function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Princi
 function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {
   const inGrace = sql`(
     SELECT coalesce(jsonb_agg(secret ORDER BY place), '[]')
-    FROM jsonb_array_elements(previous_secrets) WITH ORDINALITY AS previous (secret, place) WHERE (secret ->> 'expire_time')::timestamptz > ${now})`;
+    FROM jsonb_array_elements(previous_secrets) WITH ORDINALITY AS previous (secret, place)
+    WHERE (secret ->> 'expire_time')::timestamptz > ${now})`;
   const replaced = sql`jsonb_build_array(jsonb_build_object(
     'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id,
     'expire_time', ${rotation.graceEnd}::timestamptz))`;
