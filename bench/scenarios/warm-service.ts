@@ -1,4 +1,4 @@
-import { toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { VerifyApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { startBaseline } from "../baseline/start.ts";
 import { type Fixture, once } from "../harness/fixture.ts";
@@ -38,7 +38,7 @@ export const verifyBodies = once(async (fixture) => {
 export const verifyMessages = once(async (fixture) => {
   const { secrets } = await warmService(fixture);
   const messages = secrets.map((credential) =>
-    toBinary(VerifyApiKeyRequestSchema, { $typeName: "keyhold.v2alpha1.VerifyApiKeyRequest", credential }),
+    toBinary(VerifyApiKeyRequestSchema, create(VerifyApiKeyRequestSchema, { credential })),
   );
   return writeBodies(fixture, messages);
 });

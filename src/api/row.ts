@@ -6,7 +6,9 @@ import type { KeysContext } from "../keys/context.ts";
 import type { DeriveContext } from "../keys/derive.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Jwks } from "../token/jwks.ts";
+import type { Presentation } from "../verify/presentation.ts";
 import type { CacheMode } from "../verify/reader.ts";
+import type { VerificationRequest } from "../verify/verify.ts";
 import type { Call } from "./rpc.ts";
 
 /** Dependencies of the implementations. */
@@ -14,10 +16,10 @@ export interface ApiContext {
   readonly keys: KeysContext;
   readonly derive: DeriveContext;
   readonly issuer: string;
-  verify(credential: string, mode?: CacheMode): MaybePromise<Verdict>;
+  verify(credential: string, mode?: CacheMode, presentation?: Presentation): MaybePromise<Verdict>;
   /** The same without stale verdicts, for calls that do more than return the verdict. */
-  verifyStrictly(credential: string): MaybePromise<Verdict>;
-  verifyAll(credentials: readonly string[], mode?: CacheMode): MaybePromise<Verdict[]>;
+  verifyStrictly(credential: string, presentation?: Presentation): MaybePromise<Verdict>;
+  verifyAll(requests: readonly VerificationRequest[], mode?: CacheMode): MaybePromise<Verdict[]>;
   jwks(): MaybePromise<Jwks>;
 }
 

@@ -4,8 +4,12 @@ import type { Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { memoize, sharedLike } from "../lib/memoize.ts";
 import type { OidcVerifier } from "../token/oidc/verifier.ts";
+import type { Presentation } from "../verify/presentation.ts";
 import type { Authenticate } from "./guard.ts";
 import { unauthenticated } from "./refused-credential.ts";
+
+/** Verifies the secret of an issued key. */
+export type VerifyToken = (credential: string, presentation: Presentation) => MaybePromise<Verdict>;
 
 /** Whether a bearer credential has the form of an issued secret. */
 export type IsAdminToken = (credential: string) => boolean;
@@ -14,11 +18,9 @@ export type IsAdminToken = (credential: string) => boolean;
  * Authenticates callers by admin tokens: issued keys with scopes over Keyhold. A token derived from one is none: an admin token can be
  * revoked by its id, and need not expire first.
  */
-export function adminTokens(
-  isAdminToken: IsAdminToken,
-  verify: (credential: string) => MaybePromise<Verdict>,
-): Authenticate {
-  return (credential) => (isAdminToken(credential) ? andThen(verify(credential), toIdentity) : null);
+export function adminTokens(isAdminToken: IsAdminToken, verify: VerifyToken): Authenticate {
+  return (credential, clientIp) =>
+    isAdminToken(credential) ? andThen(verify(credential, { clientIp, requiredScopes: [] }), toIdentity) : null;
 }
 
 const toIdentity = memoize((verdict: Verdict): Identity => {

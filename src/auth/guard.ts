@@ -21,7 +21,7 @@ export interface GuardedCall {
  * Returns the identity behind a bearer credential; null if it is not of the kind that this method accepts. Throws or rejects if it is, and
  * is not valid.
  */
-export type Authenticate = (credential: string) => MaybePromise<Identity | null>;
+export type Authenticate = (credential: string, clientIp: string) => MaybePromise<Identity | null>;
 
 /** The part of an RPC's row that a guard needs. */
 export interface GuardedRpc {
@@ -55,7 +55,7 @@ const unauthenticatedAdmin: Identity = share({ ...anonymous, scopes: [ADMIN_SCOP
 export function createGuard(options: GuardOptions): Guard {
   const { limits = new CallLimits() } = options;
   const authorize = (policy: AdminScope, call: GuardedCall): MaybePromise<Principal> => {
-    const identity = authenticate(options, call.header("authorization"));
+    const identity = authenticate(options, call.header("authorization"), call.peerAddress);
     if (identity instanceof Promise) return identity.then((known) => admit(requireScope(known, policy), call));
     return admit(requireScope(identity, policy), call);
   };
@@ -132,16 +132,21 @@ const factsOf = memoize((identity: Identity) => sharedLike(identity, { caller: c
 function authenticate(
   { authenticators, allowUnauthenticated }: GuardOptions,
   authorization: string | undefined,
+  clientIp: string,
 ): MaybePromise<Identity> {
   if (allowUnauthenticated && (authorization === undefined || authenticators.length === 0)) return unauthenticatedAdmin;
-  return tryEach(authenticators, bearerOf(authorization));
+  return tryEach(authenticators, bearerOf(authorization), clientIp);
 }
 
-function tryEach([first, ...others]: readonly Authenticate[], credential: string): MaybePromise<Identity> {
+function tryEach(
+  [first, ...others]: readonly Authenticate[],
+  credential: string,
+  clientIp: string,
+): MaybePromise<Identity> {
   if (first === undefined) {
     throw unauthenticated("the bearer credential is of no kind that this service takes", { reason: "UNKNOWN_KIND" });
   }
-  return andThen(first(credential), (identity) => identity ?? tryEach(others, credential));
+  return andThen(first(credential, clientIp), (identity) => identity ?? tryEach(others, credential, clientIp));
 }
 
 /** RFC 6750 §2.1; the scheme in any case (RFC 9110 §11.1). */

@@ -15,6 +15,10 @@ export const REFUSED_REASONS = [
   "KEY_REVOKED",
   "SECRET_ROTATED",
   "EXPIRED",
+  "DISABLED",
+  "IP_NOT_ALLOWED",
+  "AUDIENCE_MISMATCH",
+  "INSUFFICIENT_SCOPE",
   "INTERNAL",
   // An access token of the issuer, which may also be EXPIRED.
   "INVALID_TOKEN",

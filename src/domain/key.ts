@@ -26,6 +26,11 @@ export interface VerifiableKey {
   readonly metadata: Readonly<Record<string, string>>;
   readonly expireTime: Date | null;
   readonly revokeTime: Date | null;
+  readonly disableTime: Date | null;
+  /** Canonical CIDR blocks from which the key is accepted; null: from anywhere. */
+  readonly allowedCidrs: readonly string[] | null;
+  /** The actors to whose keys an admin token is restricted; null: it is not restricted. */
+  readonly restrictedToActorIds: readonly string[] | null;
 }
 
 /** A key without secrets or hashes: safe to return to a caller. */
@@ -39,6 +44,9 @@ export interface ApiKey extends VerifiableKey {
   readonly rotateTime: Date | null;
   readonly revocationReason: RevocationReason | null;
   readonly revocationDescription: string | null;
+  readonly disableReason: string | null;
+  /** The caller that created it (`callerName`); null for a key of an earlier release. */
+  readonly createdBy: string | null;
 }
 
 /** A keyed hash of a secret: HMAC-SHA-256 under the server key with this id. */
@@ -62,15 +70,21 @@ export interface StoredKey<K extends VerifiableKey = ApiKey> {
   readonly secrets: readonly KeySecret[];
 }
 
-export const KEY_STATUSES = ["ACTIVE", "REVOKED", "EXPIRED"] as const;
+export const KEY_STATUSES = ["ACTIVE", "REVOKED", "EXPIRED", "DISABLED"] as const;
 
 export type KeyStatus = (typeof KEY_STATUSES)[number];
 
-/** Returns the status of a key at `now` (milliseconds). Revoked takes precedence over expired; `expireTime` is exclusive. */
-export function statusAt(key: Pick<VerifiableKey, "revokeTime" | "expireTime">, now: number): KeyStatus {
+/**
+ * Returns the status of a key at `now` (milliseconds). Revoked takes precedence over expired, and expired over disabled; `expireTime` is
+ * exclusive.
+ */
+export function statusAt(
+  key: Pick<VerifiableKey, "revokeTime" | "expireTime" | "disableTime">,
+  now: number,
+): KeyStatus {
   if (key.revokeTime !== null) return "REVOKED";
   if (key.expireTime !== null && key.expireTime.getTime() <= now) return "EXPIRED";
-  return "ACTIVE";
+  return key.disableTime === null ? "ACTIVE" : "DISABLED";
 }
 
 /** The text form of RFC 9562 §4, in either case. */

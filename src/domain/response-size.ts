@@ -17,13 +17,22 @@ const [SCOPE_BYTES, ENTRY_BYTES] = [3, 10];
 type Sized = Pick<VerifiableKey, "actorId" | "scopes" | "metadata"> & {
   readonly name?: string;
   readonly revocationDescription?: string | null;
+  readonly disableReason?: string | null;
+  readonly createdBy?: string | null;
+  readonly allowedCidrs?: readonly string[] | null;
+  readonly restrictedToActorIds?: readonly string[] | null;
 };
 
 /** Returns an upper bound of the bytes of a key or verdict in a response. */
-export function responseSize({ actorId, scopes, metadata, name = "", revocationDescription }: Sized): number {
-  let bytes = FIXED_BYTES + textSize(actorId) + textSize(name) + textSize(revocationDescription ?? "");
-  // Scopes are ASCII.
+export function responseSize({ scopes, metadata, allowedCidrs, restrictedToActorIds, ...texts }: Sized): number {
+  let bytes = FIXED_BYTES;
+  for (const text of [texts.actorId, texts.name, texts.revocationDescription, texts.disableReason, texts.createdBy]) {
+    bytes += textSize(text ?? "");
+  }
+  // Scopes and CIDR blocks are ASCII.
   for (const scope of scopes) bytes += SCOPE_BYTES + scope.length;
+  for (const cidr of allowedCidrs ?? []) bytes += SCOPE_BYTES + cidr.length;
+  for (const actorId of restrictedToActorIds ?? []) bytes += SCOPE_BYTES + textSize(actorId);
   for (const key in metadata) bytes += ENTRY_BYTES + textSize(key) + textSize(metadata[key] ?? "");
   return bytes;
 }

@@ -12,7 +12,19 @@ export type RejectionReason =
   | "KEY_REVOKED"
   | "SECRET_ROTATED"
   | "EXPIRED"
+  | "DISABLED"
+  | "IP_NOT_ALLOWED"
+  | "AUDIENCE_MISMATCH"
+  | "INSUFFICIENT_SCOPE"
   | "INTERNAL";
+
+/** The content of a valid derived token. */
+export interface ValidToken {
+  readonly tokenId: string;
+  readonly claims: JsonObject;
+  /** The services that may accept it; undefined: any. */
+  readonly audience: readonly string[] | undefined;
+}
 
 interface VerdictBase {
   /** Evaluated from the cache after the lease expired, so the key may have changed (`KEYHOLD_STALE_GRACE`). */
@@ -30,7 +42,7 @@ export interface Valid extends VerdictBase {
   /** Expiry of the credential; null if it does not expire. */
   readonly expireTime: Date | null;
   /** Set for derived tokens only. */
-  readonly token: { readonly tokenId: string; readonly claims: JsonObject } | null;
+  readonly token: ValidToken | null;
 }
 
 export interface Invalid extends VerdictBase {
@@ -39,6 +51,13 @@ export interface Invalid extends VerdictBase {
   readonly message: string;
   /** The key that the credential names, if known. Logged; never sent to the holder of a rejected credential. */
   readonly keyId: string | null;
+  /**
+   * For a credential that is authentic and of a key in force, but not accepted here: `DISABLED`, `IP_NOT_ALLOWED`, `AUDIENCE_MISMATCH` and
+   * `INSUFFICIENT_SCOPE`.
+   */
+  readonly credential?: Valid;
+  /** For `INSUFFICIENT_SCOPE`: the required scopes that the credential does not have. */
+  readonly missingScopes?: readonly string[];
 }
 
 /** The result of a verification. An invalid credential is a value, not an error. */
@@ -56,6 +75,10 @@ const VERIFICATION_ERRORS = {
   KEY_REVOKED: "VERIFICATION_ERROR_REVOKED",
   SECRET_ROTATED: "VERIFICATION_ERROR_REVOKED",
   EXPIRED: "VERIFICATION_ERROR_EXPIRED",
+  DISABLED: "VERIFICATION_ERROR_DISABLED",
+  IP_NOT_ALLOWED: "VERIFICATION_ERROR_IP_NOT_ALLOWED",
+  AUDIENCE_MISMATCH: "VERIFICATION_ERROR_AUDIENCE_MISMATCH",
+  INSUFFICIENT_SCOPE: "VERIFICATION_ERROR_INSUFFICIENT_SCOPE",
   INTERNAL: "VERIFICATION_ERROR_INTERNAL",
 } as const satisfies Record<RejectionReason, string>;
 

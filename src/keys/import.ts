@@ -2,7 +2,7 @@ import { digestCurrent, digestOthers } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
 import { attempt, checkAll, fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId } from "../domain/key.ts";
-import type { Principal } from "../domain/principal.ts";
+import { callerName, type Principal } from "../domain/principal.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import type { KeysContext } from "./context.ts";
@@ -68,7 +68,8 @@ function prepare(context: KeysContext, principal: Principal, { draft, lifetime }
   requireReservedScopes(draft.scopes, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
-  const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), lifetime, now }, draft);
+  const createdBy = callerName(principal);
+  const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), lifetime, now, createdBy }, draft);
   const { digest: digestKeys, fingerprint } = context.rings;
   const digest = digestCurrent(rawKey, digestKeys);
   const otherDigests = digestOthers(rawKey, digestKeys);

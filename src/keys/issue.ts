@@ -3,7 +3,7 @@ import { issuedSecretHint } from "../credential/hint.ts";
 import { issueSecret } from "../credential/issued-secret.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
-import type { Principal } from "../domain/principal.ts";
+import { callerName, type Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
 import { requireReservedScopes } from "./reserved-scopes.ts";
@@ -21,7 +21,7 @@ export async function issueKey(context: KeysContext, principal: Principal, draft
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
-  const key = newStoredKey({ kind: "issued", keyId, hint, lifetime, now }, draft);
+  const key = newStoredKey({ kind: "issued", keyId, hint, lifetime, now, createdBy: callerName(principal) }, draft);
   const request = identify(draft, null, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };

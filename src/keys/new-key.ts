@@ -27,7 +27,7 @@ export function checkNewKey({ metadata, ttl }: Pick<NewKeyInput, "metadata" | "t
 }
 
 /** What a key has beside its input. */
-interface NewKeyFacts extends Pick<ApiKey, "kind" | "keyId" | "hint"> {
+interface NewKeyFacts extends Pick<ApiKey, "kind" | "keyId" | "hint" | "createdBy"> {
   /** As `checkNewKey` returns it. */
   readonly lifetime: number | null;
   /** When it is created. */
@@ -35,7 +35,7 @@ interface NewKeyFacts extends Pick<ApiKey, "kind" | "keyId" | "hint"> {
 }
 
 /** Returns the key to store. */
-export function newStoredKey({ kind, keyId, hint, lifetime, now }: NewKeyFacts, draft: NewKeyInput): ApiKey {
+export function newStoredKey({ kind, keyId, hint, lifetime, now, createdBy }: NewKeyFacts, draft: NewKeyInput): ApiKey {
   const created = new Date(now);
   return {
     keyId,
@@ -53,6 +53,11 @@ export function newStoredKey({ kind, keyId, hint, lifetime, now }: NewKeyFacts, 
     revokeTime: null,
     revocationReason: null,
     revocationDescription: null,
+    disableTime: null,
+    disableReason: null,
+    allowedCidrs: null,
+    restrictedToActorIds: null,
+    createdBy,
   };
 }
 

@@ -45,9 +45,11 @@ function holderOf(keyId: string, scopes: readonly string[], { peerAddress, userA
   return { ...identity, peerAddress, userAgent, callId };
 }
 
+/** Accepts the secret of a disabled key and from any address: it may be a thief's, and a revocation takes only rights. */
 function requireOwnSecret(verdict: Verdict): Valid {
-  if (verdict.valid) {
-    if (verdict.token === null) return verdict;
+  if (verdict.valid || verdict.credential !== undefined) {
+    const credential = verdict.valid ? verdict : verdict.credential;
+    if (credential?.token === null) return credential;
     const description = "is a derived token; only the secret of a key revokes it";
     throw invalidArgument("credential", description, "VALUE_NOT_ALLOWED");
   }

@@ -91,9 +91,10 @@ const expireTime = (sql: Sql) => sql`coalesce(expire_time, 'infinity')`;
  * expire.
  */
 const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date) => Fragment } = {
-  ACTIVE: (sql, now) => sql`(revoke_time IS NULL AND ${expireTime(sql)} > ${now})`,
+  ACTIVE: (sql, now) => sql`(revoke_time IS NULL AND ${expireTime(sql)} > ${now} AND disable_time IS NULL)`,
   REVOKED: (sql) => sql`(revoke_time IS NOT NULL)`,
   EXPIRED: (sql, now) => sql`(revoke_time IS NULL AND expire_time IS NOT NULL AND ${expireTime(sql)} <= ${now})`,
+  DISABLED: (sql, now) => sql`(revoke_time IS NULL AND ${expireTime(sql)} > ${now} AND disable_time IS NOT NULL)`,
 };
 
 /** The condition of `:*` for the fields that may be empty. */

@@ -28,6 +28,9 @@ export const NEW_ROW_TYPES = {
   create_time: "timestamptz",
   update_time: "timestamptz",
   expire_time: "timestamptz",
+  allowed_cidrs: "text[]",
+  restricted_to_actor_ids: "text[]",
+  created_by: "text",
   digest: "bytea",
   digest_key_id: "text",
   other_digests: "jsonb",
@@ -71,6 +74,9 @@ function toNewRow({ key, digest, otherDigests, request }: NewKey): NewRow {
     create_time: created,
     update_time: created,
     expire_time: key.expireTime?.toISOString() ?? null,
+    allowed_cidrs: key.allowedCidrs,
+    restricted_to_actor_ids: key.restrictedToActorIds,
+    created_by: key.createdBy,
     digest: bytea(digest.digest),
     digest_key_id: digest.keyId,
     other_digests:
@@ -116,7 +122,7 @@ function copyValue(value: NewValue): string {
   return escapeCopy(isTextList(value) ? writeArray(value) : JSON.stringify(value));
 }
 
-/** Only scopes are a text array; the other list of a row is JSON. */
+/** The text arrays of a row; its other list is JSON. */
 function isTextList(value: NewValue): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

@@ -13,6 +13,9 @@ const VERIFIABLE_KEY_COLUMNS = [
   "metadata",
   "expireTime",
   "revokeTime",
+  "disableTime",
+  "allowedCidrs",
+  "restrictedToActorIds",
 ] as const satisfies readonly (keyof VerifiableKey)[];
 
 export const KEY_COLUMNS = [
@@ -25,6 +28,8 @@ export const KEY_COLUMNS = [
   "rotateTime",
   "revocationReason",
   "revocationDescription",
+  "disableReason",
+  "createdBy",
 ] as const satisfies readonly (keyof ApiKey)[];
 
 /** The columns of the secrets of a key. */

@@ -49,9 +49,9 @@ export function createApi(
     keys,
     derive: { clock, random, issuer, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
     issuer,
-    verify: (credential, mode) => verify(context, credential, mode),
-    verifyStrictly: (credential) => verify(strict, credential),
-    verifyAll: (credentials, mode) => verifyAll(context, credentials, mode),
+    verify: (credential, mode, presentation) => verify(context, credential, mode, presentation),
+    verifyStrictly: (credential, presentation) => verify(strict, credential, "default", presentation),
+    verifyAll: (requests, mode) => verifyAll(context, requests, mode),
     jwks: signing.jwks,
   };
 }

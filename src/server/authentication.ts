@@ -1,10 +1,8 @@
-import { adminTokens, oidcTokens } from "../auth/authenticators.ts";
+import { adminTokens, oidcTokens, type VerifyToken } from "../auth/authenticators.ts";
 import type { CallLimits, Limiters } from "../auth/call-limits.ts";
 import { type Authenticate, createGuard, type Guard } from "../auth/guard.ts";
 import { classify } from "../credential/kinds.ts";
-import type { Verdict } from "../domain/verdict.ts";
 import { systemMonotonic } from "../lib/clock.ts";
-import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { RateLimiter } from "../lib/rate-limiter.ts";
 import type { Config } from "./config/config.ts";
 import type { Resources } from "./resources.ts";
@@ -13,7 +11,7 @@ import type { Resources } from "./resources.ts";
 export async function configuredGuard(
   { auth, oidc }: Config,
   { keys, shapes }: Resources,
-  verifyToken: (credential: string) => MaybePromise<Verdict>,
+  verifyToken: VerifyToken,
   limits: CallLimits,
 ): Promise<Guard> {
   const isAdminToken = (credential: string) => classify(credential, shapes).type === "ISSUED_API_KEY";

@@ -77,7 +77,12 @@ export async function serve(
   const fastify = await createServer({
     implementations: implementRpcs(api),
     // Authenticating a caller is not counted as a verdict.
-    guard: await configuredGuard(config, resources, (credential) => verify(strict, credential), meters.limits),
+    guard: await configuredGuard(
+      config,
+      resources,
+      (credential, presentation) => verify(strict, credential, "default", presentation),
+      meters.limits,
+    ),
     checkReadiness: async () => checks(),
     counters: isCounting ? meters.calls : uncounted,
     limiter: meters.limiter,

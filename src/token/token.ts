@@ -16,6 +16,8 @@ export interface TokenContent {
   readonly secretVersion: number;
   /** `tokenId` of the parent token; absent if derived from a key. */
   readonly parentId?: string | undefined;
+  /** The services that may accept it; absent: any. */
+  readonly audience?: readonly string[] | undefined;
   /** Custom claims. */
   readonly claims: JsonObject;
 }

@@ -84,6 +84,10 @@ const REASONS: Readonly<Record<VerificationError, RejectionReason>> = {
   [VerificationError.NOT_FOUND]: "NOT_FOUND",
   [VerificationError.SIGNATURE_INVALID]: "SIGNATURE_INVALID",
   [VerificationError.INTERNAL]: "UNAVAILABLE",
+  [VerificationError.DISABLED]: "REVOKED",
+  [VerificationError.IP_NOT_ALLOWED]: "REVOKED",
+  [VerificationError.AUDIENCE_MISMATCH]: "REVOKED",
+  [VerificationError.INSUFFICIENT_SCOPE]: "REVOKED",
 };
 
 /** An error code that this release does not know yields `UNAVAILABLE`. */

@@ -27,7 +27,10 @@ export interface Evaluated {
 }
 
 /** The content of a derived token that verification uses. */
-export type TokenFacts = Pick<TokenContent, "tokenId" | "secretVersion" | "scopes" | "claims" | "expireTime">;
+export type TokenFacts = Pick<
+  TokenContent,
+  "tokenId" | "secretVersion" | "scopes" | "claims" | "audience" | "expireTime"
+>;
 
 /** Caches identified credentials, so that none is identified twice. */
 export interface IdentityCache {

@@ -5,20 +5,31 @@ import type { VerifyContext } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
 import type { Identified } from "./identified.ts";
 import { type Identify, identify } from "./identify.ts";
+import { NOTHING, type Presentation } from "./presentation.ts";
 import type { CacheMode, VerifiableRecord } from "./reader.ts";
 
+/** One of several credentials to verify. */
+export interface VerificationRequest extends Presentation {
+  readonly credential: string;
+}
+
 /** Verifies one credential, synchronously if all data is cached. Throws or rejects only if no verdict can be reached, as without a database. */
-export function verify(context: VerifyContext, credential: string, mode: CacheMode = "default"): MaybePromise<Verdict> {
-  return verifyBy(identify, context, credential, mode);
+export function verify(
+  context: VerifyContext,
+  credential: string,
+  mode: CacheMode = "default",
+  presentation: Presentation = NOTHING,
+): MaybePromise<Verdict> {
+  return verifyBy(identify, context, credential, presentation, mode);
 }
 
 /** Verifies credentials and returns their verdicts in order. A failure of one does not affect the others. */
 export function verifyAll(
   context: VerifyContext,
-  credentials: readonly string[],
+  requests: readonly VerificationRequest[],
   mode: CacheMode = "default",
 ): MaybePromise<Verdict[]> {
-  const verdicts = credentials.map((credential) => verifyBy(identifyOrFault, context, credential, mode));
+  const verdicts = requests.map((request) => verifyBy(identifyOrFault, context, request.credential, request, mode));
   return hasNoPromise(verdicts) ? verdicts : Promise.all(verdicts);
 }
 
@@ -26,42 +37,54 @@ function verifyBy(
   identify: Identify,
   context: VerifyContext,
   credential: string,
+  presentation: Presentation,
   mode: CacheMode,
 ): MaybePromise<Verdict> {
   const identities = mode === "no-store" ? null : context.identities;
   const name = identities === null ? "" : identities.nameOf(credential);
   const cached = identities === null ? undefined : identities.get(name);
-  if (cached !== undefined) return evaluateCached(context, cached, mode);
+  if (cached !== undefined) return evaluateCached(context, cached, presentation, mode);
   const generation = identities?.generation ?? 0;
   return andThen(identify(credential, context), (identified) => {
     if ("valid" in identified) return reject(context, credential, identified);
     const found = (stored: VerifiableRecord | null) => {
       // Anyone can send an unknown raw key, so it is not worth the memory.
       if (stored !== null) identities?.set(name, identified, generation);
-      return conclude(context, identified, stored);
+      return conclude(context, identified, stored, presentation);
     };
     const stored = context.findKey(identified.lookup, mode);
     if (!(stored instanceof Promise)) return found(stored);
-    return stored.then(found, (error: unknown) => evaluateStale(context, identified, mode, error));
+    return stored.then(found, (error: unknown) => evaluateStale(context, identified, presentation, mode, error));
   });
 }
 
 /** The usual path. */
-function evaluateCached(context: VerifyContext, cached: Identified, mode: CacheMode): MaybePromise<Verdict> {
+function evaluateCached(
+  context: VerifyContext,
+  cached: Identified,
+  presentation: Presentation,
+  mode: CacheMode,
+): MaybePromise<Verdict> {
   const stored = context.findKey(cached.lookup, mode);
-  if (!(stored instanceof Promise)) return conclude(context, cached, stored);
+  if (!(stored instanceof Promise)) return conclude(context, cached, stored, presentation);
   return stored.then(
-    (loaded) => conclude(context, cached, loaded),
-    (error: unknown) => evaluateStale(context, cached, mode, error),
+    (loaded) => conclude(context, cached, loaded, presentation),
+    (error: unknown) => evaluateStale(context, cached, presentation, mode, error),
   );
 }
 
 /** Returns a stale verdict from the cache without a lease, where allowed; otherwise throws `error`. */
-function evaluateStale(context: VerifyContext, identified: Identified, mode: CacheMode, error: unknown): Verdict {
+function evaluateStale(
+  context: VerifyContext,
+  identified: Identified,
+  presentation: Presentation,
+  mode: CacheMode,
+  error: unknown,
+): Verdict {
   const stale = mode === "default" ? context.findStale(identified.lookup) : undefined;
   if (stale === undefined) throw error;
   context.onStale();
-  return { ...conclude(context, identified, stale), isStale: true };
+  return { ...conclude(context, identified, stale, presentation), isStale: true };
 }
 
 const identifyOrFault: Identify = (credential, context) => {
@@ -77,8 +100,13 @@ const identifyOrFault: Identify = (credential, context) => {
   }
 };
 
-function conclude(context: VerifyContext, identified: Identified, stored: VerifiableRecord | null): Verdict {
-  const verdict = evaluate(identified, stored, context.clock.now());
+function conclude(
+  context: VerifyContext,
+  identified: Identified,
+  stored: VerifiableRecord | null,
+  presentation: Presentation,
+): Verdict {
+  const verdict = evaluate(identified, stored, presentation, context.clock.now());
   context.onVerdict(identified.credentialType, verdict);
   if (verdict.valid) context.onValid(verdict.key.keyId);
   return verdict;

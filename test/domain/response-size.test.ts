@@ -36,6 +36,11 @@ const anyKey: fc.Arbitrary<ApiKey> = fc.record({
     fc.constantFrom("REVOCATION_REASON_UNSPECIFIED", "REVOCATION_REASON_PRIVILEGE_WITHDRAWN"),
   ),
   revocationDescription: fc.option(text(1000)),
+  disableTime: fc.option(time),
+  disableReason: fc.option(text(1000)),
+  allowedCidrs: fc.option(fc.array(fc.string({ unit: fc.constantFrom(..."0f:/"), maxLength: 43 }), { maxLength: 64 })),
+  restrictedToActorIds: fc.option(fc.array(text(255), { maxLength: 100 })),
+  createdBy: fc.option(text(300)),
 });
 
 /** The size as an item of a list: the message, its tag and its length. */

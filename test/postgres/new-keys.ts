@@ -41,6 +41,11 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
     revokeTime: null,
     revocationReason: null,
     revocationDescription: null,
+    disableTime: null,
+    disableReason: null,
+    allowedCidrs: null,
+    restrictedToActorIds: null,
+    createdBy: null,
   };
   const request = requestId === null ? null : { requestId, fingerprint: randomBytes(32) };
   const others = otherDigests.map((other, place) => ({ keyId: `other${place}`, digest: other }));

@@ -16,9 +16,18 @@ import { createVerificationCache } from "../../src/verify/cache/cache.ts";
 import type { VerifyContext } from "../../src/verify/context.ts";
 import type { VerifiableRecord, VerificationLease } from "../../src/verify/reader.ts";
 import { createUncachedReader } from "../../src/verify/uncached.ts";
+import type { VerificationRequest } from "../../src/verify/verify.ts";
 import { TestStore } from "./store.ts";
 
 /** 2026-01-01T00:00:00Z, in milliseconds. */
+/** The fields of a key without controls. */
+export const NO_CONTROLS = { disableTime: null, allowedCidrs: null, restrictedToActorIds: null } as const;
+
+/** Returns requests to verify these credentials, presented for nothing in particular. */
+export function requestsOf(credentials: readonly string[]): VerificationRequest[] {
+  return credentials.map((credential) => ({ credential, requiredScopes: [] }));
+}
+
 export const NOW = 1_767_225_600_000;
 export const HOUR = 3_600_000;
 
@@ -85,7 +94,7 @@ export function newFixture({
     const digest = digestCurrent(credential, rings.digest);
     const key = {
       ...{ keyId, kind, actorId: "actor_1", scopes: ["read", "write"], metadata: { team: "blue" } },
-      ...{ expireTime: null, revokeTime: null },
+      ...{ expireTime: null, revokeTime: null, ...NO_CONTROLS },
       ...change,
     };
     store.put({ key, secrets: [{ version: secretVersion, digest, expireTime: null }] });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Verdict } from "../../src/domain/verdict.ts";
 import { isShared } from "../../src/lib/memoize.ts";
 import { verify, verifyAll } from "../../src/verify/verify.ts";
-import { HOUR, NOW, newFixture, newRoots } from "./fixture.ts";
+import { HOUR, NOW, newFixture, newRoots, requestsOf } from "./fixture.ts";
 import { nextTurn } from "./store.ts";
 
 type Fixture = ReturnType<typeof newFixture>;
@@ -83,7 +83,7 @@ describe.each(TYPES)("%s", (type) => {
     fixture.renewable(false);
     fixture.staleGrace(true);
     expect(await verify(fixture.context, credential)).toEqual({ ...fresh, isStale: true });
-    expect(await verifyAll(fixture.context, [credential])).toEqual([{ ...fresh, isStale: true }]);
+    expect(await verifyAll(fixture.context, requestsOf([credential]))).toEqual([{ ...fresh, isStale: true }]);
     for (const mode of ["no-cache", "no-store"] as const)
       await expect(async () => verify(fixture.context, credential, mode)).rejects.toThrow("no lease");
     fixture.cache.clear();
@@ -272,14 +272,14 @@ describe("a batch", () => {
     const fixture = newFixture();
     const credentials = [...Object.values(oneOfEach(fixture)), "nobody's key", "kh_v1_mistyped", "a.b.c"];
     const asked = [...credentials, ...credentials];
-    const verdicts = await verifyAll(fixture.context, asked);
+    const verdicts = await verifyAll(fixture.context, requestsOf(asked));
     expect(verdicts.map(outcome)).toEqual([
       ...["VALID", "VALID", "VALID", "VALID", "NOT_FOUND", "INVALID_FORMAT", "NOT_FOUND"],
       ...["VALID", "VALID", "VALID", "VALID", "NOT_FOUND", "INVALID_FORMAT", "NOT_FOUND"],
     ]);
     // The issued key and its token share one look-up; the imported key is found by its digest, its token by the key id.
     expect(fixture.store.statements.map(({ length }) => length)).toEqual([5]);
-    expect(verifyAll(fixture.context, asked)).toEqual(verdicts);
+    expect(verifyAll(fixture.context, requestsOf(asked))).toEqual(verdicts);
     expect(fixture.store.statements.length).toBe(1);
   });
 
@@ -294,7 +294,7 @@ describe("a batch", () => {
         throw fault;
       },
     ]) {
-      const verdicts = await verifyAll({ ...fixture.context, publicKey }, [token, credential]);
+      const verdicts = await verifyAll({ ...fixture.context, publicKey }, requestsOf([token, credential]));
       expect(verdicts.map(outcome)).toEqual(["INTERNAL", "VALID"]);
     }
     expect(fixture.faults).toEqual([fault, fault]);
@@ -304,7 +304,7 @@ describe("a batch", () => {
     const fixture = newFixture();
     const { credential } = fixture.issue();
     fixture.store.isHolding = true;
-    const verdicts = verifyAll(fixture.context, [credential, "kh_v1_mistyped"]);
+    const verdicts = verifyAll(fixture.context, requestsOf([credential, "kh_v1_mistyped"]));
     await nextTurn();
     fixture.store.held[0]?.fail(new Error("the database is unreachable"));
     await expect(verdicts).rejects.toThrow("the database is unreachable");

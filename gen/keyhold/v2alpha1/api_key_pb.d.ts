@@ -2,7 +2,9 @@
 // @generated from file keyhold/v2alpha1/api_key.proto (package keyhold.v2alpha1, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import type { Message } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file keyhold/v2alpha1/api_key.proto.
@@ -10,8 +12,189 @@ import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 export declare const file_keyhold_v2alpha1_api_key: GenFile;
 
 /**
- * KeyStatus is the status of a key, evaluated when the key is read. Revoked takes precedence over expired, and revocation is
- * permanent.
+ * IpRestriction limits the addresses from which a key, and every token derived from it, is accepted.
+ *
+ * @generated from message keyhold.v2alpha1.IpRestriction
+ */
+export declare type IpRestriction = Message<"keyhold.v2alpha1.IpRestriction"> & {
+  /**
+   * CIDR blocks (RFC 4632, RFC 4291), 1 to 64 of IPv4 and IPv6, such as `203.0.113.0/24` or `2001:db8::/32`, without host bits. An
+   * address without a prefix length is the block of that address. An IPv4-mapped IPv6 address is the IPv4 address.
+   *
+   * @generated from field: repeated string allowed_cidrs = 1;
+   */
+  allowedCidrs: string[];
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.IpRestriction.
+ * Use `create(IpRestrictionSchema)` to create a new message.
+ */
+export declare const IpRestrictionSchema: GenMessage<IpRestriction>;
+
+/**
+ * ApiKey is a key of either kind. It never contains the secret, the raw key or a hash of it.
+ *
+ * @generated from message keyhold.v2alpha1.ApiKey
+ */
+export declare type ApiKey = Message<"keyhold.v2alpha1.ApiKey"> & {
+  /**
+   * Identifier: a UUID (version 7), unique among issued and imported keys.
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * Label for people.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Owner of the key.
+   *
+   * @generated from field: string actor_id = 3;
+   */
+  actorId: string;
+
+  /**
+   * Permissions of the key.
+   *
+   * @generated from field: repeated string scopes = 4;
+   */
+  scopes: string[];
+
+  /**
+   * Status of the key when it was read.
+   *
+   * @generated from field: keyhold.v2alpha1.KeyStatus status = 5;
+   */
+  status: KeyStatus;
+
+  /**
+   * Arbitrary strings.
+   *
+   * @generated from field: map<string, string> metadata = 6;
+   */
+  metadata: { [key: string]: string };
+
+  /**
+   * When the key was issued or imported.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 7;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When a call last changed the key.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 8;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * When the key expires. Absent: never.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 9;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * When the key was last verified successfully, to the minute. Absent: never, or not yet recorded.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_time = 10;
+   */
+  lastUsedTime?: Timestamp | undefined;
+
+  /**
+   * Present if the key is revoked.
+   *
+   * @generated from field: google.protobuf.Timestamp revoke_time = 11;
+   */
+  revokeTime?: Timestamp | undefined;
+
+  /**
+   * Present if the key is revoked.
+   *
+   * @generated from field: optional keyhold.v2alpha1.RevocationReason revocation_reason = 12;
+   */
+  revocationReason?: RevocationReason | undefined;
+
+  /**
+   * Present if the revocation had a description.
+   *
+   * @generated from field: optional string revocation_description = 13;
+   */
+  revocationDescription?: string | undefined;
+
+  /**
+   * When the secret of an issued key was last rotated. Absent: never.
+   *
+   * @generated from field: google.protobuf.Timestamp rotate_time = 14;
+   */
+  rotateTime?: Timestamp | undefined;
+
+  /**
+   * Helps people to recognize the key; may be empty.
+   *
+   * @generated from field: string hint = 15;
+   */
+  hint: string;
+
+  /**
+   * Present if the key is disabled.
+   *
+   * @generated from field: google.protobuf.Timestamp disable_time = 16;
+   */
+  disableTime?: Timestamp | undefined;
+
+  /**
+   * Present if the key was disabled with a reason.
+   *
+   * @generated from field: optional string disable_reason = 17;
+   */
+  disableReason?: string | undefined;
+
+  /**
+   * The addresses from which the key is accepted. Absent: any.
+   *
+   * @generated from field: keyhold.v2alpha1.IpRestriction ip_restriction = 18;
+   */
+  ipRestriction?: IpRestriction | undefined;
+
+  /**
+   * Who created the key, such as `admin-token:<key_id>` or `oidc:<subject>`. Absent: created by an earlier release.
+   *
+   * @generated from field: optional string created_by = 19;
+   */
+  createdBy?: string | undefined;
+
+  /**
+   * The actors to whose keys an admin token is restricted. Empty: it is not restricted.
+   *
+   * @generated from field: repeated string restricted_to_actor_ids = 20;
+   */
+  restrictedToActorIds: string[];
+
+  /**
+   * Kind of the key.
+   *
+   * @generated from field: keyhold.v2alpha1.KeyKind kind = 22;
+   */
+  kind: KeyKind;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.ApiKey.
+ * Use `create(ApiKeySchema)` to create a new message.
+ */
+export declare const ApiKeySchema: GenMessage<ApiKey>;
+
+/**
+ * KeyStatus is the status of a key, evaluated when the key is read. Revoked takes precedence over expired, and expired over disabled.
+ * Revocation is permanent.
  *
  * @generated from enum keyhold.v2alpha1.KeyStatus
  */
@@ -24,7 +207,7 @@ export enum KeyStatus {
   UNSPECIFIED = 0,
 
   /**
-   * The key is neither revoked nor expired.
+   * The key is neither revoked nor expired nor disabled.
    *
    * @generated from enum value: KEY_STATUS_ACTIVE = 1;
    */
@@ -43,12 +226,52 @@ export enum KeyStatus {
    * @generated from enum value: KEY_STATUS_EXPIRED = 3;
    */
   EXPIRED = 3,
+
+  /**
+   * The key is disabled. It is rejected until it is enabled.
+   *
+   * @generated from enum value: KEY_STATUS_DISABLED = 4;
+   */
+  DISABLED = 4,
 }
 
 /**
  * Describes the enum keyhold.v2alpha1.KeyStatus.
  */
 export declare const KeyStatusSchema: GenEnum<KeyStatus>;
+
+/**
+ * KeyKind is the origin of a key.
+ *
+ * @generated from enum keyhold.v2alpha1.KeyKind
+ */
+export enum KeyKind {
+  /**
+   * Never set.
+   *
+   * @generated from enum value: KEY_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Keyhold generated the secret.
+   *
+   * @generated from enum value: KEY_KIND_ISSUED = 1;
+   */
+  ISSUED = 1,
+
+  /**
+   * The raw key was generated elsewhere.
+   *
+   * @generated from enum value: KEY_KIND_IMPORTED = 2;
+   */
+  IMPORTED = 2,
+}
+
+/**
+ * Describes the enum keyhold.v2alpha1.KeyKind.
+ */
+export declare const KeyKindSchema: GenEnum<KeyKind>;
 
 /**
  * RevocationReason follows RFC 5280 §5.3.1.

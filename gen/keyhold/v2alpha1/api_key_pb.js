@@ -2,13 +2,30 @@
 // @generated from file keyhold/v2alpha1/api_key.proto (package keyhold.v2alpha1, syntax proto3)
 /* eslint-disable */
 
-import { enumDesc, fileDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
+import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
+import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.js";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file keyhold/v2alpha1/api_key.proto.
  */
 export const file_keyhold_v2alpha1_api_key = /*@__PURE__*/
-  fileDesc("Ch5rZXlob2xkL3YyYWxwaGExL2FwaV9rZXkucHJvdG8SEGtleWhvbGQudjJhbHBoYTEqbgoJS2V5U3RhdHVzEhoKFktFWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIVChFLRVlfU1RBVFVTX0FDVElWRRABEhYKEktFWV9TVEFUVVNfUkVWT0tFRBACEhYKEktFWV9TVEFUVVNfRVhQSVJFRBADKtMBChBSZXZvY2F0aW9uUmVhc29uEiEKHVJFVk9DQVRJT05fUkVBU09OX1VOU1BFQ0lGSUVEEAASJAogUkVWT0NBVElPTl9SRUFTT05fS0VZX0NPTVBST01JU0UQARIpCiVSRVZPQ0FUSU9OX1JFQVNPTl9BRkZJTElBVElPTl9DSEFOR0VEEAISIAocUkVWT0NBVElPTl9SRUFTT05fU1VQRVJTRURFRBADEikKJVJFVk9DQVRJT05fUkVBU09OX1BSSVZJTEVHRV9XSVRIRFJBV04QBEKXAQoUZGV2LmtleWhvbGQudjJhbHBoYTFCC0FwaUtleVByb3RvUAFaMGtleWhvbGQuZGV2L2dlbi9rZXlob2xkL3YyYWxwaGExO2tleWhvbGR2MmFscGhhMaICA0tIRKoCEEtleWhvbGQuVjJBbHBoYTHKAhBLZXlob2xkXFYyYWxwaGEx6gIRS2V5aG9sZDo6VjJhbHBoYTFiBnByb3RvMw");
+  fileDesc("Ch5rZXlob2xkL3YyYWxwaGExL2FwaV9rZXkucHJvdG8SEGtleWhvbGQudjJhbHBoYTEiOwoNSXBSZXN0cmljdGlvbhIqCg1hbGxvd2VkX2NpZHJzGAEgAygJQhPgQQK6SA2SAQoIARBAIgRyAhhAIqcICgZBcGlLZXkSEwoGa2V5X2lkGAEgASgJQgPgQQgSEQoEbmFtZRgCIAEoCUID4EEDEhUKCGFjdG9yX2lkGAMgASgJQgPgQQMSEwoGc2NvcGVzGAQgAygJQgPgQQMSMAoGc3RhdHVzGAUgASgOMhsua2V5aG9sZC52MmFscGhhMS5LZXlTdGF0dXNCA+BBAxI9CghtZXRhZGF0YRgGIAMoCzImLmtleWhvbGQudjJhbHBoYTEuQXBpS2V5Lk1ldGFkYXRhRW50cnlCA+BBAxI0CgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0Cgt1cGRhdGVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtleHBpcmVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI3Cg5sYXN0X3VzZWRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtyZXZva2VfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxJHChFyZXZvY2F0aW9uX3JlYXNvbhgMIAEoDjIiLmtleWhvbGQudjJhbHBoYTEuUmV2b2NhdGlvblJlYXNvbkID4EEDSACIAQESKAoWcmV2b2NhdGlvbl9kZXNjcmlwdGlvbhgNIAEoCUID4EEDSAGIAQESNAoLcm90YXRlX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEaGludBgPIAEoCUID4EEDEjUKDGRpc2FibGVfdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIgCg5kaXNhYmxlX3JlYXNvbhgRIAEoCUID4EEDSAKIAQESPAoOaXBfcmVzdHJpY3Rpb24YEiABKAsyHy5rZXlob2xkLnYyYWxwaGExLklwUmVzdHJpY3Rpb25CA+BBAxIcCgpjcmVhdGVkX2J5GBMgASgJQgPgQQNIA4gBARIkChdyZXN0cmljdGVkX3RvX2FjdG9yX2lkcxgUIAMoCUID4EEDEiwKBGtpbmQYFiABKA4yGS5rZXlob2xkLnYyYWxwaGExLktleUtpbmRCA+BBAxovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCFAoSX3Jldm9jYXRpb25fcmVhc29uQhkKF19yZXZvY2F0aW9uX2Rlc2NyaXB0aW9uQhEKD19kaXNhYmxlX3JlYXNvbkINCgtfY3JlYXRlZF9ieSqHAQoJS2V5U3RhdHVzEhoKFktFWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIVChFLRVlfU1RBVFVTX0FDVElWRRABEhYKEktFWV9TVEFUVVNfUkVWT0tFRBACEhYKEktFWV9TVEFUVVNfRVhQSVJFRBADEhcKE0tFWV9TVEFUVVNfRElTQUJMRUQQBCpPCgdLZXlLaW5kEhgKFEtFWV9LSU5EX1VOU1BFQ0lGSUVEEAASEwoPS0VZX0tJTkRfSVNTVUVEEAESFQoRS0VZX0tJTkRfSU1QT1JURUQQAirTAQoQUmV2b2NhdGlvblJlYXNvbhIhCh1SRVZPQ0FUSU9OX1JFQVNPTl9VTlNQRUNJRklFRBAAEiQKIFJFVk9DQVRJT05fUkVBU09OX0tFWV9DT01QUk9NSVNFEAESKQolUkVWT0NBVElPTl9SRUFTT05fQUZGSUxJQVRJT05fQ0hBTkdFRBACEiAKHFJFVk9DQVRJT05fUkVBU09OX1NVUEVSU0VERUQQAxIpCiVSRVZPQ0FUSU9OX1JFQVNPTl9QUklWSUxFR0VfV0lUSERSQVdOEARClwEKFGRldi5rZXlob2xkLnYyYWxwaGExQgtBcGlLZXlQcm90b1ABWjBrZXlob2xkLmRldi9nZW4va2V5aG9sZC92MmFscGhhMTtrZXlob2xkdjJhbHBoYTGiAgNLSESqAhBLZXlob2xkLlYyQWxwaGExygIQS2V5aG9sZFxWMmFscGhhMeoCEUtleWhvbGQ6OlYyYWxwaGExYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
+
+/**
+ * Describes the message keyhold.v2alpha1.IpRestriction.
+ * Use `create(IpRestrictionSchema)` to create a new message.
+ */
+export const IpRestrictionSchema = /*@__PURE__*/
+  messageDesc(file_keyhold_v2alpha1_api_key, 0);
+
+/**
+ * Describes the message keyhold.v2alpha1.ApiKey.
+ * Use `create(ApiKeySchema)` to create a new message.
+ */
+export const ApiKeySchema = /*@__PURE__*/
+  messageDesc(file_keyhold_v2alpha1_api_key, 1);
 
 /**
  * Describes the enum keyhold.v2alpha1.KeyStatus.
@@ -17,8 +34,8 @@ export const KeyStatusSchema = /*@__PURE__*/
   enumDesc(file_keyhold_v2alpha1_api_key, 0);
 
 /**
- * KeyStatus is the status of a key, evaluated when the key is read. Revoked takes precedence over expired, and revocation is
- * permanent.
+ * KeyStatus is the status of a key, evaluated when the key is read. Revoked takes precedence over expired, and expired over disabled.
+ * Revocation is permanent.
  *
  * @generated from enum keyhold.v2alpha1.KeyStatus
  */
@@ -26,10 +43,24 @@ export const KeyStatus = /*@__PURE__*/
   tsEnum(KeyStatusSchema);
 
 /**
+ * Describes the enum keyhold.v2alpha1.KeyKind.
+ */
+export const KeyKindSchema = /*@__PURE__*/
+  enumDesc(file_keyhold_v2alpha1_api_key, 1);
+
+/**
+ * KeyKind is the origin of a key.
+ *
+ * @generated from enum keyhold.v2alpha1.KeyKind
+ */
+export const KeyKind = /*@__PURE__*/
+  tsEnum(KeyKindSchema);
+
+/**
  * Describes the enum keyhold.v2alpha1.RevocationReason.
  */
 export const RevocationReasonSchema = /*@__PURE__*/
-  enumDesc(file_keyhold_v2alpha1_api_key, 1);
+  enumDesc(file_keyhold_v2alpha1_api_key, 2);
 
 /**
  * RevocationReason follows RFC 5280 §5.3.1.

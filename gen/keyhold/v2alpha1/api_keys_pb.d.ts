@@ -5,7 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { KeyStatus, RevocationReason } from "./api_key_pb.js";
+import type { ApiKey, KeyStatus, RevocationReason } from "./api_key_pb.js";
 
 /**
  * Describes the file keyhold/v2alpha1/api_keys.proto.
@@ -54,6 +54,14 @@ export declare type DeriveTokenRequest = Message<"keyhold.v2alpha1.DeriveTokenRe
    * @generated from field: google.protobuf.Struct custom_claims = 5;
    */
   customClaims?: JsonObject | undefined;
+
+  /**
+   * The services that may accept the token: at most 16 names of 1 to 255 visible ASCII characters. It is the claim `aud` of a JWT and a
+   * caveat of a macaroon. Empty: that of the credential; if it has none, any service.
+   *
+   * @generated from field: repeated string audience = 6;
+   */
+  audience: string[];
 };
 
 /**
@@ -122,6 +130,13 @@ export declare type DerivedToken = Message<"keyhold.v2alpha1.DerivedToken"> & {
    * @generated from field: google.protobuf.Struct claims = 5;
    */
   claims?: JsonObject | undefined;
+
+  /**
+   * The services that may accept the token. Empty: any.
+   *
+   * @generated from field: repeated string audience = 6;
+   */
+  audience: string[];
 };
 
 /**
@@ -131,7 +146,7 @@ export declare type DerivedToken = Message<"keyhold.v2alpha1.DerivedToken"> & {
 export declare const DerivedTokenSchema: GenMessage<DerivedToken>;
 
 /**
- * VerifyApiKeyRequest contains one credential.
+ * VerifyApiKeyRequest contains one credential, and what it is presented for.
  *
  * @generated from message keyhold.v2alpha1.VerifyApiKeyRequest
  */
@@ -142,6 +157,28 @@ export declare type VerifyApiKeyRequest = Message<"keyhold.v2alpha1.VerifyApiKey
    * @generated from field: string credential = 1;
    */
   credential: string;
+
+  /**
+   * Address of the client that presented the credential. A key with ip_restriction is rejected without it.
+   *
+   * @generated from field: optional string client_ip = 2;
+   */
+  clientIp?: string | undefined;
+
+  /**
+   * Scopes that the credential must have, all of them: at most 32.
+   *
+   * @generated from field: repeated string required_scopes = 3;
+   */
+  requiredScopes: string[];
+
+  /**
+   * The service to which the credential was presented. A token for another audience is rejected, and so is a token without an audience.
+   * Absent: a token that has an audience is rejected.
+   *
+   * @generated from field: optional string audience = 4;
+   */
+  audience?: string | undefined;
 };
 
 /**
@@ -151,7 +188,8 @@ export declare type VerifyApiKeyRequest = Message<"keyhold.v2alpha1.VerifyApiKey
 export declare const VerifyApiKeyRequestSchema: GenMessage<VerifyApiKeyRequest>;
 
 /**
- * VerifyApiKeyResponse is a verdict. If is_valid is false, only error_code, error_message and possibly stale are set.
+ * VerifyApiKeyResponse is a verdict. If is_valid is false, only error_code, error_message and possibly stale are set; with
+ * VERIFICATION_ERROR_INSUFFICIENT_SCOPE also missing_scopes and the fields of a valid credential.
  *
  * @generated from message keyhold.v2alpha1.VerifyApiKeyResponse
  */
@@ -240,6 +278,20 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
    * @generated from field: optional bool stale = 12;
    */
   stale?: boolean | undefined;
+
+  /**
+   * Those of required_scopes that the credential does not have.
+   *
+   * @generated from field: repeated string missing_scopes = 13;
+   */
+  missingScopes: string[];
+
+  /**
+   * The custom claims of a derived token. Absent for other credentials.
+   *
+   * @generated from field: google.protobuf.Struct claims = 14;
+   */
+  claims?: JsonObject | undefined;
 };
 
 /**
@@ -321,6 +373,13 @@ export declare type RevokeApiKeyRequest = Message<"keyhold.v2alpha1.RevokeApiKey
    * @generated from field: string collection = 4;
    */
   collection: string;
+
+  /**
+   * Whether to revoke also the keys that were created with this admin token, those that were created with them, and so on.
+   *
+   * @generated from field: bool include_descendants = 5;
+   */
+  includeDescendants: boolean;
 };
 
 /**
@@ -362,6 +421,13 @@ export declare type RevokeApiKeyResponse = Message<"keyhold.v2alpha1.RevokeApiKe
    * @generated from field: keyhold.v2alpha1.RevocationReason revocation_reason = 4;
    */
   revocationReason: RevocationReason;
+
+  /**
+   * With include_descendants, the number of descendants that the call revoked.
+   *
+   * @generated from field: optional int32 descendant_count = 5;
+   */
+  descendantCount?: number | undefined;
 };
 
 /**
@@ -369,6 +435,474 @@ export declare type RevokeApiKeyResponse = Message<"keyhold.v2alpha1.RevokeApiKe
  * Use `create(RevokeApiKeyResponseSchema)` to create a new message.
  */
 export declare const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse>;
+
+/**
+ * DisableApiKeyRequest names the key to disable.
+ *
+ * @generated from message keyhold.v2alpha1.DisableApiKeyRequest
+ */
+export declare type DisableApiKeyRequest = Message<"keyhold.v2alpha1.DisableApiKeyRequest"> & {
+  /**
+   * Identifier of the key to disable.
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * Free text, at most 1000 characters: the disable_reason of the key.
+   *
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string | undefined;
+
+  /**
+   * `issuedApiKeys` or `importedApiKeys`: returns NOT_FOUND if the key is of the other kind. Empty: either kind.
+   *
+   * @generated from field: string collection = 3;
+   */
+  collection: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.DisableApiKeyRequest.
+ * Use `create(DisableApiKeyRequestSchema)` to create a new message.
+ */
+export declare const DisableApiKeyRequestSchema: GenMessage<DisableApiKeyRequest>;
+
+/**
+ * EnableApiKeyRequest names the key to enable.
+ *
+ * @generated from message keyhold.v2alpha1.EnableApiKeyRequest
+ */
+export declare type EnableApiKeyRequest = Message<"keyhold.v2alpha1.EnableApiKeyRequest"> & {
+  /**
+   * Identifier of the key to enable.
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * `issuedApiKeys` or `importedApiKeys`: returns NOT_FOUND if the key is of the other kind. Empty: either kind.
+   *
+   * @generated from field: string collection = 2;
+   */
+  collection: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.EnableApiKeyRequest.
+ * Use `create(EnableApiKeyRequestSchema)` to create a new message.
+ */
+export declare const EnableApiKeyRequestSchema: GenMessage<EnableApiKeyRequest>;
+
+/**
+ * ListApiKeysRequest requests one page.
+ *
+ * @generated from message keyhold.v2alpha1.ListApiKeysRequest
+ */
+export declare type ListApiKeysRequest = Message<"keyhold.v2alpha1.ListApiKeysRequest"> & {
+  /**
+   * Maximum number of keys to return. Default (absent or 0): 50. Values over 1000 are reduced to 1000. A page may have fewer keys
+   * although next_page_token is set: it stays below 4 MiB, which gRPC clients accept by default.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * The next_page_token of the previous page. The filter must be the same.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+
+  /**
+   * An AIP-160 expression over the fields of the lists of one kind, and kind, such as `actor_id="user_1" AND expire_time < now() + "30d"`.
+   *
+   * @generated from field: string filter = 3;
+   */
+  filter: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.ListApiKeysRequest.
+ * Use `create(ListApiKeysRequestSchema)` to create a new message.
+ */
+export declare const ListApiKeysRequestSchema: GenMessage<ListApiKeysRequest>;
+
+/**
+ * ListApiKeysResponse is one page.
+ *
+ * @generated from message keyhold.v2alpha1.ListApiKeysResponse
+ */
+export declare type ListApiKeysResponse = Message<"keyhold.v2alpha1.ListApiKeysResponse"> & {
+  /**
+   * The keys.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.ApiKey api_keys = 1;
+   */
+  apiKeys: ApiKey[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.ListApiKeysResponse.
+ * Use `create(ListApiKeysResponseSchema)` to create a new message.
+ */
+export declare const ListApiKeysResponseSchema: GenMessage<ListApiKeysResponse>;
+
+/**
+ * BulkRevokeApiKeysRequest selects the keys to revoke.
+ *
+ * @generated from message keyhold.v2alpha1.BulkRevokeApiKeysRequest
+ */
+export declare type BulkRevokeApiKeysRequest = Message<"keyhold.v2alpha1.BulkRevokeApiKeysRequest"> & {
+  /**
+   * An AIP-160 expression as in ListApiKeys: the keys to revoke.
+   *
+   * @generated from field: string filter = 1;
+   */
+  filter: string;
+
+  /**
+   * Why the keys are revoked.
+   *
+   * @generated from field: keyhold.v2alpha1.RevocationReason reason = 2;
+   */
+  reason: RevocationReason;
+
+  /**
+   * Free text, at most 1000 characters, allowed with any reason.
+   *
+   * @generated from field: optional string revocation_description = 3;
+   */
+  revocationDescription?: string | undefined;
+
+  /**
+   * Whether to count the keys only, and to change none.
+   *
+   * @generated from field: bool validate_only = 4;
+   */
+  validateOnly: boolean;
+
+  /**
+   * Number of keys that must match when the operation begins. If it differs, nothing is changed.
+   *
+   * @generated from field: optional int32 expected_count = 5;
+   */
+  expectedCount?: number | undefined;
+
+  /**
+   * Identifies the operation: the request_id of the response, to continue an operation that is not done; or one of the caller, 1 to 128
+   * visible ASCII characters, so that the operation can be continued if the response was lost. The other fields must be the same.
+   *
+   * @generated from field: optional string request_id = 6;
+   */
+  requestId?: string | undefined;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.BulkRevokeApiKeysRequest.
+ * Use `create(BulkRevokeApiKeysRequestSchema)` to create a new message.
+ */
+export declare const BulkRevokeApiKeysRequestSchema: GenMessage<BulkRevokeApiKeysRequest>;
+
+/**
+ * BulkRevokeApiKeysResponse is the progress of the operation.
+ *
+ * @generated from message keyhold.v2alpha1.BulkRevokeApiKeysResponse
+ */
+export declare type BulkRevokeApiKeysResponse = Message<"keyhold.v2alpha1.BulkRevokeApiKeysResponse"> & {
+  /**
+   * Number of keys that matched when the operation began.
+   *
+   * @generated from field: int32 matched_count = 1;
+   */
+  matchedCount: number;
+
+  /**
+   * Number of keys that the operation has revoked in all of its calls. No node accepts any of them.
+   *
+   * @generated from field: int32 changed_count = 2;
+   */
+  changedCount: number;
+
+  /**
+   * Whether the operation has ended. If not, repeat the call with request_id.
+   *
+   * @generated from field: bool done = 3;
+   */
+  done: boolean;
+
+  /**
+   * Identifies the operation. Empty with validate_only.
+   *
+   * @generated from field: string request_id = 4;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.BulkRevokeApiKeysResponse.
+ * Use `create(BulkRevokeApiKeysResponseSchema)` to create a new message.
+ */
+export declare const BulkRevokeApiKeysResponseSchema: GenMessage<BulkRevokeApiKeysResponse>;
+
+/**
+ * BulkDisableApiKeysRequest selects the keys to disable.
+ *
+ * @generated from message keyhold.v2alpha1.BulkDisableApiKeysRequest
+ */
+export declare type BulkDisableApiKeysRequest = Message<"keyhold.v2alpha1.BulkDisableApiKeysRequest"> & {
+  /**
+   * An AIP-160 expression as in ListApiKeys: the keys to disable.
+   *
+   * @generated from field: string filter = 1;
+   */
+  filter: string;
+
+  /**
+   * Free text, at most 1000 characters: the disable_reason of the keys.
+   *
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string | undefined;
+
+  /**
+   * Whether to count the keys only, and to change none.
+   *
+   * @generated from field: bool validate_only = 3;
+   */
+  validateOnly: boolean;
+
+  /**
+   * Number of keys that must match when the operation begins. If it differs, nothing is changed.
+   *
+   * @generated from field: optional int32 expected_count = 4;
+   */
+  expectedCount?: number | undefined;
+
+  /**
+   * Identifies the operation: the request_id of the response, to continue an operation that is not done; or one of the caller, 1 to 128
+   * visible ASCII characters, so that the operation can be continued if the response was lost. The other fields must be the same.
+   *
+   * @generated from field: optional string request_id = 5;
+   */
+  requestId?: string | undefined;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.BulkDisableApiKeysRequest.
+ * Use `create(BulkDisableApiKeysRequestSchema)` to create a new message.
+ */
+export declare const BulkDisableApiKeysRequestSchema: GenMessage<BulkDisableApiKeysRequest>;
+
+/**
+ * BulkDisableApiKeysResponse is the progress of the operation.
+ *
+ * @generated from message keyhold.v2alpha1.BulkDisableApiKeysResponse
+ */
+export declare type BulkDisableApiKeysResponse = Message<"keyhold.v2alpha1.BulkDisableApiKeysResponse"> & {
+  /**
+   * Number of keys that matched when the operation began.
+   *
+   * @generated from field: int32 matched_count = 1;
+   */
+  matchedCount: number;
+
+  /**
+   * Number of keys that the operation has disabled in all of its calls. No node accepts any of them.
+   *
+   * @generated from field: int32 changed_count = 2;
+   */
+  changedCount: number;
+
+  /**
+   * Whether the operation has ended. If not, repeat the call with request_id.
+   *
+   * @generated from field: bool done = 3;
+   */
+  done: boolean;
+
+  /**
+   * Identifies the operation. Empty with validate_only.
+   *
+   * @generated from field: string request_id = 4;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.BulkDisableApiKeysResponse.
+ * Use `create(BulkDisableApiKeysResponseSchema)` to create a new message.
+ */
+export declare const BulkDisableApiKeysResponseSchema: GenMessage<BulkDisableApiKeysResponse>;
+
+/**
+ * ExplainApiKeyRequest names a credential or a key, and what it is presented for as in VerifyApiKeyRequest.
+ *
+ * @generated from message keyhold.v2alpha1.ExplainApiKeyRequest
+ */
+export declare type ExplainApiKeyRequest = Message<"keyhold.v2alpha1.ExplainApiKeyRequest"> & {
+  /**
+   * The credential to explain, at most 8192 bytes. Either this or key_id.
+   *
+   * @generated from field: string credential = 1;
+   */
+  credential: string;
+
+  /**
+   * Identifier of the key to explain. The checks of a credential are skipped.
+   *
+   * @generated from field: string key_id = 2;
+   */
+  keyId: string;
+
+  /**
+   * Address of the client that presents the credential.
+   *
+   * @generated from field: optional string client_ip = 3;
+   */
+  clientIp?: string | undefined;
+
+  /**
+   * Scopes that the credential must have, all of them: at most 32.
+   *
+   * @generated from field: repeated string required_scopes = 4;
+   */
+  requiredScopes: string[];
+
+  /**
+   * The service to which the credential is presented.
+   *
+   * @generated from field: optional string audience = 5;
+   */
+  audience?: string | undefined;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.ExplainApiKeyRequest.
+ * Use `create(ExplainApiKeyRequestSchema)` to create a new message.
+ */
+export declare const ExplainApiKeyRequestSchema: GenMessage<ExplainApiKeyRequest>;
+
+/**
+ * ExplainApiKeyResponse is the verdict with each check that leads to it. It contains no secret.
+ *
+ * @generated from message keyhold.v2alpha1.ExplainApiKeyResponse
+ */
+export declare type ExplainApiKeyResponse = Message<"keyhold.v2alpha1.ExplainApiKeyResponse"> & {
+  /**
+   * Whether VerifyApiKey would accept the credential.
+   *
+   * @generated from field: bool is_valid = 1;
+   */
+  isValid: boolean;
+
+  /**
+   * Why it would reject it: the error of the first check that fails.
+   *
+   * @generated from field: optional keyhold.v2alpha1.VerificationError error_code = 2;
+   */
+  errorCode?: VerificationError | undefined;
+
+  /**
+   * error_code as text for people.
+   *
+   * @generated from field: optional string error_message = 3;
+   */
+  errorMessage?: string | undefined;
+
+  /**
+   * The checks, in the order in which verification makes them.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.ExplainApiKeyResponse.Check checks = 4;
+   */
+  checks: ExplainApiKeyResponse_Check[];
+
+  /**
+   * Kind of the credential.
+   *
+   * @generated from field: optional keyhold.v2alpha1.CredentialType credential_type = 5;
+   */
+  credentialType?: CredentialType | undefined;
+
+  /**
+   * Identifier of the key, if there is one.
+   *
+   * @generated from field: optional string key_id = 6;
+   */
+  keyId?: string | undefined;
+
+  /**
+   * Owner of the key.
+   *
+   * @generated from field: optional string actor_id = 7;
+   */
+  actorId?: string | undefined;
+
+  /**
+   * Status of the key.
+   *
+   * @generated from field: optional keyhold.v2alpha1.KeyStatus status = 8;
+   */
+  status?: KeyStatus | undefined;
+
+  /**
+   * Those of required_scopes that the credential does not have.
+   *
+   * @generated from field: repeated string missing_scopes = 9;
+   */
+  missingScopes: string[];
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.ExplainApiKeyResponse.
+ * Use `create(ExplainApiKeyResponseSchema)` to create a new message.
+ */
+export declare const ExplainApiKeyResponseSchema: GenMessage<ExplainApiKeyResponse>;
+
+/**
+ * Check is one step of a verification.
+ *
+ * @generated from message keyhold.v2alpha1.ExplainApiKeyResponse.Check
+ */
+export declare type ExplainApiKeyResponse_Check = Message<"keyhold.v2alpha1.ExplainApiKeyResponse.Check"> & {
+  /**
+   * The check.
+   *
+   * @generated from field: keyhold.v2alpha1.VerificationCheck name = 1;
+   */
+  name: VerificationCheck;
+
+  /**
+   * Its result.
+   *
+   * @generated from field: keyhold.v2alpha1.CheckResult result = 2;
+   */
+  result: CheckResult;
+
+  /**
+   * Why, as text for people.
+   *
+   * @generated from field: string detail = 3;
+   */
+  detail: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.ExplainApiKeyResponse.Check.
+ * Use `create(ExplainApiKeyResponse_CheckSchema)` to create a new message.
+ */
+export declare const ExplainApiKeyResponse_CheckSchema: GenMessage<ExplainApiKeyResponse_Check>;
 
 /**
  * TokenAlgorithm is the kind of a derived token.
@@ -504,12 +1038,162 @@ export enum VerificationError {
    * @generated from enum value: VERIFICATION_ERROR_INTERNAL = 6;
    */
   INTERNAL = 6,
+
+  /**
+   * The key is disabled.
+   *
+   * @generated from enum value: VERIFICATION_ERROR_DISABLED = 7;
+   */
+  DISABLED = 7,
+
+  /**
+   * The key is restricted to addresses, and client_ip is not one of them or was not sent.
+   *
+   * @generated from enum value: VERIFICATION_ERROR_IP_NOT_ALLOWED = 8;
+   */
+  IP_NOT_ALLOWED = 8,
+
+  /**
+   * The token is for another audience.
+   *
+   * @generated from enum value: VERIFICATION_ERROR_AUDIENCE_MISMATCH = 9;
+   */
+  AUDIENCE_MISMATCH = 9,
+
+  /**
+   * The credential lacks required scopes: see missing_scopes.
+   *
+   * @generated from enum value: VERIFICATION_ERROR_INSUFFICIENT_SCOPE = 10;
+   */
+  INSUFFICIENT_SCOPE = 10,
 }
 
 /**
  * Describes the enum keyhold.v2alpha1.VerificationError.
  */
 export declare const VerificationErrorSchema: GenEnum<VerificationError>;
+
+/**
+ * VerificationCheck is a step of the verification of a credential.
+ *
+ * @generated from enum keyhold.v2alpha1.VerificationCheck
+ */
+export enum VerificationCheck {
+  /**
+   * Never set.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The credential is well-formed.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_FORMAT = 1;
+   */
+  FORMAT = 1,
+
+  /**
+   * This service made the credential, and nobody altered it.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_SIGNATURE = 2;
+   */
+  SIGNATURE = 2,
+
+  /**
+   * The key exists.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_EXISTENCE = 3;
+   */
+  EXISTENCE = 3,
+
+  /**
+   * Neither the key is revoked, nor its secret rotated.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_REVOCATION = 4;
+   */
+  REVOCATION = 4,
+
+  /**
+   * Neither the key nor the token has expired.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_EXPIRY = 5;
+   */
+  EXPIRY = 5,
+
+  /**
+   * The key is not disabled.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_DISABLED = 6;
+   */
+  DISABLED = 6,
+
+  /**
+   * ip_restriction of the key allows client_ip.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_ADDRESS = 7;
+   */
+  ADDRESS = 7,
+
+  /**
+   * The token is for the audience.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_AUDIENCE = 8;
+   */
+  AUDIENCE = 8,
+
+  /**
+   * The credential has the required scopes.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_SCOPES = 9;
+   */
+  SCOPES = 9,
+}
+
+/**
+ * Describes the enum keyhold.v2alpha1.VerificationCheck.
+ */
+export declare const VerificationCheckSchema: GenEnum<VerificationCheck>;
+
+/**
+ * CheckResult is the result of a check.
+ *
+ * @generated from enum keyhold.v2alpha1.CheckResult
+ */
+export enum CheckResult {
+  /**
+   * Never set.
+   *
+   * @generated from enum value: CHECK_RESULT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The check allows access.
+   *
+   * @generated from enum value: CHECK_RESULT_PASS = 1;
+   */
+  PASS = 1,
+
+  /**
+   * The check denies access.
+   *
+   * @generated from enum value: CHECK_RESULT_FAIL = 2;
+   */
+  FAIL = 2,
+
+  /**
+   * The check does not apply, or an earlier one failed that it depends on.
+   *
+   * @generated from enum value: CHECK_RESULT_SKIPPED = 3;
+   */
+  SKIPPED = 3,
+}
+
+/**
+ * Describes the enum keyhold.v2alpha1.CheckResult.
+ */
+export declare const CheckResultSchema: GenEnum<CheckResult>;
 
 /**
  * ApiKeysService verifies credentials, derives tokens, and revokes keys of both kinds.

@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { KeyStatus, RevocationReason } from "./api_key_pb.js";
+import type { IpRestriction, KeyStatus, RevocationReason } from "./api_key_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -75,7 +75,8 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
   updateTime?: Timestamp | undefined;
 
   /**
-   * When the key expires. Absent: never.
+   * When the key expires. Absent: never. An update may move it while the key is neither revoked nor expired; `*` in the mask does not
+   * clear it.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 9;
    */
@@ -115,6 +116,41 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
    * @generated from field: string hint = 15;
    */
   hint: string;
+
+  /**
+   * Present if the key is disabled.
+   *
+   * @generated from field: google.protobuf.Timestamp disable_time = 16;
+   */
+  disableTime?: Timestamp | undefined;
+
+  /**
+   * Present if the key was disabled with a reason.
+   *
+   * @generated from field: optional string disable_reason = 17;
+   */
+  disableReason?: string | undefined;
+
+  /**
+   * The addresses from which the key, and every token derived from it, is accepted. Absent: any. `*` in the mask does not clear it.
+   *
+   * @generated from field: keyhold.v2alpha1.IpRestriction ip_restriction = 18;
+   */
+  ipRestriction?: IpRestriction | undefined;
+
+  /**
+   * Who created the key, such as `admin-token:<key_id>` or `oidc:<subject>`. Absent: created by an earlier release.
+   *
+   * @generated from field: optional string created_by = 19;
+   */
+  createdBy?: string | undefined;
+
+  /**
+   * In an update: the new lifetime from now, instead of expire_time.
+   *
+   * @generated from field: optional string ttl = 21;
+   */
+  ttl?: string | undefined;
 };
 
 /**
@@ -179,6 +215,20 @@ export declare type CreateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Crea
    * @generated from field: string raw_key = 7;
    */
   rawKey: string;
+
+  /**
+   * When the key expires, instead of ttl.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 8;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * The addresses from which the key, and every token derived from it, is accepted. Absent: any.
+   *
+   * @generated from field: keyhold.v2alpha1.IpRestriction ip_restriction = 9;
+   */
+  ipRestriction?: IpRestriction | undefined;
 };
 
 /**
@@ -327,7 +377,7 @@ export declare type ListImportedApiKeysRequest = Message<"keyhold.v2alpha1.ListI
 
   /**
    * An AIP-160 expression over key_id, name, actor_id, status, scopes, metadata.<key>, create_time, update_time, expire_time,
-   * last_used_time and revocation_reason, such as `actor_id="user_1"`.
+   * last_used_time, revoke_time, rotate_time, disable_time, revocation_reason, hint and created_by, such as `actor_id="user_1"`.
    *
    * @generated from field: string filter = 3;
    */
@@ -382,8 +432,8 @@ export declare type UpdateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Upda
   importedApiKey?: ImportedApiKey | undefined;
 
   /**
-   * Fields to change: name, scopes, metadata, or `*` for all three. A listed field that is not set is cleared; name cannot be
-   * cleared. Absent: the fields that are set in imported_api_key, so a key can be read, modified and sent back.
+   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, or `*` for name, scopes, metadata and those of the
+   * others that are set. A listed field that is not set is cleared; name cannot be cleared. Absent: the fields that are set in imported_api_key, so a key can be read, modified and sent back.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */

@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { KeyStatus, RevocationReason } from "./api_key_pb.js";
+import type { IpRestriction, KeyStatus, RevocationReason } from "./api_key_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -75,7 +75,8 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * When the key expires. Absent: never.
+   * When the key expires. Absent: never. An update may move it while the key is neither revoked nor expired; `*` in the mask does not
+   * clear it.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 9;
    */
@@ -122,6 +123,49 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
    * @generated from field: string hint = 15;
    */
   hint: string;
+
+  /**
+   * Present if the key is disabled.
+   *
+   * @generated from field: google.protobuf.Timestamp disable_time = 16;
+   */
+  disableTime?: Timestamp | undefined;
+
+  /**
+   * Present if the key was disabled with a reason.
+   *
+   * @generated from field: optional string disable_reason = 17;
+   */
+  disableReason?: string | undefined;
+
+  /**
+   * The addresses from which the key, and every token derived from it, is accepted. Absent: any. `*` in the mask does not clear it.
+   *
+   * @generated from field: keyhold.v2alpha1.IpRestriction ip_restriction = 18;
+   */
+  ipRestriction?: IpRestriction | undefined;
+
+  /**
+   * Who created the key, such as `admin-token:<key_id>` or `oidc:<subject>`. Absent: created by an earlier release.
+   *
+   * @generated from field: optional string created_by = 19;
+   */
+  createdBy?: string | undefined;
+
+  /**
+   * The actors to whose keys an admin token is restricted: at most 100. Empty: it is not restricted. It concerns only scopes that begin
+   * with `keyhold:`.
+   *
+   * @generated from field: repeated string restricted_to_actor_ids = 20;
+   */
+  restrictedToActorIds: string[];
+
+  /**
+   * In an update: the new lifetime from now, instead of expire_time.
+   *
+   * @generated from field: optional string ttl = 21;
+   */
+  ttl?: string | undefined;
 };
 
 /**
@@ -179,6 +223,27 @@ export declare type CreateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Create
    * @generated from field: optional string request_id = 6;
    */
   requestId?: string | undefined;
+
+  /**
+   * When the key expires, instead of ttl.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 7;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * The addresses from which the key, and every token derived from it, is accepted. Absent: any.
+   *
+   * @generated from field: keyhold.v2alpha1.IpRestriction ip_restriction = 8;
+   */
+  ipRestriction?: IpRestriction | undefined;
+
+  /**
+   * For an admin token: the actors to whose keys it is restricted, at most 100. Empty: it is not restricted.
+   *
+   * @generated from field: repeated string restricted_to_actor_ids = 9;
+   */
+  restrictedToActorIds: string[];
 };
 
 /**
@@ -257,7 +322,7 @@ export declare type ListIssuedApiKeysRequest = Message<"keyhold.v2alpha1.ListIss
 
   /**
    * An AIP-160 expression over key_id, name, actor_id, status, scopes, metadata.<key>, create_time, update_time, expire_time,
-   * last_used_time and revocation_reason, such as `actor_id="user_1" AND status=KEY_STATUS_ACTIVE`.
+   * last_used_time, revoke_time, rotate_time, disable_time, revocation_reason, hint and created_by, such as `actor_id="user_1" AND status=KEY_STATUS_ACTIVE`.
    *
    * @generated from field: string filter = 3;
    */
@@ -312,8 +377,8 @@ export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Update
   issuedApiKey?: IssuedApiKey | undefined;
 
   /**
-   * Fields to change: name, scopes, metadata, or `*` for all three. A listed field that is not set is cleared; name cannot be
-   * cleared. Absent: the fields that are set in issued_api_key, so a key can be read, modified and sent back.
+   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, or `*` for name, scopes, metadata and those of the
+   * others that are set. A listed field that is not set is cleared; name cannot be cleared. Absent: the fields that are set in issued_api_key, so a key can be read, modified and sent back.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */

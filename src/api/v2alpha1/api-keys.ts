@@ -10,6 +10,7 @@ import { invalid } from "../../domain/verdict.ts";
 import { checkDerivation, deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
+import { FOR_DERIVATION } from "../../verify/presentation.ts";
 import { factsOf } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { violationsOf } from "../validation.ts";
@@ -27,7 +28,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
         if (algorithm === undefined)
           throw invalidArgument("algorithm", "is not one that Keyhold knows", "UNKNOWN_ENUM_VALUE");
         const derivation = { algorithm, ttl, scopes, claims: customClaims ?? {} };
-        return andThen(verifyStrictly(credential), (parent) => {
+        return andThen(verifyStrictly(credential, FOR_DERIVATION), (parent) => {
           call.log.add(factsOf(parent));
           return andThen(deriveToken(derive, principal, parent, derivation), ({ expireTime, scopes, ...token }) => ({
             token: { ...token, scopes: [...scopes], expireTime: timestamp(expireTime) },
@@ -42,8 +43,8 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   verifyApiKey: {
     implement: ({ verify, issuer }) => {
       const verification = verificationBy(issuer);
-      return ({ credential }, _principal, call) =>
-        andThen(verify(credential, cacheModeOf(call)), (verdict) => {
+      return (request, _principal, call) =>
+        andThen(verify(request.credential, cacheModeOf(call), request), (verdict) => {
           call.log.add(factsOf(verdict));
           return verification(verdict).response;
         });
@@ -61,10 +62,8 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
           const [violation] = violationsOf(VerifyApiKeyRequestSchema, request);
           return violation && invalid("INVALID_FORMAT", `${violation.field}: ${violation.description}`);
         });
-        const credentials = requests.flatMap(({ credential }, index) =>
-          broken[index] === undefined ? credential : [],
-        );
-        return andThen(verifyAll(credentials, cacheModeOf(call)), (verdicts) => {
+        const sound = requests.filter((_, index) => broken[index] === undefined);
+        return andThen(verifyAll(sound, cacheModeOf(call)), (verdicts) => {
           const next = verdicts.values();
           const results = broken.map((verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "no verdict"));
           const described = results.map(verification);

@@ -1,4 +1,5 @@
 import {
+  KeyKind as WireKeyKind,
   KeyStatus as WireKeyStatus,
   RevocationReason as WireRevocationReason,
 } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
@@ -7,7 +8,7 @@ import {
   VerificationError as WireVerificationError,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
-import { type KeyStatus, REVOCATION_REASONS, type RevocationReason } from "../../domain/key.ts";
+import { type KeyKind, type KeyStatus, REVOCATION_REASONS, type RevocationReason } from "../../domain/key.ts";
 import type { CredentialType, VerificationError } from "../../domain/verdict.ts";
 
 /** Enum numbers by domain name, one table per enum. */
@@ -15,6 +16,12 @@ export const KEY_STATUS: Readonly<Record<KeyStatus, WireKeyStatus>> = {
   ACTIVE: WireKeyStatus.ACTIVE,
   REVOKED: WireKeyStatus.REVOKED,
   EXPIRED: WireKeyStatus.EXPIRED,
+  DISABLED: WireKeyStatus.DISABLED,
+};
+
+export const KEY_KIND: Readonly<Record<KeyKind, WireKeyKind>> = {
+  issued: WireKeyKind.ISSUED,
+  imported: WireKeyKind.IMPORTED,
 };
 
 export const CREDENTIAL_TYPE: Readonly<Record<CredentialType, WireCredentialType>> = {
@@ -31,6 +38,10 @@ export const VERIFICATION_ERROR: Readonly<Record<VerificationError, WireVerifica
   VERIFICATION_ERROR_NOT_FOUND: WireVerificationError.NOT_FOUND,
   VERIFICATION_ERROR_SIGNATURE_INVALID: WireVerificationError.SIGNATURE_INVALID,
   VERIFICATION_ERROR_INTERNAL: WireVerificationError.INTERNAL,
+  VERIFICATION_ERROR_DISABLED: WireVerificationError.DISABLED,
+  VERIFICATION_ERROR_IP_NOT_ALLOWED: WireVerificationError.IP_NOT_ALLOWED,
+  VERIFICATION_ERROR_AUDIENCE_MISMATCH: WireVerificationError.AUDIENCE_MISMATCH,
+  VERIFICATION_ERROR_INSUFFICIENT_SCOPE: WireVerificationError.INSUFFICIENT_SCOPE,
 };
 
 export const REVOCATION_REASON: Readonly<Record<RevocationReason, WireRevocationReason>> = {

@@ -1,14 +1,20 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { ApiKeySchema } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import type { RevokeApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import type { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { type ApiKey, statusAt } from "../../domain/key.ts";
-import { KEY_STATUS, REVOCATION_REASON } from "./enums.ts";
+import { KEY_KIND, KEY_STATUS, REVOCATION_REASON } from "./enums.ts";
 
 /** Returns an optional time as an optional field. */
 export function timestamp(time: Date | null): Timestamp | undefined {
   return time === null ? undefined : timestampFromDate(time);
+}
+
+/** Returns the restriction of a key as an optional field. */
+export function ipRestriction(allowedCidrs: readonly string[] | null): { allowedCidrs: string[] } | undefined {
+  return allowedCidrs === null ? undefined : { allowedCidrs: [...allowedCidrs] };
 }
 
 /** Returns the resource of an imported key; issued keys share its fields. `now` decides the status. */
@@ -28,11 +34,25 @@ export function importedApiKey(key: ApiKey, now: number): MessageInitShape<typeo
     revocationReason: key.revocationReason === null ? undefined : REVOCATION_REASON[key.revocationReason],
     revocationDescription: key.revocationDescription ?? undefined,
     hint: key.hint,
+    disableTime: timestamp(key.disableTime),
+    disableReason: key.disableReason ?? undefined,
+    ipRestriction: ipRestriction(key.allowedCidrs),
+    createdBy: key.createdBy ?? undefined,
   };
 }
 
 export function issuedApiKey(key: ApiKey, now: number): MessageInitShape<typeof IssuedApiKeySchema> {
-  return { ...importedApiKey(key, now), $typeName: undefined, rotateTime: timestamp(key.rotateTime) };
+  return {
+    ...importedApiKey(key, now),
+    $typeName: undefined,
+    rotateTime: timestamp(key.rotateTime),
+    restrictedToActorIds: [...(key.restrictedToActorIds ?? [])],
+  };
+}
+
+/** Returns the resource of a key of either kind. */
+export function apiKey(key: ApiKey, now: number): MessageInitShape<typeof ApiKeySchema> {
+  return { ...issuedApiKey(key, now), $typeName: undefined, kind: KEY_KIND[key.kind] };
 }
 
 /** Returns the response of both revocation RPCs. */

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
 import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
+import type { JsonObject } from "../../lib/json.ts";
 import { memoize, sharedLike } from "../../lib/memoize.ts";
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
@@ -35,19 +36,35 @@ export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerif
   // The response of a shared verdict is shared too, so that codecs encode it once.
   const ofValid = memoize((verdict: Valid): SizedVerification => {
     const { actorId, metadata } = verdict.key;
-    const bytes = responseSize({ actorId, metadata, scopes: verdict.scopes }) + Buffer.byteLength(issuer);
+    const claims = verdict.token === null ? 0 : claimsSize(verdict.token.claims);
+    const bytes = responseSize({ actorId, metadata, scopes: verdict.scopes }) + Buffer.byteLength(issuer) + claims;
     return { response: sharedLike(verdict, describe(verdict, issuer)), bytes };
   });
-  return (verdict) => (verdict.valid ? ofValid(verdict) : explain(verdict));
+  const ofInvalid = ({ reason, message, isStale, missingScopes, credential }: Invalid): SizedVerification => {
+    const errorCode = VERIFICATION_ERROR[verificationErrorOf(reason)];
+    const rejection = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
+    if (missingScopes === undefined || credential === undefined) {
+      return { response: rejection, bytes: errorSize(message) };
+    }
+    // With the identity, so that the caller can answer 403 and log who it was.
+    const { response, bytes } = ofValid(credential);
+    return {
+      response: { ...response, ...rejection, missingScopes: [...missingScopes] },
+      bytes: bytes + errorSize(message) + missingScopes.reduce((sum, scope) => sum + scope.length + 3, 0),
+    };
+  };
+  return (verdict) => (verdict.valid ? ofValid(verdict) : ofInvalid(verdict));
 }
 
-function explain({ reason, message, isStale }: Invalid): SizedVerification {
-  const errorCode = VERIFICATION_ERROR[verificationErrorOf(reason)];
-  const response = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
-  return { response, bytes: errorSize(message) };
+/**
+ * Returns an upper bound of the size of claims as a Protobuf `Struct`. A value takes at most 12 bytes beside its text in JSON: a short number
+ * takes 9, and each level has a tag and a length of up to 3 bytes each.
+ */
+function claimsSize(claims: JsonObject): number {
+  return 12 * Buffer.byteLength(JSON.stringify(claims));
 }
 
-function describe({ key, scopes, expireTime, credentialType, isStale }: Valid, issuer: string): Verification {
+function describe({ key, scopes, expireTime, credentialType, token, isStale }: Valid, issuer: string): Verification {
   return {
     isValid: true,
     keyId: key.keyId,
@@ -58,6 +75,7 @@ function describe({ key, scopes, expireTime, credentialType, isStale }: Valid, i
     expireTime: timestamp(expireTime),
     issuer,
     credentialType: CREDENTIAL_TYPE[credentialType],
+    ...(token !== null && { claims: { ...token.claims } }),
     ...(isStale && { stale: true }),
   };
 }

@@ -22,7 +22,14 @@ import {
  * The cached form of a credential: a byte for its type; the key id, except for a raw key; the digests, or the content of a token as JSON in
  * UTF-8. Times are milliseconds since the epoch.
  */
-type Token = [tokenId: string, secretVersion: number, scopes: string[], claims: JsonObject, expireTime: number];
+type Token = [
+  tokenId: string,
+  secretVersion: number,
+  scopes: string[],
+  claims: JsonObject,
+  expireTime: number,
+  audience?: string[],
+];
 
 const TYPES: readonly CredentialType[] = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"];
 const TYPE_SIZE = 1;
@@ -55,11 +62,12 @@ function decodeDigests(bytes: Buffer, start: number): SecretDigest[] {
   return digests;
 }
 
-function tokenTuple({ tokenId, secretVersion, scopes, claims, expireTime }: TokenFacts): Token {
-  return [tokenId, secretVersion, [...scopes], claims, expireTime];
+function tokenTuple({ tokenId, secretVersion, scopes, claims, expireTime, audience }: TokenFacts): Token {
+  const restriction: [string[]?] = audience === undefined ? [] : [[...audience]];
+  return [tokenId, secretVersion, [...scopes], claims, expireTime, ...restriction];
 }
 
 function decodeToken(text: string): TokenFacts {
-  const [tokenId, secretVersion, scopes, claims, expireTime]: Token = JSON.parse(text);
-  return { tokenId, secretVersion, scopes, claims, expireTime };
+  const [tokenId, secretVersion, scopes, claims, expireTime, audience]: Token = JSON.parse(text);
+  return { tokenId, secretVersion, scopes, claims, expireTime, audience };
 }

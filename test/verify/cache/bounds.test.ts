@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { verify, verifyAll } from "../../../src/verify/verify.ts";
-import { HOUR, NOW, newFixture } from "../fixture.ts";
+import { HOUR, NOW, newFixture, requestsOf } from "../fixture.ts";
 
 const garbage = (from: number, count: number) => Array.from({ length: count }, (_, i) => `garbage ${from + i}`);
 
@@ -10,17 +10,17 @@ test("a flood of unknown raw keys evicts nothing else, and stays within its own 
     i % 2 === 0 ? fixture.issue() : fixture.importRaw(`raw key ${i}`),
   );
   const credentials = known.map(({ credential }) => credential);
-  await verifyAll(fixture.context, credentials);
+  await verifyAll(fixture.context, requestsOf(credentials));
   const before = fixture.cache.stats();
   expect(before).toMatchObject({ entries: 200, credentials: 200 });
   for (let from = 0; from < 20_000; from += 1000) {
-    const verdicts = await verifyAll(fixture.context, garbage(from, 1000));
+    const verdicts = await verifyAll(fixture.context, requestsOf(garbage(from, 1000)));
     expect(verdicts.every(({ valid }) => !valid)).toBe(true);
     expect(fixture.cache.stats().negatives).toBeLessThanOrEqual(500);
   }
   const { entries, credentials: cached, bytes, allocatedBytes, evictions } = before;
   expect(fixture.cache.stats()).toMatchObject({ entries, credentials: cached, bytes, allocatedBytes, evictions });
-  expect(verifyAll(fixture.context, credentials)).not.toBeInstanceOf(Promise);
+  expect(verifyAll(fixture.context, requestsOf(credentials))).not.toBeInstanceOf(Promise);
 });
 
 test("a repeated unknown raw key is answered from the cache", async () => {
@@ -33,11 +33,11 @@ test("a flood of tokens evicts no key, and entries in use stay", async () => {
   const fixture = newFixture({ maxEntries: 300 });
   const known = Array.from({ length: 100 }, () => fixture.issue());
   const credentials = known.map(({ credential }) => credential);
-  await verifyAll(fixture.context, credentials);
+  await verifyAll(fixture.context, requestsOf(credentials));
   const [{ keyId } = { keyId: "" }] = known;
   for (let i = 0; i < 1000; i++) {
     await verify(fixture.context, fixture.macaroon(keyId, NOW + HOUR + i));
-    if (i % 50 === 0) expect(verifyAll(fixture.context, credentials)).not.toBeInstanceOf(Promise);
+    if (i % 50 === 0) expect(verifyAll(fixture.context, requestsOf(credentials))).not.toBeInstanceOf(Promise);
   }
   const { credentials: cached, entries, evictions } = fixture.cache.stats();
   expect([entries, cached <= 300, evictions > 500]).toEqual([100, true, true]);

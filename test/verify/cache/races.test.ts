@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { createVerificationCache, type VerificationCache } from "../../../src/verify/cache/cache.ts";
 import type { CacheMode, KeyLookup, VerifiableRecord } from "../../../src/verify/reader.ts";
 import { type Seeded, seededBy } from "../../support/seeded.ts";
+import { NO_CONTROLS } from "../fixture.ts";
 import { nextTurn, TestStore } from "../store.ts";
 
 /*
@@ -59,7 +60,7 @@ class Subject {
       actorId: `version ${this.history.length}`,
     } as const;
     return {
-      key: { ...key, scopes: [], metadata: {}, expireTime: null, revokeTime: null },
+      key: { ...key, scopes: [], metadata: {}, expireTime: null, revokeTime: null, ...NO_CONTROLS },
       secrets: [{ version: 1, digest: { keyId: SERVER_KEY, digest: this.digest }, expireTime: null }],
     };
   }

@@ -1,0 +1,92 @@
+import { type KeySecret, statusAt, type VerifiableKey } from "../domain/key.ts";
+import { type Invalid, invalid, type RejectionReason, type Valid } from "../domain/verdict.ts";
+import { allowsAddress } from "../lib/cidr.ts";
+import type { Presentation } from "./presentation.ts";
+
+/** The result of a check: why it fails, or whether it passes or does not apply. */
+export type Outcome = Invalid | "PASS" | "SKIPPED";
+
+/** A check that depends on the key and the time alone. `secret` is undefined if the key does not have it any more; `now` in milliseconds. */
+export interface StateCheck {
+  readonly name: "REVOCATION" | "EXPIRY";
+  run(key: VerifiableKey, secret: KeySecret | undefined, now: number): Outcome;
+}
+
+/** A check of a credential that is in force, where it is presented. */
+export interface AccessCheck {
+  readonly name: "DISABLED" | "ADDRESS" | "AUDIENCE" | "SCOPES";
+  run(credential: Valid, presentation: Presentation): Outcome;
+}
+
+/** The checks of a key that exists, in the order in which verification makes them, before `ACCESS_CHECKS`. */
+export const STATE_CHECKS: readonly StateCheck[] = [
+  {
+    name: "REVOCATION",
+    run: (key, secret, now) => {
+      if (secret === undefined || (secret.expireTime !== null && secret.expireTime.getTime() <= now)) {
+        return invalid("SECRET_ROTATED", "the secret was rotated away", key.keyId);
+      }
+      return key.revokeTime === null ? "PASS" : invalid("KEY_REVOKED", "the key is revoked", key.keyId);
+    },
+  },
+  {
+    name: "EXPIRY",
+    run: (key, _, now) => {
+      if (key.expireTime === null) return "SKIPPED";
+      return statusAt(key, now) === "EXPIRED" ? invalid("EXPIRED", "the key has expired", key.keyId) : "PASS";
+    },
+  },
+];
+
+export const ACCESS_CHECKS: readonly AccessCheck[] = [
+  {
+    name: "DISABLED",
+    run: (credential) =>
+      credential.key.disableTime === null ? "PASS" : denied("DISABLED", "the key is disabled", credential),
+  },
+  {
+    name: "ADDRESS",
+    run: (credential, { clientIp }) => {
+      const { allowedCidrs } = credential.key;
+      if (allowedCidrs === null) return "SKIPPED";
+      if (clientIp === undefined)
+        return denied("IP_NOT_ALLOWED", "the key is restricted to addresses, and client_ip is absent", credential);
+      if (allowsAddress(allowedCidrs, clientIp)) return "PASS";
+      return denied("IP_NOT_ALLOWED", "the key may not be used from this address", credential);
+    },
+  },
+  {
+    name: "AUDIENCE",
+    run: (credential, { audience }) => {
+      // The secret of a key has no audience: only what is derived from it is made for one.
+      if (credential.token === null || audience === null) return "SKIPPED";
+      const allowed = credential.token.audience;
+      if (audience === undefined) {
+        if (allowed === undefined) return "SKIPPED";
+        return denied("AUDIENCE_MISMATCH", "the token is for an audience, and the request names none", credential);
+      }
+      if (allowed?.includes(audience)) return "PASS";
+      // RFC 7519 §4.1.3; like most JWT libraries, a token without an audience is not for the one that is required.
+      return denied("AUDIENCE_MISMATCH", "the token is not for this audience", credential);
+    },
+  },
+  {
+    name: "SCOPES",
+    run: (credential, { requiredScopes }) => {
+      if (requiredScopes.length === 0) return "SKIPPED";
+      const { scopes } = credential;
+      if (requiredScopes.every((scope) => scopes.includes(scope))) return "PASS";
+      const missingScopes = [...new Set(requiredScopes.filter((scope) => !scopes.includes(scope)))];
+      return { ...denied("INSUFFICIENT_SCOPE", "the credential lacks required scopes", credential), missingScopes };
+    },
+  },
+];
+
+function denied(reason: RejectionReason, message: string, credential: Valid): Invalid {
+  return { ...invalid(reason, message, credential.key.keyId), credential };
+}
+
+/** Returns whether an outcome is a rejection. */
+export function isFailure(outcome: Outcome): outcome is Invalid {
+  return typeof outcome === "object";
+}
