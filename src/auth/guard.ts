@@ -1,4 +1,4 @@
-import { ADMIN_SCOPE, type AdminScope, type Policy } from "../domain/admin-scopes.ts";
+import { ADMIN_SCOPE, type AdminScope, type Policy, scopesIncluding } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import { callerName, hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
@@ -163,6 +163,6 @@ function bearerOf(authorization: string | undefined): string {
 
 function requireScope(identity: Identity, scope: AdminScope): Identity {
   if (hasScope(identity, scope)) return identity;
-  const message = `the call needs the scope ${scope} or ${ADMIN_SCOPE}`;
+  const message = `the call needs the scope ${scopesIncluding(scope).join(" or ")}`;
   throw new RefusedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED", caller: identity }, scope);
 }

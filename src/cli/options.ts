@@ -39,9 +39,11 @@ export function requireKeyFields<T extends { readonly name?: string; readonly ac
   return { ...options, name, actor };
 }
 
-/** Returns the repeatable option `--scope`, parsed by `parseScopes`. */
-export function scopeOption(description: string): Option {
-  return new Option("--scope <scope...>", description).argParser((text: string, earlier: string[] = []) => {
+/** Returns the repeatable option `--scope`, parsed by `parseScopes`. Help and completion list `known`. */
+export function scopeOption(description: string, known: readonly string[] = []): Option {
+  const option = new Option("--scope <scope...>", description);
+  if (known.length > 0) option.choices(known);
+  return option.argParser((text: string, earlier: string[] = []) => {
     const scopes = parseScopes("--scope", text);
     if (scopes.length === 0) throw invalidArgument("--scope", "is empty");
     return [...earlier, ...scopes];

@@ -1,4 +1,5 @@
 import { Argument, Command, Option } from "commander";
+import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import { readVersion } from "../server/version.ts";
 import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
@@ -54,9 +55,7 @@ function addSecretCommands(program: Command): void {
   withJson(token.command("create"))
     .description("create an admin token and print it, once")
     .requiredOption("--name <name>", "display name")
-    .addOption(
-      scopeOption("keyhold:admin (the default), keyhold:keys.read, keyhold:keys.write, keyhold:verify, keyhold:derive"),
-    )
+    .addOption(scopeOption(`what it permits (default: ${ADMIN_SCOPE})`, ADMIN_SCOPES))
     .option("--actor <actor_id>", "owner of the token", "admin")
     .option("--ttl <duration>", "lifetime such as 90d (default: no expiry)")
     .option("--out <file>", "write the token to a new file (mode 0600) instead of stdout")

@@ -1,11 +1,25 @@
 /** The right to everything, this service's own keys included. */
 export const ADMIN_SCOPE = "keyhold:admin";
 
-/** Rights over Keyhold, as scopes of an admin token or of an OIDC access token (docs/api.md). */
+const WRITE_SCOPE = "keyhold:keys.write";
+
+/** The parts of `keyhold:keys.write`, which permits what they permit together. */
+const WRITE_PARTS = [
+  "keyhold:keys.issue",
+  "keyhold:keys.import",
+  "keyhold:keys.update",
+  "keyhold:keys.rotate",
+  "keyhold:keys.revoke",
+  "keyhold:keys.disable",
+  "keyhold:keys.delete",
+] as const;
+
+/** Rights over Keyhold, as scopes of an admin token or of an OIDC access token (docs/admin-authentication.md). */
 export const ADMIN_SCOPES = [
   ADMIN_SCOPE,
   "keyhold:keys.read",
-  "keyhold:keys.write",
+  WRITE_SCOPE,
+  ...WRITE_PARTS,
   "keyhold:verify",
   "keyhold:derive",
 ] as const;
@@ -18,5 +32,28 @@ export type AdminScope = (typeof ADMIN_SCOPES)[number];
  */
 export const RESERVED_SCOPE_PREFIX = "keyhold:";
 
-/** What a call needs: nothing, or a caller with this scope (or `keyhold:admin`). A `probe` is not rate-limited either. */
+/** What a call needs: nothing, or a caller with this scope (or one that includes it). A `probe` is not rate-limited either. */
 export type Policy = "public" | "probe" | AdminScope;
+
+/** Returns the scopes that include this one: itself, `keyhold:keys.write` for its parts, and `keyhold:admin`, the least first. */
+export function scopesIncluding(scope: AdminScope): readonly AdminScope[] {
+  if (scope === ADMIN_SCOPE) return [ADMIN_SCOPE];
+  return isWritePart(scope) ? [scope, WRITE_SCOPE, ADMIN_SCOPE] : [scope, ADMIN_SCOPE];
+}
+
+/**
+ * Returns the scopes with the parts of each. The sum of all parts is not `keyhold:keys.write`, which a later release may extend.
+ */
+export function withParts(scopes: readonly string[]): readonly string[] {
+  return scopes.includes(WRITE_SCOPE) ? [...scopes, ...WRITE_PARTS] : scopes;
+}
+
+/** Reports whether scopes include this one. */
+export function includesScope(scopes: readonly string[], scope: AdminScope): boolean {
+  if (scopes.includes(scope) || scopes.includes(ADMIN_SCOPE)) return true;
+  return isWritePart(scope) && scopes.includes(WRITE_SCOPE);
+}
+
+function isWritePart(scope: AdminScope): boolean {
+  return WRITE_PARTS.some((part) => part === scope);
+}

@@ -1,4 +1,4 @@
-import { ADMIN_SCOPE, type AdminScope } from "./admin-scopes.ts";
+import { ADMIN_SCOPE, type AdminScope, includesScope } from "./admin-scopes.ts";
 
 /**
  * How a caller is known: by no credential, an admin token, an access token of the OIDC issuer, the secret of the key that the call is
@@ -36,9 +36,9 @@ export interface Principal extends Identity {
   readonly callId: string;
 }
 
-/** Reports whether the identity has this scope, or `keyhold:admin`. */
+/** Reports whether the identity has this scope, or one that includes it. */
 export function hasScope({ scopes }: Identity, scope: AdminScope): boolean {
-  return scopes.includes(ADMIN_SCOPE) || scopes.includes(scope);
+  return includesScope(scopes, scope);
 }
 
 /** Returns the name of a caller for the log, such as `oidc:alice`. */

@@ -1,11 +1,11 @@
-import { ADMIN_SCOPE, RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
+import { ADMIN_SCOPE, RESERVED_SCOPE_PREFIX, withParts } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { Principal } from "../domain/principal.ts";
 
 /** Returns the reserved scopes that a key may have for the principal to create or change it; the other scopes do not matter. */
 export function reservedGrants({ method, scopes }: Principal): "all" | readonly string[] {
   // The holder of a key's own secret may revoke it regardless of its scopes (`selfRevoke`).
-  return method === "secret" || scopes.includes(ADMIN_SCOPE) ? "all" : scopes;
+  return method === "secret" || scopes.includes(ADMIN_SCOPE) ? "all" : withParts(scopes);
 }
 
 /** Throws `CALLER_NOT_PERMITTED` if these are the scopes of a key that the principal may not create or change. */

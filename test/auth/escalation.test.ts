@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
 import { type Expected, expectRefused, importKey, newRawKey, succeeded, table } from "../support/conformance.ts";
 import { useGuardedService } from "../support/guarded.ts";
 import { type Answer, issue, paths, type RestClient, verify } from "../support/rest.ts";
@@ -103,6 +104,27 @@ describe.each(table(OPERATIONS))("a caller with keys.write", ({ title, keys, run
 
   test(`may, as an administrator, ${title} any Keyhold scope`, async () => {
     succeeded(await run(rest, await keys(LACKED), LACKED));
+  });
+});
+
+describe("the parts of keys.write", () => {
+  const PARTS = ADMIN_SCOPES.filter((scope) => /^keyhold:keys\.(?!read|write)/.test(scope));
+
+  test("may be granted by a caller with keys.write, and keys with them changed", async () => {
+    const { keyId } = await issue(writer, { scopes: PARTS });
+    succeeded(await writer("PATCH", `${paths.issued}/${keyId}`, { scopes: PARTS.slice(1) }));
+    succeeded(await writer("POST", `${paths.issued}/${keyId}:revoke`, {}));
+  });
+
+  test("do not include keys.write, nor each other", async () => {
+    const { secret } = await issue(rest, { scopes: PARTS });
+    expectRefused(
+      await suite.as(secret)("POST", paths.issued, draft(["keyhold:keys.write"])),
+      lacking("keyhold:keys.write"),
+    );
+    const issuer = suite.as(suite.token("keyhold:keys.issue"));
+    succeeded(await issuer("POST", paths.issued, draft(["keyhold:keys.issue"])));
+    expectRefused(await issuer("POST", paths.issued, draft(["keyhold:keys.revoke"])), lacking("keyhold:keys.revoke"));
   });
 });
 

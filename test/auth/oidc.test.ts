@@ -50,7 +50,7 @@ describe("KEYHOLD_AUTH=oidc", () => {
   test("accepts an access token of the issuer, with its scopes", async () => {
     const token = await oidc.token(["keyhold:keys.read", "openid", "unheard-of"]);
     expect((await list(token)).status).toBe(200);
-    expectRefused(await create(token), lacking("keyhold:keys.write"));
+    expectRefused(await create(token), lacking("keyhold:keys.issue"));
   });
 
   test("allows every call with keyhold:admin", async () => {
@@ -136,8 +136,8 @@ describe("KEYHOLD_AUTH=none,admin-token,oidc", () => {
   });
 
   test("authorizes callers with a credential by that credential", async () => {
-    expectRefused(await create(suite.token("keyhold:keys.read")), lacking("keyhold:keys.write"));
-    expectRefused(await create(await oidc.token(["keyhold:keys.read"])), lacking("keyhold:keys.write"));
+    expectRefused(await create(suite.token("keyhold:keys.read")), lacking("keyhold:keys.issue"));
+    expectRefused(await create(await oidc.token(["keyhold:keys.read"])), lacking("keyhold:keys.issue"));
     expectUnauthenticated(await create("no-token"), /not valid/);
   });
 });

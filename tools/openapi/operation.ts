@@ -1,6 +1,6 @@
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
-import { ADMIN_SCOPE } from "../../src/domain/admin-scopes.ts";
+import { type Policy, scopesIncluding } from "../../src/domain/admin-scopes.ts";
 import { type RestRule, readRestRules } from "../../src/transport/rest/http-rule.ts";
 import type { CommentOf } from "./comments.ts";
 import { examplesOf } from "./examples/examples.ts";
@@ -50,7 +50,11 @@ function wording(method: DescMethodUnary, comment: CommentOf): JsonObject {
   const text = comment(method);
   const [summary = ""] = /^[^.]*/.exec(text) ?? [];
   const policy = rowOf(method)?.policy;
-  const needs =
-    policy === "public" ? "Requires no credential." : `Requires the scope \`${policy}\` or \`${ADMIN_SCOPE}\`.`;
-  return { summary, description: `${text}\n\n${needs}` };
+  return { summary, description: `${text}\n\n${needs(policy)}` };
+}
+
+function needs(policy: Policy | undefined): string {
+  if (policy === undefined || policy === "public" || policy === "probe") return "Requires no credential.";
+  const scopes = scopesIncluding(policy).map((scope) => `\`${scope}\``);
+  return `Requires the scope ${scopes.join(" or ")}.`;
 }

@@ -87,7 +87,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
         return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
       },
     check: ({ keyId }) => parseKeyId(keyId, "key_id"),
-    policy: "keyhold:keys.write",
+    policy: "keyhold:keys.revoke",
     idempotency: "none",
     keyId: (_, { keyId }) => keyId,
   },

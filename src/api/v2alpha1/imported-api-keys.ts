@@ -19,14 +19,14 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
       async (request, principal) =>
         importedApiKey(await importKey(keys, principal, request), keys.clock.now()),
     check: (request, { keys }) => checkNewImport(keys, request),
-    policy: "keyhold:keys.write",
+    policy: "keyhold:keys.import",
     idempotency: "request_id",
     keyId: (_, { keyId }) => keyId,
   },
   // Logs its keys itself, because there may be many.
   batchCreateImportedApiKeys: {
     implement: batchCreateImportedApiKeys,
-    policy: "keyhold:keys.write",
+    policy: "keyhold:keys.import",
     idempotency: "request_id",
     maxRequestBytes: 16 * 2 ** 20,
     cost: ({ requests }) => costOfItems(requests.length),
@@ -62,7 +62,7 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
         return importedApiKey(key, keys.clock.now());
       },
     check: readUpdateImported,
-    policy: "keyhold:keys.write",
+    policy: "keyhold:keys.update",
     idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
   },
@@ -73,7 +73,7 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
         await deleteImportedKey(keys, principal, keyId);
         return {};
       },
-    policy: "keyhold:keys.write",
+    policy: "keyhold:keys.delete",
     idempotency: "idempotent",
     keyId: ({ keyId }) => keyId,
   },

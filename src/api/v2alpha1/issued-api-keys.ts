@@ -21,7 +21,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
         return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
       },
     check: checkNewKey,
-    policy: "keyhold:keys.write",
+    policy: "keyhold:keys.issue",
     idempotency: "request_id",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
   },
@@ -56,7 +56,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
         return issuedApiKey(key, keys.clock.now());
       },
     check: readUpdateIssued,
-    policy: "keyhold:keys.write",
+    policy: "keyhold:keys.update",
     idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
   },
@@ -68,7 +68,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
         return { secret, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
       },
     check: readRotation,
-    policy: "keyhold:keys.write",
+    policy: "keyhold:keys.rotate",
     idempotency: "none",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
   },
