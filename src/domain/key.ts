@@ -3,7 +3,9 @@ import type { Random } from "../lib/random.ts";
 import { invalidArgument } from "./errors.ts";
 
 /** The API key, independent of storage and wire format. */
-export type KeyKind = "issued" | "imported";
+export const KEY_KINDS = ["issued", "imported"] as const;
+
+export type KeyKind = (typeof KEY_KINDS)[number];
 
 /** Why a key was revoked (RFC 5280 §5.3.1), by its enum name in the API. */
 export const REVOCATION_REASONS = [

@@ -33,8 +33,8 @@ export interface Page {
 }
 
 /** Returns the parts of a page request. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function readPageRequest({ rings }: KeysContext, kind: KeyKind, request: PageRequest) {
-  const scope = { list: kind, filter: request.filter };
+export function readPageRequest({ rings }: KeysContext, kind: KeyKind | null, request: PageRequest) {
+  const scope = { list: kind ?? "all", filter: request.filter };
   const [filter, before, size] = checkAll(
     () => parseFilter(request.filter, kind),
     () => (request.pageToken === "" ? null : openPageToken(request.pageToken, scope, rings.pageToken)),
@@ -43,11 +43,16 @@ export function readPageRequest({ rings }: KeysContext, kind: KeyKind, request: 
   return { scope, filter, before, size };
 }
 
-/** Returns one page of keys of this kind, newest first. */
-export async function listKeys(context: KeysContext, _: Principal, kind: KeyKind, request: PageRequest): Promise<Page> {
+/** Returns one page of keys of this kind, or of both kinds if it is null, that the caller may see, newest first. */
+export async function listKeys(
+  context: KeysContext,
+  { restrictions: { actorIds } }: Principal,
+  kind: KeyKind | null,
+  request: PageRequest,
+): Promise<Page> {
   const { store, clock, rings } = context;
   const { scope, filter, before, size } = readPageRequest(context, kind, request);
-  const found = await store.list({ kind, filter, before, limit: size + 1 }, new Date(clock.now()));
+  const found = await store.list({ kind, actorIds, filter, before, limit: size + 1 }, new Date(clock.now()));
   // AIP-158 allows a page to have fewer keys than requested.
   const keys = found.slice(0, Math.min(size, countFitting(found, responseSize)));
   const last = keys.at(-1);

@@ -57,7 +57,10 @@ export interface Revocation {
 }
 
 export interface ListQuery {
-  readonly kind: KeyKind;
+  /** Null for both kinds. */
+  readonly kind: KeyKind | null;
+  /** Return the keys of these actors only; null: of any. */
+  readonly actorIds: readonly string[] | null;
   readonly filter: Filter;
   /** Return keys before this one only (newest first); null for the first page. */
   readonly before: string | null;

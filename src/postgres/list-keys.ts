@@ -1,5 +1,5 @@
 import type { Fragment, Sql } from "postgres";
-import type { ApiKey } from "../domain/key.ts";
+import { type ApiKey, KEY_KINDS } from "../domain/key.ts";
 import type { Comparison, Filter, Operator } from "../keys/filter/filter.ts";
 import type { ListQuery } from "../keys/store.ts";
 import { compareIds, compileFilter } from "./filter.ts";
@@ -12,20 +12,56 @@ export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<ApiK
 
 /**
  * Returns the statement of one page. It is ordered like the list indexes (migration 0003) and starts at the end of the previous page
- * (keyset pagination), so its cost does not depend on the number of newer keys.
+ * (keyset pagination), so its cost does not depend on the number of newer keys. The indexes begin with the kind: a page of both kinds
+ * merges two scans.
  */
 export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
-  return sql`
-    SELECT ${sql(KEY_COLUMNS)} FROM api_keys
-    WHERE ${conditions(sql, list, now).map((condition, index) => (index === 0 ? condition : sql`AND ${condition}`))}
-    ORDER BY uuid_send(key_id) DESC
-    LIMIT ${list.limit}`;
+  const scan = (...owners: Fragment[]) => orderedScan(sql, [...owners, ...conditions(sql, list, now)], list.limit);
+  if (list.actorIds !== null) return selectOfActors(sql, list, list.actorIds, scan);
+  if (list.kind !== null) return scan(sql`kind = ${list.kind}`);
+  const scans = KEY_KINDS.map((kind) => sql`(${scan(sql`kind = ${kind}`)})`);
+  return merge(
+    sql,
+    sql`(${scans.map((one, index) => (index === 0 ? one : sql`UNION ALL ${one}`))}) AS keys`,
+    list.limit,
+  );
 }
 
-function conditions(sql: Sql, { kind, filter, before }: ListQuery, now: Date): Fragment[] {
+/** Scans the keys of each actor apart: with a list of actors in its condition, an index does not return the order of the page. */
+function selectOfActors(
+  sql: Sql,
+  { kind, limit }: ListQuery,
+  actorIds: readonly string[],
+  scan: (...owners: Fragment[]) => Fragment,
+): Fragment {
+  const kinds = kind === null ? KEY_KINDS : [kind];
+  const owners = sql`
+    unnest(${[...kinds]}::text[]) AS owner_kinds (owner_kind) CROSS JOIN
+    unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
+  return merge(
+    sql,
+    sql`${owners} CROSS JOIN LATERAL (${scan(sql`kind = owner_kind`, sql`actor_id = owner_id`)}) AS keys`,
+    limit,
+  );
+}
+
+function orderedScan(sql: Sql, conditions: readonly Fragment[], limit: number): Fragment {
+  return sql`
+    SELECT ${sql(KEY_COLUMNS)} FROM api_keys
+    WHERE ${conditions.map((condition, index) => (index === 0 ? condition : sql`AND ${condition}`))}
+    ORDER BY uuid_send(key_id) DESC
+    LIMIT ${limit}`;
+}
+
+/** Selects the newest of `keys`, which are scans that have the order of the page each. */
+function merge(sql: Sql, keys: Fragment, limit: number): Fragment {
+  return sql`SELECT keys.* FROM ${keys} ORDER BY uuid_send(key_id) DESC LIMIT ${limit}`;
+}
+
+function conditions(sql: Sql, { filter, before }: ListQuery, now: Date): Fragment[] {
   const start = before === null ? [] : [compareIds(sql, "<", before)];
   const bounds = creationBounds(filter).map(({ operator, keyId }) => compareIds(sql, operator, keyId));
-  return [sql`kind = ${kind}`, compileFilter(sql, filter, now), ...start, ...bounds];
+  return [compileFilter(sql, filter, now), ...start, ...bounds];
 }
 
 /** A condition on `key_id` that holds for every key that the filter matches. */

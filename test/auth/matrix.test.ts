@@ -76,6 +76,7 @@ const ROWS: readonly Row[] = [
     importedApiKey: { keyId: target.imported.keyId, name: "other" },
   })),
   row(imported.deleteImportedApiKey, "keyhold:keys.delete", (target) => ({ keyId: target.imported.keyId })),
+  row(keys.listApiKeys, "keyhold:keys.read", () => ({ pageSize: 1 })),
   row(keys.deriveToken, "keyhold:derive", (target) => ({
     credential: target.issued.secret,
     algorithm: TokenAlgorithm.JWT,

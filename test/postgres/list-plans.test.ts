@@ -50,7 +50,7 @@ test("seeded keys across the list have credentials in the service's stored form"
 });
 
 function pageOf(filter: string, before: string | null = null): ListQuery {
-  return { kind: "issued", filter: parseFilter(filter, "issued"), before, limit: 51 };
+  return { kind: "issued", actorIds: null, filter: parseFilter(filter, "issued"), before, limit: 51 };
 }
 
 /** Returns the issued key at this fraction of the list, newest first. */

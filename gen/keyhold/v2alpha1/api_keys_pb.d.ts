@@ -1196,11 +1196,21 @@ export enum CheckResult {
 export declare const CheckResultSchema: GenEnum<CheckResult>;
 
 /**
- * ApiKeysService verifies credentials, derives tokens, and revokes keys of both kinds.
+ * ApiKeysService verifies credentials, derives tokens, and lists and revokes keys of both kinds.
  *
  * @generated from service keyhold.v2alpha1.ApiKeysService
  */
 export declare const ApiKeysService: GenService<{
+  /**
+   * Returns one page of keys of both kinds, newest first.
+   *
+   * @generated from rpc keyhold.v2alpha1.ApiKeysService.ListApiKeys
+   */
+  listApiKeys: {
+    methodKind: "unary";
+    input: typeof ListApiKeysRequestSchema;
+    output: typeof ListApiKeysResponseSchema;
+  },
   /**
    * Derives a token from a valid credential. The token expires, and has at most the scopes of the credential. Returns
    * UNAUTHENTICATED if the credential is invalid, and PERMISSION_DENIED if it lacks a requested scope.

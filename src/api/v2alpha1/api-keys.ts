@@ -8,6 +8,7 @@ import { type KeyKind, parseKeyId } from "../../domain/key.ts";
 import { requireFit } from "../../domain/response-size.ts";
 import { invalid } from "../../domain/verdict.ts";
 import { checkDerivation, deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
+import { listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
 import { FOR_DERIVATION } from "../../verify/presentation.ts";
@@ -15,7 +16,7 @@ import { factsOf } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { violationsOf } from "../validation.ts";
 import { revocationReason } from "./enums.ts";
-import { revokedApiKey, timestamp } from "./key-resources.ts";
+import { apiKey, revokedApiKey, timestamp } from "./key-resources.ts";
 import { cacheModeOf, verificationBy } from "./verification.ts";
 
 /** RPCs that verify a credential log the verdict with the key themselves. */
@@ -76,6 +77,19 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     idempotency: "idempotent",
     mayAnswerFromCache: true,
     cost: ({ requests }) => costOfItems(requests.length),
+  },
+  listApiKeys: {
+    implement:
+      ({ keys }) =>
+      async (request, principal) => {
+        const page = await listKeys(keys, principal, null, request);
+        const now = keys.clock.now();
+        return { apiKeys: page.keys.map((key) => apiKey(key, now)), nextPageToken: page.nextPageToken };
+      },
+    check: (request, { keys }) => readPageRequest(keys, null, request),
+    policy: "keyhold:keys.read",
+    idempotency: "no side effects",
+    cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
   },
   revokeApiKey: {
     implement:

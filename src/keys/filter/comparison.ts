@@ -15,7 +15,7 @@ const NO_FUNCTIONS = "functions are not supported";
 const WILDCARDS = 'a star may end a value of name, or stand alone after ":"; "\\*" is the character';
 
 /** Parses `field comparator value`: a complete "restriction" of the grammar. */
-export function takeComparison(cursor: Cursor, kind: KeyKind): Expression {
+export function takeComparison(cursor: Cursor, kind: KeyKind | null): Expression {
   const path = takePath(cursor);
   cursor.skipSpace();
   const { offset } = cursor;
@@ -66,10 +66,14 @@ function takeComparator(cursor: Cursor, { offset, field }: Path): Comparator {
   throw cursor.error("value without a field", hint, offset);
 }
 
-function findField(cursor: Cursor, { offset, field, key }: Path, kind: KeyKind): Rule {
+function findField(cursor: Cursor, { offset, field, key }: Path, kind: KeyKind | null): Rule {
   const rule = findRule(field);
   if (rule === undefined) {
-    throw cursor.error("unknown field", `an ${kind} key has ${FIELD_NAMES.join(", ")}`, offset);
+    throw cursor.error(
+      "unknown field",
+      `${kind === null ? "a" : `an ${kind}`} key has ${FIELD_NAMES.join(", ")}`,
+      offset,
+    );
   }
   if (key === null) return rule;
   if (rule.entry === undefined) throw cursor.error("unknown field", `${field} has no entries`, offset);

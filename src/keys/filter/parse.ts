@@ -16,7 +16,7 @@ const UNSTORABLE = /[\0\p{Cs}]/u;
 
 interface State {
   readonly cursor: Cursor;
-  readonly kind: KeyKind;
+  readonly kind: KeyKind | null;
   comparisons: number;
   depth: number;
 }
@@ -38,7 +38,7 @@ interface State {
  *
  * @example parseFilter('actor_id="team_42" AND status=KEY_STATUS_ACTIVE', "issued")
  */
-export function parseFilter(text: string, kind: KeyKind): Filter {
+export function parseFilter(text: string, kind: KeyKind | null): Filter {
   const cursor = new Cursor(text);
   checkText(cursor);
   cursor.skipSpace();

@@ -3,6 +3,7 @@ import type { Examples } from "./example.ts";
 import {
   errorBody,
   invalidArgument,
+  issuedKey,
   keyNotFound,
   REVOKED_VERDICT,
   SAMPLES,
@@ -95,6 +96,20 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       body: { requests: [] },
       status: 400,
       response: invalidArgument("requests", "must contain at least 1 item(s)", "TOO_FEW_ITEMS"),
+    },
+  },
+  ApiKeysService_ListApiKeys: {
+    expiring: {
+      summary: "The keys of an actor, of both kinds, that expire within 100 days",
+      parameters: { filter: 'actor_id="team_42" AND expire_time > now() AND expire_time <= now() + "100d"' },
+      status: 200,
+      response: { api_keys: [{ ...issuedKey(), kind: "KEY_KIND_ISSUED" }], next_page_token: "" },
+    },
+    negative: {
+      summary: "An invalid page size",
+      parameters: { page_size: -1 },
+      status: 400,
+      response: invalidArgument("page_size", "must be greater than or equal to 0", "OUT_OF_RANGE"),
     },
   },
   ApiKeysService_RevokeApiKey: {
