@@ -7,7 +7,7 @@ import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import type { KeysContext } from "./context.ts";
 import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
-import { requireReservedScopes } from "./reserved-scopes.ts";
+import { requireActor, requireHandled } from "./reserved-scopes.ts";
 import type { Insertion, NewKey } from "./store.ts";
 
 export interface NewImportInput extends NewKeyInput {
@@ -65,11 +65,12 @@ export function checkNewImport({ looksLikeOurs }: KeysContext, draft: NewImportI
 
 function prepare(context: KeysContext, principal: Principal, { draft, lifetime }: CheckedImport): NewKey {
   const { rawKey } = draft;
-  requireReservedScopes(draft.scopes, principal);
+  requireActor(draft.actorId, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const createdBy = callerName(principal);
   const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), lifetime, now, createdBy }, draft);
+  requireHandled(key, principal);
   const { digest: digestKeys, fingerprint } = context.rings;
   const digest = digestCurrent(rawKey, digestKeys);
   const otherDigests = digestOthers(rawKey, digestKeys);
@@ -101,7 +102,7 @@ function conclude(
   if (draft !== undefined && insertion?.outcome === "inserted") return insertion.key;
   if (draft !== undefined && insertion?.outcome === "repeated") {
     requireRepeat(draft, draft.rawKey, insertion.fingerprint, context.rings.fingerprint);
-    requireReservedScopes(insertion.key.scopes, principal);
+    requireHandled(insertion.key, principal);
     return insertion.key;
   }
   throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is imported already");

@@ -6,7 +6,7 @@ import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
-import { requireReservedScopes } from "./reserved-scopes.ts";
+import { requireActor, requireHandled } from "./reserved-scopes.ts";
 
 /** An issued key. The secret is null if the request repeats an earlier one, which returned it. */
 export interface Issued {
@@ -17,17 +17,18 @@ export interface Issued {
 /** Issues a key. Throws on invalid input, on scopes that the principal may not grant, and on a reused request id. */
 export async function issueKey(context: KeysContext, principal: Principal, draft: NewKeyInput): Promise<Issued> {
   const lifetime = checkNewKey(draft);
-  requireReservedScopes(draft.scopes, principal);
+  requireActor(draft.actorId, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
   const key = newStoredKey({ kind: "issued", keyId, hint, lifetime, now, createdBy: callerName(principal) }, draft);
+  requireHandled(key, principal);
   const request = identify(draft, null, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };
   if (insertion?.outcome !== "repeated") throw new KeyholdError("INTERNAL", "a new key was not stored");
   requireRepeat(draft, null, insertion.fingerprint, context.rings.fingerprint);
-  requireReservedScopes(insertion.key.scopes, principal);
+  requireHandled(insertion.key, principal);
   return { key: insertion.key, secret: null };
 }
 

@@ -2,16 +2,22 @@ import { checkAll, invalidArgument } from "../domain/errors.ts";
 import { type ApiKey, type KeyKind, parseKeyId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { countFitting, responseSize } from "../domain/response-size.ts";
+import { isVisible } from "../domain/visibility.ts";
 import type { KeysContext } from "./context.ts";
 import { parseFilter } from "./filter/parse.ts";
 import { openPageToken, sealPageToken } from "./page-token.ts";
 import { keyNotFound } from "./rejection.ts";
 
 /** Returns a key of this kind. */
-export async function getKey({ store }: KeysContext, _: Principal, kind: KeyKind, keyId: string): Promise<ApiKey> {
+export async function getKey(
+  { store }: KeysContext,
+  { restrictions }: Principal,
+  kind: KeyKind,
+  keyId: string,
+): Promise<ApiKey> {
   const name = { keyId: parseKeyId(keyId, "key_id"), kind };
   const stored = await store.get(name);
-  if (stored === null) throw keyNotFound(name);
+  if (stored === null || !isVisible(stored.key, restrictions)) throw keyNotFound(name);
   return stored.key;
 }
 

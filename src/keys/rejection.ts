@@ -2,7 +2,8 @@ import { type ErrorCode, fieldError, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, type StoredKey, statusAt } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { type Invalid, verificationErrorOf } from "../domain/verdict.ts";
-import { requireReservedScopes } from "./reserved-scopes.ts";
+import { isVisible } from "../domain/visibility.ts";
+import { requireHandled } from "./reserved-scopes.ts";
 import type { KeyName, KeyStore } from "./store.ts";
 
 /** Returns an error about a key, with its id as metadata. */
@@ -55,7 +56,7 @@ export async function explainRejection(
   otherwise: (stored: StoredKey) => KeyholdError = changedMeanwhile,
 ): Promise<KeyholdError> {
   const stored = await store.get(name);
-  if (stored === null) return keyNotFound(name);
-  requireReservedScopes(stored.key.scopes, principal);
+  if (stored === null || !isVisible(stored.key, principal.restrictions)) return keyNotFound(name);
+  requireHandled(stored.key, principal);
   return refuse(stored.key, now) ?? otherwise(stored);
 }

@@ -4,7 +4,7 @@ import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { explainRejection, rejectUnlessActive } from "./rejection.ts";
-import { requireReservedScopes } from "./reserved-scopes.ts";
+import { requireHandled, requireReservedScopes } from "./reserved-scopes.ts";
 import type { KeyName, KeyUpdate } from "./store.ts";
 
 /** Updates an active key. Absent fields of `update` stay unchanged. Throws `INVALID_ARGUMENT` if it changes an immutable field. */
@@ -20,6 +20,7 @@ export async function updateKey(
   const updated = await store.update(name, checked, principal, new Date(now));
   if (updated !== null) return updated;
   throw await explainRejection(store, name, principal, now, (key) => {
+    if (update.scopes !== undefined) requireHandled({ ...key, scopes: update.scopes }, principal);
     return rejectUnlessActive(key, now) ?? rejectImmutable(key, update);
   });
 }

@@ -1,13 +1,12 @@
 import postgres, { type Fragment, type Sql } from "postgres";
-import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
 import type { Change, ChangeVerb } from "../domain/change.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
-import { reservedGrants } from "../keys/reserved-scopes.ts";
 import type { Insertion, KeyName, KeyStore, KeyUpdate, Revocation, Rotation } from "../keys/store.ts";
 import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
+import { handledBy } from "./handled-by.ts";
 import { listKeys } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
 import { KEY_COLUMNS, toApiKey } from "./rows.ts";
@@ -84,7 +83,7 @@ function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Princi
       ${update.scopes === undefined ? sql`` : sql`, scopes = ${[...update.scopes]}::text[]`}
       ${update.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...update.metadata })}`}`;
   const unchanged = update.actorId === undefined ? [] : [sql`actor_id = ${update.actorId}`];
-  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal), ...unchanged]);
+  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal, update.scopes), ...unchanged]);
 }
 
 function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {
@@ -151,13 +150,4 @@ function forward(sql: Sql, now: Date): Fragment {
 
 function active(sql: Sql, now: Date): Fragment {
   return sql`(revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now}))`;
-}
-
-/** `requireReservedScopes`, for the scopes that the row has when it is changed. */
-function handledBy(sql: Sql, principal: Principal): Fragment {
-  const grants = reservedGrants(principal);
-  if (grants === "all") return sql`true`;
-  return sql`NOT EXISTS (
-    SELECT FROM unnest(scopes) AS scope
-    WHERE starts_with(scope, ${RESERVED_SCOPE_PREFIX}) AND scope <> ALL (${[...grants]}::text[]))`;
 }
