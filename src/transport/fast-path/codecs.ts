@@ -176,6 +176,8 @@ export const writeVerifyJson = memoize((verification: Verification): string => {
     error_code: nameIn(VerificationErrorSchema, verification.errorCode),
     error_message: verification.errorMessage,
     stale: verification.stale,
+    missing_scopes: verification.missingScopes ?? [],
+    claims: verification.claims,
   });
 });
 

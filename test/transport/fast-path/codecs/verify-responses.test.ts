@@ -46,7 +46,7 @@ describe("one response", () => {
   const write = writeVerifyJson;
 
   test("has every required field, and no optional one without a value", () => {
-    expect(write({})).toBe('{"is_valid":false,"scopes":[],"metadata":{}}');
+    expect(write({})).toBe('{"is_valid":false,"scopes":[],"metadata":{},"missing_scopes":[]}');
   });
 
   const texts = [
@@ -65,7 +65,9 @@ describe("one response", () => {
   test.each([...texts, ...texts.map((text) => text.padStart(100, "é"))])("escapes %j", (text) => {
     const init = { keyId: text, scopes: [text], metadata: { [text]: text } };
     const json = JSON.stringify(text);
-    expect(write(init)).toBe(`{"is_valid":false,"key_id":${json},"scopes":[${json}],"metadata":{${json}:${json}}}`);
+    expect(write(init)).toBe(
+      `{"is_valid":false,"key_id":${json},"scopes":[${json}],"metadata":{${json}:${json}},"missing_scopes":[]}`,
+    );
     expect(write(init)).toBe(reference(VerifyApiKeyResponseSchema, init));
   });
 
