@@ -9,7 +9,7 @@ const { KEYHOLD_URL: baseUrl = "http://127.0.0.1:4420", KEYHOLD_TOKEN: token, PO
 const verifier = createKeyVerifier({ baseUrl, token });
 
 const app = fastify();
-app.get("/books", { onRequest: requireCredential(verifier, { scopes: ["read"] }) }, async (request) => {
+app.get("/books", { onRequest: requireCredential(verifier, { requiredScopes: ["read"] }) }, async (request) => {
   return { reader: request.keyhold?.actorId };
 });
 await app.listen({ port: Number(PORT) });

@@ -1,18 +1,21 @@
 import { rootCause } from "../client/unreachable.ts";
 import { type Monotonic, systemMonotonic } from "../lib/clock.ts";
-import type {
-  RejectedCredential,
-  RejectionReason,
-  VerifiedCredential,
-  VerifiedKey,
-  VerifiedToken,
-  Verifier,
+import {
+  type RejectedCredential,
+  type RejectionReason,
+  requireScopes,
+  type VerifiedCredential,
+  type VerifiedKey,
+  type VerifiedToken,
+  type Verifier,
 } from "./verdict.ts";
 
 /** `R` is the request type of the framework. */
 export interface AdmissionOptions<R = unknown> {
-  /** Scopes that the credential must have, all of them. */
-  readonly scopes?: readonly string[];
+  /** Scopes that the credential must have, all of them: at most 32. */
+  readonly requiredScopes?: readonly string[];
+  /** The name of this service as an audience. Without it, a token that is made for an audience is rejected. */
+  readonly audience?: string;
   /** `realm` of `WWW-Authenticate` (RFC 9110 §11.5); `api` by default. */
   readonly realm?: string;
   /**
@@ -32,6 +35,13 @@ export type AdmittedCredential = VerifiedCredential &
 /** Request headers as in Node: names in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
+/** What is read of a request. */
+export interface AdmittedRequest {
+  readonly headers: RequestHeaders;
+  /** The connection. A Unix socket has no address. */
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
 /** The response to a rejected request. */
 export interface Rejection {
   readonly admitted: false;
@@ -47,37 +57,42 @@ export type Admission<T extends VerifiedCredential> = { readonly admitted: true;
 
 const STATUSES = { 400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 503: "UNAVAILABLE" };
 
-/** Returns a function that authenticates and authorizes requests, and reports those answered 503 to `onError`. */
-export function createAdmission<R extends { readonly headers: RequestHeaders }, T extends VerifiedCredential>(
+/**
+ * Returns a function that authenticates and authorizes requests, and reports those answered 503 to `onError`. Throws a `TypeError` for
+ * options that no request could meet.
+ */
+export function createAdmission<R extends AdmittedRequest, T extends VerifiedCredential>(
   verifier: Verifier<T>,
   { onError = warnAtIntervals(), ...options }: AdmissionOptions<R> = {},
 ): (request: R) => Promise<Admission<T>> {
+  requireValid(options);
   return async (request) => {
-    const admission = await admit(request.headers, verifier, options);
+    const admission = await admit(request, verifier, options);
     if (!admission.admitted && admission.error !== undefined) onError(admission.error, request);
     return admission;
   };
 }
 
 /**
- * Checks the credential in `Authorization: Bearer` or `X-API-Key` (RFC 6750). Returns 401 without a valid credential, 403 without the
- * scopes, 503 if it could not be verified, 400 with two credentials (§2).
+ * Checks the credential in `Authorization: Bearer` or `X-API-Key`, and responds as RFC 6750 §3 says: 401 without a valid credential, 403
+ * without the scopes, 400 with two credentials (§2); 503 if it could not be verified.
  */
 async function admit<T extends VerifiedCredential>(
-  headers: RequestHeaders,
+  { headers, socket }: AdmittedRequest,
   verifier: Verifier<T>,
-  { scopes = [], realm = "api" }: Pick<AdmissionOptions, "scopes" | "realm">,
+  { requiredScopes = [], audience, realm = "api" }: Omit<AdmissionOptions, "onError">,
 ): Promise<Admission<T>> {
   const [credential, ...more] = [bearer(headers.authorization), apiKey(headers["x-api-key"])].filter(Boolean);
   if (credential === undefined)
+    // §3.1: without authentication information, no error code.
     return reject(401, "send a credential as Authorization: Bearer or X-API-Key", { realm });
-  if (more.length > 0) return reject(400, "send one credential, not two", { realm, error: "invalid_request" });
-  const verdict = await verifier.verify(credential);
-  if (!verdict.ok) return rejectCredential(verdict, realm);
-  const { credential: verified } = verdict;
-  if (scopes.every((scope) => verified.scopes.includes(scope))) return { admitted: true, credential: verified };
-  const scope = scopes.join(" ");
-  return reject(403, `this needs the scope ${scope}`, { realm, error: "insufficient_scope", scope });
+  if (more.length > 0) return rejectAs("invalid_request", "send one credential, not two", { realm });
+  const clientIp = socket.remoteAddress;
+  const verdict = await verifier.verify(credential, { clientIp, requiredScopes, audience });
+  // A verifier of another make may ignore the scopes.
+  const required = verdict.ok ? requireScopes(verdict.credential, requiredScopes) : verdict;
+  if (required.ok) return { admitted: true, credential: required.credential };
+  return rejectCredential(required, realm, requiredScopes);
 }
 
 /** Messages to callers. They do not reveal whether a key ever existed. */
@@ -87,16 +102,47 @@ const MESSAGES: Readonly<Record<RejectionReason, string>> = {
   NOT_FOUND: "the credential is not valid",
   EXPIRED: "the credential has expired",
   REVOKED: "the credential is revoked",
+  DISABLED: "the credential is disabled",
+  // Otherwise a thief would learn that the credential is valid at another address.
+  IP_NOT_ALLOWED: "the credential is not valid",
+  AUDIENCE_MISMATCH: "the credential is not for this service",
+  INSUFFICIENT_SCOPE: "the credential lacks a required scope",
   UNAVAILABLE: "the credential cannot be verified now",
 };
 
-function rejectCredential(rejected: RejectedCredential, realm: string): Rejection {
+/**
+ * `invalid_token` is "expired, revoked, malformed, or invalid for other reasons" (§3.1), so also a credential that is disabled, or presented
+ * at the wrong service or from the wrong address.
+ */
+function rejectCredential(rejected: RejectedCredential, realm: string, requiredScopes: readonly string[]): Rejection {
   const message = MESSAGES[rejected.reason];
   if (rejected.reason === "UNAVAILABLE") {
     const error = new VerificationUnavailable(rejected);
     return { ...reject(503, message, { realm }), headers: { "retry-after": "1" }, error };
   }
-  return reject(401, message, { realm, error: "invalid_token" });
+  if (rejected.reason !== "INSUFFICIENT_SCOPE") return rejectAs("invalid_token", message, { realm });
+  // The scopes that are necessary, not only those that are missing (§3). A list without those that it cannot contain would mislead.
+  const scope = requiredScopes.every(isScopeToken) ? { scope: requiredScopes.join(" ") } : {};
+  const rejection = rejectAs("insufficient_scope", message, { realm, ...scope });
+  const { error } = rejection.body;
+  return { ...rejection, body: { error: { ...error, message: `${message}: ${rejected.missingScopes?.join(" ")}` } } };
+}
+
+/** The characters of a scope in a challenge (§3). Scopes of Keyhold may also contain `"` and `\`. */
+function isScopeToken(scope: string): boolean {
+  return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope);
+}
+
+const MAX_REQUIRED_SCOPES = 32;
+/** A scope or an audience. */
+const NAME = /^[!-~]{1,255}$/;
+
+function requireValid({ requiredScopes = [], audience, realm = "" }: Omit<AdmissionOptions, "onError">): void {
+  if (requiredScopes.length > MAX_REQUIRED_SCOPES || !requiredScopes.every((scope) => NAME.test(scope)))
+    throw new TypeError(`requiredScopes: at most ${MAX_REQUIRED_SCOPES} of 1 to 255 visible ASCII characters each`);
+  if (audience !== undefined && !NAME.test(audience))
+    throw new TypeError("audience: must be 1 to 255 visible ASCII characters");
+  if (!/^[ -~]*$/.test(realm)) throw new TypeError("realm: must be printable ASCII");
 }
 
 function bearer(authorization: RequestHeaders[string]): string {
@@ -105,6 +151,18 @@ function bearer(authorization: RequestHeaders[string]): string {
 
 function apiKey(header: RequestHeaders[string]): string {
   return String(header ?? "").trim();
+}
+
+/** The status of each error code (§3.1). */
+const ERROR_STATUSES = { invalid_request: 400, invalid_token: 401, insufficient_scope: 403 } as const;
+
+/** Returns a rejection with an error code, which comes after the realm. */
+function rejectAs(
+  error: keyof typeof ERROR_STATUSES,
+  message: string,
+  { realm, ...others }: { readonly realm: string; readonly scope?: string },
+): Rejection {
+  return reject(ERROR_STATUSES[error], message, { realm, error, error_description: message, ...others });
 }
 
 /** Returns a rejection with a Bearer challenge of these parameters. */

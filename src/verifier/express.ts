@@ -19,7 +19,7 @@ type Request = IncomingMessage & { keyhold?: AdmittedCredential };
 /**
  * Returns Express (or Connect-style) middleware that rejects requests without a valid credential with these scopes.
  *
- * @example app.use("/reports", requireCredential(verifier, { scopes: ["reports.read"] }))
+ * @example app.use("/reports", requireCredential(verifier, { requiredScopes: ["reports.read"] }))
  */
 export function requireCredential<R extends Request = Request>(verifier: Verifier, options?: AdmissionOptions<R>) {
   const admit = createAdmission(verifier, options);

@@ -15,7 +15,7 @@ declare module "fastify" {
 /**
  * Returns an `onRequest` hook, for a route or a server, that rejects requests without a valid credential with these scopes.
  *
- * @example server.addHook("onRequest", requireCredential(verifier, { scopes: ["reports.read"] }))
+ * @example server.addHook("onRequest", requireCredential(verifier, { requiredScopes: ["reports.read"] }))
  */
 export function requireCredential(verifier: Verifier, options?: AdmissionOptions<FastifyRequest>) {
   const admit = createAdmission(verifier, options);

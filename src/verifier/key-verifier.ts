@@ -2,12 +2,15 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { VerificationError, type VerifyApiKeyResponse } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { createKeyholdClient, type KeyholdClient, type KeyholdClientOptions } from "../client/client.ts";
+import { fieldViolations } from "../client/errors.ts";
 import { type Clock, type Monotonic, systemClock, systemMonotonic } from "../lib/clock.ts";
 import { freshnessLifetime } from "./cache-control.ts";
 import {
+  type Presentation,
   type RejectedCredential,
   type RejectionReason,
   rejected,
+  requireScopes,
   type Verdict,
   type VerifiedKey,
   type Verifier,
@@ -40,14 +43,16 @@ export type KeyVerifierOptions = ({ readonly client: Pick<KeyholdClient, "apiKey
 export function createKeyVerifier(options: KeyVerifierOptions): Verifier<VerifiedKey> {
   const { maxAgeMs, cacheSize = 10_000, clock = systemClock, monotonic = systemMonotonic } = options;
   const client = "client" in options ? options.client : createKeyholdClient(options);
-  const call = (credential: string) => callKeyhold(client, credential, maxAgeMs, clock);
+  const call = (credential: string, presentation: Presentation) =>
+    callKeyhold(client, credential, presentation, maxAgeMs, clock);
   const cache = new VerdictCache(call, { maxAgeMs: maxAgeMs ?? 0, size: cacheSize, monotonic });
-  return { verify: (credential) => cache.verify(credential) };
+  return { verify: (credential, presentation = {}) => cache.verify(credential, presentation) };
 }
 
 async function callKeyhold(
   { apiKeys }: Pick<KeyholdClient, "apiKeys">,
   credential: string,
+  presentation: Presentation,
   maxAgeMs: number | undefined,
   clock: Clock,
 ): Promise<Answer> {
@@ -56,11 +61,25 @@ async function callKeyhold(
     allowed = freshnessLifetime(headers);
   };
   try {
-    const verdict = toVerdict(await apiKeys.verifyApiKey({ credential }, { onHeader }));
+    const request = toRequest(credential, presentation);
+    const verdict = toVerdict(await apiKeys.verifyApiKey(request, { onHeader }), presentation);
     return { verdict, lifetimeMs: lifetimeOf(verdict, allowed, maxAgeMs, clock) };
   } catch (error) {
     return { verdict: toRejection(error), lifetimeMs: 0 };
   }
+}
+
+/** Longest `client_ip` of a request. */
+const MAX_ADDRESS_LENGTH = 255;
+
+function toRequest(credential: string, { clientIp, requiredScopes = [], audience }: Presentation) {
+  return {
+    credential,
+    requiredScopes: [...requiredScopes],
+    ...(audience !== undefined && { audience }),
+    // A longer text is no address, and its beginning is none either. The text may be what a client has sent.
+    ...(clientIp !== undefined && { clientIp: clientIp.slice(0, MAX_ADDRESS_LENGTH) }),
+  };
 }
 
 /** Returns the minimum of what the response and the options allow and the remaining lifetime of the credential. */
@@ -84,25 +103,41 @@ const REASONS: Readonly<Record<VerificationError, RejectionReason>> = {
   [VerificationError.NOT_FOUND]: "NOT_FOUND",
   [VerificationError.SIGNATURE_INVALID]: "SIGNATURE_INVALID",
   [VerificationError.INTERNAL]: "UNAVAILABLE",
-  [VerificationError.DISABLED]: "REVOKED",
-  [VerificationError.IP_NOT_ALLOWED]: "REVOKED",
-  [VerificationError.AUDIENCE_MISMATCH]: "REVOKED",
-  [VerificationError.INSUFFICIENT_SCOPE]: "REVOKED",
+  [VerificationError.DISABLED]: "DISABLED",
+  [VerificationError.IP_NOT_ALLOWED]: "IP_NOT_ALLOWED",
+  [VerificationError.AUDIENCE_MISMATCH]: "AUDIENCE_MISMATCH",
+  [VerificationError.INSUFFICIENT_SCOPE]: "INSUFFICIENT_SCOPE",
 };
 
 /** An error code that this release does not know yields `UNAVAILABLE`. */
-function toVerdict(answer: VerifyApiKeyResponse): Verdict<VerifiedKey> {
+function toVerdict(answer: VerifyApiKeyResponse, { requiredScopes }: Presentation): Verdict<VerifiedKey> {
   const { isValid, errorCode = VerificationError.UNSPECIFIED, errorMessage = "the credential is not valid" } = answer;
-  if (!isValid) return rejected(REASONS[errorCode] ?? "UNAVAILABLE", errorMessage);
-  const { keyId = "", actorId = "", scopes, issuer = "", expireTime, credentialType = 0, metadata } = answer;
-  const credential = { keyId, actorId, scopes, issuer, credentialType, metadata };
-  return { ok: true, credential: expireTime ? { ...credential, expireTime: timestampDate(expireTime) } : credential };
+  // A server of an earlier release ignores the required scopes.
+  if (isValid) return requireScopes(toCredential(answer), requiredScopes);
+  const rejection = rejected(REASONS[errorCode] ?? "UNAVAILABLE", errorMessage);
+  if (errorCode !== VerificationError.INSUFFICIENT_SCOPE) return rejection;
+  return { ...rejection, missingScopes: answer.missingScopes, credential: toCredential(answer) };
 }
 
-/** Errors other than INVALID_ARGUMENT yield `UNAVAILABLE`: Keyhold is unreachable or rejects this service's own token. */
-function toRejection(error: unknown): RejectedCredential {
-  if (ConnectError.from(error).code === Code.InvalidArgument) {
-    return rejected("INVALID_FORMAT", "the credential is empty or too long");
+function toCredential(answer: VerifyApiKeyResponse): VerifiedKey {
+  const { keyId = "", actorId = "", scopes, issuer = "", expireTime, credentialType = 0, metadata, claims } = answer;
+  return {
+    ...{ keyId, actorId, scopes, issuer, credentialType, metadata },
+    ...(expireTime && { expireTime: timestampDate(expireTime) }),
+    ...(claims && { claims }),
+  };
+}
+
+/**
+ * Errors other than INVALID_ARGUMENT yield `UNAVAILABLE`: Keyhold is unreachable or rejects this service's own token. A presentation that
+ * the server does not accept is an error of this program.
+ */
+function toRejection(error: unknown): RejectedCredential<never> {
+  if (ConnectError.from(error).code !== Code.InvalidArgument) {
+    return rejected("UNAVAILABLE", "the call to Keyhold failed", error);
   }
-  return rejected("UNAVAILABLE", "the call to Keyhold failed", error);
+  const others = fieldViolations(error).filter(({ field }) => field !== "credential");
+  if (others.length === 0) return rejected("INVALID_FORMAT", "the credential is empty or too long");
+  const found = others.map(({ field, description }) => `${field}: ${description}`);
+  throw new TypeError(found.join("; "), { cause: error });
 }

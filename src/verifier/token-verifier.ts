@@ -4,9 +4,11 @@ import { isJsonObject } from "../lib/json.ts";
 import { customClaims, isOurs, splitScopes } from "../token/jwt/claims.ts";
 import { KeySet, KeysUnavailable } from "./key-set.ts";
 import {
+  type Presentation,
   type RejectedCredential,
   type RejectionReason,
   rejected,
+  requireScopes,
   type Verdict,
   type VerifiedCredential,
   type VerifiedToken,
@@ -66,13 +68,19 @@ export function createTokenVerifier<T extends VerifiedCredential = never>(
   const keys = new KeySet({ url: keysUrl(options), fetch, monotonic, timeoutMs, cooldownMs, maxStalenessMs });
   const rules = { algorithms: ["EdDSA", "ES256"], typ: "JWT", issuer, clockTolerance: clockToleranceMs / 1000 };
   return {
-    verify: async (credential) => {
+    verify: async (credential, presentation = {}) => {
       const verdict = await verifyToken(credential, keys, { ...rules, currentDate: new Date(clock.now()) });
-      return online === undefined || verdict.ok || !INCONCLUSIVE.has(verdict.reason)
+      if (verdict.ok) return requireAccess(verdict.credential, presentation);
+      return online === undefined || !INCONCLUSIVE.has(verdict.reason)
         ? verdict
-        : online.verify(credential);
+        : online.verify(credential, presentation);
     },
   };
+}
+
+/** Makes the checks of the server that the token alone decides, in its order. */
+function requireAccess(token: VerifiedToken, { requiredScopes }: Presentation): Verdict<VerifiedToken> {
+  return requireScopes(token, requiredScopes);
 }
 
 function keysUrl({ baseUrl, jwksUrl }: TokenVerifierOptions<VerifiedCredential>): string {
@@ -119,7 +127,7 @@ function toVerdict(payload: JWTPayload): Verdict<VerifiedToken> {
 const MALFORMED = [errors.JWSInvalid, errors.JWTInvalid];
 
 /** Maps jose's errors to rejections; rethrows others. */
-function toRejection(error: unknown): RejectedCredential {
+function toRejection(error: unknown): RejectedCredential<never> {
   if (error instanceof KeysUnavailable) return rejected("UNAVAILABLE", error.message, error);
   if (error instanceof errors.JWTExpired) return rejected("EXPIRED", "the token has expired");
   if (MALFORMED.some((malformed) => error instanceof malformed)) {

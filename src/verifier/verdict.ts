@@ -13,6 +13,16 @@ export interface VerifiedCredential {
   readonly expireTime?: Date;
 }
 
+/** Where a credential is presented. A verifier applies all of it, or says in its documentation what it cannot apply. */
+export interface Presentation {
+  /** Address of the client that sent the credential. A key that is restricted to addresses is rejected without it. */
+  readonly clientIp?: string | undefined;
+  /** Scopes that the credential must have, all of them: at most 32. */
+  readonly requiredScopes?: readonly string[] | undefined;
+  /** The name of this service as an audience. Without it, a token that is made for an audience is rejected. */
+  readonly audience?: string | undefined;
+}
+
 /** The properties of a derived JWT. */
 export interface VerifiedToken extends VerifiedCredential {
   readonly tokenId: string;
@@ -20,6 +30,8 @@ export interface VerifiedToken extends VerifiedCredential {
   readonly expireTime: Date;
   /** `tokenId` of the token that it was derived from, if any. */
   readonly parentId?: string;
+  /** The services that may accept it. Absent: any. */
+  readonly audience?: readonly string[];
   /** Custom claims. */
   readonly claims: JsonObject;
 }
@@ -29,6 +41,8 @@ export interface VerifiedKey extends VerifiedCredential {
   readonly credentialType: CredentialType;
   /** Metadata of the key. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** Custom claims of a derived token. Absent for other credentials. */
+  readonly claims?: JsonObject;
 }
 
 /** The API's `VERIFICATION_ERROR_…` (docs/api.md), or `UNAVAILABLE` if the credential could not be verified: deny access. */
@@ -38,26 +52,45 @@ export type RejectionReason =
   | "EXPIRED"
   | "REVOKED"
   | "NOT_FOUND"
+  | "DISABLED"
+  | "IP_NOT_ALLOWED"
+  | "AUDIENCE_MISMATCH"
+  | "INSUFFICIENT_SCOPE"
   | "UNAVAILABLE";
 
-export interface RejectedCredential {
+export interface RejectedCredential<T extends VerifiedCredential = VerifiedCredential> {
   readonly ok: false;
   readonly reason: RejectionReason;
   /** For people; contains nothing of the credential. */
   readonly message: string;
   /** The cause of `UNAVAILABLE`, for the log. */
   readonly cause?: unknown;
+  /** With `INSUFFICIENT_SCOPE`: the required scopes that the credential does not have. */
+  readonly missingScopes?: readonly string[];
+  /** With `INSUFFICIENT_SCOPE`: whose credential it is, for the log. Do not grant access. */
+  readonly credential?: T;
 }
 
 /** The result of a verification. A rejection is a value: `verify` rejects only on a programming error. */
 export type Verdict<T extends VerifiedCredential = VerifiedCredential> =
   | { readonly ok: true; readonly credential: T }
-  | RejectedCredential;
+  | RejectedCredential<T>;
 
 export interface Verifier<T extends VerifiedCredential = VerifiedCredential> {
-  verify(credential: string): Promise<Verdict<T>>;
+  verify(credential: string, presentation?: Presentation): Promise<Verdict<T>>;
 }
 
-export function rejected(reason: RejectionReason, message: string, cause?: unknown): RejectedCredential {
+export function rejected(reason: RejectionReason, message: string, cause?: unknown): RejectedCredential<never> {
   return cause === undefined ? { ok: false, reason, message } : { ok: false, reason, message, cause };
+}
+
+/** Rejects a valid credential that lacks required scopes; otherwise returns it as valid. */
+export function requireScopes<T extends VerifiedCredential>(
+  credential: T,
+  required: readonly string[] = [],
+): Verdict<T> {
+  const missingScopes = [...new Set(required.filter((scope) => !credential.scopes.includes(scope)))];
+  if (missingScopes.length === 0) return { ok: true, credential };
+  const rejection = rejected("INSUFFICIENT_SCOPE", "the credential lacks required scopes");
+  return { ...rejection, missingScopes, credential };
 }

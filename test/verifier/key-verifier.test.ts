@@ -1,4 +1,5 @@
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { createKeyholdClient } from "../../src/client/index.ts";
 import { CredentialType, createKeyVerifier, type KeyVerifierOptions } from "../../src/verifier/index.ts";
 import { derive, revoke } from "../support/conformance.ts";
 import { useGuardedService } from "../support/guarded.ts";
@@ -164,4 +165,82 @@ test("a failed call is UNAVAILABLE and not cached", async () => {
   expect(await verify(secret)).toMatchObject({ ok: true });
   const forbidden = createKeyVerifier({ baseUrl: suite.server.url, token: suite.token("keyhold:derive") });
   expect(await forbidden.verify(secret)).toMatchObject({ ok: false, reason: "UNAVAILABLE" });
+});
+
+describe("where a credential is presented", () => {
+  const here = "192.0.2.7";
+  let restricted: string;
+  beforeAll(async () => {
+    const { secret, keyId } = await issue(suite.rest);
+    await suite.sql`UPDATE api_keys SET allowed_cidrs = '{192.0.2.0/24}' WHERE key_id = ${keyId}`;
+    restricted = secret;
+  });
+
+  test("the address is sent to Keyhold", async () => {
+    const { verify } = verifier();
+    expect(await verify(restricted, { clientIp: here })).toMatchObject({ ok: true });
+    for (const clientIp of [undefined, "198.51.100.1", "", "x".repeat(9_000)])
+      expect(await verify(restricted, { clientIp })).toMatchObject({ ok: false, reason: "IP_NOT_ALLOWED" });
+    expect(await verify(secret, { clientIp: "x".repeat(9_000) })).toMatchObject({ ok: true });
+  });
+
+  test("a disabled key is rejected", async () => {
+    const { secret, keyId } = await issue(suite.rest);
+    await suite.sql`UPDATE api_keys SET disable_time = now() WHERE key_id = ${keyId}`;
+    expect(await verifier().verify(secret)).toMatchObject({ ok: false, reason: "DISABLED" });
+  });
+
+  test("a missing scope is named, with whose credential it is", async () => {
+    const { verify } = verifier();
+    expect(await verify(secret, { requiredScopes: ["read"] })).toMatchObject({ ok: true });
+    expect(await verify(secret, { requiredScopes: ["write", "read", "write"] })).toEqual({
+      ok: false,
+      reason: "INSUFFICIENT_SCOPE",
+      message: expect.any(String),
+      missingScopes: ["write"],
+      credential: expect.objectContaining({ keyId, actorId: "actor_1", scopes: ["read"], metadata: { env: "prod" } }),
+    });
+  });
+
+  test("the scopes are checked even if the server ignores them", async () => {
+    const { apiKeys } = createKeyholdClient({ baseUrl: suite.server.url, token });
+    const older = { ...apiKeys, verifyApiKey: () => apiKeys.verifyApiKey({ credential: secret }) };
+    const { verify } = createKeyVerifier({ client: { apiKeys: older } });
+    expect(await verify(secret, { requiredScopes: ["write"] })).toMatchObject({
+      reason: "INSUFFICIENT_SCOPE",
+      missingScopes: ["write"],
+    });
+  });
+
+  test("a cached verdict is never that for another address, audience or list of scopes", async () => {
+    const { verify, count } = verifier({ maxAgeMs: 60_000 });
+    const { token } = await derive(suite.rest, secret);
+    const cases = [
+      [restricted, { clientIp: here }, true],
+      [restricted, { clientIp: "198.51.100.1" }, false],
+      [restricted, {}, false],
+      [token, {}, true],
+      [token, { audience: "books" }, false],
+      [token, { requiredScopes: ["read"] }, true],
+      [token, { requiredScopes: ["books"] }, false],
+      [token, { requiredScopes: ["read", "books"] }, false],
+      [token, { clientIp: "read" }, true],
+    ] as const;
+    for (const round of [1, 2]) {
+      for (const [credential, presentation, ok] of cases) {
+        const verdict = await verify(credential, presentation);
+        expect({ round, presentation, ok: verdict.ok }).toEqual({ round, presentation, ok });
+      }
+    }
+    expect(count()).toBe(cases.length);
+  });
+
+  test("a presentation that Keyhold does not accept is an error of the program", async () => {
+    const { verify, count } = verifier({ maxAgeMs: 60_000 });
+    const call = () => verify(secret, { requiredScopes: ["two words"] });
+    await expect(call()).rejects.toThrow(/^required_scopes\[0\]: /);
+    await expect(call()).rejects.toThrow(TypeError);
+    await expect(verify(secret, { audience: "bücher" })).rejects.toThrow(/^audience: /);
+    expect(count()).toBe(3);
+  });
 });

@@ -7,7 +7,7 @@ import { ConnectError } from "@connectrpc/connect";
 import express from "express";
 import { type FastifyRequest, fastify } from "fastify";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { createAdmission, warnAtIntervals } from "../../src/verifier/admission.ts";
+import { type AdmissionOptions, createAdmission, warnAtIntervals } from "../../src/verifier/admission.ts";
 import { requireCredential as expressMiddleware } from "../../src/verifier/express.ts";
 import { requireCredential as fastifyHook } from "../../src/verifier/fastify.ts";
 import { createKeyVerifier, createTokenVerifier, type Verifier } from "../../src/verifier/index.ts";
@@ -27,6 +27,10 @@ beforeAll(async () => {
 /** Serves `/` for every valid credential, `/write` for a scope, and `/unreachable` with a verifier that cannot reach the server. */
 type Start = (verifier: Verifier) => Promise<{ readonly url: string; close(): Promise<unknown> }>;
 
+const SCOPED = { requiredScopes: ["read", "write"] };
+
+const LACKS = "the credential lacks a required scope";
+
 /** The calls of `onError` of `/reported`. */
 const reports: { readonly error: Error; readonly path: string | undefined }[] = [];
 
@@ -35,7 +39,8 @@ const startFastify: Start = async (verifier) => {
   const handler = async ({ keyhold }: FastifyRequest) => ({ actor: keyhold?.actorId, plan: keyhold?.metadata?.plan });
   const onError = (error: Error, { url }: FastifyRequest) => void reports.push({ error, path: url });
   app.get("/", { onRequest: fastifyHook(verifier) }, handler);
-  app.get("/write", { onRequest: fastifyHook(verifier, { scopes: ["read", 'a"b'], realm: "books" }) }, handler);
+  app.get("/write", { onRequest: fastifyHook(verifier, { requiredScopes: ["read", 'a"b'], realm: "books" }) }, handler);
+  app.get("/scoped", { onRequest: fastifyHook(verifier, SCOPED) }, handler);
   app.get("/unreachable", { onRequest: fastifyHook(unreachable) }, handler);
   app.get("/reported", { onRequest: fastifyHook(unreachable, { onError }) }, handler);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
@@ -48,7 +53,8 @@ const startExpress: Start = async (verifier) => {
     void response.json({ actor: keyhold?.actorId, plan: keyhold?.metadata?.plan });
   const onError = (error: Error, { path }: express.Request) => void reports.push({ error, path });
   app.get("/", expressMiddleware(verifier), handler);
-  app.get("/write", expressMiddleware(verifier, { scopes: ["read", 'a"b'], realm: "books" }), handler);
+  app.get("/write", expressMiddleware(verifier, { requiredScopes: ["read", 'a"b'], realm: "books" }), handler);
+  app.get("/scoped", expressMiddleware(verifier, SCOPED), handler);
   app.get("/unreachable", expressMiddleware(unreachable), handler);
   app.get("/reported", expressMiddleware(unreachable, { onError }), handler);
   return listen(createServer(app));
@@ -110,7 +116,7 @@ describe.for(
     const answer = await get("/", { authorization: "Bearer wrong-credential" });
     expect(answer).toMatchObject({
       status: 401,
-      challenge: 'Bearer realm="api", error="invalid_token"',
+      challenge: 'Bearer realm="api", error="invalid_token", error_description="the credential is not valid"',
       body: { error: { code: 401, status: "UNAUTHENTICATED", message: "the credential is not valid" } },
     });
     expect(JSON.stringify(answer)).not.toContain("wrong-credential");
@@ -120,15 +126,20 @@ describe.for(
     const headers = { authorization: `Bearer ${secret}`, "x-api-key": secret };
     expect(await get("/", headers)).toMatchObject({
       status: 400,
-      challenge: 'Bearer realm="api", error="invalid_request"',
+      challenge: 'Bearer realm="api", error="invalid_request", error_description="send one credential, not two"',
     });
   });
 
-  test("names the required scopes", async () => {
+  test("names the required scopes, unless the challenge cannot contain one", async () => {
+    expect(await get("/scoped", { "x-api-key": secret })).toMatchObject({
+      status: 403,
+      challenge: `Bearer realm="api", error="insufficient_scope", error_description="${LACKS}", scope="read write"`,
+      body: { error: { status: "PERMISSION_DENIED", message: `${LACKS}: write` } },
+    });
     expect(await get("/write", { "x-api-key": secret })).toMatchObject({
       status: 403,
-      challenge: 'Bearer realm="books", error="insufficient_scope", scope="read a\\"b"',
-      body: { error: { status: "PERMISSION_DENIED" } },
+      challenge: `Bearer realm="books", error="insufficient_scope", error_description="${LACKS}"`,
+      body: { error: { message: `${LACKS}: a"b` } },
     });
     const { secret: able } = await issue(suite.rest, { scopes: ["read", 'a"b', "more"] });
     expect(await get("/write", { "x-api-key": able })).toMatchObject({ status: 200 });
@@ -202,7 +213,7 @@ test("unreadable signing keys are reported as the cause", async () => {
     .join(".");
   const errors: Error[] = [];
   const admit = createAdmission(verifier, { onError: (error) => errors.push(error) });
-  await admit({ headers: { "x-api-key": token } });
+  await admit({ headers: { "x-api-key": token }, socket: {} });
   expect(errors.map(({ message }) => message)).toEqual([
     expect.stringMatching(/^the signing keys cannot be read: .*ECONNREFUSED/),
   ]);
@@ -213,4 +224,70 @@ test("denies access when the verifier throws", async () => {
   const app = await startExpress(broken);
   expect((await fetch(app.url, { headers: { "x-api-key": "x", connection: "close" } })).status).toBe(500);
   await app.close();
+});
+
+/** A credential of a key that may not be used here, and the response to it. */
+const REJECTED = table([
+  ["DISABLED", 401, "invalid_token", "the credential is disabled"],
+  // The same as for an unknown one.
+  ["IP_NOT_ALLOWED", 401, "invalid_token", "the credential is not valid"],
+  ["AUDIENCE_MISMATCH", 401, "invalid_token", "the credential is not for this service"],
+  ["REVOKED", 401, "invalid_token", "the credential is revoked"],
+  ["EXPIRED", 401, "invalid_token", "the credential has expired"],
+  ["NOT_FOUND", 401, "invalid_token", "the credential is not valid"],
+  ["SIGNATURE_INVALID", 401, "invalid_token", "the credential is not valid"],
+  ["INVALID_FORMAT", 401, "invalid_token", "the credential is malformed"],
+  ["INSUFFICIENT_SCOPE", 403, "insufficient_scope", "the credential lacks a required scope"],
+] as const);
+
+/** An attribute of a challenge, with the characters that RFC 6750 §3 allows. */
+const ATTRIBUTE = /^(?:realm="[^"]*"|(?:error|error_description|scope)="[\x20-\x21\x23-\x5b\x5d-\x7e]+")$/;
+
+test.for(REJECTED)("the response to %s is by RFC 6750", async ([reason, status, error, message]) => {
+  const rejection = { ok: false, reason, message: "for the log", missingScopes: ["write"] } as const;
+  const admission = await createAdmission({ verify: async () => rejection }, SCOPED)(requestFrom("127.0.0.1"));
+  if (admission.admitted) throw new Error("it was admitted");
+  expect(admission.status).toBe(status);
+  const [scheme, challenge = ""] = admission.headers["www-authenticate"]?.split(/ (.*)/) ?? [];
+  const attributes = challenge.split(", ");
+  expect(scheme).toBe("Bearer");
+  expect(attributes.filter((attribute) => !ATTRIBUTE.test(attribute))).toEqual([]);
+  const scope = status === 403 ? ['scope="read write"'] : [];
+  expect(attributes).toEqual(['realm="api"', `error="${error}"`, `error_description="${message}"`, ...scope]);
+  expect(admission.body.error.message).toMatch(message);
+});
+
+/** Returns a request with a credential. */
+function requestFrom(remoteAddress: string | undefined, headers: Record<string, string> = {}) {
+  return { headers: { "x-api-key": "x", ...headers }, socket: { remoteAddress } };
+}
+
+test("a verifier receives where the credential is presented", async () => {
+  const presentations: unknown[] = [];
+  const verifier: Verifier = {
+    verify: async (_, presentation) => {
+      presentations.push(presentation);
+      return { ok: true, credential: { keyId: "k", actorId: "a", scopes: ["read"], issuer: "i" } };
+    },
+  };
+  expect(await createAdmission(verifier, { audience: "books" })(requestFrom("192.0.2.1"))).toMatchObject({
+    admitted: true,
+  });
+  // It ignores the scopes.
+  expect(await createAdmission(verifier, SCOPED)(requestFrom(undefined))).toMatchObject({ status: 403 });
+  expect(presentations).toEqual([
+    { clientIp: "192.0.2.1", requiredScopes: [], audience: "books" },
+    { clientIp: undefined, ...SCOPED, audience: undefined },
+  ]);
+});
+
+test.for<[string, AdmissionOptions]>([
+  ["requiredScopes", { requiredScopes: ["two words"] }],
+  ["requiredScopes", { requiredScopes: [""] }],
+  ["requiredScopes", { requiredScopes: Array.from({ length: 33 }, (_, place) => `s${place}`) }],
+  ["audience", { audience: "" }],
+  ["audience", { audience: "bücher" }],
+  ["realm", { realm: "a\nb" }],
+])("refuses options that no request could meet: %s", ([name, options]) => {
+  expect(() => createAdmission(unreachable, options)).toThrow(new RegExp(`^${name}: `));
 });

@@ -27,7 +27,7 @@ const offline = await verifier.verify(token?.token ?? "");
 const app = fastify();
 app.get(
   "/",
-  { onRequest: fastifyHook(verifier, { scopes: ["read"] }) },
+  { onRequest: fastifyHook(verifier, { requiredScopes: ["read"] }) },
   (request) => `${request.keyhold?.actorId}${request.keyhold?.metadata?.plan ?? ""}`,
 );
 const fastifyUrl = await app.listen({ port: 0 });
