@@ -1,7 +1,7 @@
 import type { ApiKey, KeyKind } from "./key.ts";
 import type { Principal } from "./principal.ts";
 
-export type ChangeVerb = "issue" | "import" | "update" | "rotate" | "revoke" | "delete";
+export type ChangeVerb = "issue" | "import" | "update" | "rotate" | "revoke" | "disable" | "enable" | "delete";
 
 /** One committed change of one key. A bulk import makes one for each key that it stores. */
 export interface Change {

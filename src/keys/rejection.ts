@@ -32,7 +32,7 @@ export function credentialInvalid({ reason, message }: Invalid): KeyholdError {
 /** Returns the error if the state of a key does not allow an operation. */
 type Refuse = (key: ApiKey, now: number) => KeyholdError | null;
 
-/** Requires a key that is neither revoked nor expired, for update and rotate. */
+/** Requires a key that is neither revoked nor expired. A disabled one may be changed. */
 export const rejectUnlessActive: Refuse = (key, now) => {
   const { keyId } = key;
   const status = statusAt(key, now);

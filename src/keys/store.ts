@@ -69,7 +69,7 @@ export interface ListQuery {
 
 /**
  * Stores keys. Each change is atomic, and durable when the promise resolves. It returns the changed key, or null if its condition did not
- * hold: the key exists (with that kind), is not revoked, for update and rotate has not expired, and the principal may know of it and change it
+ * hold: the key exists (with that kind), is not revoked, for all but revoke has not expired, and the principal may know of it and change it
  * (`isVisible`, `requireHandled`).
  */
 export interface KeyStore {
@@ -80,5 +80,8 @@ export interface KeyStore {
   update(name: KeyName, update: KeyUpdate, principal: Principal, now: Date): Promise<ApiKey | null>;
   rotate(name: KeyName, rotation: Rotation, principal: Principal, now: Date): Promise<ApiKey | null>;
   revoke(name: KeyName, revocation: Revocation, principal: Principal, now: Date): Promise<ApiKey | null>;
+  /** Returns a key that is disabled already unchanged, once that is propagated; so does `enable` with one that is not disabled. */
+  disable(name: KeyName, reason: string | null, principal: Principal, now: Date): Promise<ApiKey | null>;
+  enable(name: KeyName, principal: Principal, now: Date): Promise<ApiKey | null>;
   delete(name: KeyName, principal: Principal): Promise<boolean>;
 }

@@ -29,18 +29,20 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
     { keyId }: KeyName,
     principal: Principal,
     statement: (sql: Sql) => Fragment,
-  ): Promise<Change | null> => {
-    const work: ChangeWork<Change | null> = async (sql, ranOn) => {
-      const row = await changeRow<ChangedRow | { keyId: null }>(sql, statement(sql), ranOn);
-      return row.keyId === null ? null : toChange(verb, row, principal);
+  ): Promise<Change | Unchanged | null> => {
+    const work: ChangeWork<Change | Unchanged | null> = async (sql, ranOn) => {
+      const row = await changeRow<ChangedRow | UnchangedRow | { keyId: null }>(sql, statement(sql), ranOn);
+      if (row.keyId !== null) return toChange(verb, row, principal);
+      return "before.keyId" in row && row["before.keyId"] !== null ? { verb: null, after: keyBefore(row) } : null;
     };
+    const isMade = (made: Change | Unchanged | null): made is Change => made !== null && made.verb !== null;
     const committed = await changes.commit(work, {
       statement: `keys.${verb}`,
-      isMade: (made) => made !== null,
+      isMade,
       invalidates: { keyIds: [keyId], digests: [] },
-      changesOf: (made) => (made === null ? [] : [made]),
+      changesOf: (made) => (isMade(made) ? [made] : []),
     });
-    return awaitPropagation(committed, (made) => (made === null ? [] : [keyId]));
+    return awaitPropagation(committed, (made) => (isMade(made) ? [keyId] : []));
   };
   const insert = batchInserts(changes);
   return {
@@ -53,23 +55,43 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
       after(await change("rotate", name, principal, (sql) => rotateKey(sql, name, rotation, principal, now))),
     revoke: async (name, revocation, principal, now) =>
       after(await change("revoke", name, principal, (sql) => revokeKey(sql, name, revocation, principal, now))),
+    disable: async (name, reason, principal, now) =>
+      after(await change("disable", name, principal, (sql) => disableKey(sql, name, reason, principal, now))),
+    enable: async (name, principal, now) =>
+      after(await change("enable", name, principal, (sql) => enableKey(sql, name, principal, now))),
     delete: async (name, principal) =>
       (await change("delete", name, principal, (sql) => deleteKey(sql, name, principal))) !== null,
   };
 }
 
-function after(change: Change | null): ApiKey | null {
+/** A key that was in the requested state already. */
+interface Unchanged {
+  readonly verb: null;
+  readonly after: ApiKey;
+}
+
+function after(change: Change | Unchanged | null): ApiKey | null {
   return change?.after ?? null;
 }
 
+/** A key before a change. */
+type BeforeRow = { readonly [C in keyof ApiKey as `before.${C}`]: ApiKey[C] };
+
 /** A key after a change and, with a prefix, before it. */
-type ChangedRow = ApiKey & { readonly [C in keyof ApiKey as `before.${C}`]: ApiKey[C] };
+type ChangedRow = ApiKey & BeforeRow;
+
+/** A key that needed no change. */
+type UnchangedRow = { readonly keyId: null } & BeforeRow;
 
 function toChange(verb: ChangeVerb, row: ChangedRow, principal: Principal): Change {
   const now = toApiKey(row);
   if (verb === "delete") return { verb, key: now, before: now, after: null, principal };
+  return { verb, key: now, before: keyBefore(row), after: now, principal };
+}
+
+function keyBefore(row: BeforeRow): ApiKey {
   const columns = KEY_COLUMNS.map((column) => [column, row[`before.${column}`]]);
-  return { verb, key: now, before: toApiKey(Object.fromEntries(columns)), after: now, principal };
+  return toApiKey(Object.fromEntries(columns));
 }
 
 function insertedKeyIds(insertions: readonly Insertion[]): string[] {
@@ -109,6 +131,22 @@ function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation,
   return updateRow(sql, name, set, [sql`revoke_time IS NULL`, handledBy(sql, principal)]);
 }
 
+function disableKey(sql: Sql, name: KeyName, reason: string | null, principal: Principal, now: Date) {
+  const set = sql`disable_time = ${now}, disable_reason = ${reason}, update_time = ${forward(sql, now)}`;
+  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal)], sql`"before.disableTime" IS NULL`);
+}
+
+function enableKey(sql: Sql, name: KeyName, principal: Principal, now: Date) {
+  const set = sql`disable_time = NULL, disable_reason = NULL, update_time = ${forward(sql, now)}`;
+  return updateRow(
+    sql,
+    name,
+    set,
+    [active(sql, now), handledBy(sql, principal)],
+    sql`"before.disableTime" IS NOT NULL`,
+  );
+}
+
 function deleteKey(sql: Sql, name: KeyName, principal: Principal) {
   const deletion = sql`
     DELETE FROM api_keys WHERE ${keyWhere(sql, name, [handledBy(sql, principal)])}
@@ -120,16 +158,25 @@ const BEFORE_COLUMNS = KEY_COLUMNS.map((column) => `${postgres.fromCamel(column)
 
 /**
  * Changes the row of this key if all conditions hold, and returns it with its columns before the change. The row is locked first: what the
- * conditions are tested against, and what is returned as before, is what the change is made to.
+ * conditions are tested against, and what is returned as before, is what the change is made to. A row that needs no change is returned
+ * with its columns before alone.
  */
-function updateRow(sql: Sql, name: KeyName, set: Fragment, conditions: readonly Fragment[]): Fragment {
+function updateRow(
+  sql: Sql,
+  name: KeyName,
+  set: Fragment,
+  conditions: readonly Fragment[],
+  isNeeded: Fragment = sql`true`,
+): Fragment {
   const before = sql`
     before AS (
       SELECT ${sql.unsafe(BEFORE_COLUMNS)} FROM api_keys WHERE ${keyWhere(sql, name, conditions)} FOR NO KEY UPDATE
     ),`;
   const update = sql`
-    UPDATE api_keys SET ${set} FROM before WHERE key_id = "before.keyId" RETURNING ${sql(KEY_COLUMNS)}, before.*`;
-  return withServer(sql, update, before);
+    updated AS (
+      UPDATE api_keys SET ${set} FROM before WHERE key_id = "before.keyId" AND ${isNeeded} RETURNING ${sql(KEY_COLUMNS)}
+    ),`;
+  return withServer(sql, sql`SELECT * FROM before LEFT JOIN updated ON true`, sql`${before} ${update}`);
 }
 
 /**

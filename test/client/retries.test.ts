@@ -124,6 +124,22 @@ const CALLS = table<Row>([
     },
   },
   {
+    name: "disableApiKey",
+    repeats: true,
+    call: async () => {
+      const { keyId } = await issue(suite.rest);
+      return () => client.apiKeys.disableApiKey({ keyId });
+    },
+  },
+  {
+    name: "enableApiKey",
+    repeats: true,
+    call: async () => {
+      const { keyId } = await issue(suite.rest);
+      return () => client.apiKeys.enableApiKey({ keyId });
+    },
+  },
+  {
     name: "selfRevokeApiKey",
     repeats: false,
     call: async () => {

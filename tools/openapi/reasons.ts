@@ -39,6 +39,8 @@ const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, 
   [imported.deleteImportedApiKey, ["API_KEY_NOT_FOUND", "CHANGE_UNCONFIRMED"]],
   [keys.deriveToken, ["CREDENTIAL_INVALID", "SCOPE_NOT_ALLOWED", "CLAIM_NOT_ALLOWED"]],
   [keys.revokeApiKey, ["API_KEY_NOT_FOUND", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
+  [keys.disableApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
+  [keys.enableApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
   [SelfServiceService.method.selfRevokeApiKey, ["CREDENTIAL_INVALID", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
 ]);
 

@@ -25,6 +25,8 @@ const ALWAYS_SET: ReadonlySet<string> = new Set([
   "RotateIssuedApiKeyResponse.issued_api_key",
   "DeriveTokenResponse.token",
   "DerivedToken.expire_time",
+  "ApiKey.create_time",
+  "ApiKey.update_time",
   "IssuedApiKey.create_time",
   "IssuedApiKey.update_time",
   "ImportedApiKey.create_time",

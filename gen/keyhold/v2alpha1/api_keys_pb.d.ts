@@ -5,7 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { ApiKey, KeyStatus, RevocationReason } from "./api_key_pb.js";
+import type { ApiKey, ApiKeySchema, KeyStatus, RevocationReason } from "./api_key_pb.js";
 
 /**
  * Describes the file keyhold/v2alpha1/api_keys.proto.
@@ -1196,7 +1196,7 @@ export enum CheckResult {
 export declare const CheckResultSchema: GenEnum<CheckResult>;
 
 /**
- * ApiKeysService verifies credentials, derives tokens, and lists and revokes keys of both kinds.
+ * ApiKeysService verifies credentials, derives tokens, and lists, revokes and disables keys of both kinds.
  *
  * @generated from service keyhold.v2alpha1.ApiKeysService
  */
@@ -1254,6 +1254,29 @@ export declare const ApiKeysService: GenService<{
     methodKind: "unary";
     input: typeof RevokeApiKeyRequestSchema;
     output: typeof RevokeApiKeyResponseSchema;
+  },
+  /**
+   * Disables a key of either kind, and every token derived from it, until it is enabled. A key that is disabled already is returned
+   * unchanged. Returns FAILED_PRECONDITION (HTTP 409) if the key is revoked or has expired, or while a server of an earlier release,
+   * which would accept the key, is connected to the database.
+   *
+   * @generated from rpc keyhold.v2alpha1.ApiKeysService.DisableApiKey
+   */
+  disableApiKey: {
+    methodKind: "unary";
+    input: typeof DisableApiKeyRequestSchema;
+    output: typeof ApiKeySchema;
+  },
+  /**
+   * Enables a disabled key, and every token derived from it: they are accepted again. A key that is not disabled is returned unchanged.
+   * Returns FAILED_PRECONDITION (HTTP 409) if the key is revoked or has expired.
+   *
+   * @generated from rpc keyhold.v2alpha1.ApiKeysService.EnableApiKey
+   */
+  enableApiKey: {
+    methodKind: "unary";
+    input: typeof EnableApiKeyRequestSchema;
+    output: typeof ApiKeySchema;
   },
 }>;
 

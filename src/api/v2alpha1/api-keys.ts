@@ -8,8 +8,10 @@ import { type KeyKind, parseKeyId } from "../../domain/key.ts";
 import { requireFit } from "../../domain/response-size.ts";
 import { invalid } from "../../domain/verdict.ts";
 import { checkDerivation, deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
+import { disableKey, enableKey } from "../../keys/disable.ts";
 import { listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
 import { revokeKey } from "../../keys/revoke.ts";
+import type { KeyName } from "../../keys/store.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
 import { FOR_DERIVATION } from "../../verify/presentation.ts";
 import { factsOf } from "../log-fields.ts";
@@ -95,14 +97,33 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     implement:
       ({ keys }) =>
       async (request, principal) => {
-        const name = { keyId: parseKeyId(request.keyId, "key_id"), kind: KINDS.get(request.collection) ?? null };
         const description = request.revocationDescription ?? null;
         const revocation = { reason: revocationReason(request.reason), description };
-        return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
+        return revokedApiKey(await revokeKey(keys, principal, nameOf(request), revocation), keys.clock.now());
       },
     check: ({ keyId }) => parseKeyId(keyId, "key_id"),
     policy: "keyhold:keys.revoke",
     idempotency: "none",
+    keyId: (_, { keyId }) => keyId,
+  },
+  disableApiKey: {
+    implement:
+      ({ keys }) =>
+      async (request, principal) =>
+        apiKey(await disableKey(keys, principal, nameOf(request), request.reason ?? null), keys.clock.now()),
+    check: ({ keyId }) => parseKeyId(keyId, "key_id"),
+    policy: "keyhold:keys.disable",
+    idempotency: "idempotent",
+    keyId: (_, { keyId }) => keyId,
+  },
+  enableApiKey: {
+    implement:
+      ({ keys }) =>
+      async (request, principal) =>
+        apiKey(await enableKey(keys, principal, nameOf(request)), keys.clock.now()),
+    check: ({ keyId }) => parseKeyId(keyId, "key_id"),
+    policy: "keyhold:keys.disable",
+    idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
   },
 };
@@ -111,6 +132,11 @@ const ALGORITHMS: ReadonlyMap<WireTokenAlgorithm, TokenAlgorithm> = new Map([
   [WireTokenAlgorithm.JWT, "JWT"],
   [WireTokenAlgorithm.MACAROON, "MACAROON"],
 ]);
+
+/** Returns the key of a request with its kind, which the collection in the path requires. */
+function nameOf({ keyId, collection }: { readonly keyId: string; readonly collection: string }): KeyName {
+  return { keyId: parseKeyId(keyId, "key_id"), kind: KINDS.get(collection) ?? null };
+}
 
 /** Kinds of keys by the collection in the path. */
 const KINDS: ReadonlyMap<string, KeyKind> = new Map([

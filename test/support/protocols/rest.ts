@@ -23,6 +23,12 @@ const { method: keys } = ApiKeysService;
 
 const post = (path: string, body: Json): RestRequest => ({ method: "POST", path, body });
 
+/** A call on one key, of either kind or of that of the collection. */
+const postTo =
+  (verb: string): Route =>
+  ({ key_id, collection = "apiKeys", ...body }) =>
+    post(`/v2alpha1/admin/${collection}/${key_id}:${verb}`, body);
+
 /** The specification's table of endpoints, written by hand to check the routes that the server derives from the protos. */
 const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Route>([
   [issued.createIssuedApiKey, (body) => post(paths.issued, body)],
@@ -55,10 +61,9 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
   [keys.verifyApiKey, (body) => post(`${paths.keys}:verify`, body)],
   [keys.batchVerifyApiKeys, (body) => post(`${paths.keys}:batchVerify`, body)],
-  [
-    keys.revokeApiKey,
-    ({ key_id, collection = "apiKeys", ...body }) => post(`/v2alpha1/admin/${collection}/${key_id}:revoke`, body),
-  ],
+  [keys.revokeApiKey, postTo("revoke")],
+  [keys.disableApiKey, postTo("disable")],
+  [keys.enableApiKey, postTo("enable")],
   [SelfServiceService.method.selfRevokeApiKey, (body) => post(paths.selfRevoke, body)],
   [DerivedKeysService.method.getJwks, () => ({ method: "GET", path: paths.jwks })],
 ]);

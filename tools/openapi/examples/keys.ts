@@ -2,6 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Examples } from "./example.ts";
 import {
   errorBody,
+  importedKey,
   invalidArgument,
   issuedKey,
   keyNotFound,
@@ -28,6 +29,18 @@ const badCredential = errorBody(401, "UNAUTHENTICATED", "CREDENTIAL_INVALID", "c
   field: "credential",
   metadata: { error_code: "VERIFICATION_ERROR_REVOKED" },
 });
+
+const ofKind = (kind: string, key: JsonObject): JsonObject => ({ kind, restricted_to_actor_ids: [], ...key });
+
+const disabled = (kind: string, key: JsonObject): JsonObject => ({
+  ...ofKind(kind, key),
+  status: "KEY_STATUS_DISABLED",
+  update_time: "2026-11-22T10:00:00.456Z",
+  disable_time: "2026-11-22T10:00:00.456Z",
+  disable_reason: "suspected leak",
+});
+
+const revoked = wrongState("API_KEY_REVOKED", `key ${revokedKeyId} is revoked`);
 
 const alreadyRevoked = wrongState("API_KEY_ALREADY_REVOKED", `key ${revokedKeyId} is revoked already`);
 
@@ -151,6 +164,102 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       body: { reason: REASON },
       status: 200,
       response: revocation(importedKeyId),
+    },
+  },
+  ApiKeysService_DisableApiKey: {
+    disable: {
+      summary: "A key of either kind",
+      parameters: { key_id: issuedKeyId },
+      body: { reason: "suspected leak" },
+      status: 200,
+      response: disabled("KEY_KIND_ISSUED", issuedKey()),
+    },
+    revoked: {
+      summary: "The key is revoked",
+      parameters: { key_id: revokedKeyId },
+      body: {},
+      status: 409,
+      response: revoked,
+    },
+  },
+  ApiKeysService_DisableIssuedApiKey: {
+    disable: {
+      summary: "An issued key",
+      parameters: { key_id: issuedKeyId },
+      body: { reason: "suspected leak" },
+      status: 200,
+      response: disabled("KEY_KIND_ISSUED", issuedKey()),
+    },
+    unknown: {
+      summary: "The key does not exist",
+      parameters: { key_id: unknownKeyId },
+      body: {},
+      status: 404,
+      response: keyNotFound("issued key"),
+    },
+  },
+  ApiKeysService_DisableImportedApiKey: {
+    disable: {
+      summary: "An imported key",
+      parameters: { key_id: importedKeyId },
+      body: { reason: "suspected leak" },
+      status: 200,
+      response: disabled("KEY_KIND_IMPORTED", importedKey()),
+    },
+    unknown: {
+      summary: "The key does not exist",
+      parameters: { key_id: unknownKeyId },
+      body: {},
+      status: 404,
+      response: keyNotFound("imported key"),
+    },
+  },
+  ApiKeysService_EnableApiKey: {
+    enable: {
+      summary: "A key of either kind",
+      parameters: { key_id: issuedKeyId },
+      body: {},
+      status: 200,
+      response: ofKind("KEY_KIND_ISSUED", issuedKey()),
+    },
+    revoked: {
+      summary: "The key is revoked",
+      parameters: { key_id: revokedKeyId },
+      body: {},
+      status: 409,
+      response: revoked,
+    },
+  },
+  ApiKeysService_EnableIssuedApiKey: {
+    enable: {
+      summary: "An issued key",
+      parameters: { key_id: issuedKeyId },
+      body: {},
+      status: 200,
+      response: ofKind("KEY_KIND_ISSUED", issuedKey()),
+    },
+    unknown: {
+      summary: "The key does not exist",
+      parameters: { key_id: unknownKeyId },
+      body: {},
+      status: 404,
+      response: keyNotFound("issued key"),
+    },
+  },
+  ApiKeysService_EnableImportedApiKey: {
+    enable: {
+      summary: "An imported key",
+      parameters: { key_id: importedKeyId },
+      body: {},
+      status: 200,
+      response: ofKind("KEY_KIND_IMPORTED", importedKey()),
+    },
+    unknown: {
+      summary: "The key does not exist",
+      parameters: { key_id: unknownKeyId },
+      body: {},
+      status: 404,
+      response: keyNotFound("imported key"),
     },
   },
   SelfServiceService_SelfRevokeApiKey: {
