@@ -1,17 +1,106 @@
-import { BlockList, isIP } from "node:net";
+import { formatAddress, type IpAddress, parseAddress } from "./ip-address.ts";
 import { memoize } from "./memoize.ts";
 
-const compile = memoize((cidrs: readonly string[]): BlockList => {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [address = "", length] = cidr.split("/");
-    list.addSubnet(address, Number(length), isIP(address) === 6 ? "ipv6" : "ipv4");
-  }
-  return list;
-});
+/** The result of parsing a CIDR block: its canonical text, or why the text is none. */
+export type ParsedCidr = { readonly cidr: string } | { readonly problem: string };
 
-/** Returns whether one of the canonical CIDR blocks contains the address. An address that is not one is in none. */
+const WORD_BITS = 32;
+/** Length of the IPv4-mapped prefix ::ffff:0:0/96. */
+const MAPPED_BITS = 96;
+
+/**
+ * Parses a CIDR block (RFC 4632 §3.1, RFC 4291 §2.3) and returns its canonical text, such as `203.0.113.0/24`. An address without a prefix
+ * length is the block of that address. A block of IPv4-mapped addresses is the IPv4 block.
+ */
+export function parseCidr(text: string): ParsedCidr {
+  const slash = text.indexOf("/");
+  const addressText = slash === -1 ? text : text.slice(0, slash);
+  const address = parseAddress(addressText);
+  if (address === undefined) return { problem: problemOf(addressText) };
+  const bits = address.length * WORD_BITS;
+  /** Bits before those that count. */
+  const skipped = bits === WORD_BITS && addressText.includes(":") ? MAPPED_BITS : 0;
+  const prefix = slash === -1 ? bits : prefixOf(text.slice(slash + 1), skipped, bits);
+  if (prefix === undefined) {
+    const [min, max] = [skipped, skipped + bits];
+    return { problem: `must end with a prefix length from ${min} to ${max}, such as /${max - 8}` };
+  }
+  const block = address.map((word, index) => (word & maskOf(prefix, index)) >>> 0);
+  const cidr = `${formatAddress(block)}/${prefix}`;
+  if (block.every((word, index) => word === address[index])) return { cidr };
+  return { problem: `has bits after the prefix of ${prefix}; the block that contains it is ${cidr}` };
+}
+
+function problemOf(address: string): string {
+  if (address.includes("%")) return "must not have a zone";
+  if (/^[\d.]+$/.test(address) && /(?:^|\.)0\d/.test(address)) return "must not have leading zeros";
+  return "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address";
+}
+
+/** Returns the length of a prefix without the skipped bits; undefined if the text is none. */
+function prefixOf(text: string, skipped: number, bits: number): number | undefined {
+  const prefix = /^(?:0|[1-9]\d{0,2})$/.test(text) ? Number(text) - skipped : Number.NaN;
+  return prefix >= 0 && prefix <= bits ? prefix : undefined;
+}
+
+/** Returns the mask of a word of an address. */
+function maskOf(prefix: number, index: number): number {
+  const length = Math.min(Math.max(prefix - index * WORD_BITS, 0), WORD_BITS);
+  // A shift takes its count modulo 32.
+  return length === 0 ? 0 : (-1 << (WORD_BITS - length)) >>> 0;
+}
+
+/** Whether an address is in one of several blocks. */
+export type AddressMatcher = (address: IpAddress) => boolean;
+
+/**
+ * Compiles canonical CIDR blocks. An IPv4 address is in IPv4 blocks only, also if it was written as an IPv6 address: `::/0` is all of IPv6.
+ */
+export function compileCidrs(cidrs: readonly string[]): AddressMatcher {
+  const blocks = cidrs.map(blockOf);
+  const matchers = [1, 4].map((words) => matcherOf(words, blocks));
+  const [matchesIpv4, matchesIpv6] = matchers;
+  return (address) => (address.length === 1 ? matchesIpv4 : matchesIpv6)?.(address) ?? false;
+}
+
+interface Block {
+  readonly address: IpAddress;
+  readonly prefix: number;
+}
+
+function blockOf(cidr: string): Block {
+  const slash = cidr.indexOf("/");
+  const address = parseAddress(cidr.slice(0, slash));
+  if (slash === -1 || address === undefined) throw new Error("a CIDR block is not in its canonical form");
+  return { address, prefix: Number(cidr.slice(slash + 1)) };
+}
+
+/** Returns the matcher of one family: the words and the masks of its blocks are in one array, which a loop reads from start to end. */
+function matcherOf(size: number, all: readonly Block[]): AddressMatcher {
+  const blocks = all.filter(({ address }) => address.length === size);
+  const table = Uint32Array.from(
+    blocks.flatMap(({ address, prefix }) => [...address].flatMap((word, index) => [word, maskOf(prefix, index)])),
+  );
+  return (address) => {
+    for (let block = 0; block < table.length; block += 2 * size) {
+      let difference = 0;
+      for (let index = 0; index < size; index++) {
+        const at = block + 2 * index;
+        difference |= ((address[index] ?? 0) ^ (table[at] ?? 0)) & (table[at + 1] ?? 0);
+      }
+      if (difference === 0) return true;
+    }
+    return false;
+  };
+}
+
+const compiled = memoize(compileCidrs);
+
+/**
+ * Returns whether one of the canonical CIDR blocks contains the address. Text that is no address is in none. Blocks that are `Shared` are
+ * compiled once.
+ */
 export function allowsAddress(cidrs: readonly string[], address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && compile(cidrs).check(address, family === 6 ? "ipv6" : "ipv4");
+  const parsed = parseAddress(address);
+  return parsed !== undefined && compiled(cidrs)(parsed);
 }

@@ -1,4 +1,5 @@
 import type { KeyKind, KeySecret, VerifiableKey } from "../../domain/key.ts";
+import { share } from "../../lib/memoize.ts";
 import type { VerifiableRecord } from "../reader.ts";
 import { decodeDigest, encodeDigests, encodeJson, SECRET_DIGEST_SIZE } from "./codec.ts";
 
@@ -59,7 +60,8 @@ export function decodeRecord(keyId: string, bytes: Buffer): VerifiableRecord {
   return {
     key: {
       ...{ keyId, kind, actorId, scopes, metadata, expireTime: toDate(expireTime), revokeTime: toDate(revokeTime) },
-      ...{ disableTime: toDate(disableTime), allowedCidrs, restrictedToActorIds },
+      // Shared, so that the blocks are compiled once for as long as the decoded key is used.
+      ...{ disableTime: toDate(disableTime), allowedCidrs: allowedCidrs && share(allowedCidrs), restrictedToActorIds },
     },
     secrets: secrets.map(
       ([version, expireTime], place): KeySecret => ({

@@ -1,0 +1,44 @@
+import { compileCidrs } from "./cidr.ts";
+import { formatAddress, parseAddress } from "./ip-address.ts";
+
+/**
+ * Returns the address of the client of a request, by the address of the peer and the header `X-Forwarded-For` (several are joined by
+ * commas). Empty if it is not known.
+ */
+export type ClientAddressOf = (peer: string, forwardedFor: string | undefined) => string;
+
+/**
+ * Returns how a server behind these proxies, canonical CIDR blocks, finds the address of a client. The header counts only from a trusted
+ * proxy, and each proxy appends the address of its own peer: the client is the right-most address that is not a trusted proxy. Whatever
+ * is left of it, anyone may have written.
+ *
+ * If that place has no address, such as `unknown`, the client is not known: to take the proxy's address instead would give the rights of
+ * the proxy to everyone behind it. If all addresses are trusted, the client is the first.
+ */
+export function clientAddressBehind(trustedProxies: readonly string[]): ClientAddressOf {
+  if (trustedProxies.length === 0) return withoutZone;
+  const isTrusted = compileCidrs(trustedProxies);
+  return (peer, forwardedFor) => {
+    let address = parseAddress(withoutZone(peer));
+    let end = forwardedFor?.length ?? 0;
+    // From the right, as far as the addresses are trusted: clients may send many on the left.
+    while (address !== undefined && forwardedFor !== undefined && end >= 0 && isTrusted(address)) {
+      const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(",", end - 1);
+      address = parseAddress(withoutPort(forwardedFor.slice(comma + 1, end).trim()));
+      end = comma;
+    }
+    return address === undefined ? "" : formatAddress(address);
+  };
+}
+
+/** The address of a peer in the local network has the name of the interface (RFC 4007 §11), which is no part of it. */
+function withoutZone(peer: string): string {
+  const zone = peer.indexOf("%");
+  return zone === -1 ? peer : peer.slice(0, zone);
+}
+
+/** Some proxies append the port of the client: `203.0.113.7:4711`, `[2001:db8::7]:4711`. */
+function withoutPort(text: string): string {
+  const [, ipv6, ipv4] = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d{1,5})?$/i.exec(text) ?? [];
+  return ipv6?.includes(":") ? ipv6 : (ipv4 ?? text);
+}

@@ -1,0 +1,169 @@
+import { BlockList, isIP } from "node:net";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { allowsAddress, parseCidr } from "../../src/lib/cidr.ts";
+import { isShared, share } from "../../src/lib/memoize.ts";
+import { table } from "../support/conformance.ts";
+import { address, almostAddress, ipv4, ipv6, normalized } from "./ip-addresses.ts";
+
+const cidrOf = (text: string): string => {
+  const parsed = parseCidr(text);
+  return "cidr" in parsed ? parsed.cidr : parsed.problem;
+};
+
+const BLOCKS = table([
+  ["203.0.113.0/24", "203.0.113.0/24"],
+  ["203.0.113.7", "203.0.113.7/32"],
+  ["0.0.0.0/0", "0.0.0.0/0"],
+  ["128.0.0.0/1", "128.0.0.0/1"],
+  ["2001:DB8::/32", "2001:db8::/32"],
+  ["2001:db8:0:0::1", "2001:db8::1/128"],
+  ["::/0", "::/0"],
+  ["8000::/1", "8000::/1"],
+  ["::ffff:10.0.0.0/104", "10.0.0.0/8"],
+  ["::ffff:0:0/96", "0.0.0.0/0"],
+  ["::ffff:10.0.0.1", "10.0.0.1/32"],
+] as const);
+
+test.each(BLOCKS)("%s is the block %s", (text, cidr) => {
+  expect(parseCidr(text)).toEqual({ cidr });
+  expect(parseCidr(cidr)).toEqual({ cidr });
+});
+
+const REFUSED = table([
+  ["203.0.113.7/24", "has bits after the prefix of 24; the block that contains it is 203.0.113.0/24"],
+  ["2001:db8::1/64", "has bits after the prefix of 64; the block that contains it is 2001:db8::/64"],
+  ["::ffff:10.0.0.1/104", "has bits after the prefix of 8; the block that contains it is 10.0.0.0/8"],
+  ["203.0.113.0/33", "must end with a prefix length from 0 to 32, such as /24"],
+  ["203.0.113.0/", "must end with a prefix length from 0 to 32, such as /24"],
+  ["203.0.113.0/024", "must end with a prefix length from 0 to 32, such as /24"],
+  ["203.0.113.0/+8", "must end with a prefix length from 0 to 32, such as /24"],
+  ["203.0.113.0/255.255.255.0", "must end with a prefix length from 0 to 32, such as /24"],
+  ["203.0.113.0/24/24", "must end with a prefix length from 0 to 32, such as /24"],
+  ["::ffff:0:0/95", "must end with a prefix length from 96 to 128, such as /120"],
+  ["2001:db8::/129", "must end with a prefix length from 0 to 128, such as /120"],
+  ["fe80::1%eth0/64", "must not have a zone"],
+  ["010.0.0.0/8", "must not have leading zeros"],
+  ["example.com", "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address"],
+  ["10.0.0.0-10.0.0.9", "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address"],
+  ["*", "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address"],
+  ["", "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address"],
+] as const);
+
+test.each(REFUSED)("%j is refused: %s", (text, problem) => {
+  expect(parseCidr(text)).toEqual({ problem });
+});
+
+const ALLOWED = table([
+  ["10.0.0.0/8", "10.255.255.255", true],
+  ["10.0.0.0/8", "11.0.0.0", false],
+  ["10.0.0.0/8", "::ffff:10.1.2.3", true],
+  ["10.0.0.0/8", "::10.1.2.3", false],
+  ["0.0.0.0/0", "::1", false],
+  ["::/0", "10.0.0.1", false],
+  ["::/0", "::ffff:10.0.0.1", false],
+  ["::/0", "::10.0.0.1", true],
+  ["2001:db8::/33", "2001:db8:7fff::", true],
+  ["2001:db8::/33", "2001:db8:8000::", false],
+  ["fe80::/10", "fe80::1%eth0", false],
+  ["0.0.0.0/0", "10.0.0.1:80", false],
+  ["0.0.0.0/0", "10.0.0.01", false],
+  ["0.0.0.0/0", "", false],
+] as const);
+
+test.each(ALLOWED)("whether %s allows %j: %s", (cidr, client, isAllowed) => {
+  expect(allowsAddress([cidr], client)).toBe(isAllowed);
+});
+
+test("no block allows any address", () => {
+  expect(allowsAddress([], "10.0.0.1")).toBe(false);
+});
+
+test("blocks that are shared are compiled once", () => {
+  const cidrs = share(["10.0.0.0/8"]);
+  expect(isShared(cidrs)).toBe(true);
+  expect(allowsAddress(cidrs, "10.0.0.1")).toBe(true);
+  expect(allowsAddress(cidrs, "11.0.0.1")).toBe(false);
+});
+
+describe("against node:net", () => {
+  /** A block, without its host bits, around an address. */
+  const block = fc
+    .oneof(
+      fc.tuple(ipv4, fc.oneof(fc.integer({ min: 0, max: 32 }), fc.constantFrom(31, 32))),
+      fc.tuple(ipv6, fc.integer({ min: 0, max: 128 })),
+    )
+    .map(([text, prefix]) => {
+      const given = `${text}/${prefix}`;
+      const parsed = cidrOf(given);
+      return / is (\S+\/\d+)$/.exec(parsed)?.[1] ?? parsed;
+    })
+    .filter((cidr) => cidr.includes("/") && !cidr.includes(" "));
+
+  /** An address that differs in a bit from one in a block, so that blocks are often hit and missed by little. */
+  const near = fc.tuple(block, fc.nat({ max: 127 })).map(([cidr, bit]) => {
+    const base = cidr.slice(0, cidr.indexOf("/"));
+    const words = base.includes(":")
+      ? BigInt(`0x${expanded(base)}`)
+      : base.split(".").reduce((sum, part) => sum * 256n + BigInt(part), 0n);
+    const changed = words ^ (1n << BigInt(bit % (base.includes(":") ? 128 : 32)));
+    return base.includes(":") ? textOf6(changed) : textOf4(changed);
+  });
+
+  test("allows the same addresses", () => {
+    fc.assert(
+      fc.property(fc.array(block, { minLength: 1, maxLength: 64 }), fc.oneof(address, near), (cidrs, client) => {
+        const family = isIP(normalized(client));
+        const list = new BlockList();
+        // A list of one family: net.BlockList takes a mapped address for an IPv6 address too.
+        for (const cidr of cidrs) {
+          const [base = "", prefix] = cidr.split("/");
+          if (isIP(base) === family) list.addSubnet(base, Number(prefix), family === 4 ? "ipv4" : "ipv6");
+        }
+        expect(allowsAddress(cidrs, client)).toBe(list.check(normalized(client), family === 4 ? "ipv4" : "ipv6"));
+        expect(allowsAddress(share([...cidrs]), client)).toBe(allowsAddress(cidrs, client));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("every address is in its block of each length, and a block has no host bits", () => {
+    fc.assert(
+      fc.property(address, fc.nat({ max: 128 }), (client, length) => {
+        const plain = normalized(client);
+        const prefix = plain.includes(":") ? length : length % 33;
+        const parsed = parseCidr(`${plain}/${prefix}`);
+        const cidr = "cidr" in parsed ? parsed.cidr : (/ is (\S+)$/.exec(parsed.problem)?.[1] ?? "");
+        expect(allowsAddress([cidr], client)).toBe(true);
+        expect(parseCidr(cidr)).toEqual({ cidr });
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("text that is no address is in no block", () => {
+    fc.assert(
+      fc.property(almostAddress, (text) => {
+        fc.pre(isIP(text) === 0 || text.includes("%"));
+        expect(allowsAddress(["0.0.0.0/0", "::/0"], text)).toBe(false);
+        expect("cidr" in parseCidr(text) && isIP(text.split("/")[0] ?? "") === 0).toBe(false);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+function expanded(text: string): string {
+  const [head = "", tail = ""] = text.split("::");
+  const [first, last] = [head.split(":").filter(Boolean), tail.split(":").filter(Boolean)];
+  const zeros = Array(text.includes("::") ? 8 - first.length - last.length : 0).fill("0");
+  return [...first, ...zeros, ...last].map((part) => part.padStart(4, "0")).join("");
+}
+
+function textOf6(value: bigint): string {
+  return (value.toString(16).padStart(32, "0").match(/.{4}/g) ?? []).join(":");
+}
+
+function textOf4(value: bigint): string {
+  return [24n, 16n, 8n, 0n].map((shift) => Number((value >> shift) & 255n)).join(".");
+}
