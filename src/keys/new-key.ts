@@ -1,5 +1,6 @@
 import { parseDuration } from "../domain/duration.ts";
 import { checkAll, fieldError } from "../domain/errors.ts";
+import { checkIpRestriction, type IpRestriction } from "../domain/ip-restriction.ts";
 import type { ApiKey } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
@@ -14,14 +15,21 @@ export interface NewKeyInput {
   /** A duration; undefined if the key does not expire. */
   readonly ttl?: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
+  /** Undefined: the key is accepted from any address. */
+  readonly ipRestriction?: IpRestriction | undefined;
   readonly requestId?: string | undefined;
 }
 
 /** Returns the lifetime in milliseconds; null if the key does not expire. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewKey({ metadata, ttl }: Pick<NewKeyInput, "metadata" | "ttl">): number | null {
+export function checkNewKey({
+  metadata,
+  ttl,
+  ipRestriction,
+}: Pick<NewKeyInput, "metadata" | "ttl" | "ipRestriction">): number | null {
   const [, lifetime] = checkAll(
     () => checkMetadata(metadata, "metadata"),
     () => (ttl === undefined ? null : parseDuration(ttl, "ttl")),
+    () => checkIpRestriction(ipRestriction, "ip_restriction"),
   );
   return lifetime;
 }
@@ -55,7 +63,7 @@ export function newStoredKey({ kind, keyId, hint, lifetime, now, createdBy }: Ne
     revocationDescription: null,
     disableTime: null,
     disableReason: null,
-    allowedCidrs: null,
+    allowedCidrs: checkIpRestriction(draft.ipRestriction, "ip_restriction"),
     restrictedToActorIds: null,
     createdBy,
   };
@@ -76,8 +84,12 @@ export function requireRepeat(draft: NewKeyInput, rawKey: string | null, stored:
 /** Returns a keyed hash of the request. It covers the raw key, hence the key. */
 function fingerprintOf(draft: NewKeyInput, rawKey: string | null, key: ServerKey): Uint8Array {
   const metadata = Object.entries(draft.metadata).sort(([a], [b]) => (a < b ? -1 : 1));
-  return hmacSha256(
-    key,
-    JSON.stringify([draft.name, draft.actorId, draft.scopes, draft.ttl ?? null, metadata, rawKey]),
-  );
+  const fields = [draft.name, draft.actorId, draft.scopes, draft.ttl ?? null, metadata, rawKey];
+  return hmacSha256(key, JSON.stringify([...fields, ...laterFields(draft)]));
+}
+
+/** Returns the fields that release 0.2 does not know. Without them a fingerprint is what 0.2 stored, so that its requests can be retried. */
+function laterFields({ ipRestriction }: NewKeyInput): unknown[] {
+  const fields = { ip_restriction: ipRestriction?.allowedCidrs };
+  return Object.entries(fields).filter(([, value]) => value !== undefined);
 }
