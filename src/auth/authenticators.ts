@@ -19,8 +19,8 @@ export type IsAdminToken = (credential: string) => boolean;
  * revoked by its id, and need not expire first.
  */
 export function adminTokens(isAdminToken: IsAdminToken, verify: VerifyToken): Authenticate {
-  return (credential, clientIp) =>
-    isAdminToken(credential) ? andThen(verify(credential, { clientIp, requiredScopes: [] }), toIdentity) : null;
+  return (credential, presentation) =>
+    isAdminToken(credential) ? andThen(verify(credential, presentation), toIdentity) : null;
 }
 
 const toIdentity = memoize((verdict: Verdict): Identity => {

@@ -3,7 +3,7 @@ import { callerName } from "../domain/principal.ts";
 import { share } from "../lib/memoize.ts";
 import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
-import type { GuardedCall } from "./guard.ts";
+import type { AddressOf, GuardedCall } from "./guard.ts";
 import { REFUSED_REASONS, RefusedCredential, type RefusedReason } from "./refused-credential.ts";
 
 /** The names of the limits. */
@@ -22,7 +22,7 @@ const RATE_LIMITED = share(
 const REASON = share({ reason: "RATE_LIMITED" });
 
 /**
- * Limits calls that need no credential by the peer address, and calls with a rejected credential by the address or, if known, by the
+ * Limits calls that need no credential by the client's address, and calls with a rejected credential by it or, if known, by the
  * caller. A valid credential is never rejected: clients behind the same proxy must not be able to lock it out.
  */
 export class CallLimits {
@@ -38,30 +38,31 @@ export class CallLimits {
   }
 
   /** Throws `RATE_LIMITED`. */
-  admitPublic(call: GuardedCall): void {
+  admitPublic(call: GuardedCall, addressOf: AddressOf): void {
     const { public: limiter } = this.#limiters;
     if (limiter === null || this.#counted.has(call)) return;
     this.#counted.add(call);
-    if (limiter.take(networkOf(call.peerAddress))) return;
+    if (limiter.take(networkOf(addressOf(call)))) return;
     this.limited.public++;
     call.log.add(REASON);
     throw RATE_LIMITED;
   }
 
   /** Counts and logs a refused credential. Returns the error for the caller. */
-  refuse(error: unknown, call: GuardedCall): unknown {
+  refuse(error: unknown, call: GuardedCall, addressOf: AddressOf): unknown {
     if (!(error instanceof RefusedCredential)) return error;
     const { reason, keyId, caller } = error.refused;
     const name = caller && callerName(caller);
+    const address = addressOf(call);
     this.refused[reason]++;
     call.log.add({
       reason,
-      peer: call.peerAddress,
+      peer: address || "unknown",
       ...(name !== undefined && { caller: name }),
       ...(typeof keyId === "string" && { refused_key_id: keyId }),
     });
     const { failures: limiter } = this.#limiters;
-    if (limiter === null || limiter.take(name ?? networkOf(call.peerAddress))) return error;
+    if (limiter === null || limiter.take(name ?? networkOf(address))) return error;
     this.limited.failures++;
     return RATE_LIMITED;
   }

@@ -1,8 +1,10 @@
 import { ADMIN_SCOPE, type AdminScope, type Policy, scopesIncluding } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import { callerName, hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { memoize, share, sharedLike } from "../lib/memoize.ts";
+import type { Presentation } from "../verify/presentation.ts";
 import { CallLimits } from "./call-limits.ts";
 import { RefusedCredential, unauthenticated } from "./refused-credential.ts";
 
@@ -12,7 +14,7 @@ export interface GuardedCall {
   readonly id: string;
   /** A request header by its lower-case name. */
   header(name: string): string | undefined;
-  /** The IP address of the peer. */
+  /** The IP address of the peer, which may be a proxy. */
   readonly peerAddress: string;
   readonly log: { add(facts: Readonly<Record<string, string>>): void };
 }
@@ -21,7 +23,7 @@ export interface GuardedCall {
  * Returns the identity behind a bearer credential; null if it is not of the kind that this method accepts. Throws or rejects if it is, and
  * is not valid.
  */
-export type Authenticate = (credential: string, clientIp: string) => MaybePromise<Identity | null>;
+export type Authenticate = (credential: string, presentation: Presentation) => MaybePromise<Identity | null>;
 
 /** The part of an RPC's row that a guard needs. */
 export interface GuardedRpc {
@@ -37,6 +39,8 @@ export interface GuardOptions {
   readonly authenticators: readonly Authenticate[];
   /** Whether a caller without a credential may do everything: only if the operator configured it, or on loopback. */
   readonly allowUnauthenticated: boolean;
+  /** Finds the client of a call that came through proxies; the peer by default. */
+  readonly clientAddressOf?: ClientAddressOf;
   /** No limits by default. */
   readonly limits?: CallLimits;
 }
@@ -53,41 +57,64 @@ const anonymous: Identity = share({
 const unauthenticatedAdmin: Identity = share({ ...anonymous, scopes: [ADMIN_SCOPE] });
 
 export function createGuard(options: GuardOptions): Guard {
-  const { limits = new CallLimits() } = options;
+  const { limits = new CallLimits(), clientAddressOf = clientAddressBehind([]) } = options;
+  const addressOf: AddressOf = (call) => clientAddressOf(call.peerAddress, call.header("x-forwarded-for"));
+  const admit = (identity: Identity, call: GuardedCall): Principal => {
+    call.log.add(factsOf(identity));
+    return new CallPrincipal(identity, call, addressOf);
+  };
   const authorize = (policy: AdminScope, call: GuardedCall): MaybePromise<Principal> => {
-    const identity = authenticate(options, call.header("authorization"), call.peerAddress);
+    const identity = authenticate(options, call.header("authorization"), new FromClient(call, addressOf));
     if (identity instanceof Promise) return identity.then((known) => admit(requireScope(known, policy), call));
     return admit(requireScope(identity, policy), call);
   };
   return ({ method, policy }, call) => {
     if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `${method.name} has no policy`);
-    if (policy === "public") limits.admitPublic(call);
+    if (policy === "public") limits.admitPublic(call, addressOf);
     if (policy === "public" || policy === "probe") return admit(anonymous, call);
     try {
       const principal = authorize(policy, call);
       if (!(principal instanceof Promise)) return principal;
       return principal.catch((error: unknown) => {
-        throw limits.refuse(error, call);
+        throw limits.refuse(error, call, addressOf);
       });
     } catch (error) {
-      throw limits.refuse(error, call);
+      throw limits.refuse(error, call, addressOf);
     }
   };
 }
 
-function admit(identity: Identity, call: GuardedCall): Principal {
-  call.log.add(factsOf(identity));
-  return new CallPrincipal(identity, call);
+/** Returns the address of the client of a call. */
+export type AddressOf = (call: GuardedCall) => string;
+
+const NO_SCOPES: readonly string[] = [];
+
+/** The presentation of a credential by the client of a call. Its address is read on use: most credentials are not restricted to addresses. */
+class FromClient implements Presentation {
+  readonly #call: GuardedCall;
+  readonly #addressOf: AddressOf;
+  readonly requiredScopes = NO_SCOPES;
+
+  constructor(call: GuardedCall, addressOf: AddressOf) {
+    this.#call = call;
+    this.#addressOf = addressOf;
+  }
+
+  get clientIp() {
+    return this.#addressOf(this.#call);
+  }
 }
 
 /** An identity in one of its calls. Facts of the call are read on use: most calls never need them. */
 class CallPrincipal implements Principal {
   readonly #identity: Identity;
   readonly #call: GuardedCall;
+  readonly #addressOf: AddressOf;
 
-  constructor(identity: Identity, call: GuardedCall) {
+  constructor(identity: Identity, call: GuardedCall, addressOf: AddressOf) {
     this.#identity = identity;
     this.#call = call;
+    this.#addressOf = addressOf;
   }
 
   get subject() {
@@ -114,8 +141,8 @@ class CallPrincipal implements Principal {
     return this.#identity.expireTime;
   }
 
-  get peerAddress() {
-    return this.#call.peerAddress;
+  get clientAddress() {
+    return this.#addressOf(this.#call);
   }
 
   get userAgent() {
@@ -132,21 +159,21 @@ const factsOf = memoize((identity: Identity) => sharedLike(identity, { caller: c
 function authenticate(
   { authenticators, allowUnauthenticated }: GuardOptions,
   authorization: string | undefined,
-  clientIp: string,
+  presentation: Presentation,
 ): MaybePromise<Identity> {
   if (allowUnauthenticated && (authorization === undefined || authenticators.length === 0)) return unauthenticatedAdmin;
-  return tryEach(authenticators, bearerOf(authorization), clientIp);
+  return tryEach(authenticators, bearerOf(authorization), presentation);
 }
 
 function tryEach(
   [first, ...others]: readonly Authenticate[],
   credential: string,
-  clientIp: string,
+  presentation: Presentation,
 ): MaybePromise<Identity> {
   if (first === undefined) {
     throw unauthenticated("the bearer credential is of no kind that this service takes", { reason: "UNKNOWN_KIND" });
   }
-  return andThen(first(credential, clientIp), (identity) => identity ?? tryEach(others, credential, clientIp));
+  return andThen(first(credential, presentation), (identity) => identity ?? tryEach(others, credential, presentation));
 }
 
 /** RFC 6750 §2.1; the scheme in any case (RFC 9110 §11.1). */

@@ -28,8 +28,8 @@ export interface Identity {
 
 /** The caller of one call. `auth/` creates it, the policy of the RPC is checked against it, and every verb of `keys/` receives it. */
 export interface Principal extends Identity {
-  /** The IP address that the connection comes from, a proxy's if there is one; empty for a local caller. */
-  readonly peerAddress: string;
+  /** The IP address of the client, by the word of the trusted proxies if it came through one; empty if unknown, or for a local caller. */
+  readonly clientAddress: string;
   /** The header `User-Agent`; empty without one. */
   readonly userAgent: string;
   /** The request id: answered as `x-request-id`, and `reqId` in the log. */
@@ -50,6 +50,6 @@ export function callerName({ method, subject }: Identity): string {
 export function localOperator(subject: string, callId: string): Principal {
   return {
     ...{ subject, method: "local", scopes: [ADMIN_SCOPE], restrictions: UNRESTRICTED },
-    ...{ peerAddress: "", userAgent: "", callId },
+    ...{ clientAddress: "", userAgent: "", callId },
   };
 }

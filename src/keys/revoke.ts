@@ -40,9 +40,13 @@ export function checkOwnReason(reason: RevocationReason): void {
 }
 
 /** Returns the principal authenticated by the secret of this key, within another principal's call. */
-function holderOf(keyId: string, scopes: readonly string[], { peerAddress, userAgent, callId }: Principal): Principal {
+function holderOf(
+  keyId: string,
+  scopes: readonly string[],
+  { clientAddress, userAgent, callId }: Principal,
+): Principal {
   const identity = { subject: keyId, method: "secret", keyId, scopes, restrictions: UNRESTRICTED } as const;
-  return { ...identity, peerAddress, userAgent, callId };
+  return { ...identity, clientAddress, userAgent, callId };
 }
 
 /** Accepts the secret of a disabled key and from any address: it may be a thief's, and a revocation takes only rights. */

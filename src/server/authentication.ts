@@ -2,6 +2,7 @@ import { adminTokens, oidcTokens, type VerifyToken } from "../auth/authenticator
 import type { CallLimits, Limiters } from "../auth/call-limits.ts";
 import { type Authenticate, createGuard, type Guard } from "../auth/guard.ts";
 import { classify } from "../credential/kinds.ts";
+import { clientAddressBehind } from "../lib/client-address.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { RateLimiter } from "../lib/rate-limiter.ts";
 import type { Config } from "./config/config.ts";
@@ -9,7 +10,7 @@ import type { Resources } from "./resources.ts";
 
 /** Returns the guard with the authentication methods of `KEYHOLD_AUTH`. */
 export async function configuredGuard(
-  { auth, oidc }: Config,
+  { auth, oidc, trustedProxies }: Config,
   { keys, shapes }: Resources,
   verifyToken: VerifyToken,
   limits: CallLimits,
@@ -24,7 +25,9 @@ export async function configuredGuard(
       authenticators.push(oidcTokens(createOidcVerifier({ ...oidc, clock: keys.clock })));
     }
   }
-  return createGuard({ authenticators, allowUnauthenticated: auth.length === 0 || auth.includes("none"), limits });
+  const allowUnauthenticated = auth.length === 0 || auth.includes("none");
+  const clientAddressOf = clientAddressBehind(trustedProxies);
+  return createGuard({ authenticators, allowUnauthenticated, clientAddressOf, limits });
 }
 
 /** Seconds for which a bucket may be emptied faster than it fills. */

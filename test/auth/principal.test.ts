@@ -77,7 +77,7 @@ async function* principalsOf(
 /** grpc-js sends its own name alone. */
 function callFacts(name: string, callId: string) {
   return {
-    peerAddress: "127.0.0.1",
+    clientAddress: "127.0.0.1",
     userAgent: name === "gRPC" ? expect.stringMatching(/^grpc-node-js/) : USER_AGENT,
     callId,
   };
@@ -85,8 +85,8 @@ function callFacts(name: string, callId: string) {
 
 function fieldsOf(principal: Principal | undefined) {
   if (principal === undefined) return undefined;
-  const { subject, method, keyId, scopes, restrictions, expireTime, peerAddress, userAgent, callId } = principal;
-  return { subject, method, keyId, scopes, restrictions, expireTime, peerAddress, userAgent, callId };
+  const { subject, method, keyId, scopes, restrictions, expireTime, clientAddress, userAgent, callId } = principal;
+  return { subject, method, keyId, scopes, restrictions, expireTime, clientAddress, userAgent, callId };
 }
 
 const UNRESTRICTED = { actorIds: null };

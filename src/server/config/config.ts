@@ -9,7 +9,7 @@ import type { Address } from "../listening.ts";
 import { toRootSecrets } from "../root-secrets/settings.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
-import { hostName, integer, list, oneOf, origin, postgresUrl, serverUrl } from "./values.ts";
+import { hostName, integer, list, oneOf, origin, postgresUrl, proxies, serverUrl } from "./values.ts";
 
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -118,6 +118,8 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
     /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
+    /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
+    trustedProxies: list(get("KEYHOLD_TRUSTED_PROXIES")).map(proxies),
     /** Limit of calls per second without a credential from one address; null: none. */
     publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),
     /** Limit of calls per second with a rejected credential from one address or caller; null: none. */

@@ -41,6 +41,7 @@ const DEFAULTS: Config = {
   oidc: null,
   corsOrigins: [],
   allowedHosts: [],
+  trustedProxies: [],
   publicRate: 100,
   failureRate: 100,
   workers: 1,
@@ -155,6 +156,11 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
     "host names",
     { KEYHOLD_ALLOWED_HOSTS: "keyhold.internal, *.Example.com,my_service,10.0.0.1,[fd00::1]" },
     { allowedHosts: ["keyhold.internal", "*.Example.com", "my_service", "10.0.0.1", "[fd00::1]"] },
+  ],
+  [
+    "trusted proxies",
+    { KEYHOLD_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.7,2001:DB8::/32,::ffff:10.1.0.0/112" },
+    { trustedProxies: ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32", "10.1.0.0/16"] },
   ],
   ["many processes", { KEYHOLD_WORKERS: "256" }, { workers: 256 }],
   ["a process for each core", { KEYHOLD_WORKERS: " auto " }, { workers: "auto" }],
@@ -276,6 +282,9 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ),
   ...["*", "https://a.example", "a.example:443", "a.*.example", "*example.com", ".example", "a b", "fd00::1"].map(
     (name) => [`the host name ${name}`, "KEYHOLD_ALLOWED_HOSTS", { KEYHOLD_ALLOWED_HOSTS: name }] as const,
+  ),
+  ...["*", "true", "localhost", "10.0.0.1/8", "10.0.0.0/33", "fe80::1%eth0", "0.0.0.0/0", "::/0", "::ffff:0:0/96"].map(
+    (proxy) => [`the proxy ${proxy}`, "KEYHOLD_TRUSTED_PROXIES", { KEYHOLD_TRUSTED_PROXIES: proxy }] as const,
   ),
   ...["0", "257", "-1", "2.5", "all", "Auto"].map(
     (count) => [`${count} workers`, "KEYHOLD_WORKERS", { KEYHOLD_WORKERS: count }] as const,
