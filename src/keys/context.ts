@@ -1,4 +1,5 @@
 import type { SecretPrefix } from "../credential/format.ts";
+import type { Lifetimes } from "../domain/expiry.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
@@ -10,6 +11,7 @@ export interface KeysContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly secretPrefix: SecretPrefix;
+  readonly lifetimes: Lifetimes;
   /** Server keys by purpose (`domain/server-keys.ts`). */
   readonly rings: {
     readonly tag: KeyRing;

@@ -1,6 +1,7 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
 import { attempt, checkAll, fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
+import type { Expiry } from "../domain/expiry.ts";
 import { type ApiKey, newId } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
@@ -17,8 +18,8 @@ export interface NewImportInput extends NewKeyInput {
 
 /** Imports one key. Throws on invalid input, and `RAW_KEY_ALREADY_EXISTS` if the raw key exists. */
 export async function importKey(context: KeysContext, principal: Principal, draft: NewImportInput): Promise<ApiKey> {
-  const lifetime = checkNewImport(context, draft);
-  const [result] = await importKeys(context, principal, [{ draft, lifetime }]);
+  const expiry = checkNewImport(context, draft);
+  const [result] = await importKeys(context, principal, [{ draft, expiry }]);
   if (result === undefined) throw new KeyholdError("INTERNAL", "an import had no result");
   if (result instanceof KeyholdError) throw result;
   return result;
@@ -28,7 +29,7 @@ export async function importKey(context: KeysContext, principal: Principal, draf
 export interface CheckedImport {
   readonly draft: NewImportInput;
   /** As `checkNewImport` returned it. */
-  readonly lifetime: number | null;
+  readonly expiry: Expiry;
 }
 
 /** Imports keys independently and returns one result per input, in order. Of inputs with the same raw key the first wins. */
@@ -47,29 +48,29 @@ export async function importKeys(
   });
 }
 
-/** Returns the lifetime like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewImport({ looksLikeOurs }: KeysContext, draft: NewImportInput): number | null {
-  const [, lifetime] = checkAll(
+/** Returns the expiry like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkNewImport(context: KeysContext, draft: NewImportInput): Expiry {
+  const [, expiry] = checkAll(
     () => {
-      if (!looksLikeOurs(draft.rawKey)) return;
+      if (!context.looksLikeOurs(draft.rawKey)) return;
       throw invalidArgument(
         "raw_key",
         "has the form of a secret or a token that Keyhold makes itself",
         "VALUE_NOT_ALLOWED",
       );
     },
-    () => checkNewKey(draft),
+    () => checkNewKey(context, draft),
   );
-  return lifetime;
+  return expiry;
 }
 
-function prepare(context: KeysContext, principal: Principal, { draft, lifetime }: CheckedImport): NewKey {
+function prepare(context: KeysContext, principal: Principal, { draft, expiry }: CheckedImport): NewKey {
   const { rawKey } = draft;
   requireActor(draft.actorId, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const createdBy = callerName(principal);
-  const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), lifetime, now, createdBy }, draft);
+  const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), expiry, now, createdBy }, draft);
   requireHandled(key, principal);
   const { digest: digestKeys, fingerprint } = context.rings;
   const digest = digestCurrent(rawKey, digestKeys);

@@ -16,12 +16,12 @@ export interface Issued {
 
 /** Issues a key. Throws on invalid input, on scopes that the principal may not grant, and on a reused request id. */
 export async function issueKey(context: KeysContext, principal: Principal, draft: NewKeyInput): Promise<Issued> {
-  const lifetime = checkNewKey(draft);
+  const expiry = checkNewKey(context, draft);
   requireActor(draft.actorId, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
-  const key = newStoredKey({ kind: "issued", keyId, hint, lifetime, now, createdBy: callerName(principal) }, draft);
+  const key = newStoredKey({ kind: "issued", keyId, hint, expiry, now, createdBy: callerName(principal) }, draft);
   requireHandled(key, principal);
   const request = identify(draft, null, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);

@@ -1,49 +1,47 @@
-import { parseDuration } from "../domain/duration.ts";
 import { checkAll, fieldError } from "../domain/errors.ts";
+import { type Expiry, type ExpiryInput, newExpiry, timeOf } from "../domain/expiry.ts";
 import { checkIpRestriction, type IpRestriction } from "../domain/ip-restriction.ts";
 import type { ApiKey } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
+import type { KeysContext } from "./context.ts";
 import type { RequestIdentity } from "./store.ts";
 
 /** The input of a new key, issued or imported. */
-export interface NewKeyInput {
+export interface NewKeyInput extends ExpiryInput {
   readonly name: string;
   readonly actorId: string;
   readonly scopes: readonly string[];
-  /** A duration; undefined if the key does not expire. */
-  readonly ttl?: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
   /** Undefined: the key is accepted from any address. */
   readonly ipRestriction?: IpRestriction | undefined;
   readonly requestId?: string | undefined;
 }
 
-/** Returns the lifetime in milliseconds; null if the key does not expire. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewKey({
-  metadata,
-  ttl,
-  ipRestriction,
-}: Pick<NewKeyInput, "metadata" | "ttl" | "ipRestriction">): number | null {
-  const [, lifetime] = checkAll(
-    () => checkMetadata(metadata, "metadata"),
-    () => (ttl === undefined ? null : parseDuration(ttl, "ttl")),
-    () => checkIpRestriction(ipRestriction, "ip_restriction"),
+/** Returns the expiry. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkNewKey(
+  { clock, lifetimes }: Pick<KeysContext, "clock" | "lifetimes">,
+  draft: Pick<NewKeyInput, "metadata" | "ipRestriction" | keyof ExpiryInput>,
+): Expiry {
+  const [, expiry] = checkAll(
+    () => checkMetadata(draft.metadata, "metadata"),
+    () => newExpiry(draft, lifetimes, clock.now()),
+    () => checkIpRestriction(draft.ipRestriction, "ip_restriction"),
   );
-  return lifetime;
+  return expiry;
 }
 
 /** What a key has beside its input. */
 interface NewKeyFacts extends Pick<ApiKey, "kind" | "keyId" | "hint" | "createdBy"> {
   /** As `checkNewKey` returns it. */
-  readonly lifetime: number | null;
+  readonly expiry: Expiry;
   /** When it is created. */
   readonly now: number;
 }
 
 /** Returns the key to store. */
-export function newStoredKey({ kind, keyId, hint, lifetime, now, createdBy }: NewKeyFacts, draft: NewKeyInput): ApiKey {
+export function newStoredKey({ kind, keyId, hint, expiry, now, createdBy }: NewKeyFacts, draft: NewKeyInput): ApiKey {
   const created = new Date(now);
   return {
     keyId,
@@ -55,7 +53,7 @@ export function newStoredKey({ kind, keyId, hint, lifetime, now, createdBy }: Ne
     hint,
     createTime: created,
     updateTime: created,
-    expireTime: lifetime === null ? null : new Date(now + lifetime),
+    expireTime: timeOf(expiry, now),
     lastUsedTime: null,
     rotateTime: null,
     revokeTime: null,
@@ -89,7 +87,10 @@ function fingerprintOf(draft: NewKeyInput, rawKey: string | null, key: ServerKey
 }
 
 /** Returns the fields that release 0.2 does not know. Without them a fingerprint is what 0.2 stored, so that its requests can be retried. */
-function laterFields({ ipRestriction }: NewKeyInput): unknown[] {
-  const fields = { ip_restriction: ipRestriction?.allowedCidrs };
+function laterFields({ ipRestriction, expireTime }: NewKeyInput): unknown[] {
+  const fields = {
+    ip_restriction: ipRestriction?.allowedCidrs,
+    expire_time: expireTime && `${expireTime.seconds}.${expireTime.nanos}`,
+  };
   return Object.entries(fields).filter(([, value]) => value !== undefined);
 }

@@ -58,5 +58,9 @@ export async function explainRejection(
   const stored = await store.get(name);
   if (stored === null || !isVisible(stored.key, principal.restrictions)) return keyNotFound(name);
   requireHandled(stored.key, principal);
-  return refuse(stored.key, now) ?? otherwise(stored);
+  const refused = refuse(stored.key, now);
+  if (refused !== null) return refused;
+  // The key may have expired by another clock.
+  const latest = await store.latestTime(new Date(now));
+  return refuse(stored.key, latest.getTime()) ?? otherwise(stored);
 }

@@ -36,8 +36,24 @@ export interface KeyUpdate {
   readonly name?: string;
   readonly scopes?: readonly string[];
   readonly metadata?: Readonly<Record<string, string>>;
+  readonly expiry?: NewExpiry;
+  /** Canonical CIDR blocks; null: any address. */
+  readonly allowedCidrs?: readonly string[] | null;
   /** Immutable. */
   readonly actorId?: string;
+  /** Immutable. */
+  readonly restrictedToActorIds?: readonly string[];
+}
+
+/**
+ * When a key shall expire. Applied only if it is the expiry that the key has, or a later time than `KeyStore.latestTime` that the maximum
+ * lifetime allows: a key may always be shortened.
+ */
+export interface NewExpiry {
+  /** Null: never. */
+  readonly time: Date | null;
+  /** Maximum lifetime from the creation of the key, in milliseconds; null: none. */
+  readonly maxKeyTtl: number | null;
 }
 
 export interface Rotation {
@@ -76,6 +92,8 @@ export interface KeyStore {
   /** Returns one result per key, in order. Of keys with the same raw key the first is inserted. */
   insert(keys: readonly NewKey[]): Promise<Insertion[]>;
   get(name: KeyName): Promise<StoredKey | null>;
+  /** Returns the latest time by the clocks of this node (`now`), the database and all nodes: whether a key has expired is judged by it. */
+  latestTime(now: Date): Promise<Date>;
   list(query: ListQuery, now: Date): Promise<ApiKey[]>;
   update(name: KeyName, update: KeyUpdate, principal: Principal, now: Date): Promise<ApiKey | null>;
   rotate(name: KeyName, rotation: Rotation, principal: Principal, now: Date): Promise<ApiKey | null>;

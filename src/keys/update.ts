@@ -1,39 +1,71 @@
-import { checkAll, invalidArgument, type KeyholdError } from "../domain/errors.ts";
+import { isDeepStrictEqual } from "node:util";
+import { attempt, checkAll, invalidArgument, KeyholdError } from "../domain/errors.ts";
+import { type Expiry, type Lifetimes, requireBounded, requireFuture, timeOf, tooLong } from "../domain/expiry.ts";
 import type { ApiKey, KeyKind } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { explainRejection, rejectUnlessActive } from "./rejection.ts";
 import { requireHandled, requireReservedScopes } from "./reserved-scopes.ts";
-import type { KeyName, KeyUpdate } from "./store.ts";
+import type { KeyName, KeyUpdate, NewExpiry } from "./store.ts";
+
+/** The input of an update. */
+export interface UpdateInput extends Omit<KeyUpdate, "expiry"> {
+  /** Null: the key shall not expire. */
+  readonly expiry?: Expiry;
+}
 
 /** Updates an active key. Absent fields of `update` stay unchanged. Throws `INVALID_ARGUMENT` if it changes an immutable field. */
 export async function updateKey(
-  { store, clock }: KeysContext,
+  { store, clock, lifetimes }: KeysContext,
   principal: Principal,
   name: KeyName & { kind: KeyKind },
-  update: KeyUpdate,
+  { expiry, ...input }: UpdateInput,
 ): Promise<ApiKey> {
-  checkUpdate(update, name.kind);
-  const checked = withUniqueScopes(update, principal);
+  checkUpdate(input, name.kind);
   const now = clock.now();
+  const update = { ...input, ...(expiry !== undefined && { expiry: newExpiryOf(expiry, lifetimes, now, name.kind) }) };
+  const checked = withUniqueScopes(update, principal);
   const updated = await store.update(name, checked, principal, new Date(now));
   if (updated !== null) return updated;
-  throw await explainRejection(store, name, principal, now, (key) => {
+  throw await explainRejection(store, name, principal, now, (key, time) => {
     if (update.scopes !== undefined) requireHandled({ ...key, scopes: update.scopes }, principal);
-    return rejectUnlessActive(key, now) ?? rejectImmutable(key, update);
+    return rejectUnlessActive(key, time) ?? rejectImmutable(key, update) ?? rejectExpiry(key, update.expiry, time);
   });
 }
 
+function newExpiryOf(expiry: Expiry, { maxKeyTtl }: Lifetimes, now: number, kind: KeyKind): NewExpiry {
+  const time = timeOf(expiry, now);
+  if (time !== null) requireBounded(time.getTime() - now, `${kind}_api_key.expire_time`);
+  return { time, maxKeyTtl };
+}
+
 /** AIP-203: an immutable field may be sent again with its value. */
-function rejectImmutable(key: ApiKey, { actorId = key.actorId }: KeyUpdate): KeyholdError | null {
-  if (actorId === key.actorId) return null;
+function rejectImmutable(key: ApiKey, { actorId, restrictedToActorIds }: KeyUpdate): KeyholdError | null {
+  const isOther = (sent: unknown, stored: unknown) => sent !== undefined && !isDeepStrictEqual(sent, stored);
+  const field = isOther(actorId, key.actorId)
+    ? "actor_id"
+    : isOther(restrictedToActorIds, key.restrictedToActorIds)
+      ? "restricted_to_actor_ids"
+      : null;
   const description = "is immutable, and the key has another value";
-  return invalidArgument(`${key.kind}_api_key.actor_id`, description, "IMMUTABLE_FIELD");
+  return field === null ? null : invalidArgument(`${key.kind}_api_key.${field}`, description, "IMMUTABLE_FIELD");
+}
+
+function rejectExpiry(key: ApiKey, expiry: NewExpiry | undefined, now: number): KeyholdError | null {
+  if (expiry === undefined) return null;
+  const { time, maxKeyTtl } = expiry;
+  const [end, before] = [time, key.expireTime].map((one) => one?.getTime() ?? Number.POSITIVE_INFINITY);
+  if (end === undefined || before === undefined || end === before) return null;
+  const field = `${key.kind}_api_key.expire_time`;
+  const rejected = attempt(() => requireFuture(end - now, field));
+  if (rejected instanceof KeyholdError) return rejected;
+  const isTooLong = maxKeyTtl !== null && end > before && end > key.createTime.getTime() + maxKeyTtl;
+  return isTooLong ? tooLong(field) : null;
 }
 
 /** Throws `INVALID_ARGUMENT` with every invalid field, by its path in the request. */
-export function checkUpdate({ name, metadata }: KeyUpdate, kind: KeyKind): void {
+export function checkUpdate({ name, metadata }: UpdateInput, kind: KeyKind): void {
   const resource = `${kind}_api_key`;
   checkAll(
     () => {

@@ -6,6 +6,7 @@ import type { Insertion, KeyName, KeyStore, KeyUpdate, Revocation, Rotation } fr
 import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
+import { active, movable, readLatestTime } from "./expiry.ts";
 import { handledBy } from "./handled-by.ts";
 import { listKeys } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
@@ -48,6 +49,7 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
   return {
     insert: async (keys) => awaitPropagation(await insert(keys), insertedKeyIds),
     get: batchGets(reads),
+    latestTime: (now) => reads.run((sql) => readLatestTime(sql, now), "keys.time"),
     list: (list, now) => lists.run((sql) => listKeys(sql, list, now), "keys.list"),
     update: async (name, update, principal, now) =>
       after(await change("update", name, principal, (sql) => updateKey(sql, name, update, principal, now))),
@@ -103,9 +105,26 @@ function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Princi
       update_time = ${forward(sql, now)}
       ${update.name === undefined ? sql`` : sql`, name = ${update.name}`}
       ${update.scopes === undefined ? sql`` : sql`, scopes = ${[...update.scopes]}::text[]`}
-      ${update.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...update.metadata })}`}`;
-  const unchanged = update.actorId === undefined ? [] : [sql`actor_id = ${update.actorId}`];
-  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal, update.scopes), ...unchanged]);
+      ${update.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...update.metadata })}`}
+      ${update.expiry === undefined ? sql`` : sql`, expire_time = ${update.expiry.time}`}
+      ${update.allowedCidrs === undefined ? sql`` : sql`, allowed_cidrs = ${update.allowedCidrs && [...update.allowedCidrs]}::text[]`}`;
+  const conditions = [
+    active(sql, now),
+    handledBy(sql, principal, update.scopes),
+    ...unchanged(sql, update),
+    ...movable(sql, update, now),
+  ];
+  return updateRow(sql, name, set, conditions);
+}
+
+/** Conditions that the immutable fields of an update have their values. */
+function unchanged(sql: Sql, { actorId, restrictedToActorIds }: KeyUpdate): Fragment[] {
+  return [
+    ...(actorId === undefined ? [] : [sql`actor_id = ${actorId}`]),
+    ...(restrictedToActorIds === undefined
+      ? []
+      : [sql`restricted_to_actor_ids IS NOT DISTINCT FROM ${[...restrictedToActorIds]}::text[]`]),
+  ];
 }
 
 function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {
@@ -193,8 +212,4 @@ function keyWhere(sql: Sql, { keyId, kind }: KeyName, conditions: readonly Fragm
 /** Never moves the time back: the later of two changes may have begun first, or on a server whose clock is behind. */
 function forward(sql: Sql, now: Date): Fragment {
   return sql`greatest(update_time, ${now})`;
-}
-
-function active(sql: Sql, now: Date): Fragment {
-  return sql`(revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now}))`;
 }

@@ -123,7 +123,7 @@ function assemble(
   coherence: Coherence,
   { tracing, onDuplicates = () => undefined, onChanges = () => undefined }: ResourcesOptions,
 ) {
-  const { secretPrefix } = config;
+  const { secretPrefix, lifetimes } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
   const { membership, isCoherent, unavailableReason } = coherence;
   const open = (database: Database) => traced(withCircuitBreaker(database, unavailableReason), tracing?.statement);
@@ -147,6 +147,7 @@ function assemble(
     clock,
     random,
     secretPrefix,
+    lifetimes,
     rings,
     looksLikeOurs: (rawKey) => looksLikeOurs(rawKey, shapes),
   };

@@ -34,7 +34,7 @@ export function batchCreateImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
   const checkItem = (request: CreateImportedApiKeyRequest): CheckedImport => {
-    const check = () => ({ draft: request, lifetime: checkNewImport(keys, request) });
+    const check = () => ({ draft: request, expiry: checkNewImport(keys, request) });
     return validated(CreateImportedApiKeyRequestSchema, request, check);
   };
   const importValid = async (requests: readonly CreateImportedApiKeyRequest[], principal: Principal) => {

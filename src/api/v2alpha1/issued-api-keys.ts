@@ -20,7 +20,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
         const { key, secret } = await issueKey(keys, principal, request);
         return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
       },
-    check: checkNewKey,
+    check: (request, { keys }) => checkNewKey(keys, request),
     policy: "keyhold:keys.issue",
     idempotency: "request_id",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,

@@ -8,15 +8,28 @@ import {
   invalidArguments,
   MAX_VIOLATIONS,
 } from "../../domain/errors.ts";
+import { type ExpiryInput, parseExpiry } from "../../domain/expiry.ts";
+
+import { checkIpRestriction, type IpRestriction } from "../../domain/ip-restriction.ts";
 import { type KeyKind, parseKeyId } from "../../domain/key.ts";
-import type { KeyUpdate } from "../../keys/store.ts";
-import { checkUpdate } from "../../keys/update.ts";
+import { checkUpdate, type UpdateInput } from "../../keys/update.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { isDerivedMask } from "../derived-mask.ts";
 import { requireSet } from "../validation.ts";
 
 /** The resource in an update request, of either kind of key. */
-type KeyMessage = Required<KeyUpdate> & { readonly keyId: string };
+interface KeyMessage extends ExpiryInput {
+  readonly keyId: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly actorId: string;
+  readonly ipRestriction?: IpRestriction;
+  readonly restrictedToActorIds?: readonly string[];
+}
+
+/** The fields of the resource that an update concerns. One that is present and undefined is cleared. */
+type MaskedFields = Partial<Omit<KeyMessage, "keyId">>;
 
 /** Returns the key and the changes of an update request. Throws `INVALID_ARGUMENT` with every invalid field. */
 export function readUpdate<S extends DescMessage>(
@@ -30,7 +43,7 @@ export function readUpdate<S extends DescMessage>(
   const [keyId, update] = checkAll(
     () => parseKeyId(key.keyId, `${field}.key_id`),
     () => {
-      const update = maskedUpdate(mask, schema, key);
+      const update = toUpdate(maskedUpdate(mask, schema, key), `${field}.`);
       checkUpdate(update, kind);
       return update;
     },
@@ -38,27 +51,53 @@ export function readUpdate<S extends DescMessage>(
   return { name: { keyId, kind }, update };
 }
 
+/** Returns the update with these fields. An expiry or a restriction that is present without a value is cleared. */
+function toUpdate(masked: MaskedFields, path: string): UpdateInput {
+  const { ttl, expireTime, ipRestriction, ...fields } = masked;
+  const hasExpiry = "ttl" in masked || "expireTime" in masked;
+  const [expiry, allowedCidrs] = checkAll(
+    () => parseExpiry({ ttl, expireTime }, path),
+    () => checkIpRestriction(ipRestriction, `${path}ip_restriction`),
+  );
+  return { ...fields, ...(hasExpiry && { expiry }), ...("ipRestriction" in masked && { allowedCidrs }) };
+}
+
 /**
- * Returns the update that a request describes (AIP-134): the fields of the mask; without a mask, or with `*`, the resource as a whole. For a
- * whole resource, output-only fields are ignored, and so is the key_id, which identifies the key. Its immutable fields are included, because
- * only the current record shows whether a change is requested (AIP-203). Rejects a mask with a field that cannot be updated, because
- * ignoring it would hide a mistake.
+ * Returns the fields of the update that a request describes (AIP-134): those of the mask; without a mask, or with `*`, the resource as a whole.
+ * For a whole resource, output-only fields are ignored, and so is the key_id, which identifies the key. Its immutable fields are included,
+ * because only the current record shows whether a change is requested (AIP-203). Its controls (`CONTROLS`) are included if they are set: a
+ * client of a release that did not know them must not remove them. Rejects a mask with a field that cannot be updated, because ignoring it
+ * would hide a mistake.
  */
 export function maskedUpdate<S extends DescMessage>(
   mask: FieldMask | undefined,
   schema: S,
   key: MessageShape<S> & KeyMessage,
-): KeyUpdate {
+): MaskedFields {
   const fields = mask === undefined || isDerivedMask(mask) ? present(mask, schema, key) : named(mask, schema, key);
   if (!fields.some(isUpdatable)) {
     throw invalidArgument("update_mask", `names no field to change: ${updatableNames(schema)}`, "FIELD_REQUIRED");
   }
+  if (mask !== undefined && !isDerivedMask(mask)) requireTtl(mask, key);
   return Object.fromEntries(fields.map(({ localName }) => [localName, Reflect.get(key, localName)]));
+}
+
+/** The fields of a key that only a mask clears that names them. */
+const CONTROLS: readonly string[] = ["expire_time", "ttl", "ip_restriction"];
+
+/** `ttl` has no value to clear; and if it is set, clearing `expire_time` is not what the caller means. */
+function requireTtl({ paths }: FieldMask, { ttl }: KeyMessage): void {
+  const names = (path: string) => paths.includes(path);
+  if (names("ttl") && ttl === undefined && !names("expire_time"))
+    throw invalidArgument("update_mask", "names ttl, which is not set; name expire_time to clear it", "FIELD_REQUIRED");
+  if (names("expire_time") && ttl !== undefined && !names("ttl") && !names("*"))
+    throw invalidArgument("update_mask", "names expire_time, but ttl is set: name ttl", "VALUE_NOT_ALLOWED");
 }
 
 /** Without a mask: the fields set in the message. With one that was derived: its fields; an immutable one only if it is set, as with `*`. */
 function present<S extends DescMessage>(mask: FieldMask | undefined, { fields }: S, key: MessageShape<S>): DescField[] {
-  const isPresent = (field: DescField) => mask?.paths.includes(field.name) ?? isFieldSet(key, field);
+  const isPresent = (field: DescField) =>
+    mask === undefined || CONTROLS.includes(field.name) ? isFieldSet(key, field) : mask.paths.includes(field.name);
   return fields.filter((field) => (isUpdatable(field) && isPresent(field)) || isSetImmutable(field, key));
 }
 
@@ -78,7 +117,9 @@ function named<S extends DescMessage>({ paths }: FieldMask, schema: S, key: Mess
   if (violations.length > 0) throw invalidArguments(violations);
   const isWhole = unique.has("*");
   return schema.fields.filter((field) => {
-    return unique.has(field.name) || (isWhole && (isUpdatable(field) || isSetImmutable(field, key)));
+    if (unique.has(field.name)) return true;
+    if (!isWhole) return false;
+    return isUpdatable(field) ? !CONTROLS.includes(field.name) || isFieldSet(key, field) : isSetImmutable(field, key);
   });
 }
 

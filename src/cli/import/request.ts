@@ -5,7 +5,9 @@ import {
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { validated } from "../../api/validation.ts";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { UNLIMITED } from "../../domain/expiry.ts";
 import { checkNewKey } from "../../keys/new-key.ts";
+import { systemClock } from "../../lib/clock.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { parseScopes, scopeList } from "../scopes.ts";
@@ -59,7 +61,8 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
 /** Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. */
 function checked(init: Init): CreateImportedApiKeyRequest {
   const request = create(CreateImportedApiKeyRequestSchema, init);
-  validated(CreateImportedApiKeyRequestSchema, request, checkNewKey);
+  const local = { clock: systemClock, lifetimes: UNLIMITED };
+  validated(CreateImportedApiKeyRequestSchema, request, (one) => checkNewKey(local, one));
   return request;
 }
 

@@ -110,6 +110,12 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     ...toRootSecrets(get, databaseUrl !== null && !withoutRootSecret),
     secretPrefix: parseSecretPrefix(get("KEYHOLD_SECRET_PREFIX") ?? "kh", "KEYHOLD_SECRET_PREFIX"),
     issuer: get("KEYHOLD_ISSUER") ?? "keyhold",
+    lifetimes: {
+      /** Longest life of a key, in milliseconds; null: no limit. */
+      maxKeyTtl: toTtl("KEYHOLD_MAX_KEY_TTL", get("KEYHOLD_MAX_KEY_TTL")),
+      /** Life of a key whose request asks for none, in milliseconds; null: the longest. */
+      defaultKeyTtl: toTtl("KEYHOLD_DEFAULT_KEY_TTL", get("KEYHOLD_DEFAULT_KEY_TTL")),
+    },
     /** Algorithm of new signing keys; null: that of the active key, EdDSA for the first one. */
     signingAlgorithm: toAlgorithm(get("KEYHOLD_SIGNING_ALGORITHM")),
     /** Empty if not configured; the server then listens on loopback only. */
@@ -167,7 +173,11 @@ export function toClientConfig(environment: Environment) {
   };
 }
 
-function requireConsistent({ auth, oidc, host, staleGrace, cacheBytes }: Config): void {
+function requireConsistent({ auth, oidc, host, staleGrace, cacheBytes, lifetimes }: Config): void {
+  const { maxKeyTtl, defaultKeyTtl } = lifetimes;
+  if (maxKeyTtl !== null && defaultKeyTtl !== null && defaultKeyTtl > maxKeyTtl) {
+    throw invalidArgument("KEYHOLD_DEFAULT_KEY_TTL", "must not be longer than KEYHOLD_MAX_KEY_TTL");
+  }
   if (staleGrace > 0 && cacheBytes === 0) {
     throw invalidArgument("KEYHOLD_STALE_GRACE", "needs a cache, and KEYHOLD_CACHE_SIZE is 0");
   }
@@ -207,6 +217,10 @@ function otherUrl(name: string, url: string | undefined, databaseUrl: string | n
   if (url === undefined) return null;
   if (databaseUrl === null) throw invalidArgument(name, "goes with KEYHOLD_DATABASE_URL");
   return postgresUrl(name, url);
+}
+
+function toTtl(name: string, text: string | undefined): number | null {
+  return text === undefined ? null : parseDuration(text, name);
 }
 
 /** `name` is the variable, or the equivalent option of the command. */

@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { FieldMaskSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
+import { IpRestrictionSchema } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { markDerivedMask } from "../../../src/api/derived-mask.ts";
@@ -17,6 +18,9 @@ function changes(paths: readonly string[] | undefined, key: Init) {
 
 const FULL: Init = { keyId: "id", name: "a", scopes: ["s"], metadata: { k: "v" } };
 const { keyId: _, ...ALL } = FULL;
+
+const TIME = timestampFromMs(1_800_000_000_000);
+const IP = create(IpRestrictionSchema, { allowedCidrs: ["192.0.2.0/24"] });
 
 const OUTPUT_ONLY: Init = { status: 1, hint: "b", createTime: {}, revocationReason: 0 };
 
@@ -37,12 +41,26 @@ const GOOD: readonly (readonly [paths: readonly string[] | undefined, key: Init,
   [undefined, { keyId: "id", name: "a" }, { name: "a" }],
   [undefined, { scopes: ["s"] }, { scopes: ["s"] }],
   [undefined, { ...FULL, ...OUTPUT_ONLY }, ALL],
+  [["expire_time"], { ...FULL, expireTime: TIME }, { expireTime: TIME }],
+  [["expire_time"], FULL, { expireTime: undefined }],
+  [["*", "expire_time"], FULL, { ...ALL, expireTime: undefined }],
+  [["*"], { ...FULL, expireTime: TIME, ipRestriction: IP }, { ...ALL, expireTime: TIME, ipRestriction: IP }],
+  [undefined, { ...FULL, expireTime: TIME, ipRestriction: IP }, { ...ALL, expireTime: TIME, ipRestriction: IP }],
+  [["ttl"], { ttl: "1h" }, { ttl: "1h" }],
+  [["ttl", "expire_time"], { ttl: "1h" }, { ttl: "1h", expireTime: undefined }],
+  [["ttl", "expire_time"], {}, { expireTime: undefined, ttl: undefined }],
+  [undefined, { ttl: "1h" }, { ttl: "1h" }],
+  [["*"], { name: "a", ttl: "1h" }, { name: "a", scopes: [], metadata: {}, ttl: "1h" }],
+  [["ip_restriction"], FULL, { ipRestriction: undefined }],
+  [undefined, { name: "a", restrictedToActorIds: ["b"] }, { name: "a", restrictedToActorIds: ["b"] }],
   [undefined, { ...FULL, actorId: "b" }, { ...ALL, actorId: "b" }],
   [["*"], { ...FULL, ...OUTPUT_ONLY, actorId: "b" }, { ...ALL, actorId: "b" }],
 ];
 
-test.each(table(GOOD))("the mask %j of %j changes %j", (paths, key, expected) => {
+test.each(table(GOOD))("%#: the mask %j selects the changes", (paths, key, expected) => {
   expect(changes(paths, key)).toEqual(expected);
+  // toEqual ignores a field without a value, which is one to clear.
+  expect(Object.keys(changes(paths, key)).sort()).toEqual(Object.keys(expected).sort());
 });
 
 test("fields that the mask omits are not among the changes, not even as undefined", () => {
@@ -59,21 +77,32 @@ test("of a derived mask, fields that cannot be updated are ignored, unless they 
   expect(maskedUpdate(mask, IssuedApiKeySchema, moved)).toEqual({ scopes: [], actorId: "b" });
 });
 
+test("a derived mask clears neither the expiry nor the addresses: a client may send every field that it does not set", () => {
+  const mask = create(FieldMaskSchema, { paths: ["name", "expire_time", "ttl", "ip_restriction"] });
+  markDerivedMask(mask);
+  const key = create(IssuedApiKeySchema, { name: "a" });
+  expect(Object.keys(maskedUpdate(mask, IssuedApiKeySchema, key))).toEqual(["name"]);
+});
+
 test("a mask applies equally to the other kind of key", () => {
   const key = create(ImportedApiKeySchema, { keyId: "id", name: "a" });
   expect(maskedUpdate(undefined, ImportedApiKeySchema, key)).toEqual({ name: "a" });
 });
 
+const UPDATABLE = ["name", "scopes", "metadata", "expire_time", "ip_restriction", "ttl"];
+
 /** Fields of a key that cannot be changed, and unknown fields. */
 const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: Init, message: RegExp])[] = [
   ...IssuedApiKeySchema.fields
-    .filter(({ name }) => !["name", "scopes", "metadata"].includes(name))
+    .filter(({ name }) => !UPDATABLE.includes(name))
     .map(
-      ({ name }) => [[name], FULL, new RegExp(`^update_mask: ${name} is not one of name, scopes, metadata$`)] as const,
+      ({ name }) => [[name], FULL, new RegExp(`^update_mask: ${name} is not one of ${UPDATABLE.join(", ")}$`)] as const,
     ),
   [["name", "actor_id"], FULL, /actor_id/],
   [["*", "actor_id"], FULL, /actor_id/],
   [["unknown"], FULL, /unknown/],
+  [["ttl"], FULL, /names ttl, which is not set/],
+  [["expire_time"], { ttl: "1h" }, /but ttl is set/],
   [[""], FULL, /is not one of/],
   [["Name"], FULL, /Name/],
   [["scopes.0"], FULL, /scopes\.0/],
@@ -87,7 +116,7 @@ const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: In
   [undefined, { keyId: "id", actorId: "b", ...OUTPUT_ONLY }, /names no field to change/],
 ];
 
-test.each(table(REFUSED))("the mask %j of %j is refused", (paths, key, message) => {
+test.each(table(REFUSED))("%#: the mask %j is refused", (paths, key, message) => {
   const violations = [
     { field: "update_mask", description: expect.any(String), reason: expect.toBeOneOf([...INVALID_REASONS]) },
   ];
@@ -100,7 +129,7 @@ test("a mask may have any number of paths; of the bad ones, the first 20 are rep
   const bad = Array.from({ length: 260_000 }, (_, index) => `p${index}`);
   const descriptions = bad.slice(0, 20).map((path) => ({
     field: "update_mask",
-    description: `${path} is not one of name, scopes, metadata`,
+    description: `${path} is not one of ${UPDATABLE.join(", ")}`,
     reason: "UNKNOWN_FIELD",
   }));
   expect(() => changes(bad, FULL)).toThrow(expect.objectContaining({ violations: descriptions }));

@@ -36,6 +36,7 @@ const DEFAULTS: Config = {
   rootSecretFile: null,
   secretPrefix: toConfig({}).secretPrefix,
   issuer: "keyhold",
+  lifetimes: { maxKeyTtl: null, defaultKeyTtl: null },
   signingAlgorithm: null,
   auth: [],
   oidc: null,
