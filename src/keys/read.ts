@@ -1,11 +1,12 @@
-import { checkAll, invalidArgument } from "../domain/errors.ts";
+import { attempt, checkAll, invalidArgument, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, type KeyKind, parseKeyId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { countFitting, responseSize } from "../domain/response-size.ts";
+import type { KeyRing } from "../domain/server-keys.ts";
 import { isVisible } from "../domain/visibility.ts";
 import type { KeysContext } from "./context.ts";
 import { parseFilter } from "./filter/parse.ts";
-import { openPageToken, sealPageToken } from "./page-token.ts";
+import { openPageToken, type PageList, type PageStart, sealPageToken } from "./page-token.ts";
 import { keyNotFound } from "./rejection.ts";
 
 /** Returns a key of this kind. */
@@ -39,14 +40,28 @@ export interface Page {
 }
 
 /** Returns the parts of a page request. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function readPageRequest({ rings }: KeysContext, kind: KeyKind | null, request: PageRequest) {
+export function readPageRequest({ rings, clock }: KeysContext, kind: KeyKind | null, request: PageRequest) {
   const scope = { list: kind ?? "all", filter: request.filter };
-  const [filter, before, size] = checkAll(
-    () => parseFilter(request.filter, kind),
-    () => (request.pageToken === "" ? null : openPageToken(request.pageToken, scope, rings.pageToken)),
+  const opened = attempt(() => openStart(request.pageToken, scope, rings.pageToken));
+  // Stays null if the filter has no now(). Later pages have that of the first one.
+  let now: number | null = null;
+  const readNow = () => {
+    now ??= (opened instanceof KeyholdError ? null : opened?.now) ?? clock.now();
+    return now;
+  };
+  const [filter, start, size] = checkAll(
+    () => parseFilter(request.filter, kind, readNow),
+    () => {
+      if (opened instanceof KeyholdError) throw opened;
+      return opened;
+    },
     () => pageSizeOf(request.pageSize),
   );
-  return { scope, filter, before, size };
+  return { scope, filter, before: start?.lastKeyId ?? null, now, size };
+}
+
+function openStart(pageToken: string, scope: PageList, ring: KeyRing): PageStart | null {
+  return pageToken === "" ? null : openPageToken(pageToken, scope, ring);
 }
 
 /** Returns one page of keys of this kind, or of both kinds if it is null, that the caller may see, newest first. */
@@ -57,13 +72,13 @@ export async function listKeys(
   request: PageRequest,
 ): Promise<Page> {
   const { store, clock, rings } = context;
-  const { scope, filter, before, size } = readPageRequest(context, kind, request);
+  const { scope, filter, before, now, size } = readPageRequest(context, kind, request);
   const found = await store.list({ kind, actorIds, filter, before, limit: size + 1 }, new Date(clock.now()));
   // AIP-158 allows a page to have fewer keys than requested.
   const keys = found.slice(0, Math.min(size, countFitting(found, responseSize)));
   const last = keys.at(-1);
   if (found.length === keys.length || last === undefined) return { keys, nextPageToken: "" };
-  return { keys, nextPageToken: sealPageToken({ ...scope, lastKeyId: last.keyId }, rings.pageToken) };
+  return { keys, nextPageToken: sealPageToken({ ...scope, lastKeyId: last.keyId, now }, rings.pageToken) };
 }
 
 /** Returns the effective page size. */

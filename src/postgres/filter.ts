@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from "postgres";
 import type { KeyStatus } from "../domain/key.ts";
-import type { Comparison, FieldName, Filter, Operator, TimeField } from "../keys/filter/filter.ts";
+import type { Comparison, FieldName, Filter, Operator, StringField, TimeField } from "../keys/filter/filter.ts";
 
 /**
  * Returns the SQL condition on a row of `api_keys` for a filter, in parentheses where needed. Every value is a parameter. It is never
@@ -33,11 +33,13 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
     case "uuid":
       return compareIds(sql, comparison.operator, comparison.value);
     case "string":
-      return compareStrings(sql, sql`${sql(comparison.field)}`, comparison.operator, comparison.value);
+      return compareField(sql, comparison.field, comparison.operator, comparison.value);
     case "prefix":
       return sql`starts_with(${sql(comparison.field)}, ${comparison.value})`;
     case "time":
       return compareTimes(sql, comparison.field, comparison.operator, comparison.value);
+    case "kind":
+      return sql`(kind = ${comparison.value})`;
     case "reason":
       return sql`(revoke_time IS NOT NULL AND revocation_reason IS NOT NULL AND revocation_reason = ${comparison.value})`;
     case "scope":
@@ -55,6 +57,11 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
 export function compareIds(sql: Sql, operator: Operator, keyId: string): Fragment {
   if (operator === "=") return sql`(key_id = ${keyId})`;
   return sql`(uuid_send(key_id) ${OPERATORS[operator](sql)} uuid_send(${keyId}))`;
+}
+
+function compareField(sql: Sql, field: StringField, operator: Operator, value: string): Fragment {
+  const condition = compareStrings(sql, sql`${sql(field)}`, operator, value);
+  return field === "created_by" ? sql`(created_by IS NOT NULL AND ${condition})` : condition;
 }
 
 /** Orders by code point, independent of the collation of the column; equality uses an index. */
@@ -103,6 +110,11 @@ const PRESENT: { readonly [F in FieldName]?: (sql: Sql) => Fragment } = {
   metadata: (sql) => sql`(metadata <> '{}')`,
   expire_time: (sql) => sql`(expire_time IS NOT NULL)`,
   last_used_time: (sql) => sql`(last_used_time IS NOT NULL)`,
+  rotate_time: (sql) => sql`(rotate_time IS NOT NULL)`,
+  revoke_time: (sql) => sql`(revoke_time IS NOT NULL)`,
+  disable_time: (sql) => sql`(disable_time IS NOT NULL)`,
+  hint: (sql) => sql`(hint <> '')`,
+  created_by: (sql) => sql`(created_by IS NOT NULL)`,
   revocation_reason: (sql) =>
     sql`(revocation_reason IS NOT NULL AND revocation_reason <> 'REVOCATION_REASON_UNSPECIFIED')`,
 };

@@ -10,16 +10,19 @@ const ring = deriveKeyRing({ current: root, retired: [] }, "page-token");
 const nextRing = deriveKeyRing({ current: nextRoot, retired: [root] }, "page-token");
 const list = { list: "ListIssuedApiKeys", filter: 'actor_id="alice"' };
 const lastKeyId = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
-const token = sealPageToken({ ...list, lastKeyId }, ring);
+const position = { lastKeyId, now: null };
+const token = sealPageToken({ ...list, ...position }, ring);
+/** With the time of the first page. */
+const timed = sealPageToken({ ...list, lastKeyId, now: Date.parse("2026-11-22T10:00:00.123Z") }, ring);
 
 const REFUSED = "page_token: must be the next_page_token of a page of the same list and filter";
 
 test("a token opens only for its own list", () => {
   const lists = fc.record({ list: fc.constantFrom("ListIssuedApiKeys", "ListImportedApiKeys"), filter: anyText });
   fc.assert(
-    fc.property(lists, lists, fc.uuid({ version: 7 }), (own, other, keyId) => {
-      const sealed = sealPageToken({ ...own, lastKeyId: keyId }, ring);
-      expect(openPageToken(sealed, own, ring)).toBe(keyId);
+    fc.property(lists, lists, fc.uuid({ version: 7 }), fc.option(fc.nat(2 ** 45)), (own, other, lastKeyId, now) => {
+      const sealed = sealPageToken({ ...own, lastKeyId, now }, ring);
+      expect(openPageToken(sealed, own, ring)).toEqual({ lastKeyId, now });
       if (other.list !== own.list || other.filter !== own.filter) {
         expect(() => openPageToken(sealed, other, ring)).toThrow(REFUSED);
       }
@@ -27,16 +30,17 @@ test("a token opens only for its own list", () => {
   );
 });
 
-test("a token has 44 URL-safe characters for any filter", () => {
-  expect(sealPageToken({ ...list, filter: "x".repeat(2000), lastKeyId }, ring)).toMatch(/^[\w-]{44}$/);
+test("a token has 44 URL-safe characters for any filter, with a time 52", () => {
+  expect(sealPageToken({ ...list, filter: "x".repeat(2000), ...position }, ring)).toMatch(/^[\w-]{44}$/);
+  expect(timed).toMatch(/^[\w-]{52}$/);
 });
 
 test("tokens stay valid under a retired root secret, and new ones use the current one", () => {
-  expect(openPageToken(token, list, nextRing)).toBe(lastKeyId);
-  expect(() => openPageToken(sealPageToken({ ...list, lastKeyId }, nextRing), list, ring)).toThrow(REFUSED);
+  expect(openPageToken(token, list, nextRing)).toEqual(position);
+  expect(() => openPageToken(sealPageToken({ ...list, ...position }, nextRing), list, ring)).toThrow(REFUSED);
 });
 
-test("any single changed character is refused", () => {
+test.each([token, timed])("any single changed character of %s is refused", (token) => {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. é";
   for (let at = 0; at < token.length; at++) {
     for (const other of alphabet.replace(token.charAt(at), "")) {

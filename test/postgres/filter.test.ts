@@ -11,6 +11,7 @@ import { connect } from "../support/driver-client.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 
 const NOW = new Date("2026-01-31T12:00:00.000Z");
+const now = () => NOW.getTime();
 const NOW_TEXT = "2026-01-31T12:00:00.000000Z";
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -43,6 +44,11 @@ const someRows: Arbitrary<Row[]> = fc
         update_time: someTime,
         expire_time: fc.option(someTime),
         last_used_time: fc.option(someTime),
+        rotate_time: fc.option(someTime),
+        disable_time: fc.option(someTime),
+        hint: fc.oneof(fc.constant(""), someString),
+        created_by: fc.option(someString),
+        kind: fc.constantFrom("issued", "imported"),
         revocation: someRevocation,
       })
       .map(({ revocation: [revoke_time, revocation_reason], ...row }) => ({ ...row, revoke_time, revocation_reason })),
@@ -57,7 +63,7 @@ test("a condition is true or false, never NULL, and agrees with the oracle", asy
       await store(rows);
       for (const filter of filters) {
         const expected = rows.map((row) => matches(filter, row, NOW_TEXT));
-        const condition = compileFilter(sql, parseFilter(printFilter(filter), "issued"), NOW);
+        const condition = compileFilter(sql, parseFilter(printFilter(filter), "issued", now), NOW);
         const judged = await sql<{ matches: boolean }[]>`SELECT ${condition} AS matches FROM api_keys ORDER BY key_id`;
         expect(judged.map((row) => row.matches)).toEqual(expected);
         for (const answer of expected) counts[answer ? "true" : "false"]++;
@@ -73,10 +79,11 @@ const WORDS = [
   ..."AND OR NOT IS NULL COLLATE ARRAY true false text timestamptz coalesce starts_with cardinality C 0".split(" "),
   ..."CASE WHEN THEN ELSE END uuid_send".split(" "),
   ..."key_id name actor_id scopes metadata create_time update_time expire_time last_used_time revoke_time".split(" "),
+  ..."rotate_time disable_time hint created_by kind".split(" "),
   ..."revocation_reason REVOCATION_REASON_UNSPECIFIED".split(" "),
 ];
 const CONDITION = new RegExp(
-  `^(?:\\$\\d+|[ (),=<>?@:[\\]\\-"]|'\\{\\}'|'-?infinity'|'?\\b(?:${WORDS.join("|")})\\b'?)*$`,
+  `^(?:\\$\\d+|[ (),=<>?@:[\\]\\-"]|'\\{\\}'|''|'-?infinity'|'?\\b(?:${WORDS.join("|")})\\b'?)*$`,
 );
 
 test("no value is in the text of a statement", async () => {
@@ -101,6 +108,11 @@ const PLAIN: Row = {
   last_used_time: null,
   revoke_time: null,
   revocation_reason: null,
+  rotate_time: null,
+  disable_time: null,
+  hint: "kh_v1_…1234",
+  created_by: null,
+  kind: "issued",
 };
 
 /** Written by hand, against errors that the oracle and the compiler share. */
@@ -150,13 +162,34 @@ const CASES: readonly [filter: string, row: Partial<Row>, matches: boolean][] = 
   ['metadata.env=""', {}, false],
   ["metadata:env", { metadata: new Map([["env", ""]]) }, true],
   ["metadata:*", {}, false],
+  ["kind=KEY_KIND_ISSUED", {}, true],
+  ["kind!=KEY_KIND_IMPORTED", {}, true],
+  ["kind=KEY_KIND_IMPORTED", {}, false],
+  ["kind:*", {}, true],
+  ["status=KEY_STATUS_DISABLED", { disable_time: NOW_TEXT }, true],
+  ["status=KEY_STATUS_DISABLED", { disable_time: NOW_TEXT, expire_time: NOW_TEXT }, false],
+  ["status=KEY_STATUS_ACTIVE", { disable_time: NOW_TEXT }, false],
+  ['expire_time <= now() + "30d"', { expire_time: "2026-03-02T12:00:00.000000Z" }, true],
+  ['expire_time <= now() + "30d"', { expire_time: "2026-03-02T12:00:00.000001Z" }, false],
+  ['expire_time < now() + "30d"', {}, false],
+  ['NOT last_used_time >= now() - "90d"', {}, true],
+  ['NOT last_used_time >= now() - "90d"', { last_used_time: "2025-11-02T12:00:00.000000Z" }, false],
+  ['NOT last_used_time >= now() - "90d"', { last_used_time: "2025-11-02T11:59:59.999999Z" }, true],
+  ["disable_time>now()", { disable_time: NOW_TEXT }, false],
+  ["revoke_time:*", {}, false],
+  ["rotate_time=now()", { rotate_time: NOW_TEXT }, true],
+  ["hint:*", { hint: "" }, false],
+  ["hint=kh_v1_…1234", {}, true],
+  ["created_by:*", {}, false],
+  ["created_by!=oidc:alice", {}, true],
+  ["created_by>=oidc:", { created_by: "oidc:alice" }, true],
   ["name=x OR actor_id=u1 AND actor_id=u2", {}, false],
   ["actor_id=u1 AND name=x OR status=KEY_STATUS_ACTIVE", {}, true],
 ];
 
 test.each(CASES)("%s of %o is %s", async (filter, row, matched) => {
   await store([{ ...PLAIN, ...row }]);
-  expect(await select(parseFilter(filter, "issued"))).toHaveLength(matched ? 1 : 0);
+  expect(await select(parseFilter(filter, "issued", now))).toHaveLength(matched ? 1 : 0);
 });
 
 test.each([
@@ -174,7 +207,7 @@ test.each([
     await transaction.unsafe(`CREATE INDEX ON keys USING ${index}`);
     await transaction`SET LOCAL enable_seqscan = off`;
     return await transaction<{ "QUERY PLAN": string }[]>`
-      EXPLAIN SELECT FROM keys WHERE ${compileFilter(sql, parseFilter(filter, "issued"), NOW)}`;
+      EXPLAIN SELECT FROM keys WHERE ${compileFilter(sql, parseFilter(filter, "issued", now), NOW)}`;
   });
   expect(plan.map((line) => line["QUERY PLAN"]).join("\n")).toContain("Index Cond: ");
 });
@@ -184,9 +217,9 @@ async function store(rows: readonly Row[]): Promise<void> {
   const records = rows.map((row) => ({ ...row, metadata: Object.fromEntries(row.metadata), scopes: [...row.scopes] }));
   await sql`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, revoke_time, revocation_reason, digest, digest_key_id)
-    SELECT key_id, 'issued', name, actor_id, scopes, metadata, '', create_time, update_time, expire_time,
-      last_used_time, revoke_time, revocation_reason, '', ''
+      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, digest, digest_key_id)
+    SELECT key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
+      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, decode(md5(key_id::text), 'hex'), ''
     FROM jsonb_populate_recordset(NULL::api_keys, ${sql.json(records)})`;
 }
 

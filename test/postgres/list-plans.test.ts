@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SeededCredential } from "../../bench/seed/credentials.ts";
 import { seedKeys } from "../../bench/seed/seed.ts";
 import { digestCurrent } from "../../src/credential/digest.ts";
+import type { KeyKind } from "../../src/domain/key.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
 import type { ListQuery } from "../../src/keys/store.ts";
@@ -49,8 +50,8 @@ test("seeded keys across the list have credentials in the service's stored form"
   expect([...rows]).toEqual(expected);
 });
 
-function pageOf(filter: string, before: string | null = null): ListQuery {
-  return { kind: "issued", actorIds: null, filter: parseFilter(filter, "issued"), before, limit: 51 };
+function pageOf(filter: string, before: string | null = null, kind: KeyKind | null = "issued"): ListQuery {
+  return { kind, actorIds: null, filter: parseFilter(filter, kind, () => NOW.getTime()), before, limit: 51 };
 }
 
 /** Returns the issued key at this fraction of the list, newest first. */

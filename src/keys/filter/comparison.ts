@@ -3,6 +3,7 @@ import type { Cursor } from "./cursor.ts";
 import { COMPARATORS, type Comparator, FIELD_NAMES, findRule, type Rule } from "./fields.ts";
 import type { Comparison, Expression, Operator } from "./filter.ts";
 import { isAnything, type Literal, plainText, prefixOf, takeName, takeText, takeValue } from "./literal.ts";
+import { takeRelativeTime } from "./relative-time.ts";
 
 const COMPARATOR = /[<>!]=|[<>=:]/y;
 /** What may follow a value; empty at the end. */
@@ -11,11 +12,11 @@ const KEYWORD = /^(?:AND|OR|NOT)$/;
 const KEYWORD_IN_ANY_CASE = /^(?:and|or|not)$/i;
 
 const EXPECTED = 'expected a comparison such as actor_id="a"';
-const NO_FUNCTIONS = "functions are not supported";
+const NO_FUNCTIONS = "functions are not supported, except now() as a time";
 const WILDCARDS = 'a star may end a value of name, or stand alone after ":"; "\\*" is the character';
 
 /** Parses `field comparator value`: a complete "restriction" of the grammar. */
-export function takeComparison(cursor: Cursor, kind: KeyKind | null): Expression {
+export function takeComparison(cursor: Cursor, kind: KeyKind | null, now: () => number): Expression {
   const path = takePath(cursor);
   cursor.skipSpace();
   const { offset } = cursor;
@@ -25,7 +26,7 @@ export function takeComparison(cursor: Cursor, kind: KeyKind | null): Expression
     throw cursor.error(`wrong operator "${comparator}"`, `${path.field} takes ${rule.comparators.join(" ")}`, offset);
   }
   cursor.skipSpace();
-  return compare(cursor, rule, comparator, takeArgument(cursor));
+  return compare(cursor, rule, comparator, takeArgument(cursor, rule, now));
 }
 
 interface Path {
@@ -80,8 +81,8 @@ function findField(cursor: Cursor, { offset, field, key }: Path, kind: KeyKind |
   return rule.entry(key);
 }
 
-function takeArgument(cursor: Cursor): Literal {
-  const value = takeValue(cursor);
+function takeArgument(cursor: Cursor, { takesNow = false }: Rule, now: () => number): Literal {
+  const value = (takesNow ? takeRelativeTime(cursor, now) : null) ?? takeValue(cursor);
   if (value === null) throw cursor.unexpected("expected a value, such as one in quotes");
   const text = plainText(value);
   if (!value.quoted && text !== null && KEYWORD.test(text)) {

@@ -17,6 +17,8 @@ export interface Rule {
   readonly comparators: readonly Comparator[];
   /** Describes the allowed values, for messages. */
   readonly values: string;
+  /** Whether a value may be relative to the current time, such as `now() + "30d"`. */
+  readonly takesNow?: boolean;
   /** Returns undefined if the text is not a value of the field. */
   compare(operator: Operator, text: string): Comparison | undefined;
   /** Present if a trailing star is a wildcard. */
@@ -26,6 +28,8 @@ export interface Rule {
   /** Returns the rule of `<field>.<key>`, for a field with entries. */
   entry?(key: string): Rule;
 }
+
+const KINDS = { ISSUED: "issued", IMPORTED: "imported" } as const;
 
 /** The fields that can be filtered. */
 const RULES: { readonly [F in FieldName]: Rule } = {
@@ -37,6 +41,7 @@ const RULES: { readonly [F in FieldName]: Rule } = {
   },
   name: { ...stringRule("name"), prefix: (value) => ({ node: "prefix", field: "name", value }) },
   actor_id: stringRule("actor_id"),
+  kind: enumRule("kind", "KEY_KIND_", ["ISSUED", "IMPORTED"], (value) => ({ node: "kind", value: KINDS[value] })),
   status: enumRule("status", "KEY_STATUS_", KEY_STATUSES, (value) => ({ node: "status", value })),
   scopes: { ...partOf("scopes", HAS), values: "a scope", compare: (_, value) => ({ node: "scope", value }) },
   metadata: {
@@ -49,7 +54,12 @@ const RULES: { readonly [F in FieldName]: Rule } = {
   update_time: timeRule("update_time"),
   expire_time: timeRule("expire_time"),
   last_used_time: timeRule("last_used_time"),
+  rotate_time: timeRule("rotate_time"),
+  revoke_time: timeRule("revoke_time"),
+  disable_time: timeRule("disable_time"),
   revocation_reason: enumRule("revocation_reason", "", REVOCATION_REASONS, (value) => ({ node: "reason", value })),
+  hint: stringRule("hint"),
+  created_by: stringRule("created_by"),
 };
 
 export const FIELD_NAMES: readonly string[] = Object.keys(RULES);
@@ -93,7 +103,8 @@ function stringRule(field: StringField): Rule {
 function timeRule(field: TimeField): Rule {
   return {
     ...partOf(field, ORDERED),
-    values: "an RFC 3339 time such as 2026-01-31T12:00:00Z",
+    values: 'an RFC 3339 time such as 2026-01-31T12:00:00Z, or now() + "30d"',
+    takesNow: true,
     compare: (operator, text) => {
       const value = parseTimestamp(text);
       return value === undefined ? undefined : { node: "time", field, operator, value };

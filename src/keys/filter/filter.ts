@@ -1,4 +1,4 @@
-import type { KeyStatus, RevocationReason } from "../../domain/key.ts";
+import type { KeyKind, KeyStatus, RevocationReason } from "../../domain/key.ts";
 
 /**
  * A validated list filter (AIP-160): fields exist and values have the type of their field. Logic is two-valued: a comparison with an absent
@@ -27,9 +27,17 @@ export interface Negation {
 /** There is no `!=`: `a != b` is NOT (`a = b`), which is true if `a` is absent. */
 export type Operator = "=" | "<" | "<=" | ">" | ">=";
 
-export type StringField = "name" | "actor_id";
-export type TimeField = "create_time" | "update_time" | "expire_time" | "last_used_time";
-export type FieldName = "key_id" | StringField | "status" | "scopes" | "metadata" | TimeField | "revocation_reason";
+export type StringField = "name" | "actor_id" | "hint" | "created_by";
+export type TimeField =
+  | "create_time"
+  | "update_time"
+  | "expire_time"
+  | "last_used_time"
+  | "rotate_time"
+  | "revoke_time"
+  | "disable_time";
+export type EnumField = "kind" | "status" | "revocation_reason";
+export type FieldName = "key_id" | StringField | EnumField | "scopes" | "metadata" | TimeField;
 
 export type Comparison =
   /** `value` is a UUID in lower case; UUIDs are ordered by their bytes. */
@@ -40,6 +48,7 @@ export type Comparison =
   | { readonly node: "prefix"; readonly field: "name"; readonly value: string }
   /** `value` is in UTC with six digits of fraction, as `2026-01-31T12:00:00.000000Z`. */
   | { readonly node: "time"; readonly field: TimeField; readonly operator: Operator; readonly value: string }
+  | { readonly node: "kind"; readonly value: KeyKind }
   | { readonly node: "status"; readonly value: KeyStatus }
   | { readonly node: "reason"; readonly value: RevocationReason }
   /** `value` is one of the scopes. */

@@ -17,6 +17,7 @@ const UNSTORABLE = /[\0\p{Cs}]/u;
 interface State {
   readonly cursor: Cursor;
   readonly kind: KeyKind | null;
+  readonly now: () => number;
   comparisons: number;
   depth: number;
 }
@@ -31,19 +32,22 @@ interface State {
  * - A star is a wildcard at the end of a value of `name` after `=`, `!=` or `:`, and rejected elsewhere. In quotes, `\*` is a literal star; a
  *   backslash also escapes a quote or itself.
  * - An unquoted value may contain dots and colons (times, scopes).
- * - A value without a field, functions, values in parentheses, and double negation without parentheses are rejected.
+ * - A time is an RFC 3339 time, `now()`, or `now()` plus or minus a duration (`now() + "30d"`).
+ * - A value without a field, other functions, values in parentheses, and double negation without parentheses are rejected.
  *
  * Limits: 2000 characters, 50 comparisons, 20 nested parentheses. Throws `INVALID_ARGUMENT` on the field `filter`, with the position and what
  * was expected.
  *
- * @example parseFilter('actor_id="team_42" AND status=KEY_STATUS_ACTIVE', "issued")
+ * `kind` is that of the list, null for both; `now` returns the value of `now()` in milliseconds, and is called only if the filter has one.
+ *
+ * @example parseFilter('actor_id="team_42" AND expire_time < now() + "30d"', "issued", clock.now)
  */
-export function parseFilter(text: string, kind: KeyKind | null): Filter {
+export function parseFilter(text: string, kind: KeyKind | null, now: () => number): Filter {
   const cursor = new Cursor(text);
   checkText(cursor);
   cursor.skipSpace();
   if (cursor.atEnd) return { node: "all" };
-  const expression = takeExpression({ cursor, kind, comparisons: 0, depth: 0 });
+  const expression = takeExpression({ cursor, kind, now, comparisons: 0, depth: 0 });
   if (!cursor.atEnd) throw cursor.unexpected("no parenthesis is open");
   return expression;
 }
@@ -105,7 +109,7 @@ function takeSimple(state: State): Expression {
     throw state.cursor.error("one comparison too many", `at most ${MAX_COMPARISONS}`);
   }
   state.comparisons++;
-  return takeComparison(state.cursor, state.kind);
+  return takeComparison(state.cursor, state.kind, state.now);
 }
 
 function takeComposite(state: State): Expression {

@@ -44,13 +44,16 @@ export const UUIDS = [
   "a198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
   "ffffffff-ffff-ffff-ffff-ffffffffffff",
 ];
+/** Around `NOW`, some of them relative to it. */
 export const TIMES = [
   "0001-01-01T00:00:00.000000Z",
   "1969-12-31T23:59:59.999999Z",
+  "2025-11-02T12:00:00.000000Z",
   "2026-01-31T11:59:59.999999Z",
   "2026-01-31T12:00:00.000000Z",
   "2026-01-31T12:00:00.000001Z",
   "2026-01-31T12:00:00.001000Z",
+  "2026-03-02T12:00:00.000000Z",
   "9999-12-31T23:59:59.999999Z",
 ];
 export const REASONS = [
@@ -75,6 +78,16 @@ export const someTime = fc.constantFrom(...TIMES);
 const someOperator = fc.constantFrom<Operator>("=", "<", "<=", ">", ">=");
 const literal = <T extends string>(...values: T[]) => fc.constantFrom(...values);
 
+const TIME_FIELDS = [
+  "create_time",
+  "update_time",
+  "expire_time",
+  "last_used_time",
+  "rotate_time",
+  "revoke_time",
+  "disable_time",
+] as const;
+
 const someComparison: Arbitrary<Comparison> = fc.oneof(
   fc.record({
     node: literal("uuid"),
@@ -84,18 +97,19 @@ const someComparison: Arbitrary<Comparison> = fc.oneof(
   }),
   fc.record({
     node: literal("string"),
-    field: literal("name", "actor_id"),
+    field: literal("name", "actor_id", "hint", "created_by"),
     operator: someOperator,
     value: someString,
   }),
   fc.record({ node: literal("prefix"), field: literal("name"), value: fc.oneof(someString, fc.constant("")) }),
   fc.record({
     node: literal("time"),
-    field: literal("create_time", "update_time", "expire_time", "last_used_time"),
+    field: fc.constantFrom(...TIME_FIELDS),
     operator: someOperator,
     value: someTime,
   }),
-  fc.record({ node: literal("status"), value: literal("ACTIVE", "REVOKED", "EXPIRED") }),
+  fc.record({ node: literal("status"), value: literal("ACTIVE", "REVOKED", "EXPIRED", "DISABLED") }),
+  fc.record({ node: literal("kind"), value: literal("issued", "imported") }),
   fc.record({ node: literal("reason"), value: literal(...REASONS) }),
   fc.record({ node: literal("scope"), value: someString }),
   fc.record({ node: literal("entry"), key: someKey, operator: someOperator, value: someString }),
@@ -106,13 +120,13 @@ const someComparison: Arbitrary<Comparison> = fc.oneof(
       "key_id",
       "name",
       "actor_id",
+      "hint",
+      "created_by",
+      "kind",
       "status",
       "scopes",
       "metadata",
-      "create_time",
-      "update_time",
-      "expire_time",
-      "last_used_time",
+      ...TIME_FIELDS,
       "revocation_reason",
     ),
   }),
@@ -145,6 +159,7 @@ export const someStyle: Arbitrary<Style> = fc.record({
   and: literal(" AND ", " "),
   space: literal("", " ", "\t\r\n "),
   parentheses: fc.boolean(),
+  relative: fc.boolean(),
 });
 
 function countComparisons(filter: Filter): number {

@@ -1,4 +1,4 @@
-import type { KeyStatus, RevocationReason } from "../../../src/domain/key.ts";
+import type { KeyKind, KeyStatus, RevocationReason } from "../../../src/domain/key.ts";
 import type { Comparison, FieldName, Filter, Operator } from "../../../src/keys/filter/filter.ts";
 
 /** The filterable fields of a key. Times have the form of `Filter`, which sorts as text. */
@@ -12,6 +12,11 @@ export interface Row {
   readonly update_time: string;
   readonly expire_time: string | null;
   readonly last_used_time: string | null;
+  readonly kind: KeyKind;
+  readonly hint: string;
+  readonly created_by: string | null;
+  readonly rotate_time: string | null;
+  readonly disable_time: string | null;
   readonly revoke_time: string | null;
   readonly revocation_reason: RevocationReason | null;
 }
@@ -44,6 +49,8 @@ function holds(comparison: Comparison, row: Row, now: string): boolean {
       return row[comparison.field].startsWith(comparison.value);
     case "status":
       return statusOf(row, now) === comparison.value;
+    case "kind":
+      return row.kind === comparison.value;
     case "reason":
       return row.revocation_reason === comparison.value;
     case "scope":
@@ -83,9 +90,10 @@ function compareCodePoints(left: string, right: string): number {
   return left.length === right.length ? 0 : -1;
 }
 
-function statusOf({ revoke_time, expire_time }: Row, now: string): KeyStatus {
+function statusOf({ revoke_time, expire_time, disable_time }: Row, now: string): KeyStatus {
   if (revoke_time !== null) return "REVOKED";
-  return expire_time !== null && expire_time <= now ? "EXPIRED" : "ACTIVE";
+  if (expire_time !== null && expire_time <= now) return "EXPIRED";
+  return disable_time === null ? "ACTIVE" : "DISABLED";
 }
 
 function isPresent(row: Row, field: FieldName): boolean {
@@ -94,8 +102,14 @@ function isPresent(row: Row, field: FieldName): boolean {
       return row.scopes.length > 0;
     case "metadata":
       return row.metadata.size > 0;
+    case "hint":
+      return row.hint !== "";
     case "expire_time":
     case "last_used_time":
+    case "rotate_time":
+    case "revoke_time":
+    case "disable_time":
+    case "created_by":
       return row[field] !== null;
     case "revocation_reason":
       return row.revocation_reason !== null && row.revocation_reason !== "REVOCATION_REASON_UNSPECIFIED";

@@ -6,7 +6,10 @@ import { parseFilter } from "../../../src/keys/filter/parse.ts";
 import { anyText } from "../../lib/any-text.ts";
 import vectors from "../../vectors/filter.json" with { type: "json" };
 import { someFilter, someStyle } from "./arbitrary.ts";
+import { NOW } from "./now.ts";
 import { printFilter } from "./print.ts";
+
+const now = () => NOW;
 
 test("the list of samples is not empty", () => {
   expect(vectors.valid.length).toBeGreaterThan(100);
@@ -14,11 +17,11 @@ test("the list of samples is not empty", () => {
 });
 
 test.each(vectors.valid)("reads $filter", ({ filter, normal }) => {
-  expect(printFilter(parseFilter(filter, "issued"))).toBe(normal);
+  expect(printFilter(parseFilter(filter, "issued", now))).toBe(normal);
 });
 
 test.each(vectors.valid)("reads the normal form of $filter", ({ normal }) => {
-  expect(printFilter(parseFilter(normal, "imported"))).toBe(normal);
+  expect(printFilter(parseFilter(normal, "imported", now))).toBe(normal);
 });
 
 test.each(vectors.invalid)("refuses $filter", ({ filter, position, message }) => {
@@ -39,7 +42,7 @@ test.each([
   [`name="${"x".repeat(1993)}"`, { node: "string" }],
   [`name="${"😀".repeat(1993)}"`, { node: "string" }],
 ])("parses filters up to the limits, case %$", (text, filter) => {
-  expect(parseFilter(text, "issued")).toMatchObject(filter);
+  expect(parseFilter(text, "issued", now)).toMatchObject(filter);
 });
 
 test.each([
@@ -65,8 +68,8 @@ test.each([
 test("a printed filter parses back in every style", () => {
   fc.assert(
     fc.property(someFilter, someStyle, fc.constantFrom("issued", "imported"), (filter, style, kind) => {
-      expect(parseFilter(printFilter(filter), kind)).toEqual(filter);
-      expect(parseFilter(printFilter(filter, style), kind)).toEqual(filter);
+      expect(parseFilter(printFilter(filter), kind, now)).toEqual(filter);
+      expect(parseFilter(printFilter(filter, style), kind, now)).toEqual(filter);
     }),
     { numRuns: 500 },
   );
@@ -97,6 +100,10 @@ const TOKENS = [
     "name=a",
     'name="a*"',
     "create_time>2026-01-31T12:00:00Z",
+    "expire_time<",
+    "now()",
+    '+"30d"',
+    "- 1h",
     "\\*",
   ],
 ];
@@ -128,7 +135,7 @@ test("any text is a filter that parses back, or an invalid argument", () => {
         ]);
       } else {
         counts.filters++;
-        expect(parseFilter(printFilter(result), "issued")).toEqual(result);
+        expect(parseFilter(printFilter(result), "issued", now)).toEqual(result);
       }
     }),
     { numRuns: 3000 },
@@ -181,7 +188,7 @@ test.each(
 
 function attempt(text: string): Filter | KeyholdError {
   try {
-    return parseFilter(text, "issued");
+    return parseFilter(text, "issued", now);
   } catch (error) {
     if (error instanceof KeyholdError) return error;
     throw error;

@@ -1,4 +1,6 @@
+import { formatDuration, TTL_BOUNDS } from "../../../src/domain/duration.ts";
 import type { Comparison, Expression, Filter, Operator } from "../../../src/keys/filter/filter.ts";
+import { NOW } from "./now.ts";
 
 /** Styles of printing the same filter. */
 export interface Style {
@@ -14,6 +16,8 @@ export interface Style {
   readonly and: " AND " | " ";
   readonly space: string;
   readonly parentheses: boolean;
+  /** Times relative to `NOW` where possible. */
+  readonly relative: boolean;
 }
 
 export const NORMAL: Style = {
@@ -26,6 +30,7 @@ export const NORMAL: Style = {
   and: " AND ",
   space: " ",
   parentheses: false,
+  relative: false,
 };
 
 /** Prints a filter; parsing the result returns the same filter. */
@@ -69,6 +74,7 @@ function printNegation(operand: Expression, style: Style): string {
 function isEquality(expression: Expression): Comparison | null {
   switch (expression.node) {
     case "prefix":
+    case "kind":
     case "status":
     case "reason":
       return expression;
@@ -88,12 +94,15 @@ function printComparison(comparison: Comparison, equal: "=" | "!=", style: Style
     return `${camel(path, style)}${style.space}${sign}${style.space}${value}`;
   };
   switch (comparison.node) {
-    case "uuid":
     case "time":
+      return write(comparison.field, comparison.operator, time(comparison.value, style));
+    case "uuid":
     case "string":
       return write(comparison.field, comparison.operator, literal(comparison.value, style));
     case "prefix":
       return write(comparison.field, "=", literal(comparison.value, style, "*"));
+    case "kind":
+      return write("kind", "=", literal(`KEY_KIND_${comparison.value.toUpperCase()}`, style));
     case "status":
       return write("status", "=", literal(`KEY_STATUS_${comparison.value}`, style));
     case "reason":
@@ -107,6 +116,15 @@ function printComparison(comparison: Comparison, equal: "=" | "!=", style: Style
     case "present":
       return `${camel(comparison.field, style)}:*`;
   }
+}
+
+function time(value: string, style: Style): string {
+  const offset = Date.parse(value) - NOW;
+  const isExact = value.endsWith("000Z") && Math.abs(offset) <= TTL_BOUNDS.max;
+  if (!style.relative || !isExact) return literal(value, style);
+  if (offset === 0 && style.bare) return `now(${style.space})`;
+  const sign = offset < 0 ? "-" : "+";
+  return `now(${style.space})${style.space}${sign}${style.space}${literal(formatDuration(Math.abs(offset)), style)}`;
 }
 
 function literal(text: string, style: Style, wildcard = ""): string {
