@@ -16,10 +16,11 @@ export interface ApiContext {
   readonly keys: KeysContext;
   readonly derive: DeriveContext;
   readonly issuer: string;
-  verify(credential: string, mode?: CacheMode, presentation?: Presentation): MaybePromise<Verdict>;
+  /** For a restricted caller, keys of other actors do not exist. */
+  verify(caller: Principal, credential: string, mode?: CacheMode, presentation?: Presentation): MaybePromise<Verdict>;
   /** The same without stale verdicts, for calls that do more than return the verdict. */
-  verifyStrictly(credential: string, presentation?: Presentation): MaybePromise<Verdict>;
-  verifyAll(requests: readonly VerificationRequest[], mode?: CacheMode): MaybePromise<Verdict[]>;
+  verifyStrictly(caller: Principal, credential: string, presentation?: Presentation): MaybePromise<Verdict>;
+  verifyAll(caller: Principal, requests: readonly VerificationRequest[], mode?: CacheMode): MaybePromise<Verdict[]>;
   jwks(): MaybePromise<Jwks>;
 }
 

@@ -28,9 +28,10 @@ const toIdentity = memoize((verdict: Verdict): Identity => {
     const { reason, message, keyId } = verdict;
     throw unauthenticated(`the admin token is not valid: ${message}`, { reason, keyId });
   }
-  const { keyId } = verdict.key;
+  const { keyId, restrictedToActorIds: actorIds } = verdict.key;
+  const restrictions = actorIds === null ? UNRESTRICTED : { actorIds };
   return sharedLike(verdict, {
-    ...{ method: "admin-token", subject: keyId, keyId, scopes: verdict.scopes, restrictions: UNRESTRICTED },
+    ...{ method: "admin-token", subject: keyId, keyId, scopes: verdict.scopes, restrictions },
     ...(verdict.expireTime !== null && { expireTime: verdict.expireTime }),
   });
 });
@@ -40,8 +41,9 @@ export function oidcTokens(verifier: OidcVerifier): Authenticate {
   return async (credential) => {
     const verdict = await verifier.verify(credential);
     if (verdict.ok) {
-      const { subject, scopes, expireTime } = verdict;
-      return { method: "oidc", subject, scopes, restrictions: UNRESTRICTED, expireTime };
+      const { subject, scopes, actorIds, expireTime } = verdict;
+      const restrictions = actorIds === null ? UNRESTRICTED : { actorIds };
+      return { method: "oidc", subject, scopes, restrictions, expireTime };
     }
     if (verdict.reason !== "ISSUER_UNAVAILABLE") {
       const reason = verdict.reason === "EXPIRED" ? "EXPIRED" : "INVALID_TOKEN";

@@ -18,15 +18,18 @@ export interface AdminTokenOptions extends SecretOptions {
   readonly name: string;
   readonly scope?: readonly string[];
   readonly actor: string;
+  readonly restrictTo?: readonly string[];
   readonly ttl?: string;
 }
 
 /** Creates an admin token. Only the secret goes to standard output, for scripts. */
 export async function createAdminToken(options: AdminTokenOptions): Promise<void> {
-  const { name, scope = [ADMIN_SCOPE], actor, ttl } = options;
+  const { name, scope = [ADMIN_SCOPE], actor, restrictTo = [], ttl } = options;
   const unknown = scope.find((one) => !ADMIN_SCOPES.some((known) => known === one));
   if (unknown !== undefined) throw invalidArgument("--scope", `${unknown} is not one of ${ADMIN_SCOPES.join(", ")}`);
-  const request = create(CreateIssuedApiKeyRequestSchema, { name, actorId: actor, scopes: [...scope], ttl });
+  const restrictedToActorIds = [...restrictTo];
+  const draft = { name, actorId: actor, scopes: [...scope], restrictedToActorIds, ttl };
+  const request = create(CreateIssuedApiKeyRequestSchema, draft);
   requireValid(CreateIssuedApiKeyRequestSchema, request);
   const principal = localOperator(`uid ${process.geteuid?.() ?? "unknown"}`, randomUUID());
   await withResources(({ keys, database }) =>

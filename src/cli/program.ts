@@ -57,6 +57,7 @@ function addSecretCommands(program: Command): void {
     .requiredOption("--name <name>", "display name")
     .addOption(scopeOption(`what it permits (default: ${ADMIN_SCOPE})`, ADMIN_SCOPES))
     .option("--actor <actor_id>", "owner of the token", "admin")
+    .option("--restrict-to <actor_id...>", "actors to whose keys the token is restricted (default: any)")
     .option("--ttl <duration>", "lifetime such as 90d (default: no expiry)")
     .option("--out <file>", "write the token to a new file (mode 0600) instead of stdout")
     .action(async (options) => (await import("./admin-token.ts")).createAdminToken(options));

@@ -1,12 +1,14 @@
 import { digestCurrent } from "../credential/digest.ts";
 import { issuedSecretHint } from "../credential/hint.ts";
 import { issueSecret } from "../credential/issued-secret.ts";
-import { KeyholdError } from "../domain/errors.ts";
+import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
+import { checkAll, invalidArgument, KeyholdError } from "../domain/errors.ts";
+import type { Expiry } from "../domain/expiry.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
-import { requireActor, requireHandled } from "./reserved-scopes.ts";
+import { isReserved, requireActor, requireHandled } from "./reserved-scopes.ts";
 
 /** An issued key. The secret is null if the request repeats an earlier one, which returned it. */
 export interface Issued {
@@ -14,9 +16,25 @@ export interface Issued {
   readonly secret: string | null;
 }
 
+/** Returns the expiry like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkNewIssue(context: Pick<KeysContext, "clock" | "lifetimes">, draft: NewKeyInput): Expiry {
+  const [expiry] = checkAll(
+    () => checkNewKey(context, draft),
+    () => checkRestriction(draft),
+  );
+  return expiry;
+}
+
+/** Rejects a restriction without effect: whoever asks for it expects that it restricts the key. */
+function checkRestriction({ scopes, restrictedToActorIds = [] }: NewKeyInput): void {
+  if (restrictedToActorIds.length === 0 || scopes.some(isReserved)) return;
+  const description = `needs a scope that begins with ${RESERVED_SCOPE_PREFIX}: it restricts what a caller may do in Keyhold`;
+  throw invalidArgument("restricted_to_actor_ids", description, "VALUE_NOT_ALLOWED");
+}
+
 /** Issues a key. Throws on invalid input, on scopes that the principal may not grant, and on a reused request id. */
 export async function issueKey(context: KeysContext, principal: Principal, draft: NewKeyInput): Promise<Issued> {
-  const expiry = checkNewKey(context, draft);
+  const expiry = checkNewIssue(context, draft);
   requireActor(draft.actorId, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);

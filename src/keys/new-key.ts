@@ -17,6 +17,8 @@ export interface NewKeyInput extends ExpiryInput {
   /** Undefined: the key is accepted from any address. */
   readonly ipRestriction?: IpRestriction | undefined;
   readonly requestId?: string | undefined;
+  /** For an admin token: the actors to which it is restricted; none: it is not restricted. */
+  readonly restrictedToActorIds?: readonly string[];
 }
 
 /** Returns the expiry. Throws `INVALID_ARGUMENT` with every invalid field. */
@@ -62,7 +64,7 @@ export function newStoredKey({ kind, keyId, hint, expiry, now, createdBy }: NewK
     disableTime: null,
     disableReason: null,
     allowedCidrs: checkIpRestriction(draft.ipRestriction, "ip_restriction"),
-    restrictedToActorIds: null,
+    restrictedToActorIds: restrictionOf(draft),
     createdBy,
   };
 }
@@ -87,10 +89,17 @@ function fingerprintOf(draft: NewKeyInput, rawKey: string | null, key: ServerKey
 }
 
 /** Returns the fields that release 0.2 does not know. Without them a fingerprint is what 0.2 stored, so that its requests can be retried. */
-function laterFields({ ipRestriction, expireTime }: NewKeyInput): unknown[] {
+function laterFields(draft: NewKeyInput): unknown[] {
+  const { ipRestriction, expireTime } = draft;
   const fields = {
     ip_restriction: ipRestriction?.allowedCidrs,
     expire_time: expireTime && `${expireTime.seconds}.${expireTime.nanos}`,
+    restricted_to_actor_ids: restrictionOf(draft) ?? undefined,
   };
   return Object.entries(fields).filter(([, value]) => value !== undefined);
+}
+
+/** Returns the actors to which a key is restricted; null: it is not. */
+function restrictionOf({ restrictedToActorIds = [] }: NewKeyInput): readonly string[] | null {
+  return restrictedToActorIds.length === 0 ? null : [...new Set(restrictedToActorIds)];
 }

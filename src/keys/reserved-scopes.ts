@@ -42,7 +42,8 @@ export function requireActor(actorId: string, { restrictions: { actorIds } }: Pr
   throw notPermitted("actor_id is not an actor to which the caller is restricted", { field: "actor_id" });
 }
 
-function isReserved(scope: string): boolean {
+/** Reports whether a scope is a right over Keyhold. */
+export function isReserved(scope: string): boolean {
   return scope.startsWith(RESERVED_SCOPE_PREFIX);
 }
 

@@ -1,8 +1,10 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { ApiContext } from "../api/row.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { Signing } from "../signing/signing.ts";
 import type { VerifyContext } from "../verify/context.ts";
 import type { LastUsed } from "../verify/last-used.ts";
+import { restrictedTo } from "../verify/restricted.ts";
 import { verify, verifyAll } from "../verify/verify.ts";
 import type { Config } from "./config/config.ts";
 import type { Resources } from "./resources.ts";
@@ -18,6 +20,7 @@ export function createVerifyContext(
   return {
     findKey: reader.findKey,
     findStale: reader.findStale,
+    findCached: reader.findCached,
     identities: reader.identities,
     clock: keys.clock,
     shapes,
@@ -45,13 +48,15 @@ export function createApi(
 ): ApiContext {
   const { clock, random } = keys;
   const strict = strictly(context);
+  const of = (all: VerifyContext, { restrictions }: Principal) => restrictedTo(all, restrictions);
   return {
     keys,
     derive: { clock, random, issuer, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
     issuer,
-    verify: (credential, mode, presentation) => verify(context, credential, mode, presentation),
-    verifyStrictly: (credential, presentation) => verify(strict, credential, "default", presentation),
-    verifyAll: (requests, mode) => verifyAll(context, requests, mode),
+    verify: (caller, credential, mode, presentation) => verify(of(context, caller), credential, mode, presentation),
+    verifyStrictly: (caller, credential, presentation) =>
+      verify(of(strict, caller), credential, "default", presentation),
+    verifyAll: (caller, requests, mode) => verifyAll(of(context, caller), requests, mode),
     jwks: signing.jwks,
   };
 }

@@ -1,17 +1,19 @@
 import type { CredentialShapes } from "../credential/kinds.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
-import type { CredentialType, Verdict } from "../domain/verdict.ts";
+import type { CredentialType, Invalid, Verdict } from "../domain/verdict.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import type { IdentityCache } from "./identified.ts";
-import type { FindKey, FindStale } from "./reader.ts";
+import type { CacheMode, FindKey, FindStale } from "./reader.ts";
 
 /** The dependencies of verification. */
 export interface VerifyContext {
   readonly findKey: FindKey;
   /** Finds cached keys for stale verdicts when `findKey` fails. */
   readonly findStale: FindStale;
+  /** Finds cached keys while they are current; undefined on a miss. */
+  readonly findCached: FindStale;
   /** Null: none is cached. */
   readonly identities: IdentityCache | null;
   readonly clock: Clock;
@@ -20,6 +22,8 @@ export interface VerifyContext {
   readonly rings: { readonly tag: KeyRing; readonly digest: KeyRing; readonly macaroonRoot: KeyRing };
   /** Returns the key of a derived JWT by `kid`; a promise if it must be loaded. */
   publicKey(kid: string): MaybePromise<VerificationKey | undefined>;
+  /** Returns the verdict on a credential that is rejected before its key is read. By default the same. */
+  recheck?(verdict: Invalid, mode: CacheMode): MaybePromise<Invalid>;
   /** Called with the key of every valid credential. */
   onValid(keyId: string): void;
   /** Called with every verdict and the type of the credential by its format. */

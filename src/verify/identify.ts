@@ -65,6 +65,6 @@ function identifyMacaroon(credential: string, { rings, issuer, clock }: VerifyCo
 }
 
 function identifyToken(credentialType: "JWT" | "MACAROON", verdict: TokenVerdict): Identified | Invalid {
-  if (!verdict.ok) return invalid(verdict.reason, verdict.message);
+  if (!verdict.ok) return invalid(verdict.reason, verdict.message, verdict.keyId);
   return identifiedToken(credentialType, verdict.token.keyId, verdict.token);
 }

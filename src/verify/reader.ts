@@ -23,7 +23,7 @@ export type CacheMode = "default" | "no-cache" | "no-store";
 /** Looks up one key: synchronously in the cache, or by a read. */
 export type FindKey = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<VerifiableRecord | null>;
 
-/** Looks up one key in the cache only, during the stale grace period; undefined outside of it or on a miss. */
+/** Looks up one key in the cache only; undefined on a miss, or if the cache may not be used. */
 export type FindStale = (lookup: KeyLookup) => VerifiableRecord | null | undefined;
 
 /** Invalidates keys that changed or were deleted, and digests of raw keys that were added or removed. */

@@ -23,6 +23,7 @@ export function createUncachedReader(findKeys: FindKeys, lease: VerificationLeas
       return reads.read(lookup, "no-store");
     },
     findStale: () => undefined,
+    findCached: () => undefined,
     identities: null,
     invalidate: () => undefined,
     clear: () => undefined,

@@ -46,7 +46,7 @@ function verifyBy(
   if (cached !== undefined) return evaluateCached(context, cached, presentation, mode);
   const generation = identities?.generation ?? 0;
   return andThen(identify(credential, context), (identified) => {
-    if ("valid" in identified) return reject(context, credential, identified);
+    if ("valid" in identified) return reject(context, credential, identified, mode);
     const found = (stored: VerifiableRecord | null) => {
       // Anyone can send an unknown raw key, so it is not worth the memory.
       if (stored !== null) identities?.set(name, identified, generation);
@@ -112,9 +112,11 @@ function conclude(
   return verdict;
 }
 
-function reject(context: VerifyContext, credential: string, verdict: Invalid): Invalid {
-  context.onVerdict(classify(credential, context.shapes).type, verdict);
-  return verdict;
+function reject(context: VerifyContext, credential: string, rejected: Invalid, mode: CacheMode): MaybePromise<Invalid> {
+  return andThen(context.recheck?.(rejected, mode) ?? rejected, (verdict) => {
+    context.onVerdict(classify(credential, context.shapes).type, verdict);
+    return verdict;
+  });
 }
 
 function hasNoPromise(verdicts: MaybePromise<Verdict>[]): verdicts is Verdict[] {

@@ -77,7 +77,12 @@ export function newFixture({
   const [used, faults]: [string[], unknown[]] = [[], []];
   const context: VerifyContext = {
     ...(cached
-      ? { findKey: cache.findKey, findStale: cache.findStale, identities: cache.identities }
+      ? {
+          findKey: cache.findKey,
+          findStale: cache.findStale,
+          findCached: cache.findCached,
+          identities: cache.identities,
+        }
       : createUncachedReader(store.findKeys, lease)),
     clock,
     shapes: { prefix: PREFIX, looksLikeJwt, looksLikeMacaroon },

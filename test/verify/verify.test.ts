@@ -164,7 +164,7 @@ describe("a token", () => {
     expect(outcome(await verify(fixture.context, token))).toBe("VALID");
     fixture.at(NOW + HOUR);
     const verdict = verify(fixture.context, token);
-    expect(verdict).toMatchObject({ valid: false, reason: "EXPIRED", keyId: null });
+    expect(verdict).toMatchObject({ valid: false, reason: "EXPIRED", keyId });
     expect(verdict).toMatchObject({ message: expect.stringMatching(/^the (token|macaroon) has expired$/) });
     expect(fixture.cache.stats().credentials).toBe(0);
     expect(fresh.store.statements).toEqual([]);

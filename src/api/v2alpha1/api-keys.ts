@@ -31,7 +31,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
         if (algorithm === undefined)
           throw invalidArgument("algorithm", "is not one that Keyhold knows", "UNKNOWN_ENUM_VALUE");
         const derivation = { algorithm, ttl, scopes, claims: customClaims ?? {} };
-        return andThen(verifyStrictly(credential, FOR_DERIVATION), (parent) => {
+        return andThen(verifyStrictly(principal, credential, FOR_DERIVATION), (parent) => {
           call.log.add(factsOf(parent));
           return andThen(deriveToken(derive, principal, parent, derivation), ({ expireTime, scopes, ...token }) => ({
             token: { ...token, scopes: [...scopes], expireTime: timestamp(expireTime) },
@@ -46,8 +46,8 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   verifyApiKey: {
     implement: ({ verify, issuer }) => {
       const verification = verificationBy(issuer);
-      return (request, _principal, call) =>
-        andThen(verify(request.credential, cacheModeOf(call), request), (verdict) => {
+      return (request, principal, call) =>
+        andThen(verify(principal, request.credential, cacheModeOf(call), request), (verdict) => {
           call.log.add(factsOf(verdict));
           return verification(verdict).response;
         });
@@ -60,13 +60,13 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   batchVerifyApiKeys: {
     implement: ({ verifyAll, issuer }) => {
       const verification = verificationBy(issuer);
-      return ({ requests }, _principal, call) => {
+      return ({ requests }, principal, call) => {
         const broken = requests.map((request) => {
           const [violation] = violationsOf(VerifyApiKeyRequestSchema, request);
           return violation && invalid("INVALID_FORMAT", `${violation.field}: ${violation.description}`);
         });
         const sound = requests.filter((_, index) => broken[index] === undefined);
-        return andThen(verifyAll(sound, cacheModeOf(call)), (verdicts) => {
+        return andThen(verifyAll(principal, sound, cacheModeOf(call)), (verdicts) => {
           const next = verdicts.values();
           const results = broken.map((verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "no verdict"));
           const described = results.map(verification);

@@ -3,8 +3,7 @@ import {
   type IssuedApiKeysService,
   type UpdateIssuedApiKeyRequest,
 } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { issueKey } from "../../keys/issue.ts";
-import { checkNewKey } from "../../keys/new-key.ts";
+import { checkNewIssue, issueKey } from "../../keys/issue.ts";
 import { getKey, listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
 import { readRotation, rotateKey } from "../../keys/rotate.ts";
 import { updateKey } from "../../keys/update.ts";
@@ -20,7 +19,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
         const { key, secret } = await issueKey(keys, principal, request);
         return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
       },
-    check: (request, { keys }) => checkNewKey(keys, request),
+    check: (request, { keys }) => checkNewIssue(keys, request),
     policy: "keyhold:keys.issue",
     idempotency: "request_id",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,

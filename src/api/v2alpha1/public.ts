@@ -12,7 +12,12 @@ export const selfService: ServiceRows<typeof SelfServiceService> = {
     implement:
       ({ keys, verifyStrictly }) =>
       async ({ credential, reason }, principal) => {
-        const key = await selfRevoke(keys, principal, await verifyStrictly(credential), revocationReason(reason));
+        const key = await selfRevoke(
+          keys,
+          principal,
+          await verifyStrictly(principal, credential),
+          revocationReason(reason),
+        );
         return { ...revokedApiKey(key, keys.clock.now()), $typeName: undefined };
       },
     check: ({ reason }) => checkOwnReason(revocationReason(reason)),

@@ -120,7 +120,12 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     signingAlgorithm: toAlgorithm(get("KEYHOLD_SIGNING_ALGORITHM")),
     /** Empty if not configured; the server then listens on loopback only. */
     auth: toAuth(get("KEYHOLD_AUTH")),
-    oidc: toOidc(get("KEYHOLD_OIDC_ISSUER"), get("KEYHOLD_OIDC_AUDIENCE"), get("KEYHOLD_OIDC_SCOPE_CLAIM")),
+    oidc: toOidc(
+      get("KEYHOLD_OIDC_ISSUER"),
+      get("KEYHOLD_OIDC_AUDIENCE"),
+      get("KEYHOLD_OIDC_SCOPE_CLAIM"),
+      get("KEYHOLD_OIDC_ACTORS_CLAIM"),
+    ),
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
     /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
@@ -255,11 +260,19 @@ function toAlgorithm(text: string | undefined): AlgorithmName | null {
   return text === undefined ? null : oneOf("KEYHOLD_SIGNING_ALGORITHM", text, ALGORITHM_NAMES);
 }
 
-function toOidc(issuer: string | undefined, audience: string | undefined, scopeClaim = "scope") {
-  if (issuer === undefined && audience === undefined) return null;
+function toOidc(
+  issuer: string | undefined,
+  audience: string | undefined,
+  scopeClaim = "scope",
+  actorsClaim: string | undefined,
+) {
+  if (issuer === undefined && audience === undefined) {
+    if (actorsClaim !== undefined) throw invalidArgument("KEYHOLD_OIDC_ACTORS_CLAIM", "needs KEYHOLD_OIDC_ISSUER");
+    return null;
+  }
   if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "goes with KEYHOLD_OIDC_AUDIENCE");
   if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "goes with KEYHOLD_OIDC_ISSUER");
-  return { issuer: issuerUrl(issuer), audience, scopeClaim };
+  return { issuer: issuerUrl(issuer), audience, scopeClaim, ...(actorsClaim !== undefined && { actorsClaim }) };
 }
 
 function issuerUrl(text: string): string {

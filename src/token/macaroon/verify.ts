@@ -31,7 +31,7 @@ export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVeri
   const grant = readGrant(macaroon, identifier.mintedCaveats);
   if (grant === undefined)
     return refused("SIGNATURE_INVALID", "a caveat of the macaroon is unknown, malformed or not met");
-  if (now >= grant.expireTime) return refused("EXPIRED", "the macaroon has expired");
+  if (now >= grant.expireTime) return { ...refused("EXPIRED", "the macaroon has expired"), keyId: identifier.keyId };
   return { ok: true, token: toToken(identifier, grant, issuer) };
 }
 

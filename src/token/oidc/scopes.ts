@@ -5,9 +5,14 @@
  * @example readScopes({ realm_access: { roles: ["admin"] } }, "realm_access.roles") // ["admin"]
  */
 export function readScopes(claims: object, claim: string): string[] {
-  const value = ownMember(claims, claim) ?? claim.split(".").reduce(ownMember, claims);
+  const value = claimAt(claims, claim);
   if (typeof value === "string") return value.split(" ").filter((scope) => scope !== "");
   return isTexts(value) ? [...value] : [];
+}
+
+/** Returns the value of a claim by its name, or by the path of names joined by dots. */
+export function claimAt(claims: object, claim: string): unknown {
+  return ownMember(claims, claim) ?? claim.split(".").reduce(ownMember, claims);
 }
 
 function ownMember(value: unknown, name: string): unknown {
@@ -16,6 +21,6 @@ function ownMember(value: unknown, name: string): unknown {
     : undefined;
 }
 
-function isTexts(value: unknown): value is string[] {
+export function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

@@ -1,5 +1,6 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import { invalidArgument } from "../../domain/errors.ts";
+import { readActors } from "./actors.ts";
 import { type IssuerOptions, IssuerUnavailable, issuerKeys } from "./issuer-keys.ts";
 import { readScopes } from "./scopes.ts";
 
@@ -8,6 +9,8 @@ export interface OidcOptions extends IssuerOptions {
   readonly audience: string;
   /** The claim with the scopes, as in `readScopes`; `scope` by default. */
   readonly scopeClaim?: string;
+  /** The claim with the actors to which the caller is restricted, as in `readActors`; undefined: nobody is restricted. */
+  readonly actorsClaim?: string;
 }
 
 export interface RefusedAccessToken {
@@ -21,7 +24,14 @@ export interface RefusedAccessToken {
 }
 
 export type AccessTokenVerdict =
-  | { readonly ok: true; readonly subject: string; readonly scopes: readonly string[]; readonly expireTime: Date }
+  | {
+      readonly ok: true;
+      readonly subject: string;
+      readonly scopes: readonly string[];
+      /** The actors to which the caller is restricted; null: any. */
+      readonly actorIds: readonly string[] | null;
+      readonly expireTime: Date;
+    }
   | RefusedAccessToken;
 
 export interface OidcVerifier {
@@ -43,7 +53,7 @@ const CLOCK_TOLERANCE = 5;
  * token. Throws `INVALID_ARGUMENT` if the issuer is not such a URL.
  */
 export function createOidcVerifier(options: OidcOptions): OidcVerifier {
-  const { issuer, audience, clock, scopeClaim = "scope" } = options;
+  const { issuer, audience, clock } = options;
   checkIssuer(issuer);
   const keys = issuerKeys(options);
   const rules = {
@@ -57,7 +67,7 @@ export function createOidcVerifier(options: OidcOptions): OidcVerifier {
     verify: async (token) => {
       try {
         const { payload } = await jwtVerify(token, keys, { ...rules, currentDate: new Date(clock.now()) });
-        return accepted(payload, scopeClaim);
+        return accepted(payload, options);
       } catch (error) {
         return toRejection(error);
       }
@@ -71,11 +81,18 @@ function checkIssuer(issuer: string): void {
   throw invalidArgument("issuer", "is not an http or https URL without query and fragment");
 }
 
-function accepted(payload: JWTPayload, scopeClaim: string): AccessTokenVerdict {
+function accepted(payload: JWTPayload, { scopeClaim = "scope", actorsClaim }: OidcOptions): AccessTokenVerdict {
   const { sub, exp } = payload;
   if (typeof sub !== "string" || sub === "") return refused("INVALID", "the access token has no subject");
   if (exp === undefined) return refused("INVALID", "the access token has no expiry");
-  return { ok: true, subject: sub, scopes: readScopes(payload, scopeClaim), expireTime: new Date(exp * 1000) };
+  const actorIds = actorsClaim === undefined ? null : readActors(payload, actorsClaim);
+  return {
+    ok: true,
+    subject: sub,
+    scopes: readScopes(payload, scopeClaim),
+    actorIds,
+    expireTime: new Date(exp * 1000),
+  };
 }
 
 /** Maps jose's errors to rejections; rethrows others. */

@@ -36,6 +36,7 @@ export interface CacheOptions extends VerificationLease {
 export interface VerificationCache {
   readonly findKey: FindKey;
   readonly findStale: FindStale;
+  readonly findCached: FindStale;
   readonly identities: IdentityCache | null;
   /** Evicts these keys and digests, and keeps reads in flight from caching them. */
   invalidate(change: KeyChange): void;
@@ -91,6 +92,8 @@ class Cache implements VerificationCache {
 
   readonly findKey = (lookup: KeyLookup, mode: CacheMode) =>
     this.#lease.isCoherent() ? this.#find(lookup, mode) : this.#lease.renewed().then(() => this.#find(lookup, mode));
+
+  readonly findCached = (lookup: KeyLookup) => (this.#lease.isCoherent() ? this.#cached(lookup) : undefined);
 
   readonly findStale = (lookup: KeyLookup) => (this.#isInStaleGrace() ? this.#cached(lookup) : undefined);
 
@@ -167,6 +170,7 @@ export function instrumented(cache: VerificationCache, onLookup: (isHit: boolean
       return found;
     },
     findStale: cache.findStale,
+    findCached: cache.findCached,
     identities: cache.identities,
     invalidate: (change) => cache.invalidate(change),
     clear: () => cache.clear(),

@@ -104,10 +104,20 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ),
   [
     "OIDC beside others, each once",
-    { KEYHOLD_AUTH: " admin-token, oidc,,oidc ,none", ...OIDC, KEYHOLD_OIDC_SCOPE_CLAIM: "realm_access.roles" },
+    {
+      KEYHOLD_AUTH: " admin-token, oidc,,oidc ,none",
+      ...OIDC,
+      KEYHOLD_OIDC_SCOPE_CLAIM: "realm_access.roles",
+      KEYHOLD_OIDC_ACTORS_CLAIM: "tenants",
+    },
     {
       auth: ["admin-token", "oidc", "none"],
-      oidc: { issuer: "https://id.example", audience: "keyhold", scopeClaim: "realm_access.roles" },
+      oidc: {
+        issuer: "https://id.example",
+        audience: "keyhold",
+        scopeClaim: "realm_access.roles",
+        actorsClaim: "tenants",
+      },
     },
   ],
   [
@@ -242,6 +252,7 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ),
   ["oidc without issuer", "KEYHOLD_AUTH", { KEYHOLD_AUTH: "oidc" }],
   ["an issuer without oidc", "KEYHOLD_AUTH", OIDC],
+  ["a claim with actors without an issuer", "KEYHOLD_OIDC_ACTORS_CLAIM", { KEYHOLD_OIDC_ACTORS_CLAIM: "tenants" }],
   ["an issuer without oidc, with admin tokens", "KEYHOLD_AUTH", { KEYHOLD_AUTH: "admin-token", ...OIDC }],
   ["an audience alone", "KEYHOLD_OIDC_ISSUER", { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_AUDIENCE: "keyhold" }],
   ["an issuer alone", "KEYHOLD_OIDC_AUDIENCE", { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: "https://id.example" }],

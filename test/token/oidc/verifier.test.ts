@@ -47,7 +47,7 @@ describe("an access token of the issuer", () => {
     const token = await oidc.token(["keyhold:verify", "keyhold:keys.read"]);
     const verdict = await verifier().verify(token);
     const scopes = ["keyhold:verify", "keyhold:keys.read"];
-    expect(verdict).toEqual({ ok: true, subject: "operator", scopes, expireTime: expect.any(Date) });
+    expect(verdict).toEqual({ ok: true, subject: "operator", scopes, actorIds: null, expireTime: expect.any(Date) });
   });
 
   test("returns the scopes of the configured claim", async () => {
@@ -63,6 +63,7 @@ describe("an access token of the issuer", () => {
       ok: true,
       subject: "user",
       scopes: [],
+      actorIds: null,
       expireTime: new Date((seconds + 60) * 1000),
     });
   });

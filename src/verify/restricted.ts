@@ -1,0 +1,57 @@
+import type { Restrictions } from "../domain/principal.ts";
+import { invalid } from "../domain/verdict.ts";
+import { isVisible } from "../domain/visibility.ts";
+import { andThen } from "../lib/maybe-promise.ts";
+import type { VerifyContext } from "./context.ts";
+import type { IdentityCache } from "./identified.ts";
+import type { CacheMode, FindKey, FindStale, KeyLookup, VerifiableRecord } from "./reader.ts";
+
+/** The rejection of a credential whose key does not exist, or not for this caller. */
+export const NO_SUCH_KEY = invalid("NOT_FOUND", "there is no such key");
+
+/**
+ * Returns the context of a caller, for whom foreign keys do not exist. Only its own keys are answered from the cache: a credential of any
+ * other key is identified again and read from the database, whether its key is cached, exists or not, so that the time does not tell.
+ */
+export function restrictedTo(context: VerifyContext, restrictions: Restrictions): VerifyContext {
+  if (restrictions.actorIds === null) return context;
+  const ownOf = (stored: VerifiableRecord | null | undefined): VerifiableRecord | null =>
+    stored && isVisible(stored.key, restrictions) ? stored : null;
+  const findCached: FindStale = (lookup) => ownOf(context.findCached(lookup)) ?? undefined;
+  const findKey: FindKey = (lookup, mode) => {
+    const cached = mode === "default" ? findCached(lookup) : undefined;
+    return cached ?? andThen(context.findKey(lookup, afterMiss(mode)), ownOf);
+  };
+  return {
+    ...context,
+    findKey,
+    findCached,
+    findStale: (lookup) => ownOf(context.findStale(lookup)) ?? undefined,
+    identities: context.identities && identitiesOf(context.identities, (lookup) => findCached(lookup) !== undefined),
+    // The reason would say that the credential is authentic.
+    recheck: (verdict, mode) => {
+      const { keyId } = verdict;
+      if (keyId === null) return verdict;
+      return andThen(findKey({ keyId, digests: [] }, mode), (own) => (own === null ? NO_SUCH_KEY : verdict));
+    },
+  };
+}
+
+function afterMiss(mode: CacheMode): CacheMode {
+  return mode === "default" ? "no-cache" : mode;
+}
+
+/** Returns the part of a cache whose keys are the caller's own and cached. */
+function identitiesOf(all: IdentityCache, isOwn: (lookup: KeyLookup) => boolean): IdentityCache {
+  return {
+    get generation() {
+      return all.generation;
+    },
+    nameOf: (credential) => all.nameOf(credential),
+    get: (name) => {
+      const known = all.get(name);
+      return known !== undefined && isOwn(known.lookup) ? known : undefined;
+    },
+    set: (name, identified, generation) => all.set(name, identified, generation),
+  };
+}
