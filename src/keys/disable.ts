@@ -1,7 +1,7 @@
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
-import { explainRejection, rejectUnlessActive } from "./rejection.ts";
+import { explainRejection, rejectUnlessActive, rejectUnlessGiven } from "./rejection.ts";
 import type { KeyName } from "./store.ts";
 
 /** Disables a key until it is enabled. Returns a key that is disabled already unchanged, with the first time and reason. */
@@ -22,5 +22,5 @@ export async function enableKey({ store, clock }: KeysContext, principal: Princi
   const now = clock.now();
   const enabled = await store.enable(name, principal, new Date(now));
   if (enabled !== null) return enabled;
-  throw await explainRejection(store, name, principal, now, rejectUnlessActive);
+  throw await explainRejection(store, name, principal, now, rejectUnlessGiven(principal));
 }

@@ -7,6 +7,7 @@ import { callerName, type Principal } from "../domain/principal.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import type { KeysContext } from "./context.ts";
+import { requireShorterLife } from "./giver.ts";
 import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
 import { requireActor, requireHandled } from "./reserved-scopes.ts";
 import type { Insertion, NewKey } from "./store.ts";
@@ -72,6 +73,7 @@ function prepare(context: KeysContext, principal: Principal, { draft, expiry }: 
   const createdBy = callerName(principal);
   const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), expiry, now, createdBy }, draft);
   requireHandled(key, principal);
+  requireShorterLife(key, principal);
   const { digest: digestKeys, fingerprint } = context.rings;
   const digest = digestCurrent(rawKey, digestKeys);
   const otherDigests = digestOthers(rawKey, digestKeys);
@@ -104,6 +106,7 @@ function conclude(
   if (draft !== undefined && insertion?.outcome === "repeated") {
     requireRepeat(draft, draft.rawKey, insertion.fingerprint, context.rings.fingerprint);
     requireHandled(insertion.key, principal);
+    requireShorterLife(insertion.key, principal);
     return insertion.key;
   }
   throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is imported already");

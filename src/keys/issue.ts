@@ -7,6 +7,7 @@ import type { Expiry } from "../domain/expiry.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
+import { requireShorterLife } from "./giver.ts";
 import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
 import { isReserved, requireActor, requireHandled } from "./reserved-scopes.ts";
 
@@ -41,12 +42,14 @@ export async function issueKey(context: KeysContext, principal: Principal, draft
   const { secret, digest, hint } = newSecret(context, keyId);
   const key = newStoredKey({ kind: "issued", keyId, hint, expiry, now, createdBy: callerName(principal) }, draft);
   requireHandled(key, principal);
+  requireShorterLife(key, principal);
   const request = identify(draft, null, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };
   if (insertion?.outcome !== "repeated") throw new KeyholdError("INTERNAL", "a new key was not stored");
   requireRepeat(draft, null, insertion.fingerprint, context.rings.fingerprint);
   requireHandled(insertion.key, principal);
+  requireShorterLife(insertion.key, principal);
   return { key: insertion.key, secret: null };
 }
 

@@ -3,6 +3,7 @@ import { type ApiKey, type StoredKey, statusAt } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { type Invalid, verificationErrorOf } from "../domain/verdict.ts";
 import { isVisible } from "../domain/visibility.ts";
+import { requireShorterLife } from "./giver.ts";
 import { requireHandled } from "./reserved-scopes.ts";
 import type { KeyName, KeyStore } from "./store.ts";
 
@@ -40,6 +41,15 @@ export const rejectUnlessActive: Refuse = (key, now) => {
   if (status === "EXPIRED") return keyError("API_KEY_EXPIRED", keyId, `key ${keyId} has expired`);
   return null;
 };
+
+/** The same for an operation that lets a holder use the key: it must not outlive the principal's credential (`requireShorterLife`). */
+export function rejectUnlessGiven(principal: Principal): Refuse {
+  return (key, now) => {
+    const rejected = rejectUnlessActive(key, now);
+    if (rejected === null) requireShorterLife(key, principal);
+    return rejected;
+  };
+}
 
 export const rejectIfRevoked: Refuse = (key) => (key.revokeTime === null ? null : alreadyRevoked(key.keyId));
 

@@ -5,6 +5,7 @@ import type { ApiKey, KeyKind } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
+import { requireShorterLife } from "./giver.ts";
 import { explainRejection, rejectUnlessActive } from "./rejection.ts";
 import { requireHandled, requireReservedScopes } from "./reserved-scopes.ts";
 import type { KeyName, KeyUpdate, NewExpiry } from "./store.ts";
@@ -30,7 +31,11 @@ export async function updateKey(
   if (updated !== null) return updated;
   throw await explainRejection(store, name, principal, now, (key, time) => {
     if (update.scopes !== undefined) requireHandled({ ...key, scopes: update.scopes }, principal);
-    return rejectUnlessActive(key, time) ?? rejectImmutable(key, update) ?? rejectExpiry(key, update.expiry, time);
+    const rejected = rejectUnlessActive(key, time);
+    if (rejected !== null) return rejected;
+    const { scopes = key.scopes, expiry = { time: key.expireTime } } = update;
+    requireShorterLife({ scopes, expireTime: expiry.time }, principal);
+    return rejectImmutable(key, update) ?? rejectExpiry(key, update.expiry, time);
   });
 }
 

@@ -7,6 +7,7 @@ import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
 import { active, movable, readLatestTime } from "./expiry.ts";
+import { shorterLived } from "./giver.ts";
 import { handledBy } from "./handled-by.ts";
 import { listKeys } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
@@ -111,6 +112,7 @@ function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Princi
   const conditions = [
     active(sql, now),
     handledBy(sql, principal, update.scopes),
+    shorterLived(sql, principal, update),
     ...unchanged(sql, update),
     ...movable(sql, update, now),
   ];
@@ -141,7 +143,8 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Princ
       digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
       previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${inGrace}`},
       rotate_time = ${now}, update_time = ${forward(sql, now)}`;
-  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal), ...room]);
+  const conditions = [active(sql, now), handledBy(sql, principal), shorterLived(sql, principal), ...room];
+  return updateRow(sql, name, set, conditions);
 }
 
 function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation, principal: Principal, now: Date) {
@@ -161,7 +164,7 @@ function enableKey(sql: Sql, name: KeyName, principal: Principal, now: Date) {
     sql,
     name,
     set,
-    [active(sql, now), handledBy(sql, principal)],
+    [active(sql, now), handledBy(sql, principal), shorterLived(sql, principal)],
     sql`"before.disableTime" IS NOT NULL`,
   );
 }

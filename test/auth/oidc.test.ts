@@ -23,7 +23,7 @@ function startWith(auth: string, more: Record<string, string> = {}): Promise<voi
 
 const list = (credential: string | null): Promise<Answer> => suite.as(credential)("GET", paths.issued);
 const create = (credential: string | null, scopes: readonly string[] = []): Promise<Answer> =>
-  suite.as(credential)("POST", paths.issued, { name: "n", actor_id: "a", scopes });
+  suite.as(credential)("POST", paths.issued, { name: "n", actor_id: "a", scopes, ttl: "10s" });
 
 /** Claims that the service accepts. */
 function claims(change: JWTPayload = {}): JWTPayload {

@@ -1,0 +1,20 @@
+import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { ApiKey } from "../domain/key.ts";
+import type { Principal } from "../domain/principal.ts";
+
+/** The part of a key by which it is decided whether it outlives the credential of its giver. */
+export type Given = Pick<ApiKey, "scopes" | "expireTime">;
+
+/**
+ * Throws `CALLER_NOT_PERMITTED` if the key, as it is after a change, grants a right over Keyhold for longer than the principal's own credential
+ * is valid. Otherwise a credential that is to expire could be made to last. `postgres/giver.ts` is the same in SQL.
+ */
+export function requireShorterLife({ scopes, expireTime }: Given, { expireTime: end }: Principal): void {
+  if (end === undefined || (expireTime !== null && expireTime <= end)) return;
+  const scope = scopes.find((one) => one.startsWith(RESERVED_SCOPE_PREFIX));
+  if (scope === undefined) return;
+  const time = end.toISOString();
+  const message = `a key with the scope ${scope} must expire when the credential of the caller does, at ${time}, or earlier`;
+  throw new KeyholdError("CALLER_NOT_PERMITTED", message, { metadata: { scope, expire_time: time } });
+}
