@@ -21,6 +21,7 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
   CREDENTIAL_INVALID: Code.Unauthenticated,
   SCOPE_NOT_ALLOWED: Code.PermissionDenied,
   CLAIM_NOT_ALLOWED: Code.PermissionDenied,
+  AUDIENCE_NOT_ALLOWED: Code.PermissionDenied,
   CALLER_UNAUTHENTICATED: Code.Unauthenticated,
   CALLER_NOT_PERMITTED: Code.PermissionDenied,
   AUTHORITY_UNAVAILABLE: Code.Unavailable,

@@ -9,8 +9,9 @@ import type { Clock } from "../lib/clock.ts";
 import { equalJson, type JsonObject } from "../lib/json.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
-import { checkCustomClaims } from "../token/jwt/claims.ts";
+import { checkCustomClaims, RESERVED_CLAIMS } from "../token/jwt/claims.ts";
 import { type JwtContent, mintJwt } from "../token/jwt/mint.ts";
+import { checkRegisteredClaims } from "../token/jwt/registered-claims.ts";
 import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
 import { mintMacaroon } from "../token/macaroon/mint.ts";
 import type { MintedToken } from "../token/token.ts";
@@ -30,6 +31,8 @@ export interface Derivation {
   readonly ttl: string | undefined;
   /** A subset of the parent's scopes; empty for all of them. */
   readonly scopes: readonly string[];
+  /** A subset of the parent's audience, or any if it has none; empty for that of the parent. */
+  readonly audience: readonly string[];
   readonly claims: JsonObject;
 }
 
@@ -38,13 +41,24 @@ export interface DerivedToken {
   readonly tokenId: string;
   readonly expireTime: Date;
   readonly scopes: readonly string[];
+  /** Empty: any. */
+  readonly audience: readonly string[];
   readonly claims: JsonObject;
+}
+
+/** What a server permits in tokens. */
+export interface TokenLimits {
+  /** Maximum lifetime in milliseconds; a longer one is cut. */
+  readonly maxTtl: number;
+  /** Registered claims that custom claims may set. */
+  readonly allowedClaims: ReadonlySet<string>;
 }
 
 export interface DeriveContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly issuer: string;
+  readonly limits: TokenLimits;
   /** The ring "macaroon-root". */
   readonly macaroonRoot: KeyRing;
   /** Returns the key to sign a JWT that expires at this time (milliseconds); a promise if the store must record the expiry first. */
@@ -60,17 +74,21 @@ const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
 };
 
 /** Returns the lifetime in milliseconds. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkDerivation({ claims, ttl }: Pick<Derivation, "claims" | "ttl">): number {
+export function checkDerivation(
+  { claims, ttl }: Pick<Derivation, "claims" | "ttl">,
+  { allowedClaims }: Pick<TokenLimits, "allowedClaims">,
+): number {
   const [lifetime] = checkAll(
     () => (ttl === undefined ? DEFAULT_TTL : parseDuration(ttl, "ttl")),
     () => checkCustomClaims(claims),
+    () => checkRegisteredClaims(unreserved(claims), allowedClaims),
     () => checkClaimsSize(claims, "custom_claims"),
   );
   return lifetime;
 }
 
 /**
- * Derives a token with at most the scopes and lifetime of its parent. Errors are thrown, or reject if a signing key had to be awaited.
+ * Derives a token with at most the scopes, audience and lifetime of its parent. Errors are thrown, or reject if a signing key had to be awaited.
  */
 export function deriveToken(
   context: DeriveContext,
@@ -78,7 +96,7 @@ export function deriveToken(
   parent: Verdict,
   derivation: Derivation,
 ): MaybePromise<DerivedToken> {
-  const ttl = checkDerivation(derivation);
+  const ttl = checkDerivation(derivation, context.limits);
   if (!parent.valid) throw credentialInvalid(parent);
   const content = contentOf(context, parent, derivation, ttl);
   return andThen(MINTS[derivation.algorithm](content, context), (minted) => conclude(content, minted));
@@ -90,10 +108,14 @@ function contentOf(context: DeriveContext, parent: Valid, derivation: Derivation
     issuer: context.issuer,
     tokenId: newId(now, context.random),
     issueTime: now,
-    expireTime: Math.min(now + ttl, parent.expireTime?.getTime() ?? Number.POSITIVE_INFINITY),
+    expireTime: Math.min(
+      now + Math.min(ttl, context.limits.maxTtl),
+      parent.expireTime?.getTime() ?? Number.POSITIVE_INFINITY,
+    ),
     scopes: narrowScopes(parent, derivation.scopes),
     keyId: parent.key.keyId,
     actorId: parent.key.actorId,
+    audience: narrowAudience(parent, derivation.audience),
     secretVersion: parent.secretVersion,
     parentId: parent.token?.tokenId,
     claims: addClaims(parent.token?.claims ?? {}, derivation.claims),
@@ -101,7 +123,7 @@ function contentOf(context: DeriveContext, parent: Valid, derivation: Derivation
 }
 
 function conclude(
-  { tokenId, scopes, claims, issueTime }: JwtContent,
+  { tokenId, scopes, audience = [], claims, issueTime }: JwtContent,
   { token, expireTime }: MintedToken,
 ): DerivedToken {
   if (expireTime <= issueTime)
@@ -109,11 +131,11 @@ function conclude(
   if (Buffer.byteLength(token) > MAX_TOKEN_BYTES) {
     throw invalidArgument(
       "scopes",
-      `and custom_claims make a token of more than ${MAX_TOKEN_BYTES} bytes; ask for fewer scopes`,
+      `with the audience and custom_claims make a token of more than ${MAX_TOKEN_BYTES} bytes; ask for fewer scopes`,
       "TOO_LARGE",
     );
   }
-  return { token, tokenId, expireTime: new Date(expireTime), scopes, claims };
+  return { token, tokenId, expireTime: new Date(expireTime), scopes, audience, claims };
 }
 
 function narrowScopes(parent: Valid, wanted: readonly string[]): readonly string[] {
@@ -121,6 +143,23 @@ function narrowScopes(parent: Valid, wanted: readonly string[]): readonly string
   const excess = wanted.find((scope) => !parent.scopes.includes(scope));
   if (excess === undefined) return uniqueScopes(wanted);
   throw fieldError("SCOPE_NOT_ALLOWED", "scopes", `the credential does not have ${excess}`, { scope: excess });
+}
+
+/** Returns undefined for any audience. */
+function narrowAudience({ token }: Valid, wanted: readonly string[]): readonly string[] | undefined {
+  const inherited = token?.audience;
+  // The caveats of a macaroon may leave nobody, which no token can say.
+  if (inherited?.length === 0)
+    throw credentialInvalid(invalid("AUDIENCE_MISMATCH", "the credential is for no audience"));
+  if (wanted.length === 0) return inherited;
+  const excess = wanted.find((service) => inherited?.includes(service) === false);
+  if (excess === undefined) return [...new Set(wanted)];
+  throw fieldError("AUDIENCE_NOT_ALLOWED", "audience", `the credential is not for ${excess}`, { audience: excess });
+}
+
+/** Without the claims that `checkCustomClaims` rejects, so that each is reported once. */
+function unreserved(claims: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(claims).filter(([name]) => !RESERVED_CLAIMS.has(name)));
 }
 
 /** Inherited claims cannot be overridden: a token derived from a token may add claims only. */

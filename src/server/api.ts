@@ -41,7 +41,7 @@ export function strictly(context: VerifyContext): VerifyContext {
 
 /** Returns the context of the RPCs. */
 export function createApi(
-  { issuer }: Config,
+  { issuer, tokenLimits }: Config,
   { keys, rings }: Resources,
   signing: Signing,
   context: VerifyContext,
@@ -51,7 +51,7 @@ export function createApi(
   const of = (all: VerifyContext, { restrictions }: Principal) => restrictedTo(all, restrictions);
   return {
     keys,
-    derive: { clock, random, issuer, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
+    derive: { clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
     issuer,
     verify: (caller, credential, mode, presentation) => verify(of(context, caller), credential, mode, presentation),
     verifyStrictly: (caller, credential, presentation) =>

@@ -109,6 +109,7 @@ async function verifyToken(token: string, keys: KeySet, rules: JWTVerifyOptions)
 function toVerdict(payload: JWTPayload): Verdict<VerifiedToken> {
   const set: unknown = payload;
   if (!isJsonObject(set) || !isOurs(set)) return rejected("INVALID_FORMAT", "the claims are not those of Keyhold");
+  if (set.aud !== undefined) return rejected("INVALID_FORMAT", "the token has an audience");
   const credential = {
     keyId: set.key_id,
     actorId: set.sub,

@@ -238,6 +238,19 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
       violations: { custom_claims: "the credential says something else of tenant" },
     },
   ),
+  AUDIENCE_NOT_ALLOWED: fails(
+    keys.deriveToken,
+    async (call) => {
+      const credential = await derived(call, (await issued(call)).secret, {}, ["orders"]);
+      return call(keys.deriveToken, { credential, algorithm: TokenAlgorithm.JWT, audience: ["orders", "billing"] });
+    },
+    {
+      code: "PERMISSION_DENIED",
+      message: "audience: the credential is not for billing",
+      metadata: { audience: "billing" },
+      violations: { audience: "the credential is not for billing" },
+    },
+  ),
   CALLER_UNAUTHENTICATED: fails(
     keys.verifyApiKey,
     (call) => call(keys.verifyApiKey, { credential: "of no one" }, { authorization: "Basic dTpw" }),

@@ -23,8 +23,9 @@ const record = {
   create_time: "<time>",
   update_time: "<time>",
   expire_time: "<time>",
+  created_by: "none:anonymous",
 };
-const issuedRecord = { ...record, hint: "<hint>" };
+const issuedRecord = { ...record, hint: "<hint>", restricted_to_actor_ids: [] };
 const importedRecord = { ...record, hint: "…tail" };
 const revoked = { key_id: "<id>", status: "KEY_STATUS_REVOKED", revoke_time: "<time>" };
 const valid = {
@@ -36,9 +37,19 @@ const valid = {
   status: "KEY_STATUS_ACTIVE",
   expire_time: "<time>",
   issuer: "keyhold",
+  missing_scopes: [],
 };
-const notValid = { is_valid: false, scopes: [], metadata: {} };
-const token = { token_id: "<id>", expire_time: "<time>", scopes: ["read", "write"], claims: {} };
+const LACKS_SCOPES = {
+  is_valid: false,
+  error_code: "VERIFICATION_ERROR_INSUFFICIENT_SCOPE",
+  error_message: "the credential lacks required scopes",
+};
+const notValid = { is_valid: false, scopes: [], metadata: {}, missing_scopes: [] };
+const OTHER_AUDIENCE = { ...notValid, error_code: "VERIFICATION_ERROR_AUDIENCE_MISMATCH" };
+const token = { token_id: "<id>", expire_time: "<time>", scopes: ["read", "write"], claims: {}, audience: [] };
+
+/** Claims of every kind of value. */
+const CLAIMS = { tenant: "t1", level: 3, list: [true, null, { deep: "ß" }] };
 
 /** At least one scenario for each RPC. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -159,11 +170,11 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   scenario(
     keys.deriveToken,
-    "makes a JWT with the requested claims",
+    "makes a JWT with the requested claims and audience",
     async (call) => {
       const { secret: credential } = await issued(call);
-      const customClaims = { tenant: "t1", level: 3, list: [true, null, { deep: "ß" }] };
-      const request = { credential, algorithm: TokenAlgorithm.JWT, ttl: "5m", scopes: ["read"], customClaims };
+      const restriction = { ttl: "5m", scopes: ["read"], audience: ["orders", "billing"] };
+      const request = { credential, algorithm: TokenAlgorithm.JWT, ...restriction, customClaims: CLAIMS };
       return call(keys.deriveToken, request);
     },
     {
@@ -171,7 +182,8 @@ export const SCENARIOS: readonly Scenario[] = [
         ...token,
         token: "<jwt>",
         scopes: ["read"],
-        claims: { tenant: "t1", level: 3, list: [true, null, { deep: "ß" }] },
+        audience: ["orders", "billing"],
+        claims: CLAIMS,
       },
     },
   ),
@@ -195,6 +207,70 @@ export const SCENARIOS: readonly Scenario[] = [
     { ...notValid, error_code: "VERIFICATION_ERROR_NOT_FOUND", error_message: "there is no such key" },
   ),
   scenario(
+    keys.verifyApiKey,
+    "returns the claims of a token for the named audience",
+    async (call) => {
+      const credential = await derived(call, (await issued(call)).secret, CLAIMS, ["orders", "billing"]);
+      return call(keys.verifyApiKey, { credential, audience: "billing", requiredScopes: ["write"] });
+    },
+    { ...valid, credential_type: "CREDENTIAL_TYPE_JWT", claims: CLAIMS },
+  ),
+  scenario(
+    keys.verifyApiKey,
+    "returns the missing scopes together with the identity",
+    async (call) => {
+      const credential = await derived(call, (await issued(call)).secret, { tenant: "t1" });
+      return call(keys.verifyApiKey, { credential, requiredScopes: ["write", "admin", "delete", "admin"] });
+    },
+    {
+      ...valid,
+      ...LACKS_SCOPES,
+      credential_type: "CREDENTIAL_TYPE_JWT",
+      missing_scopes: ["admin", "delete"],
+      claims: { tenant: "t1" },
+    },
+  ),
+  scenario(
+    keys.batchVerifyApiKeys,
+    "judges each credential by its own audience and scopes",
+    async (call) => {
+      const { secret } = await issued(call);
+      const ours = await derived(call, secret, CLAIMS, ["orders"]);
+      const anyone = await derived(call, secret);
+      return call(keys.batchVerifyApiKeys, {
+        requests: [
+          { credential: ours, audience: "orders" },
+          { credential: ours, audience: "billing" },
+          { credential: ours },
+          { credential: anyone, audience: "orders" },
+          { credential: secret, audience: "orders", requiredScopes: ["read"] },
+          { credential: secret, requiredScopes: ["delete"] },
+          { credential: secret, requiredScopes: ["not one scope"] },
+        ],
+      });
+    },
+    {
+      results: [
+        { ...valid, credential_type: "CREDENTIAL_TYPE_JWT", claims: CLAIMS },
+        { ...OTHER_AUDIENCE, error_message: "the token is not for this audience" },
+        { ...OTHER_AUDIENCE, error_message: "the token is for an audience, and the request names none" },
+        { ...OTHER_AUDIENCE, error_message: "the token is not for this audience" },
+        { ...valid, credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY" },
+        {
+          ...valid,
+          ...LACKS_SCOPES,
+          credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY",
+          missing_scopes: ["delete"],
+        },
+        {
+          ...notValid,
+          error_code: "VERIFICATION_ERROR_INVALID_FORMAT",
+          error_message: "required_scopes[0]: does not match regex pattern `^[!-~]+$`",
+        },
+      ],
+    },
+  ),
+  scenario(
     keys.batchVerifyApiKeys,
     "returns a verdict for each credential",
     async (call) => {
@@ -207,7 +283,7 @@ export const SCENARIOS: readonly Scenario[] = [
       results: [
         { ...valid, credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY" },
         { ...valid, credential_type: "CREDENTIAL_TYPE_IMPORTED_API_KEY" },
-        { ...valid, credential_type: "CREDENTIAL_TYPE_JWT" },
+        { ...valid, credential_type: "CREDENTIAL_TYPE_JWT", claims: {} },
         { ...notValid, error_code: "VERIFICATION_ERROR_NOT_FOUND", error_message: "there is no such key" },
         {
           ...notValid,

@@ -40,6 +40,15 @@ async function readJwt(token: string): Promise<{ payload: JWTPayload; header: Js
   return { payload, header: decodeProtectedHeader(token) };
 }
 
+const OTHER_AUDIENCE = "VERIFICATION_ERROR_AUDIENCE_MISMATCH";
+
+/** Returns the error code for each audience for which a credential is presented; undefined if it is valid. */
+async function batchOf(credential: string, audiences: readonly (string | undefined)[]): Promise<Json[]> {
+  const requests = audiences.map((audience) => ({ credential, audience }));
+  const { results } = succeeded(await rest("POST", `${paths.keys}:batchVerify`, { requests }));
+  return results.map((verdict: Json) => verdict.error_code);
+}
+
 const PARENTS = [
   ["an issued secret", async (fields: Json) => (await issue(rest, fields)).secret],
   ["an imported raw key", async (fields: Json) => (await importKey(rest, fields)).rawKey],
@@ -60,6 +69,7 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
       expire_time: expect.stringMatching(RFC_3339_UTC),
       scopes: ["a", "b"],
       claims: {},
+      audience: [],
     });
     const { key_id, actor_id } = await verify(rest, parent);
     const { expire_time } = token;
@@ -79,12 +89,13 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
     expect(between(after, token.expire_time)).toBeLessThanOrEqual(3_600_000);
   });
 
-  test("lives for the requested ttl", async () => {
+  test("lives for the requested ttl, at most for KEYHOLD_MAX_TOKEN_TTL, and expire_time shows that", async () => {
     const { secret } = await issue(rest);
     for (const [ttl, milliseconds] of [
       ["10m", 600_000],
       ["1h30m", 5_400_000],
-      ["10y", 3650 * 86_400_000],
+      ["30d", 30 * 86_400_000],
+      ["10y", 30 * 86_400_000],
     ] as const) {
       const [before, token] = [now(), await derive(rest, secret, { algorithm, ttl })];
       expect(Math.abs(between(before, token.expire_time) - milliseconds)).toBeLessThan(2000);
@@ -179,6 +190,46 @@ describe.each(table(ALGORITHMS))("a token of %s", (algorithm) => {
     const { secret } = await issue(rest);
     const custom_claims = { tier: "gold", [name]: "mine" };
     expectRefused(await deriveAt({ credential: secret, algorithm, custom_claims }), invalid(`custom_claims.${name}`));
+  });
+
+  test("may not carry a registered claim from the caller", async () => {
+    const { secret } = await issue(rest);
+    const custom_claims = { tier: "gold", email: "a@b.example", groups: [] };
+    const answer = await deriveAt({ credential: secret, algorithm, custom_claims });
+    expectRefused(answer, invalid("custom_claims.email", "custom_claims.groups"));
+    expect(answer.body.error.message).toMatch(/KEYHOLD_ALLOWED_CLAIMS/);
+  });
+
+  test.each(table(PARENTS))("from %s is for the requested audience only", async (_, make) => {
+    const token = await derive(rest, await make({}), { algorithm, audience: ["orders", "billing", "orders"] });
+    expect(token.audience).toEqual(["orders", "billing"]);
+    const verdicts = await batchOf(token.token, ["orders", "billing", "stock", undefined]);
+    expect(verdicts).toEqual([undefined, undefined, OTHER_AUDIENCE, OTHER_AUDIENCE]);
+    const [some, any] = [{ audience: ["billing"] }, {}];
+    expect((await derive(rest, token.token, { algorithm, ...some })).audience).toEqual(["billing"]);
+    expect((await derive(rest, token.token, { algorithm, ...any })).audience).toEqual(["orders", "billing"]);
+    const wider = { credential: token.token, algorithm, audience: ["stock"] };
+    expect((await deriveAt(wider)).body.error).toMatchObject({ code: 403, status: "PERMISSION_DENIED" });
+  });
+
+  const AUDIENCES: readonly (readonly [field: string, audience: unknown])[] = [
+    ["audience[1]", ["a", ""]],
+    ["audience[0]", ["a b"]],
+    ["audience[0]", ["ä"]],
+    ["audience[0]", ["a".repeat(256)]],
+    ["audience", Array.from({ length: 17 }, (_, index) => `${index}`)],
+  ];
+
+  test.each(table(AUDIENCES))("cannot have an invalid %s", async (field, audience) => {
+    const { secret } = await issue(rest);
+    expectRefused(await deriveAt({ credential: secret, algorithm, audience }), invalid(field));
+  });
+
+  test("with the longest audience fits", async () => {
+    const { secret } = await issue(rest);
+    const audience = Array.from({ length: 16 }, (_, index) => `${index}`.padEnd(255, "x"));
+    const { token } = await derive(rest, secret, { algorithm, audience });
+    expect(await batchOf(token, audience)).toEqual(audience.map(() => undefined));
   });
 
   const BAD: readonly (readonly [what: string, code: string, make: () => Promise<string>])[] = [
@@ -327,6 +378,8 @@ describe("the macaroon", () => {
     ['claim tier = "gold"', { is_valid: true }],
     ['claim tier = "silver"', refused("SIGNATURE_INVALID")],
     ['claim region = "eu"', refused("SIGNATURE_INVALID")],
+    ["audience = orders", refused("AUDIENCE_MISMATCH")],
+    ["audience = ", refused("SIGNATURE_INVALID")],
     ["ip = 127.0.0.1", refused("SIGNATURE_INVALID")],
   ];
 
@@ -336,11 +389,13 @@ describe("the macaroon", () => {
 
   test("that its holder has narrowed derives no wider tokens", async () => {
     const end = new Date(Math.floor(Date.now() / 1000) * 1000 + 600_000).toISOString();
-    const narrow = withCaveat(withCaveat(await tokenOf(), "scope = a"), `time < ${end}`);
+    const narrow = ["scope = a", "audience = orders billing", `time < ${end}`].reduce(withCaveat, await tokenOf());
     const child = await derive(rest, narrow, { ttl: "1h" });
-    expect(child.scopes).toEqual(["a"]);
+    expect(child).toMatchObject({ scopes: ["a"], audience: ["orders", "billing"] });
     expect(Date.parse(child.expire_time)).toBeLessThanOrEqual(Date.parse(end));
     const wider = await deriveAt({ credential: narrow, algorithm: JWT, scopes: ["b"] });
     expect(wider.body.error).toMatchObject({ code: 403 });
+    const elsewhere = await deriveAt({ credential: narrow, algorithm: JWT, audience: ["stock"] });
+    expect(elsewhere.body.error).toMatchObject({ code: 403 });
   });
 });

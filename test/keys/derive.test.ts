@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import type { Valid } from "../../src/domain/verdict.ts";
-import { type Derivation, type DeriveContext, deriveToken } from "../../src/keys/derive.ts";
+import { type Derivation, type DeriveContext, deriveToken, type TokenLimits } from "../../src/keys/derive.ts";
+import type { JsonObject } from "../../src/lib/json.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";
 import { verifyJwt } from "../../src/token/jwt/verify.ts";
@@ -32,11 +33,13 @@ const PARENT: Valid = {
   token: null,
 };
 
-const JWT: Derivation = { algorithm: "JWT", ttl: undefined, scopes: [], claims: {} };
+const JWT: Derivation = { algorithm: "JWT", ttl: undefined, scopes: [], audience: [], claims: {} };
 
-function context(signer: DeriveContext["signer"]): DeriveContext {
+const LIMITS: TokenLimits = { maxTtl: 24 * HOUR, allowedClaims: new Set(["email"]) };
+
+function context(signer: DeriveContext["signer"], limits = LIMITS): DeriveContext {
   const macaroonRoot = deriveKeyRing({ current: Buffer.alloc(32, 1), retired: [] }, "macaroon-root");
-  return { clock: { now: () => NOW }, random: systemRandom, issuer: ISSUER, macaroonRoot, signer };
+  return { clock: { now: () => NOW }, random: systemRandom, issuer: ISSUER, limits, macaroonRoot, signer };
 }
 
 function read(token: string) {
@@ -87,4 +90,80 @@ test("a parent that expires before its token would start is refused as expired",
       JWT,
     ),
   ).toThrow(refused);
+});
+
+describe("the audience of a token", () => {
+  const audienceOf = (parent: readonly string[] | undefined | null, audience: readonly string[]) => {
+    const token = parent === null ? null : { tokenId: "parent", claims: {}, audience: parent };
+    const derived = deriveToken(
+      context(() => SIGNING_KEY),
+      operator,
+      { ...PARENT, token },
+      { ...JWT, audience },
+    );
+    if (derived instanceof Promise) throw new Error("a promise");
+    const verdict = read(derived.token);
+    if (!verdict.ok) throw new Error(verdict.message);
+    expect(derived.audience).toEqual(verdict.token.audience ?? []);
+    return verdict.token.audience;
+  };
+
+  test.each([
+    ["is any without a request", null, [], undefined],
+    ["is the requested one", null, ["a", "b"], ["a", "b"]],
+    ["names each service once", null, ["b", "a", "b"], ["b", "a"]],
+    ["is any from a token for any", undefined, [], undefined],
+    ["is the requested one from a token for any", undefined, ["a"], ["a"]],
+    ["is by default that of the token", ["a", "b"], [], ["a", "b"]],
+    ["is narrower on request", ["a", "b"], ["b"], ["b"]],
+  ] as const)("%s", (_, parent, wanted, expected) => {
+    expect(audienceOf(parent, wanted)).toEqual(expected);
+  });
+
+  test("is never wider than that of the token", () => {
+    const refused = expect.objectContaining({ code: "AUDIENCE_NOT_ALLOWED", metadata: { audience: "c" } });
+    expect(() => audienceOf(["a", "b"], ["a", "c"])).toThrow(refused);
+  });
+
+  test.each([[[]], [["a"]]])("cannot be %j if the caveats of the macaroon leave nobody", (wanted) => {
+    const metadata = { error_code: "VERIFICATION_ERROR_AUDIENCE_MISMATCH" };
+    expect(() => audienceOf([], wanted)).toThrow(expect.objectContaining({ code: "CREDENTIAL_INVALID", metadata }));
+  });
+});
+
+test.each(["JWT", "MACAROON"] as const)("a longer life of a %s is cut to that of the server", async (algorithm) => {
+  const lifeOf = async (ttl: string | undefined, limits: TokenLimits) => {
+    const signer = () => SIGNING_KEY;
+    const derived = await deriveToken(context(signer, limits), operator, PARENT, { ...JWT, algorithm, ttl });
+    return derived.expireTime.getTime() - NOW;
+  };
+  expect(await lifeOf("24h", LIMITS)).toBe(24 * HOUR);
+  expect(await lifeOf("10y", LIMITS)).toBe(24 * HOUR);
+  expect(await lifeOf(undefined, { ...LIMITS, maxTtl: 60_000 })).toBe(60_000);
+});
+
+describe.each(["JWT", "MACAROON"] as const)("registered claims in a %s", (algorithm) => {
+  const deriveWith = (claims: JsonObject, inherited: JsonObject = {}) => {
+    const parent = { ...PARENT, token: { tokenId: "parent", claims: inherited, audience: undefined } };
+    const signer = () => SIGNING_KEY;
+    return deriveToken(context(signer), operator, parent, { ...JWT, algorithm, claims });
+  };
+
+  test("are rejected unless the server allows them", async () => {
+    const violations = [expect.objectContaining({ field: "custom_claims.groups", reason: "VALUE_NOT_ALLOWED" })];
+    expect(() => deriveWith({ groups: ["a"] })).toThrow(expect.objectContaining({ violations }));
+    expect((await deriveWith({ email: "a@b.example", tenant: "t" })).claims).toEqual({
+      email: "a@b.example",
+      tenant: "t",
+    });
+  });
+
+  test("are reported once if Keyhold itself sets them", () => {
+    const violations = [expect.objectContaining({ field: "custom_claims.iss", description: "is a reserved claim" })];
+    expect(() => deriveWith({ iss: "me" })).toThrow(expect.objectContaining({ violations }));
+  });
+
+  test("of a token by an earlier release are inherited", async () => {
+    expect((await deriveWith({ tenant: "t" }, { groups: ["a"] })).claims).toEqual({ groups: ["a"], tenant: "t" });
+  });
 });

@@ -103,6 +103,16 @@ const valid = [
     token: await byJose({ ...CLAIMS, parent_id: "0198b2a4-1111-7c52-a1f0-5c9a3b7e2d10" }),
     expected: { ...TOKEN, parentId: "0198b2a4-1111-7c52-a1f0-5c9a3b7e2d10" },
   },
+  {
+    name: "with an audience",
+    token: await byJose({ ...CLAIMS, aud: ["orders", "https://billing.test/"] }),
+    expected: { ...TOKEN, audience: ["orders", "https://billing.test/"] },
+  },
+  {
+    name: "with an audience as a text",
+    token: await byJose({ ...CLAIMS, aud: "orders" }),
+    expected: { ...TOKEN, audience: ["orders"] },
+  },
   { name: "version 0", token: withClaims({ secret_version: 0 }), expected: { ...TOKEN, secretVersion: 0 } },
   { name: "1 ms before its end", token: GOOD, now: EXPIRES * 1000 - 1, expected: TOKEN },
   {
@@ -190,7 +200,15 @@ const malformed = Object.entries({
   "secret_version is negative": withClaims({ secret_version: -1 }),
   "parent_id is empty": withClaims({ parent_id: "" }),
   "parent_id is null": withClaims({ parent_id: null }),
-  "an audience, which is not supported": withClaims({ aud: "https://other.test" }),
+  "aud is an empty array": withClaims({ aud: [] }),
+  "aud is empty": withClaims({ aud: "" }),
+  "aud is null": withClaims({ aud: null }),
+  "aud is an object": withClaims({ aud: { orders: true } }),
+  "aud has a number": withClaims({ aud: ["orders", 1] }),
+  "aud has an empty text": withClaims({ aud: ["orders", ""] }),
+  "aud has a space": withClaims({ aud: ["orders billing"] }),
+  "aud has a line feed": withClaims({ aud: ["orders\n"] }),
+  "aud is not ASCII": withClaims({ aud: "örders" }),
   "nbf, which is not supported": withClaims({ nbf: ISSUED }),
 }).map(([name, token]) => ({ name, token, reason: "INVALID_FORMAT" }));
 

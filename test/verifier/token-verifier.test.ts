@@ -76,17 +76,21 @@ const VECTOR_OPTIONS = {
 };
 const at = (now: number | undefined) => ({ clock: { now: () => now ?? vectors.now } });
 
-test.for(table(vectors.valid))("accepts the vector $name", async ({ token, expected, ...vector }) => {
-  const verdict = await verifier({ ...VECTOR_OPTIONS, ...at("now" in vector ? Number(vector.now) : undefined) }).verify(
-    token,
-  );
-  const { secretVersion, ...credential } = {
-    ...expected,
-    issueTime: new Date(expected.issueTime),
-    expireTime: new Date(expected.expireTime),
-  };
-  expect(verdict).toEqual({ ok: true, credential });
-});
+test.for(table(vectors.valid.filter(({ expected }) => !("audience" in expected))))(
+  "accepts the vector $name",
+  async ({ token, expected, ...vector }) => {
+    const verdict = await verifier({
+      ...VECTOR_OPTIONS,
+      ...at("now" in vector ? Number(vector.now) : undefined),
+    }).verify(token);
+    const { secretVersion, ...credential } = {
+      ...expected,
+      issueTime: new Date(expected.issueTime),
+      expireTime: new Date(expected.expireTime),
+    };
+    expect(verdict).toEqual({ ok: true, credential });
+  },
+);
 
 /** Rejected by the server, which is stricter about form; only the owner of the signing key could create it. */
 const TAKEN_OFFLINE = "header with a byte order mark";

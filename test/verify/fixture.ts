@@ -106,9 +106,9 @@ export function newFixture({
     return { keyId, credential };
   };
   const newSecret = (keyId: string) => issueSecret({ prefix: PREFIX, keyId, random: systemRandom, tagKeys: rings.tag });
-  const content = (keyId: string, expireTime: number) => ({
+  const content = (keyId: string, expireTime: number, audience?: readonly string[]) => ({
     ...{ issuer: ISSUER, actorId: "actor_1", tokenId: newId(now, systemRandom), issueTime: now, expireTime },
-    ...{ scopes: ["read"], keyId, secretVersion: 1, claims: { team: "blue" } },
+    ...{ scopes: ["read"], keyId, secretVersion: 1, claims: { team: "blue" }, audience },
   });
 
   return {
@@ -145,12 +145,12 @@ export function newFixture({
       store.put({ ...record, secrets: [{ version, digest, expireTime: null }, ...secrets] });
       return credential;
     },
-    jwt: (keyId: string, expireTime: number) => {
+    jwt: (keyId: string, expireTime: number, audience?: readonly string[]) => {
       if (signing.active === undefined) throw new Error("no signing key");
-      return mintJwt({ ...content(keyId, expireTime), signingKey: signing.active }).token;
+      return mintJwt({ ...content(keyId, expireTime, audience), signingKey: signing.active }).token;
     },
-    macaroon: (keyId: string, expireTime: number) =>
-      mintMacaroon({ ...content(keyId, expireTime), rootKey: rings.macaroonRoot.current }).token,
+    macaroon: (keyId: string, expireTime: number, audience?: readonly string[]) =>
+      mintMacaroon({ ...content(keyId, expireTime, audience), rootKey: rings.macaroonRoot.current }).token,
     changed: (keyId: string) => cache.invalidate({ keyIds: [keyId], digests: [] }),
   };
 }

@@ -1,6 +1,8 @@
+import macaroons from "macaroon";
 import { describe, expect, test } from "vitest";
 import type { Verdict } from "../../src/domain/verdict.ts";
 import { isShared } from "../../src/lib/memoize.ts";
+import { formatMacaroon } from "../../src/token/macaroon/text.ts";
 import { verify, verifyAll } from "../../src/verify/verify.ts";
 import { HOUR, NOW, newFixture, newRoots, requestsOf } from "./fixture.ts";
 import { nextTurn } from "./store.ts";
@@ -192,6 +194,44 @@ describe("a token", () => {
     if (record !== undefined) fixture.store.put({ ...record, key: { ...record.key, scopes: ["write"] } });
     fixture.changed(keyId);
     expect(await verify(fixture.context, token)).toMatchObject({ valid: true, scopes: [] });
+  });
+
+  test.each(["jwt", "macaroon"] as const)("%s is for its audience only, cached or not", async (kind) => {
+    const fixture = newFixture();
+    const { keyId } = fixture.issue();
+    const verdicts = async (token: string, audience: string | null | undefined) => {
+      const presentation = { requiredScopes: [], audience };
+      const verdict = await verify(fixture.context, token, "default", presentation);
+      // From the cache.
+      expect(verify(fixture.context, token, "default", presentation)).toEqual(verdict);
+      return outcome(verdict);
+    };
+    const named = fixture[kind](keyId, NOW + HOUR, ["orders", "billing"]);
+    expect(await verdicts(named, "orders")).toBe("VALID");
+    expect(await verdicts(named, "billing")).toBe("VALID");
+    expect(await verdicts(named, null)).toBe("VALID");
+    expect(await verdicts(named, "order")).toBe("AUDIENCE_MISMATCH");
+    expect(await verdicts(named, undefined)).toBe("AUDIENCE_MISMATCH");
+    const any = fixture[kind](keyId, NOW + HOUR);
+    expect(await verdicts(any, undefined)).toBe("VALID");
+    expect(await verdicts(any, "orders")).toBe("AUDIENCE_MISMATCH");
+  });
+
+  test("whose caveats leave no audience is for nobody, cached or not", async () => {
+    const fixture = newFixture();
+    const { keyId } = fixture.issue();
+    const macaroon = macaroons.importMacaroon(Buffer.from(fixture.macaroon(keyId, NOW + HOUR), "base64url"));
+    for (const name of ["orders", "billing"]) macaroon.addFirstPartyCaveat(`audience = ${name}`);
+    const { location, identifier, signature } = macaroon;
+    const caveats = macaroon.caveats.map((caveat) => ({ identifier: caveat.identifier, thirdParty: undefined }));
+    const token = formatMacaroon({ location, identifier, caveats, signature });
+    for (let cached = 0; cached < 3; cached++) {
+      for (const audience of ["orders", "billing", undefined]) {
+        const verdict = await verify(fixture.context, token, "default", { requiredScopes: [], audience });
+        expect(outcome(verdict)).toBe("AUDIENCE_MISMATCH");
+      }
+    }
+    expect(fixture.cache.stats().credentials).toBe(1);
   });
 
   test("is not cached if the cache was cleared while its signing key was fetched", async () => {

@@ -26,19 +26,22 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   deriveToken: {
     implement:
       ({ derive, verifyStrictly }) =>
-      ({ credential, algorithm: wire, ttl, scopes, customClaims }, principal, call) => {
+      ({ credential, algorithm: wire, ttl, scopes, audience, customClaims }, principal, call) => {
         const algorithm = ALGORITHMS.get(wire);
         if (algorithm === undefined)
           throw invalidArgument("algorithm", "is not one that Keyhold knows", "UNKNOWN_ENUM_VALUE");
-        const derivation = { algorithm, ttl, scopes, claims: customClaims ?? {} };
+        const derivation = { algorithm, ttl, scopes, audience, claims: customClaims ?? {} };
         return andThen(verifyStrictly(principal, credential, FOR_DERIVATION), (parent) => {
           call.log.add(factsOf(parent));
-          return andThen(deriveToken(derive, principal, parent, derivation), ({ expireTime, scopes, ...token }) => ({
-            token: { ...token, scopes: [...scopes], expireTime: timestamp(expireTime) },
-          }));
+          return andThen(
+            deriveToken(derive, principal, parent, derivation),
+            ({ expireTime, scopes, audience, ...token }) => ({
+              token: { ...token, scopes: [...scopes], audience: [...audience], expireTime: timestamp(expireTime) },
+            }),
+          );
         });
       },
-    check: ({ ttl, customClaims }) => checkDerivation({ ttl, claims: customClaims ?? {} }),
+    check: ({ ttl, customClaims }, { derive }) => checkDerivation({ ttl, claims: customClaims ?? {} }, derive.limits),
     policy: "keyhold:derive",
     idempotency: "none",
     mayAnswerFromCache: true,

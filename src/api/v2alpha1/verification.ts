@@ -2,10 +2,10 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
 import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
-import type { JsonObject } from "../../lib/json.ts";
 import { memoize, sharedLike } from "../../lib/memoize.ts";
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
+import { structFieldSize } from "../struct-size.ts";
 import { CREDENTIAL_TYPE, KEY_STATUS, VERIFICATION_ERROR } from "./enums.ts";
 import { timestamp } from "./key-resources.ts";
 
@@ -36,7 +36,7 @@ export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerif
   // The response of a shared verdict is shared too, so that codecs encode it once.
   const ofValid = memoize((verdict: Valid): SizedVerification => {
     const { actorId, metadata } = verdict.key;
-    const claims = verdict.token === null ? 0 : claimsSize(verdict.token.claims);
+    const claims = verdict.token === null ? 0 : structFieldSize(verdict.token.claims);
     const bytes = responseSize({ actorId, metadata, scopes: verdict.scopes }) + Buffer.byteLength(issuer) + claims;
     return { response: sharedLike(verdict, describe(verdict, issuer)), bytes };
   });
@@ -54,14 +54,6 @@ export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerif
     };
   };
   return (verdict) => (verdict.valid ? ofValid(verdict) : ofInvalid(verdict));
-}
-
-/**
- * Returns an upper bound of the size of claims as a Protobuf `Struct`. A value takes at most 12 bytes beside its text in JSON: a short number
- * takes 9, and each level has a tag and a length of up to 3 bytes each.
- */
-function claimsSize(claims: JsonObject): number {
-  return 12 * Buffer.byteLength(JSON.stringify(claims));
 }
 
 function describe({ key, scopes, expireTime, credentialType, token, isStale }: Valid, issuer: string): Verification {

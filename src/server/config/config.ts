@@ -7,6 +7,7 @@ import { isLoopbackHost } from "../../lib/host-names.ts";
 import { ALGORITHM_NAMES, type AlgorithmName } from "../../token/jwt/algorithms.ts";
 import type { Address } from "../listening.ts";
 import { toRootSecrets } from "../root-secrets/settings.ts";
+import { toTokenLimits } from "./token-limits.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 import { hostName, integer, list, oneOf, origin, postgresUrl, proxies, serverUrl } from "./values.ts";
@@ -116,6 +117,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
       /** Life of a key whose request asks for none, in milliseconds; null: the longest. */
       defaultKeyTtl: toTtl("KEYHOLD_DEFAULT_KEY_TTL", get("KEYHOLD_DEFAULT_KEY_TTL")),
     },
+    tokenLimits: toTokenLimits(get("KEYHOLD_MAX_TOKEN_TTL"), get("KEYHOLD_ALLOWED_CLAIMS")),
     /** Algorithm of new signing keys; null: that of the active key, EdDSA for the first one. */
     signingAlgorithm: toAlgorithm(get("KEYHOLD_SIGNING_ALGORITHM")),
     /** Empty if not configured; the server then listens on loopback only. */

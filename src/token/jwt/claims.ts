@@ -2,14 +2,15 @@ import { invalidArguments } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 
 /**
- * The registered claims of a Keyhold token: `iss` to `jti` (RFC 7519 §4.1) and `scope` (RFC 8693 §4.2) among them. `aud` and `nbf` are never
- * written: a token with such a restriction is rejected rather than the restriction ignored.
+ * The claims that a Keyhold token gives a meaning: `iss` to `jti` (RFC 7519 §4.1) and `scope` (RFC 8693 §4.2) among them. `nbf` is never
+ * written: a token with this restriction is rejected rather than the restriction ignored.
  */
 export interface OurClaims {
   readonly iss: string;
   /** The actor. */
   readonly sub: string;
-  readonly aud?: undefined;
+  /** Always written as an array, which readers of a text must accept too (RFC 7519 §4.1.3). */
+  readonly aud?: string | readonly string[] | undefined;
   readonly exp: number;
   readonly nbf?: undefined;
   readonly iat: number;
@@ -27,7 +28,7 @@ export interface OurClaims {
 const CLAIMS: { readonly [K in keyof OurClaims]-?: (value: unknown) => value is OurClaims[K] } = {
   iss: isText,
   sub: isText,
-  aud: isAbsent,
+  aud: isAudience,
   exp: isNumericDate,
   nbf: isAbsent,
   iat: isNumericDate,
@@ -46,10 +47,10 @@ export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(CLAIMS))
 /** The maximum of `Date` in seconds (ECMA-262 §21.4.1.1). */
 const MAX_NUMERIC_DATE = 8_640_000_000_000;
 
-/** The syntax of RFC 6749 §3.3, plus `"` and `\`, which Keyhold's scopes may contain. */
-const SCOPE = /^[\x21-\x7e]+$/;
+/** The syntax of scopes and audiences: that of RFC 6749 §3.3, plus `"` and `\`. */
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-/** Rejects custom claims with a reserved name. Throws `INVALID_ARGUMENT` naming `<field>.<claim>`. */
+/** Rejects custom claims with a name that Keyhold itself uses. Throws `INVALID_ARGUMENT` naming `<field>.<claim>`. */
 export function checkCustomClaims(claims: JsonObject, field = "custom_claims"): void {
   const reserved = Object.keys(claims).filter((name) => RESERVED_CLAIMS.has(name));
   if (reserved.length === 0) return;
@@ -73,6 +74,11 @@ export function customClaims(set: JsonObject): JsonObject {
 /** Returns seconds since the epoch (RFC 7519 §2, NumericDate), rounded down so that no token outlives its expiry. */
 export function numericDate(time: number): number {
   return Math.floor(time / 1000);
+}
+
+/** Returns the audience of a token; undefined: any. */
+export function audienceOf({ aud }: OurClaims): readonly string[] | undefined {
+  return typeof aud === "string" ? [aud] : aud;
 }
 
 export function splitScopes(scope: string): string[] {
@@ -99,6 +105,13 @@ function isVersion(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
+/** An empty array would be for nobody, or for anybody: it is malformed. */
+function isAudience(value: unknown): value is OurClaims["aud"] {
+  if (isAbsent(value)) return true;
+  const names = Array.isArray(value) ? value : [value];
+  return names.length > 0 && names.every((name) => typeof name === "string" && VISIBLE_ASCII.test(name));
+}
+
 function isScopeList(value: unknown): value is string {
-  return typeof value === "string" && splitScopes(value).every((scope) => SCOPE.test(scope));
+  return typeof value === "string" && splitScopes(value).every((scope) => VISIBLE_ASCII.test(scope));
 }

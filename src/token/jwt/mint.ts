@@ -29,6 +29,7 @@ function toClaims(content: JwtContent): JsonObject {
   const set: JsonObject = {
     iss: content.issuer,
     sub: content.actorId,
+    ...(content.audience !== undefined && { aud: [...content.audience] }),
     jti: content.tokenId,
     iat: numericDate(content.issueTime),
     exp: numericDate(content.expireTime),

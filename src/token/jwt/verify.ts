@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../lib/json.ts";
 import { type RefusedToken, refused, type TokenVerdict } from "../token.ts";
 import { ALGORITHMS } from "./algorithms.ts";
-import { customClaims, faultyClaim, isOurs, type OurClaims, splitScopes } from "./claims.ts";
+import { audienceOf, customClaims, faultyClaim, isOurs, type OurClaims, splitScopes } from "./claims.ts";
 import { type CompactJws, decodeCompact, decodeJsonObject } from "./compact.ts";
 import type { JwtContent } from "./mint.ts";
 import type { VerificationKey } from "./signing-keys.ts";
@@ -57,6 +57,7 @@ function checkSignature(
 const OTHER_ALGORITHM = "the token is signed with another algorithm";
 
 function toToken(claims: JsonObject & OurClaims): JwtContent {
+  const audience = audienceOf(claims);
   return {
     tokenId: claims.jti,
     keyId: claims.key_id,
@@ -68,5 +69,6 @@ function toToken(claims: JsonObject & OurClaims): JwtContent {
     scopes: splitScopes(claims.scope),
     claims: customClaims(claims),
     ...(claims.parent_id !== undefined && { parentId: claims.parent_id }),
+    ...(audience !== undefined && { audience }),
   };
 }

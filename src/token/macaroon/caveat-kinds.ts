@@ -6,6 +6,8 @@ export interface Grant {
   /** Milliseconds since the epoch, exclusive. */
   readonly expireTime: number;
   readonly scopes: readonly string[];
+  /** The services that may accept it: absent for any, empty for none. */
+  readonly audience?: readonly string[] | undefined;
   readonly claims: JsonObject;
 }
 
@@ -18,7 +20,7 @@ export interface CaveatKind<V> {
   restrict(grant: Grant, value: V): Grant | undefined;
 }
 
-const SCOPE = /^[\x21-\x7e]+$/;
+const NAME = /^[\x21-\x7e]+$/;
 /** Without white space, so that the first ` = ` terminates it. */
 const CLAIM_NAME = /^[^\s\p{Cc}\p{Cs}]+$/u;
 const CLAIM_EQUALS = " = ";
@@ -35,8 +37,19 @@ export const time: CaveatKind<number> = {
 export const scope: CaveatKind<readonly string[]> = {
   prefix: "scope = ",
   format: (scopes) => scopes.join(" "),
-  parse: (text) => (text === "" ? [] : parseScopes(text.split(" "))),
+  parse: (text) => (text === "" ? [] : parseNames(text)),
   restrict: (grant, scopes) => ({ ...grant, scopes: grant.scopes.filter((granted) => scopes.includes(granted)) }),
+};
+
+/** `audience = orders billing`, separated by single spaces, at least one. Several leave the services that all of them name, or none. */
+export const audience: CaveatKind<readonly string[]> = {
+  prefix: "audience = ",
+  format: (services) => services.join(" "),
+  parse: parseNames,
+  restrict: (grant, services) => ({
+    ...grant,
+    audience: grant.audience?.filter((service) => services.includes(service)) ?? services,
+  }),
 };
 
 /** `claim team = "blue"`. Any holder can append one, so `restrict` only requires a claim minted by the server and never adds one. */
@@ -47,8 +60,9 @@ export const claim: CaveatKind<readonly [name: string, value: JsonValue]> = {
   restrict: (grant, [name, value]) => (hasClaim(grant.claims, name, value) ? grant : undefined),
 };
 
-export function isScope(text: string): boolean {
-  return SCOPE.test(text);
+/** Returns whether a caveat can carry this scope or service. */
+export function isName(text: string): boolean {
+  return NAME.test(text);
 }
 
 /** Returns whether a caveat can carry a claim of this name. */
@@ -56,8 +70,9 @@ export function isClaimName(name: string): boolean {
   return CLAIM_NAME.test(name);
 }
 
-function parseScopes(scopes: readonly string[]): readonly string[] | undefined {
-  return scopes.every(isScope) ? scopes : undefined;
+function parseNames(text: string): readonly string[] | undefined {
+  const names = text.split(" ");
+  return names.every(isName) ? names : undefined;
 }
 
 function parseClaim(text: string): readonly [string, JsonValue] | undefined {

@@ -1,5 +1,5 @@
 import { decodeUtf8 } from "../../lib/bytes.ts";
-import { type CaveatKind, claim, type Grant, scope, time } from "./caveat-kinds.ts";
+import { audience, type CaveatKind, claim, type Grant, scope, time } from "./caveat-kinds.ts";
 
 interface Restriction {
   readonly prefix: string;
@@ -7,25 +7,33 @@ interface Restriction {
 }
 
 /** The kinds of caveats that a holder may append. */
-const RESTRICTIONS: readonly Restriction[] = [restriction(time), restriction(scope), restriction(claim)];
+const RESTRICTIONS: readonly Restriction[] = [
+  restriction(time),
+  restriction(scope),
+  restriction(audience),
+  restriction(claim),
+];
 
-/** Returns the caveats that the server mints for a grant: time, scope, then one per claim. */
+/** Returns the caveats that the server mints for a grant: time, scope, the audience if it has one, then one per claim. */
 export function formatGrant(grant: Grant): Uint8Array[] {
   const claims = Object.entries(grant.claims).map((entry) => print(claim, entry));
-  return [print(time, grant.expireTime), print(scope, grant.scopes), ...claims].map((text) =>
-    Buffer.from(text, "utf8"),
-  );
+  const restricted = grant.audience === undefined ? [] : [print(audience, grant.audience)];
+  const texts = [print(time, grant.expireTime), print(scope, grant.scopes), ...restricted, ...claims];
+  return texts.map((text) => Buffer.from(text, "utf8"));
 }
 
 /** The inverse of `formatGrant`. Returns undefined for other caveats, another order, or a duplicate claim. */
 export function parseGrant(conditions: readonly Uint8Array[]): Grant | undefined {
-  const [timeText, scopeText, ...claimTexts] = conditions.map(decodeUtf8);
+  const [timeText, scopeText, ...rest] = conditions.map(decodeUtf8);
   const expireTime = parse(time, timeText);
   const scopes = parse(scope, scopeText);
+  const services = parse(audience, rest[0]);
+  const claimTexts = services === undefined ? rest : rest.slice(1);
   const entries = claimTexts.map((text) => parse(claim, text)).filter((entry) => entry !== undefined);
   const claims = Object.fromEntries(entries);
   if (expireTime === undefined || scopes === undefined) return undefined;
-  return Object.keys(claims).length === claimTexts.length ? { expireTime, scopes, claims } : undefined;
+  if (Object.keys(claims).length !== claimTexts.length) return undefined;
+  return { expireTime, scopes, claims, ...(services !== undefined && { audience: services }) };
 }
 
 /** Restricts a grant by a holder's caveat. Returns undefined if the caveat is unknown, malformed or not satisfied. */

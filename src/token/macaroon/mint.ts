@@ -2,7 +2,7 @@ import { invalidArgument } from "../../domain/errors.ts";
 import type { ServerKey } from "../../domain/server-keys.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { MintedToken, TokenContent } from "../token.ts";
-import { isClaimName, isScope } from "./caveat-kinds.ts";
+import { isClaimName, isName } from "./caveat-kinds.ts";
 import { chainSignature } from "./chain.ts";
 import { MACAROON_MAX_TEXT_LENGTH } from "./format.ts";
 import { formatGrant } from "./grant.ts";
@@ -23,14 +23,16 @@ export const MACAROON_MAX_CLAIMS = 64;
  */
 export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedToken {
   checkClaims(content.claims);
-  if (!content.scopes.every(isScope)) throw new RangeError("a scope must be visible ASCII without spaces");
+  if (!content.scopes.every(isName)) throw new RangeError("a scope must be visible ASCII without spaces");
+  if (content.audience?.length === 0 || content.audience?.every(isName) === false)
+    throw new RangeError("an audience must be visible ASCII without spaces");
   const conditions = formatGrant(content);
   const identifier = makeIdentifier({ ...content, rootKeyId: rootKey.id, mintedCaveats: conditions.length });
   const signature = chainSignature(rootKey.secret.export(), identifier, conditions);
   const caveats = conditions.map((condition) => ({ identifier: condition, thirdParty: undefined }));
   const token = formatMacaroon({ location: content.issuer, identifier, caveats, signature });
   if (token.length > MACAROON_MAX_TEXT_LENGTH) {
-    const description = `with the claims make a macaroon of over ${MACAROON_MAX_TEXT_LENGTH} characters`;
+    const description = `with the audience and the claims make a macaroon of over ${MACAROON_MAX_TEXT_LENGTH} characters`;
     throw invalidArgument("scopes", description, "TOO_LARGE");
   }
   return { token, expireTime: content.expireTime };

@@ -37,6 +37,7 @@ const DEFAULTS: Config = {
   secretPrefix: toConfig({}).secretPrefix,
   issuer: "keyhold",
   lifetimes: { maxKeyTtl: null, defaultKeyTtl: null },
+  tokenLimits: { maxTtl: 2_592_000_000, allowedClaims: new Set() },
   signingAlgorithm: null,
   auth: [],
   oidc: null,
@@ -136,6 +137,11 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ["no cache", { KEYHOLD_CACHE_SIZE: "0" }, { cacheBytes: 0 }],
   ["a cache and a database", { ...DATABASE, KEYHOLD_CACHE_SIZE: "64" }, { ...ON_DATABASE, cacheBytes: 67_108_864 }],
   ["a lease", { KEYHOLD_LEASE_TTL: "1m" }, { leaseTtl: 60_000 }],
+  [
+    "limits of derived tokens",
+    { KEYHOLD_MAX_TOKEN_TTL: "1h", KEYHOLD_ALLOWED_CLAIMS: "email, groups,tenant" },
+    { tokenLimits: { maxTtl: 3_600_000, allowedClaims: new Set(["email", "groups", "tenant"]) } },
+  ],
   ["a grace period for stale verdicts", { KEYHOLD_STALE_GRACE: "10m" }, { staleGrace: 600_000 }],
   [
     "a separate connection for notifications",

@@ -46,7 +46,12 @@ export async function imported(
 }
 
 /** Derives a token over the tested protocol. */
-export async function derived(call: CallRpc, credential: string, customClaims = {}): Promise<string> {
-  const request = { credential, algorithm: TokenAlgorithm.JWT, customClaims };
+export async function derived(
+  call: CallRpc,
+  credential: string,
+  customClaims = {},
+  audience: string[] = [],
+): Promise<string> {
+  const request = { credential, algorithm: TokenAlgorithm.JWT, customClaims, audience };
   return answered(await call(ApiKeysService.method.deriveToken, request)).token?.token ?? "";
 }

@@ -92,6 +92,11 @@ test("no scopes is an empty scope claim, not a missing one", () => {
   expect(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).toContain('"scope":""');
 });
 
+test("an audience of one service is an array too", () => {
+  const { token } = mintJwt(mintInput({ audience: ["orders"] }));
+  expect(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).toContain('"aud":["orders"]');
+});
+
 describe("reserved claims", () => {
   test("are the documented ones", () => {
     const contract = "iss sub aud exp nbf iat jti scope key_id parent_id".split(" ");
@@ -117,6 +122,8 @@ test.each([
   ["an infinite lifetime", { expireTime: Number.POSITIVE_INFINITY }],
   ["an invalid version", { secretVersion: 1.5 }],
   ["an empty parent", { parentId: "" }],
+  ["an audience of nobody", { audience: [] }],
+  ["an audience with a space", { audience: ["a b"] }],
 ])("claims that would not verify are not minted: %s", (_, change) => {
   expect(() => mintJwt(mintInput(change))).toThrow(RangeError);
 });
@@ -138,12 +145,13 @@ test("verify(mint(x)) = x", () => {
     expireTime: fc.integer({ min: NOW / 1000 + 1, max: 8_640_000_000_000 }).map((s) => s * 1000),
     scopes: fc.array(scope, { maxLength: 10 }),
     parentId: fc.option(text, { nil: undefined }),
+    audience: fc.option(fc.array(scope, { minLength: 1, maxLength: 5 }), { nil: undefined }),
     claims,
   });
   fc.assert(
-    fc.property(content, ({ parentId, ...rest }) => {
-      const { token, expireTime } = mintJwt(mintInput({ parentId, ...rest }));
-      const parent = parentId === undefined ? {} : { parentId };
+    fc.property(content, ({ parentId, audience, ...rest }) => {
+      const { token, expireTime } = mintJwt(mintInput({ parentId, audience, ...rest }));
+      const parent = { ...(parentId !== undefined && { parentId }), ...(audience !== undefined && { audience }) };
       expect(expireTime).toBe(rest.expireTime);
       // Not vitest's equality, which takes a claim named "constructor" for the class of the object.
       deepStrictEqual(verifyJwt(token, verification), {

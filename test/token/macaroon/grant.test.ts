@@ -30,6 +30,7 @@ test.each(samples.valid)("reads $text", ({ text, says }) => {
     expireTime: says.time === undefined ? GRANT.expireTime : Date.parse(says.time),
     scopes: says.scopes ?? GRANT.scopes,
     claims: says.claim === undefined ? {} : Object.fromEntries([says.claim]),
+    ...("audience" in says && { audience: says.audience }),
   });
 });
 
@@ -51,6 +52,9 @@ test.each([
   ["another order", [SCOPE, TIME]],
   ["a duplicate time", [TIME, SCOPE, TIME]],
   ["a duplicate scope", [TIME, SCOPE, SCOPE]],
+  ["two audiences", [TIME, SCOPE, "audience = a b", "audience = a"]],
+  ["an audience before the scope", [TIME, "audience = a", SCOPE]],
+  ["an audience after a claim", [TIME, SCOPE, "claim a = 1", "audience = a"]],
   ["a claim before the scope", [TIME, "claim a = 1", SCOPE]],
   ["a duplicate claim", [TIME, SCOPE, "claim a = 1", "claim a = 2"]],
   ["a duplicate, equal claim", [TIME, SCOPE, "claim a = 1", "claim a = 1"]],
@@ -99,7 +103,51 @@ test("compares the deepest claim that fits", () => {
   expect(restrictGrant(minted, bytes(`claim a = [${deep}]`))).toBeUndefined();
 });
 
-const grants = fc.record({ expireTime: times, scopes: fc.array(scopes), claims });
+test.each([
+  ["any service", undefined, ["audience = a"], ["a"]],
+  ["fewer services", ["a", "b"], ["audience = b"], ["b"]],
+  ["the services that all name", undefined, ["audience = a b", "audience = b c"], ["b"]],
+  ["no service at all", ["a"], ["audience = b"], []],
+  ["no service, whatever follows", ["a"], ["audience = b", "audience = a b"], []],
+] as const)("a holder's audience leaves of %s only what it names", (_, audience, added, left) => {
+  const grant: Grant = { ...GRANT, ...(audience !== undefined && { audience }) };
+  const restricted = added.reduce((one, text) => must(restrictGrant(one, bytes(text))), grant);
+  expect(restricted).toEqual({ ...GRANT, audience: left });
+});
+
+test("no caveat widens a grant", () => {
+  const [names, services] = [fc.array(fc.constantFrom("a", "b", "c")), fc.subarray(["a", "b", "c"], { minLength: 1 })];
+  const grant = fc.record({ expireTime: times, scopes: names, claims: fc.constant({}), audience: services });
+  const caveat = fc.oneof(
+    services.map((some) => `audience = ${some.join(" ")}`),
+    names.map((some) => `scope = ${some.join(" ")}`),
+    fc.constant(TIME),
+  );
+  fc.assert(
+    fc.property(grant, fc.boolean(), fc.array(caveat, { maxLength: 4 }), ({ audience, ...rest }, isForAny, added) => {
+      const before: Grant = isForAny ? rest : { ...rest, audience };
+      const after = added.reduce((one, text) => must(restrictGrant(one, bytes(text))), before);
+      const accepts = (one: Grant, service: string) => one.audience?.includes(service) ?? true;
+      for (const service of ["a", "b", "c", "d"]) {
+        // The oracle: a service is accepted if the grant and every caveat name it.
+        const named = added.filter((text) => text.startsWith("audience")).every((text) => text.includes(` ${service}`));
+        expect(accepts(after, service)).toBe(accepts(before, service) && named);
+      }
+      expect(before.scopes).toEqual(expect.arrayContaining([...after.scopes]));
+      expect(after.expireTime).toBeLessThanOrEqual(before.expireTime);
+    }),
+  );
+});
+
+const grants = fc.oneof(
+  fc.record({ expireTime: times, scopes: fc.array(scopes), claims }),
+  fc.record({ expireTime: times, scopes: fc.array(scopes), claims, audience: fc.array(scopes, { minLength: 1 }) }),
+);
+
+function must(grant: Grant | undefined): Grant {
+  if (grant === undefined) throw new Error("refused");
+  return grant;
+}
 
 function parse(conditions: readonly string[]): Grant | undefined {
   return parseGrant(conditions.map(bytes));

@@ -16,6 +16,16 @@ test("the caveats are readable and in order", () => {
   ]);
 });
 
+test("the audience follows the scopes", () => {
+  const { token } = mintMacaroon(input({ audience: ["orders", "https://billing.example/"] }));
+  const caveats = parseMacaroon(token).caveats.map(({ identifier }) => Buffer.from(identifier).toString());
+  expect(caveats.slice(1)).toEqual([
+    "scope = orders.read orders.write",
+    "audience = orders https://billing.example/",
+    'claim team = "blue"',
+  ]);
+});
+
 test("rounds the issue time down to the second, not the expiry", () => {
   const { token, expireTime } = mintMacaroon(input({ issueTime: NOW + 499, expireTime: NOW + 1 }));
   expect(expireTime).toBe(NOW + 1);
@@ -57,6 +67,8 @@ test.each([
 
 test.each<[string, Partial<MacaroonInput>]>([
   ["a scope with a space", { scopes: ["a b"] }],
+  ["an audience with a space", { audience: ["a b"] }],
+  ["an audience of nobody", { audience: [] }],
   ["an empty scope", { scopes: [""] }],
   ["an empty token id", { tokenId: "" }],
   ["a key id that is not a UUID", { keyId: "1" }],

@@ -89,5 +89,10 @@ export const inputs: fc.Arbitrary<MacaroonInput> = fc
     scopes: fc.array(scopes, { maxLength: 6 }),
     claims,
     parentId: fc.option(ids, { nil: undefined }),
+    audience: fc.option(fc.array(scopes, { minLength: 1, maxLength: 4 }), { nil: undefined }),
   })
-  .map(({ parentId, ...rest }) => (parentId === undefined ? rest : { ...rest, parentId }));
+  .map(({ parentId, audience, ...rest }) => ({
+    ...rest,
+    ...(parentId !== undefined && { parentId }),
+    ...(audience !== undefined && { audience }),
+  }));
