@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { DescMessage, DescMethod, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { ApiKeysService, TokenAlgorithm, VerificationError } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
@@ -15,7 +15,7 @@ import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { importKey, newRawKey, table } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
-import type { CallRpc, Protocol, Reply } from "../support/protocols/call.ts";
+import { type CallRpc, messageJson, type Protocol, type Reply } from "../support/protocols/call.ts";
 import { grpcProtocol } from "../support/protocols/grpc.ts";
 import { hasPath, restProtocol } from "../support/protocols/rest.ts";
 import { issue } from "../support/rest.ts";
@@ -30,8 +30,9 @@ afterAll(() => {
   for (const protocol of protocols.values()) protocol.close();
 });
 
-/** Keys for a call. */
+/** Keys for a call, and their actor. */
 interface Target {
+  readonly actorId: string;
   readonly issued: { readonly keyId: string; readonly secret: string };
   readonly imported: { readonly keyId: string; readonly rawKey: string };
 }
@@ -55,28 +56,29 @@ function row<I extends DescMessage>(
 const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;
 const { method: keys } = ApiKeysService;
-const draft = { name: "n", actorId: "a" };
+const draft = ({ actorId }: Target) => ({ name: "n", actorId });
+const ofActor = ({ actorId }: Target) => ({ pageSize: 1, filter: `actor_id="${actorId}"` });
 
 /** The table of docs/endpoints.md, written by hand. */
 const ROWS: readonly Row[] = [
-  row(issued.createIssuedApiKey, "keyhold:keys.issue", () => draft),
+  row(issued.createIssuedApiKey, "keyhold:keys.issue", draft),
   row(issued.getIssuedApiKey, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
-  row(issued.listIssuedApiKeys, "keyhold:keys.read", () => ({ pageSize: 1 })),
+  row(issued.listIssuedApiKeys, "keyhold:keys.read", ofActor),
   row(issued.updateIssuedApiKey, "keyhold:keys.update", (target) => ({
     issuedApiKey: { keyId: target.issued.keyId, name: "other" },
   })),
   row(issued.rotateIssuedApiKey, "keyhold:keys.rotate", (target) => ({ keyId: target.issued.keyId })),
-  row(imported.createImportedApiKey, "keyhold:keys.import", () => ({ ...draft, rawKey: newRawKey() })),
-  row(imported.batchCreateImportedApiKeys, "keyhold:keys.import", () => ({
-    requests: [{ ...draft, rawKey: newRawKey() }],
+  row(imported.createImportedApiKey, "keyhold:keys.import", (target) => ({ ...draft(target), rawKey: newRawKey() })),
+  row(imported.batchCreateImportedApiKeys, "keyhold:keys.import", (target) => ({
+    requests: [{ ...draft(target), rawKey: newRawKey() }],
   })),
   row(imported.getImportedApiKey, "keyhold:keys.read", (target) => ({ keyId: target.imported.keyId })),
-  row(imported.listImportedApiKeys, "keyhold:keys.read", () => ({ pageSize: 1 })),
+  row(imported.listImportedApiKeys, "keyhold:keys.read", ofActor),
   row(imported.updateImportedApiKey, "keyhold:keys.update", (target) => ({
     importedApiKey: { keyId: target.imported.keyId, name: "other" },
   })),
   row(imported.deleteImportedApiKey, "keyhold:keys.delete", (target) => ({ keyId: target.imported.keyId })),
-  row(keys.listApiKeys, "keyhold:keys.read", () => ({ pageSize: 1 })),
+  row(keys.listApiKeys, "keyhold:keys.read", ofActor),
   row(keys.deriveToken, "keyhold:derive", (target) => ({
     credential: target.issued.secret,
     algorithm: TokenAlgorithm.JWT,
@@ -90,6 +92,42 @@ const ROWS: readonly Row[] = [
   row(DerivedKeysService.method.getJwks, null, () => ({})),
   row(Health.method.check, null, () => ({})),
 ];
+
+const errorInfo = (reason: string, metadata = {}) => ({
+  details: { "google.rpc.ErrorInfo": { reason, domain: "keyhold", metadata } },
+});
+const NOT_FOUND = { ok: false, code: "NOT_FOUND", ...errorInfo("API_KEY_NOT_FOUND") };
+const NOT_ITS_ACTOR = {
+  ...{ ok: false, code: "PERMISSION_DENIED" },
+  ...errorInfo("CALLER_NOT_PERMITTED", { field: "actor_id" }),
+};
+const NOTHING = { ok: true, message: { nextPageToken: "" } };
+const NO_SUCH_KEY = { isValid: false, errorCode: VerificationError.NOT_FOUND, errorMessage: "there is no such key" };
+
+/** What a restricted caller is answered about keys of other actors, and about keys that do not exist. */
+const HIDDEN: Readonly<Record<string, object>> = {
+  CreateIssuedApiKey: NOT_ITS_ACTOR,
+  GetIssuedApiKey: NOT_FOUND,
+  ListIssuedApiKeys: NOTHING,
+  UpdateIssuedApiKey: NOT_FOUND,
+  RotateIssuedApiKey: NOT_FOUND,
+  CreateImportedApiKey: NOT_ITS_ACTOR,
+  BatchCreateImportedApiKeys: { ok: false, code: "PERMISSION_DENIED", ...errorInfo("CALLER_NOT_PERMITTED") },
+  GetImportedApiKey: NOT_FOUND,
+  ListImportedApiKeys: NOTHING,
+  UpdateImportedApiKey: NOT_FOUND,
+  DeleteImportedApiKey: NOT_FOUND,
+  ListApiKeys: NOTHING,
+  DeriveToken: {
+    ...{ ok: false, code: "UNAUTHENTICATED" },
+    ...errorInfo("CREDENTIAL_INVALID", { error_code: "VERIFICATION_ERROR_NOT_FOUND" }),
+  },
+  VerifyApiKey: { ok: true, message: NO_SUCH_KEY },
+  BatchVerifyApiKeys: { ok: true, message: { results: [NO_SUCH_KEY] } },
+  RevokeApiKey: NOT_FOUND,
+  DisableApiKey: NOT_FOUND,
+  EnableApiKey: NOT_FOUND,
+};
 
 /** The parts of keys.write, written by hand. */
 const PARTS: readonly AdminScope[] = [
@@ -119,8 +157,12 @@ const CASES = ROWS.flatMap((one) =>
   })),
 );
 
-async function newTarget(): Promise<Target> {
-  return { issued: await issue(suite.rest), imported: await importKey(suite.rest) };
+async function newTarget(actorId = "own"): Promise<Target> {
+  const [issued, imported] = await Promise.all([
+    issue(suite.rest, { actor_id: actorId }),
+    importKey(suite.rest, { actor_id: actorId }),
+  ]);
+  return { actorId, issued, imported };
 }
 
 /** All stored keys, without the times of use. */
@@ -160,6 +202,12 @@ function sufficient({ scope }: Row): AdminScope[] {
 }
 
 const isPermitted = (row: Row, held: AdminScope) => sufficient(row).includes(held);
+
+test("every method that needs a scope says what a restricted caller learns of other actors", () => {
+  expect(Object.keys(HIDDEN).sort()).toEqual(
+    ROWS.flatMap(({ method, scope }) => (scope === null ? [] : method.name)).sort(),
+  );
+});
 
 describe.each(table(CASES.filter(({ row }) => row.scope === null)))("$name over $protocol", ({ protocol, row }) => {
   test("needs no credential and ignores any", async () => {
@@ -202,5 +250,54 @@ describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over 
 
   test.each(table(SCOPES.filter((held) => isPermitted(row, held))))("is allowed for a caller with %s", async (held) => {
     expect(await row.run(callOf(protocol), await newTarget(), bearer(suite.token(held)))).toMatchObject({ ok: true });
+  });
+});
+
+describe("a caller that is restricted to an actor", () => {
+  const tokens = new Map<AdminScope, string>();
+  /** Of another actor; and deleted. */
+  let [foreign, absent]: Target[] = [];
+  beforeAll(async () => {
+    [foreign, absent] = [await newTarget("foreign"), await newTarget("absent")];
+    await suite.sql`DELETE FROM api_keys WHERE actor_id = 'absent'`;
+    for (const scope of SCOPES) {
+      const fields = { scopes: [scope], actor_id: "own", restricted_to_actor_ids: ["own"] };
+      tokens.set(scope, (await issue(suite.rest, fields)).secret);
+    }
+  });
+  const as = (scope: AdminScope) => bearer(tokens.get(scope) ?? "");
+  const othersKeys = () => suite.sql`SELECT * FROM api_keys WHERE actor_id <> 'own' ORDER BY key_id`;
+
+  /** What a caller sees, without the ids and actors that it has sent. */
+  function seen({ method }: Row, reply: Reply, { actorId, issued, imported }: Target): string {
+    const { code, message, details } = reply.ok ? { code: "OK", message: "", details: {} } : reply;
+    const answer = reply.ok ? messageJson(method.output, reply.message as never) : { code, message, details };
+    const sent = new RegExp([actorId, issued.keyId, imported.keyId].join("|"), "g");
+    return JSON.stringify(answer).replaceAll(sent, "…");
+  }
+
+  test.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over $protocol", async ({ protocol, row }) => {
+    const [others, gone] = [foreign, absent] as [Target, Target];
+    const call = callOf(protocol);
+    const before = await othersKeys();
+    for (const held of SCOPES) {
+      if (isPermitted(row, held)) {
+        expect(await row.run(call, await newTarget(), as(held))).toMatchObject({ ok: true });
+        const replies = [];
+        for (const target of [others, gone]) {
+          const reply = await row.run(call, target, as(held));
+          expect(reply).toMatchObject(HIDDEN[row.method.name] ?? {});
+          replies.push(seen(row, reply, target));
+        }
+        expect(replies[0]).toBe(replies[1]);
+      } else {
+        const reply = await row.run(call, others, as(held));
+        expect(reply).toMatchObject({
+          code: "PERMISSION_DENIED",
+          ...errorInfo("CALLER_NOT_PERMITTED", { scope: row.scope }),
+        });
+      }
+    }
+    expect(await othersKeys()).toEqual(before);
   });
 });
