@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ApiKeysService, TokenAlgorithm, VerificationError } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
@@ -6,7 +6,8 @@ import { alreadyExists, expectRefused, expire, invalid, newRawKey, succeeded, ta
 import { answered, type CallRpc } from "../support/protocols/call.ts";
 import { imported, issued } from "../support/protocols/keys.ts";
 import { useProtocols } from "../support/protocols/protocols.ts";
-import { issue, type Json, paths } from "../support/rest.ts";
+import { issue, type Json, paths, restClient } from "../support/rest.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
 
 const suite = useProtocols();
 const { rest } = suite;
@@ -39,12 +40,10 @@ const CLIENTS = table([
   [undefined, false],
 ] as const);
 
-/** Restricts an existing key, on a server that reads it again. */
-async function restrict(keyId: string): Promise<void> {
-  await suite.sql`UPDATE api_keys SET allowed_cidrs = ${CANONICAL} WHERE key_id = ${keyId}`;
-  const [row] = await suite.sql`SELECT kind FROM api_keys WHERE key_id = ${keyId}`;
-  const other = row?.kind === "issued" ? paths.imported : paths.issued;
-  expect((await rest("POST", `${other}/${keyId}:revoke`, {})).status).toBe(404);
+/** Changes the restriction of a key; null clears it. */
+async function restrict(collection: string, keyId: string, allowed_cidrs: readonly string[] | null): Promise<Json> {
+  const ip_restriction = allowed_cidrs === null ? null : { allowed_cidrs };
+  return succeeded(await rest("PATCH", `${collection}/${keyId}?update_mask=ip_restriction`, { ip_restriction }));
 }
 
 /** Credentials of restricted keys: of both kinds, and tokens that were derived before the restriction. */
@@ -55,7 +54,7 @@ async function restrictedCredentials(call: CallRpc): Promise<string[]> {
     answered(await call(deriveToken, { credential, algorithm })).token?.token ?? "";
   const jwt = await derive(first.secret, TokenAlgorithm.JWT);
   const macaroon = await derive(second.rawKey, TokenAlgorithm.MACAROON);
-  for (const { keyId } of [first, second]) await restrict(keyId);
+  await Promise.all([restrict(paths.issued, first.keyId, GIVEN), restrict(paths.imported, second.keyId, GIVEN)]);
   return [key.secret, raw.rawKey, jwt, macaroon];
 }
 
@@ -179,6 +178,65 @@ describe.each(INVALID)("a restriction with %s", (_, ip_restriction, fields) => {
     expect(results[0].error_code).toBe("BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT");
     expect(results[0].error_message).toContain(fields[0]);
     expect(results[1].imported_api_key.ip_restriction).toEqual({ allowed_cidrs: CANONICAL });
+  });
+});
+
+/** Two nodes: a change counts on both when its call has returned. */
+let other: TestServer | undefined;
+beforeAll(async () => {
+  other = await startTestServer({ KEYHOLD_DATABASE_URL: suite.server.databaseUrl });
+});
+afterAll(() => other?.close());
+
+describe.each([
+  [paths.issued, "issued_api_key"],
+  [paths.imported, "imported_api_key"],
+])("an update of a key at %s", (path, resource) => {
+  async function create() {
+    const raw_key = path === paths.imported ? newRawKey() : undefined;
+    const body = succeeded(await rest("POST", path, { name: "n", actor_id: "a", raw_key }));
+    const { key_id: keyId } = body.issued_api_key ?? body;
+    return { keyId, credential: body.secret ?? raw_key ?? "" };
+  }
+
+  /** Returns whether the credential is accepted at each node, from an address of documentation. */
+  async function acceptedAt(credential: string): Promise<boolean[]> {
+    const nodes = [rest, restClient(other ?? expect.unreachable())];
+    const answers = nodes.map((node) => node("POST", `${paths.keys}:verify`, { credential, client_ip: "203.0.113.7" }));
+    return (await Promise.all(answers)).map((answer) => succeeded(answer).is_valid);
+  }
+
+  test("restricts it, changes and removes the restriction, on every node when the call returns", async () => {
+    const { keyId, credential } = await create();
+    for (let round = 0; round < 5; round++) {
+      expect(await acceptedAt(credential)).toEqual([true, true]);
+      await restrict(path, keyId, ["198.51.100.0/24"]);
+      expect(await acceptedAt(credential)).toEqual([false, false]);
+      expect((await restrict(path, keyId, GIVEN)).ip_restriction).toEqual({ allowed_cidrs: CANONICAL });
+      expect(await acceptedAt(credential)).toEqual([true, true]);
+      await restrict(path, keyId, ["198.51.100.0/24"]);
+      expect(await acceptedAt(credential)).toEqual([false, false]);
+      expect(await restrict(path, keyId, null)).not.toHaveProperty("ip_restriction");
+    }
+  });
+
+  test("keeps the restriction with `*`, and without a mask, if it is not set", async () => {
+    const { keyId } = await create();
+    await restrict(path, keyId, GIVEN);
+    for (const query of ["", "?update_mask=*"]) {
+      const updated = succeeded(await rest("PATCH", `${path}/${keyId}${query}`, { name: "renamed" }));
+      expect(updated.ip_restriction).toEqual({ allowed_cidrs: CANONICAL });
+      const body = { name: "n", ip_restriction: { allowed_cidrs: ["::1"] } };
+      const moved = succeeded(await rest("PATCH", `${path}/${keyId}${query}`, body));
+      expect(moved.ip_restriction).toEqual({ allowed_cidrs: ["::1/128"] });
+      await restrict(path, keyId, GIVEN);
+    }
+  });
+
+  test.each(INVALID)("refuses a restriction with %s, by its path in the request", async (_, ip_restriction, fields) => {
+    const { keyId } = await create();
+    const answer = await rest("PATCH", `${path}/${keyId}`, { ip_restriction });
+    expectRefused(answer, invalid(...fields.map((field) => `${resource}.${field}`)));
   });
 });
 

@@ -8,8 +8,9 @@ import {
   type ImportedApiKeysService,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { attempt, type ErrorCode, KeyholdError } from "../../domain/errors.ts";
+import { checkIpRestriction } from "../../domain/ip-restriction.ts";
 import type { ApiKey } from "../../domain/key.ts";
-import type { Principal } from "../../domain/principal.ts";
+import { callerName, type Principal } from "../../domain/principal.ts";
 import { countFitting, errorSize, requireFit, responseSize } from "../../domain/response-size.ts";
 import { type CheckedImport, checkNewImport, importKeys } from "../../keys/import.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
@@ -39,7 +40,8 @@ export function batchCreateImportedApiKeys({
   };
   const importValid = async (requests: readonly CreateImportedApiKeyRequest[], principal: Principal) => {
     const items = await mapInSlices(requests, (request) => attempt(() => checkItem(request)));
-    requireFit(items, (item) => (isChecked(item) ? responseSize(item.draft) : errorSize(item.message)));
+    const createdBy = callerName(principal);
+    requireFit(items, (item) => (isChecked(item) ? createdSize(item, createdBy) : errorSize(item.message)));
     const imported = (await importKeys(keys, principal, items.filter(isChecked))).values();
     return items.map((item): Outcome => (isChecked(item) ? (imported.next().value ?? internal()) : item));
   };
@@ -63,6 +65,11 @@ export function batchCreateImportedApiKeys({
       { desc, value: create(desc, { ...response, results }) },
     ]);
   };
+}
+
+/** Returns an upper bound of the bytes of the key that an item creates. */
+function createdSize({ draft }: CheckedImport, createdBy: string): number {
+  return responseSize({ ...draft, createdBy, allowedCidrs: checkIpRestriction(draft.ipRestriction, "ip_restriction") });
 }
 
 function isChecked(item: CheckedImport | KeyholdError): item is CheckedImport {
