@@ -29,7 +29,7 @@ async fn life_of_a_key() -> Result<(), Box<dyn Error>> {
         ..Default::default()
     };
     let issued = issued_keys.create_issued_api_key(create).await?.into_inner();
-    let verify = VerifyApiKeyRequest { credential: issued.secret().into() };
+    let verify = VerifyApiKeyRequest { credential: issued.secret().into(), ..Default::default() };
     let verdict = keys.verify_api_key(verify).await?.into_inner();
     println!("issued {}", issued.issued_api_key.clone().unwrap_or_default().key_id);
     println!("the secret is valid: {}", verdict.is_valid);
@@ -40,7 +40,7 @@ async fn life_of_a_key() -> Result<(), Box<dyn Error>> {
         ..Default::default()
     };
     let jwt = keys.derive_token(derive).await?.into_inner().token.unwrap_or_default().token;
-    let verify = VerifyApiKeyRequest { credential: jwt };
+    let verify = VerifyApiKeyRequest { credential: jwt, ..Default::default() };
     let verdict = keys.verify_api_key(verify.clone()).await?.into_inner();
     println!("the JWT is valid: {}", verdict.is_valid);
 

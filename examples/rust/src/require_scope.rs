@@ -42,7 +42,8 @@ impl RequireScope {
             return Err((StatusCode::BAD_REQUEST, r#"Bearer error="invalid_request""#.into()));
         }
         let invalid = (StatusCode::UNAUTHORIZED, r#"Bearer error="invalid_token""#.into());
-        match self.keys.verify_api_key(VerifyApiKeyRequest { credential }).await.map(|response| response.into_inner()) {
+        let request = VerifyApiKeyRequest { credential, ..Default::default() };
+        match self.keys.verify_api_key(request).await.map(|response| response.into_inner()) {
             Ok(verdict) if verdict.is_valid && verdict.scopes.iter().any(|one| one == self.scope) => Ok(verdict),
             Ok(verdict) if verdict.is_valid => {
                 let challenge = format!(r#"Bearer error="insufficient_scope", scope="{}""#, self.scope);

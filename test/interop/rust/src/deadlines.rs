@@ -14,7 +14,8 @@ use crate::{
 
 pub async fn deadlines(keyhold: &Keyhold, ok: &mut Steps<'_>) -> Outcome {
     let verify = |timeout| {
-        let mut request = Request::new(VerifyApiKeyRequest { credential: "never imported".into() });
+        let mut request =
+            Request::new(VerifyApiKeyRequest { credential: "never imported".into(), ..Default::default() });
         request.set_timeout(timeout);
         request
     };

@@ -5,7 +5,9 @@ use tonic_types::{ErrorInfo, FieldViolation, StatusExt};
 use crate::{
     client::{
         Keyhold,
-        pb::{BatchCreateImportedApiKeysRequest, CreateIssuedApiKeyRequest, GetIssuedApiKeyRequest, VerifyApiKeyRequest},
+        pb::{
+            BatchCreateImportedApiKeysRequest, CreateIssuedApiKeyRequest, GetIssuedApiKeyRequest, VerifyApiKeyRequest,
+        },
     },
     tap::{Outcome, Steps},
 };
@@ -58,7 +60,7 @@ pub async fn error_details(keyhold: &Keyhold, ok: &mut Steps<'_>) -> Outcome {
     let details = Details::of(keyhold.imported().batch_create_imported_api_keys(batch).await);
     ok.step("1,000 failed items: ErrorInfo", details.is(Code::InvalidArgument, "INVALID_ARGUMENT"), &details)?;
 
-    let request = VerifyApiKeyRequest { credential: "x".into() };
+    let request = VerifyApiKeyRequest { credential: "x".into(), ..Default::default() };
     let details = Details::of(keyhold.unauthenticated().verify_api_key(request).await);
     ok.step("without a token", details.is(Code::Unauthenticated, "CALLER_UNAUTHENTICATED"), &details)?;
 

@@ -42,13 +42,15 @@ pub async fn derive(keyhold: &Keyhold, credential: &str, algorithm: TokenAlgorit
 }
 
 pub async fn verify(keyhold: &Keyhold, credential: &str) -> Result<VerifyApiKeyResponse, Status> {
-    let request = VerifyApiKeyRequest { credential: credential.into() };
+    let request = VerifyApiKeyRequest { credential: credential.into(), ..Default::default() };
     Ok(keyhold.keys().verify_api_key(request).await?.into_inner())
 }
 
 /// Returns `valid`, or the error code without its prefix, for each credential, from one batch.
 pub async fn verdicts(keyhold: &Keyhold, credentials: &[&str]) -> Result<Vec<String>, Status> {
-    let requests = credentials.iter().map(|&credential| VerifyApiKeyRequest { credential: credential.into() });
+    let requests = credentials
+        .iter()
+        .map(|&credential| VerifyApiKeyRequest { credential: credential.into(), ..Default::default() });
     let request = BatchVerifyApiKeysRequest { requests: requests.collect() };
     let response = keyhold.keys().batch_verify_api_keys(request).await?.into_inner();
     Ok(response.results.iter().map(verdict_on).collect())
