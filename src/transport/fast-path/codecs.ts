@@ -91,11 +91,24 @@ export function malformed(): Error {
 
 const SPACE = "[ \\t\\n\\r]*";
 /** A JSON string without escapes (RFC 8259 §7). */
+const INNER = '"[^"\\\\\\u0000-\\u001f]*"';
 const STRING = '"([^"\\\\\\u0000-\\u001f]*)"';
 /** `{"credential": "…"}` */
 const ITEM = ["\\{", '"credential"', ":", STRING, "\\}"].join(SPACE);
 
 const SINGLE = new RegExp(`^${SPACE}${ITEM}${SPACE}$`);
+/** At most as many strings as `required_scopes` may have, in one group. */
+const STRINGS = `\\[${SPACE}((?:${INNER}(?:${SPACE},${SPACE}${INNER}){0,31})?)${SPACE}\\]`;
+const optional = (name: string, value: string) => `(?:${SPACE},${SPACE}"(?:${name})"${SPACE}:${SPACE}${value})?`;
+/** The same with where the credential is presented, in the order of the fields. */
+const PRESENTED = new RegExp(
+  `^${SPACE}${["\\{", '"credential"', ":", STRING].join(SPACE)}${[
+    optional("client_ip|clientIp", STRING),
+    optional("required_scopes|requiredScopes", STRINGS),
+    optional("audience", STRING),
+  ].join("")}${SPACE}\\}${SPACE}$`,
+);
+const BETWEEN_STRINGS = new RegExp(`"${SPACE},${SPACE}"`);
 const LIST_START = new RegExp(["^", "\\{", '"requests"', ":", "\\[", ""].join(SPACE));
 const NEXT_ITEM = new RegExp(`${ITEM}${SPACE}([,\\]])${SPACE}`, "y");
 const LIST_END = new RegExp(`\\}${SPACE}$`, "y");
@@ -105,10 +118,21 @@ const LIMITS = valueLimits(0);
 
 /** Reads the JSON of a `VerifyApiKeyRequest`: the usual text directly, any other as the complete path does. */
 export function readVerifyJson(bytes: Uint8Array): VerifyApiKeyRequest {
-  const credential = SINGLE.exec(decodeUtf8(bytes) ?? "")?.[1];
-  return credential === undefined
-    ? readJsonMessage(VerifyApiKeyRequestSchema, bytes, LIMITS)
-    : verifyRequest(credential);
+  const text = decodeUtf8(bytes) ?? "";
+  const credential = SINGLE.exec(text)?.[1];
+  if (credential !== undefined) return verifyRequest(credential);
+  return readPresented(text) ?? readJsonMessage(VerifyApiKeyRequestSchema, bytes, LIMITS);
+}
+
+/** Returns undefined if the text is not of the usual form. */
+function readPresented(text: string): VerifyApiKeyRequest | undefined {
+  const [match, credential = "", clientIp, scopes, audience] = PRESENTED.exec(text) ?? [];
+  if (match === undefined) return undefined;
+  const request = verifyRequest(credential);
+  if (clientIp !== undefined) request.clientIp = clientIp;
+  if (scopes) request.requiredScopes = scopes.slice(1, -1).split(BETWEEN_STRINGS);
+  if (audience !== undefined) request.audience = audience;
+  return request;
 }
 
 /** Reads the JSON of a `BatchVerifyApiKeysRequest` likewise. */

@@ -57,6 +57,29 @@ const TEXTS = [
   '{"credential":"a","credential":"b"}',
   '{"credential":"a"}{',
   '{"credential":"a\n"}',
+  '{"credential":"a","client_ip":"192.0.2.1","required_scopes":["r","w"],"audience":"books"}',
+  '{"credential":"a", "audience" : "b" , "requiredScopes" : [ "r" , "w" ] , "clientIp" : "::1" } ',
+  '{"credential":"a","required_scopes":[]}',
+  '{"credential":"a","required_scopes":["r",]}',
+  '{"credential":"a","required_scopes":["r]"]}',
+  '{"credential":"a","required_scopes":["é\\u0041"]}',
+  '{"credential":"a","required_scopes":["r",1]}',
+  '{"credential":"a","required_scopes":[["r"]]}',
+  '{"credential":"a","required_scopes":[null]}',
+  '{"credential":"a","required_scopes":"r"}',
+  '{"credential":"a","required_scopes":{}}',
+  '{"credential":"a","client_ip":["r"]}',
+  '{"credential":"a","client_ip":"b","clientIp":"c"}',
+  '{"credential":"a","client_ip":"b","client_ip":"c"}',
+  '{"credential":"a","audience":"b","credential":"c"}',
+  '{"credential":"a","clientip":"b"}',
+  '{"credential":"a","client_Ip":"b"}',
+  '{"credential":"a","requiredscopes":["b"]}',
+  '{"credential":"a","audience":null}',
+  '{"credential":"a","audience":"b",}',
+  '{"credential":"a","audience":"b"}}',
+  '{"credential":"a","audience":"b"',
+  '{"audience":"b","credential":"a"}',
   '{"requests":[]}',
   '{"requests":[{"credential":"a"}]}',
   '{ "requests" : [ { "credential" : "a" } , { "credential" : "b" } ] } ',
@@ -84,6 +107,35 @@ describe.each(READERS)("%s", (_, desc, read) => {
     expect(compare(desc, read, bytes)).toBe(false);
   });
 });
+
+test.each([0, 1, 1000, LIMITS.values - 10, LIMITS.values + 10])("%d required scopes", (count) => {
+  const bytes = encode(JSON.stringify({ credential: "a", required_scopes: Array(count).fill("") }));
+  compare(VerifyApiKeyRequestSchema, readVerifyJson, bytes);
+});
+
+test("random requests of the usual form, whole and damaged, are decoded like on the complete path", () => {
+  const value = fc.string({ unit: "grapheme-ascii", maxLength: 12 });
+  const member = fc.oneof(
+    fc.tuple(fc.constantFrom("client_ip", "clientIp", "audience"), value),
+    fc.tuple(fc.constantFrom("required_scopes", "requiredScopes"), fc.array(value, { maxLength: 4 })),
+  );
+  let [good, bad] = [0, 0];
+  fc.assert(
+    fc.property(value, fc.array(member, { maxLength: 4 }), fc.nat(), value, (credential, members, at, text) => {
+      const written = [["credential", credential] as const, ...members].map((pair) => pair.map(toText).join(":"));
+      const whole = `{${written.join(",")}}`;
+      const place = at % whole.length;
+      for (const one of [whole, whole.slice(0, place), whole.slice(0, place) + text + whole.slice(place)]) {
+        if (compare(VerifyApiKeyRequestSchema, readVerifyJson, encode(one))) good++;
+        else bad++;
+      }
+    }),
+    { numRuns: 2000 },
+  );
+  expect(Math.min(good, bad)).toBeGreaterThan(100);
+});
+
+const toText = (value: unknown) => JSON.stringify(value);
 
 test.each([
   [LIMITS.values / 2 - 1, true],
