@@ -15,7 +15,7 @@ export interface VerifiedCredential {
 
 /** Where a credential is presented. A verifier applies all of it, or says in its documentation what it cannot apply. */
 export interface Presentation {
-  /** Address of the client that sent the credential. A key that is restricted to addresses is rejected without it. */
+  /** Address of the client that sent the credential; empty if unknown. A key that is restricted to addresses is rejected without it. */
   readonly clientIp?: string | undefined;
   /** Scopes that the credential must have, all of them: at most 32. */
   readonly requiredScopes?: readonly string[] | undefined;

@@ -41,6 +41,7 @@ const startFastify: Start = async (verifier) => {
   app.get("/", { onRequest: fastifyHook(verifier) }, handler);
   app.get("/write", { onRequest: fastifyHook(verifier, { requiredScopes: ["read", 'a"b'], realm: "books" }) }, handler);
   app.get("/scoped", { onRequest: fastifyHook(verifier, SCOPED) }, handler);
+  app.get("/behind-proxy", { onRequest: fastifyHook(verifier, { trustedProxies: ["127.0.0.1"] }) }, handler);
   app.get("/unreachable", { onRequest: fastifyHook(unreachable) }, handler);
   app.get("/reported", { onRequest: fastifyHook(unreachable, { onError }) }, handler);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
@@ -55,6 +56,7 @@ const startExpress: Start = async (verifier) => {
   app.get("/", expressMiddleware(verifier), handler);
   app.get("/write", expressMiddleware(verifier, { requiredScopes: ["read", 'a"b'], realm: "books" }), handler);
   app.get("/scoped", expressMiddleware(verifier, SCOPED), handler);
+  app.get("/behind-proxy", expressMiddleware(verifier, { trustedProxies: ["127.0.0.1"] }), handler);
   app.get("/unreachable", expressMiddleware(unreachable), handler);
   app.get("/reported", expressMiddleware(unreachable, { onError }), handler);
   return listen(createServer(app));
@@ -143,6 +145,24 @@ describe.for(
     });
     const { secret: able } = await issue(suite.rest, { scopes: ["read", 'a"b', "more"] });
     expect(await get("/write", { "x-api-key": able })).toMatchObject({ status: 200 });
+  });
+
+  test("a restricted key is admitted from its addresses only, by the peer or by what a trusted proxy says", async () => {
+    const cidrs = { ip_restriction: { allowed_cidrs: ["192.0.2.0/24"] } };
+    const [{ secret: remote }, { secret: local }] = await Promise.all([
+      issue(suite.rest, cidrs),
+      issue(suite.rest, { ip_restriction: { allowed_cidrs: ["127.0.0.1/32"] } }),
+    ]);
+    const from = (path: string, secret: string, address?: string) =>
+      get(path, { "x-api-key": secret, ...(address !== undefined && { "x-forwarded-for": address }) });
+    expect(await from("/", local)).toMatchObject({ status: 200 });
+    expect(await from("/behind-proxy", remote, "192.0.2.1")).toMatchObject({ status: 200 });
+    const unknown = await get("/", { "x-api-key": "unknown" });
+    expect(unknown.status).toBe(401);
+    // As if it did not exist.
+    expect(await from("/", remote, "192.0.2.1")).toEqual(unknown);
+    expect(await from("/behind-proxy", remote, "198.51.100.1")).toEqual(unknown);
+    expect(await from("/behind-proxy", local, "192.0.2.1")).toEqual(unknown);
   });
 
   test("denies access when the credential cannot be verified", async () => {
@@ -277,7 +297,7 @@ test("a verifier receives where the credential is presented", async () => {
   expect(await createAdmission(verifier, SCOPED)(requestFrom(undefined))).toMatchObject({ status: 403 });
   expect(presentations).toEqual([
     { clientIp: "192.0.2.1", requiredScopes: [], audience: "books" },
-    { clientIp: undefined, ...SCOPED, audience: undefined },
+    { clientIp: "", ...SCOPED, audience: undefined },
   ]);
 });
 
@@ -288,6 +308,32 @@ test.for<[string, AdmissionOptions]>([
   ["audience", { audience: "" }],
   ["audience", { audience: "bücher" }],
   ["realm", { realm: "a\nb" }],
+  ["trustedProxies", { trustedProxies: ["10.0.0.1/8"] }],
+  ["trustedProxies", { trustedProxies: ["proxy.example.com"] }],
 ])("refuses options that no request could meet: %s", ([name, options]) => {
   expect(() => createAdmission(unreachable, options)).toThrow(new RegExp(`^${name}: `));
+});
+
+/** Peers, headers and the client behind proxies in 10.0.0.0/8. */
+test.for(
+  table<[peer: string | undefined, forwardedFor: string | undefined, client: string]>([
+    ["192.0.2.1", undefined, "192.0.2.1"],
+    ["192.0.2.1", "198.51.100.1", "192.0.2.1"],
+    ["10.0.0.1", "203.0.113.9, 198.51.100.1", "198.51.100.1"],
+    ["10.0.0.1", "198.51.100.1, 10.0.0.2", "198.51.100.1"],
+    ["::ffff:10.0.0.1", "2001:DB8::1", "2001:db8::1"],
+    ["10.0.0.1", "unknown", ""],
+    [undefined, "198.51.100.1", ""],
+  ]),
+)("the client of %s with X-Forwarded-For %s is %j", async ([peer, forwardedFor, client]) => {
+  let clientIp: string | undefined;
+  const verifier: Verifier = {
+    verify: async (_, presentation) => {
+      clientIp = presentation?.clientIp;
+      return { ok: false, reason: "NOT_FOUND", message: "" };
+    },
+  };
+  const headers: Record<string, string> = forwardedFor === undefined ? {} : { "x-forwarded-for": forwardedFor };
+  await createAdmission(verifier, { trustedProxies: ["10.0.0.0/8"] })(requestFrom(peer, headers));
+  expect(clientIp).toBe(client);
 });
