@@ -17,6 +17,7 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
   API_KEY_REVOKED: Code.FailedPrecondition,
   API_KEY_EXPIRED: Code.FailedPrecondition,
   TOO_MANY_VALID_SECRETS: Code.FailedPrecondition,
+  SERVERS_OUTDATED: Code.FailedPrecondition,
   CONCURRENT_CHANGE: Code.Aborted,
   CREDENTIAL_INVALID: Code.Unauthenticated,
   SCOPE_NOT_ALLOWED: Code.PermissionDenied,

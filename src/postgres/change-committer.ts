@@ -6,6 +6,7 @@ import type { ServerId } from "../cluster/server-id.ts";
 import type { Change, ChangeObserver } from "../domain/change.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { KeyChange } from "../verify/reader.ts";
+import { changeError } from "./errors.ts";
 import { sendBarrier } from "./leases.ts";
 import type { Checkout, Database } from "./pool.ts";
 import { firstRow } from "./rows.ts";
@@ -128,7 +129,7 @@ async function commit<T>(
     if (begun === null) return { result, propagated: Promise.resolve() };
     return { result, propagated: handled(propagation.confirm(begun, () => repeat(database, propagation))) };
   } catch (error) {
-    if (made === undefined) throw error;
+    if (made === undefined) throw changeError(error);
     return { result: made.result, propagated: handled(Promise.reject(asUnconfirmed(error))) };
   }
 }

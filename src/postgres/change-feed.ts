@@ -9,6 +9,7 @@ import type {
   OpenFeed,
   SessionPosition,
 } from "../cluster/change-feed.ts";
+import { CONTROLS } from "../domain/controls.ts";
 import { CloseSignal } from "../lib/close-signal.ts";
 import { toError } from "../lib/to-error.ts";
 import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
@@ -82,8 +83,8 @@ class Session implements FeedSession {
   async join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]> {
     const rows = await this.#run(this.#sql<LeaseRow[]>`
       WITH gone AS (DELETE FROM nodes WHERE lease_id = ${earlier}), joined AS (
-        INSERT INTO nodes (lease_id, name, version, ttl_ms, signing_algorithms)
-        VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl}, ${[...ALGORITHM_NAMES]})
+        INSERT INTO nodes (lease_id, name, version, ttl_ms, signing_algorithms, verification_checks)
+        VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl}, ${[...ALGORITHM_NAMES]}, ${[...CONTROLS]})
       )
       SELECT ${leaseColumns(this.#sql)} FROM nodes WHERE lease_id IS DISTINCT FROM ${earlier}`);
     return this.#others(rows);

@@ -57,6 +57,17 @@ function unavailable(message: string, cause: unknown): KeyholdError {
   return new KeyholdError("DATABASE_UNAVAILABLE", message, { cause });
 }
 
+/** Raised by a trigger of migration 0017 when a key gets a control that a node does not apply. */
+const OUTDATED = "KH001";
+
+/** Returns the error of a change for callers: `SERVERS_OUTDATED` if a trigger has raised it. */
+export function changeError(error: unknown): unknown {
+  if (!(error instanceof Error && "code" in error && error.code === OUTDATED && "detail" in error)) return error;
+  const servers = String(error.detail);
+  const message = `servers of an earlier release are connected to the database and would accept the key; upgrade or stop ${servers}`;
+  return new KeyholdError("SERVERS_OUTDATED", message, { metadata: { servers } });
+}
+
 /**
  * Returns whether the database rolled the transaction back because of a concurrent one (class 40): nothing was changed, and it may be
  * retried.

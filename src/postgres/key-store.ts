@@ -198,7 +198,8 @@ function updateRow(
     updated AS (
       UPDATE api_keys SET ${set} FROM before WHERE key_id = "before.keyId" AND ${isNeeded} RETURNING ${sql(KEY_COLUMNS)}
     ),`;
-  return withServer(sql, sql`SELECT * FROM before LEFT JOIN updated ON true`, sql`${before} ${update}`);
+  const result = sql`SELECT * FROM before LEFT JOIN updated ON true WHERE key_id IS NOT NULL OR NOT ${isNeeded}`;
+  return withServer(sql, result, sql`${before} ${update}`);
 }
 
 /**

@@ -25,6 +25,9 @@ const FAILING_TRIGGER = `
       RAISE EXCEPTION 'a cause for the log alone' USING ERRCODE = substr(NEW.name, 10);
     END IF;
     IF NEW.name = 'expired' THEN NEW.expire_time := NEW.create_time; END IF;
+    IF NEW.name = 'outdated' AND TG_OP = 'UPDATE' THEN
+      RAISE EXCEPTION 'as migration 0017' USING ERRCODE = 'KH001', DETAIL = 'host:1 (0.1.0)';
+    END IF;
     IF NEW.name = 'concurrent' AND TG_OP = 'UPDATE' THEN RETURN NULL; END IF;
     RETURN NEW;
   END $$;
@@ -201,6 +204,15 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     keys.revokeApiKey,
     async (call) => call(keys.revokeApiKey, { keyId: (await issued(call, { name: "concurrent" })).keyId }),
     { code: "ABORTED", message: "key <id> was changed at the same time; repeat the call", metadata: aKey },
+  ),
+  SERVERS_OUTDATED: fails(
+    keys.disableApiKey,
+    async (call) => call(keys.disableApiKey, { keyId: (await issued(call, { name: "outdated" })).keyId }),
+    {
+      code: "FAILED_PRECONDITION",
+      message: expect.stringMatching(/^servers of an earlier release .*; upgrade or stop host:1 \(0\.1\.0\)$/),
+      metadata: { servers: "host:1 (0.1.0)" },
+    },
   ),
   CREDENTIAL_INVALID: fails(
     keys.deriveToken,

@@ -28,18 +28,18 @@ const OF_UPDATES: readonly Reason[] = ["API_KEY_NOT_FOUND", "API_KEY_REVOKED", "
 
 /** The reasons that an RPC has beside those of all. */
 const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, readonly Reason[]>([
-  [issued.createIssuedApiKey, ["REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"]],
+  [issued.createIssuedApiKey, ["SERVERS_OUTDATED", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"]],
   [issued.getIssuedApiKey, ["API_KEY_NOT_FOUND"]],
-  [issued.updateIssuedApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
+  [issued.updateIssuedApiKey, [...OF_UPDATES, "SERVERS_OUTDATED", "CHANGE_UNCONFIRMED"]],
   [issued.rotateIssuedApiKey, [...OF_UPDATES, "TOO_MANY_VALID_SECRETS", "CHANGE_UNCONFIRMED"]],
-  [imported.createImportedApiKey, ["RAW_KEY_ALREADY_EXISTS", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"]],
-  [imported.batchCreateImportedApiKeys, ["RAW_KEY_ALREADY_EXISTS", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"]],
+  [imported.createImportedApiKey, ["SERVERS_OUTDATED", "RAW_KEY_ALREADY_EXISTS", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"]],
+  [imported.batchCreateImportedApiKeys, ["SERVERS_OUTDATED", "RAW_KEY_ALREADY_EXISTS", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"]],
   [imported.getImportedApiKey, ["API_KEY_NOT_FOUND"]],
-  [imported.updateImportedApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
+  [imported.updateImportedApiKey, [...OF_UPDATES, "SERVERS_OUTDATED", "CHANGE_UNCONFIRMED"]],
   [imported.deleteImportedApiKey, ["API_KEY_NOT_FOUND", "CHANGE_UNCONFIRMED"]],
   [keys.deriveToken, ["CREDENTIAL_INVALID", "SCOPE_NOT_ALLOWED", "CLAIM_NOT_ALLOWED"]],
   [keys.revokeApiKey, ["API_KEY_NOT_FOUND", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
-  [keys.disableApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
+  [keys.disableApiKey, [...OF_UPDATES, "SERVERS_OUTDATED", "CHANGE_UNCONFIRMED"]],
   [keys.enableApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
   [SelfServiceService.method.selfRevokeApiKey, ["CREDENTIAL_INVALID", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
 ]);

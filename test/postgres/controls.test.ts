@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import postgres, { type ISql, type Sql } from "postgres";
+import { expect, onTestFinished, test } from "vitest";
+import type { CONTROLS } from "../../src/domain/controls.ts";
+import type { NewKey } from "../../src/keys/store.ts";
+import { propagating } from "../../src/postgres/change-committer.ts";
+import { createKeyStore } from "../../src/postgres/key-store.ts";
+import { isAwaited } from "../support/locked-row.ts";
+import { noNodes } from "../support/no-cluster.ts";
+import { operator } from "../support/principal.ts";
+import { newKey, openSchema } from "./new-keys.ts";
+
+/** A database with a store of this release and a client with the rights of a server of an earlier release. */
+async function open() {
+  const { url, pool } = await openSchema();
+  const sql = postgres(url, { max: 3 });
+  onTestFinished(() => sql.end());
+  const store = createKeyStore({ reads: pool, lists: pool }, propagating(pool, noNodes));
+  const insert = async (key: NewKey) => {
+    expect(await store.insert([key])).toMatchObject([{ outcome: "inserted" }]);
+    return { keyId: key.key.keyId, kind: null };
+  };
+  const disable = (name: { keyId: string; kind: null }) => store.disable(name, null, operator, new Date());
+  return { sql, store, insert, disable };
+}
+
+/** Inserts the lease of a node as release 0.1 does. */
+function join(sql: ISql) {
+  return sql`INSERT INTO nodes (lease_id, name, version, ttl_ms) VALUES (gen_random_uuid(), 'old:1', '0.1.0', 3000)`;
+}
+
+function renew(sql: Sql) {
+  return sql`UPDATE nodes SET renewals = renewals + 1, renew_time = clock_timestamp()`;
+}
+
+/** Ends the leases of all nodes without deleting their rows. */
+function endLeases(sql: Sql) {
+  return sql`UPDATE nodes SET renew_time = clock_timestamp() - interval '1 hour'`;
+}
+
+async function untilAwaited(sql: Sql): Promise<void> {
+  while (!(await isAwaited(sql))) await sleep(5);
+}
+
+const REFUSED = { code: "SERVERS_OUTDATED", metadata: { servers: "old:1 (0.1.0)" } };
+const NOT_LEASED =
+  /a key has the control DISABLED, which server old:1 \(0\.1\.0\) does not apply: start a later release/;
+
+/** Controls that a key is created with. A key is disabled later. */
+const CREATED_WITH: readonly (readonly [(typeof CONTROLS)[number], Partial<NewKey["key"]>])[] = [
+  ["ADDRESS", { allowedCidrs: ["10.0.0.0/8"] }],
+  ["ACTORS", { restrictedToActorIds: ["actor_1"] }],
+];
+
+function withControl(fields: Partial<NewKey["key"]>): NewKey {
+  const made = newKey();
+  return { ...made, key: { ...made.key, ...fields } };
+}
+
+test.each(CREATED_WITH)(
+  "%s is not set while a node without it has a lease, and keeps such a node from a lease",
+  async (control, fields) => {
+    const { sql, store, insert } = await open();
+    await join(sql);
+    await expect(store.insert([withControl(fields)])).rejects.toMatchObject(REFUSED);
+    const many = Array.from({ length: 150 }, () => newKey());
+    await expect(store.insert([...many, withControl(fields)])).rejects.toMatchObject(REFUSED);
+    const results = await Promise.allSettled([withControl(fields), newKey()].map((key) => store.insert([key])));
+    expect(results).toMatchObject([{ status: "rejected", reason: REFUSED }, { status: "fulfilled" }]);
+    expect(await sql`SELECT FROM api_keys`).toHaveLength(1);
+    await expect(
+      sql`UPDATE api_keys SET ${control === "ADDRESS" ? sql`allowed_cidrs` : sql`restricted_to_actor_ids`} = '{}'`,
+    ).rejects.toThrow("old:1 (0.1.0)");
+
+    await sql`UPDATE nodes SET verification_checks = ${[control]}`;
+    await insert(withControl(fields));
+    await renew(sql);
+    await sql`DELETE FROM nodes`;
+    await expect(join(sql)).rejects.toThrow(`a key has the control ${control}, `);
+    await sql`
+      INSERT INTO nodes (lease_id, name, version, ttl_ms, verification_checks)
+      VALUES (gen_random_uuid(), 'new:1', '0.3.0', 3000, ${[control]})`;
+  },
+);
+
+test("a key is disabled when the node has left or its lease has expired, which it cannot renew then", async () => {
+  const { sql, insert, disable, store } = await open();
+  const [one, two] = [await insert(newKey()), await insert(newKey())];
+  await join(sql);
+  await expect(disable(one)).rejects.toMatchObject(REFUSED);
+  await sql`DELETE FROM nodes`;
+  await disable(one);
+  await expect(join(sql)).rejects.toThrow(NOT_LEASED);
+
+  await store.enable(one, operator, new Date());
+  await join(sql);
+  await endLeases(sql);
+  await disable(two);
+  await expect(renew(sql)).rejects.toThrow(NOT_LEASED);
+  // Verification refuses a revoked key by that alone.
+  await store.revoke(two, { reason: "REVOCATION_REASON_UNSPECIFIED", description: null }, operator, new Date());
+  await renew(sql);
+});
+
+test("a node that joins while a key is being disabled is refused, and one that joins first prevents it", async () => {
+  const { sql, insert, disable } = await open();
+  const { keyId } = await insert(newKey());
+  let joining: Promise<unknown> | undefined;
+  await sql.begin(async (tx) => {
+    await tx`UPDATE api_keys SET disable_time = now() WHERE key_id = ${keyId}`;
+    joining = join(sql).then(
+      () => "joined",
+      (error) => error.message,
+    );
+    await untilAwaited(sql);
+  });
+  expect(await joining).toMatch(NOT_LEASED);
+
+  await sql`UPDATE api_keys SET disable_time = NULL`;
+  let disabling: Promise<unknown> | undefined;
+  await sql.begin(async (tx) => {
+    await join(tx);
+    disabling = disable({ keyId, kind: null }).then(
+      () => "disabled",
+      (error) => error,
+    );
+    await untilAwaited(sql);
+  });
+  expect(await disabling).toMatchObject(REFUSED);
+});
