@@ -6,6 +6,7 @@ import type { KeysContext } from "../keys/context.ts";
 import type { DeriveContext } from "../keys/derive.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Jwks } from "../token/jwks.ts";
+import type { ExplainedSubject, Explanation } from "../verify/explain.ts";
 import type { Presentation } from "../verify/presentation.ts";
 import type { CacheMode } from "../verify/reader.ts";
 import type { VerificationRequest } from "../verify/verify.ts";
@@ -21,6 +22,8 @@ export interface ApiContext {
   /** The same without stale verdicts, for calls that do more than return the verdict. */
   verifyStrictly(caller: Principal, credential: string, presentation?: Presentation): MaybePromise<Verdict>;
   verifyAll(caller: Principal, requests: readonly VerificationRequest[], mode?: CacheMode): MaybePromise<Verdict[]>;
+  /** Explains a credential, or the current secret of a key; null if there is no such key for the caller. */
+  explain(caller: Principal, subject: ExplainedSubject, presentation: Presentation): Promise<Explanation | null>;
   jwks(): MaybePromise<Jwks>;
 }
 

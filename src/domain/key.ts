@@ -85,8 +85,13 @@ export function statusAt(
   now: number,
 ): KeyStatus {
   if (key.revokeTime !== null) return "REVOKED";
-  if (key.expireTime !== null && key.expireTime.getTime() <= now) return "EXPIRED";
+  if (isExpired(key, now)) return "EXPIRED";
   return key.disableTime === null ? "ACTIVE" : "DISABLED";
+}
+
+/** Returns whether a key has expired at `now` (milliseconds), revoked or not. */
+export function isExpired({ expireTime }: Pick<VerifiableKey, "expireTime">, now: number): boolean {
+  return expireTime !== null && expireTime.getTime() <= now;
 }
 
 /** The text form of RFC 9562 §4, in either case. */

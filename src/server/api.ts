@@ -3,6 +3,7 @@ import type { ApiContext } from "../api/row.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Signing } from "../signing/signing.ts";
 import type { VerifyContext } from "../verify/context.ts";
+import { explain } from "../verify/explain.ts";
 import type { LastUsed } from "../verify/last-used.ts";
 import { restrictedTo } from "../verify/restricted.ts";
 import { verify, verifyAll } from "../verify/verify.ts";
@@ -57,6 +58,7 @@ export function createApi(
     verifyStrictly: (caller, credential, presentation) =>
       verify(of(strict, caller), credential, "default", presentation),
     verifyAll: (caller, requests, mode) => verifyAll(of(context, caller), requests, mode),
+    explain: (caller, subject, presentation) => explain(of(strict, caller), subject, presentation),
     jwks: signing.jwks,
   };
 }

@@ -1,4 +1,4 @@
-import { type KeySecret, statusAt, type VerifiableKey } from "../domain/key.ts";
+import { isExpired, type KeySecret, type VerifiableKey } from "../domain/key.ts";
 import { type Invalid, invalid, type RejectionReason, type Valid } from "../domain/verdict.ts";
 import { allowsAddress } from "../lib/cidr.ts";
 import type { Presentation } from "./presentation.ts";
@@ -31,10 +31,7 @@ export const STATE_CHECKS: readonly StateCheck[] = [
   },
   {
     name: "EXPIRY",
-    run: (key, _, now) => {
-      if (key.expireTime === null) return "SKIPPED";
-      return statusAt(key, now) === "EXPIRED" ? invalid("EXPIRED", "the key has expired", key.keyId) : "PASS";
-    },
+    run: (key, _, now) => (isExpired(key, now) ? invalid("EXPIRED", "the key has expired", key.keyId) : "PASS"),
   },
 ];
 

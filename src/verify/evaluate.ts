@@ -13,9 +13,7 @@ export function evaluate(
   presentation: Presentation,
   now: number,
 ): Verdict {
-  if (stored === null || (identified.kind !== null && stored.key.kind !== identified.kind)) {
-    return invalid("NOT_FOUND", "there is no such key");
-  }
+  if (stored === null || !isKeyOf(identified, stored)) return NOT_FOUND;
   const last = identified.last?.stored === stored ? identified.last : undefined;
   const secret = last?.secret ?? stored.secrets.find((one) => belongsTo(identified, one));
   for (const check of STATE_CHECKS) {
@@ -41,12 +39,25 @@ function validBy(
   if (last?.isRepeated === true) return last.verdict;
   // Shared from the second time on, so that values derived from it, such as the encoded response, are cached.
   const isRepeated = last !== undefined;
-  const verdict = isRepeated ? share({ ...last.verdict }) : describe(identified, stored, secret);
+  const verdict = isRepeated ? share({ ...last.verdict }) : credentialOf(identified, stored, secret);
   identified.last = { stored, secret, verdict, isRepeated };
   return verdict;
 }
 
-function describe({ credentialType, token }: Identified, { key }: VerifiableRecord, secret: KeySecret): Valid {
+/** The verdict without a key. Shared, because anyone can ask for it. */
+export const NOT_FOUND = share(invalid("NOT_FOUND", "there is no such key"));
+
+/** Returns whether a record that was found is of the kind that the credential names. */
+export function isKeyOf({ kind }: Identified, { key }: VerifiableRecord): boolean {
+  return kind === null || key.kind === kind;
+}
+
+/** Returns what a credential is worth if its key and this secret are in force. */
+export function credentialOf(
+  { credentialType, token }: Identified,
+  { key }: VerifiableRecord,
+  secret: KeySecret,
+): Valid {
   return {
     valid: true,
     credentialType,

@@ -1,13 +1,10 @@
 import type { Restrictions } from "../domain/principal.ts";
-import { invalid } from "../domain/verdict.ts";
 import { isVisible } from "../domain/visibility.ts";
 import { andThen } from "../lib/maybe-promise.ts";
 import type { VerifyContext } from "./context.ts";
+import { NOT_FOUND } from "./evaluate.ts";
 import type { IdentityCache } from "./identified.ts";
 import type { CacheMode, FindKey, FindStale, KeyLookup, VerifiableRecord } from "./reader.ts";
-
-/** The rejection of a credential whose key does not exist, or not for this caller. */
-export const NO_SUCH_KEY = invalid("NOT_FOUND", "there is no such key");
 
 /**
  * Returns the context of a caller, for whom foreign keys do not exist. Only its own keys are answered from the cache: a credential of any
@@ -32,7 +29,7 @@ export function restrictedTo(context: VerifyContext, restrictions: Restrictions)
     recheck: (verdict, mode) => {
       const { keyId } = verdict;
       if (keyId === null) return verdict;
-      return andThen(findKey({ keyId, digests: [] }, mode), (own) => (own === null ? NO_SUCH_KEY : verdict));
+      return andThen(findKey({ keyId, digests: [] }, mode), (own) => (own === null ? NOT_FOUND : verdict));
     },
   };
 }

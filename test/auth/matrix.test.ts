@@ -88,6 +88,7 @@ const ROWS: readonly Row[] = [
   row(keys.revokeApiKey, "keyhold:keys.revoke", (target) => ({ keyId: target.imported.keyId })),
   row(keys.disableApiKey, "keyhold:keys.disable", (target) => ({ keyId: target.issued.keyId })),
   row(keys.enableApiKey, "keyhold:keys.disable", (target) => ({ keyId: target.issued.keyId })),
+  row(keys.explainApiKey, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
   row(SelfServiceService.method.selfRevokeApiKey, null, (target) => ({ credential: target.issued.secret })),
   row(DerivedKeysService.method.getJwks, null, () => ({})),
   row(Health.method.check, null, () => ({})),

@@ -48,6 +48,11 @@ const CALLS = table<Row>([
     repeats: true,
     call: async () => () => client.apiKeys.batchVerifyApiKeys({ requests: [{ credential: "x" }] }),
   },
+  {
+    name: "explainApiKey",
+    repeats: true,
+    call: async () => () => client.apiKeys.explainApiKey({ credential: "x" }),
+  },
   { name: "getJwks", repeats: true, call: async () => () => client.derivedKeys.getJwks({}) },
   { name: "listIssuedApiKeys", repeats: true, call: async () => () => client.issuedApiKeys.listIssuedApiKeys({}) },
   {

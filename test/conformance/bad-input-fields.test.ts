@@ -1,4 +1,4 @@
-import type { DescField, DescMethodUnary } from "@bufbuild/protobuf";
+import { type DescField, type DescMethodUnary, ScalarType } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { table, UNKNOWN_KEY_ID, useService } from "../support/conformance.ts";
 import { type InvalidValue, invalidValues, normalPath, restFields, textFields } from "../support/invalid-values.ts";
@@ -104,7 +104,9 @@ function both(field: DescField): InvalidValue {
 function someValue(field: DescField): Json {
   if (field.fieldKind === "list") return [];
   if (field.fieldKind === "map") return {};
-  if (field.scalar !== undefined) return field.scalar === 9 ? "a" : 1;
+  if (field.scalar === ScalarType.BOOL) return true;
+  if (field.scalar !== undefined) return field.scalar === ScalarType.STRING ? "a" : 1;
   if (field.message?.typeName === "google.protobuf.FieldMask") return "name";
+  if (field.message?.typeName === "google.protobuf.Timestamp") return "2030-01-02T03:04:05Z";
   return field.enum === undefined ? {} : 1;
 }

@@ -317,7 +317,7 @@ test("no span contains a secret", () => {
 /** Whether calls of an RPC may concern one key; a batch import of one item does. */
 const isAboutOne = (name: string) => !/^(List|BatchVerify|GetJwks)/.test(name);
 
-const VERDICTS = ["VALID", "INVALID_FORMAT", "SIGNATURE_INVALID", "NOT_FOUND", "REVOKED"];
+const VERDICTS = ["INSUFFICIENT_SCOPE", "VALID", "INVALID_FORMAT", "SIGNATURE_INVALID", "NOT_FOUND", "REVOKED"];
 
 const CODINGS: readonly (readonly [coding: string, write: (secret: string) => string])[] = [
   ["text", (secret) => `a ${secret} b`],

@@ -294,6 +294,37 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   ),
   scenario(
+    keys.explainApiKey,
+    "explains why a credential is rejected",
+    async (call) =>
+      call(keys.explainApiKey, { credential: (await issued(call)).secret, requiredScopes: ["read", "admin"] }),
+    {
+      is_valid: false,
+      error_code: "VERIFICATION_ERROR_INSUFFICIENT_SCOPE",
+      error_message: "the credential lacks required scopes",
+      checks: [
+        ["FORMAT", "PASS", "the credential is well-formed"],
+        ["SIGNATURE", "PASS", "this service made the credential, and it is unaltered"],
+        ["EXISTENCE", "PASS", "key <id>"],
+        ["REVOCATION", "PASS", "the key is not revoked, and its secret is in force"],
+        ["EXPIRY", "PASS", "the credential expires at <time>"],
+        ["DISABLED", "PASS", "the key is not disabled"],
+        ["ADDRESS", "SKIPPED", "the key is not restricted to addresses"],
+        ["AUDIENCE", "SKIPPED", "the secret of a key has no audience"],
+        ["SCOPES", "FAIL", "the credential lacks admin"],
+      ].map(([name, result, detail]) => ({
+        name: `VERIFICATION_CHECK_${name}`,
+        result: `CHECK_RESULT_${result}`,
+        detail,
+      })),
+      credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY",
+      key_id: "<id>",
+      actor_id: "actor~",
+      status: "KEY_STATUS_ACTIVE",
+      missing_scopes: ["admin"],
+    },
+  ),
+  scenario(
     keys.revokeApiKey,
     "returns the new state of the key",
     async (call) => {

@@ -200,6 +200,7 @@ const ENDPOINTS: readonly Endpoint[] = [
 
 /** Endpoints beyond the specification. */
 const ADDITIONS = [
+  `POST ${V}/admin/apiKeys:explain`,
   `PATCH ${V}/admin/importedApiKeys/{key_id}`,
   `POST ${V}/admin/issuedApiKeys/{key_id}:revoke`,
   `POST ${V}/admin/importedApiKeys/{key_id}:revoke`,

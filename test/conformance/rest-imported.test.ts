@@ -37,6 +37,7 @@ describe("an imported key", () => {
       create_time: time,
       update_time: time,
       hint: "…cdef",
+      created_by: "none:anonymous",
     });
     expect(record.update_time).toBe(record.create_time);
   });
@@ -69,6 +70,7 @@ describe("an imported key", () => {
       status: "KEY_STATUS_ACTIVE",
       issuer: "keyhold",
       credential_type: "CREDENTIAL_TYPE_IMPORTED_API_KEY",
+      missing_scopes: [],
     });
   });
 

@@ -34,6 +34,8 @@ describe("an issued key", () => {
         create_time: time,
         update_time: time,
         hint: `kh_v1_…${body.secret.slice(-4)}`,
+        created_by: "none:anonymous",
+        restricted_to_actor_ids: [],
       },
     });
     expect(body.issued_api_key.update_time).toBe(body.issued_api_key.create_time);

@@ -27,6 +27,7 @@ const refused = (code: string) => ({
   metadata: {},
   error_code: `VERIFICATION_ERROR_${code}`,
   error_message: text,
+  missing_scopes: [],
 });
 
 /** The credential with its second to last character changed; the last one of a JWT may have unused bits. */
@@ -52,6 +53,7 @@ describe("a valid credential", () => {
       status: "KEY_STATUS_ACTIVE",
       issuer: "https://keys.example",
       credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY",
+      missing_scopes: [],
     });
   });
 
@@ -73,6 +75,8 @@ describe("a valid credential", () => {
       expire_time: expect.stringMatching(RFC_3339_UTC),
       issuer: "https://keys.example",
       credential_type,
+      missing_scopes: [],
+      claims: {},
     });
   });
 

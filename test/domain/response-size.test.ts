@@ -1,10 +1,11 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { ApiKeySchema } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { VerifyApiKeyResponseSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { BatchCreateImportedApiKeysResponse_ResultSchema } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeySchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { importedApiKey, issuedApiKey } from "../../src/api/v2alpha1/key-resources.ts";
+import { apiKey, importedApiKey, issuedApiKey } from "../../src/api/v2alpha1/key-resources.ts";
 import { verificationBy } from "../../src/api/v2alpha1/verification.ts";
 import type { ApiKey } from "../../src/domain/key.ts";
 import { countFitting, MAX_ITEMS_BYTES, requireFit, responseSize } from "../../src/domain/response-size.ts";
@@ -57,8 +58,9 @@ test("the size of a key is an upper bound, and close, in every response", () => 
       const { response, bytes } = verification(verdict);
       const sizes = [
         [responseSize(key), itemSize(IssuedApiKeySchema, issuedApiKey(key, 0))],
+        [responseSize(key), itemSize(ApiKeySchema, apiKey(key, 0))],
         [
-          responseSize(key),
+          responseSize({ ...key, restrictedToActorIds: null }),
           itemSize(BatchCreateImportedApiKeysResponse_ResultSchema, {
             index: 999,
             importedApiKey: importedApiKey(key, 0),

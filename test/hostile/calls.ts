@@ -70,6 +70,7 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   DeleteImportedApiKey: ({ importedKeyId }) => ({ key_id: importedKeyId }),
   DeriveToken: ({ credential }) => ({ credential, algorithm: "TOKEN_ALGORITHM_JWT", ttl: "60s" }),
   VerifyApiKey: ({ credential }) => ({ credential }),
+  ExplainApiKey: ({ credential }) => ({ credential, client_ip: "203.0.113.7", required_scopes: SCOPES }),
   BatchVerifyApiKeys: ({ credential }) => ({ requests: [{ credential }, { credential: "none" }] }),
   RevokeApiKey: ({ issuedKeyId, mark }) => ({
     key_id: issuedKeyId,

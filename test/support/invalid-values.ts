@@ -17,6 +17,7 @@ const NUMBERS = ["", "NaN", "1e1000", 1.5, 2 ** 31, -(2 ** 31) - 1, 2 ** 63, 1e3
 /** Returns invalid values of the field, or of one entry if it is a list or map. */
 function invalidFor(field: DescField): readonly Json[] {
   if (field.scalar === ScalarType.STRING) return TYPES.filter((value) => !isText(value));
+  if (field.scalar === ScalarType.BOOL) return [...TYPES.filter((value) => value !== true), "true", "", 0];
   if (field.scalar === ScalarType.INT32) return [...TYPES.filter((value) => value !== 1), ...NUMBERS];
   if (field.enum !== undefined) {
     const [known = ""] = field.enum.values.map(({ name }) => name);

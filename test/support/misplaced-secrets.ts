@@ -126,6 +126,8 @@ export function requests(
     ["ListImportedApiKeys", {}],
     ["UpdateImportedApiKey", { imported_api_key: { key_id: imported.key_id, metadata: { a: "b" } } }],
     ...credentials.map((credential): [string, Json] => ["VerifyApiKey", { credential }]),
+    ...credentials.map((credential): [string, Json] => ["ExplainApiKey", { credential, required_scopes: ["x"] }]),
+    ["ExplainApiKey", { key_id }],
     ["BatchVerifyApiKeys", { requests: credentials.map((credential) => ({ credential })) }],
     ...credentials.map((credential): [string, Json] => [
       "DeriveToken",

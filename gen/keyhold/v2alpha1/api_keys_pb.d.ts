@@ -1245,6 +1245,17 @@ export declare const ApiKeysService: GenService<{
     output: typeof BatchVerifyApiKeysResponseSchema;
   },
   /**
+   * Explains the verdict on a credential, or on the current secret of a key: each check with its result and why. Reads the key from the
+   * database, and is not a use of the key. Returns NOT_FOUND if there is no key with the key_id.
+   *
+   * @generated from rpc keyhold.v2alpha1.ApiKeysService.ExplainApiKey
+   */
+  explainApiKey: {
+    methodKind: "unary";
+    input: typeof ExplainApiKeyRequestSchema;
+    output: typeof ExplainApiKeyResponseSchema;
+  },
+  /**
    * Revokes a key of either kind, and every token derived from it, permanently. Returns FAILED_PRECONDITION (HTTP 409) if the key
    * is already revoked, and does not change its reason.
    *

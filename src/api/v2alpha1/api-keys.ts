@@ -10,6 +10,7 @@ import { invalid } from "../../domain/verdict.ts";
 import { checkDerivation, deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
 import { disableKey, enableKey } from "../../keys/disable.ts";
 import { listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
+import { keyNotFound } from "../../keys/rejection.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import type { KeyName } from "../../keys/store.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
@@ -18,6 +19,7 @@ import { factsOf } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { violationsOf } from "../validation.ts";
 import { revocationReason } from "./enums.ts";
+import { explanation, readSubject } from "./explanation.ts";
 import { apiKey, revokedApiKey, timestamp } from "./key-resources.ts";
 import { cacheModeOf, verificationBy } from "./verification.ts";
 
@@ -95,6 +97,20 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
     cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
+  },
+  explainApiKey: {
+    implement:
+      ({ explain, keys }) =>
+      async (request, principal, call) => {
+        const subject = readSubject(request);
+        const found = await explain(principal, subject, request);
+        if (found === null) throw keyNotFound({ keyId: request.keyId, kind: null });
+        call.log.add(factsOf(found.verdict));
+        return explanation(found, keys.clock.now());
+      },
+    check: readSubject,
+    policy: "keyhold:keys.read",
+    idempotency: "idempotent",
   },
   revokeApiKey: {
     implement:

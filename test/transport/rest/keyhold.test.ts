@@ -79,6 +79,7 @@ const endpoints = [
   ],
   ["GET /v2alpha1/derivedKeys/jwks.json", undefined, "GetJwks", {}],
   [`POST ${admin}/apiKeys:verify`, { credential: "c" }, "VerifyApiKey", { credential: "c" }],
+  [`POST ${admin}/apiKeys:explain`, { credential: "c" }, "ExplainApiKey", { credential: "c" }],
   [
     `POST ${admin}/apiKeys:batchVerify`,
     { requests: [{ credential: "c" }, {}] },

@@ -42,6 +42,12 @@ const disabled = (kind: string, key: JsonObject): JsonObject => ({
 
 const revoked = wrongState("API_KEY_REVOKED", `key ${revokedKeyId} is revoked`);
 
+const check = (name: string, result: string, detail: string): JsonObject => ({
+  name: `VERIFICATION_CHECK_${name}`,
+  result: `CHECK_RESULT_${result}`,
+  detail,
+});
+
 const alreadyRevoked = wrongState("API_KEY_ALREADY_REVOKED", `key ${revokedKeyId} is revoked already`);
 
 export const keyExamples: Readonly<Record<string, Examples>> = {
@@ -63,6 +69,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
           expire_time: "2026-11-22T11:00:00Z",
           scopes: ["read"],
           claims: { job: "nightly" },
+          audience: [],
         },
       },
     },
@@ -123,6 +130,46 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       parameters: { page_size: -1 },
       status: 400,
       response: invalidArgument("page_size", "must be greater than or equal to 0", "OUT_OF_RANGE"),
+    },
+  },
+  ApiKeysService_ExplainApiKey: {
+    revoked: {
+      summary: "Why a credential is rejected",
+      body: { credential: revokedSecret, required_scopes: ["read"] },
+      status: 200,
+      response: {
+        is_valid: false,
+        error_code: "VERIFICATION_ERROR_REVOKED",
+        error_message: "the key is revoked",
+        checks: [
+          check("FORMAT", "PASS", "the credential is well-formed"),
+          check("SIGNATURE", "PASS", "this service made the credential, and it is unaltered"),
+          check("EXISTENCE", "PASS", `key ${revokedKeyId}`),
+          check("REVOCATION", "FAIL", "the key is revoked"),
+          check("EXPIRY", "PASS", "the key does not expire"),
+          check("DISABLED", "PASS", "the key is not disabled"),
+          check("ADDRESS", "SKIPPED", "the key is not restricted to addresses"),
+          check("AUDIENCE", "SKIPPED", "the secret of a key has no audience"),
+          check("SCOPES", "PASS", "the credential has read"),
+        ],
+        credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY",
+        key_id: revokedKeyId,
+        actor_id: "team_42",
+        status: "KEY_STATUS_REVOKED",
+        missing_scopes: [],
+      },
+    },
+    unknown: {
+      summary: "The key does not exist",
+      body: { key_id: unknownKeyId },
+      status: 404,
+      response: keyNotFound("key"),
+    },
+    neither: {
+      summary: "Neither a credential nor a key",
+      body: {},
+      status: 400,
+      response: invalidArgument("credential", "is required unless key_id is set", "FIELD_REQUIRED"),
     },
   },
   ApiKeysService_RevokeApiKey: {

@@ -54,6 +54,8 @@ export function issuedKey(changes: JsonObject = {}): JsonObject {
     update_time: CREATED,
     expire_time: EXPIRES,
     hint: "kh_v1_…0000",
+    created_by: "none:anonymous",
+    restricted_to_actor_ids: [],
     ...changes,
   };
 }
@@ -69,6 +71,7 @@ export function importedKey(changes: JsonObject = {}): JsonObject {
     create_time: CREATED,
     update_time: CREATED,
     hint: "…ghij",
+    created_by: "none:anonymous",
     ...changes,
   };
 }
@@ -118,8 +121,10 @@ export function wrongState(reason: string, message: string): JsonObject {
 
 /** A verdict on a credential of the issued key. */
 export function validVerdict(changes: JsonObject = {}): JsonObject {
-  const { hint: _, create_time: __, update_time: ___, name: ____, ...facts } = issuedKey();
-  return { is_valid: true, ...facts, issuer: "keyhold", credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY", ...changes };
+  const { key_id, actor_id, scopes, metadata, status, expire_time } = issuedKey();
+  const facts: JsonObject = JSON.parse(JSON.stringify({ key_id, actor_id, scopes, metadata, status, expire_time }));
+  const type = "CREDENTIAL_TYPE_ISSUED_API_KEY";
+  return { is_valid: true, ...facts, issuer: "keyhold", credential_type: type, missing_scopes: [], ...changes };
 }
 
 export const REVOKED_VERDICT: JsonObject = {
@@ -128,4 +133,5 @@ export const REVOKED_VERDICT: JsonObject = {
   metadata: {},
   error_code: "VERIFICATION_ERROR_REVOKED",
   error_message: "the key is revoked",
+  missing_scopes: [],
 };

@@ -1,0 +1,59 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type ExplainApiKeyRequest,
+  type ExplainApiKeyResponseSchema,
+  VerificationCheck as WireCheck,
+  CheckResult as WireResult,
+} from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { invalidArgument } from "../../domain/errors.ts";
+import { parseKeyId, statusAt } from "../../domain/key.ts";
+import { verificationErrorOf } from "../../domain/verdict.ts";
+import type { CheckName, ExplainedCheck, ExplainedSubject, Explanation } from "../../verify/explain.ts";
+import { CREDENTIAL_TYPE, KEY_STATUS, VERIFICATION_ERROR } from "./enums.ts";
+
+/** Returns what a request asks to explain. Throws `INVALID_ARGUMENT` unless it is one of a credential and a key. */
+export function readSubject({ credential, keyId }: ExplainApiKeyRequest): ExplainedSubject {
+  if (credential === "" && keyId === "") {
+    throw invalidArgument("credential", "is required unless key_id is set", "FIELD_REQUIRED");
+  }
+  if (keyId === "") return { credential };
+  if (credential !== "") throw invalidArgument("key_id", "must not be set beside credential", "VALUE_NOT_ALLOWED");
+  return { keyId: parseKeyId(keyId, "key_id") };
+}
+
+/** Returns the response of an explanation; `now` decides the status of the key. */
+export function explanation(
+  { verdict, credentialType, key, checks }: Explanation,
+  now: number,
+): MessageInitShape<typeof ExplainApiKeyResponseSchema> {
+  const { reason, message, missingScopes = [] } = verdict.valid ? VALID : verdict;
+  return {
+    isValid: verdict.valid,
+    errorCode: reason && VERIFICATION_ERROR[verificationErrorOf(reason)],
+    errorMessage: message,
+    checks: checks.map(({ name, result, detail }) => ({ name: CHECK[name], result: RESULT[result], detail })),
+    credentialType: CREDENTIAL_TYPE[credentialType],
+    ...(key !== null && { keyId: key.keyId, actorId: key.actorId, status: KEY_STATUS[statusAt(key, now)] }),
+    missingScopes: [...missingScopes],
+  };
+}
+
+const VALID = { reason: undefined, message: undefined, missingScopes: undefined } as const;
+
+const CHECK: Readonly<Record<CheckName, WireCheck>> = {
+  FORMAT: WireCheck.FORMAT,
+  SIGNATURE: WireCheck.SIGNATURE,
+  EXISTENCE: WireCheck.EXISTENCE,
+  REVOCATION: WireCheck.REVOCATION,
+  EXPIRY: WireCheck.EXPIRY,
+  DISABLED: WireCheck.DISABLED,
+  ADDRESS: WireCheck.ADDRESS,
+  AUDIENCE: WireCheck.AUDIENCE,
+  SCOPES: WireCheck.SCOPES,
+};
+
+const RESULT: Readonly<Record<ExplainedCheck["result"], WireResult>> = {
+  PASS: WireResult.PASS,
+  FAIL: WireResult.FAIL,
+  SKIPPED: WireResult.SKIPPED,
+};

@@ -1,0 +1,184 @@
+import { classify } from "../credential/kinds.ts";
+import type { KeySecret, VerifiableKey } from "../domain/key.ts";
+import type { CredentialType, Invalid, Valid, Verdict } from "../domain/verdict.ts";
+import { ACCESS_CHECKS, type AccessCheck, isFailure, type Outcome, STATE_CHECKS, type StateCheck } from "./checks.ts";
+import type { VerifyContext } from "./context.ts";
+import { credentialOf, isKeyOf, NOT_FOUND } from "./evaluate.ts";
+import { belongsTo, type Identified, identifiedSecret } from "./identified.ts";
+import { identify } from "./identify.ts";
+import type { Presentation } from "./presentation.ts";
+import type { VerifiableRecord } from "./reader.ts";
+
+/** The checks of a verification, in the order in which it makes them. */
+export type CheckName = "FORMAT" | "SIGNATURE" | "EXISTENCE" | StateCheck["name"] | AccessCheck["name"];
+
+/** One check of a verification with its result, and why. */
+export interface ExplainedCheck {
+  readonly name: CheckName;
+  readonly result: "PASS" | "FAIL" | "SKIPPED";
+  readonly detail: string;
+}
+
+/** What to explain. */
+export type ExplainedSubject = { readonly credential: string } | { readonly keyId: string };
+
+/** A verdict with each check that leads to it. Contains no secret and no digest. */
+export interface Explanation {
+  /** The verdict of `verify`: the first check that fails, or a valid one. */
+  readonly verdict: Verdict;
+  readonly credentialType: CredentialType;
+  /** The key, if it was found. */
+  readonly key: VerifiableKey | null;
+  readonly checks: readonly ExplainedCheck[];
+}
+
+/** Explains a credential, or the current secret of a key. Returns null if there is no such key. */
+export function explain(
+  context: VerifyContext,
+  subject: ExplainedSubject,
+  presentation: Presentation,
+): Promise<Explanation | null> {
+  return "credential" in subject
+    ? explainCredential(context, subject.credential, presentation)
+    : explainKeyId(context, subject.keyId, presentation);
+}
+
+/**
+ * Explains what `verify` says of a credential now. Reads the key from the database and leaves the cache, the counters and the last use as they
+ * are. Checks after the first failure are made as well, as far as they do not depend on it.
+ */
+async function explainCredential(
+  context: VerifyContext,
+  credential: string,
+  presentation: Presentation,
+): Promise<Explanation> {
+  const credentialType = classify(credential, context.shapes).type;
+  const identified = await identify(credential, context);
+  const first = [passed("FORMAT", "the credential is well-formed"), signatureOf(credentialType)];
+  const absent = [failed("EXISTENCE", NOT_FOUND), ...skipped(AFTER_EXISTENCE, "there is no key to check")];
+  const notFound = { verdict: NOT_FOUND, credentialType, key: null, checks: [...first, ...absent] };
+  if ("valid" in identified) {
+    const rejected = (await context.recheck?.(identified, "no-store")) ?? identified;
+    return rejected === NOT_FOUND ? notFound : { ...explainUnidentified(rejected), credentialType, key: null };
+  }
+  const stored = await context.findKey(identified.lookup, "no-store");
+  if (stored === null || !isKeyOf(identified, stored)) return notFound;
+  return { ...explainKey(identified, stored, presentation, context.clock.now(), first), credentialType };
+}
+
+/** Explains the same for the current secret of a key. Returns null if there is no such key. */
+async function explainKeyId(
+  context: VerifyContext,
+  keyId: string,
+  presentation: Presentation,
+): Promise<Explanation | null> {
+  const stored = await context.findKey({ keyId, digests: [] }, "no-store");
+  if (stored === null) return null;
+  const [secret] = stored.secrets;
+  const identified = { ...identifiedSecret(keyId, secret === undefined ? [] : [secret.digest]), kind: null };
+  const credentialType = stored.key.kind === "issued" ? "ISSUED_API_KEY" : "IMPORTED_API_KEY";
+  const first = skipped(["FORMAT", "SIGNATURE"], "no credential was given");
+  return { ...explainKey(identified, stored, presentation, context.clock.now(), first), credentialType };
+}
+
+const AFTER_EXISTENCE: readonly CheckName[] = [...STATE_CHECKS, ...ACCESS_CHECKS].map(({ name }) => name);
+
+/** The place of the failure among the checks that need no key. An expired token has a valid signature. */
+const FAILED_FIRST: Partial<Record<Invalid["reason"], CheckName>> = { INVALID_FORMAT: "FORMAT", EXPIRED: "EXPIRY" };
+
+function explainUnidentified(verdict: Invalid): Pick<Explanation, "verdict" | "checks"> {
+  const name = FAILED_FIRST[verdict.reason] ?? "SIGNATURE";
+  const before = [
+    passed("FORMAT", "the credential is well-formed"),
+    passed("SIGNATURE", "this service made the credential, and it is unaltered"),
+  ].slice(0, name === "FORMAT" ? 0 : name === "SIGNATURE" ? 1 : 2);
+  const why = "not known before the credential is authentic and in force";
+  const rest = (["FORMAT", "SIGNATURE", "EXISTENCE", ...AFTER_EXISTENCE] as const).slice(before.length);
+  const checks = rest.map((one) => (one === name ? failed(name, verdict) : skip(one, why)));
+  return { verdict, checks: [...before, ...checks] };
+}
+
+function signatureOf(credentialType: CredentialType): ExplainedCheck {
+  if (credentialType === "IMPORTED_API_KEY") return skip("SIGNATURE", "an imported key has no signature");
+  return passed("SIGNATURE", "this service made the credential, and it is unaltered");
+}
+
+function explainKey(
+  identified: Identified,
+  stored: VerifiableRecord,
+  presentation: Presentation,
+  now: number,
+  first: readonly ExplainedCheck[],
+): Omit<Explanation, "credentialType"> {
+  const { key } = stored;
+  const secret = stored.secrets.find((one) => belongsTo(identified, one));
+  const credential = credentialOf(identified, stored, secret ?? lostSecret(identified, stored));
+  const outcomes: [CheckName, Outcome][] = [
+    ...STATE_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(key, secret, now)]),
+    ...ACCESS_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(credential, presentation)]),
+  ];
+  const verdict = outcomes.map(([, outcome]) => outcome).find(isFailure) ?? credential;
+  const checks = outcomes.map(([name, outcome]) => describe(name, outcome, credential, presentation));
+  return { verdict, key, checks: [...first, passed("EXISTENCE", `key ${key.keyId}`), ...checks] };
+}
+
+/** For the checks that do not depend on the secret. */
+function lostSecret({ token }: Identified, { secrets: [current] }: VerifiableRecord): KeySecret {
+  const digest = current?.digest ?? { keyId: "", digest: new Uint8Array() };
+  return { version: token?.secretVersion ?? 0, digest, expireTime: null };
+}
+
+function describe(name: CheckName, outcome: Outcome, credential: Valid, presentation: Presentation): ExplainedCheck {
+  const details = DETAILS[name as keyof typeof DETAILS](credential, presentation);
+  if (isFailure(outcome)) return failed(name, outcome, details.FAIL);
+  return { name, result: outcome, detail: details[outcome] ?? "" };
+}
+
+/** The detail of each outcome. The caller may read the key, so a failure names what the key allows. */
+type Details = Partial<Record<ExplainedCheck["result"], string>>;
+
+const DETAILS: Readonly<
+  Record<StateCheck["name"] | AccessCheck["name"], (credential: Valid, presentation: Presentation) => Details>
+> = {
+  REVOCATION: () => ({ PASS: "the key is not revoked, and its secret is in force" }),
+  EXPIRY: ({ key, expireTime }) => ({
+    PASS: expireTime === null ? "the key does not expire" : `the credential expires at ${expireTime.toISOString()}`,
+    FAIL: `the key expired at ${key.expireTime?.toISOString()}`,
+  }),
+  DISABLED: ({ key }) => ({
+    PASS: "the key is not disabled",
+    FAIL: `the key is disabled since ${key.disableTime?.toISOString()}`,
+  }),
+  ADDRESS: ({ key }, { clientIp }) => ({
+    PASS: `client_ip is in ${key.allowedCidrs?.join(", ")}`,
+    FAIL: `${clientIp === undefined ? "client_ip is absent" : "client_ip is not"} in ${key.allowedCidrs?.join(", ")}`,
+    SKIPPED: "the key is not restricted to addresses",
+  }),
+  AUDIENCE: ({ token }, { audience }) => ({
+    PASS: `the token is for ${audience}`,
+    FAIL: `the token is for ${token?.audience?.join(", ") ?? "no audience"}; the request names ${audience ?? "none"}`,
+    SKIPPED:
+      token === null ? "the secret of a key has no audience" : "neither the token nor the request has an audience",
+  }),
+  SCOPES: ({ scopes }, { requiredScopes }) => ({
+    PASS: `the credential has ${requiredScopes.join(", ")}`,
+    FAIL: `the credential lacks ${requiredScopes.filter((scope) => !scopes.includes(scope)).join(", ")}`,
+    SKIPPED: "no scopes are required",
+  }),
+};
+
+function passed(name: CheckName, detail: string): ExplainedCheck {
+  return { name, result: "PASS", detail };
+}
+
+function failed(name: CheckName, { message }: Invalid, detail = message): ExplainedCheck {
+  return { name, result: "FAIL", detail };
+}
+
+function skip(name: CheckName, detail: string): ExplainedCheck {
+  return { name, result: "SKIPPED", detail };
+}
+
+function skipped(names: readonly CheckName[], detail: string): ExplainedCheck[] {
+  return names.map((name) => skip(name, detail));
+}
