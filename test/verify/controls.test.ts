@@ -1,0 +1,124 @@
+import { describe, expect, test } from "vitest";
+import type { Verdict } from "../../src/domain/verdict.ts";
+import { type Explanation, explain } from "../../src/verify/explain.ts";
+import type { Presentation } from "../../src/verify/presentation.ts";
+import { verify, verifyAll } from "../../src/verify/verify.ts";
+import { HOUR, NOW, newFixture } from "./fixture.ts";
+
+/** What can be wrong with a credential in force, in the order of the checks, with the reason and the name of the check that fails. */
+const FAULTS = [
+  ["revoked", "KEY_REVOKED", "REVOCATION"],
+  ["expired", "EXPIRED", "EXPIRY"],
+  ["disabled", "DISABLED", "DISABLED"],
+  ["address", "IP_NOT_ALLOWED", "ADDRESS"],
+  ["audience", "AUDIENCE_MISMATCH", "AUDIENCE"],
+  ["scopes", "INSUFFICIENT_SCOPE", "SCOPES"],
+] as const;
+
+type Fault = (typeof FAULTS)[number][0];
+
+const TYPES = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"] as const;
+
+/** Every set of faults that a credential of this type can have. The secret of a key has no audience. */
+function faultsOf(type: (typeof TYPES)[number]): (readonly Fault[])[] {
+  const possible = FAULTS.map(([fault]) => fault).filter((fault) => fault !== "audience" || !/KEY/.test(type));
+  return Array.from({ length: 2 ** possible.length }, (_, set) => possible.filter((_, place) => (set >> place) & 1));
+}
+
+/** A credential of a key that is restricted to an address, with these faults, and what it is presented for. */
+function subject(type: (typeof TYPES)[number], faults: readonly Fault[]) {
+  const has = (fault: Fault) => faults.includes(fault);
+  const fixture = newFixture();
+  const change = {
+    allowedCidrs: ["203.0.113.0/24"],
+    revokeTime: has("revoked") ? new Date(NOW) : null,
+    expireTime: has("expired") ? new Date(NOW - 1) : new Date(NOW + HOUR),
+    disableTime: has("disabled") ? new Date(NOW) : null,
+  };
+  const { keyId, credential } =
+    type === "IMPORTED_API_KEY" ? fixture.importRaw("a raw key of another service", change) : fixture.issue(change);
+  const token = { JWT: fixture.jwt, MACAROON: fixture.macaroon, ISSUED_API_KEY: null, IMPORTED_API_KEY: null }[type];
+  const presentation: Presentation = {
+    clientIp: has("address") ? "198.51.100.1" : "203.0.113.7",
+    requiredScopes: has("scopes") ? ["read", "admin"] : ["read"],
+    audience: has("audience") ? "billing" : undefined,
+  };
+  return { fixture, keyId, credential: token?.(keyId, NOW + HOUR) ?? credential, presentation };
+}
+
+function outcome(verdict: Verdict): string {
+  return verdict.valid ? "VALID" : verdict.reason;
+}
+
+/** Returns the names of the checks with a result. */
+function named(explanation: Explanation | null, result: string): string[] {
+  return explanation?.checks.filter((check) => check.result === result).map(({ name }) => name) ?? [];
+}
+
+describe.each(TYPES)("%s", (type) => {
+  test("is rejected for the first of its faults, cached or not, alone and in a batch, and all of them are explained", async () => {
+    for (const faults of faultsOf(type)) {
+      const { fixture, credential, presentation } = subject(type, faults);
+      const expected = FAULTS.find(([fault]) => faults.includes(fault))?.[1] ?? "VALID";
+      for (let again = 0; again < 3; again++) {
+        const verdict = await verify(fixture.context, credential, "default", presentation);
+        expect([faults, outcome(verdict)]).toEqual([faults, expected]);
+      }
+      const batch = await verifyAll(fixture.context, [{ credential, ...presentation }]);
+      expect(batch.map(outcome)).toEqual([expected]);
+      const used = fixture.used.length;
+      expect(used).toBe(expected === "VALID" ? 4 : 0);
+
+      const explanation = await explain(fixture.context, { credential }, presentation);
+      expect(outcome(explanation?.verdict ?? batch[0] ?? expect.fail())).toBe(expected);
+      expect(explanation?.verdict).toEqual(batch[0]);
+      const failures = FAULTS.filter(([fault]) => faults.includes(fault)).map(([, , check]) => check);
+      expect(named(explanation, "FAIL")).toEqual(failures);
+      expect(named(explanation, "PASS").length + failures.length).toBeGreaterThan(6);
+      expect(fixture.used.length).toBe(used);
+    }
+  });
+
+  test("is rejected without an address, whatever the request says instead", async () => {
+    for (const clientIp of [undefined, "", "localhost", "203.0.113.7, 10.0.0.1", "203.0.113.7:80", "203.0.113.0/24"]) {
+      const { fixture, credential } = subject(type, []);
+      const verdict = await verify(fixture.context, credential, "default", { clientIp, requiredScopes: [] });
+      expect([clientIp, outcome(verdict)]).toEqual([clientIp, "IP_NOT_ALLOWED"]);
+    }
+  });
+});
+
+test("the missing scopes are named once each, with the credential", async () => {
+  const { fixture, credential, keyId } = subject("ISSUED_API_KEY", []);
+  const requiredScopes = ["admin", "read", "admin", "owner"];
+  const verdict = await verify(fixture.context, credential, "default", { clientIp: "203.0.113.7", requiredScopes });
+  expect(verdict).toMatchObject({
+    reason: "INSUFFICIENT_SCOPE",
+    missingScopes: ["admin", "owner"],
+    credential: { valid: true, key: { keyId }, scopes: ["read", "write"] },
+  });
+});
+
+test("a key is explained by its id as its current secret would be", async () => {
+  for (const faults of faultsOf("ISSUED_API_KEY")) {
+    const { fixture, credential, keyId, presentation } = subject("ISSUED_API_KEY", faults);
+    const [byId, bySecret] = [
+      await explain(fixture.context, { keyId }, presentation),
+      await explain(fixture.context, { credential }, presentation),
+    ];
+    expect(byId?.verdict).toEqual(bySecret?.verdict);
+    expect(byId?.checks.slice(2)).toEqual(bySecret?.checks.slice(2));
+    expect(named(byId, "SKIPPED").slice(0, 2)).toEqual(["FORMAT", "SIGNATURE"]);
+  }
+  expect(await explain(newFixture().context, { keyId: crypto.randomUUID() }, { requiredScopes: [] })).toBeNull();
+});
+
+test("an explanation contains no digest, and leaves the cache as it is", async () => {
+  const { fixture, credential, presentation } = subject("ISSUED_API_KEY", []);
+  const explanation = JSON.stringify(await explain(fixture.context, { credential }, presentation));
+  for (const { secrets } of fixture.store.records.values()) {
+    for (const { digest } of secrets) expect(explanation).not.toContain(Buffer.from(digest.digest).toString("hex"));
+  }
+  expect(explanation).not.toContain(credential.slice(-8));
+  expect(fixture.cache.stats()).toMatchObject({ entries: 0, credentials: 0, hits: 0 });
+});
