@@ -48,6 +48,7 @@ const CALLS = table<Row>([
     repeats: true,
     call: async () => () => client.apiKeys.batchVerifyApiKeys({ requests: [{ credential: "x" }] }),
   },
+  { name: "listApiKeys", repeats: true, call: async () => () => client.apiKeys.listApiKeys({}) },
   {
     name: "explainApiKey",
     repeats: true,

@@ -294,6 +294,41 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   ),
   scenario(
+    keys.listApiKeys,
+    "finds keys of both kinds",
+    async (call) => {
+      const { actorId } = await issued(call);
+      await imported(call, { actorId });
+      return call(keys.listApiKeys, { filter: `actor_id="${actorId}"` });
+    },
+    {
+      api_keys: [
+        { ...importedRecord, restricted_to_actor_ids: [], kind: "KEY_KIND_IMPORTED" },
+        { ...issuedRecord, kind: "KEY_KIND_ISSUED" },
+      ],
+      next_page_token: "",
+    },
+  ),
+  scenario(
+    keys.disableApiKey,
+    "returns the disabled key",
+    async (call) => call(keys.disableApiKey, { keyId: (await issued(call)).keyId, reason: "suspected leak" }),
+    {
+      ...{ ...issuedRecord, kind: "KEY_KIND_ISSUED", status: "KEY_STATUS_DISABLED" },
+      ...{ disable_time: "<time>", disable_reason: "suspected leak" },
+    },
+  ),
+  scenario(
+    keys.enableApiKey,
+    "returns the enabled key",
+    async (call) => {
+      const { keyId } = await imported(call);
+      await call(keys.disableApiKey, { keyId });
+      return call(keys.enableApiKey, { keyId, collection: "importedApiKeys" });
+    },
+    { ...importedRecord, restricted_to_actor_ids: [], kind: "KEY_KIND_IMPORTED" },
+  ),
+  scenario(
     keys.explainApiKey,
     "explains why a credential is rejected",
     async (call) =>

@@ -200,6 +200,10 @@ const ENDPOINTS: readonly Endpoint[] = [
 
 /** Endpoints beyond the specification. */
 const ADDITIONS = [
+  `GET ${V}/admin/apiKeys`,
+  ...["apiKeys", "issuedApiKeys", "importedApiKeys"].flatMap((collection) =>
+    ["disable", "enable"].map((verb) => `POST ${V}/admin/${collection}/{key_id}:${verb}`),
+  ),
   `POST ${V}/admin/apiKeys:explain`,
   `PATCH ${V}/admin/importedApiKeys/{key_id}`,
   `POST ${V}/admin/issuedApiKeys/{key_id}:revoke`,

@@ -70,6 +70,9 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   DeleteImportedApiKey: ({ importedKeyId }) => ({ key_id: importedKeyId }),
   DeriveToken: ({ credential }) => ({ credential, algorithm: "TOKEN_ALGORITHM_JWT", ttl: "60s" }),
   VerifyApiKey: ({ credential }) => ({ credential }),
+  ListApiKeys: () => ({ page_size: 2, filter: 'name="k*" AND kind=KEY_KIND_ISSUED' }),
+  DisableApiKey: ({ issuedKeyId, mark }) => ({ key_id: issuedKeyId, reason: `${mark} reason` }),
+  EnableApiKey: ({ issuedKeyId }) => ({ key_id: issuedKeyId }),
   ExplainApiKey: ({ credential }) => ({ credential, client_ip: "203.0.113.7", required_scopes: SCOPES }),
   BatchVerifyApiKeys: ({ credential }) => ({ requests: [{ credential }, { credential: "none" }] }),
   RevokeApiKey: ({ issuedKeyId, mark }) => ({

@@ -60,6 +60,7 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [imported.deleteImportedApiKey, ({ key_id }) => ({ method: "DELETE", path: `${paths.imported}/${key_id}` })],
   [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
   [keys.verifyApiKey, (body) => post(`${paths.keys}:verify`, body)],
+  [keys.listApiKeys, (query) => ({ method: "GET", path: paths.keys, query })],
   [keys.explainApiKey, (body) => post(`${paths.keys}:explain`, body)],
   [keys.batchVerifyApiKeys, (body) => post(`${paths.keys}:batchVerify`, body)],
   [keys.revokeApiKey, postTo("revoke")],

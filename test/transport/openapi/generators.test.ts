@@ -69,7 +69,11 @@ test("objects are open in requests too, and the description says what the server
 
 test("enums are closed in requests, without a name for no value, and open in responses", () => {
   const enums = parts(requests).filter(([, one]) => one.enum !== undefined);
-  expect(placesOf(enums)).toEqual(["TokenAlgorithm", "RevocationReason", "RevokeApiKeyBody.properties.collection"]);
+  expect(placesOf(enums)).toEqual([
+    "TokenAlgorithm",
+    "RevocationReason",
+    ...["Revoke", "Disable", "Enable"].map((verb) => `${verb}ApiKeyBody.properties.collection`),
+  ]);
   expect(enums.filter(([, one]) => one.enum.includes(""))).toEqual([]);
   expect(JSON.stringify(schemas.TokenAlgorithm)).not.toContain("TOKEN_ALGORITHM_UNSPECIFIED");
   const closed = parts(responses).filter(([, one]) => one.enum !== undefined || one.const !== undefined);

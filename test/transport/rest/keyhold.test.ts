@@ -79,6 +79,15 @@ const endpoints = [
   ],
   ["GET /v2alpha1/derivedKeys/jwks.json", undefined, "GetJwks", {}],
   [`POST ${admin}/apiKeys:verify`, { credential: "c" }, "VerifyApiKey", { credential: "c" }],
+  [`GET ${admin}/apiKeys?page_size=2`, undefined, "ListApiKeys", { page_size: 2 }],
+  [`POST ${admin}/apiKeys/${id}:disable`, { reason: "r" }, "DisableApiKey", { key_id: id, reason: "r" }],
+  [
+    `POST ${admin}/issuedApiKeys/${id}:disable`,
+    undefined,
+    "DisableApiKey",
+    { key_id: id, collection: "issuedApiKeys" },
+  ],
+  [`POST ${admin}/apiKeys/${id}:enable`, {}, "EnableApiKey", { key_id: id }],
   [`POST ${admin}/apiKeys:explain`, { credential: "c" }, "ExplainApiKey", { credential: "c" }],
   [
     `POST ${admin}/apiKeys:batchVerify`,

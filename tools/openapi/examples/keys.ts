@@ -154,7 +154,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
         ],
         credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY",
         key_id: revokedKeyId,
-        actor_id: "team_42",
+        actor_id: "actor_1",
         status: "KEY_STATUS_REVOKED",
         missing_scopes: [],
       },
