@@ -4,7 +4,9 @@ import {
   type Credential,
   created,
   deleted,
+  disabled,
   type Effect,
+  enabled,
   recordOf,
   revoked,
   rotated,
@@ -33,6 +35,9 @@ function verdict(began: number, ended: number, observed: string, credential = SE
 
 const creation = acknowledged(0, 10, created(1, ["a"]));
 const revocation = acknowledged(20, 30, revoked);
+
+const disabling = acknowledged(20, 30, disabled);
+const enabling = acknowledged(40, 50, enabled);
 
 const GOOD: readonly (readonly [string, readonly Change[], Observation])[] = [
   ["a key that does not exist yet", [creation], verdict(-2, -1, "NOT_FOUND")],
@@ -72,6 +77,31 @@ const GOOD: readonly (readonly [string, readonly Change[], Observation])[] = [
     [creation, acknowledged(20, 30, deleted), acknowledged(40, 50, created(2, ["b"]))],
     verdict(51, 52, "NOT_FOUND", TOKEN),
   ],
+  ["a disabled key", [creation, disabling], verdict(31, 32, "DISABLED")],
+  ["a key that is being disabled, valid", [creation, disabling], verdict(29, 40, "valid a")],
+  ["a token of a disabled key", [creation, disabling], verdict(31, 32, "DISABLED", TOKEN)],
+  ["an enabled key", [creation, disabling, enabling], verdict(51, 52, "valid a")],
+  ["a key that is being enabled, disabled", [creation, disabling, enabling], verdict(49, 60, "DISABLED")],
+  [
+    "an unanswered disabling that takes effect last",
+    [creation, unanswered(20, disabled), enabling],
+    verdict(51, 52, "DISABLED"),
+  ],
+  [
+    "a disabled key after its revocation",
+    [creation, disabling, acknowledged(40, 50, revoked)],
+    verdict(51, 52, "REVOKED"),
+  ],
+  [
+    "the new secret of a disabled key",
+    [creation, disabling, acknowledged(40, 50, rotated(2, false))],
+    verdict(51, 52, "DISABLED", NEXT_SECRET),
+  ],
+  [
+    "a disabled raw key that was imported again",
+    [creation, disabling, acknowledged(40, 50, deleted), acknowledged(60, 70, created(2, ["b"]))],
+    verdict(71, 72, "valid b", RAW),
+  ],
 ];
 
 test.each(GOOD)("explained: %s", (_, changes, observation) => {
@@ -110,6 +140,21 @@ const BAD: readonly (readonly [string, readonly Change[], Observation])[] = [
     [creation, ...["b", "c", "d"].map((scope, n) => acknowledged(20 + n * 10, 25 + n * 10, updated([scope])))],
     verdict(36, 60, "valid b"),
   ],
+  ["a disabled key that is accepted", [creation, disabling], verdict(30.1, 31, "valid a")],
+  ["a token of a disabled key that is accepted", [creation, disabling], verdict(31, 32, "valid a", TOKEN)],
+  ["an enabled key that is rejected", [creation, disabling, enabling], verdict(50.1, 51, "DISABLED")],
+  ["a token of an enabled key that is rejected", [creation, disabling, enabling], verdict(51, 52, "DISABLED", TOKEN)],
+  ["a disabled key before it was disabled", [creation, disabling], verdict(15, 19, "DISABLED")],
+  [
+    "a key that was disabled again and is accepted",
+    [creation, disabling, enabling, acknowledged(60, 70, disabled)],
+    verdict(71, 72, "valid a"),
+  ],
+  [
+    "a disabled key that is accepted after a repeated call",
+    [creation, unanswered(20, disabled), acknowledged(40, 50, disabled)],
+    verdict(51, 52, "valid a"),
+  ],
 ];
 
 test.each(BAD)("not explained: %s", (_, changes, observation) => {
@@ -120,6 +165,8 @@ test("a listed record must match the state", () => {
   const shown = (observed: string): Observation => ({ began: 31, ended: 32, observed, expected: recordOf });
   const [good, bad] = [shown("REVOKED a"), shown("ACTIVE a")];
   expect(unexplained([creation, revocation], [good, bad])).toEqual([bad]);
+  const flipped = ["DISABLED a", "ACTIVE a"].map(shown);
+  expect(unexplained([creation, disabling], flipped)).toEqual([flipped[1]]);
 });
 
 const FIRST: Rotation = { began: 0, acknowledged: 0, kid: "first" };

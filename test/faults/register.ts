@@ -4,6 +4,7 @@ export interface KeyState {
   /** The secret of its creation, 0 if the key does not exist. Importing a raw key again begins a new generation. */
   readonly generation: number;
   readonly revoked: boolean;
+  readonly disabled: boolean;
   readonly scopes: readonly string[];
   /** The valid secrets. */
   readonly live: readonly number[];
@@ -11,10 +12,10 @@ export interface KeyState {
 
 export type Effect = (state: KeyState) => KeyState;
 
-export const NO_KEY: KeyState = { generation: 0, revoked: false, scopes: [], live: [] };
+export const NO_KEY: KeyState = { generation: 0, revoked: false, disabled: false, scopes: [], live: [] };
 
 export function created(secret: number, scopes: readonly string[]): Effect {
-  return () => ({ generation: secret, revoked: false, scopes, live: [secret] });
+  return () => ({ generation: secret, revoked: false, disabled: false, scopes, live: [secret] });
 }
 
 export function rotated(secret: number, isGraceful: boolean): Effect {
@@ -26,6 +27,10 @@ export function updated(scopes: readonly string[]): Effect {
 }
 
 export const revoked: Effect = (state) => ({ ...state, revoked: true });
+
+export const disabled: Effect = (state) => ({ ...state, disabled: true });
+
+export const enabled: Effect = (state) => ({ ...state, disabled: false });
 
 export const deleted: Effect = () => NO_KEY;
 
@@ -48,6 +53,7 @@ export function verdictOn(credential: Credential, state: KeyState): string {
     if (!state.live.includes(credential.secret)) return "REVOKED";
   }
   if (state.revoked) return "REVOKED";
+  if (state.disabled) return "DISABLED";
   return valid(credential.scopes?.filter((scope) => state.scopes.includes(scope)) ?? state.scopes);
 }
 
@@ -56,7 +62,8 @@ export function valid(scopes: readonly string[]): string {
 }
 
 /** Returns the expected record in a list. */
-export function recordOf({ generation, revoked, scopes }: KeyState): string {
+export function recordOf({ generation, revoked, disabled, scopes }: KeyState): string {
   if (generation === 0) return "absent";
-  return `${revoked ? "REVOKED" : "ACTIVE"} ${scopes.join(" ")}`;
+  const status = revoked ? "REVOKED" : disabled ? "DISABLED" : "ACTIVE";
+  return `${status} ${scopes.join(" ")}`;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { History, type Mutation } from "./history.ts";
-import { type Credential, created, deleted, type Effect, valid } from "./register.ts";
+import { type Credential, created, deleted, disabled, type Effect, enabled, valid } from "./register.ts";
 import { findViolations } from "./violations.ts";
 
 const TOKEN: Credential = { type: "JWT", text: "", generation: 2, secret: 2, scopes: ["a"] };
@@ -41,4 +41,19 @@ test("a token of an earlier import belongs only to that import, even after a los
   const [, , last] = history.registers[0]?.mutations ?? [];
   const lost = new Set(last === undefined ? [] : [last]);
   expect(verdict({ history, lost }, { ...TOKEN, generation: 1, secret: 1 }, valid(["a"]))).toHaveLength(1);
+});
+
+test.each([
+  ["a disabled key accepted", [disabled], valid(["a"])],
+  ["an enabled key rejected", [disabled, enabled], "DISABLED"],
+] as const)("%s is a violation, which names the verdict", (_, effects, observed) => {
+  const history = new History();
+  const register = history.register("issued");
+  const change = (effect: Effect, place: number): Mutation => {
+    return { kind: "change", node: "node 1", began: place * 10, acknowledged: place * 10 + 5, effect };
+  };
+  register.mutations.push(...[created(1, ["a"]), ...effects].map(change));
+  const token = { ...TOKEN, generation: 1, secret: 1 };
+  const found = verdict({ history, lost: new Set() }, token, observed);
+  expect(found.map(({ text }) => text)).toEqual([expect.stringContaining(observed)]);
 });

@@ -138,6 +138,7 @@ async function runUnderLoad(fixture: Fixture, work: (fixture: Fixture) => Promis
   const load: Load = await startLoad(history, members, choices.fork(), {
     commandEnvironment: commandEnvironment(fixture),
     keysOfOwner: KEYS_OF_OWNER,
+    mayDisable: false,
     commands: [oldCheckout, CHECKOUT].map((checkout) => join(checkout, COMMAND)),
     // Release 0.1 knows no other.
     algorithms: ["EdDSA"],

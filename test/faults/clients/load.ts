@@ -33,6 +33,8 @@ export interface LoadOptions {
   /** For each owner of keys, the nodes that it sends changes to. Default: ten owners, each for all nodes. */
   readonly owners?: readonly (readonly Member[])[];
   readonly keysOfOwner?: number;
+  /** Whether keys are disabled and enabled, which servers of release 0.2 and earlier prevent. Default: true. */
+  readonly mayDisable?: boolean;
   /** Environment of the command that rotates signing keys; without it there are no rotations. */
   readonly commandEnvironment?: Readonly<Record<string, string>>;
   /** The launchers of that command, one of which is chosen for each rotation. Default: that of this checkout. */
@@ -49,6 +51,7 @@ export async function startLoad(
   {
     owners: targetsOfOwners = Array.from({ length: OWNERS }, () => members),
     keysOfOwner = KEYS_OF_OWNER,
+    mayDisable = true,
     commandEnvironment,
     commands = [COMMAND],
     algorithms = ALGORITHM_NAMES,
@@ -61,7 +64,7 @@ export async function startLoad(
     if (hot.length > HOT_KEYS) hot.shift();
   };
   const owners = targetsOfOwners.map(
-    (targets) => new Owner({ history, members, targets, seeded: seeded.fork(), onChanged }),
+    (targets) => new Owner({ history, members, targets, seeded: seeded.fork(), mayDisable, onChanged }),
   );
   const pools: KeyPools = { hot, live: () => seeded.pick(owners).keys };
   await Promise.all(owners.map((owner) => createKeys(owner, keysOfOwner)));

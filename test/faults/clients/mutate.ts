@@ -12,6 +12,8 @@ export interface MutationContext {
   /** The nodes that changes are sent to. */
   readonly targets: readonly Member[];
   readonly seeded: Seeded;
+  /** Whether keys are disabled and enabled. */
+  readonly mayDisable: boolean;
   /** Called after a key was changed. */
   onChanged(register: Register): void;
 }

@@ -1,7 +1,7 @@
 import type { KeyKind, Register } from "../history.ts";
 import { derive } from "./derive.ts";
 import type { MutationContext } from "./mutate.ts";
-import { importKey, issue, remove, removeAndImport, revoke, rotate, selfRevoke, update } from "./verbs.ts";
+import { flip, importKey, issue, remove, removeAndImport, revoke, rotate, selfRevoke, update } from "./verbs.ts";
 
 type Verb = (context: MutationContext, register: Register) => Promise<boolean>;
 
@@ -10,8 +10,8 @@ const rotateWithGrace: Verb = (context, register) => rotate(context, register, t
 
 /** The operations of an owner on a key of this kind. */
 const VERBS: Readonly<Record<KeyKind, readonly Verb[]>> = {
-  issued: [update, update, rotateAtOnce, rotateWithGrace, revoke, selfRevoke],
-  imported: [update, update, remove, removeAndImport, revoke, selfRevoke],
+  issued: [update, update, flip, flip, rotateAtOnce, rotateWithGrace, revoke, selfRevoke],
+  imported: [update, update, flip, flip, remove, removeAndImport, revoke, selfRevoke],
 };
 
 /** A client that owns keys: no other client changes them, and it changes each key sequentially. */
@@ -34,11 +34,12 @@ export class Owner {
 
   /** Makes a few changes of one key in quick succession, so that a concurrent read is stale at once. */
   async change(): Promise<void> {
-    const { history, members, seeded } = this.#context;
+    const { history, members, seeded, mayDisable } = this.#context;
     const register = seeded.pick(this.keys);
     for (let changes = 1 + seeded.below(4); changes > 0; changes--) {
       if (seeded.below(3) === 0) await derive(history, seeded.pick(members), register, seeded);
-      if (await seeded.pick(VERBS[register.kind])(this.#context, register)) continue;
+      const verbs = VERBS[register.kind].filter((verb) => mayDisable || verb !== flip);
+      if (await seeded.pick(verbs)(this.#context, register)) continue;
       this.keys = this.keys.filter((key) => key !== register);
       return;
     }

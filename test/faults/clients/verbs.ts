@@ -1,6 +1,6 @@
 import { paths } from "../../support/rest.ts";
 import type { Register } from "../history.ts";
-import { created, deleted, revoked, rotated, updated } from "../register.ts";
+import { created, deleted, disabled, enabled, revoked, rotated, updated } from "../register.ts";
 import { type Answer, refusalOf } from "./answer.ts";
 import type { Member } from "./member.ts";
 import { type MutationContext, mutate, type Request, verifyKeyOnAllNodes } from "./mutate.ts";
@@ -59,6 +59,26 @@ export async function rotate(context: MutationContext, register: Register, isGra
   register.addCredential({ type: "secret", text: body.secret, generation: register.generation, secret, scopes: null });
   verifyKeyOnAllNodes(context, register);
   return true;
+}
+
+/**
+ * Disables a key, and enables half of those at once; enables a disabled one. Some calls repeat the previous one, which must be as coherent.
+ */
+export async function flip(context: MutationContext, register: Register): Promise<boolean> {
+  const isDisabled =
+    register.mutations.findLast(({ kind }) => kind === "disable" || kind === "enable")?.kind === "disable";
+  const { seeded } = context;
+  if (isDisabled) return setDisabled(context, register, seeded.below(4) === 0);
+  const isKnown = await setDisabled(context, register, seeded.below(8) > 0);
+  return isKnown && seeded.below(2) === 0 ? setDisabled(context, register, false) : isKnown;
+}
+
+async function setDisabled(context: MutationContext, register: Register, isDisabled: boolean): Promise<boolean> {
+  const kind = isDisabled ? "disable" : "enable";
+  const send = ({ rest }: Member) => rest.send("POST", `${paths.keys}/${register.keyId}:${kind}`, {});
+  const body = await mutate(context, register, { kind, effect: isDisabled ? disabled : enabled, send });
+  verifyKeyOnAllNodes(context, register);
+  return body !== null || handleUnknownOutcome(context, register);
 }
 
 export function revoke(context: MutationContext, register: Register): Promise<boolean> {
