@@ -35,10 +35,15 @@ const NOT_LET_IN: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
 /** Raised by statement_timeout. */
 const CANCELED = "57014";
 
+/** Raised by the trigger of migration 0019. */
+const CREATOR_REVOKED = "KH001";
+
 /** Returns the error for callers: `DATABASE_UNAVAILABLE` if the database is unreachable or cannot answer now. */
 export function databaseError(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === CANCELED) return tooLate(error);
+  if (code === CREATOR_REVOKED)
+    return new KeyholdError("CALLER_UNAUTHENTICATED", "the admin token is not valid: it is revoked", { cause: error });
   if (typeof code !== "string") return error;
   if (NOT_LET_IN.has(code)) return unavailable("the database does not let this service in", error);
   return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database cannot be reached", error) : error;

@@ -8,6 +8,7 @@ import type { Tracing } from "../observability/tracing/tracing.ts";
 import { invalidating, observed, propagating } from "../postgres/change-committer.ts";
 import { ConnectBackoff } from "../postgres/connect-backoff.ts";
 import { traced, withCircuitBreaker } from "../postgres/database-decorators.ts";
+import { createDescendantStore } from "../postgres/descendant-store.ts";
 import { createKeyStore } from "../postgres/key-store.ts";
 import { type Database, Pool } from "../postgres/pool.ts";
 import { createSigningKeyStore } from "../postgres/signing-key-store.ts";
@@ -134,16 +135,13 @@ function assemble(
   const cache = createReader(config, findKeys, coherence);
   const reader = tracing === undefined ? cache : instrumented(cache, tracing.lookup);
   coherence.addCache(reader);
-  const changes = propagating(database, membership.propagation);
+  const propagated = propagating(database, membership.propagation);
+  const invalidated = invalidating(propagated, (change) => reader.invalidate(change));
+  const changes = observed(invalidated, onChanges);
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
-    store: createKeyStore(
-      { lists, reads },
-      observed(
-        invalidating(changes, (change) => reader.invalidate(change)),
-        onChanges,
-      ),
-    ),
+    store: createKeyStore({ lists, reads }, changes),
+    descendants: createDescendantStore(reads, changes),
     clock,
     random,
     secretPrefix,
@@ -152,7 +150,7 @@ function assemble(
     looksLikeOurs: (rawKey) => looksLikeOurs(rawKey, shapes),
   };
   const signing: SigningContext = {
-    store: createSigningKeyStore(database, changes, membership),
+    store: createSigningKeyStore(database, propagated, membership),
     ring: rings.signingKeyWrap,
     algorithm: config.signingAlgorithm,
     clock,

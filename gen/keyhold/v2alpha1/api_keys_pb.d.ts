@@ -375,7 +375,8 @@ export declare type RevokeApiKeyRequest = Message<"keyhold.v2alpha1.RevokeApiKey
   collection: string;
 
   /**
-   * Whether to revoke also the keys that were created with this admin token, those that were created with them, and so on.
+   * Whether to revoke also the keys that were created with this admin token, those that were created with them, and so on. If the key is
+   * revoked already, the call fails only if no descendant is left either.
    *
    * @generated from field: bool include_descendants = 5;
    */
@@ -428,6 +429,14 @@ export declare type RevokeApiKeyResponse = Message<"keyhold.v2alpha1.RevokeApiKe
    * @generated from field: optional int32 descendant_count = 5;
    */
   descendantCount?: number | undefined;
+
+  /**
+   * With include_descendants, the number of descendants that are not revoked, because the caller may not change them: they have a scope
+   * that it lacks. A restricted caller sees only those of its actors.
+   *
+   * @generated from field: optional int32 remaining_descendant_count = 6;
+   */
+  remainingDescendantCount?: number | undefined;
 };
 
 /**

@@ -8,6 +8,7 @@ import { type KeyKind, parseKeyId } from "../../domain/key.ts";
 import { requireFit } from "../../domain/response-size.ts";
 import { invalid } from "../../domain/verdict.ts";
 import { checkDerivation, deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
+import { revokeWithDescendants } from "../../keys/descendants.ts";
 import { disableKey, enableKey } from "../../keys/disable.ts";
 import { listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
 import { keyNotFound } from "../../keys/rejection.ts";
@@ -118,7 +119,11 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
       async (request, principal) => {
         const description = request.revocationDescription ?? null;
         const revocation = { reason: revocationReason(request.reason), description };
-        return revokedApiKey(await revokeKey(keys, principal, nameOf(request), revocation), keys.clock.now());
+        const name = nameOf(request);
+        if (!request.includeDescendants)
+          return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
+        const { key, ...counts } = await revokeWithDescendants(keys, principal, name, revocation);
+        return { ...revokedApiKey(key, keys.clock.now()), ...counts };
       },
     check: ({ keyId }) => parseKeyId(keyId, "key_id"),
     policy: "keyhold:keys.revoke",

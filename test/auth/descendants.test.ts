@@ -1,0 +1,194 @@
+import postgres from "postgres";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { expectRefused, newRawKey, precondition, revoke, succeeded } from "../support/conformance.ts";
+import { useGuardedService } from "../support/guarded.ts";
+import { eventually } from "../support/keyhold.ts";
+import { issue, type Json, paths, type RestClient, verify } from "../support/rest.ts";
+
+/** `:revoke` with `include_descendants` revokes what an admin token has made. */
+
+const suite = useGuardedService();
+const { rest } = suite;
+
+interface Token {
+  readonly keyId: string;
+  readonly secret: string;
+  readonly client: RestClient;
+}
+
+async function token(creator: RestClient, fields: Json = { scopes: ["keyhold:keys.write"] }): Promise<Token> {
+  const { keyId, secret } = await issue(creator, fields);
+  return { keyId, secret, client: suite.as(secret) };
+}
+
+const revokeAll = (caller: RestClient, keyId: string) =>
+  caller("POST", `${paths.keys}/${keyId}:revoke`, {
+    reason: "REVOCATION_REASON_KEY_COMPROMISE",
+    include_descendants: true,
+  });
+
+const importDraft = (fields: Json = {}) => ({ name: "n", actor_id: "a", raw_key: newRawKey(), ...fields });
+
+const errorOf = async (credential: string) => (await verify(rest, credential)).error_code;
+const REVOKED = "VERIFICATION_ERROR_REVOKED";
+
+let root: Token;
+beforeEach(async () => {
+  root = await token(rest);
+});
+
+/** Returns the number of keys that are not revoked and were created with one of these tokens. */
+async function left(...tokens: readonly Token[]): Promise<number> {
+  const creators = tokens.map(({ keyId }) => `admin-token:${keyId}`);
+  const [row] = await suite.sql`
+    SELECT count(*)::integer AS count FROM api_keys WHERE revoke_time IS NULL AND created_by = ANY (${creators})`;
+  return row?.count;
+}
+
+test("revokes the keys of an admin token, those of its tokens, and so on; and no other", async () => {
+  const child = await token(root.client);
+  const grandchild = await token(child.client);
+  const own = importDraft();
+  const made = [
+    (await issue(root.client)).secret,
+    (await issue(grandchild.client)).secret,
+    own.raw_key,
+    child.secret,
+    grandchild.secret,
+  ];
+  succeeded(await grandchild.client("POST", paths.imported, own));
+  const { results } = succeeded(
+    await child.client("POST", `${paths.imported}:batchCreate`, { requests: [importDraft(), importDraft()] }),
+  );
+  expect(results.map((one: Json) => one.imported_api_key.created_by)).toEqual(
+    Array(2).fill(`admin-token:${child.keyId}`),
+  );
+  const other = await issue(rest);
+  // The chain is followed through a token that is revoked already.
+  await revoke(rest, child.keyId);
+  for (const secret of made.slice(0, 3)) expect(await errorOf(secret)).toBeUndefined();
+  const answer = succeeded(await revokeAll(rest, root.keyId));
+  expect(answer).toMatchObject({ key_id: root.keyId, descendant_count: 6, remaining_descendant_count: 0 });
+  for (const secret of [root.secret, ...made]) expect(await errorOf(secret)).toBe(REVOKED);
+  expect(await errorOf(other.secret)).toBeUndefined();
+});
+
+test("without the option, what an admin token has made stays", async () => {
+  const { secret } = await issue(root.client);
+  expect(await revoke(rest, root.keyId)).not.toHaveProperty("descendant_count");
+  expect(await errorOf(secret)).toBeUndefined();
+  const answer = succeeded(await revokeAll(rest, root.keyId));
+  expect(answer).toMatchObject({ descendant_count: 1, remaining_descendant_count: 0 });
+  expect(await errorOf(secret)).toBe(REVOKED);
+  expectRefused(await revokeAll(rest, root.keyId), precondition("API_KEY_ALREADY_REVOKED", root.keyId));
+});
+
+test("counts the descendants that the caller may not revoke", async () => {
+  const admin = await token(rest, { scopes: ["keyhold:admin"] });
+  const strong = await issue(admin.client, { scopes: ["keyhold:admin"] });
+  const weak = await issue(admin.client);
+  await revoke(rest, admin.keyId);
+  const hunter = suite.token("keyhold:keys.revoke");
+  // It lacks the scope of the root.
+  expect((await revokeAll(suite.as(hunter), admin.keyId)).status).toBe(403);
+  succeeded(await rest("PATCH", `${paths.issued}/${weak.keyId}`, { name: "still valid" }));
+  const child = await token(root.client);
+  const stronger = await issue(child.client);
+  const plain = await issue(child.client);
+  succeeded(await rest("PATCH", `${paths.issued}/${stronger.keyId}`, { scopes: ["keyhold:admin"] }));
+  const caller = await token(rest);
+  const answer = succeeded(await revokeAll(caller.client, root.keyId));
+  expect(answer).toMatchObject({ descendant_count: 2, remaining_descendant_count: 1 });
+  expect([await errorOf(plain.secret), await errorOf(stronger.secret)]).toEqual([REVOKED, undefined]);
+  expect(await errorOf(strong.secret)).toBeUndefined();
+});
+
+test("a restricted caller revokes, and counts, only the descendants of its actors", async () => {
+  const mine = await issue(root.client, { actor_id: "mine" });
+  const foreign = await issue(root.client, { actor_id: "foreign" });
+  const fields = { scopes: ["keyhold:keys.write"], actor_id: "mine", restricted_to_actor_ids: ["mine"] };
+  const parent = await token(rest, fields);
+  const caller = await token(rest, fields);
+  await suite.sql`UPDATE api_keys SET created_by = ${`admin-token:${parent.keyId}`} WHERE key_id IN (${mine.keyId}, ${foreign.keyId})`;
+  const answer = succeeded(await revokeAll(caller.client, parent.keyId));
+  expect(answer).toMatchObject({ descendant_count: 1, remaining_descendant_count: 0 });
+  expect([await errorOf(mine.secret), await errorOf(foreign.secret)]).toEqual([REVOKED, undefined]);
+});
+
+test("works in slices, and ends with keys in a cycle", async () => {
+  const child = await token(root.client);
+  const requests = Array.from({ length: 1000 }, () => importDraft());
+  succeeded(await child.client("POST", `${paths.imported}:batchCreate`, { requests }));
+  await suite.sql`UPDATE api_keys SET created_by = ${`admin-token:${child.keyId}`} WHERE key_id = ${root.keyId}`;
+  expect(await left(root, child)).toBe(1002);
+  expect(succeeded(await revokeAll(rest, root.keyId)).descendant_count).toBe(1001);
+  expect(await left(root, child)).toBe(0);
+});
+
+describe("a creation in flight", () => {
+  test("is awaited, and its key is revoked", async () => {
+    const sql = postgres(suite.server.ownerUrl, { max: 1 });
+    onTestFinished(() => sql.end());
+    await issue(root.client);
+    const locked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    // A new key is stored, but its transaction waits for this lock.
+    const blocker = sql.begin(async (tx) => {
+      await tx`LOCK TABLE raw_key_digests IN SHARE MODE`;
+      locked.resolve();
+      await release.promise;
+    });
+    await locked.promise;
+    const creation = issue(root.client);
+    await waiting(1);
+    const revocation = revokeAll(rest, root.keyId);
+    await Promise.race([waiting(2), revocation]);
+    release.resolve();
+    await blocker;
+    const { secret } = await creation;
+    expect(succeeded(await revocation)).toMatchObject({ descendant_count: 2, remaining_descendant_count: 0 });
+    expect(await errorOf(secret)).toBe(REVOKED);
+  });
+
+  test("does not store its key after the revocation, over any statement", async () => {
+    await revoke(rest, root.keyId);
+    const copy = suite.sql`
+      INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id, created_by)
+      SELECT gen_random_uuid(), kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id,
+        ${`admin-token:${root.keyId}`} FROM api_keys WHERE key_id = ${root.keyId}`;
+    await expect(copy).rejects.toMatchObject({ code: "KH001" });
+  });
+
+  test("never survives, with many at once", async () => {
+    const child = await token(root.client);
+    const create = async (creator: Token) => {
+      for (;;) {
+        const { status } = await creator.client("POST", paths.issued, { name: "n", actor_id: "a" });
+        if (status !== 200) return status;
+      }
+    };
+    const batches = async (creator: Token) => {
+      for (;;) {
+        const requests = Array.from({ length: 120 }, () => importDraft());
+        const { status } = await creator.client("POST", `${paths.imported}:batchCreate`, { requests });
+        if (status !== 200) return status;
+      }
+    };
+    const creators = [root, child].flatMap((one) => [create(one), create(one), batches(one)]);
+    await expect.poll(() => left(child), { interval: 10 }).toBeGreaterThan(120);
+    const { descendant_count: count } = succeeded(await revokeAll(rest, root.keyId));
+    expect(await left(root, child)).toBe(0);
+    expect(await Promise.all(creators)).toEqual(Array(creators.length).fill(401));
+    expect(await left(root, child)).toBe(0);
+    expect(count).toBeGreaterThan(120);
+  });
+});
+
+/** Resolves when so many statements of the service wait for a lock. */
+async function waiting(statements: number): Promise<void> {
+  await eventually(async () => {
+    const rows = await suite.sql`
+      SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+    return rows.length >= statements;
+  });
+}
