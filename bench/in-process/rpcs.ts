@@ -28,7 +28,7 @@ export async function openRpcs(ifRunning: "attach" | "refuse"): Promise<OpenRpcs
   const signing = await createSigning(resources.signing);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const context = createVerifyContext(config, resources, signing, lastUsed, { error: fail });
-  const api = createApi(config, resources, signing, context);
+  const api = createApi(config, resources, signing, context, () => false);
   const limiter = new ConcurrencyLimiter();
   const rpcs = implementRpcs(api).map((implementation) => createRpc(implementation, guard, limiter));
   return { rpcs, close: resources.close };
@@ -46,6 +46,7 @@ const call: Call = {
   setHeader: () => {},
   setTrailer: () => {},
   peerAddress: "127.0.0.1",
+  isAbandoned: false,
   log: { add: () => {}, note: () => {}, fault: fail, onEnd: () => {} },
 };
 

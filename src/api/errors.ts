@@ -19,6 +19,7 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
   TOO_MANY_VALID_SECRETS: Code.FailedPrecondition,
   SERVERS_OUTDATED: Code.FailedPrecondition,
   CONCURRENT_CHANGE: Code.Aborted,
+  EXPECTED_COUNT_DIFFERS: Code.FailedPrecondition,
   CREDENTIAL_INVALID: Code.Unauthenticated,
   SCOPE_NOT_ALLOWED: Code.PermissionDenied,
   CLAIM_NOT_ALLOWED: Code.PermissionDenied,

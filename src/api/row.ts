@@ -25,6 +25,8 @@ export interface ApiContext {
   /** Explains a credential, or the current secret of a key; null if there is no such key for the caller. */
   explain(caller: Principal, subject: ExplainedSubject, presentation: Presentation): Promise<Explanation | null>;
   jwks(): MaybePromise<Jwks>;
+  /** Whether the server is stopping, so that long work should end soon. */
+  isStopping(): boolean;
 }
 
 /** The implementation of an RPC. Its request has been authorized and validated; its errors are mapped to the wire later. */

@@ -1,15 +1,26 @@
 import { clone, create, type DescMessage, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import {
+  BulkDisableApiKeysRequestSchema,
+  BulkRevokeApiKeysRequestSchema,
+} from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import {
   BatchCreateImportedApiKeysRequestSchema,
   CreateImportedApiKeyRequestSchema,
 } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { CreateIssuedApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { withUnary } from "./transport.ts";
 
-const WITH_REQUEST_ID: ReadonlySet<DescMessage> = new Set<DescMessage>([
+/** Requests with a `request_id` of their own. */
+const SINGLE = [
   CreateIssuedApiKeyRequestSchema,
   CreateImportedApiKeyRequestSchema,
+  BulkRevokeApiKeysRequestSchema,
+  BulkDisableApiKeysRequestSchema,
+] as const;
+
+const WITH_REQUEST_ID: ReadonlySet<DescMessage> = new Set<DescMessage>([
+  ...SINGLE,
   BatchCreateImportedApiKeysRequestSchema,
 ]);
 
@@ -18,7 +29,7 @@ export function hasRequestId(desc: DescMessage): boolean {
   return WITH_REQUEST_ID.has(desc);
 }
 
-/** Adds a `request_id` (AIP-155) to each request that creates a key and has none. Retries of the call reuse it. */
+/** Adds a `request_id` (AIP-155) to each request that creates a key, or changes many, and has none. Retries of the call reuse it. */
 export function withRequestIds(transport: Transport): Transport {
   return withUnary(transport, (method, signal, timeoutMs, header, input, values) =>
     transport.unary(method, signal, timeoutMs, header, addRequestIds(method.input, input), values),
@@ -37,7 +48,5 @@ function addRequestIds<I extends DescMessage>(desc: I, input: MessageInitShape<I
 
 function requestsIn(message: Message): { requestId?: string }[] {
   if (isMessage(message, BatchCreateImportedApiKeysRequestSchema)) return message.requests;
-  return isMessage(message, CreateIssuedApiKeyRequestSchema) || isMessage(message, CreateImportedApiKeyRequestSchema)
-    ? [message]
-    : [];
+  return SINGLE.some((schema) => isMessage(message, schema)) ? [message as Message & { requestId?: string }] : [];
 }

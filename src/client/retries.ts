@@ -8,7 +8,7 @@ import { withUnary } from "./transport.ts";
 
 /**
  * Retry policy. Idempotent calls are retried on UNAVAILABLE and on connection loss (AIP-194): those with an `idempotency_level` in the proto
- * (read, verify, update, delete) or a `request_id` (create, import). Any call is retried when the server rejected it as OVERLOADED or
+ * (read, verify, update, delete) or a `request_id` (create, import, bulk changes). Any call is retried when the server rejected it as OVERLOADED or
  * RATE_LIMITED, before execution. Retries end with the call's timeout.
  */
 export interface RetryOptions {

@@ -3,12 +3,14 @@ import type { Lifetimes } from "../domain/expiry.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
+import type { BulkStore } from "./bulk-store.ts";
 import type { DescendantStore } from "./descendants.ts";
 import type { KeyStore } from "./store.ts";
 
 /** The dependencies of the verbs in this folder. */
 export interface KeysContext {
   readonly store: KeyStore;
+  readonly bulk: BulkStore;
   readonly descendants: DescendantStore;
   readonly clock: Clock;
   readonly random: Random;

@@ -214,6 +214,6 @@ function keyWhere(sql: Sql, { keyId, kind }: KeyName, conditions: readonly Fragm
 }
 
 /** Never moves the time back: the later of two changes may have begun first, or on a server whose clock is behind. */
-function forward(sql: Sql, now: Date): Fragment {
+export function forward(sql: Sql, now: Date): Fragment {
   return sql`greatest(update_time, ${now})`;
 }

@@ -78,7 +78,7 @@ const SLACK = 60_000;
  * Returns the conditions on `key_id`, the order of lists, that follow from conditions on `create_time` which the filter requires, so that
  * the index scan is bounded. The filter must still be applied.
  */
-function creationBounds(filter: Filter): IdBound[] {
+export function creationBounds(filter: Filter): IdBound[] {
   if (filter.node === "and") return filter.operands.flatMap(creationBounds);
   return filter.node === "time" && filter.field === "create_time" ? BOUNDS[filter.operator](filter) : [];
 }

@@ -11,6 +11,7 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   api_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   signing_keys: ["SELECT", "INSERT", "UPDATE"],
   nodes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  bulk_changes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   accepted_databases: ["SELECT", "INSERT"],
   used_root_secrets: ["SELECT", "INSERT"],
   schema_migrations: ["SELECT"],

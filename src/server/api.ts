@@ -46,6 +46,7 @@ export function createApi(
   { keys, rings }: Resources,
   signing: Signing,
   context: VerifyContext,
+  isStopping: () => boolean,
 ): ApiContext {
   const { clock, random } = keys;
   const strict = strictly(context);
@@ -60,5 +61,6 @@ export function createApi(
     verifyAll: (caller, requests, mode) => verifyAll(of(context, caller), requests, mode),
     explain: (caller, subject, presentation) => explain(of(strict, caller), subject, presentation),
     jwks: signing.jwks,
+    isStopping,
   };
 }

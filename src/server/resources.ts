@@ -5,7 +5,8 @@ import type { KeysContext } from "../keys/context.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
-import { invalidating, observed, propagating } from "../postgres/change-committer.ts";
+import { createBulkStore } from "../postgres/bulk-store.ts";
+import { type ChangeCommitter, invalidating, observed, propagating } from "../postgres/change-committer.ts";
 import { ConnectBackoff } from "../postgres/connect-backoff.ts";
 import { traced, withCircuitBreaker } from "../postgres/database-decorators.ts";
 import { createDescendantStore } from "../postgres/descendant-store.ts";
@@ -136,11 +137,16 @@ function assemble(
   const reader = tracing === undefined ? cache : instrumented(cache, tracing.lookup);
   coherence.addCache(reader);
   const propagated = propagating(database, membership.propagation);
-  const invalidated = invalidating(propagated, (change) => reader.invalidate(change));
-  const changes = observed(invalidated, onChanges);
+  const ofKeys = (committer: ChangeCommitter) =>
+    observed(
+      invalidating(committer, (change) => reader.invalidate(change)),
+      onChanges,
+    );
+  const changes = ofKeys(propagated);
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
     store: createKeyStore({ lists, reads }, changes),
+    bulk: createBulkStore(lists, ofKeys(propagating(lists, membership.propagation)), coherence.renewed),
     descendants: createDescendantStore(reads, changes),
     clock,
     random,

@@ -64,12 +64,13 @@ export async function serve(
   await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const context = createVerifyContext(config, resources, signing, lastUsed, logger);
-  const api = createApi(config, resources, signing, {
+  const counted = {
     ...context,
     onVerdict: isCounting ? meters.onVerdict : () => {},
     onStale: staleVerdicts(config, resources, meters, logger),
-  });
+  };
   let isStopping = false;
+  const api = createApi(config, resources, signing, counted, () => isStopping);
   // A fresh lease proves that the database answers, and a busy database does not delay it.
   const checks = (): Checks =>
     isStopping ? NOT_READY : { database: resources.coherence.isCoherent(), signing_keys: signing.hasActive };

@@ -1,3 +1,4 @@
+import type { Http2ServerRequest } from "node:http2";
 import type { FastifyRequest } from "fastify";
 import type { Call, CallLog, EndListener } from "../api/rpc.ts";
 import type { Protocol } from "./call-metrics.ts";
@@ -31,6 +32,12 @@ export abstract class FastifyCall implements Call, CallLog {
 
   headers(): [name: string, value: string][] {
     return headersOf(this.request.headers);
+  }
+
+  get isAbandoned(): boolean {
+    const { raw } = this.request;
+    // An HTTP/2 stream ends before its connection does.
+    return "stream" in raw ? (raw as unknown as Http2ServerRequest).stream.destroyed : raw.socket.destroyed;
   }
 
   get log(): CallLog {

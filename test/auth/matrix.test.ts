@@ -89,6 +89,8 @@ const ROWS: readonly Row[] = [
   row(keys.disableApiKey, "keyhold:keys.disable", (target) => ({ keyId: target.issued.keyId })),
   row(keys.enableApiKey, "keyhold:keys.disable", (target) => ({ keyId: target.issued.keyId })),
   row(keys.explainApiKey, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
+  row(keys.bulkRevokeApiKeys, "keyhold:keys.revoke", (target) => ({ filter: `key_id="${target.issued.keyId}"` })),
+  row(keys.bulkDisableApiKeys, "keyhold:keys.disable", (target) => ({ filter: `key_id="${target.issued.keyId}"` })),
   row(SelfServiceService.method.selfRevokeApiKey, null, (target) => ({ credential: target.issued.secret })),
   row(DerivedKeysService.method.getJwks, null, () => ({})),
   row(Health.method.check, null, () => ({})),

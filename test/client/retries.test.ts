@@ -146,6 +146,16 @@ const CALLS = table<Row>([
     },
   },
   {
+    name: "bulkRevokeApiKeys",
+    repeats: true,
+    call: async () => () => client.apiKeys.bulkRevokeApiKeys({ filter: 'name="nothing"' }),
+  },
+  {
+    name: "bulkDisableApiKeys",
+    repeats: true,
+    call: async () => () => client.apiKeys.bulkDisableApiKeys({ filter: 'name="nothing"' }),
+  },
+  {
     name: "selfRevokeApiKey",
     repeats: false,
     call: async () => {

@@ -170,6 +170,18 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     { code: "FAILED_PRECONDITION", message: "key <id> is revoked already", metadata: aKey },
   ),
+  EXPECTED_COUNT_DIFFERS: fails(
+    keys.bulkRevokeApiKeys,
+    async (call) => {
+      const filter = `key_id="${(await issued(call)).keyId}"`;
+      return call(keys.bulkRevokeApiKeys, { filter, expectedCount: 2 });
+    },
+    {
+      code: "FAILED_PRECONDITION",
+      message: "matching keys: 1, expected: 2; nothing was changed",
+      metadata: { matched_count: "1", expected_count: "2" },
+    },
+  ),
   API_KEY_REVOKED: fails(
     issuedKeys.rotateIssuedApiKey,
     async (call) => {

@@ -375,6 +375,23 @@ export const SCENARIOS: readonly Scenario[] = [
     { ...revoked, revocation_reason: "REVOCATION_REASON_UNSPECIFIED" },
   ),
   scenario(
+    keys.bulkRevokeApiKeys,
+    "returns its progress",
+    async (call) => {
+      return call(keys.bulkRevokeApiKeys, { filter: `key_id="${(await issued(call)).keyId}"` });
+    },
+    { matched_count: 1, changed_count: 1, done: true, request_id: "<id>" },
+  ),
+  scenario(
+    keys.bulkDisableApiKeys,
+    "returns the number of keys that it would change",
+    async (call) => {
+      const filter = `key_id="${(await imported(call)).keyId}"`;
+      return call(keys.bulkDisableApiKeys, { filter, validateOnly: true });
+    },
+    { matched_count: 1, changed_count: 0, done: false, request_id: "" },
+  ),
+  scenario(
     SelfServiceService.method.selfRevokeApiKey,
     "returns the new state of the key",
     async (call) => {

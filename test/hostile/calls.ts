@@ -80,6 +80,8 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
     reason: "REVOCATION_REASON_SUPERSEDED",
     revocation_description: `${mark} revocation`,
   }),
+  BulkRevokeApiKeys: ({ issuedKeyId }) => ({ filter: `key_id="${issuedKeyId}"`, request_id: "once" }),
+  BulkDisableApiKeys: ({ importedKeyId }) => ({ filter: `key_id="${importedKeyId}"`, expected_count: 1 }),
   SelfRevokeApiKey: ({ credential }) => ({ credential, reason: "REVOCATION_REASON_SUPERSEDED" }),
   GetJwks: () => ({}),
 };

@@ -1,6 +1,7 @@
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FeedSession } from "../../src/cluster/change-feed.ts";
+import type { BulkOperation, BulkSelection, NewBulkOperation } from "../../src/keys/bulk-store.ts";
 import { acceptDatabase } from "../../src/postgres/accepted-databases.ts";
 import { createOpenFeed } from "../../src/postgres/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/leases.ts";
@@ -107,6 +108,20 @@ async function feed(work: (session: FeedSession) => Promise<unknown>): Promise<v
   await work(session).finally(() => session.end());
 }
 
+const SELECTION: BulkSelection = {
+  filter: { node: "uuid", field: "key_id", operator: "=", value: KEY_ID },
+  ...{ filterTime: NOW, change: { verb: "disable", reason: null }, principal: operator },
+};
+
+const OPERATION: NewBulkOperation = {
+  ...{ requestId: "an id", verb: "disable", fingerprint: Buffer.alloc(32), caller: "me" },
+  ...{ startTime: NOW, matchedCount: 1, throughKeyId: KEY_ID },
+};
+
+const begun = (operation: NewBulkOperation): BulkOperation => {
+  return { ...operation, afterKeyId: "00000000-0000-0000-0000-000000000000", changedCount: 0, done: false };
+};
+
 /** For each right, an action of a server that needs it. */
 const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on api_keys": () => resources.keys.store.get({ keyId: KEY_ID, kind: null }),
@@ -121,6 +136,10 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "UPDATE on nodes": () =>
     createRenewLease(database.url)({ leaseId: KEY_ID, number: 1, feedLag: null }, new AbortController().signal),
   "DELETE on nodes": () => feed((session) => session.leave()),
+  "SELECT on bulk_changes": () => resources.keys.bulk.find("an id"),
+  "INSERT on bulk_changes": () => resources.keys.bulk.begin(OPERATION),
+  "UPDATE on bulk_changes": () => resources.keys.bulk.advance(begun(OPERATION), SELECTION, 1, NOW),
+  "DELETE on bulk_changes": () => resources.keys.bulk.begin(OPERATION),
   "SELECT on used_root_secrets": () => listUsedRootSecrets(resources.database),
   "INSERT on used_root_secrets": () => recordRootSecretUse(resources.database, "an id"),
   "SELECT on raw_key_digests": () =>

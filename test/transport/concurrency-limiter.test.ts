@@ -48,6 +48,7 @@ function heldRpc(
     setHeader: () => {},
     setTrailer: () => {},
     peerAddress: "127.0.0.1",
+    isAbandoned: false,
     log: { add: (facts) => lines.push(facts), note: () => {}, fault: (error) => faults.push(error), onEnd: () => {} },
   };
   const ask = async (fields: Fields) => rpc.invoke(create(method.input, fields), await rpc.admit(call), call);

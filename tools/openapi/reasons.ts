@@ -25,6 +25,9 @@ const OF_EVERY_CALL: readonly Reason[] = [
 const OF_GUARDED: readonly Reason[] = ["CALLER_UNAUTHENTICATED", "CALLER_NOT_PERMITTED", "AUTHORITY_UNAVAILABLE"];
 const OF_BODIES: readonly Reason[] = ["BODY_TOO_LARGE", "MEDIA_TYPE_NOT_SUPPORTED", "CONTENT_ENCODING_NOT_SUPPORTED"];
 const OF_UPDATES: readonly Reason[] = ["API_KEY_NOT_FOUND", "API_KEY_REVOKED", "API_KEY_EXPIRED", "CONCURRENT_CHANGE"];
+const OF_BULK_CHANGES: readonly Reason[] = [
+  ...(["EXPECTED_COUNT_DIFFERS", "REQUEST_ID_REUSED", "CONCURRENT_CHANGE", "CHANGE_UNCONFIRMED"] as const),
+];
 
 /** The reasons that an RPC has beside those of all. */
 const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, readonly Reason[]>([
@@ -47,6 +50,8 @@ const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, 
   [keys.revokeApiKey, ["API_KEY_NOT_FOUND", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
   [keys.disableApiKey, [...OF_UPDATES, "SERVERS_OUTDATED", "CHANGE_UNCONFIRMED"]],
   [keys.enableApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
+  [keys.bulkRevokeApiKeys, OF_BULK_CHANGES],
+  [keys.bulkDisableApiKeys, [...OF_BULK_CHANGES, "SERVERS_OUTDATED"]],
   [SelfServiceService.method.selfRevokeApiKey, ["CREDENTIAL_INVALID", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
 ]);
 

@@ -603,7 +603,7 @@ export declare type BulkRevokeApiKeysRequest = Message<"keyhold.v2alpha1.BulkRev
   validateOnly: boolean;
 
   /**
-   * Number of keys that must match when the operation begins. If it differs, nothing is changed.
+   * Number of keys that must match when the operation begins. If it differs, nothing is changed. Ignored when the operation continues.
    *
    * @generated from field: optional int32 expected_count = 5;
    */
@@ -611,7 +611,8 @@ export declare type BulkRevokeApiKeysRequest = Message<"keyhold.v2alpha1.BulkRev
 
   /**
    * Identifies the operation: the request_id of the response, to continue an operation that is not done; or one of the caller, 1 to 128
-   * visible ASCII characters, so that the operation can be continued if the response was lost. The other fields must be the same.
+   * visible ASCII characters, so that the operation can be continued if the response was lost. The filter and the texts must be
+   * the same.
    *
    * @generated from field: optional string request_id = 6;
    */
@@ -638,7 +639,8 @@ export declare type BulkRevokeApiKeysResponse = Message<"keyhold.v2alpha1.BulkRe
   matchedCount: number;
 
   /**
-   * Number of keys that the operation has revoked in all of its calls. No node accepts any of them.
+   * Number of keys that the operation has revoked in all of its calls. No node accepts any of them. It differs from matched_count at the
+   * end if keys were changed meanwhile: a key is revoked only if it matches when its turn comes.
    *
    * @generated from field: int32 changed_count = 2;
    */
@@ -693,7 +695,7 @@ export declare type BulkDisableApiKeysRequest = Message<"keyhold.v2alpha1.BulkDi
   validateOnly: boolean;
 
   /**
-   * Number of keys that must match when the operation begins. If it differs, nothing is changed.
+   * Number of keys that must match when the operation begins. If it differs, nothing is changed. Ignored when the operation continues.
    *
    * @generated from field: optional int32 expected_count = 4;
    */
@@ -701,7 +703,8 @@ export declare type BulkDisableApiKeysRequest = Message<"keyhold.v2alpha1.BulkDi
 
   /**
    * Identifies the operation: the request_id of the response, to continue an operation that is not done; or one of the caller, 1 to 128
-   * visible ASCII characters, so that the operation can be continued if the response was lost. The other fields must be the same.
+   * visible ASCII characters, so that the operation can be continued if the response was lost. The filter and the texts must be
+   * the same.
    *
    * @generated from field: optional string request_id = 5;
    */
@@ -728,7 +731,8 @@ export declare type BulkDisableApiKeysResponse = Message<"keyhold.v2alpha1.BulkD
   matchedCount: number;
 
   /**
-   * Number of keys that the operation has disabled in all of its calls. No node accepts any of them.
+   * Number of keys that the operation has disabled in all of its calls. No node accepts any of them. It differs from matched_count at the
+   * end if keys were changed meanwhile: a key is disabled only if it matches when its turn comes.
    *
    * @generated from field: int32 changed_count = 2;
    */
@@ -1297,6 +1301,28 @@ export declare const ApiKeysService: GenService<{
     methodKind: "unary";
     input: typeof EnableApiKeyRequestSchema;
     output: typeof ApiKeySchema;
+  },
+  /**
+   * Revokes every key of either kind that matches a filter and that the caller may revoke, except the key that the caller presents. A call
+   * works for about five seconds: repeat it with the request_id of the response until done. A key is revoked once, however often and from
+   * wherever the call is repeated. Keys that are created after the first call are not included.
+   *
+   * @generated from rpc keyhold.v2alpha1.ApiKeysService.BulkRevokeApiKeys
+   */
+  bulkRevokeApiKeys: {
+    methodKind: "unary";
+    input: typeof BulkRevokeApiKeysRequestSchema;
+    output: typeof BulkRevokeApiKeysResponseSchema;
+  },
+  /**
+   * Disables every active key that matches a filter, in the same way as BulkRevokeApiKeys.
+   *
+   * @generated from rpc keyhold.v2alpha1.ApiKeysService.BulkDisableApiKeys
+   */
+  bulkDisableApiKeys: {
+    methodKind: "unary";
+    input: typeof BulkDisableApiKeysRequestSchema;
+    output: typeof BulkDisableApiKeysResponseSchema;
   },
 }>;
 

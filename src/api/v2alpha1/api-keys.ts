@@ -19,6 +19,7 @@ import { FOR_DERIVATION } from "../../verify/presentation.ts";
 import { factsOf } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { violationsOf } from "../validation.ts";
+import { bulkDisableApiKeys, bulkRevokeApiKeys } from "./bulk-changes.ts";
 import { revocationReason } from "./enums.ts";
 import { explanation, readSubject } from "./explanation.ts";
 import { apiKey, revokedApiKey, timestamp } from "./key-resources.ts";
@@ -150,6 +151,8 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
   },
+  bulkRevokeApiKeys,
+  bulkDisableApiKeys,
 };
 
 const ALGORITHMS: ReadonlyMap<WireTokenAlgorithm, TokenAlgorithm> = new Map([

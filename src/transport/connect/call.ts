@@ -29,6 +29,10 @@ export class ConnectCall extends FastifyCall {
     return this.#context.protocolName === "grpc" ? GRPC_DETAIL_BYTES : undefined;
   }
 
+  override get isAbandoned(): boolean {
+    return this.#context.signal.aborted || super.isAbandoned;
+  }
+
   setHeader(name: string, value: string): void {
     this.#context.responseHeader.set(name, value);
   }

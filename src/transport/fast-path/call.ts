@@ -100,6 +100,10 @@ export abstract class FastCall implements Call, CallLog {
 
   abstract get peerAddress(): string;
 
+  get isAbandoned(): boolean {
+    return this.isOver;
+  }
+
   /** Sends the response; a no-op if the client has disconnected. If it throws, it has closed the stream or connection. */
   protected abstract respond(answer: Answer): void;
 

@@ -108,6 +108,8 @@ const endpoints = [
     "RevokeApiKey",
     { key_id: id, collection: "importedApiKeys" },
   ],
+  [`POST ${admin}/apiKeys:bulkRevoke`, { filter: 'name="k"' }, "BulkRevokeApiKeys", { filter: 'name="k"' }],
+  [`POST ${admin}/apiKeys:bulkDisable`, { filter: 'name="k"' }, "BulkDisableApiKeys", { filter: 'name="k"' }],
   ["POST /v2alpha1/apiKeys:selfRevoke", { credential: "c" }, "SelfRevokeApiKey", { credential: "c" }],
 ] as const;
 

@@ -50,6 +50,16 @@ const check = (name: string, result: string, detail: string): JsonObject => ({
 
 const alreadyRevoked = wrongState("API_KEY_ALREADY_REVOKED", `key ${revokedKeyId} is revoked already`);
 
+const bulkRequestId = "01991f3e-2b6d-7f40-8c15-9d8e7f6a5b4c";
+
+const countDiffers = errorBody(
+  409,
+  "FAILED_PRECONDITION",
+  "EXPECTED_COUNT_DIFFERS",
+  "matching keys: 1, expected: 250; nothing was changed",
+  { metadata: { matched_count: "1", expected_count: "250" } },
+);
+
 export const keyExamples: Readonly<Record<string, Examples>> = {
   ApiKeysService_DeriveToken: {
     jwt: {
@@ -193,6 +203,44 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       body: { reason: REASON },
       status: 409,
       response: alreadyRevoked,
+    },
+  },
+  ApiKeysService_BulkRevokeApiKeys: {
+    count: {
+      summary: "The number of keys that match",
+      body: { filter: 'actor_id="team_42"', validate_only: true },
+      status: 200,
+      response: { matched_count: 250, changed_count: 0, done: false, request_id: "" },
+    },
+    revoke: {
+      summary: "The keys of an actor; repeat the call with the request_id until done",
+      body: {
+        filter: 'actor_id="team_42"',
+        reason: "REVOCATION_REASON_AFFILIATION_CHANGED",
+        revocation_description: "the contract has ended",
+      },
+      status: 200,
+      response: { matched_count: 250, changed_count: 250, done: true, request_id: bulkRequestId },
+    },
+    differs: {
+      summary: "Another number of keys matches",
+      body: { filter: `key_id="${issuedKeyId}"`, expected_count: 250 },
+      status: 409,
+      response: countDiffers,
+    },
+  },
+  ApiKeysService_BulkDisableApiKeys: {
+    disable: {
+      summary: "The keys of an actor; repeat the call with the request_id until done",
+      body: { filter: 'actor_id="team_42"', reason: "the invoice is overdue" },
+      status: 200,
+      response: { matched_count: 250, changed_count: 250, done: true, request_id: bulkRequestId },
+    },
+    all: {
+      summary: "No filter",
+      body: { filter: "" },
+      status: 400,
+      response: invalidArgument("filter", "value is required", "FIELD_REQUIRED"),
     },
   },
   ApiKeysService_RevokeIssuedApiKey: {

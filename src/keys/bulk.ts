@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
+import { newId } from "../domain/key.ts";
+import { callerName, type Principal } from "../domain/principal.ts";
+import { hmacSha256, type ServerKey } from "../domain/server-keys.ts";
+import { equalBytes } from "../lib/bytes.ts";
+import { systemMonotonic } from "../lib/clock.ts";
+import type { BulkChange, BulkOperation, BulkSelection, BulkStore } from "./bulk-store.ts";
+import type { KeysContext } from "./context.ts";
+import type { Filter } from "./filter/filter.ts";
+import { parseFilter } from "./filter/parse.ts";
+
+export interface BulkRequest {
+  /** AIP-160, not empty. */
+  readonly filter: string;
+  readonly change: BulkChange;
+  /** Count only. */
+  readonly validateOnly: boolean;
+  /** Nothing is changed if another number of keys matches when the operation begins. */
+  readonly expectedCount?: number;
+  /** Identifies the operation; a new one without. */
+  readonly requestId?: string;
+}
+
+export interface BulkProgress {
+  readonly matchedCount: number;
+  readonly changedCount: number;
+  readonly done: boolean;
+  /** Empty if nothing was begun. */
+  readonly requestId: string;
+}
+
+/** Milliseconds that a call works, well below the 10 s after which the TypeScript client gives up. */
+const WORK_TIME = 5_000;
+
+/** Keys per transaction. Other changes of a key wait for that long, and verifications for the event loop that reads its rows. */
+const SLICE = 100;
+
+/** Pause after each slice, as a multiple of what it took: the rest of the time belongs to other callers. */
+const PAUSE_RATIO = 1;
+
+/** Throws `INVALID_ARGUMENT` for an empty filter: it would select every key, and may be a variable that was not set. */
+export function requireFilter(text: string, now: number): Filter {
+  const filter = parseFilter(text, null, () => now);
+  if (filter.node !== "all") return filter;
+  throw invalidArgument("filter", "is required; create_time < now() selects every key", "FIELD_REQUIRED");
+}
+
+/**
+ * Changes every key that matches a filter, for some seconds: until all are changed, or `mayContinue` returns false. The operation is stored,
+ * so that calls with its request id continue it on any node, also after a crash; no key is changed twice.
+ *
+ * @throws `EXPECTED_COUNT_DIFFERS`, `REQUEST_ID_REUSED`, `CHANGE_UNCONFIRMED`
+ */
+export async function changeMany(
+  context: KeysContext,
+  principal: Principal,
+  request: BulkRequest,
+  mayContinue: () => boolean,
+): Promise<BulkProgress> {
+  const deadline = systemMonotonic() + WORK_TIME;
+  const { bulk, clock } = context;
+  const select = (now: Date): BulkSelection => {
+    const filter = requireFilter(request.filter, now.getTime());
+    return { filter, filterTime: now, change: request.change, principal };
+  };
+  if (request.validateOnly) {
+    const { matchedCount } = await count(bulk, select(new Date(clock.now())), request);
+    return { matchedCount, changedCount: 0, done: false, requestId: "" };
+  }
+  let [operation, caughtUp] = await resume(context, principal, select, request);
+  const selection = select(operation.startTime);
+  for (;;) {
+    const started = systemMonotonic();
+    const step = await bulk.advance(operation, selection, SLICE, new Date(clock.now()));
+    const isShared = step.operation.changedCount !== operation.changedCount + step.changed;
+    if (isShared) caughtUp = catchUp(bulk);
+    operation = step.operation;
+    if (operation.done || !mayContinue() || systemMonotonic() > deadline) break;
+    await sleep((systemMonotonic() - started) * PAUSE_RATIO);
+  }
+  await caughtUp;
+  const { requestId, matchedCount, changedCount, done } = operation;
+  return { requestId, matchedCount, changedCount, done };
+}
+
+/** Returns the selection of an operation that began then. Throws `INVALID_ARGUMENT`. */
+type Select = (startTime: Date) => BulkSelection;
+
+/**
+ * Returns the operation of a request, which begins now if it does not exist; and a promise that resolves when this node has received the
+ * changes that it has made before.
+ */
+async function resume(
+  context: KeysContext,
+  principal: Principal,
+  select: Select,
+  request: BulkRequest,
+): Promise<readonly [BulkOperation, Promise<void>]> {
+  const { bulk } = context;
+  const requestId = request.requestId ?? newId(context.clock.now(), context.random);
+  const known = request.requestId === undefined ? null : await bulk.find(requestId);
+  const operation = known ?? (await begin(context, principal, select, { ...request, requestId }));
+  const { all } = context.rings.fingerprint;
+  if (!all.some((key) => equalBytes(fingerprintOf(request, principal, key), operation.fingerprint)))
+    throw fieldError("REQUEST_ID_REUSED", "request_id", "belongs to an earlier operation on other keys");
+  return [operation, operation.changedCount === 0 ? Promise.resolve() : catchUp(bulk)];
+}
+
+async function begin(
+  { bulk, rings, clock }: KeysContext,
+  principal: Principal,
+  select: Select,
+  request: BulkRequest & { readonly requestId: string },
+): Promise<BulkOperation> {
+  const { requestId, change } = request;
+  const startTime = new Date(clock.now());
+  const counted = await count(bulk, select(startTime), request);
+  const fingerprint = fingerprintOf(request, principal, rings.fingerprint.current);
+  await bulk.begin({
+    ...{ ...counted, requestId, startTime, fingerprint },
+    ...{ verb: change.verb, caller: callerName(principal) },
+  });
+  // Another call may have begun it at the same time.
+  const operation = await bulk.find(requestId);
+  if (operation === null) throw new KeyholdError("INTERNAL", "an operation was not stored");
+  return operation;
+}
+
+/** @throws `EXPECTED_COUNT_DIFFERS` */
+async function count(bulk: BulkStore, selection: BulkSelection, { expectedCount }: BulkRequest) {
+  const counted = await bulk.count(selection);
+  const { matchedCount } = counted;
+  if (expectedCount === undefined || matchedCount === expectedCount) return counted;
+  const message = `matching keys: ${matchedCount}, expected: ${expectedCount}; nothing was changed`;
+  const metadata = { matched_count: String(matchedCount), expected_count: String(expectedCount) };
+  throw new KeyholdError("EXPECTED_COUNT_DIFFERS", message, { metadata });
+}
+
+/**
+ * Resolves when this node has received the changes that other calls have made. A call does not wait for it before its end, so it must not
+ * be unhandled until then.
+ */
+function catchUp(bulk: BulkStore): Promise<void> {
+  const caughtUp = bulk.caughtUp();
+  caughtUp.catch(() => undefined);
+  return caughtUp;
+}
+
+/** Returns a keyed hash of the request and its caller, whose rights decide which keys match. */
+function fingerprintOf({ filter, change }: BulkRequest, principal: Principal, key: ServerKey): Uint8Array {
+  const caller = [callerName(principal), principal.restrictions.actorIds];
+  const details = change.verb === "revoke" ? [change.reason, change.description] : [change.reason];
+  return hmacSha256(key, JSON.stringify([change.verb, filter, details, caller]));
+}
