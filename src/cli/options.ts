@@ -23,6 +23,14 @@ export function withCredential(command: Command, when = ""): Command {
   return command.option("--credential-file <file>", `${when}file with the credential (default: -, stdin)`);
 }
 
+/** Adds what a credential is presented for. */
+export function withPresentation(command: Command): Command {
+  return command
+    .option("--client-ip <address>", "address of the client that presents the credential")
+    .addOption(scopeOption("scopes that the credential must have", [], "--require-scope"))
+    .option("--audience <service>", "the service to which the credential is presented");
+}
+
 export function withKeyFields(command: Command): Command {
   return command
     .option("--name <name>", "display name")
@@ -39,13 +47,13 @@ export function requireKeyFields<T extends { readonly name?: string; readonly ac
   return { ...options, name, actor };
 }
 
-/** Returns the repeatable option `--scope`, parsed by `parseScopes`. Help and completion list `known`. */
-export function scopeOption(description: string, known: readonly string[] = []): Option {
-  const option = new Option("--scope <scope...>", description);
+/** Returns a repeatable option of scopes, parsed by `parseScopes`. Help and completion list `known`. */
+export function scopeOption(description: string, known: readonly string[] = [], flag = "--scope"): Option {
+  const option = new Option(`${flag} <scope...>`, description);
   if (known.length > 0) option.choices(known);
   return option.argParser((text: string, earlier: string[] = []) => {
-    const scopes = parseScopes("--scope", text);
-    if (scopes.length === 0) throw invalidArgument("--scope", "is empty");
+    const scopes = parseScopes(flag, text);
+    if (scopes.length === 0) throw invalidArgument(flag, "is empty");
     return [...earlier, ...scopes];
   });
 }

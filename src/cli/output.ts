@@ -66,7 +66,8 @@ function displayValue(value: unknown): string {
     .join(" ");
 }
 
-const ENUM_PREFIX = /^(?:KEY_STATUS|REVOCATION_REASON|CREDENTIAL_TYPE|VERIFICATION_ERROR)_(?=[A-Z_]+$)/;
+const ENUM_PREFIX =
+  /^(?:KEY_STATUS|KEY_KIND|REVOCATION_REASON|CREDENTIAL_TYPE|VERIFICATION_ERROR|VERIFICATION_CHECK|CHECK_RESULT)_(?=[A-Z_]+$)/;
 
 /** Escapes control and format characters, with which untrusted text could manipulate the terminal. */
 function escapeControls(text: string): string {

@@ -9,6 +9,7 @@ import {
   scopeOption,
   withCredential,
   withKeyFields,
+  withPresentation,
   withRemote,
   withSecret,
 } from "../options.ts";
@@ -73,11 +74,15 @@ function addKeyCommands(keys: Command): void {
 const REASONS = ["key-compromise", "affiliation-changed", "superseded", "privilege-withdrawn"];
 
 function addCredentialCommands(keys: Command): void {
-  withCredential(keys.command("verify"))
+  withPresentation(withCredential(keys.command("verify")))
     .description("verify a credential: an issued secret, raw key or derived token; exit status 7 if it is not valid")
     .argument("[-]", "read from stdin (default)", requireDash)
     .option("--no-cache", "read the key from the database")
     .action(async (_dash, options) => (await import("./credentials.ts")).verify(options));
+  withPresentation(withCredential(keys.command("explain"), "without a key id: "))
+    .description("list each check of a verification with its result and why; exit status 7 if one fails")
+    .argument("[key_id]", "the key; without it, the credential is read from stdin")
+    .action(async (keyId, options) => (await import("./credentials.ts")).explain(keyId, options));
   withSecret(withCredential(keys.command("derive")))
     .description("exchange a credential for a short-lived token and print it")
     .argument("[-]", "read from stdin (default)", requireDash)
@@ -85,6 +90,7 @@ function addCredentialCommands(keys: Command): void {
     .option("--ttl <duration>", "lifetime (default: 1h)")
     .addOption(scopeOption("subset of the credential's scopes (default: all)"))
     .addOption(pairsOption("--claim", "claims to add; a value that is JSON is parsed"))
+    .option("--audience <service...>", "the services that may accept the token (default: that of the credential)")
     .action(async (_dash, options) => (await import("./credentials.ts")).derive(options));
 }
 
@@ -113,6 +119,10 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   delete: [`keyhold keys delete ${KEY_ID}`],
   verify: ["keyhold keys verify < ci.secret", "keyhold keys verify --credential-file ci.secret --json --no-cache"],
+  explain: [
+    `keyhold keys explain ${KEY_ID} --client-ip 203.0.113.7 --require-scope deploy`,
+    "keyhold keys explain < ci.secret",
+  ],
   derive: [
     "keyhold keys derive --ttl 15m --scope read < ci.secret",
     "keyhold keys derive --algorithm macaroon --out token < ci.secret",

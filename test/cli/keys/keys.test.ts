@@ -51,6 +51,19 @@ test("issues, gets, updates, verifies, rotates, derives and revokes", async () =
   const verdict = { is_valid: true, key_id: key.key_id, scopes: ["read"] };
   expect(await answerOf(["verify"], token.token.token)).toMatchObject(verdict);
 
+  const presented = ["--client-ip", "203.0.113.7", "--require-scope", "read"];
+  const forBooks = await answerOf(["derive", "--audience", "books", "archive"], secret);
+  expect(forBooks.token.audience).toEqual(["books", "archive"]);
+  expect(await answerOf(["verify", ...presented, "--audience", "books"], forBooks.token.token)).toMatchObject(verdict);
+  const refused = await keys(["verify", ...presented, "--audience", "other", "--json"], forBooks.token.token);
+  expect([refused.code, JSON.parse(refused.stdout).error_code]).toEqual([7, "VERIFICATION_ERROR_AUDIENCE_MISMATCH"]);
+
+  expect(await answerOf(["explain", key.key_id, ...presented])).toMatchObject({ is_valid: true, key_id: key.key_id });
+  const explained = await keys(["explain", "--require-scope", "admin"], secret);
+  expect(explained.code).toBe(7);
+  expect(explained.stdout).toMatch(/^error_code +INSUFFICIENT_SCOPE$/m);
+  expect(explained.stdout).toMatch(/^SCOPES +FAIL +the credential lacks admin$/m);
+
   const rotated = await answerOf(["rotate", key.key_id, "--grace-period", "1h"]);
   for (const credential of [secret, `${rotated.secret}\n`]) {
     expect(await answerOf(["verify", "-", "--no-cache"], credential)).toMatchObject(verdict);
