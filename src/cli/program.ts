@@ -78,6 +78,11 @@ function addSecretCommands(program: Command): void {
       ).choices(ALGORITHM_NAMES),
     )
     .action(async (options) => (await import("./signing-keys.ts")).rotateSigningKeys(options));
+  withJson(signingKeys.command("revoke"))
+    .description("delete a signing key; its tokens are rejected from then on, and an active key is replaced")
+    .argument("<kid>", "kid from `signing-keys list`")
+    .option("--force", "revoke the active key even if it cannot be unwrapped (root secret lost)")
+    .action(async (kid, options) => (await import("./signing-keys.ts")).revokeSigningKeys(kid, options));
   const secrets = program.command("secrets").description("root secrets, from which all server keys are derived");
   withJson(secrets.command("list"))
     .description("list the root secrets and what still depends on each")

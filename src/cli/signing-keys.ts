@@ -1,4 +1,5 @@
 import { writeServerLog } from "../postgres/server-log.ts";
+import { type RevokeOptions, revokeSigningKey } from "../signing/revoke.ts";
 import { type RotateOptions, rotateSigningKey } from "../signing/signing.ts";
 import { newestFirst, type SigningKeyRecord } from "../token/signing-key.ts";
 import { withResources } from "./command.ts";
@@ -25,6 +26,16 @@ function toJson({ kid, publicJwk, createTime, retireTime, tokensExpireTime }: Si
     ...(retireTime === null ? {} : { retire_time: retireTime.toISOString() }),
     ...(tokensExpireTime === null ? {} : { tokens_expire_time: tokensExpireTime.toISOString() }),
   };
+}
+
+export function revokeSigningKeys(kid: string, options: RevokeOptions & OutputOptions): Promise<void> {
+  return withResources(async ({ signing, database }) => {
+    const { replacement } = await revokeSigningKey(signing, kid, options);
+    const facts = { kid, ...(replacement !== null && { active: replacement }) };
+    await writeServerLog(database, "signing key revoked", facts);
+    const active = replacement === null ? "" : ` The active signing key is now ${replacement}.`;
+    await writeResult(options, facts, `Revoked ${kid}.${active}`);
+  });
 }
 
 export function rotateSigningKeys(options: RotateOptions & OutputOptions): Promise<void> {

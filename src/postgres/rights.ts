@@ -9,7 +9,7 @@ import { firstRow } from "./rows.ts";
  */
 export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   api_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
-  signing_keys: ["SELECT", "INSERT", "UPDATE"],
+  signing_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   nodes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   bulk_changes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   accepted_databases: ["SELECT", "INSERT"],

@@ -1,6 +1,6 @@
 import type { Fragment, JSONValue, Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
-import type { SigningKeyStore } from "../signing/signing.ts";
+import type { RevokedKids, SigningKeyStore } from "../signing/signing.ts";
 import type { NewSigningKey, SigningKeyRecord } from "../token/signing-key.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
 import type { Database } from "./pool.ts";
@@ -12,11 +12,13 @@ export function createSigningKeyStore(
   changes: ChangeCommitter,
   feed: ServerObserver,
 ): SigningKeyStore {
-  const change = async (change: (sql: Sql) => Fragment, statement?: string) => {
-    const isMade = (kid: string | null) => kid !== null;
-    const work: ChangeWork<string | null> = async (sql, ranOn) =>
-      (await changeRow<{ kid: string | null }>(sql, change(sql), ranOn)).kid;
-    await awaitPropagation(await changes.commit(work, { isMade, ...(statement === undefined ? {} : { statement }) }));
+  const change = async <R extends { readonly kid: string | null }>(
+    change: (sql: Sql) => Fragment,
+    statement?: string,
+  ): Promise<R> => {
+    const isMade = ({ kid }: R) => kid !== null;
+    const work: ChangeWork<R> = (sql, ranOn) => changeRow<R>(sql, change(sql), ranOn);
+    return awaitPropagation(await changes.commit(work, { isMade, ...(statement === undefined ? {} : { statement }) }));
   };
   return {
     list: async () => {
@@ -33,6 +35,10 @@ export function createSigningKeyStore(
     },
     replaceActive: async (key, now) => {
       await change((sql) => replaceActive(sql, key, now), "signing_keys.replace");
+    },
+    revoke: async (kid, replacement, now) => {
+      const row = await change<RevokedKids>((sql) => revoke(sql, kid, replacement, now), "signing_keys.revoke");
+      return { kid: row.kid, replacement: row.replacement };
     },
     rewrap: async ({ kid, wrapped, wrapKeyId }, before) => {
       await change((sql) =>
@@ -94,6 +100,29 @@ function replaceActive(sql: Sql, key: NewSigningKey, now: Date): Fragment {
     FROM (SELECT count(*) FROM retired) AS all_retired
     RETURNING kid`;
   return withServer(sql, made, retired);
+}
+
+/**
+ * One statement, like `replaceActive`: at no time is there no active key. The INSERT reads the result of the DELETE and so runs after it. If a
+ * rotation retires the key meanwhile, the DELETE waits for it and returns the retired key.
+ */
+function revoke(sql: Sql, kid: string, replacement: NewSigningKey | null, now: Date): Fragment {
+  if (replacement === null) {
+    const deleted = sql`DELETE FROM signing_keys WHERE kid = ${kid} AND retire_time IS NOT NULL RETURNING kid`;
+    return withServer(sql, sql`SELECT kid, NULL AS replacement FROM deleted`, sql`deleted AS (${deleted}),`);
+  }
+  const deleted = sql`DELETE FROM signing_keys WHERE kid = ${kid} RETURNING kid, retire_time`;
+  const made = sql`
+    INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time)
+    SELECT ${replacement.kid}::text, ${toJson(sql, replacement)}::jsonb, ${replacement.wrapped}::bytea,
+      ${replacement.wrapKeyId}::text, ${now}::timestamptz
+    FROM deleted WHERE retire_time IS NULL
+    RETURNING kid`;
+  return withServer(
+    sql,
+    sql`SELECT kid, (SELECT kid FROM made) AS replacement FROM deleted`,
+    sql`deleted AS (${deleted}), made AS (${made}),`,
+  );
 }
 
 function toJson(sql: Sql, { publicJwk }: NewSigningKey) {

@@ -28,6 +28,8 @@ export function createVerifyContext(
     issuer,
     rings,
     publicKey: signing.publicKey,
+    hasCurrentPublicKeys: signing.hasCurrentPublicKeys,
+    lastPublicKey: signing.lastPublicKey,
     onValid: lastUsed.note,
     onVerdict: () => {},
     onStale: () => {},

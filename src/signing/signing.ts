@@ -24,8 +24,15 @@ import { UnknownKids } from "./unknown-kids.ts";
 export interface Signing {
   /** Reloads the keys. Rejects if the active one does not unwrap, which means that the root secret is another one. */
   reload(): Promise<void>;
-  /** Returns the key with this `kid`. Looks up an unknown one in the store, within limits (`unknown-kids.ts`). */
+  /**
+   * Returns the key with this `kid`. Reads the keys again if they may have changed: from the return of a revocation on, the key is not
+   * returned. Looks up an unknown one in the store, within limits (`unknown-kids.ts`).
+   */
   publicKey(kid: string): MaybePromise<VerificationKey | undefined>;
+  /** Whether results by a public key that was returned are still valid: no key has changed since. */
+  hasCurrentPublicKeys(): boolean;
+  /** Returns the last known key with this `kid`, which may have been revoked since. */
+  lastPublicKey(kid: string): VerificationKey | undefined;
   /**
    * Returns the key to sign a token that expires at `expireTime` (Unix time in milliseconds), after the store has recorded an expiry
    * at least as late. Throws `INTERNAL` if there is no key.
@@ -48,12 +55,22 @@ export interface SigningKeyStore {
   addFirst(key: NewSigningKey, now: Date): Promise<void>;
   /** Atomically makes this the active key and retires the previous one. */
   replaceActive(key: NewSigningKey, now: Date): Promise<void>;
+  /**
+   * Deletes a key. If it is active, atomically makes `replacement` the active one; without a replacement an active key is not deleted. Returns
+   * which of them happened: `kid` is null if no key was deleted, `replacement` is null if it was not active.
+   */
+  revoke(kid: string, replacement: NewSigningKey | null, now: Date): Promise<RevokedKids>;
   /** Replaces the wrapped form of a key if it is still wrapped under the server key `before`. */
   rewrap(key: NewSigningKey, before: string): Promise<void>;
   /** Records that tokens of this key may expire as late as `until`. Never moves the time back. */
   extendTokens(kid: string, until: Date): Promise<void>;
   /** Returns the names of the running nodes that cannot use keys with this algorithm, because they are of an earlier release. */
   nodesWithout(algorithm: AlgorithmName): Promise<string[]>;
+}
+
+export interface RevokedKids {
+  readonly kid: string | null;
+  readonly replacement: string | null;
 }
 
 export interface SigningContext {
@@ -83,18 +100,29 @@ const DEFAULT_ALGORITHM: AlgorithmName = "EdDSA";
 export async function createSigning(given: SigningContext): Promise<Signing> {
   const { store, clock } = given;
   const context = { ...given, onUnusable: oncePerKey(given.onUnusable) };
+  /** The version of all keys, and that of the public keys among them. */
   let version = context.version();
+  let publicVersion = version;
   let keys: SigningKeys = await loadOrCreate(context);
   let loading: Promise<void> | null = null;
   const unknown = new UnknownKids();
 
   const load = async () => {
-    const before = keys.verification;
+    const before = keys;
     const versionBefore = context.version();
-    keys = await loadKeys(context);
-    if (version !== versionBefore) unknown.clear();
-    version = versionBefore;
-    if (before.keys().some((kid) => !keys.verification.has(kid))) context.onLost?.();
+    const records = await store.list();
+    try {
+      keys = toKeys(context, records);
+      version = versionBefore;
+    } catch (error) {
+      // The active key does not unwrap. The others still verify, but not those that were revoked.
+      keys = withoutRevoked(before, records);
+      throw error;
+    } finally {
+      if (publicVersion !== versionBefore) unknown.clear();
+      publicVersion = versionBefore;
+      if (before.verification.keys().some((kid) => !keys.verification.has(kid))) context.onLost?.();
+    }
   };
   const loadOnce = (): Promise<void> => {
     loading ??= load().finally(() => {
@@ -116,28 +144,36 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
     const now = current();
     return now instanceof Promise ? now.catch(() => keys) : now;
   };
-  const mayLookUp = (kid: string) => UnknownKids.mayExist(kid) && (!isCurrent() || unknown.mayLookUp(kid));
+  const hasCurrentPublicKeys = () => publicVersion !== null && publicVersion === context.version();
+  const mayLookUp = (kid: string) => UnknownKids.mayExist(kid) && (!hasCurrentPublicKeys() || unknown.mayLookUp(kid));
   const lookUp = async (kid: string) => {
     await reload();
     const key = keys.verification.get(kid);
-    if (key === undefined && isCurrent()) unknown.add(kid);
+    if (key === undefined && hasCurrentPublicKeys()) unknown.add(kid);
     return key;
   };
+  const signer = (expireTime: number): MaybePromise<ActiveSigningKey> =>
+    andThen(current(), (keys) => {
+      const { active } = keys;
+      if (active === undefined) throw new KeyholdError("INTERNAL", "there is no signing key");
+      return expireTime > knownExpiry(keys, active.kid) ? extend(active, expireTime) : active;
+    });
   const extend = async (active: ActiveSigningKey, expireTime: number) => {
     await store.extendTokens(active.kid, nextStep(expireTime));
     await reload();
-    return active;
+    // Otherwise it was revoked meanwhile, and no node would accept the token.
+    return keys.verification.has(active.kid) ? active : signer(expireTime);
   };
 
   return {
     reload,
-    publicKey: (kid) => keys.verification.get(kid) ?? (mayLookUp(kid) ? lookUp(kid) : undefined),
-    signer: (expireTime) =>
-      andThen(current(), (keys) => {
-        const { active } = keys;
-        if (active === undefined) throw new KeyholdError("INTERNAL", "there is no signing key");
-        return expireTime > knownExpiry(keys, active.kid) ? extend(active, expireTime) : active;
-      }),
+    publicKey: (kid) => {
+      const key = hasCurrentPublicKeys() ? keys.verification.get(kid) : undefined;
+      return key ?? (mayLookUp(kid) ? lookUp(kid) : undefined);
+    },
+    hasCurrentPublicKeys,
+    lastPublicKey: (kid) => keys.verification.get(kid),
+    signer,
     jwks: () => andThen(known(), ({ records }) => jwksDocument(records, clock.now())),
     get hasActive() {
       return keys.active !== undefined;
@@ -188,13 +224,17 @@ async function requireKnown(algorithm: AlgorithmName, store: SigningKeyStore): P
   throw invalidArgument("algorithm", why);
 }
 
-/** Returns undefined if there is no active key, or a later release has created it. */
-async function activeAlgorithm(store: SigningKeyStore): Promise<AlgorithmName | undefined> {
+/** Returns the algorithm of the active key; undefined if there is none, or a later release has created it. */
+export async function activeAlgorithm(store: SigningKeyStore): Promise<AlgorithmName | undefined> {
   const active = newestFirst(await store.list()).find(({ retireTime }) => retireTime === null);
   return ALGORITHM_NAMES.find((name) => name === active?.publicJwk.alg);
 }
 
-function generate({ ring, random }: SigningContext, algorithm: AlgorithmName = DEFAULT_ALGORITHM): NewSigningKey {
+/** Generates a signing key that is not stored. */
+export function generate(
+  { ring, random }: SigningContext,
+  algorithm: AlgorithmName = DEFAULT_ALGORITHM,
+): NewSigningKey {
   return generateSigningKey({ algorithm, wrapKey: ring.current, random });
 }
 
@@ -221,10 +261,25 @@ async function loadOrCreate(context: SigningContext): Promise<SigningKeys> {
   return loadKeys(context);
 }
 
-async function loadKeys({ store, ring, clock, onUnusable }: SigningContext): Promise<SigningKeys> {
-  const keys = loadSigningKeys(await store.list(), ring, clock.now());
+async function loadKeys(context: SigningContext): Promise<SigningKeys> {
+  return toKeys(context, await context.store.list());
+}
+
+function toKeys({ ring, clock, onUnusable }: SigningContext, records: readonly SigningKeyRecord[]): SigningKeys {
+  const keys = loadSigningKeys(records, ring, clock.now());
   for (const kid of keys.unusable) onUnusable?.(kid);
   return keys;
+}
+
+/** Returns the keys of which there is still a record. */
+function withoutRevoked(keys: SigningKeys, records: readonly SigningKeyRecord[]): SigningKeys {
+  const kids = new Set(records.map(({ kid }) => kid));
+  return {
+    ...keys,
+    active: keys.active !== undefined && kids.has(keys.active.kid) ? keys.active : undefined,
+    verification: new Map(keys.verification.entries().filter(([kid]) => kids.has(kid))),
+    records: keys.records.filter(({ kid }) => kids.has(kid)),
+  };
 }
 
 /** Keys are reloaded often, and a key that does not unwrap never will. */

@@ -20,8 +20,12 @@ export interface VerifyContext {
   readonly shapes: CredentialShapes;
   readonly issuer: string;
   readonly rings: { readonly tag: KeyRing; readonly digest: KeyRing; readonly macaroonRoot: KeyRing };
-  /** Returns the key of a derived JWT by `kid`; a promise if it must be loaded. */
+  /** Returns the key of a derived JWT by `kid`; a promise if it must be loaded, which rejects if it cannot be. */
   publicKey(kid: string): MaybePromise<VerificationKey | undefined>;
+  /** Whether JWTs may be accepted by keys that were returned before: none has been revoked. */
+  hasCurrentPublicKeys(): boolean;
+  /** Returns the last known key, for stale verdicts when the keys cannot be loaded. */
+  lastPublicKey(kid: string): VerificationKey | undefined;
   /** Returns the verdict on a credential that is rejected before its key is read. By default the same. */
   recheck?(verdict: Invalid, mode: CacheMode): MaybePromise<Invalid>;
   /** Called with the key of every valid credential. */

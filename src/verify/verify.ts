@@ -43,9 +43,11 @@ function verifyBy(
   const identities = mode === "no-store" ? null : context.identities;
   const name = identities === null ? "" : identities.nameOf(credential);
   const cached = identities === null ? undefined : identities.get(name);
-  if (cached !== undefined) return evaluateCached(context, cached, presentation, mode);
+  if (cached !== undefined && isStillSigned(cached, context)) {
+    return evaluateCached(context, cached, presentation, mode);
+  }
   const generation = identities?.generation ?? 0;
-  return andThen(identify(credential, context), (identified) => {
+  const proceed = (identified: Identified | Invalid): MaybePromise<Verdict> => {
     if ("valid" in identified) return reject(context, credential, identified, mode);
     const found = (stored: VerifiableRecord | null) => {
       // Anyone can send an unknown raw key, so it is not worth the memory.
@@ -55,7 +57,25 @@ function verifyBy(
     const stored = context.findKey(identified.lookup, mode);
     if (!(stored instanceof Promise)) return found(stored);
     return stored.then(found, (error: unknown) => evaluateStale(context, identified, presentation, mode, error));
+  };
+  const identified = identify(credential, context);
+  if (!(identified instanceof Promise)) return proceed(identified);
+  return identified.then(proceed, (error: unknown) => {
+    const last = identifyByLastKeys(credential, context);
+    if (last === undefined) throw error;
+    return evaluateStale(context, last, presentation, mode, error);
   });
+}
+
+/** Returns whether the signing key of a cached JWT is certainly not revoked. */
+function isStillSigned({ credentialType }: Identified, context: VerifyContext): boolean {
+  return credentialType !== "JWT" || context.hasCurrentPublicKeys();
+}
+
+/** Identifies a JWT by a key that may have been revoked, for a stale verdict. Returns undefined if it is not valid by any such key. */
+function identifyByLastKeys(credential: string, context: VerifyContext): Identified | undefined {
+  const identified = identify(credential, { ...context, publicKey: context.lastPublicKey });
+  return identified instanceof Promise || "valid" in identified ? undefined : identified;
 }
 
 /** The usual path. */
@@ -94,7 +114,12 @@ const identifyOrFault: Identify = (credential, context) => {
   };
   try {
     const identified = identify(credential, context);
-    return identified instanceof Promise ? identified.catch(fault) : identified;
+    if (!(identified instanceof Promise)) return identified;
+    return identified.catch((error: unknown) => {
+      // No JWT can be judged, as when the keys of all credentials cannot be read.
+      if (!context.hasCurrentPublicKeys()) throw error;
+      return fault(error);
+    });
   } catch (error) {
     return fault(error);
   }

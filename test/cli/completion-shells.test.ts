@@ -71,7 +71,7 @@ const CASES: readonly (readonly [words: readonly string[], offered: readonly str
 
 /** All possible next words; fish offers options only for a word that begins with a dash. */
 const ALL: readonly (readonly [words: readonly string[], commands: readonly string[], options: readonly string[]])[] = [
-  [["signing-keys", ""], ["list", "rotate"], ["--help"]],
+  [["signing-keys", ""], ["list", "revoke", "rotate"], ["--help"]],
   [["completion", ""], ["bash", "zsh", "fish"], ["--help"]],
 ];
 

@@ -1,8 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { toConfig } from "../../src/server/config/config.ts";
+import { openResources, type Resources } from "../../src/server/resources.ts";
+import { revokeSigningKey } from "../../src/signing/revoke.ts";
 import { derive, useService } from "../support/conformance.ts";
-import { runKeyhold } from "../support/keyhold.ts";
+import { eventually, runKeyhold } from "../support/keyhold.ts";
 import { userOf } from "../support/postgres.ts";
 import { issue, paths, type RestClient, restClient, verify } from "../support/rest.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
@@ -34,6 +37,15 @@ beforeEach(async () => {
 
 const newJwt = async (client: RestClient = rest): Promise<string> => (await derive(client, secret)).token;
 
+function signingKeys(...args: string[]) {
+  const environment = {
+    KEYHOLD_DATABASE_URL: suite.server.databaseUrl,
+    KEYHOLD_ROOT_SECRET: ROOT_SECRET,
+    KEYHOLD_DATABASE_POOL_SIZE: "1",
+  };
+  return runKeyhold(["signing-keys", ...args], environment);
+}
+
 describe("a rotation of the signing key", () => {
   test("reaches every running server without a restart", { timeout: AT_ONCE }, async () => {
     const before = await newJwt();
@@ -47,15 +59,10 @@ describe("a rotation of the signing key", () => {
 
   test("by the command reaches every server, and the command prints the new kid", async () => {
     await newJwt();
-    const environment = {
-      KEYHOLD_DATABASE_URL: suite.server.databaseUrl,
-      KEYHOLD_ROOT_SECRET: ROOT_SECRET,
-      KEYHOLD_DATABASE_POOL_SIZE: "1",
-    };
-    const { code, stdout, stderr } = await runKeyhold(["signing-keys", "rotate"], environment);
+    const { code, stdout, stderr } = await signingKeys("rotate");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     await untilPublished(rest, [stdout.trim(), first]);
-    const { stdout: listed } = await runKeyhold(["signing-keys", "list"], environment);
+    const { stdout: listed } = await signingKeys("list");
     expect(listed.split("\n").map((line) => line.split(" ")[0])).toEqual([stdout.trim(), first, ""]);
   });
 
@@ -109,6 +116,72 @@ describe("a retired key", () => {
     await rotateUnder(suite.sql);
     const [row] = await suite.sql`SELECT tokens_expire_time FROM signing_keys WHERE kid = ${first}`;
     expect(row?.tokens_expire_time.getTime()).toBeGreaterThanOrEqual(Date.parse(expire_time));
+  });
+});
+
+/** Opens the database like a command. */
+async function openCommand(environment: Record<string, string>): Promise<Resources & AsyncDisposable> {
+  const resources = await openResources(toConfig(environment), { log: () => {}, ifRunning: "attach" });
+  return { ...resources, [Symbol.asyncDispose]: resources.close };
+}
+
+describe("a revocation of a signing key", () => {
+  const refused = { is_valid: false, error_code: "VERIFICATION_ERROR_SIGNATURE_INVALID" };
+
+  test("by the command: at its return no server accepts its tokens or publishes it", async () => {
+    const tokens = await Promise.all([rest, second].map((client) => newJwt(client)));
+    const kid = await rotateUnder(suite.sql);
+    const later = await newJwt(second);
+    // Cached by both.
+    for (const client of [rest, second]) await Promise.all([...tokens, later].map((token) => verify(client, token)));
+    const { code, stdout, stderr } = await signingKeys("revoke", first);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: `Revoked ${first}.\n`, stderr: "" });
+    for (const client of [rest, second]) {
+      for (const token of tokens) expect(await verify(client, token)).toMatchObject(refused);
+      expect(await publishedKids(client)).toEqual([kid]);
+      expect(await verify(client, later)).toMatchObject({ is_valid: true });
+    }
+    const { stdout: json } = await signingKeys("revoke", kid, "--json");
+    const { active } = JSON.parse(json);
+    expect(JSON.parse(json)).toEqual({ kid, active: expect.stringMatching(/^[\w-]{43}$/) });
+    for (const client of [rest, second]) {
+      expect(await verify(client, later)).toMatchObject(refused);
+      expect(await publishedKids(client)).toEqual([active]);
+      expect(kidOf(await newJwt(client))).toBe(active);
+    }
+    const again = await signingKeys("revoke", kid);
+    expect(again).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(`there is no signing key ${kid}`),
+    });
+  });
+
+  test("takes effect at its return while tokens of the key are derived and verified all the time", async () => {
+    const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+    await using command = await openCommand(environment);
+    const seen: { kid: string; began: number }[] = [];
+    const revoked = new Map<string, number>();
+    let isOver = false;
+    const use = async (client: RestClient, other: RestClient) => {
+      for (let token = ""; !isOver; ) {
+        if (token === "" || revoked.has(kidOf(token))) token = await newJwt(client);
+        const began = performance.now();
+        if ((await verify(other, token)).is_valid) seen.push({ kid: kidOf(token), began });
+      }
+    };
+    const users = [use(rest, second), use(second, rest), use(rest, rest), use(second, second)];
+    for (let round = 0; round < 5; round++) {
+      const [active = ""] = await publishedKids(rest);
+      const count = seen.length;
+      await eventually(async () => seen.length > count + 5);
+      await revokeSigningKey(command.signing, active);
+      revoked.set(active, performance.now());
+    }
+    isOver = true;
+    await Promise.all(users);
+    expect(seen.filter(({ kid, began }) => (revoked.get(kid) ?? Number.POSITIVE_INFINITY) < began)).toEqual([]);
+    expect(new Set(seen.map(({ kid }) => kid)).size).toBeGreaterThan(3);
   });
 });
 

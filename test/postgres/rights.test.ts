@@ -78,7 +78,7 @@ const FORBIDDEN = table([
   "INSERT INTO schema_migrations (version, name, checksum) VALUES (9999, 'mine', '')",
   "UPDATE schema_migrations SET checksum = ''",
   "DELETE FROM schema_migrations",
-  "DELETE FROM signing_keys",
+  "TRUNCATE signing_keys",
   "INSERT INTO raw_key_digests (digest, key_id) VALUES ('', gen_random_uuid())",
   "DELETE FROM raw_key_digests",
   "TRUNCATE raw_key_digests",
@@ -131,6 +131,7 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on signing_keys": () => resources.signing.store.list(),
   "INSERT on signing_keys": () => createSigning(resources.signing),
   "UPDATE on signing_keys": () => rotateSigningKey(resources.signing),
+  "DELETE on signing_keys": () => resources.signing.store.revoke("of no key", null, NOW),
   "SELECT on nodes": () => listNodes(resources.database),
   "INSERT on nodes": () => feed((session) => session.join({ name: "n", version: "1", ttl: 1_000 }, null)),
   "UPDATE on nodes": () =>

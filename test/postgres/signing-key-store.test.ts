@@ -49,6 +49,43 @@ test("one of many keys activated concurrently is active, and no key is lost", as
   expect(records).toHaveLength(1 + made.filter(({ status }) => status === "fulfilled").length);
 });
 
+test("a revoked key is deleted, and an active one is replaced in the same transaction", async () => {
+  const { pool } = await openSchema();
+  const store = createSigningKeyStore(pool, propagating(pool, noNodes), anyServer);
+  const [first, second, third, unused] = [newSigningKey(), newSigningKey(), newSigningKey(), newSigningKey()];
+  const kids = async () => (await store.list()).map(({ kid, retireTime }) => [kid, retireTime === null]);
+  await store.addFirst(first, NOW);
+  await store.replaceActive(second, NOW);
+  expect(await store.revoke(second.kid, null, NOW)).toEqual({ kid: null, replacement: null });
+  expect(await store.revoke(first.kid, unused, NOW)).toEqual({ kid: first.kid, replacement: null });
+  expect(await kids()).toEqual([[second.kid, true]]);
+  expect(await store.revoke(second.kid, third, NOW)).toEqual({ kid: second.kid, replacement: third.kid });
+  expect(await kids()).toEqual([[third.kid, true]]);
+  expect(await store.revoke(second.kid, unused, NOW)).toEqual({ kid: null, replacement: null });
+  expect((await store.list())[0]).toMatchObject({ createTime: NOW, publicJwk: third.publicJwk, retireTime: null });
+});
+
+test("rotations and revocations at the same time leave exactly one active key", async () => {
+  const { pool } = await openSchema();
+  const store = createSigningKeyStore(pool, propagating(pool, noNodes), anyServer);
+  const first = newSigningKey();
+  await store.addFirst(first, NOW);
+  const known = [first.kid];
+  const change = async (isRotation: boolean) => {
+    const key = newSigningKey();
+    if (isRotation) await store.replaceActive(key, NOW);
+    else if ((await store.revoke(known.at(-1) ?? "", key, NOW)).replacement === null) return;
+    known.push(key.kid);
+  };
+  for (let round = 0; round < 10; round++) {
+    // A rotation fails if another one, or a revocation, has created the active key.
+    const changes = await Promise.allSettled([true, false, true, false, false].map(change));
+    const refusals = changes.flatMap((one) => (one.status === "rejected" ? [one.reason.code] : []));
+    expect(refusals.filter((code) => code !== "CONCURRENT_CHANGE" && code !== "23505")).toEqual([]);
+    expect((await store.list()).filter(({ retireTime }) => retireTime === null)).toHaveLength(1);
+  }
+});
+
 test("a rotation whose connection is cut at any point is executed or not, and its caller gets a result", async () => {
   const { url, pool: direct } = await openSchema();
   const proxy = await startCuttingProxy(url);

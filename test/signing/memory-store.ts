@@ -1,4 +1,4 @@
-import type { SigningKeyStore } from "../../src/signing/signing.ts";
+import type { RevokedKids, SigningKeyStore } from "../../src/signing/signing.ts";
 import type { AlgorithmName } from "../../src/token/jwt/algorithms.ts";
 import type { NewSigningKey, SigningKeyRecord } from "../../src/token/signing-key.ts";
 
@@ -38,6 +38,18 @@ export class MemoryStore implements SigningKeyStore {
     return this.#run("replaceActive", () => {
       this.records = this.records.map((record) => ({ ...record, retireTime: record.retireTime ?? now }));
       this.#add(key, now);
+    });
+  }
+
+  revoke(kid: string, replacement: NewSigningKey | null, now: Date): Promise<RevokedKids> {
+    return this.#run("revoke", () => {
+      const record = this.records.find((one) => one.kid === kid);
+      const isActive = record?.retireTime === null;
+      if (record === undefined || (isActive && replacement === null)) return { kid: null, replacement: null };
+      this.records = this.records.filter((one) => one !== record);
+      if (!isActive || replacement === null) return { kid, replacement: null };
+      this.#add(replacement, now);
+      return { kid, replacement: replacement.kid };
     });
   }
 

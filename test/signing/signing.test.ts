@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { deriveKeyRing, type KeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
+import { revokeSigningKey } from "../../src/signing/revoke.ts";
 import { createSigning, rewrapSigningKeys, rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
 import { newestFirst } from "../../src/token/signing-key.ts";
 import type { PublicSigningJwk } from "../../src/token/signing-key-type.ts";
@@ -422,6 +423,100 @@ describe("the JWKS", () => {
     const { kid } = await rotateSigningKey(context());
     await node.reload();
     expect((await node.jwks()).keys.map((key) => key.kid)).toEqual([kid]);
+  });
+});
+
+describe("a revoked key", () => {
+  /** A node that notices changes when `version` is incremented. */
+  async function nodeOf({ start }: ReturnType<typeof setUp>) {
+    const state = { version: 0, lost: 0 };
+    const onLost = () => {
+      state.lost++;
+    };
+    const node = await start({ version: () => state.version, onLost });
+    return { node, state };
+  }
+
+  test("is not returned from the notification on, which the revocation awaits, nor published", async () => {
+    const suite = setUp();
+    const { node, state } = await nodeOf(suite);
+    const { kid } = await node.signer(NOON + HOUR);
+    const { replacement } = await revokeSigningKey(suite.context(), kid);
+    expect(node.hasCurrentPublicKeys()).toBe(true);
+    state.version++;
+    expect(node.hasCurrentPublicKeys()).toBe(false);
+    // Only for stale verdicts.
+    expect(node.lastPublicKey(kid)).toBeDefined();
+    const { release } = suite.store.hold("list");
+    const key = node.publicKey(kid);
+    expect(await isPending(key)).toBe(true);
+    release();
+    expect(await key).toBeUndefined();
+    expect(state.lost).toBe(1);
+    expect(node.lastPublicKey(kid)).toBeUndefined();
+    expect((await node.jwks()).keys.map((one) => one.kid)).toEqual([replacement]);
+    expect((await node.signer(NOON + HOUR)).kid).toBe(replacement);
+  });
+
+  test("is replaced by one with its algorithm if it is the active one, and by none if it is not", async () => {
+    const { context, start, store } = setUp();
+    const { kid: first } = await (await start({ algorithm: "ES256" })).signer(NOON + HOUR);
+    await rotateSigningKey(context());
+    const [active] = newestFirst(await store.list()).filter(({ retireTime }) => retireTime === null);
+    expect(await revokeSigningKey(context({ algorithm: "EdDSA" }), first)).toEqual({ replacement: null });
+    const { replacement } = await revokeSigningKey(context({ algorithm: "EdDSA" }), active?.kid ?? "");
+    expect(await store.list()).toMatchObject([{ kid: replacement, retireTime: null, publicJwk: { alg: "ES256" } }]);
+  });
+
+  test("must exist; the store is asked nevertheless, so that an earlier revocation is propagated", async () => {
+    const { context, start, store } = setUp();
+    await start();
+    const before = await store.list();
+    const unknown = revokeSigningKey(context(), unknownKid());
+    await expect(unknown).rejects.toThrow(/^kid: there is no signing key [\w-]{43}, or it is revoked already$/);
+    expect(store.count("revoke")).toBe(1);
+    expect(await store.list()).toEqual(before);
+  });
+
+  test("that is active must unwrap, unless forced; a retired one need not", async () => {
+    const { context, start, store } = setUp();
+    const { kid: first } = await (await start()).signer(NOON + HOUR);
+    const { kid: second } = await rotateSigningKey(context());
+    const other = context({ ring: ringOf(roots[1]) });
+    await expect(revokeSigningKey(other, second)).rejects.toThrow(/cannot be unwrapped/);
+    expect(await revokeSigningKey(other, first)).toEqual({ replacement: null });
+    expect(await store.list()).toMatchObject([{ kid: second }]);
+    const { replacement } = await revokeSigningKey(other, second, { force: true });
+    expect(await store.list()).toMatchObject([{ kid: replacement }]);
+  });
+
+  test("is rejected also by a node that cannot use the new active key; its other keys still verify", async () => {
+    const suite = setUp();
+    const { node, state } = await nodeOf(suite);
+    const { kid: retired } = await node.signer(NOON + HOUR);
+    const { kid: active } = await rotateSigningKey(suite.context());
+    state.version++;
+    await node.reload();
+    await revokeSigningKey(suite.context({ ring: ringOf(roots[1]) }), active, { force: true });
+    state.version++;
+    await expect(node.reload()).rejects.toThrow(/cannot be unwrapped/);
+    expect(await node.publicKey(retired)).toBeDefined();
+    expect(node.lastPublicKey(active)).toBeUndefined();
+    expect((await node.jwks()).keys.map(({ kid }) => kid)).toEqual([retired]);
+    expect(node.hasActive).toBe(false);
+    await expect(Promise.resolve(node.signer(NOON + HOUR))).rejects.toThrow(/cannot be unwrapped/);
+  });
+
+  test("signs nothing if it is revoked while the expiry of its token is recorded", async () => {
+    const suite = setUp();
+    const { node, state } = await nodeOf(suite);
+    const { kid } = await node.signer(NOON + HOUR);
+    const { release } = suite.store.hold("extendTokens");
+    const signer = node.signer(NOON + 10 * DAY);
+    const { replacement } = await revokeSigningKey(suite.context(), kid);
+    state.version++;
+    release();
+    expect((await signer).kid).toBe(replacement);
   });
 });
 

@@ -69,6 +69,8 @@ export function newFixture({
     wrapRing,
     NOW,
   );
+  /** As the store has them. */
+  let publicKeys = signing.verification;
   const cache = createVerificationCache(store.findKeys, {
     ...{ maxBytes: 16 * 2 ** 20, maxEntries, maxNegatives, clock },
     ...lease,
@@ -88,7 +90,12 @@ export function newFixture({
     shapes: { prefix: PREFIX, looksLikeJwt, looksLikeMacaroon },
     issuer: ISSUER,
     rings,
-    publicKey: (kid) => signing.verification.get(kid),
+    publicKey: (kid) => {
+      if (context.hasCurrentPublicKeys()) return publicKeys.get(kid);
+      return lease.renewed().then(() => publicKeys.get(kid));
+    },
+    hasCurrentPublicKeys: () => isCoherent,
+    lastPublicKey: (kid) => signing.verification.get(kid),
     onValid: (keyId) => used.push(keyId),
     onVerdict: () => {},
     onStale: () => {},
@@ -123,6 +130,10 @@ export function newFixture({
     /** Whether cached entries may be used without a lease. */
     staleGrace: (is: boolean) => {
       isInStaleGrace = is;
+    },
+    /** The signing key is deleted from the store. */
+    revokeSigningKey: () => {
+      publicKeys = new Map();
     },
     /** Sets whether a renewal is granted. */
     renewable: (may: boolean) => {

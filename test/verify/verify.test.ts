@@ -1,5 +1,6 @@
 import macaroons from "macaroon";
 import { describe, expect, test } from "vitest";
+import { KeyholdError } from "../../src/domain/errors.ts";
 import type { Verdict } from "../../src/domain/verdict.ts";
 import { isShared } from "../../src/lib/memoize.ts";
 import { formatMacaroon } from "../../src/token/macaroon/text.ts";
@@ -232,6 +233,50 @@ describe("a token", () => {
       }
     }
     expect(fixture.cache.stats().credentials).toBe(1);
+  });
+
+  test("by a revoked signing key is rejected, cached or not, as soon as the node has noticed that keys have changed", async () => {
+    const fixture = newFixture();
+    const { keyId } = fixture.issue();
+    const [cached, other] = [fixture.jwt(keyId, NOW + HOUR), fixture.jwt(keyId, NOW + HOUR)];
+    expect(outcome(await verify(fixture.context, cached))).toBe("VALID");
+    fixture.revokeSigningKey();
+    fixture.setCoherent(false);
+    for (const token of [cached, other, cached]) {
+      expect(outcome(await verify(fixture.context, token))).toBe("SIGNATURE_INVALID");
+    }
+    const verdicts = await verifyAll(fixture.context, requestsOf([cached, other]));
+    expect(verdicts.map(outcome)).toEqual(["SIGNATURE_INVALID", "SIGNATURE_INVALID"]);
+  });
+
+  test("is verified by the last known signing key for a stale verdict only", async () => {
+    const fixture = newFixture();
+    const { keyId } = fixture.issue();
+    const token = fixture.jwt(keyId, NOW + HOUR);
+    await verify(fixture.context, token);
+    fixture.setCoherent(false);
+    fixture.renewable(false);
+    await expect(Promise.resolve(verify(fixture.context, token))).rejects.toThrow("no lease");
+    fixture.staleGrace(true);
+    expect(await verify(fixture.context, token)).toMatchObject({ valid: true, isStale: true });
+    fixture.renewable(true);
+    fixture.revokeSigningKey();
+    expect(await verify(fixture.context, token)).toMatchObject({ valid: false, reason: "SIGNATURE_INVALID" });
+  });
+
+  test("in a batch is unavailable like the keys while its signing key cannot be read", async () => {
+    const fixture = newFixture();
+    const { keyId } = fixture.issue();
+    const requests = requestsOf([fixture.jwt(keyId, NOW + HOUR)]);
+    const unavailable = new KeyholdError("DATABASE_UNAVAILABLE", "no database");
+    const publicKey = () => Promise.reject(unavailable);
+    const hasCurrentPublicKeys = () => false;
+    const context = { ...fixture.context, publicKey, hasCurrentPublicKeys };
+    await expect(Promise.resolve(verifyAll(context, requests))).rejects.toBe(unavailable);
+    // The keys are current, and a look-up of an unknown one fails: the other items have verdicts.
+    const verdicts = await verifyAll({ ...context, hasCurrentPublicKeys: () => true }, requests);
+    expect(verdicts.map(outcome)).toEqual(["INTERNAL"]);
+    expect(fixture.faults).toEqual([unavailable]);
   });
 
   test("is not cached if the cache was cleared while its signing key was fetched", async () => {
