@@ -11,6 +11,8 @@ export interface RowShape {
   readonly importedPercent: number;
   /** Keys were created in the year before this time. */
   readonly now: Date;
+  /** Whether what lists of expiring and unused keys look for is as far as possible from where they begin (`adverseTimes`). */
+  readonly isAdverse: boolean;
 }
 
 /** 2^32 by the golden ratio. */
@@ -43,18 +45,13 @@ export function rowsBetween(sql: Sql, from: number, to: number, made: Fragment, 
   const start = sql`${shape.now.toISOString()}::text::timestamptz - interval '365 days'`;
   return sql`
     SELECT n, coalesce(made.key_id, ${timeOrdered(sql)}) AS key_id,
-      CASE WHEN (n * ${MIXER}::int8 & ${2 ** 32 - 1}::int8) < ${(shape.importedPercent / 100) * 2 ** 32}::float8
-        THEN 'imported' ELSE 'issued' END AS kind,
+      CASE WHEN ${isImported(sql, shape)} THEN 'imported' ELSE 'issued' END AS kind,
       (ARRAY['build', 'deploy', 'backup', 'metrics', 'billing', 'mobile', 'partner', 'report'])[1 + n % 8] || '-' || n AS name,
       'actor-' || floor(${shape.actors}::int * power(${unit(sql, 1)}, 3)) AS actor_id,
       ARRAY['service' || floor(20 * power(${unit(sql, 2)}, 2)) || '.read', 'region' || n % 5 || '.use'] AS scopes,
       jsonb_build_object('team', 'team-' || floor(200 * power(${unit(sql, 3)}, 2))) AS metadata,
       coalesce(made.hint, 'kh_v1_…' || substr(md5(n::text), 1, 4)) AS hint, create_time,
-      CASE WHEN made.n IS NULL AND ${unit(sql, 4)} < ${EXPIRING}::float8 THEN
-        CASE WHEN ${unit(sql, 5)} < ${EXPIRED_OF_EXPIRING}::float8 THEN create_time + (now - create_time) * ${unit(sql, 6)}
-          ELSE now + interval '1 hour' + interval '365 days' * ${unit(sql, 6)} END END AS expire_time,
-      CASE WHEN ${unit(sql, 7)} < ${USED}::float8
-        THEN date_trunc('minute', now - (now - create_time) * ${unit(sql, 8)}) END AS last_used_time,
+      ${shape.isAdverse ? adverseTimes(sql, shape) : usualTimes(sql)},
       CASE WHEN made.n IS NULL AND ${unit(sql, 9)} < ${REVOKED}::float8
         THEN create_time + (now - create_time) * ${unit(sql, 10)} END AS revoke_time,
       coalesce(decode(made.digest, 'hex'), sha256(n::text::bytea)) AS digest,
@@ -64,6 +61,31 @@ export function rowsBetween(sql: Sql, from: number, to: number, made: Fragment, 
         ${start} + n * ${YEAR}::int8 / ${shape.count}::int8 * interval '1 millisecond' AS create_time
       FROM generate_series(${from}::int8, ${to}::int8) AS n
     ) AS place LEFT JOIN ${made} AS made USING (n)`;
+}
+
+function isImported(sql: Sql, { importedPercent }: RowShape): Fragment {
+  return sql`(n * ${MIXER}::int8 & ${2 ** 32 - 1}::int8) < ${(importedPercent / 100) * 2 ** 32}::float8`;
+}
+
+function usualTimes(sql: Sql): Fragment {
+  return sql`
+      CASE WHEN made.n IS NULL AND ${unit(sql, 4)} < ${EXPIRING}::float8 THEN
+        CASE WHEN ${unit(sql, 5)} < ${EXPIRED_OF_EXPIRING}::float8 THEN create_time + (now - create_time) * ${unit(sql, 6)}
+          ELSE now + interval '1 hour' + interval '365 days' * ${unit(sql, 6)} END END AS expire_time,
+      CASE WHEN ${unit(sql, 7)} < ${USED}::float8
+        THEN date_trunc('minute', now - (now - create_time) * ${unit(sql, 8)}) END AS last_used_time`;
+}
+
+/**
+ * Of the issued keys, those that expire soon and those that were never used are the oldest ones: they live for a year. Of the imported keys,
+ * none expires soon and all were used, up to the time from which they would be unused.
+ */
+function adverseTimes(sql: Sql, shape: RowShape): Fragment {
+  return sql`
+      CASE WHEN ${isImported(sql, shape)} THEN now + interval '60 days' + interval '300 days' * ${unit(sql, 6)}
+        ELSE create_time + interval '365 days 1 hour' END AS expire_time,
+      CASE WHEN ${isImported(sql, shape)} OR create_time > now - interval '335 days'
+        THEN date_trunc('minute', now - least(interval '89.5 days', now - create_time) * ${unit(sql, 8)}) END AS last_used_time`;
 }
 
 /** Returns a UUIDv7 for `create_time`. */

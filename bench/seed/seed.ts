@@ -20,7 +20,7 @@ const CHUNK = 20_000;
  * real credentials, oldest first. `sql` may have any number of connections.
  */
 export async function seedKeys(sql: Sql, options: SeedOptions): Promise<SeededCredential[]> {
-  const shape: RowShape = { actors: 1000, importedPercent: 30, ...options };
+  const shape: RowShape = { actors: 1000, importedPercent: 30, isAdverse: false, ...options };
   const makeAt = credentialPlaces(shape, options);
   const made: SeededCredential[] = [];
   for (let from = 0; from < shape.count; from += CHUNK) {
@@ -66,9 +66,9 @@ function table(sql: Sql, made: readonly PlacedCredential[]): Fragment {
 async function insertRows(sql: Sql, rows: Fragment): Promise<void> {
   await sql`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, revoke_time, revocation_reason, digest, digest_key_id)
+      last_used_time, last_used_mark, revoke_time, revocation_reason, digest, digest_key_id)
     SELECT key_id, kind, name, actor_id, scopes, metadata, hint, create_time, coalesce(revoke_time, create_time),
-      expire_time, last_used_time, revoke_time,
+      expire_time, last_used_time, last_used_time - (n % 1440) * interval '1 minute', revoke_time,
       CASE WHEN revoke_time IS NOT NULL THEN 'REVOCATION_REASON_SUPERSEDED' END, digest, digest_key_id
     FROM (${rows}) AS seeded ORDER BY n`;
 }

@@ -8,6 +8,7 @@ export const PATHS = {
   issued: "/v2alpha1/admin/issuedApiKeys",
   imported: "/v2alpha1/admin/importedApiKeys",
   batchImport: "/v2alpha1/admin/importedApiKeys:batchCreate",
+  keys: "/v2alpha1/admin/apiKeys",
   verify: "/v2alpha1/admin/apiKeys:verify",
   batchVerify: "/v2alpha1/admin/apiKeys:batchVerify",
   derive: "/v2alpha1/admin/apiKeys:derive",

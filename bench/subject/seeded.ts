@@ -2,7 +2,7 @@ import { toConfig } from "../../src/server/config/config.ts";
 import { loadRootSecrets } from "../../src/server/root-secrets/file.ts";
 import type { Fixture } from "../harness/fixture.ts";
 import type { SeededCredential } from "../seed/credentials.ts";
-import { seedKeys } from "../seed/seed.ts";
+import { type SeedOptions, seedKeys } from "../seed/seed.ts";
 import { databaseOf, type Installation, install } from "./installation.ts";
 
 export interface Seeded {
@@ -14,11 +14,11 @@ export interface Seeded {
 /** Starts the service on a database with this many keys, like after a year; some have a real credential. */
 export async function installSeeded(
   fixture: Fixture,
-  { count, credentials = 0 }: { readonly count: number; readonly credentials?: number },
+  { count, credentials = 0, isAdverse = false }: Pick<SeedOptions, "count" | "credentials" | "isAdverse">,
 ): Promise<Seeded> {
   const installation = await install(fixture);
   const { current: root } = await loadRootSecrets(toConfig({ KEYHOLD_DATA_DIR: installation.dataDir }));
   const sql = databaseOf(fixture, installation);
-  const made: SeededCredential[] = await seedKeys(sql, { count, credentials, root, now: new Date() });
+  const made: SeededCredential[] = await seedKeys(sql, { count, credentials, root, isAdverse, now: new Date() });
   return { installation, credentials: made.map(({ credential }) => credential) };
 }

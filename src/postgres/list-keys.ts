@@ -1,8 +1,9 @@
 import type { Fragment, Sql } from "postgres";
-import { type ApiKey, KEY_KINDS } from "../domain/key.ts";
+import { type ApiKey, KEY_KINDS, type KeyKind } from "../domain/key.ts";
 import type { Comparison, Filter, Operator } from "../keys/filter/filter.ts";
 import type { ListQuery } from "../keys/store.ts";
 import { compareIds, compileFilter } from "./filter.ts";
+import { selectByWeek, weekRangeOf } from "./list-by-week.ts";
 import { KEY_COLUMNS } from "./rows.ts";
 
 /** Returns the keys of one page, newest first. */
@@ -16,10 +17,9 @@ export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<ApiK
  * merges two scans.
  */
 export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
-  const scan = (...owners: Fragment[]) => orderedScan(sql, [...owners, ...conditions(sql, list, now)], list.limit);
-  if (list.actorIds !== null) return selectOfActors(sql, list, list.actorIds, scan);
-  if (list.kind !== null) return scan(sql`kind = ${list.kind}`);
-  const scans = KEY_KINDS.map((kind) => sql`(${scan(sql`kind = ${kind}`)})`);
+  if (list.actorIds !== null) return selectOfActors(sql, list, list.actorIds, now);
+  if (list.kind !== null) return selectOfKind(sql, list, list.kind, now);
+  const scans = KEY_KINDS.map((kind) => sql`(${selectOfKind(sql, list, kind, now)})`);
   return merge(
     sql,
     sql`(${scans.map((one, index) => (index === 0 ? one : sql`UNION ALL ${one}`))}) AS keys`,
@@ -27,22 +27,24 @@ export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
   );
 }
 
+function selectOfKind(sql: Sql, list: ListQuery, kind: KeyKind, now: Date): Fragment {
+  const ofKind = sql`kind = ${kind}`;
+  const weeks = weekRangeOf(list.filter);
+  if (weeks !== null) return selectByWeek(sql, ofKind, weeks, conditions(sql, list, now), list.limit);
+  return orderedScan(sql, [ofKind, ...conditions(sql, list, now)], list.limit);
+}
+
 /** Scans the keys of each actor apart: with a list of actors in its condition, an index does not return the order of the page. */
-function selectOfActors(
-  sql: Sql,
-  { kind, limit }: ListQuery,
-  actorIds: readonly string[],
-  scan: (...owners: Fragment[]) => Fragment,
-): Fragment {
-  const kinds = kind === null ? KEY_KINDS : [kind];
+function selectOfActors(sql: Sql, list: ListQuery, actorIds: readonly string[], now: Date): Fragment {
+  const kinds = list.kind === null ? KEY_KINDS : [list.kind];
   const owners = sql`
     unnest(${[...kinds]}::text[]) AS owner_kinds (owner_kind) CROSS JOIN
     unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
-  return merge(
-    sql,
-    sql`${owners} CROSS JOIN LATERAL (${scan(sql`kind = owner_kind`, sql`actor_id = owner_id`)}) AS keys`,
-    limit,
-  );
+  // `isVisible` of the domain.
+  const isVisible = sql`coalesce(restricted_to_actor_ids, '{}') <@ ${[...actorIds]}::text[]`;
+  const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, isVisible];
+  const scan = orderedScan(sql, [...isOwned, ...conditions(sql, list, now)], list.limit);
+  return merge(sql, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`, list.limit);
 }
 
 function orderedScan(sql: Sql, conditions: readonly Fragment[], limit: number): Fragment {

@@ -47,12 +47,17 @@ function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]):
     ON key_id = ANY (${[...ids]}::uuid[] ${digests.length === 0 ? sql`` : sql`|| ${byDigest}`})`;
 }
 
-/** Returns a function that advances `last_used_time`; it never moves it back. */
+/**
+ * Returns a function that advances `last_used_time`; it never moves it back. `last_used_mark`, which an index contains, advances with it once
+ * a day, so that all other updates of a key remain heap-only (PostgreSQL docs, 66.7).
+ */
 export function createLastUsedStore(database: Database): StoreLastUsed {
   return async (keyIds, minute) => {
     await database.run(
       (sql) => sql`
-        UPDATE api_keys SET last_used_time = ${minute}
+        UPDATE api_keys SET last_used_time = ${minute},
+          last_used_mark = CASE
+            WHEN last_used_mark > ${minute}::timestamptz - interval '1 day' THEN last_used_mark ELSE ${minute} END
         WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute})`,
     );
   };

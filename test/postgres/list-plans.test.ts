@@ -129,11 +129,19 @@ test.each([
   expect(late.pages).toBeLessThanOrEqual(first.pages * 1.5 + 10);
 });
 
+const EXPIRING = 'expire_time > now() AND expire_time <= now() + "30d"';
+const UNUSED = 'NOT last_used_time >= now() - "90d" AND create_time < now() - "90d"';
+
 test.each([
   "",
   "actor_id=actor-3 status=KEY_STATUS_ACTIVE",
   "status=KEY_STATUS_EXPIRED",
   "NOT status=KEY_STATUS_ACTIVE",
+  EXPIRING,
+  "expire_time > now()",
+  `${UNUSED} status=KEY_STATUS_ACTIVE`,
+  'last_used_time < now() - "7d" create_time > now() - "100d"',
+  "-last_used_time:* scopes:region1.use",
   'create_time<="2026-02-01T00:00:00Z" create_time>"2026-01-03T00:00:00Z"',
   'NOT create_time<="2026-09-01T00:00:00Z"',
   'create_time<"2025-12-01T00:00:00Z" OR create_time>="2026-11-01T00:00:00Z"',
@@ -145,6 +153,42 @@ test.each([
   expect(expected.length).toBeGreaterThan(100);
   expect(await walk({ ...list, limit: 1000 })).toEqual(expected);
 });
+
+const OWNERS = ["actor-0", "actor-7", "actor-999", "nobody", "actor-0"];
+
+test.each([
+  ["", null],
+  ["actor_id=actor-0", null],
+  [EXPIRING, null],
+  [UNUSED, null],
+  ["kind=KEY_KIND_IMPORTED", null],
+  ["", OWNERS],
+  ["status=KEY_STATUS_ACTIVE", OWNERS],
+  [EXPIRING, OWNERS],
+  ["", []],
+])("the pages of both kinds for %j and the actors %j contain exactly the matching keys", async (filter, actorIds) => {
+  const list: ListQuery = { ...pageOf(filter, null, null), actorIds };
+  const isOwned = actorIds === null ? sql`true` : sql`actor_id = ANY (${actorIds}::text[])`;
+  const all = await sql<{ keyId: string }[]>`
+    SELECT key_id FROM api_keys WHERE ${isOwned} AND ${compileFilter(sql, list.filter, NOW)} ORDER BY key_id DESC`;
+  expect(all.length > 10).toBe(actorIds?.length !== 0);
+  expect(await walk({ ...list, limit: 1000 })).toEqual(all.map((row) => row.keyId));
+});
+
+test.each([
+  ["", null, /^api_keys_newest$/, 120],
+  ["actor_id=actor-0", null, /^api_keys_newest_by_actor$/, 160],
+  ["actor_id=nobody", null, /^api_keys_newest_by_actor$/, 20],
+  ["", OWNERS, /^api_keys_newest_by_actor$/, 400],
+])(
+  "the first page of both kinds for %j and the actors %j merges ordered scans",
+  async (filter, actorIds, index, pages) => {
+    const plan = await explain({ ...pageOf(filter, null, null), actorIds });
+    expect(plan.nodes).not.toContain("Seq Scan");
+    expect(new Set(plan.indexes)).toEqual(new Set([expect.stringMatching(index)]));
+    expect(plan.pages).toBeLessThanOrEqual(pages);
+  },
+);
 
 async function walk(list: ListQuery): Promise<string[]> {
   const page = (await listKeys(sql, list, NOW)).map((row) => row.keyId);
@@ -192,6 +236,46 @@ test("old revoked and expired keys are found without reading newer rows, which a
   await expectPages("status=KEY_STATUS_REVOKED", /^api_keys_newest_revoked$/, 60);
   await expectPages("status=KEY_STATUS_EXPIRED", /^api_keys_(newest_expiring|expire_time)$/, 250);
 });
+
+/** Sets the expiry and last use of all issued keys; `old` is a condition for one key in a hundred, all older than the rest. */
+async function setTimes(expireTime: (old: Fragment) => Fragment, lastUsedTime: (old: Fragment) => Fragment) {
+  const old = sql`key_id <= ${await keyAfter(0.99)}`;
+  await owner`
+    UPDATE api_keys SET revoke_time = NULL, revocation_reason = NULL, expire_time = ${expireTime(old)},
+      last_used_time = ${lastUsedTime(old)}, last_used_mark = ${lastUsedTime(old)} - interval '1 hour'
+    WHERE kind = 'issued'`;
+  await owner`VACUUM (FULL, ANALYZE) api_keys`;
+}
+
+/** The primary key finds the rows of the page. */
+const BY_EXPIRY = /^api_keys_(newest_by_expiry|pkey)$/;
+const BY_USE = /^api_keys_(newest_by_use|pkey)$/;
+
+test("old keys that expire soon or are not used are found without reading newer rows", async () => {
+  await setTimes(
+    (old) => sql`${NOW}::timestamptz + CASE WHEN ${old} THEN 29 ELSE 31 END * interval '1 day'`,
+    (old) => sql`CASE WHEN NOT ${old} THEN ${NOW}::timestamptz - interval '89 days' END`,
+  );
+  await expectWeeks(EXPIRING, BY_EXPIRY, 51, 400);
+  await expectWeeks(UNUSED, BY_USE, 51, 400);
+});
+
+test("that no key expires soon or is unused is found without reading the rows", async () => {
+  await setTimes(
+    () => sql`${NOW}::timestamptz + interval '31 days'`,
+    () => sql`${NOW}::timestamptz - interval '89 days'`,
+  );
+  await expectWeeks(EXPIRING, BY_EXPIRY, 0, 400);
+  await expectWeeks(UNUSED, BY_USE, 0, 400);
+});
+
+async function expectWeeks(filter: string, index: RegExp, rows: number, pages: number): Promise<void> {
+  const plan = await explain(pageOf(filter));
+  expect(await listKeys(sql, pageOf(filter), NOW)).toHaveLength(rows);
+  expect(plan.nodes).not.toContain("Seq Scan");
+  expect(new Set(plan.indexes)).toSatisfy((names: Set<string>) => [...names].every((name) => index.test(name)));
+  expect(plan.pages).toBeLessThanOrEqual(pages);
+}
 
 async function expectPages(filter: string, index: RegExp, pages: number): Promise<void> {
   const plan = await explain(pageOf(filter));
