@@ -39,8 +39,10 @@ export interface Page {
   readonly nextPageToken: string;
 }
 
+type PagesContext = Pick<KeysContext, "clock"> & { readonly rings: Pick<KeysContext["rings"], "pageToken"> };
+
 /** Returns the parts of a page request. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function readPageRequest({ rings, clock }: KeysContext, kind: KeyKind | null, request: PageRequest) {
+export function readPageRequest({ rings, clock }: PagesContext, kind: KeyKind | null, request: PageRequest) {
   const scope = { list: kind ?? "all", filter: request.filter };
   const opened = attempt(() => openStart(request.pageToken, scope, rings.pageToken));
   // Stays null if the filter has no now(). Later pages have that of the first one.

@@ -182,3 +182,43 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
     });
   });
 });
+
+describe("the list of both kinds", () => {
+  const list = (query: Record<string, string>) => rest("GET", withQuery(paths.keys, query));
+
+  test("merges them newest first, with whole records, over any number of pages", async () => {
+    const ids: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      for (const [kind, , , make] of KINDS) ids.unshift(`${kind} ${await make({ actor_id: "both kinds" })}`);
+    }
+    const found: string[] = [];
+    let token = "";
+    do {
+      const query = {
+        filter: 'actor_id="both kinds" AND create_time <= now() + "1h"',
+        page_size: "3",
+        page_token: token,
+      };
+      const { api_keys, next_page_token } = succeeded(await list(query));
+      for (const { kind, ...key } of api_keys) {
+        const [name = "", path = ""] = KINDS.find(([name]) => `KEY_KIND_${name.toUpperCase()}` === kind) ?? [];
+        expect(key).toMatchObject(succeeded(await rest("GET", `${path}/${key.key_id}`)));
+        found.push(`${name} ${key.key_id}`);
+      }
+      token = next_page_token;
+    } while (token !== "");
+    expect(found).toEqual(ids);
+    const imported = succeeded(await list({ filter: 'actor_id="both kinds" kind=KEY_KIND_IMPORTED' })).api_keys;
+    expect(imported.map((key: Json) => `imported ${key.key_id}`)).toEqual(
+      ids.filter((id) => id.startsWith("imported")),
+    );
+  });
+
+  test("refuses a page token of the list of one kind, and the reverse", async () => {
+    const { next_page_token: both } = succeeded(await list({ page_size: "1" }));
+    const { next_page_token: issued } = succeeded(await rest("GET", withQuery(paths.issued, { page_size: "1" })));
+    expectRefused(await list({ page_size: "1", page_token: issued }), invalid("page_token"));
+    const other = await rest("GET", withQuery(paths.issued, { page_size: "1", page_token: both }));
+    expectRefused(other, invalid("page_token"));
+  });
+});

@@ -31,9 +31,14 @@ function addKeyCommands(keys: Command): void {
     .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)));
   keys
     .command("list")
-    .description("list the issued keys, newest first; with --json as one array")
-    .option("--imported", "list the imported keys instead")
-    .option("--filter <expression>", "AIP-160 filter expression")
+    .description("list keys, the issued ones by default, newest first; with --json as one array")
+    .addOption(new Option("--kind <kind>", "which keys").choices(["issued", "imported", "all"]).default("issued"))
+    .addOption(new Option("--imported", "the same as --kind imported").implies({ kind: "imported" }))
+    .option("--actor <actor_id>", "keys of this actor")
+    .addOption(new Option("--status <status>", "keys with this status").choices(STATUSES))
+    .option("--expiring-within <duration>", "keys that expire within this time from now, such as 30d")
+    .option("--unused-for <duration>", "keys that are older than this time and were not used in it, such as 90d")
+    .option("--filter <expression>", "AIP-160 filter expression; further options restrict it")
     .option("--limit <count>", "maximum number of keys (default: all)", positiveInteger)
     .option("--page-size <count>", "keys per call to the server, up to 1000", positiveInteger, 200)
     .action(async (options) => (await import("./list.ts")).list(options));
@@ -71,6 +76,7 @@ function addKeyCommands(keys: Command): void {
     .action(async (keyId, options) => (await import("./manage.ts")).deleteKey(keyId, options));
 }
 
+const STATUSES = ["active", "disabled", "expired", "revoked"];
 const REASONS = ["key-compromise", "affiliation-changed", "superseded", "privilege-withdrawn"];
 
 function addCredentialCommands(keys: Command): void {
@@ -105,7 +111,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   list: [
     "keyhold keys list --limit 20",
     `keyhold keys list --filter 'actor_id="team_42" AND status=KEY_STATUS_ACTIVE'`,
-    "keyhold keys list --imported --json | jq -r '.[].key_id'",
+    "keyhold keys list --kind all --status active --expiring-within 30d",
+    "keyhold keys list --imported --unused-for 90d --json | jq -r '.[].key_id'",
   ],
   get: [`keyhold keys get ${KEY_ID}`],
   update: [

@@ -1,40 +1,94 @@
+import { parseDuration } from "../../domain/duration.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { cell, tableText, write } from "../output.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { restJson } from "../rest-json.ts";
 
-export interface ListOptions extends RemoteOptions {
-  readonly imported?: boolean;
-  readonly filter?: string;
+export interface ListOptions extends RemoteOptions, Selection {
+  readonly kind: "issued" | "imported" | "all";
   /** Maximum number of keys; all by default. */
   readonly limit?: number;
   readonly pageSize: number;
 }
 
+/** What the keys of a list must satisfy, all of it. */
+export interface Selection {
+  readonly filter?: string;
+  readonly actor?: string;
+  /** In lower case. */
+  readonly status?: string;
+  /** Durations. */
+  readonly expiringWithin?: string;
+  readonly unusedFor?: string;
+}
+
 /** Lists keys page by page, in the memory of one page. */
 export async function list(options: ListOptions): Promise<void> {
-  const pages = pagesOf(await openRemote(options), options);
-  await (options.json === true ? writeArray(pages) : writeTable(pages));
+  const filter = filterOf(options);
+  const pages = pagesOf(await openRemote(options), options, filter);
+  await (options.json === true ? writeArray(pages) : writeTable(pages, options.kind));
+}
+
+/**
+ * Returns the filter of a selection. Keys that were never used are unused; keys that are newer than the duration are not, since they may not
+ * have been used yet. Throws `INVALID_ARGUMENT` naming the option with an invalid duration.
+ */
+export function filterOf({ filter = "", actor, status, expiringWithin, unusedFor }: Selection): string {
+  const conditions: string[] = [];
+  if (actor !== undefined) conditions.push(`actor_id=${quoted(actor)}`);
+  if (status !== undefined) conditions.push(`status=KEY_STATUS_${status.toUpperCase()}`);
+  if (expiringWithin !== undefined) {
+    parseDuration(expiringWithin, "--expiring-within");
+    conditions.push(`expire_time > now() AND expire_time <= now() + "${expiringWithin}"`);
+  }
+  if (unusedFor !== undefined) {
+    parseDuration(unusedFor, "--unused-for");
+    conditions.push(`NOT last_used_time >= now() - "${unusedFor}" AND create_time < now() - "${unusedFor}"`);
+  }
+  // Without parentheses if it is alone, so that positions in errors are those of the option.
+  if (conditions.length === 0 || filter.trim() === "") return filter + conditions.join(" AND ");
+  return [`(${filter})`, ...conditions].join(" AND ");
+}
+
+/** Returns a string of the filter language. */
+function quoted(text: string): string {
+  return `"${text.replace(/["\\*]/g, "\\$&")}"`;
 }
 
 /** Yields the keys of each page that has any. */
-async function* pagesOf(
-  { issuedApiKeys, importedApiKeys }: Remote,
-  options: ListOptions,
-): AsyncGenerator<JsonObject[]> {
-  const { imported = false, filter = "", limit = Number.POSITIVE_INFINITY } = options;
+async function* pagesOf(remote: Remote, options: ListOptions, filter: string): AsyncGenerator<JsonObject[]> {
+  const { kind, limit = Number.POSITIVE_INFINITY } = options;
+  const fetchPage = pageReader(remote, kind);
   let left = limit;
   let pageToken = "";
   do {
-    const request = { filter, pageSize: Math.min(left, options.pageSize), pageToken };
-    const page = await (imported
-      ? importedApiKeys.listImportedApiKeys(request)
-      : issuedApiKeys.listIssuedApiKeys(request));
-    const keys = "importedApiKeys" in page ? page.importedApiKeys : page.issuedApiKeys;
+    const { keys, nextPageToken } = await fetchPage({ filter, pageSize: Math.min(left, options.pageSize), pageToken });
     if (keys.length > 0) yield keys.map(restJson);
     left -= keys.length;
-    pageToken = page.nextPageToken;
+    pageToken = nextPageToken;
   } while (pageToken !== "" && left > 0);
+}
+
+interface PageRequest {
+  readonly filter: string;
+  readonly pageSize: number;
+  readonly pageToken: string;
+}
+
+/** Returns the function that reads a page of this kind. */
+function pageReader({ apiKeys, issuedApiKeys, importedApiKeys }: Remote, kind: ListOptions["kind"]) {
+  return async (request: PageRequest) => {
+    if (kind === "issued") {
+      const { issuedApiKeys: keys, nextPageToken } = await issuedApiKeys.listIssuedApiKeys(request);
+      return { keys, nextPageToken };
+    }
+    if (kind === "imported") {
+      const { importedApiKeys: keys, nextPageToken } = await importedApiKeys.listImportedApiKeys(request);
+      return { keys, nextPageToken };
+    }
+    const { apiKeys: keys, nextPageToken } = await apiKeys.listApiKeys(request);
+    return { keys, nextPageToken };
+  };
 }
 
 /** Writes a JSON array with one key per line. */
@@ -47,19 +101,26 @@ async function writeArray(pages: AsyncIterable<readonly JsonObject[]>): Promise<
   await write(before === ",\n" ? "\n]\n" : "[]\n");
 }
 
-const HEADER = ["KEY ID", "NAME", "ACTOR ID", "STATUS", "SCOPES", "CREATED", "EXPIRES"];
+/** The columns by field. */
+const COLUMNS = {
+  key_id: "KEY ID",
+  name: "NAME",
+  actor_id: "ACTOR ID",
+  status: "STATUS",
+  scopes: "SCOPES",
+  create_time: "CREATED",
+  expire_time: "EXPIRES",
+  last_used_time: "LAST USED",
+};
 
-/** Writes a table with the header above the first page only. */
-async function writeTable(pages: AsyncIterable<readonly JsonObject[]>): Promise<void> {
-  let header = [HEADER];
+/** Writes a table with the header above the first page only; the list of both kinds has the kind of each key. */
+async function writeTable(pages: AsyncIterable<readonly JsonObject[]>, kind: ListOptions["kind"]): Promise<void> {
+  const columns = Object.entries(kind === "all" ? { ...COLUMNS, kind: "KIND" } : COLUMNS);
+  let header = [columns.map(([, title]) => title)];
   for await (const keys of pages) {
-    await write(tableText([...header, ...keys.map(columnsOf)]));
+    const rows = keys.map((key) => columns.map(([field]) => cell(key[field])));
+    await write(tableText([...header, ...rows]));
     header = [];
   }
   if (header.length > 0) console.error("no keys");
-}
-
-function columnsOf(key: JsonObject): string[] {
-  const { key_id, name, actor_id, status, scopes, create_time, expire_time } = key;
-  return [key_id, name, actor_id, status, scopes, create_time, expire_time].map(cell);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, inject, test } from "vitest";
-import { newRawKey, table, UNKNOWN_KEY_ID, useService } from "../../support/conformance.ts";
+import { importKey, newRawKey, table, UNKNOWN_KEY_ID, useService } from "../../support/conformance.ts";
 import { type Ended, runKeyhold } from "../../support/keyhold.ts";
 import { issue, type Json, paths, restClient } from "../../support/rest.ts";
 import { ROOT_SECRET } from "../../support/server.ts";
@@ -107,7 +107,9 @@ test("imports a raw key from stdin, lists and deletes it", async () => {
   expect(await answerOf(["get", key_id])).toMatchObject({ name: "old portal" });
   expect(await answerOf(["update", key_id, "--name", "older portal"])).toMatchObject({ name: "older portal" });
   const { stdout } = await keys(["list", "--imported", "--filter", 'actor_id="team_3"']);
-  expect(stdout).toMatch(new RegExp(`^KEY ID +NAME .*\\n${key_id} +older portal +team_3 +ACTIVE +- +20[^ ]+Z +-\\n$`));
+  expect(stdout).toMatch(
+    new RegExp(`^KEY ID +NAME .*\\n${key_id} +older portal +team_3 +ACTIVE +- +20[^ ]+Z +- +(-|20[^ ]+Z)\\n$`),
+  );
   await answerOf(["delete", key_id]);
   expect((await keys(["get", key_id])).code).toBe(3);
 });
@@ -121,6 +123,39 @@ test("a list of many pages is one array, up to the limit", async () => {
   expect((await answerOf(["list", ...filter, "--limit", "4"])).map(nameOf)).toEqual(names.toReversed().slice(0, 4));
   const { stdout } = await keys(["list", ...filter]);
   expect(stdout.split("\n").filter((line) => line.startsWith("KEY ID"))).toHaveLength(1);
+});
+
+test("lists both kinds, and combines the conditions of all options", async () => {
+  const actor = 'team "*\\ 5';
+  const fields = { actor_id: actor };
+  const soon = (await issue(rest(), { ...fields, ttl: "7d" })).keyId;
+  const later = (await issue(rest(), { ...fields, ttl: "90d" })).keyId;
+  const imported = (await importKey(rest(), { ...fields, ttl: "7d" })).keyId;
+  const young = (await issue(rest(), fields)).keyId;
+  const revoked = (await issue(rest(), { ...fields, ttl: "7d" })).keyId;
+  await rest()("POST", `${paths.keys}/${revoked}:revoke`, { reason: "REVOCATION_REASON_SUPERSEDED" });
+  const old = `01000000${young.slice(8)}`;
+  await suite.sql`
+    UPDATE api_keys SET key_id = ${old}, create_time = create_time - interval '91 days' WHERE key_id = ${young}`;
+  const idsOf = async (...args: string[]) =>
+    (await answerOf(["list", "--actor", actor, ...args])).map((key: Json) => key.key_id);
+
+  expect(await idsOf()).toEqual([revoked, later, soon, old]);
+  expect(await idsOf("--kind", "all")).toEqual([revoked, imported, later, soon, old]);
+  expect(await idsOf("--imported")).toEqual([imported]);
+  expect(await idsOf("--kind", "all", "--expiring-within", "30d")).toEqual([revoked, imported, soon]);
+  expect(await idsOf("--kind", "all", "--expiring-within", "30d", "--status", "active")).toEqual([imported, soon]);
+  expect(await idsOf("--kind", "all", "--unused-for", "90d")).toEqual([old]);
+  expect(await idsOf("--unused-for", "90d", "--filter", "expire_time:* OR status=KEY_STATUS_REVOKED")).toEqual([]);
+  const { stdout } = await keys(["list", "--kind", "all", "--actor", actor, "--limit", "3"]);
+  expect(stdout).toMatch(/EXPIRES +LAST USED +KIND\n.* ISSUED\n.* IMPORTED\n.* ISSUED\n$/);
+});
+
+test("an error in a filter has its position in the option", async () => {
+  const { code, stderr } = await keys(["list", "--filter", "actor_id~a"]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("at position 1 ")]);
+  const wrong = await keys(["list", "--unused-for", "90"]);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--unused-for: must be a duration")]);
 });
 
 test("escapes terminal control characters", async () => {
