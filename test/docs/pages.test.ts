@@ -55,6 +55,7 @@ function placeOf({ url: databaseUrl, ownerUrl }: TestDatabase): Place {
       "https://idp.example.com": oidc.issuer,
       "https://keyhold.example.com": oidc.audience,
       "await app.listen({ port: 3000 })": "await app.listen({ port: 0 }); await app.close()",
+      "app.listen(3000)": "app.listen(0).close()",
     },
     environment: {
       KEYHOLD_DATABASE_URL: databaseUrl,
