@@ -2,13 +2,15 @@ import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededBy } from "../support/seeded.ts";
+import { driveOldClient } from "./old-client.ts";
 import { installRelease } from "./release.ts";
 import { changeAlgorithm } from "./signing-algorithm.ts";
 import { expose, type ReleaseName, runUpgrade } from "./upgrade.ts";
 
 /**
- * `npm run test:upgrade`: installs release 0.1 from the history of this repository and upgrades three nodes of it one after another on
- * one database, under load and faults. Then the wait for other nodes is removed from each release in turn, which the checker must detect.
+ * `npm run test:upgrade`: installs release 0.1 from the history of this repository, drives the current server with its TypeScript client,
+ * and upgrades three nodes of it one after another on one database, under load and faults. Then the wait for other nodes is removed from
+ * each release in turn, which the checker must detect.
  * Last, the signing algorithm is changed to one that release 0.1 does not know, and back.
  *
  * KEYHOLD_FAULTS_SEED     seed of all random choices; printed
@@ -27,6 +29,7 @@ await chmod(dir, 0o711);
 const oldCheckout = process.env.KEYHOLD_UPGRADE_FROM ?? (await installRelease(dir));
 const failures: string[] = [];
 
+failures.push(...(await driveOldClient(await newDir("old-client"), oldCheckout)));
 const { table, totals, violations, ...outcome } = await runUpgrade({ seed, dir: await newDir("run"), oldCheckout });
 console.info(table);
 failures.push(...violations.map(({ text }) => `violation: ${text}`), ...outcome.failures);
