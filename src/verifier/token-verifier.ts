@@ -1,7 +1,7 @@
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
 import { type Clock, type Monotonic, systemClock, systemMonotonic } from "../lib/clock.ts";
 import { isJsonObject } from "../lib/json.ts";
-import { customClaims, isOurs, splitScopes } from "../token/jwt/claims.ts";
+import { audienceOf, customClaims, isOurs, splitScopes } from "../token/jwt/claims.ts";
 import { KeySet, KeysUnavailable } from "./key-set.ts";
 import {
   type Presentation,
@@ -51,12 +51,15 @@ const INCONCLUSIVE: ReadonlySet<RejectionReason> = new Set(["INVALID_FORMAT", "U
 /**
  * Creates a verifier of derived JWTs (EdDSA or ES256, as their key says) by their signature, without a call to Keyhold per token.
  *
- * It does not detect revocation: after its key is revoked or its secret rotated, a token remains valid here until it expires. Use short
- * lifetimes, or `createKeyVerifier` where a revocation must take effect at once.
+ * It checks what the token says: its signature, issuer, expiry, audience and scopes. It does not know its key: after the key is revoked,
+ * disabled or restricted to other addresses, loses scopes, or expires earlier than before, or after its secret is rotated, a token remains
+ * valid here until it expires. `clientIp` has no effect. Use short lifetimes, or `createKeyVerifier` where such a change must take effect at
+ * once. Pass `audience`, so that a token that was made for another service is rejected.
  *
  * @example
  * const online = createKeyVerifier({ baseUrl, token });
  * const verifier = createTokenVerifier({ baseUrl, online });
+ * const verdict = await verifier.verify(credential, { audience: "books", requiredScopes: ["books.read"] });
  * @throws `TypeError` if the address of the keys is not an http or https URL.
  */
 export function createTokenVerifier<T extends VerifiedCredential = never>(
@@ -78,8 +81,15 @@ export function createTokenVerifier<T extends VerifiedCredential = never>(
   };
 }
 
-/** Makes the checks of the server that the token alone decides, in its order. */
-function requireAccess(token: VerifiedToken, { requiredScopes }: Presentation): Verdict<VerifiedToken> {
+/** Makes the checks of the server that the token alone decides, in its order (`verify/checks.ts`). */
+function requireAccess(token: VerifiedToken, { requiredScopes, audience }: Presentation): Verdict<VerifiedToken> {
+  const allowed = token.audience;
+  if (audience === undefined && allowed !== undefined) {
+    return rejected("AUDIENCE_MISMATCH", "the token is for an audience, and this service names none");
+  }
+  if (audience !== undefined && !allowed?.includes(audience)) {
+    return rejected("AUDIENCE_MISMATCH", "the token is not for this audience");
+  }
   return requireScopes(token, requiredScopes);
 }
 
@@ -109,7 +119,7 @@ async function verifyToken(token: string, keys: KeySet, rules: JWTVerifyOptions)
 function toVerdict(payload: JWTPayload): Verdict<VerifiedToken> {
   const set: unknown = payload;
   if (!isJsonObject(set) || !isOurs(set)) return rejected("INVALID_FORMAT", "the claims are not those of Keyhold");
-  if (set.aud !== undefined) return rejected("INVALID_FORMAT", "the token has an audience");
+  const audience = audienceOf(set);
   const credential = {
     keyId: set.key_id,
     actorId: set.sub,
@@ -119,6 +129,7 @@ function toVerdict(payload: JWTPayload): Verdict<VerifiedToken> {
     issueTime: new Date(set.iat * 1000),
     expireTime: new Date(set.exp * 1000),
     ...(set.parent_id === undefined ? {} : { parentId: set.parent_id }),
+    ...(audience === undefined ? {} : { audience }),
     claims: customClaims(set),
   };
   return { ok: true, credential };

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { useService } from "../support/conformance.ts";
+import { derive, useService } from "../support/conformance.ts";
 import { issue } from "../support/rest.ts";
 import { readPage } from "./blocks.ts";
 
@@ -83,4 +83,18 @@ test("a key is admitted from its addresses only, whatever an untrusted client sa
   ]);
   expect(await call("GET", local)).toMatchObject({ status: 200 });
   expect(await call("GET", remote, { "x-forwarded-for": "192.0.2.1" })).toMatchObject({ status: 401 });
+});
+
+test("a token must be made for the audience of the application", async () => {
+  const { secret } = await issue(suite.rest, { scopes: ["books.read"] });
+  const [here, elsewhere, nowhere] = await Promise.all(
+    [["books"], ["films"], []].map((audience) => derive(suite.rest, secret, { audience })),
+  );
+  expect(await call("GET", here?.token)).toMatchObject({ status: 200 });
+  for (const { token } of [elsewhere, nowhere]) {
+    expect(await call("GET", token)).toMatchObject({
+      status: 401,
+      body: { error: { message: "the credential is not for this service" } },
+    });
+  }
 });

@@ -3,7 +3,7 @@ import { decodeProtectedHeader } from "jose";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { CredentialType, createKeyVerifier, createTokenVerifier } from "../../src/verifier/index.ts";
 import { derive, revoke, table, useService } from "../support/conformance.ts";
-import { issue, restClient } from "../support/rest.ts";
+import { issue, paths, restClient } from "../support/rest.ts";
 import { startTestServer } from "../support/server.ts";
 import { kidOf, publishedKids, rotateUnder, untilPublished } from "../support/signing-keys.ts";
 import vectors from "../vectors/jwt.json" with { type: "json" };
@@ -76,21 +76,16 @@ const VECTOR_OPTIONS = {
 };
 const at = (now: number | undefined) => ({ clock: { now: () => now ?? vectors.now } });
 
-test.for(table(vectors.valid.filter(({ expected }) => !("audience" in expected))))(
-  "accepts the vector $name",
-  async ({ token, expected, ...vector }) => {
-    const verdict = await verifier({
-      ...VECTOR_OPTIONS,
-      ...at("now" in vector ? Number(vector.now) : undefined),
-    }).verify(token);
-    const { secretVersion, ...credential } = {
-      ...expected,
-      issueTime: new Date(expected.issueTime),
-      expireTime: new Date(expected.expireTime),
-    };
-    expect(verdict).toEqual({ ok: true, credential });
-  },
-);
+test.for(table(vectors.valid))("accepts the vector $name", async ({ token, expected, ...vector }) => {
+  const { verify } = verifier({ ...VECTOR_OPTIONS, ...at("now" in vector ? Number(vector.now) : undefined) });
+  const audience = "audience" in expected ? expected.audience?.[0] : undefined;
+  const { secretVersion, ...credential } = {
+    ...expected,
+    issueTime: new Date(expected.issueTime),
+    expireTime: new Date(expected.expireTime),
+  };
+  expect(await verify(token, { audience })).toEqual({ ok: true, credential });
+});
 
 /** Rejected by the server, which is stricter about form; only the owner of the signing key could create it. */
 const TAKEN_OFFLINE = "header with a byte order mark";
@@ -278,4 +273,77 @@ test("only inconclusive credentials are verified online", async () => {
 test("requires the address of the keys", () => {
   expect(() => createTokenVerifier({})).toThrow("baseUrl: must be an http or https URL");
   expect(() => createTokenVerifier({ jwksUrl: "ftp://x" })).toThrow("jwksUrl: must be an http or https URL");
+});
+
+describe("where a token is presented", () => {
+  const AUDIENCES = table<readonly string[]>([[], ["books"], ["books", "films"]]);
+  /** Tokens for each audience, with the scope read. */
+  let tokens: string[];
+  beforeAll(async () => {
+    const derived = AUDIENCES.map((audience) => derive(suite.rest, secret, { audience, scopes: ["read"] }));
+    tokens = (await Promise.all(derived)).map(({ token }) => token);
+  });
+
+  const presentations = table(
+    [undefined, "books", "films", "games", "Books"].flatMap((audience) =>
+      [[], ["read"], ["write"], ["read", "write", "write"]].map((requiredScopes) => ({ audience, requiredScopes })),
+    ),
+  );
+
+  test.for(presentations)("the server and both verifiers agree on %j", async (presentation) => {
+    const online = createKeyVerifier({ baseUrl: suite.server.url });
+    const offline = createTokenVerifier({ baseUrl: suite.server.url });
+    const { audience, requiredScopes: required_scopes } = presentation;
+    for (const credential of tokens) {
+      const request = { credential, audience, required_scopes };
+      const { body } = await suite.rest("POST", `${paths.keys}:verify`, request);
+      const answer = {
+        reason: body.error_code?.replace("VERIFICATION_ERROR_", ""),
+        keyId: body.key_id,
+        missingScopes: body.error_code && body.missing_scopes.length > 0 ? body.missing_scopes : undefined,
+      };
+      for (const verifier of [online, offline]) {
+        const verdict = await verifier.verify(credential, presentation);
+        const {
+          reason,
+          credential: rejected,
+          missingScopes,
+        } = { reason: undefined, missingScopes: undefined, ...verdict };
+        expect({ reason, keyId: rejected?.keyId, missingScopes }).toEqual(answer);
+      }
+    }
+  });
+
+  test("a token for an audience has it", async () => {
+    const { verify } = verifier();
+    const [, , both = ""] = tokens;
+    expect(await verify(both, { audience: "films" })).toMatchObject({ credential: { audience: ["books", "films"] } });
+  });
+
+  test("neither the address nor what has changed of the key is known offline", async () => {
+    const { secret, keyId } = await issue(suite.rest);
+    const { token } = await derive(suite.rest, secret);
+    const restriction = { allowed_cidrs: ["192.0.2.0/24"] };
+    const online = createKeyVerifier({ baseUrl: suite.server.url });
+    const here = { clientIp: "198.51.100.1" };
+    const change = { ip_restriction: restriction };
+    expect((await suite.rest("PATCH", `${paths.issued}/${keyId}`, change)).status).toBe(200);
+    expect(await online.verify(token, here)).toMatchObject({ reason: "IP_NOT_ALLOWED" });
+    expect(await verifier().verify(token, here)).toMatchObject({ ok: true });
+    expect((await suite.rest("POST", `${paths.issued}/${keyId}:disable`, {})).status).toBe(200);
+    expect(await online.verify(token, here)).toMatchObject({ reason: "DISABLED" });
+    expect(await verifier().verify(token, here)).toMatchObject({ ok: true });
+  });
+
+  test("what cannot be verified offline is presented online in the same way", async () => {
+    const { secret } = await issue(suite.rest, {
+      scopes: ["read"],
+      ip_restriction: { allowed_cidrs: ["192.0.2.0/24"] },
+    });
+    const { verify } = verifier({ online: createKeyVerifier({ baseUrl: suite.server.url }) });
+    const here = { clientIp: "192.0.2.1", audience: "books" };
+    expect(await verify(secret, here)).toMatchObject({ ok: true });
+    expect(await verify(secret, { ...here, requiredScopes: ["write"] })).toMatchObject({ missingScopes: ["write"] });
+    expect(await verify(secret)).toMatchObject({ reason: "IP_NOT_ALLOWED" });
+  });
 });
