@@ -156,7 +156,7 @@ describe("a creation in flight", () => {
       INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id, created_by)
       SELECT gen_random_uuid(), kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id,
         ${`admin-token:${root.keyId}`} FROM api_keys WHERE key_id = ${root.keyId}`;
-    await expect(copy).rejects.toMatchObject({ code: "KH001" });
+    await expect(copy).rejects.toMatchObject({ code: "KH003" });
   });
 
   test("never survives, with many at once", async () => {

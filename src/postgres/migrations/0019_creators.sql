@@ -12,7 +12,7 @@ BEGIN
   END IF;
   FOR creator IN SELECT key_id, revoke_time FROM api_keys WHERE key_id = ANY (creators) ORDER BY key_id FOR SHARE LOOP
     IF creator.revoke_time IS NOT NULL THEN
-      RAISE EXCEPTION 'the admin token % is revoked', creator.key_id USING ERRCODE = 'KH001';
+      RAISE EXCEPTION 'the admin token % is revoked', creator.key_id USING ERRCODE = 'KH003';
     END IF;
   END LOOP;
   RETURN NULL;
