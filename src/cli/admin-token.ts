@@ -12,6 +12,7 @@ import { localOperator } from "../domain/principal.ts";
 import { issueKey } from "../keys/issue.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
 import { withResources } from "./command.ts";
+import { ipRestrictionTo } from "./options.ts";
 import { outputSecret, type SecretOptions } from "./secret-output.ts";
 
 export interface AdminTokenOptions extends SecretOptions {
@@ -20,15 +21,23 @@ export interface AdminTokenOptions extends SecretOptions {
   readonly actor: string;
   readonly restrictTo?: readonly string[];
   readonly ttl?: string;
+  readonly allowIp?: readonly string[];
 }
 
 /** Creates an admin token. Only the secret goes to standard output, for scripts. */
 export async function createAdminToken(options: AdminTokenOptions): Promise<void> {
-  const { name, scope = [ADMIN_SCOPE], actor, restrictTo = [], ttl } = options;
+  const { name, scope = [ADMIN_SCOPE], actor, restrictTo = [], ttl, allowIp } = options;
   const unknown = scope.find((one) => !ADMIN_SCOPES.some((known) => known === one));
   if (unknown !== undefined) throw invalidArgument("--scope", `${unknown} is not one of ${ADMIN_SCOPES.join(", ")}`);
   const restrictedToActorIds = [...restrictTo];
-  const draft = { name, actorId: actor, scopes: [...scope], restrictedToActorIds, ttl };
+  const draft = {
+    name,
+    actorId: actor,
+    scopes: [...scope],
+    restrictedToActorIds,
+    ttl,
+    ipRestriction: ipRestrictionTo(allowIp),
+  };
   const request = create(CreateIssuedApiKeyRequestSchema, draft);
   requireValid(CreateIssuedApiKeyRequestSchema, request);
   const principal = localOperator(`uid ${process.geteuid?.() ?? "unknown"}`, randomUUID());

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { invalidArgument } from "../domain/errors.ts";
+import { parseCidr } from "../lib/cidr.ts";
 import { parseScopes } from "./scopes.ts";
 
 /** Adds `--json`, with which errors are JSON on stderr too. */
@@ -37,6 +38,7 @@ export function withKeyFields(command: Command): Command {
     .option("--actor <actor_id>", "owner of the key")
     .addOption(scopeOption("scopes of the key"))
     .option("--ttl <duration>", "lifetime such as 90d (default: no expiry)")
+    .addOption(allowIpOption("addresses from which the key is accepted, such as 203.0.113.0/24 (default: any)"))
     .addOption(pairsOption("--metadata", "metadata"));
 }
 
@@ -56,6 +58,20 @@ export function scopeOption(description: string, known: readonly string[] = [], 
     if (scopes.length === 0) throw invalidArgument(flag, "is empty");
     return [...earlier, ...scopes];
   });
+}
+
+/** Returns the repeatable option `--allow-ip` with CIDR blocks or addresses. */
+export function allowIpOption(description: string): Option {
+  return new Option("--allow-ip <cidr...>", description).argParser((text: string, earlier: string[] = []) => {
+    const parsed = parseCidr(text);
+    if ("problem" in parsed) throw invalidArgument("--allow-ip", parsed.problem);
+    return [...earlier, parsed.cidr];
+  });
+}
+
+/** Returns the restriction of a request; undefined without addresses. */
+export function ipRestrictionTo(allowedCidrs: readonly string[] | undefined) {
+  return allowedCidrs && { allowedCidrs: [...allowedCidrs] };
 }
 
 /** Returns a repeatable option with values of the form `name=value`, parsed into one object. */

@@ -4,7 +4,7 @@ import { readVersion } from "../server/version.ts";
 import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addKeysCommands } from "./keys/commands.ts";
-import { scopeOption, withJson } from "./options.ts";
+import { allowIpOption, scopeOption, withJson } from "./options.ts";
 
 /** Creates the command tree. Each command imports its code when it runs, so that help and usage errors are fast. */
 export function createProgram(isJson = false): Command {
@@ -59,6 +59,7 @@ function addSecretCommands(program: Command): void {
     .option("--actor <actor_id>", "owner of the token", "admin")
     .option("--restrict-to <actor_id...>", "actors to whose keys the token is restricted (default: any)")
     .option("--ttl <duration>", "lifetime such as 90d (default: no expiry)")
+    .addOption(allowIpOption("addresses from which the token is accepted, such as 203.0.113.0/24 (default: any)"))
     .option("--out <file>", "write the token to a new file (mode 0600) instead of stdout")
     .action(async (options) => (await import("./admin-token.ts")).createAdminToken(options));
   const signingKeys = program.command("signing-keys").description("keys that sign derived JWTs");

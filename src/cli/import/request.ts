@@ -14,7 +14,15 @@ import { parseScopes, scopeList } from "../scopes.ts";
 import type { Row } from "./records.ts";
 
 /** The fields of a row: those of CreateImportedApiKeyRequest except `request_id`, which the import generates. */
-export const FIELDS: ReadonlySet<string> = new Set(["raw_key", "name", "actor_id", "scopes", "ttl", "metadata"]);
+export const FIELDS: ReadonlySet<string> = new Set([
+  "raw_key",
+  "name",
+  "actor_id",
+  "scopes",
+  "ttl",
+  "ip_restriction",
+  "metadata",
+]);
 
 export const REQUIRED_FIELDS = ["raw_key", "name", "actor_id"] as const;
 
@@ -54,6 +62,7 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
     actorId: text("actor_id", content.actor_id),
     scopes: scopesOf(content.scopes),
     ttl: isAbsent(content.ttl) ? undefined : text("ttl", content.ttl),
+    ipRestriction: ipRestrictionOf(content.ip_restriction),
     metadata: Object.fromEntries(metadata),
   };
 }
@@ -80,6 +89,17 @@ function text(field: string, value: unknown): string {
 function scopesOf(value: unknown): string[] {
   if (isAbsent(value)) return [];
   return typeof value === "string" ? parseScopes("scopes", value) : scopeList("scopes", value);
+}
+
+/** Accepts an object with `allowed_cidrs`, or the blocks separated by spaces as in CSV. */
+function ipRestrictionOf(value: unknown): { allowedCidrs: string[] } | undefined {
+  if (isAbsent(value)) return undefined;
+  if (typeof value === "string") return { allowedCidrs: value.split(/\s+/).filter(Boolean) };
+  const { allowed_cidrs: list, ...others } = isJsonObject(value) ? value : {};
+  if (!Array.isArray(list) || list.some((cidr) => typeof cidr !== "string") || Object.keys(others).length > 0) {
+    throw invalidArgument("ip_restriction", "must be an object with allowed_cidrs, a list of strings");
+  }
+  return { allowedCidrs: list.map(String) };
 }
 
 /** Accepts an object, or its JSON as in CSV. */

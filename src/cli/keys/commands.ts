@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import { invalidArgument } from "../../domain/errors.ts";
 import { addImport } from "../import/command.ts";
 import {
+  allowIpOption,
   examples,
   pairsOption,
   positiveInteger,
@@ -56,6 +57,8 @@ function addKeyCommands(keys: Command): void {
     .option("--clear-scopes", "remove all scopes")
     .addOption(pairsOption("--metadata", "new metadata").conflicts("clearMetadata"))
     .option("--clear-metadata", "remove all metadata")
+    .addOption(allowIpOption("new addresses from which the key is accepted").conflicts("allowAnyIp"))
+    .option("--allow-any-ip", "accept the key from any address")
     .action(async (keyId, options) => (await import("./manage.ts")).update(keyId, options));
   withSecret(keys.command("rotate"))
     .description("replace the secret of an issued key and print the new one, once")
@@ -106,6 +109,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   issue: [
     "keyhold keys issue --name 'deploy bot' --actor team_42 --scope deploy read --ttl 90d",
     "keyhold keys issue --name ci --actor team_42 --metadata env=prod --out ci.secret",
+    "keyhold keys issue --name office --actor team_42 --allow-ip 203.0.113.0/24 2001:db8::/32",
     "keyhold keys issue --name ci --actor team_42 --json | jq -r .issued_api_key.key_id",
   ],
   list: [

@@ -1,5 +1,6 @@
 import { KeyholdError } from "../../domain/errors.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
+import { ipRestrictionTo } from "../options.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
 import { outputSecret, type SecretOptions } from "../secret-output.ts";
@@ -9,6 +10,7 @@ export interface NewKeyOptions extends RemoteOptions {
   readonly actor: string;
   readonly scope?: string[];
   readonly ttl?: string;
+  readonly allowIp?: string[];
   readonly metadata?: Record<string, string>;
   readonly requestId?: string;
 }
@@ -36,8 +38,8 @@ export async function importOne(options: NewKeyOptions & CredentialOptions): Pro
   await writeMessage(await importedApiKeys.createImportedApiKey({ ...fieldsOf(options), rawKey }), options);
 }
 
-function fieldsOf({ name, actor: actorId, scope: scopes = [], ttl, metadata = {}, requestId }: NewKeyOptions) {
-  return { name, actorId, scopes, ttl, metadata, requestId };
+function fieldsOf({ name, actor: actorId, scope: scopes = [], ttl, allowIp, metadata = {}, requestId }: NewKeyOptions) {
+  return { name, actorId, scopes, ttl, ipRestriction: ipRestrictionTo(allowIp), metadata, requestId };
 }
 
 export interface RotateOptions extends RemoteOptions, SecretOptions {

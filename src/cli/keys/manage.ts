@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { RevocationReason } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
+import { ipRestrictionTo } from "../options.ts";
 import { writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
@@ -23,16 +24,23 @@ export interface UpdateOptions extends RemoteOptions {
   readonly clearScopes?: true;
   readonly metadata?: Record<string, string>;
   readonly clearMetadata?: true;
+  readonly allowIp?: string[];
+  readonly allowAnyIp?: true;
 }
 
 /** Updates the given fields. Scopes and metadata are replaced entirely. */
 export async function update(keyId: string, options: UpdateOptions): Promise<void> {
-  const { name, scope, clearScopes, metadata, clearMetadata } = options;
+  const { name, scope, clearScopes, metadata, clearMetadata, allowIp, allowAnyIp } = options;
   const changes = { name, scopes: scope ?? (clearScopes && []), metadata: metadata ?? (clearMetadata && {}) };
+  const ipRestriction = ipRestrictionTo(allowIp);
   const paths = Object.entries(changes).flatMap(([path, value]) => (value === undefined ? [] : path));
-  if (paths.length === 0)
-    throw invalidArgument("options", "nothing to update: give --name, --scope, --metadata, or one of --clear-…");
-  const [key, updateMask] = [{ keyId, ...changes }, { paths }];
+  // In the mask without a value, it is cleared.
+  if (ipRestriction !== undefined || allowAnyIp) paths.push("ip_restriction");
+  if (paths.length === 0) {
+    const options = "--name, --scope, --metadata, --allow-ip, --allow-any-ip, or one of --clear-…";
+    throw invalidArgument("options", `nothing to update: give ${options}`);
+  }
+  const [key, updateMask] = [{ keyId, ...changes, ipRestriction }, { paths }];
   const { issuedApiKeys, importedApiKeys } = await openRemote(options);
   const updated = await ofEitherKind(
     keyId,

@@ -106,6 +106,14 @@ const BAD_ROWS: readonly (readonly [string, string | Buffer])[] = [
   ["metadata.a: is set twice", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":"1"},"metadata.a":"2"}`],
   ["ttl: must be a duration", `{"raw_key":"${KEY}","name":"a","actor_id":"b","ttl":"${KEY}"}`],
   ["metadata: must have strings", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":1}}`],
+  [
+    "ip_restriction: must be an object with allowed_cidrs",
+    `{"raw_key":"${KEY}","name":"a","actor_id":"b","ip_restriction":["${KEY}"]}`,
+  ],
+  [
+    "ip_restriction.allowed_cidrs[0]: must be a CIDR block",
+    `{"raw_key":"${KEY}","name":"a","actor_id":"b","ip_restriction":{"allowed_cidrs":["${KEY}"]}}`,
+  ],
   ["raw_key: must not contain the character NUL", `{"raw_key":"${KEY}\\u0000","name":"a","actor_id":"b"}`],
 ];
 
@@ -122,6 +130,17 @@ test("maps CSV cells to the fields of a key", async () => {
   expect(first).toMatchObject({ name: "a, b", scopes: ["read", "write"], metadata: { env: "prod" } });
   expect(first).not.toHaveProperty("ttl");
   expect(second).toMatchObject({ scopes: ["x"], ttl: "1h", metadata: { "a b": "z" } });
+});
+
+test("reads the addresses of a row from a CSV cell, and from JSON as in the API", async () => {
+  const csv = `raw_key,name,actor_id,ip_restriction\n${KEY},n,c,10.0.0.0/8  ::1\n${KEY},n,c,\n`;
+  const json = `{"raw_key":"${KEY}","name":"n","actor_id":"c","ip_restriction":{"allowed_cidrs":["10.0.0.0/8","::1"]}}`;
+  const [first, second] = (await rowsOf(new Csv(), Buffer.from(csv))).map(requestOf);
+  const [third] = (await rowsOf(jsonLines, Buffer.from(json))).map(requestOf);
+  for (const request of [first, third]) {
+    expect(request).toMatchObject({ ipRestriction: { allowedCidrs: ["10.0.0.0/8", "::1"] } });
+  }
+  expect(second).not.toHaveProperty("ipRestriction");
 });
 
 const CELLS_OF_SCOPES: readonly (readonly [string, readonly string[] | RegExp])[] = [

@@ -73,6 +73,39 @@ test("issues, gets, updates, verifies, rotates, derives and revokes", async () =
   expect(await answerOf(["get", key.key_id])).toMatchObject({ revocation_description: "gone" });
 });
 
+test("restricts keys to addresses, by --allow-ip", async () => {
+  const draft = ["--name", "a bot", "--actor", "team_1", "--allow-ip", "203.0.113.0/24", "2001:DB8::/32"];
+  const restricted = { ip_restriction: { allowed_cidrs: ["203.0.113.0/24", "2001:db8::/32"] } };
+  const { secret, issued_api_key: key } = await answerOf(["issue", ...draft]);
+  expect(key).toMatchObject(restricted);
+  const raw = newRawKey();
+  expect(await answerOf(["import", ...draft], raw)).toMatchObject(restricted);
+  for (const credential of [secret, raw]) {
+    const elsewhere = await keys(["verify", "--json", "--client-ip", "192.0.2.1"], credential);
+    expect(elsewhere.code).toBe(7);
+    expect(JSON.parse(elsewhere.stdout)).toMatchObject({ error_code: "VERIFICATION_ERROR_IP_NOT_ALLOWED" });
+    expect(await answerOf(["verify", "--client-ip", "203.0.113.9"], credential)).toMatchObject({ is_valid: true });
+  }
+  const moved = await answerOf(["update", key.key_id, "--allow-ip", "192.0.2.1"]);
+  expect(moved).toMatchObject({ name: "a bot", ip_restriction: { allowed_cidrs: ["192.0.2.1/32"] } });
+  expect(await answerOf(["update", key.key_id, "--allow-any-ip"])).not.toHaveProperty("ip_restriction");
+  expect(await answerOf(["verify"], secret)).toMatchObject({ is_valid: true });
+  const wrong = await keys(["issue", ...draft, "--allow-ip", "203.0.113.1/24"]);
+  expect([wrong.code, wrong.stderr]).toEqual([
+    2,
+    expect.stringContaining("--allow-ip: has bits after the prefix of 24"),
+  ]);
+});
+
+test("an admin token is accepted from its addresses only", async () => {
+  const args = ["admin", "token", "create", "--name", "elsewhere", "--allow-ip", "203.0.113.0/24", "--json"];
+  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const { secret, issued_api_key: key } = JSON.parse((await runKeyhold(args, environment)).stdout);
+  expect(key.ip_restriction).toEqual({ allowed_cidrs: ["203.0.113.0/24"] });
+  const refused = await keys(["list"], undefined, { KEYHOLD_TOKEN: secret });
+  expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining("may not be used from this address")]);
+});
+
 test("scopes are separated by spaces; one with a comma needs JSON", async () => {
   const draft = ["--name", "a bot", "--actor", "team_1", "--scope", "read write", '["a,b"]', "c"];
   const { issued_api_key: key } = await answerOf(["issue", ...draft]);
