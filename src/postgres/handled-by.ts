@@ -6,9 +6,12 @@ import { reservedGrants } from "../keys/reserved-scopes.ts";
 /** `isVisible`, for a row of `api_keys`. */
 export function visibleTo(sql: Sql, { actorIds }: Restrictions): Fragment {
   if (actorIds === null) return sql`true`;
-  const actors = [...actorIds];
-  return sql`
-    (actor_id = ANY (${actors}::text[]) AND (restricted_to_actor_ids IS NULL OR restricted_to_actor_ids <@ ${actors}::text[]))`;
+  return sql`(actor_id = ANY (${[...actorIds]}::text[]) AND ${namesOnly(sql, actorIds)})`;
+}
+
+/** The condition that a key is not restricted to others than these actors. */
+export function namesOnly(sql: Sql, actorIds: readonly string[]): Fragment {
+  return sql`(restricted_to_actor_ids IS NULL OR restricted_to_actor_ids <@ ${[...actorIds]}::text[])`;
 }
 
 /**

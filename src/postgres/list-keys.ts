@@ -3,6 +3,7 @@ import { type ApiKey, KEY_KINDS, type KeyKind } from "../domain/key.ts";
 import type { Comparison, Filter, Operator } from "../keys/filter/filter.ts";
 import type { ListQuery } from "../keys/store.ts";
 import { compareIds, compileFilter } from "./filter.ts";
+import { namesOnly } from "./handled-by.ts";
 import { selectByWeek, weekRangeOf } from "./list-by-week.ts";
 import { KEY_COLUMNS } from "./rows.ts";
 
@@ -40,9 +41,7 @@ function selectOfActors(sql: Sql, list: ListQuery, actorIds: readonly string[], 
   const owners = sql`
     unnest(${[...kinds]}::text[]) AS owner_kinds (owner_kind) CROSS JOIN
     unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
-  // `isVisible` of the domain.
-  const isVisible = sql`coalesce(restricted_to_actor_ids, '{}') <@ ${[...actorIds]}::text[]`;
-  const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, isVisible];
+  const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, namesOnly(sql, actorIds)];
   const scan = orderedScan(sql, [...isOwned, ...conditions(sql, list, now)], list.limit);
   return merge(sql, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`, list.limit);
 }
