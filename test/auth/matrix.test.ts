@@ -130,6 +130,7 @@ const HIDDEN: Readonly<Record<string, object>> = {
   RevokeApiKey: NOT_FOUND,
   DisableApiKey: NOT_FOUND,
   EnableApiKey: NOT_FOUND,
+  ExplainApiKey: NOT_FOUND,
 };
 
 /** The parts of keys.write, written by hand. */

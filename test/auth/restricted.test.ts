@@ -157,6 +157,30 @@ describe("a restricted caller may not", () => {
     ]);
   });
 
+  test("learn by an explanation that a foreign credential or key exists", async () => {
+    const explain = async (body: unknown) => (await post(`${paths.keys}:explain`, body)).text;
+    const unknown = await issue(rest, { actor_id: "foreign" });
+    await suite.sql`DELETE FROM api_keys WHERE key_id = ${unknown.keyId}`;
+    expect(await explain({ credential: foreign.secret })).toBe(await explain({ credential: unknown.secret }));
+    expect(await explain({ credential: foreign.secret })).toContain("VERIFICATION_ERROR_NOT_FOUND");
+    const byId = await explain({ key_id: foreign.keyId });
+    expect(byId).toBe((await explain({ key_id: unknown.keyId })).replaceAll(unknown.keyId, foreign.keyId));
+  });
+
+  test("revoke, or count, keys of other actors as descendants of a token", async () => {
+    const parent = await issue(caller, { ...OWN, scopes: admin, restricted_to_actor_ids: ["own"] });
+    const [mine, theirs] = [await issue(rest, OWN), await issue(rest, { actor_id: "foreign" })];
+    await suite.sql`
+      UPDATE api_keys SET created_by = ${`admin-token:${parent.keyId}`} WHERE key_id IN (${mine.keyId}, ${theirs.keyId})`;
+    const revocation = { include_descendants: true };
+    const { body } = await post(`${paths.keys}/${parent.keyId}:revoke`, revocation);
+    expect(body).toMatchObject({ descendant_count: 1, status: "KEY_STATUS_REVOKED" });
+    expect(JSON.stringify(body)).not.toMatch(/"remaining_descendant_count":[1-9]/);
+    expect(await verify(rest, mine.secret)).toMatchObject({ error_code: "VERIFICATION_ERROR_REVOKED" });
+    expect(await verify(rest, theirs.secret)).toMatchObject({ is_valid: true });
+    expectRefused(await post(`${paths.keys}/${unrestricted.keyId}:revoke`, revocation), NOT_CONFINED);
+  });
+
   test("use a token that is derived from its own", async () => {
     const { token: derived } = await derive(caller, token.secret);
     expect((await suite.as(derived)("GET", paths.issued)).status).toBe(401);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { VerifiableKey } from "../../src/domain/key.ts";
+import { NOT_FOUND } from "../../src/verify/evaluate.ts";
 import type { CacheMode } from "../../src/verify/reader.ts";
-import { NO_SUCH_KEY, restrictedTo } from "../../src/verify/restricted.ts";
+import { restrictedTo } from "../../src/verify/restricted.ts";
 import { verify, verifyAll } from "../../src/verify/verify.ts";
 import { table } from "../support/conformance.ts";
 import { HOUR, NOW, newFixture, requestsOf } from "./fixture.ts";
@@ -69,7 +70,7 @@ describe.each(table(CASES))("a foreign $credential whose key is $state", ({ crea
       }
     }
     const signatures = credential.startsWith("ey") ? 1 : 0;
-    expect(seen).toEqual(seen.map(() => ({ verdict: NO_SUCH_KEY, signatures, reads: 1 })));
+    expect(seen).toEqual(seen.map(() => ({ verdict: NOT_FOUND, signatures, reads: 1 })));
   });
 
   test("is not used", async () => {
@@ -112,12 +113,12 @@ test("in a batch, foreign credentials do not exist", async () => {
   const credentials = [fixture.issue({ actorId: "own" }), fixture.issue(), fixture.importRaw("raw")];
   const requests = requestsOf(credentials.map(({ credential }) => credential));
   const verdicts = await verifyAll(restrictedTo(fixture.context, { actorIds: ["own"] }), requests);
-  expect(verdicts).toMatchObject([{ valid: true }, NO_SUCH_KEY, NO_SUCH_KEY]);
+  expect(verdicts).toMatchObject([{ valid: true }, NOT_FOUND, NOT_FOUND]);
 });
 
 test("a caller that is restricted to no actor knows no key, and one that is not restricted every key", async () => {
   const fixture = newFixture();
   const { credential } = fixture.issue();
-  expect(await verify(restrictedTo(fixture.context, { actorIds: [] }), credential)).toEqual(NO_SUCH_KEY);
+  expect(await verify(restrictedTo(fixture.context, { actorIds: [] }), credential)).toEqual(NOT_FOUND);
   expect(restrictedTo(fixture.context, { actorIds: null })).toBe(fixture.context);
 });
