@@ -105,6 +105,7 @@ const NOT_ITS_ACTOR = {
   ...errorInfo("CALLER_NOT_PERMITTED", { field: "actor_id" }),
 };
 const NOTHING = { ok: true, message: { nextPageToken: "" } };
+const NO_MATCH = { ok: true, message: { matchedCount: 0, changedCount: 0, done: true } };
 const NO_SUCH_KEY = { isValid: false, errorCode: VerificationError.NOT_FOUND, errorMessage: "there is no such key" };
 
 /** What a restricted caller is answered about keys of other actors, and about keys that do not exist. */
@@ -131,6 +132,8 @@ const HIDDEN: Readonly<Record<string, object>> = {
   DisableApiKey: NOT_FOUND,
   EnableApiKey: NOT_FOUND,
   ExplainApiKey: NOT_FOUND,
+  BulkRevokeApiKeys: NO_MATCH,
+  BulkDisableApiKeys: NO_MATCH,
 };
 
 /** The parts of keys.write, written by hand. */
@@ -270,14 +273,15 @@ describe("a caller that is restricted to an actor", () => {
     }
   });
   const as = (scope: AdminScope) => bearer(tokens.get(scope) ?? "");
-  const othersKeys = () => suite.sql`SELECT * FROM api_keys WHERE actor_id <> 'own' ORDER BY key_id`;
+  const othersKeys = () => suite.sql`SELECT * FROM api_keys WHERE actor_id IN ('foreign', 'absent') ORDER BY key_id`;
 
-  /** What a caller sees, without the ids and actors that it has sent. */
-  function seen({ method }: Row, reply: Reply, { actorId, issued, imported }: Target): string {
+  /** What a caller sees, without the actors that it has sent and without ids, which it has sent or are new. */
+  function seen({ method }: Row, reply: Reply, { actorId }: Target): string {
     const { code, message, details } = reply.ok ? { code: "OK", message: "", details: {} } : reply;
     const answer = reply.ok ? messageJson(method.output, reply.message as never) : { code, message, details };
-    const sent = new RegExp([actorId, issued.keyId, imported.keyId].join("|"), "g");
-    return JSON.stringify(answer).replaceAll(sent, "…");
+    return JSON.stringify(answer)
+      .replaceAll(actorId, "…")
+      .replaceAll(/[0-9a-f-]{36}/g, "…");
   }
 
   test.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over $protocol", async ({ protocol, row }) => {
