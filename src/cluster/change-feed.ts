@@ -87,6 +87,8 @@ export interface Renewal {
   readonly number: number;
   /** Shown to operators, in milliseconds; null if unknown. */
   readonly feedLag: number | null;
+  /** The most by which the clock of this node may be ahead of the database's, in milliseconds; null if unknown. */
+  readonly clockAhead: number | null;
 }
 
 export interface RenewalAnswer {

@@ -1,4 +1,4 @@
-import type { Monotonic } from "../lib/clock.ts";
+import type { Clock, Monotonic } from "../lib/clock.ts";
 import { CloseSignal } from "../lib/close-signal.ts";
 import { Barriers } from "./barriers.ts";
 import {
@@ -10,6 +10,7 @@ import {
   OtherServerError,
   type RenewLease,
 } from "./change-feed.ts";
+import { ClockOffset } from "./clock-offset.ts";
 import { PeerLeases } from "./peer-leases.ts";
 import type { DatabasePosition, ServerId } from "./server-id.ts";
 
@@ -17,6 +18,7 @@ import type { DatabasePosition, ServerId } from "./server-id.ts";
 export interface ClusterSessionOptions {
   readonly open: OpenFeed;
   readonly renew: RenewLease;
+  readonly clock: Clock;
   readonly monotonic: Monotonic;
   /** Called for every change, before any later barrier is acknowledged. */
   readonly onChange: (event: ChangeNotification) => void;
@@ -36,6 +38,7 @@ export interface Renewed {
 /** A session with the database: sends barriers and acknowledges those of other nodes. */
 export class ClusterSession {
   readonly ending = new CloseSignal();
+  readonly clockOffset: ClockOffset;
   readonly #options: ClusterSessionOptions;
   readonly #peers = new PeerLeases();
   readonly #echoes = new Map<number, () => void>();
@@ -49,16 +52,19 @@ export class ClusterSession {
 
   private constructor(options: ClusterSessionOptions) {
     this.#options = options;
+    this.clockOffset = new ClockOffset(options.clock, options.monotonic);
   }
 
   /** Resolves when every change committed from then on will be received; rejects after `timeout` milliseconds. */
   static async open(options: ClusterSessionOptions, timeout: number): Promise<ClusterSession> {
     const opened = new ClusterSession(options);
+    const wall = options.clock.now();
     const session = await options.open(
       { onEvent: (event) => opened.#receive(event), onLost: (reason) => opened.#end(reason) },
       timeout,
     );
     opened.#session = session;
+    opened.clockOffset.observe(session.position.time, { wall });
     opened.#openTime = options.monotonic();
     opened.#barriers = new Barriers(session, opened.#peers, options.monotonic);
     return opened;
@@ -96,17 +102,19 @@ export class ClusterSession {
 
   /** @throws OtherServerError, or another error when the lease is gone; what the database or the connection failed with. */
   async renew(): Promise<Renewed> {
-    const { monotonic, renew } = this.#options;
+    const { clock, monotonic, renew } = this.#options;
     const [number, start, sent] = [++this.#renewals, monotonic(), this.barriers.now()];
+    const wall = clock.now();
     const echo = this.#expectEcho(number).then(() => {
       this.#feedLag = monotonic() - start;
     });
     try {
       const leaseId = this.feed.id;
       const { position, isHeld, isReplicated, leases } = await renew(
-        { leaseId, number, feedLag: this.#feedLag },
+        { leaseId, number, feedLag: this.#feedLag, clockAhead: this.clockOffset.ahead },
         this.#over.signal,
       );
+      this.clockOffset.observe(position.time, { wall });
       this.requireServer(position);
       if (!isHeld) throw new LeaseGoneError();
       const others = leases.filter((lease) => lease.leaseId !== leaseId);

@@ -5,6 +5,7 @@ import { withTimeout } from "../lib/with-timeout.ts";
 import { Backoff } from "./backoff.ts";
 import { unconfirmed } from "./barriers.ts";
 import { type NodeIdentity, type OpenFeed, OtherServerError, type RenewLease } from "./change-feed.ts";
+import { REPORTED_OFFSET } from "./clock-offset.ts";
 import { type ChangeNotification, ClusterSession, LeaseGoneError } from "./cluster-session.ts";
 import { DatabaseHistory, DatabaseRefusedError } from "./history.ts";
 import { Lease, USED_PART } from "./lease.ts";
@@ -64,6 +65,8 @@ export class Membership implements ServerObserver {
   #lastServer: ServerId | null = null;
   #unavailableReason: Error | null = null;
   #running: Promise<void> | undefined;
+  /** Whether the offset of the clock was reported. */
+  #isClockOff = false;
 
   constructor(options: MembershipOptions) {
     const { monotonic, clock, staleGrace, node } = options;
@@ -93,6 +96,11 @@ export class Membership implements ServerObserver {
   /** Notification delay in milliseconds, by the last renewal; null without a session or renewal. */
   get feedLag(): number | null {
     return this.#session?.feedLag ?? null;
+  }
+
+  /** The offset of this clock from the database's in milliseconds, by the last renewal; null without a session. */
+  get clockOffset(): number | null {
+    return this.#session?.clockOffset.least ?? null;
   }
 
   /** The server whose changes this node receives; null without a session. */
@@ -263,8 +271,21 @@ export class Membership implements ServerObserver {
       onGranted: (position) => {
         this.#history.note(position);
         this.#setUnavailable(null);
+        this.#reportClock();
       },
     });
+  }
+
+  /** Logs when the offset of the clock begins and ceases to be large. */
+  #reportClock(): void {
+    const offset = this.clockOffset ?? 0;
+    const isOff = Math.abs(offset) > REPORTED_OFFSET;
+    if (isOff === this.#isClockOff) return;
+    this.#isClockOff = isOff;
+    const side = offset > 0 ? "ahead of" : "behind";
+    const difference = new Error(`they differ by at least ${(Math.abs(offset) / 1000).toFixed(1)} s`);
+    if (isOff) this.#options.log("warn", `the clock of this server is ${side} the database's`, difference);
+    else this.#options.log("info", "the clock of this server agrees with the database's");
   }
 
   #pause(milliseconds: number): Promise<void> {

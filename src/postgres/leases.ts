@@ -32,7 +32,7 @@ const CLOSE_TIMEOUT = 1;
  * nodes too, do not reach any more.
  */
 export function createRenewLease(url: string): RenewLease {
-  return async ({ leaseId, number, feedLag }, signal) => {
+  return async ({ leaseId, number, feedLag, clockAhead }, signal) => {
     signal.throwIfAborted();
     let isReplicated = true;
     const opening = openPrimary(
@@ -53,7 +53,8 @@ export function createRenewLease(url: string): RenewLease {
       const sql = await opening.ready;
       const rows = await sql<(DatabasePosition & JoinedLease & { readonly isHeld: boolean })[]>`
         WITH renewed AS (
-          UPDATE nodes SET renewals = renewals + 1, renew_time = clock_timestamp(), feed_lag_ms = ${feedLag}
+          UPDATE nodes SET renewals = renewals + 1, renew_time = clock_timestamp(), feed_lag_ms = ${feedLag},
+            clock_ahead_ms = ${clockAhead}
           WHERE lease_id = ${leaseId}
           RETURNING lease_id
         ), echo AS (

@@ -12,13 +12,15 @@ export interface NodeStatus {
   readonly ttl: number;
   /** Delay of notifications at the last renewal of the lease, in milliseconds; null before the first. */
   readonly feedLag: number | null;
+  /** The most by which its clock is ahead of the database's, in milliseconds; null if unknown. */
+  readonly clockAhead: number | null;
 }
 
 /** Returns the nodes that have a lease, or an expired one that was not deleted yet, in the order in which they joined. */
 export function listNodes(database: Database): Promise<NodeStatus[]> {
   return database.run(
     (sql) => sql<NodeStatus[]>`
-      SELECT name, version, lease_id, join_time, ttl_ms AS ttl, feed_lag_ms AS feed_lag,
+      SELECT name, version, lease_id, join_time, ttl_ms AS ttl, feed_lag_ms AS feed_lag, clock_ahead_ms AS clock_ahead,
         (extract(epoch FROM clock_timestamp() - renew_time) * 1000)::float8 AS lease_age
       FROM nodes ORDER BY join_time, lease_id`,
   );

@@ -122,6 +122,9 @@ function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
     gauge("keyhold_feed_lag_seconds", "Delay of change notifications, by the last renewal.", () =>
       seconds(membership.feedLag),
     ),
+    gauge("keyhold_clock_offset_seconds", "Offset of this clock from the database's; positive: it is ahead.", () =>
+      seconds(membership.clockOffset),
+    ),
     counter(
       "keyhold_feed_changes_total",
       "Received change notifications by kind; forgotten: everything was invalidated.",

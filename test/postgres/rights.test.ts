@@ -135,7 +135,10 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on nodes": () => listNodes(resources.database),
   "INSERT on nodes": () => feed((session) => session.join({ name: "n", version: "1", ttl: 1_000 }, null)),
   "UPDATE on nodes": () =>
-    createRenewLease(database.url)({ leaseId: KEY_ID, number: 1, feedLag: null }, new AbortController().signal),
+    createRenewLease(database.url)(
+      { leaseId: KEY_ID, number: 1, feedLag: null, clockAhead: null },
+      new AbortController().signal,
+    ),
   "DELETE on nodes": () => feed((session) => session.leave()),
   "SELECT on bulk_changes": () => resources.keys.bulk.find("an id"),
   "INSERT on bulk_changes": () => resources.keys.bulk.begin(OPERATION),

@@ -35,7 +35,22 @@ const CLOCK_ERROR = 60_000;
 
 const CLOCK_REMEDY = "synchronize the clocks of both machines (NTP): each server evaluates expiry by its own clock";
 
-export const checkClock: Check<DatabaseContext> = async ({ database, clock }) => {
+export const checkClock: Check<DatabaseContext> = async (context) => {
+  return [...(await checkOwnClock(context)), ...(await checkNodeClocks(context))];
+};
+
+/** The clocks of the running servers, as they measure them. */
+const checkNodeClocks: Check<DatabaseContext> = async ({ database, hasSchema }) => {
+  const nodes = hasSchema ? await listNodes(database) : [];
+  return nodes.flatMap(({ name, leaseAge, ttl, clockAhead }) => {
+    const difference = Math.abs(clockAhead ?? 0);
+    if (leaseAge > ttl || difference < CLOCK_WARNING) return [];
+    const message = `the clocks of the server ${name} and the database differ by ${(difference / 1000).toFixed(1)} s`;
+    return [difference >= CLOCK_ERROR ? error(message, CLOCK_REMEDY) : warning(message, CLOCK_REMEDY)];
+  });
+};
+
+const checkOwnClock: Check<DatabaseContext> = async ({ database, clock }) => {
   const before = clock.now();
   const { time } = await readServerSettings(database);
   const after = clock.now();

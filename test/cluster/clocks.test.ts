@@ -1,0 +1,144 @@
+import { fork } from "node:child_process";
+import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { listNodes } from "../../src/postgres/nodes.ts";
+import { Pool } from "../../src/postgres/pool.ts";
+import { type Serving, servingBy } from "../support/keyhold.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { issue, type Json, paths, type RestClient, restClient } from "../support/rest.ts";
+import { seededBy } from "../support/seeded.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+
+/** Nodes whose clocks differ (docs/consistency.md, "Clocks"). */
+
+/** Milliseconds by which the clocks of the two nodes are off. */
+const [AHEAD, BEHIND] = [1_600, -1_600];
+
+const NODE = resolve(import.meta.dirname, "../faults/node.ts");
+
+let database: TestDatabase;
+let nodes: { readonly server: Serving; readonly rest: RestClient }[];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  nodes = [];
+  for (const clock of [AHEAD, BEHIND]) {
+    const env = {
+      PATH: process.env.PATH,
+      ...{ KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off", KEYHOLD_LEASE_TTL: "1s" },
+      ...{ KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET },
+    };
+    const child = fork(NODE, [`--clock=${clock}`], { env, execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    const server = await servingBy(child);
+    nodes.push({ server, rest: restClient(server) });
+  }
+});
+afterAll(async () => {
+  for (const { server } of nodes) server.kill("SIGKILL");
+  await Promise.all(nodes.map(({ server }) => server.ended));
+  await database.drop();
+});
+
+interface Seen {
+  readonly node: number;
+  readonly start: number;
+  readonly end: number;
+  readonly verdict: "valid" | "EXPIRED" | "other";
+}
+
+async function look(node: number, credential: string): Promise<Seen> {
+  const start = Date.now();
+  const answer = await nodes[node]?.rest("POST", `${paths.keys}:verify`, { credential });
+  const { is_valid: isValid, error_code: code } = answer?.body ?? {};
+  const verdict = isValid ? "valid" : code === "VERIFICATION_ERROR_EXPIRED" ? "EXPIRED" : "other";
+  return { node, start, end: Date.now(), verdict };
+}
+
+test("a server whose clock is off measures it, logs it, and tells the others", async () => {
+  await nodes[0]?.server.logged("the clock of this server is ahead of the database's");
+  await nodes[1]?.server.logged("the clock of this server is behind the database's");
+  const pool = new Pool({ url: database.url, maxConnections: 1, statementTimeout: 10_000, prepare: false });
+  try {
+    const clocks = (await listNodes(pool)).map(({ clockAhead }) => clockAhead ?? Number.NaN);
+    // Upper bounds, which are late by the time of an answer.
+    for (const [place, clock] of [AHEAD, BEHIND].entries()) {
+      expect(clocks[place]).toBeGreaterThanOrEqual(clock);
+      expect(clocks[place]).toBeLessThan(clock + 1_000);
+    }
+  } finally {
+    await pool.close();
+  }
+});
+
+test("a key expires on every node within the difference of the clocks, and then nothing makes it valid again", async () => {
+  const random = seededBy("CLOCKS_SEED");
+  const expiry = Date.now() + 2_200;
+  const end = expiry - BEHIND + 300;
+  const keys = await Promise.all(
+    Array.from({ length: 8 }, async (_, place) => {
+      const time = new Date(expiry).toISOString();
+      return { place, ...(await issue(nodes[1]?.rest as RestClient, { expire_time: time, scopes: [`s${place}`] })) };
+    }),
+  );
+  // The first two are only looked at.
+  const histories = keys.map(async ({ place, keyId, secret: first }) => {
+    const secrets = [first];
+    const seen: Seen[] = [];
+    const moves: { readonly start: number; readonly end: number; readonly what: string }[] = [];
+    const watch = async (node: number) => {
+      while (Date.now() < end) seen.push(await look(node, secrets.at(-1) ?? first));
+    };
+    const change = async (own: typeof random) => {
+      while (place > 1 && Date.now() < end) {
+        await sleep(own.below(120));
+        const { rest } = own.pick(nodes);
+        const path = `${paths.issued}/${keyId}`;
+        // Most changes come when the key is about to expire by some clock.
+        const changes: Record<string, () => Promise<Json>> = {
+          forward: () => rest("PATCH", path, { expire_time: new Date(end + 60_000).toISOString() }),
+          rename: () => rest("PATCH", path, { name: "n" }),
+          disable: () => rest("POST", `${path}:disable`, {}),
+          enable: () => rest("POST", `${path}:enable`, {}),
+          rotate: () => rest("POST", `${path}:rotate`, { grace_period: "1h" }),
+        };
+        const isEarly = Date.now() < expiry - AHEAD - 100;
+        const what = own.pick(isEarly ? ["rename", "disable", "enable"] : Object.keys(changes));
+        const start = Date.now();
+        const { status, body } = (await changes[what]?.()) ?? {};
+        if (status === 200) moves.push({ start, end: Date.now(), what });
+        if (status === 200 && what === "rotate") secrets.push(body.secret);
+        if (status === 200 && what === "forward") return;
+      }
+    };
+    await Promise.all([watch(0), watch(1), change(random.fork()), change(random.fork())]);
+    return { place, seen, moves, last: await Promise.all([0, 1].map((node) => look(node, secrets.at(-1) ?? first))) };
+  });
+  for (const { place, seen, moves, last } of await Promise.all(histories)) {
+    const expired = seen.filter(({ verdict }) => verdict === "EXPIRED");
+    const first = Math.min(...expired.map((one) => one.end));
+    const moved = moves.filter(({ what }) => what === "forward");
+    // A change that begins when a node has rejected the key as expired is refused.
+    expect(moves.filter(({ start, what }) => start > first && what !== "disable")).toEqual([]);
+    // Calls in flight while a change is made may use either state.
+    const inFlight = (one: Seen) => moved.some((move) => move.start <= one.end && one.start <= move.end);
+    for (const node of [0, 1]) {
+      const own = expired.filter((one) => one.node === node && !inFlight(one));
+      const since = Math.min(...own.map((one) => one.end));
+      expect(seen.filter((one) => one.node === node && one.start > since && one.verdict === "valid")).toEqual([]);
+    }
+    if (moved.length > 0) continue;
+    for (const one of last) expect(one.verdict).not.toBe("valid");
+    if (place > 1) continue;
+    const firsts = [0, 1].map((node) => Math.min(...expired.filter((one) => one.node === node).map((one) => one.end)));
+    const lasts = [0, 1].map((node) =>
+      Math.max(...seen.filter((one) => one.node === node && one.verdict === "valid").map((one) => one.start)),
+    );
+    // Each by its own clock, so that the verdicts differ no longer than the clocks do.
+    for (const [node, clock] of [AHEAD, BEHIND].entries()) {
+      expect(lasts[node]).toBeLessThan(expiry - clock);
+      expect(firsts[node]).toBeGreaterThanOrEqual(expiry - clock);
+    }
+    expect((lasts[1] ?? 0) - (firsts[0] ?? 0)).toBeLessThanOrEqual(AHEAD - BEHIND);
+  }
+});
