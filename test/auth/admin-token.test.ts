@@ -48,6 +48,22 @@ describe("an admin token", () => {
     expectUnauthenticated(await list(secret), /^the admin token is not valid: the key is revoked$/);
   });
 
+  test("is rejected while it is disabled", async () => {
+    const { secret, keyId } = await newToken();
+    expect((await list(secret)).status).toBe(200);
+    await rest("POST", `${paths.keys}/${keyId}:disable`, {});
+    expectUnauthenticated(await list(secret), /^the admin token is not valid: the key is disabled$/);
+    await rest("POST", `${paths.keys}/${keyId}:enable`, {});
+    expect((await list(secret)).status).toBe(200);
+  });
+
+  test("can revoke itself while it is disabled, but not enable itself", async () => {
+    const { secret, keyId } = await newToken({ scopes: ["keyhold:admin"] });
+    await rest("POST", `${paths.keys}/${keyId}:disable`, {});
+    expectUnauthenticated(await suite.as(secret)("POST", `${paths.keys}/${keyId}:enable`, {}), /the key is disabled$/);
+    expect((await suite.as(null)("POST", paths.selfRevoke, { credential: secret })).status).toBe(200);
+  });
+
   test("can revoke itself by its own secret, like every key", async () => {
     const { secret } = await newToken();
     expect((await suite.as(null)("POST", paths.selfRevoke, { credential: secret })).status).toBe(200);

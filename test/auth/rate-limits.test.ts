@@ -197,6 +197,7 @@ describe("calls with a rejected credential", () => {
     ["UNKNOWN_KIND", async () => bearer("something")],
     ["NOT_FOUND", async () => bearer(secretOfNoKey())],
     ["KEY_REVOKED", async () => bearer((await revokedToken()).secret)],
+    ["DISABLED", async () => bearer(await disabledToken())],
     ["NOT_PERMITTED", async () => bearer(suite.token("keyhold:verify"))],
   ] as const);
 
@@ -249,6 +250,12 @@ async function revokedToken(): Promise<{ keyId: string; secret: string }> {
   const { keyId, secret } = await issue(suite.rest, { scopes: ["keyhold:keys.read"] });
   await suite.rest("POST", `${paths.keys}/${keyId}:revoke`, {});
   return { keyId, secret };
+}
+
+async function disabledToken(): Promise<string> {
+  const { keyId, secret } = await issue(suite.rest, { scopes: ["keyhold:keys.read"] });
+  await suite.rest("POST", `${paths.keys}/${keyId}:disable`, {});
+  return secret;
 }
 
 /** Log of the latest server. */

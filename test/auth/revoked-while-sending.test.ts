@@ -81,6 +81,16 @@ async function roundTrip(): Promise<void> {
   for (let i = 0; i < 3; i++) expect((await suite.rest("GET", "/health/alive")).status).toBe(200);
 }
 
+test("an admin token disabled while the body is in transit changes nothing", async () => {
+  for (const [, hold, way, refused] of WAYS) {
+    const { secret, keyId } = await issue(suite.rest, { scopes: ["keyhold:keys.write"] });
+    const held = await hold(way, bearer(secret));
+    await roundTrip();
+    expect((await suite.rest("POST", `${paths.keys}/${keyId}:disable`, {})).status).toBe(200);
+    expect(await held.finish()).toMatch(refused);
+  }
+});
+
 test.each(WAYS)("%s: an admin token revoked while the body is in transit changes nothing", async (...row) => {
   const [, hold, way, refused] = row;
   const { secret, keyId } = await issue(suite.rest, { scopes: ["keyhold:keys.write"] });

@@ -73,6 +73,17 @@ function addKeyCommands(keys: Command): void {
     .option("--self", "revoke the key whose secret is given; needs no admin token")
     .action(async (keyId, options) => (await import("./manage.ts")).revoke(keyId, options));
   keys
+    .command("disable")
+    .description("disable a key of either kind, with every token derived from it, until it is enabled")
+    .argument("<key_id>")
+    .option("--reason <text>", "why, at most 1000 characters")
+    .action(async (keyId, options) => (await import("./manage.ts")).disable(keyId, options));
+  keys
+    .command("enable")
+    .description("enable a disabled key of either kind")
+    .argument("<key_id>")
+    .action(async (keyId, options) => (await import("./manage.ts")).enable(keyId, options));
+  keys
     .command("delete")
     .description("delete an imported key; its raw key can then be imported again")
     .argument("<key_id>")
@@ -128,6 +139,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     `keyhold keys revoke ${KEY_ID} --reason key-compromise`,
     "keyhold keys revoke --self --reason superseded < ci.secret",
   ],
+  disable: [`keyhold keys disable ${KEY_ID} --reason 'unusual traffic'`],
+  enable: [`keyhold keys enable ${KEY_ID}`],
   delete: [`keyhold keys delete ${KEY_ID}`],
   verify: ["keyhold keys verify < ci.secret", "keyhold keys verify --credential-file ci.secret --json --no-cache"],
   explain: [

@@ -62,6 +62,20 @@ async function ofEitherKind(keyId: string, ...calls: readonly (() => Promise<Mes
   throw new KeyholdError("API_KEY_NOT_FOUND", `there is no key ${keyId}`, { metadata: { key_id: keyId } });
 }
 
+export interface DisableOptions extends RemoteOptions {
+  readonly reason?: string;
+}
+
+export async function disable(keyId: string, options: DisableOptions): Promise<void> {
+  const { apiKeys } = await openRemote(options);
+  await writeMessage(await apiKeys.disableApiKey({ keyId, reason: options.reason }), options);
+}
+
+export async function enable(keyId: string, options: RemoteOptions): Promise<void> {
+  const { apiKeys } = await openRemote(options);
+  await writeMessage(await apiKeys.enableApiKey({ keyId }), options);
+}
+
 export async function deleteKey(keyId: string, options: RemoteOptions): Promise<void> {
   const { importedApiKeys } = await openRemote(options);
   await importedApiKeys.deleteImportedApiKey({ keyId });

@@ -37,7 +37,7 @@ async function answerOf(args: readonly string[], input?: string): Promise<Json> 
 
 const newPath = () => join(inject("testDir"), `cli-${randomUUID()}`);
 
-test("issues, gets, updates, verifies, rotates, derives and revokes", async () => {
+test("issues, gets, updates, verifies, rotates, derives, disables, enables and revokes", async () => {
   const draft = ["--name", "a bot", "--actor", "team_1", "--scope", "read", "write", "--ttl", "90d"];
   const { secret, issued_api_key: key } = await answerOf(["issue", ...draft, "--metadata", "env=prod", "note=a=b"]);
   expect(key).toMatchObject({ name: "a bot", scopes: ["read", "write"], metadata: { env: "prod", note: "a=b" } });
@@ -68,6 +68,10 @@ test("issues, gets, updates, verifies, rotates, derives and revokes", async () =
   for (const credential of [secret, `${rotated.secret}\n`]) {
     expect(await answerOf(["verify", "-", "--no-cache"], credential)).toMatchObject(verdict);
   }
+  const disabled = await answerOf(["disable", key.key_id, "--reason", "paused"]);
+  expect(disabled).toMatchObject({ status: "KEY_STATUS_DISABLED", disable_reason: "paused" });
+  expect((await keys(["verify"], secret)).code).toBe(7);
+  expect(await answerOf(["enable", key.key_id])).toMatchObject({ status: "KEY_STATUS_ACTIVE" });
   const revoked = await answerOf(["revoke", key.key_id, "--reason", "key-compromise", "--description", "gone"]);
   expect(revoked.revocation_reason).toBe("REVOCATION_REASON_KEY_COMPROMISE");
   expect(await answerOf(["get", key.key_id])).toMatchObject({ revocation_description: "gone" });
