@@ -18,7 +18,7 @@ export interface Call {
   readonly peerAddress: string;
   /** Maximum size in bytes of a list in the details of an error. Absent: the limit of responses, because they are in the body. */
   readonly maxDetailBytes?: number;
-  /** Whether nobody waits for the response any more: the client has disconnected, or its deadline has passed. */
+  /** Whether probably nobody waits for the response any more: the client has disconnected, or its deadline has passed. */
   readonly isAbandoned: boolean;
   readonly log: CallLog;
 }

@@ -91,6 +91,10 @@ export function positiveInteger(text: string): number {
   throw new InvalidArgumentError("Must be a whole number from 1.");
 }
 
+export function wholeNumber(text: string): number {
+  return text === "0" ? 0 : positiveInteger(text);
+}
+
 /** Returns the help text of example command lines. */
 export function examples(lines: readonly string[]): string {
   return ["", "Examples:", ...lines.map((line) => `  ${line}`)].join("\n");

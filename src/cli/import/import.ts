@@ -6,11 +6,11 @@ import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
 import { boundHeapGrowth } from "../heap.ts";
 import { writeObject } from "../output.ts";
+import { createProgressBar, type ProgressBar } from "../progress-bar.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { signalToStop } from "../signals.ts";
 import { openFailureFile } from "./failure-file.ts";
 import { loadProgress, newProgress, type Progress, saveProgress } from "./progress.ts";
-import { createProgressBar, type ProgressBar } from "./progress-bar.ts";
 import { type Batch, run } from "./run.ts";
 import { type Outcome, send } from "./send.ts";
 import { type FormatName, openSource, type Source } from "./source.ts";
@@ -38,7 +38,8 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const remote = options.dryRun === true ? null : await openRemote(options);
   const saved = files.progress === null ? undefined : await loadProgress(files.progress, source, remote?.url);
   const start = saved ?? newProgress(source, remote?.url);
-  const progressBar = options.json === true ? null : createProgressBar(process.stderr, start, source.size);
+  const progressBar =
+    options.json === true ? null : createProgressBar(process.stderr, "rows", stateOf(start), source.size);
   if (start.row > 0) progressBar?.log(`resuming after row ${start.row}`);
   const interruption = new AbortController();
   const { signal } = interruption;
@@ -50,6 +51,10 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
   if (!signal.aborted && files.progress !== null) await rm(files.progress, { force: true });
   await report(end, { seconds, complete: !signal.aborted }, files, options);
+}
+
+function stateOf({ row, end }: Progress) {
+  return { items: row, done: end };
 }
 
 /** The files that an import writes. */
@@ -94,7 +99,7 @@ async function importRows(source: Source, start: Progress, current: Run): Promis
   let [latest, saved] = [start, performance.now()];
   try {
     for await (latest of run(source, start, { send, failureFile, concurrency, skipExisting, signal })) {
-      progressBar?.show(latest);
+      progressBar?.show({ ...stateOf(latest), failed: latest.failed });
       if (performance.now() - saved < SAVE_INTERVAL) continue;
       await save(latest);
       saved = performance.now();

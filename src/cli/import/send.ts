@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   BatchCreateImportedApiKeysError,
@@ -7,6 +6,7 @@ import {
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { errorReason } from "../../client/errors.ts";
 import type { Remote } from "../remote.ts";
+import { type RetryOptions, withRetries } from "../retry.ts";
 import type { RowFailure } from "./failure-file.ts";
 import type { Item } from "./run.ts";
 
@@ -16,21 +16,16 @@ export interface Outcome {
   readonly failures: readonly RowFailure[];
 }
 
-export interface SendOptions {
+/** A call in flight completes after the signal. */
+export interface SendOptions extends RetryOptions {
   readonly importedApiKeys: Pick<Remote["importedApiKeys"], "batchCreateImportedApiKeys">;
-  /** How long to retry while the server is unreachable, in milliseconds. */
-  readonly retryFor: number;
-  /** Called before each backoff. */
-  readonly onUnreachable: (error: ConnectError) => void;
-  /** Stops the backoff; a call in flight completes. */
-  readonly signal: AbortSignal;
 }
 
 /** Sends rows in one call, with retries: each row has a `request_id`, so a repeat creates no second key. Splits calls that are too large. */
 export async function send(items: readonly Item[], options: SendOptions): Promise<Outcome> {
   if (items.length === 0) return { imported: 0, failures: [] };
   try {
-    return outcomeOf(items, await callWithRetries(items, options));
+    return outcomeOf(items, await withRetries(() => call(items, options), options));
   } catch (error) {
     if (!(error instanceof ConnectError) || !isTooLarge(error)) throw error;
     if (items.length === 1) {
@@ -57,30 +52,6 @@ function outcomeOf(items: readonly Item[], { results, successCount }: BatchCreat
     return [{ row: item.row, reason: BatchCreateImportedApiKeysError[errorCode] ?? "", message: errorMessage }];
   });
   return { imported: successCount, failures };
-}
-
-/** Errors after which a retry may succeed: server, database or network may be temporarily unreachable. */
-const TRANSIENT: readonly Code[] = [Code.Unavailable, Code.DeadlineExceeded, Code.Aborted, Code.Internal];
-
-/** Backoff in milliseconds. */
-const [INITIAL_BACKOFF, MAX_BACKOFF] = [100, 5_000];
-
-async function callWithRetries(
-  items: readonly Item[],
-  options: SendOptions,
-): Promise<BatchCreateImportedApiKeysResponse> {
-  const deadline = performance.now() + options.retryFor;
-  for (let backoff = INITIAL_BACKOFF; ; backoff = Math.min(backoff * 2, MAX_BACKOFF)) {
-    try {
-      return await call(items, options);
-    } catch (error) {
-      if (!(error instanceof ConnectError) || !TRANSIENT.includes(error.code) || performance.now() + backoff > deadline)
-        throw error;
-      options.onUnreachable(error);
-      // Half jitter, so that clients that failed together do not retry together.
-      await sleep(backoff * (0.5 + Math.random() / 2), undefined, { signal: options.signal });
-    }
-  }
 }
 
 /** If all rows fail, the call fails, and the error details contain the results. */

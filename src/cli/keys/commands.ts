@@ -14,12 +14,14 @@ import {
   withRemote,
   withSecret,
 } from "../options.ts";
+import { addBulk } from "./bulk-command.ts";
 
 /** Adds `keyhold keys`. Each verb imports its code when it runs. */
 export function addKeysCommands(program: Command): void {
   const keys = program.command("keys").description("issued and imported keys of a running server");
   addKeyCommands(keys);
   addCredentialCommands(keys);
+  addBulk(keys, REASONS);
   addImport(keys);
   for (const command of keys.commands)
     withRemote(command).addHelpText("after", examples(EXAMPLES[command.name()] ?? []));
@@ -141,6 +143,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   disable: [`keyhold keys disable ${KEY_ID} --reason 'unusual traffic'`],
   enable: [`keyhold keys enable ${KEY_ID}`],
+  "bulk-revoke": [
+    `keyhold keys bulk-revoke --filter 'actor_id="team_42"' --reason affiliation-changed`,
+    `keyhold keys bulk-revoke --filter 'last_used_time < now() - "365d"' --validate-only`,
+  ],
+  "bulk-disable": [`keyhold keys bulk-disable --filter 'metadata.plan="trial"' --reason "the trial has ended" --yes`],
   delete: [`keyhold keys delete ${KEY_ID}`],
   verify: ["keyhold keys verify < ci.secret", "keyhold keys verify --credential-file ci.secret --json --no-cache"],
   explain: [

@@ -82,7 +82,7 @@ export async function deleteKey(keyId: string, options: RemoteOptions): Promise<
   await writeObject(options.json === true ? {} : { key_id: keyId, status: "deleted" }, options);
 }
 
-const REASONS = {
+export const REASONS = {
   "key-compromise": RevocationReason.KEY_COMPROMISE,
   "affiliation-changed": RevocationReason.AFFILIATION_CHANGED,
   superseded: RevocationReason.SUPERSEDED,

@@ -1,25 +1,36 @@
-import type { Progress } from "./progress.ts";
-
 /** Milliseconds between updates, which overwrite the line on a terminal and append lines elsewhere. */
 const [ON_TERMINAL, IN_LOG] = [200, 10_000];
 
+/** How far a command is. */
+interface State {
+  /** Number of items that are processed. */
+  readonly items: number;
+  /** In the unit of the total, such as bytes. */
+  readonly done: number;
+}
+
 export type ProgressBar = ReturnType<typeof createProgressBar>;
 
-/** `start` was done by an earlier run and is excluded from the rates. `total` is the size of the file in bytes; 0 if unknown. */
-export function createProgressBar(stream: NodeJS.WriteStream, start: Progress, total: number) {
-  const started = performance.now();
+/** `start` was done before, such as by an earlier run, and is excluded from the rates, which count from `started`. `total` is 0 if it is unknown. */
+export function createProgressBar(
+  stream: NodeJS.WriteStream,
+  unit: string,
+  start: State,
+  total: number,
+  started = performance.now(),
+) {
   const { isTTY } = stream;
   let last = isTTY ? Number.NEGATIVE_INFINITY : started;
   const clear = isTTY ? "\r\x1b[K" : "";
   return {
-    show: ({ row, failed, end }: Progress) => {
+    show: ({ items, done, failed }: State & { readonly failed: number }) => {
       const now = performance.now();
       if (now - last < (isTTY ? ON_TERMINAL : IN_LOG)) return;
       last = now;
       const seconds = (now - started) / 1000;
-      const parts = [`${count(row)} rows`, `${count((row - start.row) / seconds)}/s`];
-      const left = (total - end) / ((end - start.end) / seconds);
-      if (total > 0) parts.push(`${((100 * end) / total).toFixed(1)}%`, `${duration(left)} left`);
+      const parts = [`${count(items)} ${unit}`, `${count((items - start.items) / seconds)}/s`];
+      const left = (total - done) / ((done - start.done) / seconds);
+      if (total > 0) parts.push(`${((100 * done) / total).toFixed(1)}%`, `${duration(left)} left`);
       if (failed > 0) parts.push(`${count(failed)} failed`);
       stream.write(isTTY ? clear + parts.join("  ") : `${parts.join("  ")}\n`);
     },

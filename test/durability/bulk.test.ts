@@ -1,0 +1,169 @@
+import { randomUUID } from "node:crypto";
+import { request as httpRequest } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import postgres, { type Sql } from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Ended, eventually, runKeyhold, type Serving, serve, startKeyhold } from "../support/keyhold.ts";
+import { importMany, verdictsOf } from "../support/many-keys.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { type Json, paths, restClient } from "../support/rest.ts";
+import { seededBy } from "../support/seeded.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+
+/** Bulk operations on two nodes of one database, whose processes and clients are killed. */
+const KEYS = 800;
+const seeded = seededBy("KEYHOLD_FAULT_SEED");
+
+let database: TestDatabase;
+let sql: Sql;
+let nodes: Serving[];
+
+const start = () =>
+  serve({ KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_LEASE_TTL: "1s" });
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  sql = postgres(database.ownerUrl, { max: 1 });
+  nodes = [await start(), await start()];
+  // Counts the changes of each key, by whichever statement.
+  await sql.unsafe(`
+    CREATE TABLE revocations (key_id uuid NOT NULL);
+    CREATE FUNCTION count_revocation() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+      'BEGIN INSERT INTO revocations VALUES (NEW.key_id); RETURN NULL; END';
+    CREATE TRIGGER count_revocation AFTER UPDATE OF revoke_time ON api_keys FOR EACH ROW EXECUTE FUNCTION count_revocation();`);
+});
+
+afterAll(async () => {
+  for (const node of nodes) node.kill("SIGKILL");
+  await Promise.all(nodes.map(({ ended }) => ended));
+  await sql.end();
+  await database.drop();
+});
+
+const node = (index: number): Serving => {
+  const found = nodes[index];
+  if (found === undefined) throw new Error("there is no such node");
+  return found;
+};
+const rest = (index: number) => restClient(node(index));
+
+async function newKeys() {
+  const actor = randomUUID();
+  const rawKeys = await importMany(rest(0), KEYS, { actor_id: actor });
+  // Both nodes have cached every key.
+  for (const index of [0, 1]) expect(await verdictsOf(rest(index), rawKeys)).toEqual({ valid: KEYS });
+  return { filter: `actor_id="${actor}"`, actor, rawKeys };
+}
+
+const revoke = (index: number, body: Json) => rest(index)("POST", `${paths.keys}:bulkRevoke`, body);
+
+const changedCount = async (requestId: string): Promise<number> => {
+  const [row] = await sql`SELECT changed_count FROM bulk_changes WHERE request_id = ${requestId}`;
+  return row?.changed_count ?? 0;
+};
+
+const advanced = (requestId: string, count: number) => eventually(async () => (await changedCount(requestId)) >= count);
+
+/** Neither node accepts a key, and each key was changed once. */
+async function expectRevokedOnce({ actor, rawKeys }: Awaited<ReturnType<typeof newKeys>>): Promise<void> {
+  for (const index of [0, 1])
+    expect(await verdictsOf(rest(index), rawKeys)).toEqual({ VERIFICATION_ERROR_REVOKED: KEYS });
+  const [counts] = await sql`
+    SELECT count(*)::int AS changes, count(DISTINCT key_id)::int AS keys FROM revocations JOIN api_keys USING (key_id)
+    WHERE actor_id = ${actor}`;
+  expect(counts).toEqual({ changes: KEYS, keys: KEYS });
+}
+
+/** A number of keys in the middle of the operation. */
+const someKeys = () => 1 + seeded.below(KEYS / 2);
+
+test("an operation whose server is killed continues on the other node, and changes each key once", {
+  timeout: 60_000,
+}, async () => {
+  const keys = await newKeys();
+  const body = { filter: keys.filter, request_id: randomUUID(), expected_count: KEYS };
+  const interrupted = revoke(0, body).catch((error: unknown) => error);
+  await advanced(body.request_id, someKeys());
+  node(0).kill("SIGKILL");
+  await node(0).ended;
+  expect(await interrupted).toBeInstanceOf(Error);
+  const left = KEYS - (await changedCount(body.request_id));
+  expect(left).toBeGreaterThan(0);
+  const { status, body: done } = await revoke(1, body);
+  expect([status, done]).toEqual([
+    200,
+    { matched_count: KEYS, changed_count: KEYS, done: true, request_id: body.request_id },
+  ]);
+  nodes[0] = await start();
+  await expectRevokedOnce(keys);
+});
+
+test("a call ends soon after its client has disconnected, or its server was stopped, and another continues", {
+  timeout: 60_000,
+}, async () => {
+  const keys = await newKeys();
+  const body = { filter: keys.filter, request_id: randomUUID() };
+  const sent = httpRequest(`${node(0).url}${paths.keys}:bulkRevoke`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+  });
+  sent.on("error", () => {}).end(JSON.stringify(body));
+  await advanced(body.request_id, 100);
+  sent.destroy();
+  const stopped = await restingCount(body.request_id);
+  expect(stopped).toBeLessThan(KEYS);
+  const answer = revoke(0, body);
+  await advanced(body.request_id, stopped + 1);
+  node(0).kill("SIGTERM");
+  const { status, body: progress } = await answer;
+  expect([status, progress.done]).toEqual([200, false]);
+  await node(0).ended;
+  expect(await changedCount(body.request_id)).toBe(progress.changed_count);
+  const { body: done } = await revoke(1, body);
+  expect(done).toMatchObject({ changed_count: KEYS, done: true });
+  nodes[0] = await start();
+  await expectRevokedOnce(keys);
+});
+
+/** Returns the number of changed keys when it has not increased for a while. */
+async function restingCount(requestId: string): Promise<number> {
+  for (let last = -1; ; ) {
+    const now = await changedCount(requestId);
+    if (now === last) return now;
+    last = now;
+    await sleep(300);
+  }
+}
+
+test("the command shows its progress, continues after SIGKILL and SIGINT, and needs --yes without a terminal", {
+  timeout: 60_000,
+}, async () => {
+  const keys = await newKeys();
+  const requestId = randomUUID();
+  const environment = { KEYHOLD_URL: node(0).url };
+  const args = ["keys", "bulk-revoke", "--filter", keys.filter, "--reason", "superseded"];
+  const unconfirmed = await runKeyhold(args, environment, { input: "y\n" });
+  expect([unconfirmed.code, unconfirmed.stderr]).toEqual([2, expect.stringContaining("--yes")]);
+  const counted = await runKeyhold([...args, "--validate-only", "--json"], environment);
+  expect(JSON.parse(counted.stdout)).toMatchObject({ matched_count: KEYS, changed_count: 0 });
+  const differs = await runKeyhold([...args, "--yes", "--expected-count", "7"], environment);
+  expect([differs.code, differs.stderr]).toEqual([5, expect.stringContaining(`matching keys: ${KEYS}, expected: 7`)]);
+  const complete = [...args, "--yes", "--request-id", requestId];
+  const interrupt = async (signal: NodeJS.Signals, after: number): Promise<Ended> => {
+    const running = startKeyhold(complete, environment);
+    await advanced(requestId, after);
+    running.kill(signal);
+    return running.ended;
+  };
+  await interrupt("SIGKILL", 100);
+  const before = await restingCount(requestId);
+  const interrupted = await interrupt("SIGINT", before + 1);
+  expect([interrupted.code, interrupted.stderr]).toEqual([130, expect.stringContaining(`--request-id ${requestId}`)]);
+  expect(await restingCount(requestId)).toBeLessThan(KEYS);
+  const done = await runKeyhold([...complete, "--json"], environment);
+  expect([done.code, JSON.parse(done.stdout)]).toEqual([
+    0,
+    { matched_count: KEYS, changed_count: KEYS, done: true, request_id: requestId },
+  ]);
+  await expectRevokedOnce(keys);
+});
