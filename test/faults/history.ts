@@ -1,5 +1,6 @@
 import type { Change, Observation, Rotation, Signature } from "./checker.ts";
 import { type Credential, type KeyState, recordOf, verdictOn } from "./register.ts";
+import type { KeyRevocation } from "./signing-keys.ts";
 
 /** Requests and responses of the clients. Times are milliseconds of `performance.now()` in this process. */
 
@@ -89,6 +90,8 @@ export class History {
   readonly calls: Call[] = [];
   readonly phases: Phase[] = [{ from: 0, faults: [], victims: [] }];
   readonly rotations: Mutable<Rotation>[] = [];
+  /** Revocations of signing keys. */
+  readonly revocations: Mutable<KeyRevocation>[] = [];
   readonly signatures: (Signature & { readonly node: string })[] = [];
   /** Responses that no fault explains, and records without a request. */
   readonly unexpected: string[] = [];

@@ -1,6 +1,7 @@
 import { invalidSignatures, unexplained } from "./checker.ts";
 import type { History, Mutation, Read } from "./history.ts";
 import { NO_KEY, verdictOn } from "./register.ts";
+import { acceptedTokens, isRejectedByRevocation } from "./signing-keys.ts";
 
 /** A wrong response. `began` is the start of the call. */
 export interface Violation {
@@ -15,7 +16,10 @@ export interface Violation {
  * about their keys may include or exclude them at any time.
  */
 export function findViolations(history: History, lost: ReadonlySet<Mutation> = new Set()): Violation[] {
-  const reads = history.registers.flatMap(({ mutations, reads }) => {
+  const { revocations } = history;
+  const accepted = history.registers.flatMap(({ reads }) => acceptedTokens(revocations, reads));
+  const reads = history.registers.flatMap(({ mutations, reads: all }) => {
+    const reads = all.filter((read) => !isRejectedByRevocation(revocations, read));
     const unexplainedWithAll = unexplained(mutations, reads);
     return mutations.some((mutation) => lost.has(mutation))
       ? unexplainedWithout(lost, mutations, unexplainedWithAll)
@@ -27,6 +31,11 @@ export function findViolations(history: History, lost: ReadonlySet<Mutation> = n
       began: read.began,
       late: lateness(read),
       text: describe(read),
+    })),
+    ...accepted.map(({ by, node, began, ended, observed }) => ({
+      began,
+      late: null,
+      text: `${by} on ${node} ${at(began)}-${at(ended)} returned "${observed}" for a token of a revoked signing key`,
     })),
     ...signatures.map(({ began, node, kid }) => ({
       began,

@@ -139,6 +139,7 @@ async function runUnderLoad(fixture: Fixture, work: (fixture: Fixture) => Promis
     commandEnvironment: commandEnvironment(fixture),
     keysOfOwner: KEYS_OF_OWNER,
     mayDisable: false,
+    mayRevokeSigningKeys: false,
     commands: [oldCheckout, CHECKOUT].map((checkout) => join(checkout, COMMAND)),
     // Release 0.1 knows no other.
     algorithms: ["EdDSA"],

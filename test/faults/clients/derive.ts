@@ -2,6 +2,7 @@ import { paths } from "../../support/rest.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import type { History, Register } from "../history.ts";
 import { type Credential, valid } from "../register.ts";
+import { kidOf } from "../signing-keys.ts";
 import { outcomeOf, refusalOf } from "./answer.ts";
 import type { Member } from "./member.ts";
 
@@ -40,9 +41,4 @@ export async function derive(
 /** A raw key belongs to the current generation of its key, which its owner knows. */
 function originOf({ type, generation, secret }: Credential, register: Register) {
   return type === "raw" ? { generation: register.generation, secret: register.generation } : { generation, secret };
-}
-
-function kidOf(token: string): string {
-  const [header = ""] = token.split(".");
-  return JSON.parse(Buffer.from(header, "base64url").toString()).kid;
 }

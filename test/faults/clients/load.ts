@@ -35,6 +35,8 @@ export interface LoadOptions {
   readonly keysOfOwner?: number;
   /** Whether keys are disabled and enabled, which servers of release 0.2 and earlier prevent. Default: true. */
   readonly mayDisable?: boolean;
+  /** Whether signing keys are revoked too, which servers of release 0.2 and earlier apply some milliseconds late. Default: true. */
+  readonly mayRevokeSigningKeys?: boolean;
   /** Environment of the command that rotates signing keys; without it there are no rotations. */
   readonly commandEnvironment?: Readonly<Record<string, string>>;
   /** The launchers of that command, one of which is chosen for each rotation. Default: that of this checkout. */
@@ -52,6 +54,7 @@ export async function startLoad(
     owners: targetsOfOwners = Array.from({ length: OWNERS }, () => members),
     keysOfOwner = KEYS_OF_OWNER,
     mayDisable = true,
+    mayRevokeSigningKeys = true,
     commandEnvironment,
     commands = [COMMAND],
     algorithms = ALGORITHM_NAMES,
@@ -79,7 +82,7 @@ export async function startLoad(
       runSigningRotator(
         history,
         members,
-        { commands, environment: commandEnvironment, algorithms },
+        { commands, environment: commandEnvironment, algorithms, mayRevoke: mayRevokeSigningKeys },
         pools,
         seeded.fork(),
         over.signal,

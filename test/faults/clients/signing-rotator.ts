@@ -27,20 +27,28 @@ export interface Rotations {
   readonly environment: Readonly<Record<string, string>>;
   /** Algorithms of the new keys. */
   readonly algorithms: readonly AlgorithmName[];
+  /** Whether keys are revoked too. */
+  readonly mayRevoke: boolean;
 }
 
-/** Rotates the signing key by the command at random intervals, and derives tokens on all nodes right after each rotation. */
+/**
+ * Rotates the signing key, or revokes one, by the command at random intervals, and derives tokens on all nodes right after each change. Before a
+ * revocation, the tokens of the key are in use on all nodes.
+ */
 export async function runSigningRotator(
   history: History,
   members: readonly Member[],
-  { commands, environment, algorithms }: Rotations,
+  { commands, environment, algorithms, mayRevoke }: Rotations,
   pools: KeyPools,
   seeded: Seeded,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
     const setting = { KEYHOLD_SIGNING_ALGORITHM: seeded.pick(algorithms) };
-    await rotate(history, seeded.pick(commands), { ...environment, ...setting });
+    const command = seeded.pick(commands);
+    const kid = mayRevoke && seeded.below(3) === 0 ? chooseKey(history, seeded) : undefined;
+    if (kid === undefined) await rotate(history, command, { ...environment, ...setting });
+    else await revoke(history, command, { ...environment, ...setting }, kid);
     const issued = pools.live().filter(({ kind }) => kind === "issued");
     if (issued.length > 0)
       await Promise.all(members.map((member) => deriveOn(history, member, members, seeded.pick(issued), seeded)));
@@ -51,14 +59,53 @@ export async function runSigningRotator(
 async function rotate(history: History, command: string, environment: Readonly<Record<string, string>>): Promise<void> {
   const rotation: History["rotations"][number] = { began: performance.now(), acknowledged: null, kid: null };
   history.rotations.push(rotation);
-  const env = { PATH: process.env.PATH, ...environment };
-  const options = { env, timeout: 20_000 };
-  const output = await promisify(execFile)(process.execPath, [command, "signing-keys", "rotate"], options).catch(
-    () => null,
-  );
+  const output = await run(command, ["rotate"], environment);
   if (output === null) return;
   rotation.acknowledged = performance.now();
-  rotation.kid = output.stdout.trim();
+  rotation.kid = output.trim();
+}
+
+/** Returns the `kid` of a key that is not revoked, half of the time the newest one, which is usually active; undefined if none is known. */
+function chooseKey({ rotations, revocations }: History, seeded: Seeded): string | undefined {
+  const gone = new Set(revocations.map(({ kid }) => kid));
+  const kids = rotations.flatMap(({ kid }) => (kid === null || gone.has(kid) ? [] : [kid]));
+  if (kids.length === 0) return undefined;
+  return seeded.below(2) === 0 ? kids.at(-1) : seeded.pick(kids);
+}
+
+/** Revokes a key. If it is the active one, this is a rotation too. */
+async function revoke(
+  history: History,
+  command: string,
+  environment: Readonly<Record<string, string>>,
+  kid: string,
+): Promise<void> {
+  const began = performance.now();
+  const revocation: History["revocations"][number] = { kid, began, acknowledged: null };
+  const rotation: History["rotations"][number] = { began, acknowledged: null, kid: null };
+  history.revocations.push(revocation);
+  history.rotations.push(rotation);
+  const output = await run(command, ["revoke", kid, "--json"], environment);
+  if (output === null) return;
+  const acknowledged = performance.now();
+  const { active } = JSON.parse(output);
+  revocation.acknowledged = acknowledged;
+  if (active === undefined) history.rotations.splice(history.rotations.indexOf(rotation), 1);
+  else Object.assign(rotation, { acknowledged, kid: active });
+}
+
+/** Runs the command and returns its output; null if it failed, so that its effect is unknown. */
+async function run(
+  command: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<string | null> {
+  const env = { PATH: process.env.PATH, ...environment };
+  const options = { env, timeout: 20_000 };
+  const output = await promisify(execFile)(process.execPath, [command, "signing-keys", ...args], options).catch(
+    () => null,
+  );
+  return output?.stdout ?? null;
 }
 
 async function deriveOn(
