@@ -34,7 +34,7 @@ export declare type DeriveTokenRequest = Message<"keyhold.v2alpha1.DeriveTokenRe
 
   /**
    * Lifetime of the token: a duration such as `1h30m`, 1 s to 10 y. Default: 1 h. It is shortened to the remaining lifetime of the
-   * credential.
+   * credential and to KEYHOLD_MAX_TOKEN_TTL of the server, by default 30 d.
    *
    * @generated from field: optional string ttl = 3;
    */
@@ -49,7 +49,7 @@ export declare type DeriveTokenRequest = Message<"keyhold.v2alpha1.DeriveTokenRe
 
   /**
    * Claims to add to the token, at most 4 KiB as JSON. Reserved: iss, sub, aud, exp, nbf, iat, jti, scope, key_id, parent_id and
-   * secret_version.
+   * secret_version; and the names in the IANA registry of JWT claims that KEYHOLD_ALLOWED_CLAIMS of the server does not name.
    *
    * @generated from field: google.protobuf.Struct custom_claims = 5;
    */
