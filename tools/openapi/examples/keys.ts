@@ -70,6 +70,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
         ttl: "1h",
         scopes: ["read"],
         custom_claims: { job: "nightly" },
+        audience: ["reports"],
       },
       status: 200,
       response: {
@@ -79,7 +80,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
           expire_time: "2026-11-22T11:00:00Z",
           scopes: ["read"],
           claims: { job: "nightly" },
-          audience: [],
+          audience: ["reports"],
         },
       },
     },
