@@ -108,6 +108,27 @@ describe("KEYHOLD_OIDC_SCOPE_CLAIM", () => {
   });
 });
 
+describe("KEYHOLD_OIDC_ACTORS_CLAIM", () => {
+  beforeAll(() => startWith("oidc", { KEYHOLD_OIDC_ACTORS_CLAIM: "tenants" }));
+
+  test("names the claim with the actors to whose keys a caller is restricted", async () => {
+    const actors = async (tenants: unknown) => {
+      const token = await oidc.sign(claims({ scope: "keyhold:keys.read keyhold:keys.issue", tenants }));
+      const { body } = await list(token);
+      const seen = new Set(body.issued_api_keys.map((key: Record<string, string>) => key.actor_id));
+      return { seen: [...seen].sort(), mayCreate: (await create(token)).status === 200 };
+    };
+    const every = await actors("*");
+    expect(every).toMatchObject({ seen: expect.arrayContaining(["a", "actor_1"]), mayCreate: true });
+    expect(await actors("a")).toEqual({ seen: ["a"], mayCreate: true });
+    expect(await actors(["a", "actor_1"])).toEqual({ seen: ["a", "actor_1"], mayCreate: true });
+    expect(await actors(["actor_1", "b\0"])).toEqual({ seen: ["actor_1"], mayCreate: false });
+    expect(await actors(["b", "*"])).toEqual(every);
+    for (const none of [undefined, [], "", 7, ["a", 7], { a: true }, null, "b"])
+      expect(await actors(none)).toEqual({ seen: [], mayCreate: false });
+  });
+});
+
 describe("KEYHOLD_AUTH=admin-token,oidc", () => {
   beforeAll(() => startWith("admin-token,oidc"));
 
