@@ -57,38 +57,40 @@ export type AddressMatcher = (address: IpAddress) => boolean;
  * Compiles canonical CIDR blocks. An IPv4 address is in IPv4 blocks only, also if it was written as an IPv6 address: `::/0` is all of IPv6.
  */
 export function compileCidrs(cidrs: readonly string[]): AddressMatcher {
-  const blocks = cidrs.map(blockOf);
-  const matchers = [1, 4].map((words) => matcherOf(words, blocks));
-  const [matchesIpv4, matchesIpv6] = matchers;
-  return (address) => (address.length === 1 ? matchesIpv4 : matchesIpv6)?.(address) ?? false;
+  const ipv4: number[] = [];
+  const ipv6: number[] = [];
+  for (const cidr of cidrs) {
+    const slash = cidr.indexOf("/");
+    const address = parseAddress(cidr.slice(0, slash));
+    if (slash === -1 || address === undefined) throw new Error("a CIDR block is not in its canonical form");
+    const prefix = Number(cidr.slice(slash + 1));
+    const table = address.length === 1 ? ipv4 : ipv6;
+    for (let index = 0; index < address.length; index++) table.push(address[index] ?? 0, maskOf(prefix, index));
+  }
+  const [matchesIpv4, matchesIpv6] = [ipv4Matcher(Uint32Array.from(ipv4)), ipv6Matcher(Uint32Array.from(ipv6))];
+  return (address) => (address.length === 1 ? matchesIpv4(address) : matchesIpv6(address));
 }
 
-interface Block {
-  readonly address: IpAddress;
-  readonly prefix: number;
+/** The table has a word and its mask for each block, which one loop reads from start to end. */
+function ipv4Matcher(table: Uint32Array): AddressMatcher {
+  return (words) => {
+    const address = words[0] ?? 0;
+    for (let at = 0; at < table.length; at += 2) {
+      if (((address ^ (table[at] ?? 0)) & (table[at + 1] ?? 0)) === 0) return true;
+    }
+    return false;
+  };
 }
 
-function blockOf(cidr: string): Block {
-  const slash = cidr.indexOf("/");
-  const address = parseAddress(cidr.slice(0, slash));
-  if (slash === -1 || address === undefined) throw new Error("a CIDR block is not in its canonical form");
-  return { address, prefix: Number(cidr.slice(slash + 1)) };
-}
-
-/** Returns the matcher of one family: the words and the masks of its blocks are in one array, which a loop reads from start to end. */
-function matcherOf(size: number, all: readonly Block[]): AddressMatcher {
-  const blocks = all.filter(({ address }) => address.length === size);
-  const table = Uint32Array.from(
-    blocks.flatMap(({ address, prefix }) => [...address].flatMap((word, index) => [word, maskOf(prefix, index)])),
-  );
+/** The table has four words with their masks for each block. Blocks of one list often differ in their second word. */
+function ipv6Matcher(table: Uint32Array): AddressMatcher {
   return (address) => {
-    for (let block = 0; block < table.length; block += 2 * size) {
-      let difference = 0;
-      for (let index = 0; index < size; index++) {
-        const at = block + 2 * index;
-        difference |= ((address[index] ?? 0) ^ (table[at] ?? 0)) & (table[at + 1] ?? 0);
-      }
-      if (difference === 0) return true;
+    const [a, b, c, d] = [address[0] ?? 0, address[1] ?? 0, address[2] ?? 0, address[3] ?? 0];
+    for (let at = 0; at < table.length; at += 8) {
+      if (((b ^ (table[at + 2] ?? 0)) & (table[at + 3] ?? 0)) !== 0) continue;
+      if (((a ^ (table[at] ?? 0)) & (table[at + 1] ?? 0)) !== 0) continue;
+      if (((c ^ (table[at + 4] ?? 0)) & (table[at + 5] ?? 0)) !== 0) continue;
+      if (((d ^ (table[at + 6] ?? 0)) & (table[at + 7] ?? 0)) === 0) return true;
     }
     return false;
   };

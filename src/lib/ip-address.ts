@@ -19,8 +19,8 @@ export function parseAddress(text: string): IpAddress | undefined {
   // The longest form is 45 characters: eight groups, of which the last two are an IPv4 address.
   if (text.length > 45) return undefined;
   if (!text.includes(":")) {
-    const word = parseIpv4(text, 0);
-    return word === -1 ? undefined : Uint32Array.of(word);
+    const address = parseIpv4(text, 0);
+    return address === -1 ? undefined : ofWord(address);
   }
   return parseIpv6(text) ? toWords() : undefined;
 }
@@ -95,11 +95,26 @@ function hexDigit(code: number): number {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
 
+/** Returns the words of `groups`. Not by iteration or `of`, which take ten times as long. */
 function toWords(): IpAddress {
-  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups;
-  const last = ((g << 16) | h) >>> 0;
-  if ((a | b | c | d | e) === 0 && f === 0xffff) return Uint32Array.of(last);
-  return Uint32Array.of((a << 16) | b, (c << 16) | d, (e << 16) | f, last);
+  const [first, second, third, last] = [word(0), word(2), word(4), word(6)];
+  if (first === 0 && second === 0 && third === 0xffff) return ofWord(last);
+  const words = new Uint32Array(4);
+  words[0] = first;
+  words[1] = second;
+  words[2] = third;
+  words[3] = last;
+  return words;
+}
+
+function word(at: number): number {
+  return (((groups[at] ?? 0) << 16) | (groups[at + 1] ?? 0)) >>> 0;
+}
+
+function ofWord(value: number): IpAddress {
+  const words = new Uint32Array(1);
+  words[0] = value;
+  return words;
 }
 
 /** Returns the canonical text of an address: dotted decimal, or RFC 5952 §4. */

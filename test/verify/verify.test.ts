@@ -28,6 +28,27 @@ function oneOfEach(fixture: Fixture) {
 
 const TYPES = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"] as const;
 
+test.each(["10.0.0.", "2001:db8:1111:2222:3333:4444:5555:"])("64 blocks like %s0 are compiled once", async (start) => {
+  const fixture = newFixture();
+  const { keyId, credential } = fixture.issue();
+  const allowedCidrs = Array.from(
+    { length: 64 },
+    (_, index) => `${start}${index + 100}/${start.includes(":") ? 128 : 32}`,
+  );
+  const record = fixture.store.records.get(keyId) ?? expect.unreachable();
+  fixture.store.put({ ...record, key: { ...record.key, allowedCidrs } });
+  const seen = new Set<unknown>();
+  for (let again = 0; again < 4; again++) {
+    const presentation = { clientIp: `${start}163`, requiredScopes: [] };
+    const verdict = await verify(fixture.context, credential, "default", presentation);
+    if (!verdict.valid) expect.unreachable(verdict.message);
+    else if (again > 0) seen.add(verdict.key.allowedCidrs);
+    expect(outcome(await verify(fixture.context, credential))).toBe("IP_NOT_ALLOWED");
+  }
+  // They are memoized by the identity of a list that is shared.
+  expect([...seen].map((list) => isShared(list as object))).toEqual([true]);
+});
+
 describe.each(TYPES)("%s", (type) => {
   test("is verified synchronously from the cache, with the same verdict each time", async () => {
     const fixture = newFixture();

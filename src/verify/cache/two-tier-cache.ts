@@ -4,8 +4,11 @@ import { ByteCache, type ByteCacheOptions } from "./store/byte-cache.ts";
 /** Maximum number of entries in the object tier. */
 const HOT_ENTRIES = 4_096;
 
-/** Larger values are decoded on each use: at the maximum size, the object tier would need half a gigabyte. */
-const HOT_VALUE_BYTES = 1024;
+/**
+ * Larger values are decoded on each use: at the maximum size, the object tier would need half a gigabyte. A key that is restricted to 64
+ * blocks of IPv6 addresses, which take much longer to compile than to match, is not larger.
+ */
+const HOT_VALUE_BYTES = 4096;
 
 /** Size of a hash; and above the size of the largest record, so that encoding needs no bounds checks. */
 const MAX_KEY_BYTES = 64;
