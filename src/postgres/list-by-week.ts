@@ -2,7 +2,7 @@ import type { Fragment, Sql } from "postgres";
 import type { Comparison, Expression, Filter } from "../keys/filter/filter.ts";
 import { KEY_COLUMNS } from "./rows.ts";
 
-/** The part of an index with the order of the list within each week (migration 0013) that has every match of a filter. */
+/** The weeks of an index (migration 0013) in which every match of a filter is. The index has the order of the list within each week. */
 export interface WeekRange {
   readonly index: "expiry" | "use";
   /** RFC 3339, both inclusive; null: unbounded. */
@@ -14,8 +14,8 @@ export interface WeekRange {
 const NEVER = "1970-01-01T00:00:00Z";
 
 /**
- * Returns the weeks in which the matches of a filter are, if it requires a range of `expire_time`, or an end of `last_used_time`. Returns null
- * if there is none, or if the filter names what few keys have, which has an index of its own.
+ * Returns the weeks of a filter that requires a range of `expire_time`, or an end of `last_used_time`. Returns null if it requires neither,
+ * or requires what few keys have: that has an index of its own.
  */
 export function weekRangeOf(filter: Filter): WeekRange | null {
   const required = requiredBy(filter);
@@ -44,14 +44,11 @@ function isRare(expression: Expression): boolean {
 type TimeComparison = Extract<Comparison, { node: "time" }>;
 
 function expiryRange(required: readonly Expression[]): WeekRange | null {
-  const times = required.filter((one): one is TimeComparison => one.node === "time" && one.field === "expire_time");
-  if (times.length === 0) return null;
-  const [from] = times
-    .flatMap(({ operator, value }) => (operator.startsWith("<") ? [] : [value]))
-    .sort()
-    .reverse();
-  const [to] = times.flatMap(({ operator, value }) => (operator.startsWith(">") ? [] : [value])).sort();
-  return { index: "expiry", from: from ?? null, to: to ?? null };
+  const bounds = required.filter((one): one is TimeComparison => one.node === "time" && one.field === "expire_time");
+  if (bounds.length === 0) return null;
+  const from = bounds.filter(({ operator }) => !operator.startsWith("<")).map(({ value }) => value);
+  const to = bounds.filter(({ operator }) => !operator.startsWith(">")).map(({ value }) => value);
+  return { index: "expiry", from: from.sort().at(-1) ?? null, to: to.sort()[0] ?? null };
 }
 
 /** There is no beginning: the index may have an earlier time than the row. */
@@ -71,9 +68,10 @@ function usedUntil(expression: Expression): string[] {
 }
 
 /**
- * Returns the statement of the newest keys of a range that satisfy the conditions, newest first. It visits the weeks that have keys, one
- * after the other, with the newest ids so far: from a later week it reads only what is newer than the last of them. The conditions
- * still have to include the range itself.
+ * Returns the statement of the newest keys of a range that satisfy the conditions, newest first. The conditions still have to include the
+ * range itself. It visits the weeks that have keys, from the last one back, with the newest ids so far: from each week it reads only
+ * what is newer than the last of them. It ends at the weeks before the creation of that one, because a key is used, and expires, after
+ * its creation. Keys that were never used are in no week and come first.
  */
 export function selectByWeek(
   sql: Sql,
@@ -82,28 +80,34 @@ export function selectByWeek(
   conditions: readonly Fragment[],
   limit: number,
 ): Fragment {
-  const { week, exists, mark } = INDEXES[index];
-  const end = to === null ? sql`` : sql`AND ${week(sql)} <= ${to}::text::timestamptz`;
+  const { week, exists, unused, mark } = INDEXES[index];
+  const also = conditions.map((condition) => sql`AND ${condition}`);
+  const inWeek = (start: Fragment, after: Fragment) => sql`
+    SELECT key_id FROM api_keys
+    WHERE ${kind} ${exists(sql)} AND ${week(sql)} = ${start} ${to === null ? sql`` : mark(sql, to)} ${after} ${also}
+    ORDER BY uuid_send(key_id) DESC LIMIT ${limit}`;
+  const last = sql`weeks.ids[${limit}::int]`;
+  const newer = sql`AND uuid_send(key_id) > uuid_send(coalesce(${last}, '00000000-0000-0000-0000-000000000000'))`;
   return sql`
-    WITH RECURSIVE weeks (week, ids) AS (
-      SELECT ${from ?? "-infinity"}::text::timestamptz - interval '7 days', ARRAY[]::uuid[]
+    WITH RECURSIVE weeks (place, week, ids) AS (
+      SELECT 0, 'infinity'::timestamptz, ${unused ? sql`ARRAY(${inWeek(sql`${NEVER}::text::timestamptz`, sql``)})` : sql`ARRAY[]::uuid[]`}
       UNION ALL
-      SELECT next.week, ARRAY(
-        SELECT id FROM (
-          SELECT unnest(weeks.ids) UNION ALL (
-            SELECT key_id FROM api_keys
-            WHERE ${kind} ${exists(sql)} AND ${week(sql)} = next.week ${to === null ? sql`` : mark(sql, to)}
-              AND uuid_send(key_id) > uuid_send(coalesce(weeks.ids[${limit}::int], '00000000-0000-0000-0000-000000000000'))
-              ${conditions.map((condition) => sql`AND ${condition}`)}
-            ORDER BY uuid_send(key_id) DESC LIMIT ${limit})
-        ) AS found (id) ORDER BY id DESC LIMIT ${limit})
+      SELECT place + 1, next.week, CASE WHEN found.ids = '{}' THEN weeks.ids ELSE ARRAY(
+        SELECT unnest(weeks.ids || found.ids) AS id ORDER BY id DESC LIMIT ${limit}) END
       FROM weeks CROSS JOIN LATERAL (
         SELECT ${week(sql)} AS week FROM api_keys
-        WHERE ${kind} ${exists(sql)} AND ${week(sql)} > weeks.week ${end}
-        ORDER BY ${week(sql)} LIMIT 1) AS next
+        WHERE ${kind} ${exists(sql)} AND ${week(sql)} < weeks.week
+          AND ${week(sql)} > greatest(${from ?? NEVER}::text::timestamptz - interval '7 days', ${NEVER}::text::timestamptz,
+            to_timestamp(('x' || left(replace(${last}::text, '-', ''), 12))::bit(48)::int8 / 1000.0) - interval '8 days')
+          ${to === null ? sql`` : sql`AND ${week(sql)} <= ${to}::text::timestamptz`}
+        ORDER BY ${week(sql)} DESC LIMIT 1
+      ) AS next CROSS JOIN LATERAL (
+        -- OFFSET keeps it from being evaluated twice.
+        SELECT ARRAY(${inWeek(sql`next.week`, newer)}) AS ids OFFSET 0
+      ) AS found
     )
     SELECT ${sql(KEY_COLUMNS)} FROM api_keys
-    WHERE key_id = ANY (ARRAY(SELECT unnest(ids) FROM (SELECT ids FROM weeks ORDER BY week DESC LIMIT 1) AS last))
+    WHERE key_id = ANY (ARRAY(SELECT unnest(ids) FROM (SELECT ids FROM weeks ORDER BY place DESC LIMIT 1) AS last))
     ORDER BY uuid_send(key_id) DESC`;
 }
 
@@ -112,6 +116,8 @@ interface WeekIndex {
   week(sql: Sql): Fragment;
   /** The condition of the index. */
   exists(sql: Sql): Fragment;
+  /** Whether the index has keys without a time. */
+  readonly unused: boolean;
   /** A condition that follows from the end of the range, and is tested within the index. */
   mark(sql: Sql, to: string): Fragment;
 }
@@ -120,12 +126,14 @@ const INDEXES: { readonly [I in WeekRange["index"]]: WeekIndex } = {
   expiry: {
     week: (sql) => sql`date_bin('7 days', expire_time, '2000-01-03T00:00:00Z')`,
     exists: (sql) => sql`AND expire_time IS NOT NULL`,
+    unused: false,
     // The filter has the same expression as the index.
     mark: (sql) => sql``,
   },
   use: {
     week: (sql) => sql`coalesce(date_bin('7 days', last_used_mark, '2000-01-03T00:00:00Z'), '1970-01-01T00:00:00Z')`,
     exists: (sql) => sql``,
+    unused: true,
     mark: (sql, to) => sql`AND coalesce(last_used_mark, '1970-01-01T00:00:00Z') <= ${to}::text::timestamptz`,
   },
 };
