@@ -2,6 +2,7 @@ import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seededBy } from "../support/seeded.ts";
+import { disableBesideOldServers } from "./controls.ts";
 import { driveOldClient } from "./old-client.ts";
 import { installRelease } from "./release.ts";
 import { changeAlgorithm } from "./signing-algorithm.ts";
@@ -11,7 +12,7 @@ import { expose, type ReleaseName, runUpgrade } from "./upgrade.ts";
  * `npm run test:upgrade`: installs release 0.1 from the history of this repository, drives the current server with its TypeScript client,
  * and upgrades three nodes of it one after another on one database, under load and faults. Then the wait for other nodes is removed from
  * each release in turn, which the checker must detect.
- * Last, the signing algorithm is changed to one that release 0.1 does not know, and back.
+ * Last, the signing algorithm is changed to one that release 0.1 does not know, and back, and a key is disabled beside servers of 0.1.
  *
  * KEYHOLD_FAULTS_SEED     seed of all random choices; printed
  * KEYHOLD_UPGRADE_FROM    an installed checkout of release 0.1, instead of installing one
@@ -43,6 +44,7 @@ for (const release of ["0.1", "current"] satisfies ReleaseName[]) {
 }
 
 failures.push(...(await changeAlgorithm(await newDir("signing-algorithm"), oldCheckout)));
+failures.push(...(await disableBesideOldServers(await newDir("controls"), oldCheckout)));
 
 console.info(
   `${totals.verifies} verifications, ${totals.mutations} changes, ${totals.records} records compared, ${failures.length} failures`,
