@@ -1,0 +1,70 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { KeySecret, VerifiableKey } from "../../../src/domain/key.ts";
+import { decodeIdentified, encodeIdentified } from "../../../src/verify/cache/credential-codec.ts";
+import { decodeRecord, encodeRecord } from "../../../src/verify/cache/key-codec.ts";
+import { identifiedToken } from "../../../src/verify/identified.ts";
+import type { VerifiableRecord } from "../../../src/verify/reader.ts";
+import { NO_CONTROLS } from "../fixture.ts";
+
+const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
+
+const SECRETS: readonly KeySecret[] = [
+  { version: 7, digest: { keyId: "0123456789abcdef", digest: new Uint8Array(32).fill(0xaa) }, expireTime: null },
+  { version: 6, digest: { keyId: "fedcba9876543210", digest: new Uint8Array(32).fill(0xbb) }, expireTime: new Date(5) },
+];
+
+const KEY: VerifiableKey = {
+  ...{ keyId: KEY_ID, kind: "imported", actorId: "actor_1", scopes: ["read", "é"], metadata: { env: "prod" } },
+  ...{ expireTime: new Date(1_790_000_000_123), revokeTime: null, ...NO_CONTROLS },
+};
+
+function bytesOf(record: VerifiableRecord): Buffer {
+  const into = Buffer.alloc(65_536);
+  return into.subarray(0, encodeRecord(record, into));
+}
+
+/** As release 0.2 encodes it. */
+test("a key without controls takes no more space than before there were any", () => {
+  const json = '["actor_1",["read","é"],{"env":"prod"},1790000000123,null,[7,null],[6,5]]';
+  const digests = `0123456789abcdef${"aa".repeat(32)}fedcba9876543210${"bb".repeat(32)}`;
+  const expected = Buffer.concat([Buffer.from(`0102${digests}`, "hex"), Buffer.from(json)]);
+  expect(bytesOf({ key: KEY, secrets: SECRETS })).toEqual(expected);
+});
+
+test("a token without an audience takes no more space than before there were any", () => {
+  const facts = { tokenId: "t", secretVersion: 3, scopes: ["read"], claims: { a: 1 }, expireTime: 9 };
+  const token = identifiedToken("JWT", KEY_ID, { ...facts, audience: undefined });
+  const into = Buffer.alloc(1024);
+  const expected = Buffer.concat([
+    Buffer.from(`02${KEY_ID.replaceAll("-", "")}`, "hex"),
+    Buffer.from('["t",3,["read"],{"a":1},9]'),
+  ]);
+  expect(into.subarray(0, encodeIdentified(token, into))).toEqual(expected);
+});
+
+const time = fc.option(fc.integer({ min: 0, max: 2 ** 42 }).map((ms) => new Date(ms)));
+const texts = fc.option(fc.array(fc.string({ maxLength: 8 }), { maxLength: 4 }));
+const controls = fc.record({ disableTime: time, allowedCidrs: texts, restrictedToActorIds: texts });
+const kind = fc.constantFrom("issued" as const, "imported" as const);
+
+test("a key with controls is decoded as it was encoded, and takes more space only if it has any", () => {
+  fc.assert(
+    fc.property(controls, kind, time, fc.nat(2), (set, kind, expireTime, count) => {
+      const record = { key: { ...KEY, kind, expireTime, ...set }, secrets: SECRETS.slice(0, count) };
+      const [bytes, bare] = [bytesOf(record), bytesOf({ ...record, key: { ...record.key, ...NO_CONTROLS } })];
+      expect(decodeRecord(KEY_ID, bytes)).toEqual(record);
+      expect(bytes.length > bare.length).toBe(Object.values(set).some((value) => value !== null));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a token with an audience is decoded as it was encoded", () => {
+  const facts = { tokenId: "t", secretVersion: 3, scopes: ["read"], claims: { a: 1 }, expireTime: 9 };
+  const into = Buffer.alloc(1024);
+  for (const audience of [undefined, ["books"], ["books", "films"]]) {
+    const token = identifiedToken("MACAROON", KEY_ID, { ...facts, audience });
+    expect(decodeIdentified(into.subarray(0, encodeIdentified(token, into)))).toEqual(token);
+  }
+});
