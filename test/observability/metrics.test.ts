@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMetricsPort } from "../../src/observability/metrics/port.ts";
+import { derive } from "../support/conformance.ts";
 import { occupyPort } from "../support/occupy-port.ts";
 import { issue, paths, restClient, verify } from "../support/rest.ts";
 import { metricsUrl, scrape, total } from "../support/scrape.ts";
@@ -72,12 +73,24 @@ test("counts verdicts by type and result, except those on callers", async () => 
   await rest("POST", `${paths.keys}/${keyId}:revoke`, {});
   await verify(rest, secret);
   await verify(rest, "kh_v1_nothing");
+  const present = (credential: string, more: object) => rest("POST", `${paths.keys}:verify`, { credential, ...more });
+  const disabled = await issue(rest, { scopes: ["read"] });
+  const { token } = await derive(rest, disabled.secret);
+  await present(disabled.secret, { required_scopes: ["write"] });
+  await present(token, { audience: "books" });
+  await rest("POST", `${paths.keys}/${disabled.keyId}:disable`, {});
+  await verify(rest, disabled.secret);
+  const remote = await issue(rest, { ip_restriction: { allowed_cidrs: ["192.0.2.0/24"] } });
+  await present(remote.secret, { client_ip: "198.51.100.1" });
   const samples = await scrape(url);
   const more = (labels: Record<string, string>) =>
     total(samples, "keyhold_verdicts_total", labels) - (total(before, "keyhold_verdicts_total", labels) || 0);
-  expect(more({ credential_type: "ISSUED_API_KEY", result: "VALID" })).toBe(1);
+  expect(more({ credential_type: "ISSUED_API_KEY", result: "VALID" })).toBe(2);
   expect(more({ credential_type: "ISSUED_API_KEY", result: "REVOKED" })).toBe(1);
   expect(more({ credential_type: "ISSUED_API_KEY", result: "INVALID_FORMAT" })).toBe(1);
+  for (const result of ["DISABLED", "IP_NOT_ALLOWED", "INSUFFICIENT_SCOPE"])
+    expect([result, more({ credential_type: "ISSUED_API_KEY", result })]).toEqual([result, 1]);
+  expect(more({ credential_type: "JWT", result: "AUDIENCE_MISMATCH" })).toBe(1);
 });
 
 test("reports the state of the server", async () => {
