@@ -29,10 +29,18 @@ export interface GrpcCall<I extends DescMessage, O extends DescMessage> {
   isExpected(answer: MessageShape<O>): boolean;
 }
 
+/** Where a credential is presented, as in the request. */
+interface Presentation {
+  readonly clientIp?: string;
+  readonly requiredScopes?: string[];
+  readonly audience?: string;
+}
+
 /** Returns the call that verifies a valid credential. */
-export function verifyCall(credential: string) {
+export function verifyCall(credential: string, presentation: Presentation = {}) {
   const { verifyApiKey: method } = ApiKeysService.method;
-  return { method, request: { credential }, isExpected: ({ isValid }: MessageShape<typeof method.output>) => isValid };
+  const request = { ...presentation, credential };
+  return { method, request, isExpected: ({ isValid }: MessageShape<typeof method.output>) => isValid };
 }
 
 /** Measures one call over gRPC, in calls per second. One response before and one after each round is checked completely. */

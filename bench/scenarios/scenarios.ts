@@ -2,6 +2,7 @@ import type { Scenario } from "../harness/scenario.ts";
 import { againstStockScenarios } from "./against-stock.ts";
 import { batchScenarios } from "./batch.ts";
 import { clusterScenarios } from "./cluster.ts";
+import { controlsScenarios } from "./controls.ts";
 import { cpuScenarios } from "./cpu.ts";
 import { databaseScenarios } from "./database.ts";
 import { goScenarios } from "./go.ts";
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...goScenarios,
   ...cpuScenarios,
   ...tokenScenarios,
+  ...controlsScenarios,
   ...signatureScenarios,
   ...batchScenarios,
   ...databaseScenarios,
