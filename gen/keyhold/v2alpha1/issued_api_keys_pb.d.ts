@@ -239,7 +239,8 @@ export declare type CreateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Create
   ipRestriction?: IpRestriction | undefined;
 
   /**
-   * For an admin token: the actors to whose keys it is restricted, at most 100. Empty: it is not restricted.
+   * For an admin token: the actors to whose keys it is restricted, at most 100. Empty: it is not restricted. Needs a scope that begins with
+   * `keyhold:`.
    *
    * @generated from field: repeated string restricted_to_actor_ids = 9;
    */

@@ -30,6 +30,10 @@ export function addKeysCommands(program: Command): void {
 function addKeyCommands(keys: Command): void {
   withSecret(withKeyFields(keys.command("issue")))
     .description("create a key and print its secret, once")
+    .option(
+      "--restrict-to <actor_id...>",
+      "for an admin token: the actors to whose keys it is restricted (default: any)",
+    )
     .option("--request-id <id>", "idempotency key: a repeat returns the key created the first time")
     .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)));
   keys

@@ -15,10 +15,15 @@ export interface NewKeyOptions extends RemoteOptions {
   readonly requestId?: string;
 }
 
-export async function issue(options: NewKeyOptions & SecretOptions): Promise<void> {
+export interface IssueOptions extends NewKeyOptions, SecretOptions {
+  readonly restrictTo?: string[];
+}
+
+export async function issue(options: IssueOptions): Promise<void> {
   const { issuedApiKeys } = await openRemote(options);
   await outputSecret(options, async () => {
-    const answer = await issuedApiKeys.createIssuedApiKey(fieldsOf(options));
+    const restrictedToActorIds = options.restrictTo ?? [];
+    const answer = await issuedApiKeys.createIssuedApiKey({ ...fieldsOf(options), restrictedToActorIds });
     const { secret, issuedApiKey } = answer;
     if (secret === undefined) throw repeatedRequest(issuedApiKey?.keyId);
     return { secret, answer, record: issuedApiKey };

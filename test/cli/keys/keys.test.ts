@@ -35,6 +35,26 @@ async function answerOf(args: readonly string[], input?: string): Promise<Json> 
   return JSON.parse(stdout);
 }
 
+test("creates admin tokens that are restricted to actors", async () => {
+  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const fields = ["--name", "support", "--scope", "keyhold:keys.revoke", "keyhold:keys.read"];
+  const restriction = ["--restrict-to", "team_7", "team_8", "--json"];
+  const { stdout } = await runKeyhold(["admin", "token", "create", ...fields, ...restriction], environment);
+  const { secret, issued_api_key: made } = JSON.parse(stdout);
+  expect(made).toMatchObject({ actor_id: "admin", restricted_to_actor_ids: ["team_7", "team_8"] });
+  const { issued_api_key: issued } = await answerOf([
+    "issue",
+    ...fields,
+    "--actor",
+    "team_7",
+    "--restrict-to",
+    "team_7",
+  ]);
+  expect(issued).toMatchObject({ actor_id: "team_7", restricted_to_actor_ids: ["team_7"] });
+  const listed = await keys(["list", "--json"], undefined, { KEYHOLD_TOKEN: secret });
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ key_id: issued.key_id }]);
+});
+
 const newPath = () => join(inject("testDir"), `cli-${randomUUID()}`);
 
 test("issues, gets, updates, verifies, rotates, derives, disables, enables and revokes", async () => {
