@@ -1,4 +1,5 @@
 import type { Scenario } from "../harness/scenario.ts";
+import { addressScenarios } from "./addresses.ts";
 import { againstStockScenarios } from "./against-stock.ts";
 import { batchScenarios } from "./batch.ts";
 import { clusterScenarios } from "./cluster.ts";
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...verifyScenarios,
   ...goScenarios,
   ...cpuScenarios,
+  ...addressScenarios,
   ...tokenScenarios,
   ...controlsScenarios,
   ...signatureScenarios,
