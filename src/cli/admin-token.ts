@@ -8,6 +8,7 @@ import { issuedApiKey } from "../api/v2alpha1/key-resources.ts";
 import { requireValid } from "../api/validation.ts";
 import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import { invalidArgument } from "../domain/errors.ts";
+import { type Lifetimes, UNLIMITED } from "../domain/expiry.ts";
 import { localOperator } from "../domain/principal.ts";
 import { issueKey } from "../keys/issue.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
@@ -24,6 +25,19 @@ export interface AdminTokenOptions extends SecretOptions {
   readonly allowIp?: readonly string[];
 }
 
+/** The lifetime of a token that does not expire. */
+const NO_EXPIRY = "none";
+
+/** Milliseconds. A forgotten token ends by itself. */
+const DEFAULT_TTL = 90 * 86_400_000;
+
+/** Returns the lifetimes of keys with that of a token without `--ttl` as the default. */
+function lifetimesFor(ttl: string | undefined, { maxKeyTtl }: Lifetimes): Lifetimes {
+  if (ttl !== NO_EXPIRY) return { maxKeyTtl, defaultKeyTtl: Math.min(DEFAULT_TTL, maxKeyTtl ?? DEFAULT_TTL) };
+  if (maxKeyTtl === null) return UNLIMITED;
+  throw invalidArgument("--ttl", "must not be none: KEYHOLD_MAX_KEY_TTL limits the lifetime of keys", "OUT_OF_RANGE");
+}
+
 /** Creates an admin token. Only the secret goes to standard output, for scripts. */
 export async function createAdminToken(options: AdminTokenOptions): Promise<void> {
   const { name, scope = [ADMIN_SCOPE], actor, restrictTo = [], ttl, allowIp } = options;
@@ -35,7 +49,7 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
     actorId: actor,
     scopes: [...scope],
     restrictedToActorIds,
-    ttl,
+    ttl: ttl === NO_EXPIRY ? undefined : ttl,
     ipRestriction: ipRestrictionTo(allowIp),
   };
   const request = create(CreateIssuedApiKeyRequestSchema, draft);
@@ -43,7 +57,8 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
   const principal = localOperator(`uid ${process.geteuid?.() ?? "unknown"}`, randomUUID());
   await withResources(({ keys, database }) =>
     outputSecret(options, async () => {
-      const { key, secret } = await issueKey(keys, principal, request);
+      const lifetimes = lifetimesFor(ttl, keys.lifetimes);
+      const { key, secret } = await issueKey({ ...keys, lifetimes }, principal, request);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
       if (secret === null) throw new TypeError("issueKey returned no secret without a request id");
       const record = issuedApiKey(key, keys.clock.now());

@@ -58,7 +58,7 @@ function addSecretCommands(program: Command): void {
     .addOption(scopeOption(`what it permits (default: ${ADMIN_SCOPE})`, ADMIN_SCOPES))
     .option("--actor <actor_id>", "owner of the token", "admin")
     .option("--restrict-to <actor_id...>", "actors to whose keys the token is restricted (default: any)")
-    .option("--ttl <duration>", "lifetime such as 90d (default: no expiry)")
+    .option("--ttl <duration>", "lifetime such as 30d; none: no expiry (default: 90d)")
     .addOption(allowIpOption("addresses from which the token is accepted, such as 203.0.113.0/24 (default: any)"))
     .option("--out <file>", "write the token to a new file (mode 0600) instead of stdout")
     .action(async (options) => (await import("./admin-token.ts")).createAdminToken(options));

@@ -4,10 +4,12 @@ import { addImport } from "../import/command.ts";
 import {
   allowIpOption,
   examples,
+  expireTimeOption,
   pairsOption,
   positiveInteger,
   requireKeyFields,
   scopeOption,
+  ttlOption,
   withCredential,
   withKeyFields,
   withPresentation,
@@ -63,6 +65,9 @@ function addKeyCommands(keys: Command): void {
     .option("--clear-scopes", "remove all scopes")
     .addOption(pairsOption("--metadata", "new metadata").conflicts("clearMetadata"))
     .option("--clear-metadata", "remove all metadata")
+    .addOption(ttlOption("new lifetime from now, such as 90d").conflicts("clearExpiry"))
+    .addOption(expireTimeOption("new time at which the key expires").conflicts("clearExpiry"))
+    .option("--clear-expiry", "let the key never expire")
     .addOption(allowIpOption("new addresses from which the key is accepted").conflicts("allowAnyIp"))
     .option("--allow-any-ip", "accept the key from any address")
     .action(async (keyId, options) => (await import("./manage.ts")).update(keyId, options));
@@ -76,6 +81,10 @@ function addKeyCommands(keys: Command): void {
     .argument("[key_id]")
     .addOption(new Option("--reason <reason>", "revocation reason").choices(REASONS))
     .option("--description <text>", "details of the reason, at most 1000 characters; not with --self")
+    .option(
+      "--include-descendants",
+      "revoke also the keys created with this admin token, those created with them, and so on",
+    )
     .option("--self", "revoke the key whose secret is given; needs no admin token")
     .action(async (keyId, options) => (await import("./manage.ts")).revoke(keyId, options));
   keys
@@ -139,10 +148,12 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   update: [
     `keyhold keys update ${KEY_ID} --scope read`,
     `keyhold keys update ${KEY_ID} --name 'old bot' --clear-metadata`,
+    `keyhold keys update ${KEY_ID} --ttl 30d`,
   ],
   rotate: [`keyhold keys rotate ${KEY_ID} --grace-period 24h --out ci.secret`],
   revoke: [
     `keyhold keys revoke ${KEY_ID} --reason key-compromise`,
+    `keyhold keys revoke ${KEY_ID} --include-descendants --reason key-compromise`,
     "keyhold keys revoke --self --reason superseded < ci.secret",
   ],
   disable: [`keyhold keys disable ${KEY_ID} --reason 'unusual traffic'`],

@@ -1,3 +1,4 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { KeyholdError } from "../../domain/errors.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
 import { ipRestrictionTo } from "../options.ts";
@@ -10,6 +11,7 @@ export interface NewKeyOptions extends RemoteOptions {
   readonly actor: string;
   readonly scope?: string[];
   readonly ttl?: string;
+  readonly expireTime?: Timestamp;
   readonly allowIp?: string[];
   readonly metadata?: Record<string, string>;
   readonly requestId?: string;
@@ -43,8 +45,9 @@ export async function importOne(options: NewKeyOptions & CredentialOptions): Pro
   await writeMessage(await importedApiKeys.createImportedApiKey({ ...fieldsOf(options), rawKey }), options);
 }
 
-function fieldsOf({ name, actor: actorId, scope: scopes = [], ttl, allowIp, metadata = {}, requestId }: NewKeyOptions) {
-  return { name, actorId, scopes, ttl, ipRestriction: ipRestrictionTo(allowIp), metadata, requestId };
+function fieldsOf({ name, actor, scope = [], ttl, expireTime, allowIp, metadata = {}, requestId }: NewKeyOptions) {
+  const ipRestriction = ipRestrictionTo(allowIp);
+  return { name, actorId: actor, scopes: scope, ttl, expireTime, ipRestriction, metadata, requestId };
 }
 
 export interface RotateOptions extends RemoteOptions, SecretOptions {

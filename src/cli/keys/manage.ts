@@ -1,4 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RevocationReason } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
@@ -24,23 +25,29 @@ export interface UpdateOptions extends RemoteOptions {
   readonly clearScopes?: true;
   readonly metadata?: Record<string, string>;
   readonly clearMetadata?: true;
+  readonly ttl?: string;
+  readonly expireTime?: Timestamp;
+  readonly clearExpiry?: true;
   readonly allowIp?: string[];
   readonly allowAnyIp?: true;
 }
 
 /** Updates the given fields. Scopes and metadata are replaced entirely. */
 export async function update(keyId: string, options: UpdateOptions): Promise<void> {
-  const { name, scope, clearScopes, metadata, clearMetadata, allowIp, allowAnyIp } = options;
-  const changes = { name, scopes: scope ?? (clearScopes && []), metadata: metadata ?? (clearMetadata && {}) };
+  const { name, scope, clearScopes, metadata, clearMetadata, ttl, expireTime, clearExpiry, allowIp, allowAnyIp } =
+    options;
+  const changes = { name, scopes: scope ?? (clearScopes && []), metadata: metadata ?? (clearMetadata && {}), ttl };
   const ipRestriction = ipRestrictionTo(allowIp);
   const paths = Object.entries(changes).flatMap(([path, value]) => (value === undefined ? [] : path));
   // In the mask without a value, it is cleared.
   if (ipRestriction !== undefined || allowAnyIp) paths.push("ip_restriction");
+  if (expireTime !== undefined || clearExpiry) paths.push("expire_time");
   if (paths.length === 0) {
-    const options = "--name, --scope, --metadata, --allow-ip, --allow-any-ip, or one of --clear-…";
+    const options =
+      "--name, --scope, --metadata, --ttl, --expire-time, --allow-ip, --allow-any-ip, or one of --clear-…";
     throw invalidArgument("options", `nothing to update: give ${options}`);
   }
-  const [key, updateMask] = [{ keyId, ...changes, ipRestriction }, { paths }];
+  const [key, updateMask] = [{ keyId, ...changes, expireTime, ipRestriction }, { paths }];
   const { issuedApiKeys, importedApiKeys } = await openRemote(options);
   const updated = await ofEitherKind(
     keyId,
@@ -93,19 +100,21 @@ export interface RevokeOptions extends RemoteOptions, CredentialOptions {
   readonly reason?: keyof typeof REASONS;
   readonly description?: string;
   readonly self?: boolean;
+  readonly includeDescendants?: boolean;
 }
 
 /** Revokes by key id or, with `--self`, by the key's own secret, without an admin token. */
 export async function revoke(keyId: string | undefined, options: RevokeOptions): Promise<void> {
-  const { self = false, credentialFile, description } = options;
+  const { self = false, credentialFile, description, includeDescendants = false } = options;
   if (self === (keyId !== undefined)) throw invalidArgument("KEY_ID", "give a key id, or --self and the secret itself");
   if (credentialFile !== undefined && !self) throw invalidArgument("--credential-file", "goes with --self");
   if (description !== undefined && self) throw invalidArgument("--description", "cannot be used with --self");
+  if (includeDescendants && self) throw invalidArgument("--include-descendants", "cannot be used with --self");
   const reason = options.reason && REASONS[options.reason];
   const { selfService, apiKeys } = await openRemote(options);
   const revoked =
     keyId === undefined
       ? await selfService.selfRevokeApiKey({ credential: await readCredential(options), reason })
-      : await apiKeys.revokeApiKey({ keyId, reason, revocationDescription: description });
+      : await apiKeys.revokeApiKey({ keyId, reason, revocationDescription: description, includeDescendants });
   await writeMessage(revoked, options);
 }

@@ -84,6 +84,11 @@ test("issues, gets, updates, verifies, rotates, derives, disables, enables and r
   expect(explained.stdout).toMatch(/^error_code +INSUFFICIENT_SCOPE$/m);
   expect(explained.stdout).toMatch(/^SCOPES +FAIL +the credential lacks admin$/m);
 
+  const time = "2033-01-02T03:04:05Z";
+  expect((await answerOf(["update", key.key_id, "--expire-time", time])).expire_time).toBe(time);
+  expect(await answerOf(["update", key.key_id, "--clear-expiry"])).not.toHaveProperty("expire_time");
+  expect(await answerOf(["update", key.key_id, "--ttl", "1h"])).toHaveProperty("expire_time");
+
   const rotated = await answerOf(["rotate", key.key_id, "--grace-period", "1h"]);
   for (const credential of [secret, `${rotated.secret}\n`]) {
     expect(await answerOf(["verify", "-", "--no-cache"], credential)).toMatchObject(verdict);
@@ -92,8 +97,9 @@ test("issues, gets, updates, verifies, rotates, derives, disables, enables and r
   expect(disabled).toMatchObject({ status: "KEY_STATUS_DISABLED", disable_reason: "paused" });
   expect((await keys(["verify"], secret)).code).toBe(7);
   expect(await answerOf(["enable", key.key_id])).toMatchObject({ status: "KEY_STATUS_ACTIVE" });
-  const revoked = await answerOf(["revoke", key.key_id, "--reason", "key-compromise", "--description", "gone"]);
-  expect(revoked.revocation_reason).toBe("REVOCATION_REASON_KEY_COMPROMISE");
+  const why = ["--reason", "key-compromise", "--description", "gone"];
+  const revoked = await answerOf(["revoke", key.key_id, ...why, "--include-descendants"]);
+  expect(revoked).toMatchObject({ revocation_reason: "REVOCATION_REASON_KEY_COMPROMISE", descendant_count: 0 });
   expect(await answerOf(["get", key.key_id])).toMatchObject({ revocation_description: "gone" });
 });
 
