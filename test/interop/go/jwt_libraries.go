@@ -36,6 +36,19 @@ func golangJwt(ctx context.Context, keyhold *client, ok step) {
 	ok("another issuer is rejected", err != nil)
 	_, err = parse(token, "keyhold", "HS256", "RS256")
 	ok("an algorithm that is not expected is rejected", err != nil)
+
+	restricted := derive(ctx, keyhold, issued.GetSecret(), pb.TokenAlgorithm_TOKEN_ALGORITHM_JWT, "orders", "billing")
+	isFor := func(token, audience string) bool {
+		options := []golangjwt.ParserOption{golangjwt.WithValidMethods([]string{algorithm}), golangjwt.WithAudience(audience)}
+		_, err := golangjwt.Parse(token, keys.Keyfunc, options...)
+		return err == nil
+	}
+	ok("a JWT for this audience is accepted", isFor(restricted, "billing"))
+	ok("a JWT for another audience is rejected", !isFor(restricted, "stock"))
+	ok("a JWT without an audience is rejected where one is expected", !isFor(token, "billing"))
+	claims, _ = parse(restricted, "keyhold", algorithm)
+	audience, err := claims.GetAudience()
+	ok("its audience", err == nil && len(audience) == 2 && audience[0] == "orders" && audience[1] == "billing", audience)
 }
 
 // tampered changes a bit of the signature.

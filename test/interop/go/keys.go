@@ -19,8 +19,9 @@ func issue(ctx context.Context, keyhold *client) *pb.CreateIssuedApiKeyResponse 
 	}))
 }
 
-func derive(ctx context.Context, keyhold *client, credential string, algorithm pb.TokenAlgorithm) string {
-	return must(keyhold.keys.DeriveToken(ctx, &pb.DeriveTokenRequest{Credential: credential, Algorithm: algorithm})).Token.Token
+func derive(ctx context.Context, keyhold *client, credential string, algorithm pb.TokenAlgorithm, audience ...string) string {
+	request := &pb.DeriveTokenRequest{Credential: credential, Algorithm: algorithm, Audience: audience}
+	return must(keyhold.keys.DeriveToken(ctx, request)).Token.Token
 }
 
 func verify(ctx context.Context, keyhold *client, credential string) *pb.VerifyApiKeyResponse {

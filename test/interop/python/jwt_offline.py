@@ -19,9 +19,10 @@ def jwt_offline(keyhold, ok):
         f"{URL}/v2alpha1/derivedKeys/jwks.json", ssl_context=tls_context(), cooldown_duration=0
     )
 
-    def decode(token, issuer="keyhold"):
+    def decode(token, issuer="keyhold", audience=None):
         key = keys.get_signing_key_from_jwt(token)
-        return jwt.decode(token, key, algorithms=[ALGORITHM], issuer=issuer, options={"require": ["exp", "iat", "jti"]})
+        required = {"require": ["exp", "iat", "jti"]}
+        return jwt.decode(token, key, algorithms=[ALGORITHM], issuer=issuer, audience=audience, options=required)
 
     def is_refused(token, **options):
         try:
@@ -37,6 +38,13 @@ def jwt_offline(keyhold, ok):
     ok("its claims", found == (record.actor_id, record.key_id, "read deploy"), claims)
     ok("a tampered JWT is rejected", is_refused(tampered(first)))
     ok("another issuer is rejected", is_refused(first, issuer="another"))
+
+    restricted = derive(keyhold, issued.secret, JWT, ["orders", "billing"])
+    claims = decode(restricted, audience="billing")
+    ok("a JWT for this audience is accepted", claims["aud"] == ["orders", "billing"], claims)
+    ok("a JWT for another audience is rejected", is_refused(restricted, audience="stock"))
+    ok("a JWT with an audience is rejected where none is expected", is_refused(restricted))
+    ok("a JWT without an audience is rejected where one is expected", is_refused(first, audience="billing"))
 
     subprocess.run([os.environ["KEYHOLD_ROTATE_SIGNING_KEY"]], check=True, capture_output=True)
     second = derive(keyhold, issued.secret, JWT)

@@ -18,8 +18,8 @@ def issue(keyhold):
     )
 
 
-def derive(keyhold, credential, algorithm):
-    request = api_keys_pb2.DeriveTokenRequest(credential=credential, algorithm=algorithm)
+def derive(keyhold, credential, algorithm, audience=()):
+    request = api_keys_pb2.DeriveTokenRequest(credential=credential, algorithm=algorithm, audience=audience)
     return keyhold.keys.DeriveToken(request).token.token
 
 
