@@ -2,6 +2,7 @@ import type { Scenario } from "../harness/scenario.ts";
 import { addressScenarios } from "./addresses.ts";
 import { againstStockScenarios } from "./against-stock.ts";
 import { batchScenarios } from "./batch.ts";
+import { bulkScenarios } from "./bulk.ts";
 import { clusterScenarios } from "./cluster.ts";
 import { controlsScenarios } from "./controls.ts";
 import { cpuScenarios } from "./cpu.ts";
@@ -32,6 +33,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...batchScenarios,
   ...databaseScenarios,
   ...importScenarios,
+  ...bulkScenarios,
   ...growthScenarios,
   ...guardedScenarios,
   ...againstStockScenarios,

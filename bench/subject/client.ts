@@ -16,20 +16,21 @@ export const PATHS = {
 } as const;
 
 /** Sends JSON and resolves to the JSON of the response. Rejects unless its status is 200. */
-export function post(url: string, body: unknown, headers: Headers = {}): Promise<Json> {
-  return send("POST", url, body, headers);
+export function post(url: string, body: unknown, headers: Headers = {}, signal?: AbortSignal): Promise<Json> {
+  return send("POST", url, body, headers, signal);
 }
 
 export function patch(url: string, body: unknown): Promise<Json> {
   return send("PATCH", url, body, {});
 }
 
-async function send(method: string, url: string, body: unknown, headers: Headers): Promise<Json> {
+async function send(method: string, url: string, body: unknown, headers: Headers, signal?: AbortSignal): Promise<Json> {
   return answerOf(
     await fetch(url, {
       method,
       headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify(body),
+      ...(signal !== undefined && { signal }),
     }),
   );
 }

@@ -36,8 +36,8 @@ export abstract class FastifyCall implements Call, CallLog {
 
   get isAbandoned(): boolean {
     const { raw } = this.request;
-    // An HTTP/2 stream ends before its connection does. Over HTTP/1.1, a client that has gone cannot be told from one that has only ended its
-    // side of the connection until something is written.
+    // An HTTP/2 stream ends before its connection does. Over HTTP/1.1, a client that has disconnected looks like one that has only ended
+    // its side of the connection, until something is written.
     if ("stream" in raw) return (raw as unknown as Http2ServerRequest).stream.destroyed;
     return raw.socket.destroyed || raw.socket.readableEnded;
   }

@@ -167,3 +167,22 @@ test("now() is that of the first call, also when the operation continues", async
   expect(await complete(request)).toMatchObject({ matched_count: 1, changed_count: 1 });
   expect(await verdictsOf(suite.rest, [rawKey, late])).toEqual({ [REVOKED]: 1, valid: 1 });
 });
+
+test("a caller that is restricted to actors counts and changes their keys only", async () => {
+  const [own, foreign] = [newActor(), newActor()];
+  const scopes = ["keyhold:keys.revoke", "keyhold:keys.disable"];
+  const { secret } = await issue(suite.rest, { actor_id: own, scopes, restricted_to_actor_ids: [own] });
+  const caller = suite.as(secret);
+  const [mine] = await importMany(suite.rest, 4, { actor_id: own });
+  const [theirs] = await importMany(suite.rest, 4, { actor_id: foreign });
+  for (const verb of ["bulkDisable", "bulkRevoke"]) {
+    const filter = `actor_id="${own}" OR actor_id="${foreign}"`;
+    expect(succeeded(await send({ filter, validate_only: true }, verb, caller))).toMatchObject({ matched_count: 4 });
+    const { body } = await send({ filter: ofActor(foreign), expected_count: 4 }, verb, caller);
+    expect(body.error.details[0].metadata).toEqual({ matched_count: "0", expected_count: "4" });
+    expect(await complete({ filter: ofActor(foreign) }, verb, caller)).toMatchObject({ matched_count: 0 });
+    expect(await complete({ filter }, verb, caller)).toMatchObject({ matched_count: 4, changed_count: 4 });
+  }
+  expect(await verdictsOf(suite.rest, [mine ?? "", theirs ?? ""])).toEqual({ [REVOKED]: 1, valid: 1 });
+  expect((await rowsOf(foreign)).filter((row) => row.revoke_time !== null)).toEqual([]);
+});

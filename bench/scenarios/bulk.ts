@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto";
+import { type Fixture, once } from "../harness/fixture.ts";
+import type { Scenario } from "../harness/scenario.ts";
+import { jsonBodies } from "../load/requests.ts";
+import { checkedRate, wrk } from "../load/wrk.ts";
+import { type Json, PATHS, post, times } from "../subject/client.ts";
+import { installSeeded } from "../subject/seeded.ts";
+
+/** Keys to revoke; those that are seeded as revoked come in addition. */
+const KEYS = 100_000;
+
+/** Keys of the other callers, which are not revoked. */
+const VERIFIED = { count: 100, actor: "other-callers" } as const;
+const FILTER = `actor_id != "${VERIFIED.actor}"`;
+const CONNECTIONS = 8;
+
+const seeded = (count: number) => async (fixture: Fixture) =>
+  (await installSeeded(fixture, { count })).installation.server.url;
+
+const withKeysToRevoke = once(seeded(KEYS));
+/** As many as can be revoked in all rounds. */
+const withManyKeys = once(seeded(2 * KEYS));
+
+const bulkRevoke = (url: string, body: object, signal?: AbortSignal): Promise<Json> =>
+  post(`${url}${PATHS.keys}:bulkRevoke`, { filter: FILTER, ...body }, {}, signal);
+
+/** Returns keys per second. */
+async function revokeAll(url: string): Promise<number> {
+  const started = performance.now();
+  const request_id = randomUUID();
+  for (;;) {
+    const { done, changed_count } = await bulkRevoke(url, { request_id });
+    if (done) return changed_count / ((performance.now() - started) / 1000);
+  }
+}
+
+/** Revokes keys until the signal; the server ends the call when the client has disconnected. */
+async function revokeUntil(url: string, signal: AbortSignal): Promise<void> {
+  const request_id = randomUUID();
+  try {
+    while (!(await bulkRevoke(url, { request_id }, signal)).done);
+  } catch (error) {
+    if (signal.aborted) return;
+    throw error;
+  }
+  throw new Error("all keys were revoked before the end of the round");
+}
+
+/** Returns the p99 of verify in milliseconds. */
+async function verifyTime(fixture: Fixture, url: string, bodies: string): Promise<number> {
+  const headers = { "content-type": "application/json" };
+  const result = await wrk(fixture, { url: url + PATHS.verify, headers, bodies, connections: CONNECTIONS });
+  checkedRate(result);
+  return result.p99 / 1000;
+}
+
+export const bulkScenarios: readonly Scenario[] = [
+  {
+    name: "bulk-revoke",
+    group: "bulk",
+    work: `bulkRevoke of ${KEYS.toLocaleString("en-GB")} keys`,
+    against: "absolute; includes the count",
+    unit: "keys/s",
+    judged: "value",
+    long: 60,
+    rounds: 1,
+    prepare: async (fixture) => {
+      const url = await withKeysToRevoke(fixture);
+      return { subject: () => revokeAll(url), baseline: null };
+    },
+  },
+  {
+    name: "bulk-verify-p99",
+    group: "bulk",
+    work: `p99 of verify by ${CONNECTIONS} connections while a bulkRevoke runs`,
+    against: "the same without",
+    unit: "ms",
+    judged: "ratio",
+    long: 120,
+    needs: ["wrk"],
+    prepare: async (fixture) => {
+      const url = await withManyKeys(fixture);
+      const key = { name: "a key", actor_id: VERIFIED.actor, scopes: ["read"] };
+      const secrets = await times(VERIFIED.count, async () => (await post(url + PATHS.issued, key)).secret);
+      const bodies = await jsonBodies(
+        fixture,
+        secrets.map((credential) => ({ credential })),
+      );
+      return {
+        subject: async () => {
+          const end = new AbortController();
+          const revoking = revokeUntil(url, end.signal);
+          const p99 = await Promise.race([verifyTime(fixture, url, bodies), revoking.then(() => Number.NaN)]);
+          end.abort();
+          await revoking;
+          return p99;
+        },
+        baseline: () => verifyTime(fixture, url, bodies),
+      };
+    },
+  },
+];
