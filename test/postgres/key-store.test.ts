@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Propagation } from "../../src/cluster/propagation.ts";
 import type { KeyName } from "../../src/keys/store.ts";
-import { invalidating, propagating } from "../../src/postgres/change-committer.ts";
+import { invalidating, observed, propagating } from "../../src/postgres/change-committer.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { type Database, Pool } from "../../src/postgres/pool.ts";
 import type { KeyChange } from "../../src/verify/reader.ts";
@@ -64,6 +64,31 @@ test("a change is propagated whether it succeeded or was refused, and a failed p
   expect(await store.revoke(name, revocation, operator, new Date())).toBeNull();
   const change = { keyIds: [key.keyId], digests: [] };
   expect(told.slice(1)).toEqual(["begin", "confirm", change, "begin", "confirm", change]);
+});
+
+test("a repeated disabling or enabling returns the key unchanged, after a barrier, and is no change", async () => {
+  const { pool } = await openSchema();
+  const { told, committing } = listening();
+  const verbs: string[] = [];
+  const committer = observed(committing(pool), (changes) => verbs.push(...changes.map(({ verb }) => verb)));
+  const store = createKeyStore({ reads: pool, lists: pool }, committer);
+  const added = newKey({ kind: "issued" });
+  await store.insert([added]);
+  const { keyId } = added.key;
+  const name = { keyId, kind: null };
+  told.length = verbs.length = 0;
+  const first = await store.disable(name, "first", operator, new Date("2026-02-01T00:00:00Z"));
+  expect(first).toMatchObject({ disableTime: new Date("2026-02-01T00:00:00Z"), disableReason: "first" });
+  expect(await store.disable(name, "second", operator, new Date("2026-02-02T00:00:00Z"))).toEqual(first);
+  const enabled = await store.enable(name, operator, new Date("2026-02-03T00:00:00Z"));
+  expect(enabled).toEqual({ ...first, disableTime: null, disableReason: null, updateTime: enabled?.updateTime });
+  expect(await store.enable(name, operator, new Date("2026-02-04T00:00:00Z"))).toEqual(enabled);
+  expect(told).toEqual(
+    Array(4)
+      .fill(["begin", "confirm", { keyIds: [keyId], digests: [] }])
+      .flat(),
+  );
+  expect(verbs).toEqual(["disable", "enable"]);
 });
 
 test("concurrent reads of keys share one statement, and each returns its own key and kind", async () => {
