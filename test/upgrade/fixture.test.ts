@@ -83,12 +83,18 @@ test("the schema is migrated by the later migrations only", async () => {
   expect(applied).toEqual(all.slice(MIGRATIONS));
 });
 
+/** Adds what later releases add to a verdict of release 0.1: lists are always present in JSON, and these tokens have no claims. */
+function withNewFields(verdict: Json): Json {
+  const isToken = /_(?:JWT|MACAROON)$/.test(verdict.credential_type ?? "");
+  return { ...verdict, missing_scopes: [], ...(isToken && { claims: {} }) };
+}
+
 test.for(table(fixture.credentials))(
   "the verdict on $name is that of release 0.1",
   async ({ credential, rest: overRest, grpc: overGrpc }) => {
     for (let round = 0; round < 2; round++) {
-      expect(await verify(rest, credential)).toEqual(overRest);
-      expect(await grpc.verify(credential)).toEqual({ status: 200, body: overGrpc });
+      expect(await verify(rest, credential)).toEqual(withNewFields(overRest));
+      expect(await grpc.verify(credential)).toEqual({ status: 200, body: withNewFields(overGrpc) });
     }
   },
 );
@@ -96,7 +102,7 @@ test.for(table(fixture.credentials))(
 test("all verdicts are the same in a batch", async () => {
   const requests = fixture.credentials.map(({ credential }) => ({ credential }));
   const { results } = succeeded(await rest("POST", `${paths.keys}:batchVerify`, { requests }));
-  expect(results).toEqual(fixture.credentials.map((one) => one.rest));
+  expect(results).toEqual(fixture.credentials.map((one) => withNewFields(one.rest)));
 });
 
 test("the JWKS contains the keys that release 0.1 published", async () => {
