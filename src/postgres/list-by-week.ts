@@ -67,6 +67,26 @@ function usedUntil(expression: Expression): string[] {
   return isUnused ? [NEVER] : [];
 }
 
+const WEEK = 7 * 86_400_000;
+/** The beginning of a week, like that of the indexes. */
+const ORIGIN = Date.parse("2000-01-03T00:00:00Z");
+const FEW = 8;
+
+/** Returns the beginnings of the weeks of a range of `expire_time` if they are few: then a page may read its size from each. */
+export function fewWeeksOf({ index, from, to }: WeekRange): readonly string[] | null {
+  if (index !== "expiry" || from === null || to === null) return null;
+  const [first, last] = [from, to].map((time) => Math.floor((Date.parse(time) - ORIGIN) / WEEK));
+  if (first === undefined || last === undefined || last - first >= FEW) return null;
+  const count = Math.max(last - first + 1, 0);
+  return Array.from({ length: count }, (_, week) => new Date(ORIGIN + (first + week) * WEEK).toISOString());
+}
+
+/** Returns the condition on the keys that expire in the week that begins at `start`. */
+export function expiresInWeek(sql: Sql, start: Fragment): Fragment {
+  const { week, exists } = INDEXES.expiry;
+  return sql`${week(sql)} = ${start} ${exists(sql)}`;
+}
+
 /**
  * Returns the statement of the newest keys of a range that satisfy the conditions, newest first. The conditions still have to include the
  * range itself. It visits the weeks that have keys, from the last one back, with the newest ids so far: from each week it reads only

@@ -4,7 +4,7 @@ import type { Comparison, Filter, Operator } from "../keys/filter/filter.ts";
 import type { ListQuery } from "../keys/store.ts";
 import { compareIds, compileFilter } from "./filter.ts";
 import { namesOnly } from "./handled-by.ts";
-import { selectByWeek, weekRangeOf } from "./list-by-week.ts";
+import { expiresInWeek, fewWeeksOf, selectByWeek, weekRangeOf } from "./list-by-week.ts";
 import { KEY_COLUMNS } from "./rows.ts";
 
 /** Returns the keys of one page, newest first. */
@@ -19,6 +19,9 @@ export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<ApiK
  */
 export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
   if (list.actorIds !== null) return selectOfActors(sql, list, list.actorIds, now);
+  const range = weekRangeOf(list.filter);
+  const weeks = range && fewWeeksOf(range);
+  if (weeks !== null) return selectOfWeeks(sql, list, weeks, now);
   if (list.kind !== null) return selectOfKind(sql, list, list.kind, now);
   const scans = KEY_KINDS.map((kind) => sql`(${selectOfKind(sql, list, kind, now)})`);
   return merge(
@@ -35,12 +38,21 @@ function selectOfKind(sql: Sql, list: ListQuery, kind: KeyKind, now: Date): Frag
   return orderedScan(sql, [ofKind, ...conditions(sql, list, now)], list.limit);
 }
 
+function selectOfWeeks(sql: Sql, list: ListQuery, weeks: readonly string[], now: Date): Fragment {
+  const owners = sql`${kindsOf(sql, list)} CROSS JOIN unnest(${[...weeks]}::text[]::timestamptz[]) AS weeks (start)`;
+  const inWeek = [sql`kind = owner_kind`, expiresInWeek(sql, sql`weeks.start`)];
+  const scan = orderedScan(sql, [...inWeek, ...conditions(sql, list, now)], list.limit);
+  return merge(sql, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`, list.limit);
+}
+
+function kindsOf(sql: Sql, { kind }: ListQuery): Fragment {
+  return sql`unnest(${kind === null ? [...KEY_KINDS] : [kind]}::text[]) AS owner_kinds (owner_kind)`;
+}
+
 /** Scans the keys of each actor apart: with a list of actors in its condition, an index does not return the order of the page. */
 function selectOfActors(sql: Sql, list: ListQuery, actorIds: readonly string[], now: Date): Fragment {
-  const kinds = list.kind === null ? KEY_KINDS : [list.kind];
   const owners = sql`
-    unnest(${[...kinds]}::text[]) AS owner_kinds (owner_kind) CROSS JOIN
-    unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
+    ${kindsOf(sql, list)} CROSS JOIN unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
   const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, namesOnly(sql, actorIds)];
   const scan = orderedScan(sql, [...isOwned, ...conditions(sql, list, now)], list.limit);
   return merge(sql, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`, list.limit);
