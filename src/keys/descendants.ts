@@ -36,7 +36,7 @@ const PATIENCE = 30_000;
 
 /**
  * Revokes a key and its descendants. A revoked creator cannot create keys any more, and its revocation has waited for those in flight
- * (migration 0019), so descendants are found until there are none. Throws `API_KEY_ALREADY_REVOKED` if nothing was left to revoke.
+ * (migration 0018), so descendants are found until there are none. Throws `API_KEY_ALREADY_REVOKED` if nothing was left to revoke.
  */
 export async function revokeWithDescendants(
   context: KeysContext,

@@ -35,7 +35,7 @@ const NOT_LET_IN: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
 /** Raised by statement_timeout. */
 const CANCELED = "57014";
 
-/** Raised by the trigger of migration 0019. */
+/** Raised by the trigger of migration 0018. */
 const CREATOR_REVOKED = "KH003";
 
 /** Returns the error for callers: `DATABASE_UNAVAILABLE` if the database is unreachable or cannot answer now. */
