@@ -195,6 +195,18 @@ describe("behind a trusted proxy", () => {
     expect(other).toEqual(Array(BURST).fill(usual));
   });
 
+  test("a token from elsewhere is logged with its key and the reason", async () => {
+    const fields = [
+      ["x-request-id", "from-elsewhere"],
+      ["authorization", `Bearer ${tokens.remote}`],
+    ] as const;
+    await http1({ ...LIST, fields: [...fields, ...forwarded("192.0.2.78")] });
+    const lineOf = () =>
+      linesOf(suite.server.log()).find(({ reqId, msg }) => reqId === "from-elsewhere" && msg === "request");
+    const refused_key_id = expect.stringMatching(/^[\da-f-]{36}$/);
+    await expect.poll(lineOf).toMatchObject({ reason: "IP_NOT_ALLOWED", peer: "192.0.2.78", refused_key_id });
+  });
+
   test.each([
     [forwarded("198.51.100.1, 192.0.2.77"), "192.0.2.77"],
     [forwarded("192.0.2.1, unknown"), "unknown"],

@@ -12,6 +12,25 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: { secret, issued_api_key: issuedKey() },
     },
+    office: {
+      summary: "A key that is accepted from these addresses only",
+      body: { ...ISSUED, ip_restriction: { allowed_cidrs: ["203.0.113.0/24", "2001:db8::7"] } },
+      status: 200,
+      response: {
+        secret,
+        issued_api_key: { ...issuedKey(), ip_restriction: { allowed_cidrs: ["203.0.113.0/24", "2001:db8::7/128"] } },
+      },
+    },
+    hostBits: {
+      summary: "An address where a block is expected",
+      body: { ...ISSUED, ip_restriction: { allowed_cidrs: ["203.0.113.7/24"] } },
+      status: 400,
+      response: invalidArgument(
+        "ip_restriction.allowed_cidrs[0]",
+        "has bits after the prefix of 24; the block that contains it is 203.0.113.0/24",
+        "INVALID_FORMAT",
+      ),
+    },
     nameless: {
       summary: "A required field is missing",
       body: { actor_id: "team_42" },
