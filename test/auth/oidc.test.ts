@@ -55,7 +55,9 @@ describe("KEYHOLD_AUTH=oidc", () => {
 
   test("allows every call with keyhold:admin", async () => {
     const token = await oidc.token(["keyhold:admin"]);
-    expect((await create(token, ["keyhold:admin"])).status).toBe(200);
+    const { status, body } = await create(token, ["keyhold:admin"]);
+    expect(status).toBe(200);
+    expect(body.issued_api_key.created_by).toBe("oidc:operator");
   });
 
   test("refuses to grant a Keyhold scope that the token lacks", async () => {
