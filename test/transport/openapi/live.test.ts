@@ -32,7 +32,7 @@ describe("an operation with a credential is refused as documented:", () => {
     "%s without a credential, and without its scope",
     async ([, example]) => {
       expectDescribed({ ...example, status: 401 }, await send(suite.as(null), example));
-      const other = example.operation.tags[0] === "ApiKeysService" ? "keyhold:keys.read" : "keyhold:verify";
+      const other = example.operation.tags[0] === "ApiKeysService" ? "keyhold:keys.delete" : "keyhold:verify";
       expectDescribed({ ...example, status: 403 }, await send(suite.as(suite.token(other)), example));
     },
   );

@@ -132,9 +132,15 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
   ApiKeysService_ListApiKeys: {
     expiring: {
       summary: "The keys of an actor, of both kinds, that expire within 100 days",
-      parameters: { filter: 'actor_id="team_42" AND expire_time > now() AND expire_time <= now() + "100d"' },
+      parameters: {
+        page_size: 1,
+        filter: 'actor_id="team_42" AND expire_time > now() AND expire_time <= now() + "100d"',
+      },
       status: 200,
-      response: { api_keys: [{ ...issuedKey(), kind: "KEY_KIND_ISSUED" }], next_page_token: "" },
+      response: {
+        api_keys: [{ ...issuedKey(), kind: "KEY_KIND_ISSUED" }],
+        next_page_token: "AgGfJhKbDH0iqbBmnJi5LRABnxbLmHs2mK1lmyA5W9nLxjZvRaGp",
+      },
     },
     negative: {
       summary: "An invalid page size",
