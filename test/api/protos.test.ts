@@ -47,6 +47,6 @@ test("the descriptor set has all services, imports before their importers, and c
   }
   const comments = files.flatMap(({ sourceCodeInfo }) => sourceCodeInfo?.location ?? []);
   expect(comments.map(({ leadingComments }) => leadingComments)).toContain(
-    " ApiKeysService verifies credentials, derives tokens, and revokes keys of both kinds.\n",
+    " ApiKeysService verifies credentials, derives tokens, and lists, revokes and disables keys of both kinds.\n",
   );
 });

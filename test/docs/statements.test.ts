@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import postgres from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { runKeyhold } from "../support/keyhold.ts";
 import { runAsSuperuser } from "../support/postgres.ts";
@@ -8,10 +9,10 @@ import { readPages } from "./blocks.ts";
 const shown = readPages().flatMap(({ blocks }) => blocks.filter(({ role }) => role === "statements"));
 
 test("the statements for two roles are sufficient for a server that may not change the schema", async () => {
-  expect(shown).toHaveLength(1);
+  const [setup, ...queries] = shown.map(({ text }) => text);
   const [name, password] = [`keyhold_${randomBytes(6).toString("hex")}`, randomBytes(16).toString("hex")];
   const own = (text: string) => text.replaceAll("keyhold", name).replaceAll("…", password);
-  const statements = own(shown[0]?.text ?? "")
+  const statements = own(setup ?? "")
     .trim()
     .split("\n");
   const url = new URL(await runAsSuperuser(statements));
@@ -25,4 +26,8 @@ test("the statements for two roles are sufficient for a server that may not chan
   const { stdout } = await runKeyhold(["doctor", "--json"], environment);
   const rights = JSON.parse(stdout).findings.filter(({ check }: { check: string }) => check === "rights");
   expect(rights).toMatchObject([{ level: "ok" }]);
+  const sql = postgres(environment.KEYHOLD_DATABASE_URL, { max: 1 });
+  onTestFinished(() => sql.end());
+  expect(queries).toHaveLength(1);
+  for (const query of queries) expect(await sql.unsafe(query)).toEqual([]);
 });

@@ -108,7 +108,11 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       parameters: { key_id: issuedKeyId, update_mask: "actor_id" },
       body: { name: "release bot" },
       status: 400,
-      response: invalidArgument("update_mask", "actor_id is not one of name, scopes, metadata", "FIELD_NOT_UPDATABLE"),
+      response: invalidArgument(
+        "update_mask",
+        "actor_id is not one of name, scopes, metadata, expire_time, ip_restriction, ttl",
+        "FIELD_NOT_UPDATABLE",
+      ),
     },
     revoked: {
       summary: "The key is revoked",
