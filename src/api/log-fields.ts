@@ -22,10 +22,12 @@ const MAX_KEY_IDS = 80;
 /** Logs the keys that a call has changed: a single one in the log entry of the call, several in separate lines. */
 export function logKeys(log: CallLog, keyIds: readonly string[]): void {
   const [only, ...others] = keyIds;
-  if (only !== undefined && others.length === 0) {
-    log.add({ key_id: only });
-    return;
-  }
+  if (only !== undefined && others.length === 0) log.add({ key_id: only });
+  else noteKeys(log, keyIds);
+}
+
+/** Logs keys that a call has changed in separate lines, for a call that changes keys in several steps. */
+export function noteKeys(log: CallLog, keyIds: readonly string[]): void {
   for (let start = 0; start < keyIds.length; start += MAX_KEY_IDS) {
     log.note("keys changed", { key_ids: keyIds.slice(start, start + MAX_KEY_IDS) });
   }

@@ -42,8 +42,8 @@ export interface BulkOperation extends Omit<NewBulkOperation, "verb" | "caller">
 
 export interface BulkStep {
   readonly operation: BulkOperation;
-  /** Number of keys that were changed. */
-  readonly changed: number;
+  /** The ids of the keys that were changed. */
+  readonly changed: readonly string[];
 }
 
 /** Stores operations that change many keys, and changes the keys. */
@@ -54,7 +54,7 @@ export interface BulkStore {
   /** Stores the operation unless one with its request id exists, and forgets operations that ended long ago. */
   begin(operation: NewBulkOperation): Promise<void>;
   /**
-   * Changes the next keys of the operation, at most `limit`, and returns how many, with the operation as it is then. Keys and operation are
+   * Changes the next keys of the operation, at most `limit`, and returns them, with the operation as it is then. Keys and operation are
    * changed in one transaction, and only if the operation is still in this state: another call may have advanced it. Resolves when all
    * changes of the operation are propagated to the other nodes.
    *

@@ -30,6 +30,14 @@ export interface BulkProgress {
   readonly requestId: string;
 }
 
+/** The caller's side of a call. */
+export interface BulkControl {
+  /** Whether to begin another slice. */
+  mayContinue(): boolean;
+  /** Receives the ids of keys when their change is propagated; those of an unconfirmed change are in the error instead. */
+  onChanged(keyIds: readonly string[]): void;
+}
+
 /** Milliseconds that a call works, well below the 10 s after which the TypeScript client gives up. */
 const WORK_TIME = 5_000;
 
@@ -56,7 +64,7 @@ export async function changeMany(
   context: KeysContext,
   principal: Principal,
   request: BulkRequest,
-  mayContinue: () => boolean,
+  { mayContinue, onChanged }: BulkControl,
 ): Promise<BulkProgress> {
   const deadline = systemMonotonic() + WORK_TIME;
   const { bulk, clock } = context;
@@ -73,7 +81,8 @@ export async function changeMany(
   for (;;) {
     const started = systemMonotonic();
     const step = await bulk.advance(operation, selection, SLICE, new Date(clock.now()));
-    const isShared = step.operation.changedCount !== operation.changedCount + step.changed;
+    onChanged(step.changed);
+    const isShared = step.operation.changedCount !== operation.changedCount + step.changed.length;
     if (isShared) caughtUp = catchUp(bulk);
     operation = step.operation;
     if (operation.done || !mayContinue() || systemMonotonic() > deadline) break;

@@ -55,8 +55,9 @@ export function createBulkStore(lists: Database, changes: ChangeCommitter, caugh
           changesOf: (outcome) => outcome.changes,
         },
       );
-      const made = await awaitPropagation(committed, ({ changes }) => changes.map(({ key }) => key.keyId));
-      if (made.operation !== null) return { operation: made.operation, changed: made.changes.length };
+      const changedKeys = ({ changes }: Outcome) => changes.map(({ key }) => key.keyId);
+      const made = await awaitPropagation(committed, changedKeys);
+      if (made.operation !== null) return { operation: made.operation, changed: changedKeys(made) };
       throw new KeyholdError("CONCURRENT_CHANGE", "the operation was not continued for a week; repeat the call");
     },
     caughtUp,

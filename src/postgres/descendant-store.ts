@@ -33,8 +33,8 @@ export function createDescendantStore(reads: Database, changes: ChangeCommitter)
         changesOf: (made) => made,
       },
     );
-    const made = await awaitPropagation(committed, (made) => made.map(({ key }) => key.keyId));
-    return { found: keyIds.length, revoked: made.length };
+    const revokedKeys = (made: readonly Change[]) => made.map(({ key }) => key.keyId);
+    return { found: keyIds.length, revoked: revokedKeys(await awaitPropagation(committed, revokedKeys)) };
   };
   const count = (keyId: string, { restrictions }: Principal) =>
     reads.run(async (sql) => {

@@ -109,6 +109,7 @@ test("a backup of a server under load contains every change acknowledged before 
   const writers = startWriters(before, ledger, seededBy("KEYHOLD_BACKUP_SEED"), 8);
   const [revoked, rotated] = [await keep(before, ledger), await keep(before, ledger)];
   const rotatedTwice = await keep(before, ledger);
+  const [disabled, ...many] = [await keep(before, ledger), await keep(before, ledger), await keep(before, ledger)];
   await writers.acknowledged(80);
   await backUp(original, backup, async () => {
     await writers.acknowledged(40);
@@ -120,6 +121,10 @@ test("a backup of a server under load contains every change acknowledged before 
   const rotate = (rest: RestClient, keyId: string) => rest("POST", `${paths.issued}/${keyId}:rotate`, {});
   const rotation = await rotate(before, rotated.keyId);
   const lost = await rotate(before, rotatedTwice.keyId);
+  const filter = many.map(({ keyId }) => `key_id="${keyId}"`).join(" OR ");
+  const bulk = await before("POST", `${paths.keys}:bulkRevoke`, { filter });
+  expect(bulk).toMatchObject({ status: 200, body: { changed_count: 2, done: true } });
+  expect((await before("POST", `${paths.keys}/${disabled.keyId}:disable`, {})).status).toBe(200);
   const algorithms = ["TOKEN_ALGORITHM_JWT", "TOKEN_ALGORITHM_MACAROON"];
   const tokens = await Promise.all(
     algorithms.map(async (algorithm) => (await derive(before, lost.body.secret, { algorithm })).token),
@@ -133,12 +138,19 @@ test("a backup of a server under load contains every change acknowledged before 
   const credentials = [revoked.secret, rotated.secret, rotation.body.secret, later.secret];
   const verdicts = () => Promise.all(credentials.map((credential) => verdictOf(after, credential)));
   const [invalid, unknown] = ["VERIFICATION_ERROR_REVOKED", "VERIFICATION_ERROR_NOT_FOUND"];
-  // The risk of every restore: credentials revoked or rotated since the backup are valid again.
+  const rejected = [disabled, ...many].map(({ secret }) => secret);
+  const verdictsOfRejected = () => Promise.all(rejected.map((credential) => verdictOf(after, credential)));
+  // The risk of every restore: credentials revoked, disabled or rotated since the backup are valid again.
   expect(await verdicts()).toEqual([true, true, invalid, unknown]);
+  expect(await verdictsOfRejected()).toEqual([true, true, true]);
   const ofTokens = () => Promise.all(tokens.map((token) => verdictOf(after, token)));
   expect(await ofTokens()).toEqual([invalid, invalid]);
   expect(await rotate(after, rotatedTwice.keyId)).toMatchObject({ status: 200 });
   expect(await ofTokens()).toEqual([invalid, invalid]);
-  expect(await repair(second.url, log, since)).toEqual(["RevokeApiKey", "RotateIssuedApiKey", "RotateIssuedApiKey"]);
+  expect(await repair(second.url, log, since)).toEqual([
+    ...["RevokeApiKey", "RotateIssuedApiKey", "RotateIssuedApiKey"],
+    ...["BulkRevokeApiKeys", "BulkRevokeApiKeys", "DisableApiKey"],
+  ]);
   expect(await verdicts()).toEqual([invalid, invalid, invalid, unknown]);
+  expect(await verdictsOfRejected()).toEqual([invalid, invalid, invalid]);
 });

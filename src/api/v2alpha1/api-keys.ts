@@ -16,7 +16,7 @@ import { revokeKey } from "../../keys/revoke.ts";
 import type { KeyName } from "../../keys/store.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
 import { FOR_DERIVATION } from "../../verify/presentation.ts";
-import { factsOf } from "../log-fields.ts";
+import { factsOf, noteKeys } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { violationsOf } from "../validation.ts";
 import { bulkDisableApiKeys, bulkRevokeApiKeys } from "./bulk-changes.ts";
@@ -117,13 +117,15 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   revokeApiKey: {
     implement:
       ({ keys }) =>
-      async (request, principal) => {
+      async (request, principal, call) => {
         const description = request.revocationDescription ?? null;
         const revocation = { reason: revocationReason(request.reason), description };
         const name = nameOf(request);
         if (!request.includeDescendants)
           return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
-        const { key, ...counts } = await revokeWithDescendants(keys, principal, name, revocation);
+        const { key, ...counts } = await revokeWithDescendants(keys, principal, name, revocation, (keyIds) =>
+          noteKeys(call.log, keyIds),
+        );
         return { ...revokedApiKey(key, keys.clock.now()), ...counts };
       },
     check: ({ keyId }) => parseKeyId(keyId, "key_id"),

@@ -2,6 +2,7 @@ import type { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.j
 import type { Principal } from "../../domain/principal.ts";
 import { type BulkRequest, changeMany, requireFilter } from "../../keys/bulk.ts";
 import type { BulkChange } from "../../keys/bulk-store.ts";
+import { noteKeys } from "../log-fields.ts";
 import type { ApiContext, Handler, TableRow } from "../row.ts";
 import type { Call } from "../rpc.ts";
 import { revocationReason } from "./enums.ts";
@@ -17,8 +18,15 @@ function change(
   principal: Principal,
   call: Call,
 ) {
-  const mayContinue = () => !call.isAbandoned && !isStopping();
-  return changeMany(keys, principal, { ...request, change }, mayContinue);
+  return changeMany(
+    keys,
+    principal,
+    { ...request, change },
+    {
+      mayContinue: () => !call.isAbandoned && !isStopping(),
+      onChanged: (keyIds) => noteKeys(call.log, keyIds),
+    },
+  );
 }
 
 const bulkRevoke =
