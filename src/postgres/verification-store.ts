@@ -49,16 +49,22 @@ function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]):
 
 /**
  * Returns a function that advances `last_used_time`; it never moves it back. `last_used_mark`, which an index contains, advances with it once
- * a day, so that all other updates of a key remain heap-only (PostgreSQL docs, 66.7).
+ * a day, so that all other updates of a key remain heap-only (PostgreSQL docs, 66.7). The keys are locked in the order of their ids, as by every
+ * statement that locks several: otherwise two of them could deadlock.
  */
 export function createLastUsedStore(database: Database): StoreLastUsed {
   return async (keyIds, minute) => {
     await database.run(
       (sql) => sql`
+        WITH older AS (
+          SELECT key_id AS older_key_id FROM api_keys
+          WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute})
+          ORDER BY key_id FOR NO KEY UPDATE
+        )
         UPDATE api_keys SET last_used_time = ${minute},
           last_used_mark = CASE
             WHEN last_used_mark > ${minute}::timestamptz - interval '1 day' THEN last_used_mark ELSE ${minute} END
-        WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute})`,
+        FROM older WHERE key_id = older_key_id`,
     );
   };
 }
