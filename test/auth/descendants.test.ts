@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { expectRefused, newRawKey, precondition, revoke, succeeded } from "../support/conformance.ts";
 import { useGuardedService } from "../support/guarded.ts";
 import { eventually } from "../support/keyhold.ts";
+import { linesOf } from "../support/log-lines.ts";
 import { issue, type Json, paths, type RestClient, verify } from "../support/rest.ts";
 
 /** `:revoke` with `include_descendants` revokes what an admin token has made. */
@@ -71,6 +72,16 @@ test("revokes the keys of an admin token, those of its tokens, and so on; and no
   expect(answer).toMatchObject({ key_id: root.keyId, descendant_count: 6, remaining_descendant_count: 0 });
   for (const secret of [root.secret, ...made]) expect(await errorOf(secret)).toBe(REVOKED);
   expect(await errorOf(other.secret)).toBeUndefined();
+});
+
+test("the log names the descendants that were revoked", async () => {
+  const { keyId } = await issue(root.client);
+  succeeded(await revokeAll(rest, root.keyId));
+  const lines = () => linesOf(suite.server.log()).filter(({ key_ids }) => key_ids?.includes(keyId));
+  await eventually(async () => lines().length > 0);
+  expect(lines()).toMatchObject([
+    { msg: "keys changed", key_ids: [keyId], rpc: expect.stringMatching(/RevokeApiKey$/) },
+  ]);
 });
 
 test("without the option, what an admin token has made stays", async () => {
