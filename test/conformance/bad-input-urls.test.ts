@@ -166,7 +166,7 @@ const FILTERS: readonly (readonly [what: string, filter: string])[] = [
   ["a day without a time", 'create_time > "2026-01-01"'],
   ["a number for a time", "create_time > 1700000000"],
   ["an unknown field", "owner=a"],
-  ["a field that filters do not support", "hint=a"],
+  ["a field that filters do not support", "secret_version=1"],
   ["an unknown status", "status=ACTIVE"],
   ["a malformed identifier", 'key_id="a"'],
   ["SQL", "name='a' OR 1=1; DROP TABLE api_keys"],

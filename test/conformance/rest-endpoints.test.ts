@@ -201,6 +201,8 @@ const ENDPOINTS: readonly Endpoint[] = [
 /** Endpoints beyond the specification. */
 const ADDITIONS = [
   `GET ${V}/admin/apiKeys`,
+  `POST ${V}/admin/apiKeys:bulkRevoke`,
+  `POST ${V}/admin/apiKeys:bulkDisable`,
   ...["apiKeys", "issuedApiKeys", "importedApiKeys"].flatMap((collection) =>
     ["disable", "enable"].map((verb) => `POST ${V}/admin/${collection}/{key_id}:${verb}`),
   ),

@@ -137,6 +137,8 @@ export function requests(
     ["ListApiKeys", { filter: "kind=KEY_KIND_ISSUED", page_size: 5 }],
     ["DisableApiKey", { key_id, reason: "suspected leak" }],
     ["EnableApiKey", { key_id }],
+    ["BulkRevokeApiKeys", { filter: "revoke_time:*", request_id: `bulk-${key_id}` }],
+    ["BulkDisableApiKeys", { filter: "kind=KEY_KIND_ISSUED", validate_only: true }],
     ["GetJwks", {}],
     ["RotateIssuedApiKey", { key_id, grace_period: "1h" }],
     ["RotateIssuedApiKey", { key_id, grace_period: "1 hour" }],

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { buffer } from "node:stream/consumers";
 import { create, createFileRegistry, fromBinary, getOption, type MessageInitShape } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
@@ -70,6 +70,17 @@ describe("the services", () => {
   });
 });
 
+/** Orders files so that each comes after its imports. */
+function importedFirst(files: readonly FileDescriptorProto[]): FileDescriptorProto[] {
+  const ordered = new Set<FileDescriptorProto>();
+  const visit = (file: FileDescriptorProto) => {
+    for (const name of file.dependency) files.filter((other) => other.name === name).forEach(visit);
+    ordered.add(file);
+  };
+  files.forEach(visit);
+  return [...ordered];
+}
+
 describe("a file", () => {
   const API_KEYS = "keyhold/v2alpha1/api_keys.proto";
 
@@ -123,7 +134,7 @@ describe("a file", () => {
 
   test("is complete with its options", async () => {
     const [answer] = await ask({ case: "fileByFilename", value: API_KEYS });
-    const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: filesOf(answer).reverse() }));
+    const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: importedFirst(filesOf(answer)) }));
     const method = registry.getService("keyhold.v2alpha1.ApiKeysService")?.method.verifyApiKey;
     const credential = registry.getMessage("keyhold.v2alpha1.VerifyApiKeyRequest")?.field.credential;
     if (method === undefined || credential === undefined) return expect.fail("the file does not declare them");

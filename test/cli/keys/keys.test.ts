@@ -49,6 +49,8 @@ test("creates admin tokens that are restricted to actors", async () => {
     "team_7",
     "--restrict-to",
     "team_7",
+    "--ttl",
+    "30d",
   ]);
   expect(issued).toMatchObject({ actor_id: "team_7", restricted_to_actor_ids: ["team_7"] });
   const listed = await keys(["list", "--json"], undefined, { KEYHOLD_TOKEN: secret });
