@@ -97,8 +97,11 @@ const STRING = '"([^"\\\\\\u0000-\\u001f]*)"';
 const ITEM = ["\\{", '"credential"', ":", STRING, "\\}"].join(SPACE);
 
 const SINGLE = new RegExp(`^${SPACE}${ITEM}${SPACE}$`);
-/** At most as many strings as `required_scopes` may have, in one group. */
-const STRINGS = `\\[${SPACE}((?:${INNER}(?:${SPACE},${SPACE}${INNER}){0,31})?)${SPACE}\\]`;
+/**
+ * At most as many strings as `required_scopes` may have, in one group. Between two runs of white space there is always a character that is
+ * required: two adjacent runs would try every division of the white space, in quadratic time.
+ */
+const STRINGS = `\\[${SPACE}(?:(${INNER}(?:${SPACE},${SPACE}${INNER}){0,31})${SPACE})?\\]`;
 const optional = (name: string, value: string) => `(?:${SPACE},${SPACE}"(?:${name})"${SPACE}:${SPACE}${value})?`;
 /** The same with where the credential is presented, in the order of the fields. */
 const PRESENTED = new RegExp(
