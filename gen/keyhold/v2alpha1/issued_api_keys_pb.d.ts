@@ -203,7 +203,8 @@ export declare type CreateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Create
 
   /**
    * Lifetime: one or more `<number><unit>` with the units s, m, h, d, w, mo (30 d) and y (365 d), such as `24h` or `1h30m`;
-   * 1 s to 10 y. Absent: the key does not expire.
+   * 1 s to 10 y. Without ttl and expire_time, KEYHOLD_DEFAULT_KEY_TTL or KEYHOLD_MAX_KEY_TTL of the server applies; if neither is set, the
+   * key does not expire.
    *
    * @generated from field: optional string ttl = 4;
    */
