@@ -33,8 +33,8 @@ export interface RefusedToken {
   readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
   /** For people; contains nothing of the token. */
   readonly message: string;
-  /** The key that an expired token was derived from. */
-  readonly keyId?: string;
+  /** The content of an expired token, whose signature is valid. */
+  readonly expired?: TokenContent;
   /** No key has the `kid` of a JWT, so the signature was not verified: the node's keys may be outdated. */
   readonly unknownKid?: true;
 }

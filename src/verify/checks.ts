@@ -1,15 +1,19 @@
 import { isExpired, type KeySecret, type VerifiableKey } from "../domain/key.ts";
 import { type Invalid, invalid, type RejectionReason, type Valid } from "../domain/verdict.ts";
 import { allowsAddress } from "../lib/cidr.ts";
+import type { TokenFacts } from "./identified.ts";
 import type { Presentation } from "./presentation.ts";
 
 /** The result of a check: why it fails, or whether it passes or does not apply. */
 export type Outcome = Invalid | "PASS" | "SKIPPED";
 
-/** A check that depends on the key and the time alone. `secret` is undefined if the key does not have it any more; `now` in milliseconds. */
+/**
+ * A check that depends on the key, the token if it is one, and the time alone. `secret` is undefined if the key does not have it any more;
+ * `now` in milliseconds.
+ */
 export interface StateCheck {
   readonly name: "REVOCATION" | "EXPIRY";
-  run(key: VerifiableKey, secret: KeySecret | undefined, now: number): Outcome;
+  run(key: VerifiableKey, secret: KeySecret | undefined, token: TokenFacts | null, now: number): Outcome;
 }
 
 /** A check of a credential that is in force, where it is presented. */
@@ -22,7 +26,7 @@ export interface AccessCheck {
 export const STATE_CHECKS: readonly StateCheck[] = [
   {
     name: "REVOCATION",
-    run: (key, secret, now) => {
+    run: (key, secret, _, now) => {
       if (secret === undefined || (secret.expireTime !== null && secret.expireTime.getTime() <= now)) {
         return invalid("SECRET_ROTATED", "the secret was rotated away", key.keyId);
       }
@@ -31,7 +35,11 @@ export const STATE_CHECKS: readonly StateCheck[] = [
   },
   {
     name: "EXPIRY",
-    run: (key, _, now) => (isExpired(key, now) ? invalid("EXPIRED", "the key has expired", key.keyId) : "PASS"),
+    run: (key, _, token, now) => {
+      if (isExpired(key, now)) return invalid("EXPIRED", "the key has expired", key.keyId);
+      if (token !== null && token.expireTime <= now) return invalid("EXPIRED", "the token has expired", key.keyId);
+      return "PASS";
+    },
   },
 ];
 

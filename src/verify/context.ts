@@ -1,11 +1,11 @@
 import type { CredentialShapes } from "../credential/kinds.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
-import type { CredentialType, Invalid, Verdict } from "../domain/verdict.ts";
+import type { CredentialType, Verdict } from "../domain/verdict.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import type { IdentityCache } from "./identified.ts";
-import type { CacheMode, FindKey, FindStale } from "./reader.ts";
+import type { FindKey, FindStale } from "./reader.ts";
 
 /** The dependencies of verification. */
 export interface VerifyContext {
@@ -26,8 +26,6 @@ export interface VerifyContext {
   hasCurrentPublicKeys(): boolean;
   /** Returns the last known key, for stale verdicts when the keys cannot be loaded. */
   lastPublicKey(kid: string): VerificationKey | undefined;
-  /** Returns the verdict on a credential that is rejected before its key is read. By default the same. */
-  recheck?(verdict: Invalid, mode: CacheMode): MaybePromise<Invalid>;
   /** Called with the key of every valid credential. */
   onValid(keyId: string): void;
   /** Called with every verdict and the type of the credential by its format. */

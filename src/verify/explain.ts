@@ -57,10 +57,7 @@ async function explainCredential(
   const first = [passed("FORMAT", "the credential is well-formed"), signatureOf(credentialType)];
   const absent = [failed("EXISTENCE", NOT_FOUND), ...skipped(AFTER_EXISTENCE, "there is no key to check")];
   const notFound = { verdict: NOT_FOUND, credentialType, key: null, checks: [...first, ...absent] };
-  if ("valid" in identified) {
-    const rejected = (await context.recheck?.(identified, "no-store")) ?? identified;
-    return rejected === NOT_FOUND ? notFound : { ...explainUnidentified(rejected), credentialType, key: null };
-  }
+  if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null };
   const stored = await context.findKey(identified.lookup, "no-store");
   if (stored === null || !isKeyOf(identified, stored)) return notFound;
   return { ...explainKey(identified, stored, presentation, context.clock.now(), first), credentialType };
@@ -83,19 +80,13 @@ async function explainKeyId(
 
 const AFTER_EXISTENCE: readonly CheckName[] = [...STATE_CHECKS, ...ACCESS_CHECKS].map(({ name }) => name);
 
-/** The place of the failure among the checks that need no key. An expired token has a valid signature. */
-const FAILED_FIRST: Partial<Record<Invalid["reason"], CheckName>> = { INVALID_FORMAT: "FORMAT", EXPIRED: "EXPIRY" };
-
 function explainUnidentified(verdict: Invalid): Pick<Explanation, "verdict" | "checks"> {
-  const name = FAILED_FIRST[verdict.reason] ?? "SIGNATURE";
-  const before = [
-    passed("FORMAT", "the credential is well-formed"),
-    passed("SIGNATURE", "this service made the credential, and it is unaltered"),
-  ].slice(0, name === "FORMAT" ? 0 : name === "SIGNATURE" ? 1 : 2);
-  const why = "not known before the credential is authentic and in force";
-  const rest = (["FORMAT", "SIGNATURE", "EXISTENCE", ...AFTER_EXISTENCE] as const).slice(before.length);
-  const checks = rest.map((one) => (one === name ? failed(name, verdict) : skip(one, why)));
-  return { verdict, checks: [...before, ...checks] };
+  const isMalformed = verdict.reason === "INVALID_FORMAT";
+  const why = "not known before the credential is authentic";
+  const first = isMalformed
+    ? [failed("FORMAT", verdict), skip("SIGNATURE", why)]
+    : [passed("FORMAT", "the credential is well-formed"), failed("SIGNATURE", verdict)];
+  return { verdict, checks: [...first, ...skipped(["EXISTENCE", ...AFTER_EXISTENCE], why)] };
 }
 
 function signatureOf(credentialType: CredentialType): ExplainedCheck {
@@ -114,7 +105,7 @@ function explainKey(
   const secret = stored.secrets.find((one) => belongsTo(identified, one));
   const credential = credentialOf(identified, stored, secret ?? lostSecret(identified, stored));
   const outcomes: [CheckName, Outcome][] = [
-    ...STATE_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(key, secret, now)]),
+    ...STATE_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(key, secret, identified.token, now)]),
     ...ACCESS_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(credential, presentation)]),
   ];
   const verdict = outcomes.map(([, outcome]) => outcome).find(isFailure) ?? credential;
@@ -141,9 +132,9 @@ const DETAILS: Readonly<
   Record<StateCheck["name"] | AccessCheck["name"], (credential: Valid, presentation: Presentation) => Details>
 > = {
   REVOCATION: () => ({ PASS: "the key is not revoked, and its secret is in force" }),
-  EXPIRY: ({ key, expireTime }) => ({
+  EXPIRY: ({ expireTime }) => ({
     PASS: expireTime === null ? "the key does not expire" : `the credential expires at ${expireTime.toISOString()}`,
-    FAIL: `the key expired at ${key.expireTime?.toISOString()}`,
+    FAIL: `the credential expired at ${expireTime?.toISOString()}`,
   }),
   DISABLED: ({ key }) => ({
     PASS: "the key is not disabled",

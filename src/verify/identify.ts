@@ -6,7 +6,7 @@ import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import { verifyJwt } from "../token/jwt/verify.ts";
 import { verifyMacaroon } from "../token/macaroon/verify.ts";
-import type { TokenVerdict } from "../token/token.ts";
+import type { RefusedToken, TokenVerdict } from "../token/token.ts";
 import type { VerifyContext } from "./context.ts";
 import { type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
 
@@ -65,6 +65,9 @@ function identifyMacaroon(credential: string, { rings, issuer, clock }: VerifyCo
 }
 
 function identifyToken(credentialType: "JWT" | "MACAROON", verdict: TokenVerdict): Identified | Invalid {
-  if (!verdict.ok) return invalid(verdict.reason, verdict.message, verdict.keyId);
-  return identifiedToken(credentialType, verdict.token.keyId, verdict.token);
+  // Whether the key of an expired token exists and is revoked comes before its expiry, which `evaluate` tests.
+  const token = verdict.ok ? verdict.token : verdict.expired;
+  if (token !== undefined) return identifiedToken(credentialType, token.keyId, token);
+  const { reason, message } = verdict as RefusedToken;
+  return invalid(reason, message);
 }

@@ -2,7 +2,6 @@ import type { Restrictions } from "../domain/principal.ts";
 import { isVisible } from "../domain/visibility.ts";
 import { andThen } from "../lib/maybe-promise.ts";
 import type { VerifyContext } from "./context.ts";
-import { NOT_FOUND } from "./evaluate.ts";
 import type { IdentityCache } from "./identified.ts";
 import type { CacheMode, FindKey, FindStale, KeyLookup, VerifiableRecord } from "./reader.ts";
 
@@ -25,12 +24,6 @@ export function restrictedTo(context: VerifyContext, restrictions: Restrictions)
     findCached,
     findStale: (lookup) => ownOf(context.findStale(lookup)) ?? undefined,
     identities: context.identities && identitiesOf(context.identities, (lookup) => findCached(lookup) !== undefined),
-    // The reason would say that the credential is authentic.
-    recheck: (verdict, mode) => {
-      const { keyId } = verdict;
-      if (keyId === null) return verdict;
-      return andThen(findKey({ keyId, digests: [] }, mode), (own) => (own === null ? NOT_FOUND : verdict));
-    },
   };
 }
 

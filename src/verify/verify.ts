@@ -1,6 +1,6 @@
 import { classify } from "../credential/kinds.ts";
 import { type Invalid, invalid, type Verdict } from "../domain/verdict.ts";
-import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerifyContext } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
 import type { Identified } from "./identified.ts";
@@ -48,7 +48,7 @@ function verifyBy(
   }
   const generation = identities?.generation ?? 0;
   const proceed = (identified: Identified | Invalid): MaybePromise<Verdict> => {
-    if ("valid" in identified) return reject(context, credential, identified, mode);
+    if ("valid" in identified) return reject(context, credential, identified);
     const found = (stored: VerifiableRecord | null) => {
       // Anyone can send an unknown raw key, so it is not worth the memory.
       if (stored !== null) identities?.set(name, identified, generation);
@@ -137,11 +137,9 @@ function conclude(
   return verdict;
 }
 
-function reject(context: VerifyContext, credential: string, rejected: Invalid, mode: CacheMode): MaybePromise<Invalid> {
-  return andThen(context.recheck?.(rejected, mode) ?? rejected, (verdict) => {
-    context.onVerdict(classify(credential, context.shapes).type, verdict);
-    return verdict;
-  });
+function reject(context: VerifyContext, credential: string, verdict: Invalid): Invalid {
+  context.onVerdict(classify(credential, context.shapes).type, verdict);
+  return verdict;
 }
 
 function hasNoPromise(verdicts: MaybePromise<Verdict>[]): verdicts is Verdict[] {

@@ -9,6 +9,7 @@ import { HOUR, NOW, newFixture } from "./fixture.ts";
 const FAULTS = [
   ["revoked", "KEY_REVOKED", "REVOCATION"],
   ["expired", "EXPIRED", "EXPIRY"],
+  ["token expired", "EXPIRED", "EXPIRY"],
   ["disabled", "DISABLED", "DISABLED"],
   ["address", "IP_NOT_ALLOWED", "ADDRESS"],
   ["audience", "AUDIENCE_MISMATCH", "AUDIENCE"],
@@ -19,9 +20,9 @@ type Fault = (typeof FAULTS)[number][0];
 
 const TYPES = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"] as const;
 
-/** Every set of faults that a credential of this type can have. The secret of a key has no audience. */
+/** Every set of faults that a credential of this type can have. The secret of a key has no audience, and no expiry of its own. */
 function faultsOf(type: (typeof TYPES)[number]): (readonly Fault[])[] {
-  const possible = FAULTS.map(([fault]) => fault).filter((fault) => fault !== "audience" || !/KEY/.test(type));
+  const possible = FAULTS.map(([fault]) => fault).filter((fault) => !/audience|token/.test(fault) || !/KEY/.test(type));
   return Array.from({ length: 2 ** possible.length }, (_, set) => possible.filter((_, place) => (set >> place) & 1));
 }
 
@@ -43,7 +44,12 @@ function subject(type: (typeof TYPES)[number], faults: readonly Fault[]) {
     requiredScopes: has("scopes") ? ["read", "admin"] : ["read"],
     audience: has("audience") ? "billing" : undefined,
   };
-  return { fixture, keyId, credential: token?.(keyId, NOW + HOUR) ?? credential, presentation };
+  return {
+    fixture,
+    keyId,
+    credential: token?.(keyId, has("token expired") ? NOW : NOW + HOUR) ?? credential,
+    presentation,
+  };
 }
 
 function outcome(verdict: Verdict): string {
@@ -72,7 +78,7 @@ describe.each(TYPES)("%s", (type) => {
       const explanation = await explain(fixture.context, { credential }, presentation);
       expect(outcome(explanation?.verdict ?? batch[0] ?? expect.fail())).toBe(expected);
       expect(explanation?.verdict).toEqual(batch[0]);
-      const failures = FAULTS.filter(([fault]) => faults.includes(fault)).map(([, , check]) => check);
+      const failures = [...new Set(FAULTS.filter(([fault]) => faults.includes(fault)).map(([, , check]) => check))];
       expect(named(explanation, "FAIL")).toEqual(failures);
       expect(named(explanation, "PASS").length + failures.length).toBeGreaterThan(6);
       expect(fixture.used.length).toBe(used);

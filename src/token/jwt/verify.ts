@@ -28,7 +28,7 @@ export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification):
   if (claims === undefined) return refused("INVALID_FORMAT", "the claims of the token are not a JSON object");
   if (!isOurs(claims)) return refused("INVALID_FORMAT", `the claim ${faultyClaim(claims)} is missing or malformed`);
   if (claims.iss !== issuer) return refused("SIGNATURE_INVALID", "the token is of another issuer");
-  if (now >= claims.exp * 1000) return { ...refused("EXPIRED", "the token has expired"), keyId: claims.key_id };
+  if (now >= claims.exp * 1000) return { ...refused("EXPIRED", "the token has expired"), expired: toToken(claims) };
   return { ok: true, token: toToken(claims) };
 }
 

@@ -31,8 +31,9 @@ export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVeri
   const grant = readGrant(macaroon, identifier.mintedCaveats);
   if (grant === undefined)
     return refused("SIGNATURE_INVALID", "a caveat of the macaroon is unknown, malformed or not met");
-  if (now >= grant.expireTime) return { ...refused("EXPIRED", "the macaroon has expired"), keyId: identifier.keyId };
-  return { ok: true, token: toToken(identifier, grant, issuer) };
+  const token = toToken(identifier, grant, issuer);
+  if (now >= grant.expireTime) return { ...refused("EXPIRED", "the macaroon has expired"), expired: token };
+  return { ok: true, token };
 }
 
 /** Compares the location, which the signature does not cover: no bit of a macaroon may change unnoticed. */

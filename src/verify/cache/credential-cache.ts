@@ -40,14 +40,18 @@ export class CredentialCache implements IdentityCache {
 
   get(name: string): Identified | undefined {
     const identified = this.#cache.get(name);
-    if (identified === undefined || identified.token === null) return identified;
-    if (identified.token.expireTime > this.#clock.now()) return identified;
+    if (identified === undefined || !this.#isExpired(identified)) return identified;
     this.#cache.delete(name);
     return undefined;
   }
 
+  /** Does not cache an expired token. */
   set(name: string, identified: Identified, generation: number): void {
-    if (generation === this.#generation) this.#cache.set(name, identified);
+    if (generation === this.#generation && !this.#isExpired(identified)) this.#cache.set(name, identified);
+  }
+
+  #isExpired({ token }: Identified): boolean {
+    return token !== null && token.expireTime <= this.#clock.now();
   }
 
   clear(): void {
