@@ -2,11 +2,13 @@ import { randomUUID } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres, { type Sql } from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { derive, importKey, succeeded } from "../support/conformance.ts";
 import { type Ended, eventually, runKeyhold, type Serving, serve, startKeyhold } from "../support/keyhold.ts";
+import { isAwaited, lockRow } from "../support/locked-row.ts";
 import { importMany, verdictsOf } from "../support/many-keys.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { type Json, paths, restClient } from "../support/rest.ts";
+import { type Answer, issue, type Json, paths, restClient } from "../support/rest.ts";
 import { seededBy } from "../support/seeded.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 
@@ -23,7 +25,7 @@ const start = () =>
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  sql = postgres(database.ownerUrl, { max: 1 });
+  sql = postgres(database.ownerUrl, { max: 2 });
   nodes = [await start(), await start()];
   // Counts the changes of each key, by whichever statement.
   await sql.unsafe(`
@@ -98,7 +100,7 @@ test("an operation whose server is killed continues on the other node, and chang
   await expectRevokedOnce(keys);
 });
 
-test("a call ends soon after its client has disconnected, or its server was stopped, and another continues", {
+test("a call ends soon after its client has disconnected, or its server was stopped, and another continues without new keys", {
   timeout: 60_000,
 }, async () => {
   const keys = await newKeys();
@@ -112,6 +114,7 @@ test("a call ends soon after its client has disconnected, or its server was stop
   sent.destroy();
   const stopped = await restingCount(body.request_id);
   expect(stopped).toBeLessThan(KEYS);
+  const created = await importMany(rest(0), 2, { actor_id: keys.actor });
   const answer = revoke(0, body);
   await advanced(body.request_id, stopped + 1);
   node(0).kill("SIGTERM");
@@ -122,6 +125,7 @@ test("a call ends soon after its client has disconnected, or its server was stop
   const { body: done } = await revoke(1, body);
   expect(done).toMatchObject({ changed_count: KEYS, done: true });
   nodes[0] = await start();
+  expect(await verdictsOf(rest(1), created)).toEqual({ valid: created.length });
   await expectRevokedOnce(keys);
 });
 
@@ -134,6 +138,64 @@ async function restingCount(requestId: string): Promise<number> {
     await sleep(300);
   }
 }
+
+/** Returns the number of nodes that may answer from their caches. */
+async function countLeases(): Promise<number> {
+  const [row] = await sql`
+    SELECT count(*)::int AS count FROM nodes WHERE renew_time + ttl_ms * interval '1 millisecond' > clock_timestamp()`;
+  return row?.count;
+}
+
+/** A key with its tokens, all in the caches of both nodes. */
+async function newFamily(actor: string) {
+  const { rawKey, keyId } = await importKey(rest(0), { actor_id: actor });
+  const { token: jwt } = await derive(rest(0), rawKey);
+  const { token: macaroon } = await derive(rest(0), rawKey, { algorithm: "TOKEN_ALGORITHM_MACAROON" });
+  const credentials = [rawKey, jwt, macaroon];
+  for (const index of [0, 1]) expect(await verdictsOf(rest(index), credentials)).toEqual({ valid: 3 });
+  return { keyId, credentials };
+}
+
+test("no node accepts a key when bulkDisable, or a revocation with descendants, has returned", {
+  timeout: 60_000,
+}, async () => {
+  const actor = randomUUID();
+  const root = await issue(rest(0), { scopes: ["keyhold:admin"] });
+  const disable = () => rest(0)("POST", `${paths.keys}:bulkDisable`, { filter: `actor_id="${actor}"` });
+  const revokeAll = () => rest(0)("POST", `${paths.keys}/${root.keyId}:revoke`, { include_descendants: true });
+  const newChild = async () => {
+    const child = await newFamily("child");
+    await sql`UPDATE api_keys SET created_by = ${`admin-token:${root.keyId}`} WHERE key_id = ${child.keyId}`;
+    return child;
+  };
+  const expectRefused = async (index: number, family: Awaited<ReturnType<typeof newFamily>>, reason: string) =>
+    expect(await verdictsOf(rest(index), family.credentials)).toEqual({ [`VERIFICATION_ERROR_${reason}`]: 3 });
+
+  let [member, child] = [await newFamily(actor), await newChild()];
+  expect(succeeded(await disable())).toMatchObject({ changed_count: 1, done: true });
+  await expectRefused(1, member, "DISABLED");
+  expect(succeeded(await revokeAll())).toMatchObject({ descendant_count: 1 });
+  await expectRefused(1, child, "REVOKED");
+
+  // A node that receives no notification answers from its cache until its lease ends.
+  [member, child] = [await newFamily(actor), await newChild()];
+  const leasesAfter = async (call: Promise<Answer>) => {
+    succeeded(await call);
+    return countLeases();
+  };
+  const lock = await lockRow(sql, child.keyId);
+  const revocation = leasesAfter(revokeAll());
+  await eventually(() => isAwaited(sql));
+  node(1).kill("SIGSTOP");
+  onTestFinished(() => node(1).kill("SIGCONT"));
+  await lock.release();
+  expect(Math.max(...(await Promise.all([revocation, leasesAfter(disable())])))).toBeLessThan(2);
+  node(1).kill("SIGCONT");
+  for (const index of [0, 1]) {
+    await expectRefused(index, member, "DISABLED");
+    await expectRefused(index, child, "REVOKED");
+  }
+});
 
 test("the command shows its progress, continues after SIGKILL and SIGINT, and needs --yes without a terminal", {
   timeout: 60_000,
