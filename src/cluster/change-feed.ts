@@ -61,8 +61,11 @@ export interface FeedSession {
   readonly id: string;
   /** Position of the database when the session began. Its server never changes. */
   readonly position: SessionPosition;
-  /** Durably stores the lease, which replaces an earlier one of this node. Returns the leases of the other nodes. */
-  join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]>;
+  /**
+   * Durably stores the lease, which replaces an earlier one of this node, with the most by which the clock of this node may be ahead of the
+   * database's (`Renewal.clockAhead`). Returns the leases of the other nodes.
+   */
+  join(node: NodeIdentity, earlier: string | null, clockAhead: number | null): Promise<readonly LeaseRow[]>;
   acknowledge(marks: readonly Mark[]): Promise<void>;
   /** Deletes those leases that still have this number of renewals. Returns the remaining leases of the other nodes. */
   fence(overdue: readonly LeaseRow[]): Promise<readonly LeaseRow[]>;

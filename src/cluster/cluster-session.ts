@@ -97,7 +97,7 @@ export class ClusterSession {
   /** Stores a lease that replaces the earlier one. It is usable after its first renewal. */
   async join(node: NodeIdentity, earlier: string | null): Promise<void> {
     const sent = this.barriers.now();
-    this.barriers.observe(await this.feed.join(node, earlier), sent);
+    this.barriers.observe(await this.feed.join(node, earlier, this.clockOffset.ahead), sent);
   }
 
   /** @throws OtherServerError, or another error when the lease is gone; what the database or the connection failed with. */

@@ -1,7 +1,7 @@
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
-import { explainRejection, rejectUnlessActive, rejectUnlessGiven } from "./rejection.ts";
+import { changedMeanwhile, explainRejection, rejectUnlessActive, rejectUnlessGiven } from "./rejection.ts";
 import type { KeyName } from "./store.ts";
 
 /** Disables a key until it is enabled. Returns a key that is disabled already unchanged, with the first time and reason. */
@@ -14,7 +14,7 @@ export async function disableKey(
   const now = clock.now();
   const disabled = await store.disable(name, reason, principal, new Date(now));
   if (disabled !== null) return disabled;
-  throw await explainRejection(store, name, principal, now, rejectUnlessActive);
+  throw await explainRejection(store, name, principal, now, rejectUnlessActive, changedMeanwhile, "earliestTime");
 }
 
 /** Enables a disabled key. Returns a key that is not disabled unchanged. */

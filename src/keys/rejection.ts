@@ -55,7 +55,7 @@ export const rejectIfRevoked: Refuse = (key) => (key.revokeTime === null ? null 
 
 /**
  * Returns the error of a change whose condition did not hold. Reads the key again; if the condition holds now, a concurrent change came in
- * between, and `otherwise` returns the error.
+ * between, and `otherwise` returns the error. `judgedBy` is the time by which the change judges whether a key has expired.
  */
 export async function explainRejection(
   store: KeyStore,
@@ -64,13 +64,12 @@ export async function explainRejection(
   now: number,
   refuse: Refuse,
   otherwise: (stored: StoredKey) => KeyholdError = changedMeanwhile,
+  judgedBy: "latestTime" | "earliestTime" = "latestTime",
 ): Promise<KeyholdError> {
   const stored = await store.get(name);
   if (stored === null || !isVisible(stored.key, principal.restrictions)) return keyNotFound(name);
   requireHandled(stored.key, principal);
-  const refused = refuse(stored.key, now);
-  if (refused !== null) return refused;
   // The key may have expired by another clock.
-  const latest = await store.latestTime(new Date(now));
-  return refuse(stored.key, latest.getTime()) ?? otherwise(stored);
+  const time = await store[judgedBy](new Date(now));
+  return refuse(stored.key, time.getTime()) ?? otherwise(stored);
 }

@@ -92,8 +92,13 @@ export interface KeyStore {
   /** Returns one result per key, in order. Of keys with the same raw key the first is inserted. */
   insert(keys: readonly NewKey[]): Promise<Insertion[]>;
   get(name: KeyName): Promise<StoredKey | null>;
-  /** Returns the latest time by the clocks of this node (`now`), the database and all nodes: whether a key has expired is judged by it. */
+  /**
+   * Returns the latest time by the clocks of this node (`now`), the database and all nodes. Update, rotate and enable judge by it whether a
+   * key has expired.
+   */
   latestTime(now: Date): Promise<Date>;
+  /** Returns the earliest time by the same clocks. Disable judges by it: a key that some node still accepts can be disabled. */
+  earliestTime(now: Date): Promise<Date>;
   list(query: ListQuery, now: Date): Promise<ApiKey[]>;
   update(name: KeyName, update: KeyUpdate, principal: Principal, now: Date): Promise<ApiKey | null>;
   rotate(name: KeyName, rotation: Rotation, principal: Principal, now: Date): Promise<ApiKey | null>;

@@ -4,7 +4,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, KEY_KINDS } from "../domain/key.ts";
 import type { BulkChange, BulkOperation, BulkSelection, BulkStore, NewBulkOperation } from "../keys/bulk-store.ts";
 import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
-import { active } from "./expiry.ts";
+import { stillActive } from "./expiry.ts";
 import { compareIds, compileFilter } from "./filter.ts";
 import { handledBy } from "./handled-by.ts";
 import { forward } from "./key-store.ts";
@@ -78,7 +78,7 @@ function conditions(sql: Sql, { filter, filterTime, change, principal }: BulkSel
 
 const CHANGEABLE: { readonly [V in BulkChange["verb"]]: (sql: Sql, now: Date) => Fragment } = {
   revoke: (sql) => sql`revoke_time IS NULL`,
-  disable: (sql, now) => sql`(${active(sql, now)} AND disable_time IS NULL)`,
+  disable: (sql, now) => sql`(${stillActive(sql, now)} AND disable_time IS NULL)`,
 };
 
 function joined(sql: Sql, all: readonly Fragment[]): Fragment {

@@ -80,11 +80,11 @@ class Session implements FeedSession {
     }
   }
 
-  async join(node: NodeIdentity, earlier: string | null): Promise<readonly LeaseRow[]> {
+  async join(node: NodeIdentity, earlier: string | null, clockAhead: number | null): Promise<readonly LeaseRow[]> {
     const rows = await this.#run(this.#sql<LeaseRow[]>`
       WITH gone AS (DELETE FROM nodes WHERE lease_id = ${earlier}), joined AS (
-        INSERT INTO nodes (lease_id, name, version, ttl_ms, signing_algorithms, verification_checks)
-        VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl}, ${[...ALGORITHM_NAMES]}, ${[...CONTROLS]})
+        INSERT INTO nodes (lease_id, name, version, ttl_ms, clock_ahead_ms, signing_algorithms, verification_checks)
+        VALUES (${this.id}, ${node.name}, ${node.version}, ${node.ttl}, ${clockAhead}, ${[...ALGORITHM_NAMES]}, ${[...CONTROLS]})
       )
       SELECT ${leaseColumns(this.#sql)} FROM nodes WHERE lease_id IS DISTINCT FROM ${earlier}`);
     return this.#others(rows);

@@ -7,16 +7,33 @@ import { firstRow } from "./rows.ts";
  * judges by it whether a key has expired: a key that was rejected as expired by a node whose clock is ahead must not become valid again.
  */
 export function latestTime(sql: Sql, now: Date): Fragment {
-  return sql`greatest(${now}::timestamptz, clock_timestamp() + coalesce((SELECT max(clock_ahead_ms) FROM nodes), 0) * interval '1 ms')`;
+  return sql`greatest(${now}::timestamptz, clock_timestamp() + greatest(0, (SELECT max(clock_ahead_ms) FROM nodes)) * interval '1 ms')`;
 }
 
-export async function readLatestTime(sql: Sql, now: Date): Promise<Date> {
-  return firstRow(await sql<{ time: Date }[]>`SELECT ${latestTime(sql, now)} AS time`).time;
+/**
+ * Returns the earliest time by the same clocks. A change that only takes access away judges by it: a server whose clock is ahead must not
+ * prevent that a key is disabled which others still accept.
+ */
+export function earliestTime(sql: Sql, now: Date): Fragment {
+  return sql`least(${now}::timestamptz, clock_timestamp() + least(0, (SELECT min(clock_ahead_ms) FROM nodes)) * interval '1 ms')`;
 }
 
-/** Returns the condition that a key is neither revoked nor expired. */
+export async function readTime(sql: Sql, time: Fragment): Promise<Date> {
+  return firstRow(await sql<{ time: Date }[]>`SELECT ${time} AS time`).time;
+}
+
+/** Returns the condition that a key is neither revoked nor expired by any clock. */
 export function active(sql: Sql, now: Date): Fragment {
-  return sql`(revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${latestTime(sql, now)}))`;
+  return activeAt(sql, latestTime(sql, now));
+}
+
+/** Returns the condition that a key is not revoked, and by some clock not expired. */
+export function stillActive(sql: Sql, now: Date): Fragment {
+  return activeAt(sql, earliestTime(sql, now));
+}
+
+function activeAt(sql: Sql, time: Fragment): Fragment {
+  return sql`(revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${time}))`;
 }
 
 /** Returns the conditions on the new expiry of a key (`NewExpiry`). */

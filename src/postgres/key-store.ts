@@ -6,7 +6,7 @@ import type { Insertion, KeyName, KeyStore, KeyUpdate, Revocation, Rotation } fr
 import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
-import { active, movable, readLatestTime } from "./expiry.ts";
+import { active, earliestTime, latestTime, movable, readTime, stillActive } from "./expiry.ts";
 import { shorterLived } from "./giver.ts";
 import { handledBy } from "./handled-by.ts";
 import { listKeys } from "./list-keys.ts";
@@ -50,7 +50,8 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
   return {
     insert: async (keys) => awaitPropagation(await insert(keys), insertedKeyIds),
     get: batchGets(reads),
-    latestTime: (now) => reads.run((sql) => readLatestTime(sql, now), "keys.time"),
+    latestTime: (now) => reads.run((sql) => readTime(sql, latestTime(sql, now)), "keys.time"),
+    earliestTime: (now) => reads.run((sql) => readTime(sql, earliestTime(sql, now)), "keys.time"),
     list: (list, now) => lists.run((sql) => listKeys(sql, list, now), "keys.list"),
     update: async (name, update, principal, now) =>
       after(await change("update", name, principal, (sql) => updateKey(sql, name, update, principal, now))),
@@ -155,7 +156,13 @@ function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation,
 
 function disableKey(sql: Sql, name: KeyName, reason: string | null, principal: Principal, now: Date) {
   const set = sql`disable_time = ${now}, disable_reason = ${reason}, update_time = ${forward(sql, now)}`;
-  return updateRow(sql, name, set, [active(sql, now), handledBy(sql, principal)], sql`"before.disableTime" IS NULL`);
+  return updateRow(
+    sql,
+    name,
+    set,
+    [stillActive(sql, now), handledBy(sql, principal)],
+    sql`"before.disableTime" IS NULL`,
+  );
 }
 
 function enableKey(sql: Sql, name: KeyName, principal: Principal, now: Date) {

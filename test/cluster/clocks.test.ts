@@ -1,4 +1,5 @@
 import { fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -69,6 +70,40 @@ test("a server whose clock is off measures it, logs it, and tells the others", a
   } finally {
     await pool.close();
   }
+});
+
+test("a clock that is ahead does not prevent that a key is disabled", async () => {
+  const make = () =>
+    issue(nodes[1]?.rest as RestClient, {
+      actor_id: randomUUID(),
+      expire_time: new Date(Date.now() + 1_500).toISOString(),
+    });
+  for (const node of [0, 1]) {
+    const { rest } = nodes[node] as { readonly rest: RestClient };
+    const [one, two] = await Promise.all([make(), make()]);
+    expect((await look(0, one.secret)).verdict).toBe("EXPIRED");
+    expect((await rest("POST", `${paths.issued}/${one.keyId}:enable`, {})).status).toBe(409);
+    expect((await rest("POST", `${paths.issued}/${one.keyId}:disable`, {})).status).toBe(200);
+    const filter = `actor_id="${two.record.actor_id}"`;
+    expect((await rest("POST", `${paths.keys}:bulkDisable`, { filter })).body).toMatchObject({ changed_count: 1 });
+    for (const { secret } of [one, two]) expect((await look(1, secret)).verdict).toBe("other");
+  }
+});
+
+test("a key that has expired by every clock cannot be disabled, and the error says why", async () => {
+  const { rest } = nodes[0] as { readonly rest: RestClient };
+  const { keyId } = await issue(rest);
+  const pool = new Pool({ url: database.url, maxConnections: 1, statementTimeout: 10_000, prepare: false });
+  try {
+    await pool.run(
+      (sql) =>
+        sql`UPDATE api_keys SET create_time = 'epoch', expire_time = clock_timestamp() - interval '1 h' WHERE key_id = ${keyId}`,
+    );
+  } finally {
+    await pool.close();
+  }
+  const { body } = await rest("POST", `${paths.issued}/${keyId}:disable`, {});
+  expect(body.error.details[0].reason).toBe("API_KEY_EXPIRED");
 });
 
 test("a key expires on every node within the difference of the clocks, and then nothing makes it valid again", async () => {

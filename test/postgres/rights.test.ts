@@ -133,7 +133,7 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "UPDATE on signing_keys": () => rotateSigningKey(resources.signing),
   "DELETE on signing_keys": () => resources.signing.store.revoke("of no key", null, NOW),
   "SELECT on nodes": () => listNodes(resources.database),
-  "INSERT on nodes": () => feed((session) => session.join({ name: "n", version: "1", ttl: 1_000 }, null)),
+  "INSERT on nodes": () => feed((session) => session.join({ name: "n", version: "1", ttl: 1_000 }, null, null)),
   "UPDATE on nodes": () =>
     createRenewLease(database.url)(
       { leaseId: KEY_ID, number: 1, feedLag: null, clockAhead: null },
