@@ -10,10 +10,10 @@ export interface DatabaseOptions {
   /** Statement timeout in milliseconds. */
   readonly statementTimeout: number;
   /**
-   * Whether statements are prepared and their plans kept: for statements that find rows by an index. False for lists, whose filters
-   * produce an unbounded number of statements, and for statements that scan a whole table.
+   * Whether statements are prepared and their plans kept: for statements that find rows by an index. "marked" for lists, whose filters
+   * produce an unbounded number of statements: only what `markPrepared` marks is prepared. False for statements that scan a whole table.
    */
-  readonly prepare: boolean;
+  readonly prepare: boolean | "marked";
   /** `application_name` in `pg_stat_activity`; by default `keyhold`. */
   readonly applicationName?: string;
   /** Called for each notification. The driver's own `listen` hides the loss of its connection. */
@@ -74,7 +74,33 @@ export function connectTo(options: DatabaseOptions, host: Host): Sql {
     if (socket?.connecting) socket.destroy();
     else socket?.destroySoon();
   };
-  return sql;
+  return options.prepare === "marked" ? preparingMarked(sql) : sql;
+}
+
+/** The option of a statement that the driver's types do not declare (3.4.9, `build` in connection.js). */
+interface Preparable {
+  readonly options: { prepare?: boolean };
+}
+
+/** Has a statement prepared on a connection that prepares only marked ones. */
+export function markPrepared<T extends object>(statement: T): T {
+  if (isPreparable(statement)) statement.options.prepare = true;
+  return statement;
+}
+
+/** The driver prepares every statement unless its option says otherwise. Statements of `sql.begin` are not covered. */
+function preparingMarked(sql: Sql): Sql {
+  return new Proxy(sql, {
+    apply: (target, self, args) => {
+      const made: object = Reflect.apply(target, self, args);
+      if (isPreparable(made)) made.options.prepare ??= false;
+      return made;
+    },
+  });
+}
+
+function isPreparable(made: object): made is Preparable {
+  return "options" in made;
 }
 
 /**
@@ -82,6 +108,9 @@ export function connectTo(options: DatabaseOptions, host: Host): Sql {
  * scan, so it must not consider one. JIT is off because an unavoidable scan would trigger it before PostgreSQL 18 by its artificial cost.
  */
 const KEPT_PLANS = { enable_seqscan: "off", jit: "off" };
+
+/** Pages are short: what a statement is estimated to cost without their limit would trigger JIT, which takes longer than the page. */
+const LIST_PLANS = { jit: "off" };
 
 /** Values of `sslmode` with which the driver checks neither certificate nor name. */
 export const UNCHECKED_TLS_MODES: readonly string[] = ["allow", "prefer", "require"];
@@ -113,7 +142,7 @@ function driverOptions(options: DatabaseOptions): postgres.Options<Record<string
     onclose: () => options.onClose?.(),
     target_session_attrs: "primary",
     max: 1,
-    prepare,
+    prepare: prepare !== false,
     connect_timeout: CONNECT_TIMEOUT,
     backoff: reconnectDelay,
     max_lifetime: null,
@@ -126,7 +155,8 @@ function driverOptions(options: DatabaseOptions): postgres.Options<Record<string
       statement_timeout: statementTimeout,
       idle_in_transaction_session_timeout: statementTimeout,
       TimeZone: "UTC",
-      ...(prepare ? KEPT_PLANS : {}),
+      ...(prepare === true ? KEPT_PLANS : {}),
+      ...(prepare === "marked" ? LIST_PLANS : {}),
     },
   };
 }

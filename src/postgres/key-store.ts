@@ -9,14 +9,14 @@ import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } fr
 import { active, earliestTime, latestTime, movable, readTime, stillActive } from "./expiry.ts";
 import { shorterLived } from "./giver.ts";
 import { handledBy } from "./handled-by.ts";
-import { listKeys } from "./list-keys.ts";
+import { createLists } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
 import { KEY_COLUMNS, toApiKey } from "./rows.ts";
 import { withServer } from "./server-position.ts";
 
 export interface KeyDatabases {
   readonly reads: Database;
-  /** Without prepared statements: each filter is another statement, and a connection would keep them all. */
+  /** Prepares only what is marked: each filter is another statement, and a connection would keep them all. */
   readonly lists: Database;
 }
 
@@ -47,12 +47,13 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
     return awaitPropagation(committed, (made) => (isMade(made) ? [keyId] : []));
   };
   const insert = batchInserts(changes);
+  const list = createLists();
   return {
     insert: async (keys) => awaitPropagation(await insert(keys), insertedKeyIds),
     get: batchGets(reads),
     latestTime: (now) => reads.run((sql) => readTime(sql, latestTime(sql, now)), "keys.time"),
     earliestTime: (now) => reads.run((sql) => readTime(sql, earliestTime(sql, now)), "keys.time"),
-    list: (list, now) => lists.run((sql) => listKeys(sql, list, now), "keys.list"),
+    list: (query, now) => lists.run((sql) => list(sql, query, now), "keys.list"),
     update: async (name, update, principal, now) =>
       after(await change("update", name, principal, (sql) => updateKey(sql, name, update, principal, now))),
     rotate: async (name, rotation, principal, now) =>

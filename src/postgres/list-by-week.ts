@@ -1,4 +1,5 @@
 import type { Fragment, Sql } from "postgres";
+import type { KeyKind } from "../domain/key.ts";
 import type { Comparison, Expression, Filter } from "../keys/filter/filter.ts";
 import { KEY_COLUMNS } from "./rows.ts";
 
@@ -72,63 +73,81 @@ const WEEK = 7 * 86_400_000;
 const ORIGIN = Date.parse("2000-01-03T00:00:00Z");
 const FEW = 8;
 
-/** Returns the beginnings of the weeks of a range of `expire_time` if they are few: then a page may read its size from each. */
-export function fewWeeksOf({ index, from, to }: WeekRange): readonly string[] | null {
+/** Returns the beginnings of the weeks of a range of `expire_time`, the last one first, if they are few. */
+function fewWeeksOf({ index, from, to }: WeekRange): readonly string[] | null {
   if (index !== "expiry" || from === null || to === null) return null;
   const [first, last] = [from, to].map((time) => Math.floor((Date.parse(time) - ORIGIN) / WEEK));
   if (first === undefined || last === undefined || last - first >= FEW) return null;
   const count = Math.max(last - first + 1, 0);
-  return Array.from({ length: count }, (_, week) => new Date(ORIGIN + (first + week) * WEEK).toISOString());
-}
-
-/** Returns the condition on the keys that expire in the week that begins at `start`. */
-export function expiresInWeek(sql: Sql, start: Fragment): Fragment {
-  const { week, exists } = INDEXES.expiry;
-  return sql`${week(sql)} = ${start} ${exists(sql)}`;
+  return Array.from({ length: count }, (_, week) => new Date(ORIGIN + (last - week) * WEEK).toISOString());
 }
 
 /**
  * Returns the statement of the newest keys of a range that satisfy the conditions, newest first. The conditions still have to include the
- * range itself. It visits the weeks that have keys, from the last one back, with the newest ids so far: from each week it reads only
- * what is newer than the last of them. It ends at the weeks before the creation of that one, because a key is used, and expires, after
- * its creation. Keys that were never used are in no week and come first.
+ * range itself. It visits the keys of each kind in each week that has keys, from the last week back, with the newest ids so far: on each
+ * visit it reads only what is newer than the last of them. It ends at the weeks before the creation of that one, because a key is used, and
+ * expires, after its creation. Keys that were never used are in no week and come first.
+ *
+ * Planning is most of the cost of a page, and grows with each mention of the table: there is one scan for all visits.
  */
 export function selectByWeek(
   sql: Sql,
-  kind: Fragment,
-  { index, from, to }: WeekRange,
+  kinds: readonly KeyKind[],
+  range: WeekRange,
   conditions: readonly Fragment[],
   limit: number,
 ): Fragment {
-  const { week, exists, unused, mark } = INDEXES[index];
+  const { week, exists, mark } = INDEXES[range.index];
   const also = conditions.map((condition) => sql`AND ${condition}`);
-  const inWeek = (start: Fragment, after: Fragment) => sql`
-    SELECT key_id FROM api_keys
-    WHERE ${kind} ${exists(sql)} AND ${week(sql)} = ${start} ${to === null ? sql`` : mark(sql, to)} ${after} ${also}
-    ORDER BY uuid_send(key_id) DESC LIMIT ${limit}`;
-  const last = sql`weeks.ids[${limit}::int]`;
-  const newer = sql`AND uuid_send(key_id) > uuid_send(coalesce(${last}, '00000000-0000-0000-0000-000000000000'))`;
+  const last = sql`visits.ids[${limit}::int]`;
+  const ofVisit = kinds.length === 1 ? sql`${kinds[0] ?? ""}` : sql`next.kind`;
   return sql`
-    WITH RECURSIVE weeks (place, week, ids) AS (
-      SELECT 0, 'infinity'::timestamptz, ${unused ? sql`ARRAY(${inWeek(sql`${NEVER}::text::timestamptz`, sql``)})` : sql`ARRAY[]::uuid[]`}
+    WITH RECURSIVE visits (visit, week, ids) AS (
+      SELECT 0, NULL::timestamptz, '{}'::uuid[]
       UNION ALL
-      SELECT place + 1, next.week, CASE WHEN found.ids = '{}' THEN weeks.ids ELSE ARRAY(
-        SELECT unnest(weeks.ids || found.ids) AS id ORDER BY id DESC LIMIT ${limit}) END
-      FROM weeks CROSS JOIN LATERAL (
-        SELECT ${week(sql)} AS week FROM api_keys
-        WHERE ${kind} ${exists(sql)} AND ${week(sql)} < weeks.week
-          AND ${week(sql)} > greatest(${from ?? NEVER}::text::timestamptz - interval '7 days', ${NEVER}::text::timestamptz,
-            to_timestamp(('x' || left(replace(${last}::text, '-', ''), 12))::bit(48)::int8 / 1000.0) - interval '8 days')
-          ${to === null ? sql`` : sql`AND ${week(sql)} <= ${to}::text::timestamptz`}
-        ORDER BY ${week(sql)} DESC LIMIT 1
-      ) AS next CROSS JOIN LATERAL (
+      SELECT visit + 1, next.week, CASE WHEN found.ids = '{}' THEN visits.ids ELSE ARRAY(
+        SELECT unnest(visits.ids || found.ids) AS id ORDER BY id DESC LIMIT ${limit}) END
+      FROM visits CROSS JOIN LATERAL (${nextVisit(sql, kinds, range, last)} OFFSET 0) AS next CROSS JOIN LATERAL (
         -- OFFSET keeps it from being evaluated twice.
-        SELECT ARRAY(${inWeek(sql`next.week`, newer)}) AS ids OFFSET 0
+        SELECT ARRAY(
+          SELECT key_id FROM api_keys
+          WHERE kind = ${ofVisit} ${exists(sql)} AND ${week(sql)} = next.week
+            AND uuid_send(key_id) > uuid_send(coalesce(${last}, '00000000-0000-0000-0000-000000000000'))
+            ${range.to === null ? sql`` : mark(sql, range.to)} ${also}
+          ORDER BY uuid_send(key_id) DESC LIMIT ${limit}) AS ids OFFSET 0
       ) AS found
+      WHERE next.week IS NOT NULL
     )
     SELECT ${sql(KEY_COLUMNS)} FROM api_keys
-    WHERE key_id = ANY (ARRAY(SELECT unnest(ids) FROM (SELECT ids FROM weeks ORDER BY place DESC LIMIT 1) AS last))
+    WHERE key_id = ANY (ARRAY(SELECT unnest(ids) FROM (SELECT ids FROM visits ORDER BY visit DESC LIMIT 1) AS last))
     ORDER BY uuid_send(key_id) DESC`;
+}
+
+/** Selects the kind and the week of the next visit; the week is null if there is none. */
+function nextVisit(sql: Sql, kinds: readonly KeyKind[], range: WeekRange, last: Fragment): Fragment {
+  const few = fewWeeksOf(range);
+  const count = sql`${kinds.length}::int`;
+  const place = few === null ? null : sql`(${[...few]}::text[]::timestamptz[])[visit / ${count} + 1]`;
+  const first = INDEXES[range.index].unused ? sql`WHEN visit < ${count} THEN ${NEVER}::text::timestamptz` : sql``;
+  const found = sql`
+    CASE WHEN visit % ${count} > 0 THEN week ${first} ELSE (${weekBefore(sql, kinds, range, last)}) END`;
+  return sql`SELECT (${[...kinds]}::text[])[visit % ${count} + 1] AS kind, ${place ?? found} AS week`;
+}
+
+/** Selects the last week with keys before that of the visit. */
+function weekBefore(sql: Sql, kinds: readonly KeyKind[], { index, from, to }: WeekRange, last: Fragment): Fragment {
+  const { week, exists } = INDEXES[index];
+  // Not an array: without its value the planner would expect more kinds.
+  const rows = kinds.map((kind, place) => sql`${place === 0 ? sql`` : sql`,`} (${kind})`);
+  return sql`
+    SELECT before.week FROM (VALUES ${rows}) AS kinds (of_week) CROSS JOIN LATERAL (
+      SELECT ${week(sql)} AS week FROM api_keys
+      WHERE kind = of_week ${exists(sql)} AND ${week(sql)} < coalesce(nullif(visits.week, ${NEVER}::text::timestamptz), 'infinity')
+        AND ${week(sql)} > greatest(${from ?? NEVER}::text::timestamptz - interval '7 days', ${NEVER}::text::timestamptz,
+          to_timestamp(('x' || left(replace(${last}::text, '-', ''), 12))::bit(48)::int8 / 1000.0) - interval '8 days')
+        ${to === null ? sql`` : sql`AND ${week(sql)} <= ${to}::text::timestamptz`}
+      ORDER BY ${week(sql)} DESC LIMIT 1
+    ) AS before ORDER BY before.week DESC LIMIT 1`;
 }
 
 interface WeekIndex {

@@ -46,7 +46,7 @@ export interface Resources {
   /** URL for connections that keep their session, which a transaction pooler does not. */
   readonly listenUrl: string;
   readonly database: Database;
-  /** For lists and statements that scan a whole table: without prepared statements (`connect.ts`). */
+  /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */
   readonly lists: Database;
   /** Usage of the pools. */
   readonly pools: Readonly<Record<"changes" | "lists" | "reads", Pick<Pool, "usage">>>;
@@ -103,7 +103,7 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   // A separate URL for notifications means that the other leads through a transaction pooler, on which prepared statements are lost.
   const prepare = config.databaseListenUrl === null;
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });
-  const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
+  const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: prepare && "marked" });
   const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare });
   const pools = [database, lists, reads];
   const close = async () => {

@@ -8,7 +8,7 @@ import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
 import type { ListQuery } from "../../src/keys/store.ts";
 import { compileFilter } from "../../src/postgres/filter.ts";
-import { listKeys, selectPage } from "../../src/postgres/list-keys.ts";
+import { createLists, listKeys, selectPage } from "../../src/postgres/list-keys.ts";
 import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
@@ -152,6 +152,24 @@ test.each([
   const expected = all.map((row) => row.keyId);
   expect(expected.length).toBeGreaterThan(100);
   expect(await walk({ ...list, limit: 1000 })).toEqual(expected);
+});
+
+test("only lists by a range of times are prepared, up to a number of shapes; their plan is for any values", async () => {
+  const marked = connect({ prepare: "marked", statementTimeout: 60_000, url: database.url });
+  const prepared = () => marked<{ calls: number; generic: number }[]>`
+    SELECT (generic_plans + custom_plans)::int AS calls, generic_plans::int AS generic FROM pg_prepared_statements`;
+  const list = createLists();
+  for (const filter of ["", "status=KEY_STATUS_ACTIVE", "actor_id=actor-0"]) await list(marked, pageOf(filter), NOW);
+  expect(await prepared()).toEqual([]);
+  for (const days of [30, 10, 60, 90, 120, 45, 200, 300]) {
+    const page = pageOf(`NOT last_used_time >= now() - "${days}d"`, await keyAfter(days / 1000), null);
+    expect(await list(marked, page, NOW)).toEqual(await listKeys(sql, page, NOW));
+  }
+  expect(await prepared()).toEqual([{ calls: 8, generic: 3 }]);
+  const conditions = Array.from({ length: 40 }, (_, count) => " -name=x".repeat(count));
+  for (const more of conditions) await list(marked, pageOf(`expire_time < now() ${more}`), NOW);
+  expect(await prepared()).toHaveLength(32);
+  await marked.end();
 });
 
 const OWNERS = ["actor-0", "actor-7", "actor-999", "nobody", "actor-0"];
