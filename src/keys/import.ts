@@ -1,14 +1,13 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
 import { attempt, checkAll, fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
-import type { Expiry } from "../domain/expiry.ts";
 import { type ApiKey, newId } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import type { KeysContext } from "./context.ts";
 import { requireShorterLife } from "./giver.ts";
-import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
+import { checkNewKey, identify, type NewKeyInput, newStoredKey, type ParsedFields, requireRepeat } from "./new-key.ts";
 import { requireActor, requireHandled } from "./reserved-scopes.ts";
 import type { Insertion, NewKey } from "./store.ts";
 
@@ -19,8 +18,8 @@ export interface NewImportInput extends NewKeyInput {
 
 /** Imports one key. Throws on invalid input, and `RAW_KEY_ALREADY_EXISTS` if the raw key exists. */
 export async function importKey(context: KeysContext, principal: Principal, draft: NewImportInput): Promise<ApiKey> {
-  const expiry = checkNewImport(context, draft);
-  const [result] = await importKeys(context, principal, [{ draft, expiry }]);
+  const parsed = checkNewImport(context, draft);
+  const [result] = await importKeys(context, principal, [{ draft, parsed }]);
   if (result === undefined) throw new KeyholdError("INTERNAL", "an import had no result");
   if (result instanceof KeyholdError) throw result;
   return result;
@@ -29,8 +28,8 @@ export async function importKey(context: KeysContext, principal: Principal, draf
 /** An input that `checkNewImport` has accepted. */
 export interface CheckedImport {
   readonly draft: NewImportInput;
-  /** As `checkNewImport` returned it. */
-  readonly expiry: Expiry;
+  /** As `checkNewImport` returned them. */
+  readonly parsed: ParsedFields;
 }
 
 /** Imports keys independently and returns one result per input, in order. Of inputs with the same raw key the first wins. */
@@ -49,9 +48,9 @@ export async function importKeys(
   });
 }
 
-/** Returns the expiry like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewImport(context: KeysContext, draft: NewImportInput): Expiry {
-  const [, expiry] = checkAll(
+/** Like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkNewImport(context: KeysContext, draft: NewImportInput): ParsedFields {
+  const [, parsed] = checkAll(
     () => {
       if (!context.looksLikeOurs(draft.rawKey)) return;
       throw invalidArgument(
@@ -62,16 +61,16 @@ export function checkNewImport(context: KeysContext, draft: NewImportInput): Exp
     },
     () => checkNewKey(context, draft),
   );
-  return expiry;
+  return parsed;
 }
 
-function prepare(context: KeysContext, principal: Principal, { draft, expiry }: CheckedImport): NewKey {
+function prepare(context: KeysContext, principal: Principal, { draft, parsed }: CheckedImport): NewKey {
   const { rawKey } = draft;
   requireActor(draft.actorId, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const createdBy = callerName(principal);
-  const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), expiry, now, createdBy }, draft);
+  const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), parsed, now, createdBy }, draft);
   requireHandled(key, principal);
   requireShorterLife(key, principal);
   const { digest: digestKeys, fingerprint } = context.rings;

@@ -3,12 +3,11 @@ import { issuedSecretHint } from "../credential/hint.ts";
 import { issueSecret } from "../credential/issued-secret.ts";
 import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
 import { checkAll, invalidArgument, KeyholdError } from "../domain/errors.ts";
-import type { Expiry } from "../domain/expiry.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { requireShorterLife } from "./giver.ts";
-import { checkNewKey, identify, type NewKeyInput, newStoredKey, requireRepeat } from "./new-key.ts";
+import { checkNewKey, identify, type NewKeyInput, newStoredKey, type ParsedFields, requireRepeat } from "./new-key.ts";
 import { isReserved, requireActor, requireHandled } from "./reserved-scopes.ts";
 
 /** An issued key. The secret is null if the request repeats an earlier one, which returned it. */
@@ -17,13 +16,13 @@ export interface Issued {
   readonly secret: string | null;
 }
 
-/** Returns the expiry like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewIssue(context: Pick<KeysContext, "clock" | "lifetimes">, draft: NewKeyInput): Expiry {
-  const [expiry] = checkAll(
+/** Like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkNewIssue(context: Pick<KeysContext, "clock" | "lifetimes">, draft: NewKeyInput): ParsedFields {
+  const [parsed] = checkAll(
     () => checkNewKey(context, draft),
     () => checkRestriction(draft),
   );
-  return expiry;
+  return parsed;
 }
 
 /** Rejects a restriction without effect: whoever asks for it expects that it restricts the key. */
@@ -35,12 +34,12 @@ function checkRestriction({ scopes, restrictedToActorIds = [] }: NewKeyInput): v
 
 /** Issues a key. Throws on invalid input, on scopes that the principal may not grant, and on a reused request id. */
 export async function issueKey(context: KeysContext, principal: Principal, draft: NewKeyInput): Promise<Issued> {
-  const expiry = checkNewIssue(context, draft);
+  const parsed = checkNewIssue(context, draft);
   requireActor(draft.actorId, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
-  const key = newStoredKey({ kind: "issued", keyId, hint, expiry, now, createdBy: callerName(principal) }, draft);
+  const key = newStoredKey({ kind: "issued", keyId, hint, parsed, now, createdBy: callerName(principal) }, draft);
   requireHandled(key, principal);
   requireShorterLife(key, principal);
   const request = identify(draft, null, context.rings.fingerprint);

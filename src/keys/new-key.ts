@@ -21,29 +21,36 @@ export interface NewKeyInput extends ExpiryInput {
   readonly restrictedToActorIds?: readonly string[];
 }
 
-/** Returns the expiry. Throws `INVALID_ARGUMENT` with every invalid field. */
+/** What `checkNewKey` has parsed of an input. */
+export interface ParsedFields {
+  readonly expiry: Expiry;
+  /** Canonical CIDR blocks; null: any address. */
+  readonly allowedCidrs: readonly string[] | null;
+}
+
+/** Returns the fields that are stored in another form. Throws `INVALID_ARGUMENT` with every invalid field. */
 export function checkNewKey(
   { clock, lifetimes }: Pick<KeysContext, "clock" | "lifetimes">,
   draft: Pick<NewKeyInput, "metadata" | "ipRestriction" | keyof ExpiryInput>,
-): Expiry {
-  const [, expiry] = checkAll(
+): ParsedFields {
+  const [, expiry, allowedCidrs] = checkAll(
     () => checkMetadata(draft.metadata, "metadata"),
     () => newExpiry(draft, lifetimes, clock.now()),
     () => checkIpRestriction(draft.ipRestriction, "ip_restriction"),
   );
-  return expiry;
+  return { expiry, allowedCidrs };
 }
 
 /** What a key has beside its input. */
 interface NewKeyFacts extends Pick<ApiKey, "kind" | "keyId" | "hint" | "createdBy"> {
-  /** As `checkNewKey` returns it. */
-  readonly expiry: Expiry;
+  /** As `checkNewKey` returns them. */
+  readonly parsed: ParsedFields;
   /** When it is created. */
   readonly now: number;
 }
 
 /** Returns the key to store. */
-export function newStoredKey({ kind, keyId, hint, expiry, now, createdBy }: NewKeyFacts, draft: NewKeyInput): ApiKey {
+export function newStoredKey({ kind, keyId, hint, parsed, now, createdBy }: NewKeyFacts, draft: NewKeyInput): ApiKey {
   const created = new Date(now);
   return {
     keyId,
@@ -55,7 +62,7 @@ export function newStoredKey({ kind, keyId, hint, expiry, now, createdBy }: NewK
     hint,
     createTime: created,
     updateTime: created,
-    expireTime: timeOf(expiry, now),
+    expireTime: timeOf(parsed.expiry, now),
     lastUsedTime: null,
     rotateTime: null,
     revokeTime: null,
@@ -63,7 +70,7 @@ export function newStoredKey({ kind, keyId, hint, expiry, now, createdBy }: NewK
     revocationDescription: null,
     disableTime: null,
     disableReason: null,
-    allowedCidrs: checkIpRestriction(draft.ipRestriction, "ip_restriction"),
+    allowedCidrs: parsed.allowedCidrs,
     restrictedToActorIds: restrictionOf(draft),
     createdBy,
   };

@@ -48,7 +48,7 @@ const input = (name: string, more: { scopes?: readonly string[]; requestId?: str
 const issue = (principal = alice, more = {}) => issueKey(resources.keys, principal, input("key", more));
 const raw = (name: string) => ({ ...input(name), rawKey: `raw-${randomUUID()}` });
 
-const checked = (draft: NewImportInput) => ({ draft, expiry: checkNewImport(resources.keys, draft) });
+const checked = (draft: NewImportInput) => ({ draft, parsed: checkNewImport(resources.keys, draft) });
 
 test("an observer sees each verb's change once, with the key before and after it, and who made it", async () => {
   const { keys } = resources;

@@ -8,7 +8,6 @@ import {
   type ImportedApiKeysService,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { attempt, type ErrorCode, KeyholdError } from "../../domain/errors.ts";
-import { checkIpRestriction } from "../../domain/ip-restriction.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import { callerName, type Principal } from "../../domain/principal.ts";
 import { countFitting, errorSize, requireFit, responseSize } from "../../domain/response-size.ts";
@@ -35,7 +34,7 @@ export function batchCreateImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
   const checkItem = (request: CreateImportedApiKeyRequest): CheckedImport => {
-    const check = () => ({ draft: request, expiry: checkNewImport(keys, request) });
+    const check = () => ({ draft: request, parsed: checkNewImport(keys, request) });
     return validated(CreateImportedApiKeyRequestSchema, request, check);
   };
   const importValid = async (requests: readonly CreateImportedApiKeyRequest[], principal: Principal) => {
@@ -68,8 +67,8 @@ export function batchCreateImportedApiKeys({
 }
 
 /** Returns an upper bound of the bytes of the key that an item creates. */
-function createdSize({ draft }: CheckedImport, createdBy: string): number {
-  return responseSize({ ...draft, createdBy, allowedCidrs: checkIpRestriction(draft.ipRestriction, "ip_restriction") });
+function createdSize({ draft, parsed: { allowedCidrs } }: CheckedImport, createdBy: string): number {
+  return responseSize({ ...draft, createdBy, allowedCidrs });
 }
 
 function isChecked(item: CheckedImport | KeyholdError): item is CheckedImport {
