@@ -1,14 +1,13 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
 import { newId } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { hmacSha256, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
-import { systemMonotonic } from "../lib/clock.ts";
 import type { BulkChange, BulkOperation, BulkSelection, BulkStore } from "./bulk-store.ts";
 import type { KeysContext } from "./context.ts";
 import type { Filter } from "./filter/filter.ts";
 import { parseFilter } from "./filter/parse.ts";
+import { SLICE, startWork, type WorkControl } from "./time-box.ts";
 
 export interface BulkRequest {
   /** AIP-160, not empty. */
@@ -30,23 +29,6 @@ export interface BulkProgress {
   readonly requestId: string;
 }
 
-/** The caller's side of a call. */
-export interface BulkControl {
-  /** Whether to begin another slice. */
-  mayContinue(): boolean;
-  /** Receives the ids of keys when their change is propagated; those of an unconfirmed change are in the error instead. */
-  onChanged(keyIds: readonly string[]): void;
-}
-
-/** Milliseconds that a call works, well below the 10 s after which the TypeScript client gives up. */
-const WORK_TIME = 5_000;
-
-/** Keys per transaction. Other changes of a key wait for that long, and verifications for the event loop that reads its rows. */
-const SLICE = 100;
-
-/** Pause after each slice, as a multiple of what it took: the rest of the time belongs to other callers. */
-const PAUSE_RATIO = 1;
-
 /** Throws `INVALID_ARGUMENT` for an empty filter: it would select every key, and may be a variable that was not set. */
 export function requireFilter(text: string, now: number): Filter {
   const filter = parseFilter(text, null, () => now);
@@ -64,9 +46,9 @@ export async function changeMany(
   context: KeysContext,
   principal: Principal,
   request: BulkRequest,
-  { mayContinue, onChanged }: BulkControl,
+  control: WorkControl,
 ): Promise<BulkProgress> {
-  const deadline = systemMonotonic() + WORK_TIME;
+  const work = startWork(control);
   const { bulk, clock } = context;
   const select = (now: Date): BulkSelection => {
     const filter = requireFilter(request.filter, now.getTime());
@@ -78,16 +60,14 @@ export async function changeMany(
   }
   let [operation, caughtUp] = await resume(context, principal, select, request);
   const selection = select(operation.startTime);
-  for (;;) {
-    const started = systemMonotonic();
+  await work(async () => {
     const step = await bulk.advance(operation, selection, SLICE, new Date(clock.now()));
-    onChanged(step.changed);
+    control.onChanged(step.changed);
     const isShared = step.operation.changedCount !== operation.changedCount + step.changed.length;
     if (isShared) caughtUp = catchUp(bulk);
     operation = step.operation;
-    if (operation.done || !mayContinue() || systemMonotonic() > deadline) break;
-    await sleep((systemMonotonic() - started) * PAUSE_RATIO);
-  }
+    return operation.done;
+  });
   await caughtUp;
   const { requestId, matchedCount, changedCount, done } = operation;
   return { requestId, matchedCount, changedCount, done };

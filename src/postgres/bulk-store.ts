@@ -1,17 +1,17 @@
 import type { Fragment, Sql } from "postgres";
 import type { Change } from "../domain/change.ts";
 import { KeyholdError } from "../domain/errors.ts";
-import { type ApiKey, KEY_KINDS } from "../domain/key.ts";
+import { KEY_KINDS } from "../domain/key.ts";
 import type { BulkChange, BulkOperation, BulkSelection, BulkStore, NewBulkOperation } from "../keys/bulk-store.ts";
 import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
 import { stillActive } from "./expiry.ts";
 import { compareIds, compileFilter } from "./filter.ts";
 import { handledBy } from "./handled-by.ts";
-import { forward } from "./key-store.ts";
 import { creationBounds } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
-import { firstRow, KEY_COLUMNS, toApiKey } from "./rows.ts";
+import { firstRow, KEY_COLUMNS } from "./rows.ts";
 import { serverId, type WithServer } from "./server-position.ts";
+import { type ChangedRow, forward, setRevoked, toStateChange } from "./state-changes.ts";
 
 const OPERATION_COLUMNS = [
   ...["requestId", "fingerprint", "startTime", "matchedCount", "throughKeyId", "afterKeyId", "changedCount", "done"],
@@ -167,10 +167,8 @@ function advance(sql: Sql, { operation, selection, keyIds, isLast, now }: Step):
 }
 
 function setOf(sql: Sql, change: BulkChange, now: Date): Fragment {
-  const update = sql`update_time = ${forward(sql, now)}`;
-  if (change.verb === "disable") return sql`disable_time = ${now}, disable_reason = ${change.reason}, ${update}`;
-  const { reason, description } = change;
-  return sql`revoke_time = ${now}, revocation_reason = ${reason}, revocation_description = ${description}, ${update}`;
+  if (change.verb === "revoke") return setRevoked(sql, change, now);
+  return sql`disable_time = ${now}, disable_reason = ${change.reason}, update_time = ${forward(sql, now)}`;
 }
 
 interface Outcome {
@@ -181,15 +179,9 @@ interface Outcome {
 
 /** The operation with one of the keys; with none, if none was changed. */
 type StepRow = WithServer<BulkOperation & (ChangedRow | { readonly keyId: null })>;
-type ChangedRow = ApiKey & { readonly beforeUpdateTime: Date };
 
 function outcomeOf(rows: readonly StepRow[], { change: { verb }, principal }: BulkSelection): Outcome {
-  const changes = rows.flatMap((row): Change[] => {
-    if (row.keyId === null) return [];
-    const after = toApiKey(row);
-    const before = { ...after, ...UNCHANGED[verb], updateTime: row.beforeUpdateTime };
-    return [{ verb, key: after, before, after, principal }];
-  });
+  const changes = rows.flatMap((row) => (row.keyId === null ? [] : [toStateChange(verb, row, principal)]));
   const { requestId, fingerprint, startTime, matchedCount, throughKeyId, afterKeyId, changedCount, done } =
     firstRow(rows);
   if (requestId === null) return { operation: null, changes };
@@ -198,9 +190,3 @@ function outcomeOf(rows: readonly StepRow[], { change: { verb }, principal }: Bu
     changes,
   };
 }
-
-/** What a key has in the changed fields before, by the conditions in `CHANGEABLE` and the constraints of the table. */
-const UNCHANGED = {
-  revoke: { revokeTime: null, revocationReason: null, revocationDescription: null },
-  disable: { disableTime: null, disableReason: null },
-} as const satisfies Readonly<Record<BulkChange["verb"], Partial<ApiKey>>>;

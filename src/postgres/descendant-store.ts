@@ -1,30 +1,27 @@
 import type { Fragment, Sql } from "postgres";
 import type { Change } from "../domain/change.ts";
-import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { DescendantStore } from "../keys/descendants.ts";
 import type { Revocation } from "../keys/store.ts";
 import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
 import { handledBy, visibleTo } from "./handled-by.ts";
 import type { Database } from "./pool.ts";
-import { firstRow, KEY_COLUMNS, toApiKey } from "./rows.ts";
+import { firstRow, KEY_COLUMNS } from "./rows.ts";
 import { type WithServer, withServer } from "./server-position.ts";
-
-/** Keys that are revoked, and locked, by one statement. */
-const SLICE = 500;
+import { type ChangedRow, setRevoked, toStateChange } from "./state-changes.ts";
 
 /** Finds descendants by `created_by`, with the index of migration 0015. */
 export function createDescendantStore(reads: Database, changes: ChangeCommitter): DescendantStore {
-  const revokeSome = async (keyId: string, revocation: Revocation, principal: Principal, now: Date) => {
+  const revokeSome: DescendantStore["revokeSome"] = async (keyId, revocation, principal, limit, now) => {
     // Filled before any of them is revoked: this node must drop them even if the response to the statement is lost.
     const keyIds: string[] = [];
     const committed = await changes.commit(
       async (sql, ranOn) => {
-        keyIds.push(...(await findSlice(sql, await findCreators(sql, keyId), principal)));
-        const rows = await sql<WithServer<RevokedRow | { keyId: null }>[]>`
+        keyIds.push(...(await findSlice(sql, await findCreators(sql, keyId), principal, limit)));
+        const rows = await sql<WithServer<ChangedRow | { keyId: null }>[]>`
           ${revokeSlice(sql, keyIds, revocation, principal, now)}`;
         ranOn(firstRow(rows).server);
-        return rows.flatMap((row) => (row.keyId === null ? [] : [toChange(row, principal)]));
+        return rows.flatMap((row) => (row.keyId === null ? [] : [toStateChange("revoke", row, principal)]));
       },
       {
         statement: "keys.revoke_descendants",
@@ -78,11 +75,14 @@ async function findCreators(sql: Sql, keyId: string): Promise<string[]> {
   return rows.map(({ creator }) => creator);
 }
 
-type RevokedRow = ApiKey & { readonly beforeUpdateTime: Date };
-
-async function findSlice(sql: Sql, creators: readonly string[], principal: Principal): Promise<string[]> {
+async function findSlice(
+  sql: Sql,
+  creators: readonly string[],
+  principal: Principal,
+  limit: number,
+): Promise<string[]> {
   const rows = await sql<{ keyId: string }[]>`
-    SELECT key_id FROM api_keys WHERE ${createdBy(sql, creators)} AND ${handledBy(sql, principal)} LIMIT ${SLICE}`;
+    SELECT key_id FROM api_keys WHERE ${createdBy(sql, creators)} AND ${handledBy(sql, principal)} LIMIT ${limit}`;
   return rows.map(({ keyId }) => keyId);
 }
 
@@ -90,7 +90,7 @@ async function findSlice(sql: Sql, creators: readonly string[], principal: Princ
 function revokeSlice(
   sql: Sql,
   keyIds: readonly string[],
-  { reason, description }: Revocation,
+  revocation: Revocation,
   principal: Principal,
   now: Date,
 ): Fragment {
@@ -102,16 +102,6 @@ function revokeSlice(
       ORDER BY key_id FOR NO KEY UPDATE
     ),`;
   const update = sql`
-    UPDATE api_keys SET
-      revoke_time = ${now}, update_time = greatest(update_time, ${now}), revocation_reason = ${reason},
-      revocation_description = ${description}
-    FROM before WHERE key_id = before_key_id RETURNING ${sql(KEY_COLUMNS)}, before_update_time`;
+    UPDATE api_keys SET ${setRevoked(sql, revocation, now)} FROM before WHERE key_id = before_key_id RETURNING ${sql(KEY_COLUMNS)}, before_update_time`;
   return withServer(sql, update, before);
-}
-
-function toChange(row: RevokedRow, principal: Principal): Change {
-  const after = toApiKey(row);
-  const unrevoked = { revokeTime: null, revocationReason: null, revocationDescription: null };
-  const before = { ...after, ...unrevoked, updateTime: row.beforeUpdateTime };
-  return { verb: "revoke", key: after, before, after, principal };
 }

@@ -13,6 +13,7 @@ import { createLists } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
 import { KEY_COLUMNS, toApiKey } from "./rows.ts";
 import { withServer } from "./server-position.ts";
+import { forward, setRevoked } from "./state-changes.ts";
 
 export interface KeyDatabases {
   readonly reads: Database;
@@ -149,10 +150,8 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Princ
   return updateRow(sql, name, set, conditions);
 }
 
-function revokeKey(sql: Sql, name: KeyName, { reason, description }: Revocation, principal: Principal, now: Date) {
-  const set = sql`
-      revoke_time = ${now}, update_time = ${forward(sql, now)}, revocation_reason = ${reason}, revocation_description = ${description}`;
-  return updateRow(sql, name, set, [sql`revoke_time IS NULL`, handledBy(sql, principal)]);
+function revokeKey(sql: Sql, name: KeyName, revocation: Revocation, principal: Principal, now: Date) {
+  return updateRow(sql, name, setRevoked(sql, revocation, now), [sql`revoke_time IS NULL`, handledBy(sql, principal)]);
 }
 
 function disableKey(sql: Sql, name: KeyName, reason: string | null, principal: Principal, now: Date) {
@@ -219,9 +218,4 @@ function keyWhere(sql: Sql, { keyId, kind }: KeyName, conditions: readonly Fragm
   const all = kind === null ? conditions : [sql`kind = ${kind}`, ...conditions];
   const joined = all.map((condition, index) => (index === 0 ? condition : sql`AND ${condition}`));
   return sql`key_id = ${keyId} AND CASE WHEN ${joined} THEN true ELSE false END`;
-}
-
-/** Never moves the time back: the later of two changes may have begun first, or on a server whose clock is behind. */
-export function forward(sql: Sql, now: Date): Fragment {
-  return sql`greatest(update_time, ${now})`;
 }

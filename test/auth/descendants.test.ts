@@ -1,10 +1,15 @@
 import postgres from "postgres";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { revokeWithDescendants } from "../../src/keys/descendants.ts";
+import { toConfig } from "../../src/server/config/config.ts";
+import { openResources } from "../../src/server/resources.ts";
 import { expectRefused, newRawKey, precondition, revoke, succeeded } from "../support/conformance.ts";
-import { useGuardedService } from "../support/guarded.ts";
+import { bearer, useGuardedService } from "../support/guarded.ts";
 import { eventually } from "../support/keyhold.ts";
 import { linesOf } from "../support/log-lines.ts";
+import { operator } from "../support/principal.ts";
 import { issue, type Json, paths, type RestClient, verify } from "../support/rest.ts";
+import { ROOT_SECRET } from "../support/server.ts";
 
 /** `:revoke` with `include_descendants` revokes what an admin token has made. */
 
@@ -89,7 +94,7 @@ test("without the option, what an admin token has made stays", async () => {
   expect(await revoke(rest, root.keyId)).not.toHaveProperty("descendant_count");
   expect(await errorOf(secret)).toBeUndefined();
   const answer = succeeded(await revokeAll(rest, root.keyId));
-  expect(answer).toMatchObject({ descendant_count: 1, remaining_descendant_count: 0 });
+  expect(answer).toMatchObject({ descendant_count: 1, remaining_descendant_count: 0, done: true });
   expect(await errorOf(secret)).toBe(REVOKED);
   expectRefused(await revokeAll(rest, root.keyId), precondition("API_KEY_ALREADY_REVOKED", root.keyId));
 });
@@ -134,6 +139,52 @@ test("works in slices, and ends with keys in a cycle", async () => {
   expect(await left(root, child)).toBe(1002);
   expect(succeeded(await revokeAll(rest, root.keyId)).descendant_count).toBe(1001);
   expect(await left(root, child)).toBe(0);
+});
+
+describe("a call that ends early", () => {
+  const importMany = async (count: number) => {
+    const requests = Array.from({ length: count }, () => importDraft());
+    succeeded(await root.client("POST", `${paths.imported}:batchCreate`, { requests }));
+  };
+
+  test("says that it is not done, and another continues", async () => {
+    await importMany(250);
+    const environment = { KEYHOLD_DATABASE_URL: suite.server.ownerUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+    const { keys, close } = await openResources(toConfig(environment), { log: () => {} });
+    onTestFinished(() => close());
+    const changed: string[] = [];
+    const control = { mayContinue: () => false, onChanged: (keyIds: readonly string[]) => changed.push(...keyIds) };
+    const revocation = { reason: "REVOCATION_REASON_UNSPECIFIED", description: null } as const;
+    const call = () => revokeWithDescendants(keys, operator, { keyId: root.keyId, kind: null }, revocation, control);
+    expect(await call()).toMatchObject({ descendantCount: 100, remainingDescendantCount: 150, done: false });
+    expect(await call()).toMatchObject({ descendantCount: 100, remainingDescendantCount: 50, done: false });
+    expect(await call()).toMatchObject({ descendantCount: 50, remainingDescendantCount: 0, done: true });
+    expect(new Set(changed).size).toBe(250);
+    await expect(call()).rejects.toMatchObject({ code: "API_KEY_ALREADY_REVOKED" });
+  });
+
+  test("stops when the client has gone away", async () => {
+    await importMany(250);
+    const sql = postgres(suite.server.ownerUrl, { max: 1 });
+    onTestFinished(() => sql.end());
+    const client = new AbortController();
+    await sql.begin(async (tx) => {
+      await tx`SELECT FROM api_keys WHERE created_by = ${`admin-token:${root.keyId}`} FOR UPDATE`;
+      const call = fetch(`${suite.server.url}${paths.keys}/${root.keyId}:revoke`, {
+        method: "POST",
+        headers: { ...bearer(suite.token("keyhold:admin")), "content-type": "application/json" },
+        body: JSON.stringify({ include_descendants: true }),
+        signal: client.signal,
+      });
+      await waiting(1);
+      client.abort();
+      await expect(call).rejects.toThrow("aborted");
+      // The server has seen the end of that connection before it answers another.
+      await verify(rest, root.secret);
+    });
+    await expect.poll(() => left(root), { interval: 10 }).toBe(150);
+    expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: 150, done: true });
+  });
 });
 
 describe("a creation in flight", () => {

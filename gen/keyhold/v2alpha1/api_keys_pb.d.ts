@@ -431,12 +431,20 @@ export declare type RevokeApiKeyResponse = Message<"keyhold.v2alpha1.RevokeApiKe
   descendantCount?: number | undefined;
 
   /**
-   * With include_descendants, the number of descendants that are not revoked, because the caller may not change them: they have a scope
-   * that it lacks. A restricted caller sees only those of its actors.
+   * With include_descendants, the number of descendants that are not revoked, because the caller may not change them (they have a scope
+   * that it lacks), or because `done` is false. A restricted caller sees only those of its actors.
    *
    * @generated from field: optional int32 remaining_descendant_count = 6;
    */
   remainingDescendantCount?: number | undefined;
+
+  /**
+   * With include_descendants, whether every descendant that the caller may revoke is revoked. If false, because the call has worked for about
+   * five seconds: repeat it.
+   *
+   * @generated from field: optional bool done = 7;
+   */
+  done?: boolean | undefined;
 };
 
 /**

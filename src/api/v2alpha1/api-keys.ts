@@ -16,10 +16,10 @@ import { revokeKey } from "../../keys/revoke.ts";
 import type { KeyName } from "../../keys/store.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
 import { FOR_DERIVATION } from "../../verify/presentation.ts";
-import { factsOf, noteKeys } from "../log-fields.ts";
+import { factsOf } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { violationsOf } from "../validation.ts";
-import { bulkDisableApiKeys, bulkRevokeApiKeys } from "./bulk-changes.ts";
+import { bulkDisableApiKeys, bulkRevokeApiKeys, controlOf } from "./bulk-changes.ts";
 import { revocationReason } from "./enums.ts";
 import { explanation, readSubject } from "./explanation.ts";
 import { apiKey, revokedApiKey, timestamp } from "./key-resources.ts";
@@ -115,19 +115,17 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     idempotency: "idempotent",
   },
   revokeApiKey: {
-    implement:
-      ({ keys }) =>
-      async (request, principal, call) => {
-        const description = request.revocationDescription ?? null;
-        const revocation = { reason: revocationReason(request.reason), description };
-        const name = nameOf(request);
-        if (!request.includeDescendants)
-          return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
-        const { key, ...counts } = await revokeWithDescendants(keys, principal, name, revocation, (keyIds) =>
-          noteKeys(call.log, keyIds),
-        );
-        return { ...revokedApiKey(key, keys.clock.now()), ...counts };
-      },
+    implement: (context) => async (request, principal, call) => {
+      const { keys } = context;
+      const description = request.revocationDescription ?? null;
+      const revocation = { reason: revocationReason(request.reason), description };
+      const name = nameOf(request);
+      if (!request.includeDescendants)
+        return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
+      const control = controlOf(context, call);
+      const { key, ...progress } = await revokeWithDescendants(keys, principal, name, revocation, control);
+      return { ...revokedApiKey(key, keys.clock.now()), ...progress };
+    },
     check: ({ keyId }) => parseKeyId(keyId, "key_id"),
     policy: "keyhold:keys.revoke",
     idempotency: "none",

@@ -2,6 +2,7 @@ import type { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.j
 import type { Principal } from "../../domain/principal.ts";
 import { type BulkRequest, changeMany, requireFilter } from "../../keys/bulk.ts";
 import type { BulkChange } from "../../keys/bulk-store.ts";
+import type { WorkControl } from "../../keys/time-box.ts";
 import { noteKeys } from "../log-fields.ts";
 import type { ApiContext, Handler, TableRow } from "../row.ts";
 import type { Call } from "../rpc.ts";
@@ -11,22 +12,15 @@ type Method = typeof ApiKeysService.method;
 type Selection = Omit<BulkRequest, "change">;
 
 /** Ends early, with the progress stored, when nobody waits for it any more or the server stops. */
-function change(
-  { keys, isStopping }: ApiContext,
-  request: Selection,
-  change: BulkChange,
-  principal: Principal,
-  call: Call,
-) {
-  return changeMany(
-    keys,
-    principal,
-    { ...request, change },
-    {
-      mayContinue: () => !call.isAbandoned && !isStopping(),
-      onChanged: (keyIds) => noteKeys(call.log, keyIds),
-    },
-  );
+export function controlOf({ isStopping }: ApiContext, call: Call): WorkControl {
+  return {
+    mayContinue: () => !call.isAbandoned && !isStopping(),
+    onChanged: (keyIds) => noteKeys(call.log, keyIds),
+  };
+}
+
+function change(context: ApiContext, request: Selection, change: BulkChange, principal: Principal, call: Call) {
+  return changeMany(context.keys, principal, { ...request, change }, controlOf(context, call));
 }
 
 const bulkRevoke =

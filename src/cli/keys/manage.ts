@@ -112,9 +112,16 @@ export async function revoke(keyId: string | undefined, options: RevokeOptions):
   if (includeDescendants && self) throw invalidArgument("--include-descendants", "cannot be used with --self");
   const reason = options.reason && REASONS[options.reason];
   const { selfService, apiKeys } = await openRemote(options);
-  const revoked =
-    keyId === undefined
-      ? await selfService.selfRevokeApiKey({ credential: await readCredential(options), reason })
-      : await apiKeys.revokeApiKey({ keyId, reason, revocationDescription: description, includeDescendants });
+  if (keyId === undefined) {
+    const credential = await readCredential(options);
+    return writeMessage(await selfService.selfRevokeApiKey({ credential, reason }), options);
+  }
+  const request = { keyId, reason, revocationDescription: description, includeDescendants };
+  let revoked = await apiKeys.revokeApiKey(request);
+  while (revoked.done === false) {
+    const { descendantCount = 0 } = revoked;
+    revoked = await apiKeys.revokeApiKey(request);
+    revoked.descendantCount = descendantCount + (revoked.descendantCount ?? 0);
+  }
   await writeMessage(revoked, options);
 }
