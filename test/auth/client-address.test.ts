@@ -145,7 +145,7 @@ test("a change of the restriction counts from the next call on", async () => {
     (await suite.as(secret)("GET", paths.issued, undefined, { "x-forwarded-for": "192.0.2.1" })).status;
   expect(await list()).toBe(200);
   const restrict = (allowed_cidrs: string[]) =>
-    suite.rest("PATCH", `${paths.issued}/${keyId}`, { ip_restriction: { allowed_cidrs } });
+    suite.rest("PATCH", `${paths.issued}/${keyId}?update_mask=ip_restriction`, { ip_restriction: { allowed_cidrs } });
   expect((await restrict(["192.0.2.128/25"])).status).toBe(200);
   expect(await list()).toBe(401);
   expect((await restrict(["192.0.2.0/25"])).status).toBe(200);

@@ -45,7 +45,10 @@ const ATTACKS: readonly (readonly [title: string, attempt: () => Promise<Answer>
     "gives a lasting imported key the scope",
     async () => patch(paths.imported, (await importKey(rest)).keyId, { scopes: SCOPES }),
   ],
-  ["extends a key", async () => patch(paths.issued, await lasting({ ttl: "10m" }), { expire_time: later() })],
+  [
+    "extends a key",
+    async () => patch(paths.issued, await lasting({ ttl: "10m" }), { expire_time: later() }, "expire_time"),
+  ],
   ["extends a key by a ttl", async () => patch(paths.issued, await lasting({ ttl: "10m" }), { ttl: "2h" })],
   ["clears an expiry", async () => patch(paths.issued, await lasting({ ttl: "10m" }), {}, "expire_time")],
   [

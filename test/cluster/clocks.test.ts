@@ -131,7 +131,8 @@ test("a key expires on every node within the difference of the clocks, and then 
         const path = `${paths.issued}/${keyId}`;
         // Most changes come when the key is about to expire by some clock.
         const changes: Record<string, () => Promise<Json>> = {
-          forward: () => rest("PATCH", path, { expire_time: new Date(end + 60_000).toISOString() }),
+          forward: () =>
+            rest("PATCH", `${path}?update_mask=expire_time`, { expire_time: new Date(end + 60_000).toISOString() }),
           rename: () => rest("PATCH", path, { name: "n" }),
           disable: () => rest("POST", `${path}:disable`, {}),
           enable: () => rest("POST", `${path}:enable`, {}),

@@ -1,4 +1,5 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
@@ -62,3 +63,35 @@ test.for(table(KINDS))("over every protocol, an %s as it was read can be changed
     }
   }
 });
+
+test.for(table(KINDS))(
+  "over every protocol, an outdated %s does not undo a change of its expiry and addresses",
+  async (kind) => {
+    const [member, getMethod, updateMethod, make] = kind;
+    const [get, update]: [Get, Get] = [getMethod, updateMethod];
+    const field = updateMethod.input.fields.find(({ name }) => name === member);
+    for (const { name: protocol, call } of suite.protocols) {
+      const { keyId } = await make(call);
+      const read = async () => answered(await call(get, { keyId }));
+      const send = async (resource: object, updateMask: object | undefined) => {
+        const request: Record<string, unknown> = { [field?.localName ?? ""]: resource, updateMask };
+        return answered(await call(update, request as MessageInitShape<DescMessage>));
+      };
+      const restrict = (hours: number, block: string) =>
+        send(
+          {
+            ...{ keyId, expireTime: timestampFromMs(Date.now() + hours * 3_600_000) },
+            ipRestriction: { allowedCidrs: [block] },
+          },
+          { paths: ["expire_time", "ip_restriction"] },
+        );
+      await restrict(9, "0.0.0.0/0");
+      const outdated = await read();
+      const { expire_time, ip_restriction }: Json = messageJson(update.output, await restrict(1, "192.0.2.0/24"));
+      for (const mask of MASKS) {
+        const after = messageJson(update.output, await send({ ...outdated, name: "renamed" }, mask));
+        expect({ protocol, ...after }).toMatchObject({ name: "renamed", expire_time, ip_restriction });
+      }
+    }
+  },
+);

@@ -1075,7 +1075,7 @@ export enum VerificationError {
   IP_NOT_ALLOWED = 8,
 
   /**
-   * The token is for another audience.
+   * The token is for another audience, or only one of the token and the request names an audience.
    *
    * @generated from enum value: VERIFICATION_ERROR_AUDIENCE_MISMATCH = 9;
    */

@@ -75,8 +75,8 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * When the key expires. Absent: never. An update may move it while the key is neither revoked nor expired; `*` in the mask does not
-   * clear it.
+   * When the key expires. Absent: never. An update may move it while the key is neither revoked nor expired, only if the mask
+   * names it.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 9;
    */
@@ -139,7 +139,8 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
   disableReason?: string | undefined;
 
   /**
-   * The addresses from which the key, and every token derived from it, is accepted. Absent: any. `*` in the mask does not clear it.
+   * The addresses from which the key, and every token derived from it, is accepted. Absent: any. An update changes it only if the mask
+   * names it.
    *
    * @generated from field: keyhold.v2alpha1.IpRestriction ip_restriction = 18;
    */
@@ -371,16 +372,17 @@ export declare const ListIssuedApiKeysResponseSchema: GenMessage<ListIssuedApiKe
  */
 export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.UpdateIssuedApiKeyRequest"> & {
   /**
-   * The key_id of the key, and the new values. Output-only fields are ignored. Another actor_id than that of the key is rejected
-   * unless update_mask leaves it out.
+   * The key_id of the key, and the new values. Output-only fields are ignored; so are expire_time and ip_restriction unless
+   * update_mask names them. Another actor_id than that of the key is rejected unless update_mask leaves it out.
    *
    * @generated from field: keyhold.v2alpha1.IssuedApiKey issued_api_key = 1;
    */
   issuedApiKey?: IssuedApiKey | undefined;
 
   /**
-   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, or `*` for name, scopes, metadata and those of the
-   * others that are set. A listed field that is not set is cleared; name cannot be cleared. Absent: the fields that are set in issued_api_key, so a key can be read, modified and sent back.
+   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, or `*` for name, scopes, metadata, and ttl if it
+   * is set. A listed field that is not set is cleared; name and ttl cannot be cleared. Absent: name, scopes, metadata and ttl, those that
+   * are set in issued_api_key. So a key can be read, modified and sent back without undoing a change of its expiry or its addresses.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */

@@ -65,9 +65,9 @@ function toUpdate(masked: MaskedFields, path: string): UpdateInput {
 /**
  * Returns the fields of the update that a request describes (AIP-134): those of the mask; without a mask, or with `*`, the resource as a whole.
  * For a whole resource, output-only fields are ignored, and so is the key_id, which identifies the key. Its immutable fields are included,
- * because only the current record shows whether a change is requested (AIP-203). Its controls (`CONTROLS`) are included if they are set: a
- * client of a release that did not know them must not remove them. Rejects a mask with a field that cannot be updated, because ignoring it
- * would hide a mistake.
+ * because only the current record shows whether a change is requested (AIP-203). Its controls (`CONTROLS`) are ignored: a key that is read,
+ * modified and sent back, also by a client of a release for which they were output-only, must not undo a concurrent change of who may use
+ * the key. Rejects a mask with a field that cannot be updated, because ignoring it would hide a mistake.
  */
 export function maskedUpdate<S extends DescMessage>(
   mask: FieldMask | undefined,
@@ -76,14 +76,23 @@ export function maskedUpdate<S extends DescMessage>(
 ): MaskedFields {
   const fields = mask === undefined || isDerivedMask(mask) ? present(mask, schema, key) : named(mask, schema, key);
   if (!fields.some(isUpdatable)) {
-    throw invalidArgument("update_mask", `names no field to change: ${updatableNames(schema)}`, "FIELD_REQUIRED");
+    const unnamed = schema.fields.filter((field) => isControl(field) && isFieldSet(key, field)).map(({ name }) => name);
+    const description =
+      unnamed.length === 0
+        ? `names no field to change: ${updatableNames(schema)}`
+        : `must name ${unnamed.join(", ")}: not changed otherwise`;
+    throw invalidArgument("update_mask", description, "FIELD_REQUIRED");
   }
   if (mask !== undefined && !isDerivedMask(mask)) requireTtl(mask, key);
   return Object.fromEntries(fields.map(({ localName }) => [localName, Reflect.get(key, localName)]));
 }
 
-/** The fields of a key that only a mask clears that names them. */
-const CONTROLS: readonly string[] = ["expire_time", "ttl", "ip_restriction"];
+/** The fields of a key that only a mask changes that names them. A `ttl` is in no key that is read. */
+const CONTROLS: readonly string[] = ["expire_time", "ip_restriction"];
+
+function isControl({ name }: DescField): boolean {
+  return CONTROLS.includes(name);
+}
 
 /** `ttl` has no value to clear; and if it is set, clearing `expire_time` is not what the caller means. */
 function requireTtl({ paths }: FieldMask, { ttl }: KeyMessage): void {
@@ -94,11 +103,13 @@ function requireTtl({ paths }: FieldMask, { ttl }: KeyMessage): void {
     throw invalidArgument("update_mask", "names expire_time, but ttl is set: name ttl", "VALUE_NOT_ALLOWED");
 }
 
-/** Without a mask: the fields set in the message. With one that was derived: its fields; an immutable one only if it is set, as with `*`. */
+/** Without a mask: the fields set in the message. With one that was derived: its fields; a ttl or an immutable one only if it is set, as with `*`. */
 function present<S extends DescMessage>(mask: FieldMask | undefined, { fields }: S, key: MessageShape<S>): DescField[] {
   const isPresent = (field: DescField) =>
-    mask === undefined || CONTROLS.includes(field.name) ? isFieldSet(key, field) : mask.paths.includes(field.name);
-  return fields.filter((field) => (isUpdatable(field) && isPresent(field)) || isSetImmutable(field, key));
+    mask === undefined || field.name === "ttl" ? isFieldSet(key, field) : mask.paths.includes(field.name);
+  return fields.filter((field) =>
+    isUpdatable(field) ? !isControl(field) && isPresent(field) : isSetImmutable(field, key),
+  );
 }
 
 function named<S extends DescMessage>({ paths }: FieldMask, schema: S, key: MessageShape<S>): DescField[] {
@@ -119,7 +130,8 @@ function named<S extends DescMessage>({ paths }: FieldMask, schema: S, key: Mess
   return schema.fields.filter((field) => {
     if (unique.has(field.name)) return true;
     if (!isWhole) return false;
-    return isUpdatable(field) ? !CONTROLS.includes(field.name) || isFieldSet(key, field) : isSetImmutable(field, key);
+    if (!isUpdatable(field)) return isSetImmutable(field, key);
+    return field.name === "ttl" ? isFieldSet(key, field) : !isControl(field);
   });
 }
 

@@ -44,8 +44,10 @@ const GOOD: readonly (readonly [paths: readonly string[] | undefined, key: Init,
   [["expire_time"], { ...FULL, expireTime: TIME }, { expireTime: TIME }],
   [["expire_time"], FULL, { expireTime: undefined }],
   [["*", "expire_time"], FULL, { ...ALL, expireTime: undefined }],
-  [["*"], { ...FULL, expireTime: TIME, ipRestriction: IP }, { ...ALL, expireTime: TIME, ipRestriction: IP }],
-  [undefined, { ...FULL, expireTime: TIME, ipRestriction: IP }, { ...ALL, expireTime: TIME, ipRestriction: IP }],
+  [["*"], { ...FULL, expireTime: TIME, ipRestriction: IP }, ALL],
+  [["*", "ip_restriction"], { ...FULL, expireTime: TIME, ipRestriction: IP }, { ...ALL, ipRestriction: IP }],
+  [undefined, { ...FULL, expireTime: TIME, ipRestriction: IP }, ALL],
+  [undefined, { ttl: "1h", expireTime: TIME }, { ttl: "1h" }],
   [["ttl"], { ttl: "1h" }, { ttl: "1h" }],
   [["ttl", "expire_time"], { ttl: "1h" }, { ttl: "1h", expireTime: undefined }],
   [["ttl", "expire_time"], {}, { expireTime: undefined, ttl: undefined }],
@@ -77,11 +79,13 @@ test("of a derived mask, fields that cannot be updated are ignored, unless they 
   expect(maskedUpdate(mask, IssuedApiKeySchema, moved)).toEqual({ scopes: [], actorId: "b" });
 });
 
-test("a derived mask clears neither the expiry nor the addresses: a client may send every field that it does not set", () => {
+test("a derived mask changes neither the expiry nor the addresses: a client may send every field that it read", () => {
   const mask = create(FieldMaskSchema, { paths: ["name", "expire_time", "ttl", "ip_restriction"] });
   markDerivedMask(mask);
-  const key = create(IssuedApiKeySchema, { name: "a" });
-  expect(Object.keys(maskedUpdate(mask, IssuedApiKeySchema, key))).toEqual(["name"]);
+  for (const controls of [{}, { expireTime: TIME, ipRestriction: IP }]) {
+    const key = create(IssuedApiKeySchema, { name: "a", ...controls });
+    expect(Object.keys(maskedUpdate(mask, IssuedApiKeySchema, key))).toEqual(["name"]);
+  }
 });
 
 test("a mask applies equally to the other kind of key", () => {
@@ -112,6 +116,8 @@ const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: In
   [["constructor"], FULL, /constructor/],
   [[], FULL, /names no field to change/],
   [undefined, {}, /names no field to change/],
+  [undefined, { expireTime: TIME }, /^update_mask: must name expire_time: /],
+  [undefined, { actorId: "a", expireTime: TIME, ipRestriction: IP }, /must name expire_time, ip_restriction: /],
   [undefined, { keyId: "id" }, /names no field to change/],
   [undefined, { keyId: "id", actorId: "b", ...OUTPUT_ONLY }, /names no field to change/],
 ];
