@@ -35,15 +35,10 @@ const NOT_LET_IN: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
 /** Raised by statement_timeout. */
 const CANCELED = "57014";
 
-/** Raised by the trigger of migration 0018. */
-const CREATOR_REVOKED = "KH003";
-
 /** Returns the error for callers: `DATABASE_UNAVAILABLE` if the database is unreachable or cannot answer now. */
 export function databaseError(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === CANCELED) return tooLate(error);
-  if (code === CREATOR_REVOKED)
-    return new KeyholdError("CALLER_UNAUTHENTICATED", "the admin token is not valid: it is revoked", { cause: error });
   if (typeof code !== "string") return error;
   if (NOT_LET_IN.has(code)) return unavailable("the database does not let this service in", error);
   return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database cannot be reached", error) : error;
@@ -65,9 +60,15 @@ function unavailable(message: string, cause: unknown): KeyholdError {
 /** Raised by a trigger of migration 0017 when a key gets a control that a node does not apply. */
 const OUTDATED = "KH001";
 
-/** Returns the error of a change for callers: `SERVERS_OUTDATED` if a trigger has raised it. */
+/** Raised by the trigger of migration 0018. */
+const CREATOR_REVOKED = "KH003";
+
+/** Returns the error of a change for callers: `SERVERS_OUTDATED` or `CALLER_UNAUTHENTICATED` if a trigger has raised it. */
 export function changeError(error: unknown): unknown {
-  if (!(error instanceof Error && "code" in error && error.code === OUTDATED && "detail" in error)) return error;
+  if (!(error instanceof Error && "code" in error)) return error;
+  if (error.code === CREATOR_REVOKED)
+    return new KeyholdError("CALLER_UNAUTHENTICATED", "the admin token is not valid: it is revoked", { cause: error });
+  if (error.code !== OUTDATED || !("detail" in error)) return error;
   const servers = String(error.detail);
   const message = `servers of an earlier release are connected to the database and would accept the key; upgrade or stop ${servers}`;
   return new KeyholdError("SERVERS_OUTDATED", message, { metadata: { servers } });

@@ -51,6 +51,17 @@ test("a connection has one user at a time, and then the next in the queue", asyn
   expect(order).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
 });
 
+test.each(["KH001", "KH003"])(
+  "an exception of a trigger, %s, does not count as a failure of the database",
+  async (code) => {
+    const { pool } = await openPool(1);
+    const raised = pool.run((sql) => sql.unsafe(`DO $$ BEGIN RAISE 'refused' USING ERRCODE = '${code}'; END $$`));
+    await expect(raised).rejects.toMatchObject({ code });
+    // The first answer of a connection decides whether the next one may be opened.
+    expect(await pool.run(one)).toEqual([{ one: 1 }]);
+  },
+);
+
 test("the pool never exceeds its maximum size", async () => {
   const { pool, proxy } = await openPool(3);
   const seen = await Promise.all(
