@@ -20,6 +20,7 @@ test("three nodes return no wrong verdict under faults", { timeout: 120_000 }, a
   });
   console.info(table);
   expect({ violations, unexpected }).toEqual({ violations: [], unexpected: [] });
+  expect(totals.missing).toEqual([]);
   expect(totals.verifies).toBeGreaterThan(1_000);
   expect(totals.mutations).toBeGreaterThan(50);
 });

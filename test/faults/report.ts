@@ -12,6 +12,8 @@ export interface Totals {
   /** Number of different rounds with one fault, and with a pair. */
   readonly singles: number;
   readonly pairs: number;
+  /** Kinds of changes whose coherence the run must have tested, but none was acknowledged. */
+  readonly missing: readonly string[];
 }
 
 /** Counts answered verdicts and changes. */
@@ -24,7 +26,15 @@ export function totalsOf(history: History, violations: readonly Violation[]): To
     records: history.registers.flatMap(({ reads }) => reads.filter(({ by }) => by === "list")).length,
     singles: roundsOf(history, 1),
     pairs: roundsOf(history, 2),
+    missing: missingKinds(history),
   };
+}
+
+function missingKinds({ registers, revocations }: History): string[] {
+  const mutations = registers.flatMap((register) => register.mutations);
+  const isMissing = (kind: string) => !mutations.some((one) => one.kind === kind && one.acknowledged !== null);
+  const isRevoked = revocations.some(({ acknowledged }) => acknowledged !== null);
+  return [...["disable", "enable"].filter(isMissing), ...(isRevoked ? [] : ["revocation of a signing key"])];
 }
 
 /** Returns the number of different rounds with this number of faults. */

@@ -45,7 +45,7 @@ export interface LoadOptions {
   readonly algorithms?: readonly AlgorithmName[];
 }
 
-/** Starts the clients and resolves when the first keys exist. */
+/** Starts the clients. Resolves when the first keys exist and, if signing keys are rotated, the first was revoked, or rotated, without a fault. */
 export async function startLoad(
   history: History,
   members: readonly Member[],
@@ -75,19 +75,24 @@ export async function startLoad(
   const verifiers = members.flatMap((member) =>
     VERIFIER_PROFILES.map((profile) => ({ member, profile, seeded: seeded.fork() })),
   );
+  const firstChange = Promise.withResolvers<void>();
+  const rotating =
+    commandEnvironment &&
+    runSigningRotator(
+      history,
+      members,
+      { commands, environment: commandEnvironment, algorithms, mayRevoke: mayRevokeSigningKeys },
+      pools,
+      seeded.fork(),
+      over.signal,
+      firstChange.resolve,
+    );
   const running = [
     ...owners.map((owner) => runOwner(owner, keysOfOwner, seeded.fork(), over.signal)),
     ...verifiers.map((one) => runVerifier(history, one.member, one.profile, pools, one.seeded, over.signal)),
-    commandEnvironment &&
-      runSigningRotator(
-        history,
-        members,
-        { commands, environment: commandEnvironment, algorithms, mayRevoke: mayRevokeSigningKeys },
-        pools,
-        seeded.fork(),
-        over.signal,
-      ),
+    rotating,
   ];
+  if (rotating !== undefined) await Promise.race([firstChange.promise, rotating]);
   return {
     stop: async () => {
       over.abort();

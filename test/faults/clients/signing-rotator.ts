@@ -32,8 +32,8 @@ export interface Rotations {
 }
 
 /**
- * Rotates the signing key, or revokes one, by the command at random intervals, and derives tokens on all nodes right after each change. Before a
- * revocation, the tokens of the key are in use on all nodes.
+ * Revokes a signing key, and rotates it twice, in turn, by the command at random intervals, and derives tokens on all nodes right after each
+ * change. Before a revocation, the tokens of the key are in use on all nodes. Calls `onChange` after each change.
  */
 export async function runSigningRotator(
   history: History,
@@ -42,13 +42,15 @@ export async function runSigningRotator(
   pools: KeyPools,
   seeded: Seeded,
   signal: AbortSignal,
+  onChange: () => void,
 ): Promise<void> {
-  while (!signal.aborted) {
+  for (let turn = 0; !signal.aborted; turn++) {
     const setting = { KEYHOLD_SIGNING_ALGORITHM: seeded.pick(algorithms) };
     const command = seeded.pick(commands);
-    const kid = mayRevoke && seeded.below(3) === 0 ? chooseKey(history, seeded) : undefined;
+    const kid = mayRevoke && turn % 3 === 0 ? chooseKey(history, seeded) : undefined;
     if (kid === undefined) await rotate(history, command, { ...environment, ...setting });
     else await revoke(history, command, { ...environment, ...setting }, kid);
+    onChange();
     const issued = pools.live().filter(({ kind }) => kind === "issued");
     if (issued.length > 0)
       await Promise.all(members.map((member) => deriveOn(history, member, members, seeded.pick(issued), seeded)));
