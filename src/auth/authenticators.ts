@@ -1,6 +1,6 @@
 import { KeyholdError } from "../domain/errors.ts";
 import { type Identity, UNRESTRICTED } from "../domain/principal.ts";
-import type { Verdict } from "../domain/verdict.ts";
+import type { RejectionReason, Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { memoize, sharedLike } from "../lib/memoize.ts";
 import type { OidcVerifier } from "../token/oidc/verifier.ts";
@@ -23,10 +23,14 @@ export function adminTokens(isAdminToken: IsAdminToken, verify: VerifyToken): Au
     isAdminToken(credential) ? andThen(verify(credential, presentation), toIdentity) : null;
 }
 
+/** The same message for both: otherwise a thief would learn that the token is valid at another address. The log has the reason. */
+const UNEXPLAINED: readonly RejectionReason[] = ["IP_NOT_ALLOWED", "NOT_FOUND"];
+
 const toIdentity = memoize((verdict: Verdict): Identity => {
   if (!verdict.valid) {
     const { reason, message, keyId } = verdict;
-    throw unauthenticated(`the admin token is not valid: ${message}`, { reason, keyId });
+    const why = UNEXPLAINED.includes(reason) ? "" : `: ${message}`;
+    throw unauthenticated(`the admin token is not valid${why}`, { reason, keyId });
   }
   const { keyId, restrictedToActorIds: actorIds } = verdict.key;
   const restrictions = actorIds === null ? UNRESTRICTED : { actorIds };

@@ -1,4 +1,4 @@
-import { compileCidrs } from "./cidr.ts";
+import { compileCidrs, type ParsedCidr, parseCidr } from "./cidr.ts";
 import { formatAddress, parseAddress } from "./ip-address.ts";
 
 /**
@@ -6,6 +6,12 @@ import { formatAddress, parseAddress } from "./ip-address.ts";
  * commas). Empty if it is not known.
  */
 export type ClientAddressOf = (peer: string, forwardedFor: string | undefined) => string;
+
+/** Parses a block of trusted proxies. All addresses are none: the header would count from everyone, who can write anything. */
+export function parseProxies(text: string): ParsedCidr {
+  const parsed = parseCidr(text);
+  return "cidr" in parsed && parsed.cidr.endsWith("/0") ? { problem: "would trust every client" } : parsed;
+}
 
 /**
  * Returns how a server behind these proxies, canonical CIDR blocks, finds the address of a client. The header counts only from a trusted

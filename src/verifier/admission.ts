@@ -1,5 +1,4 @@
-import { parseCidr } from "../lib/cidr.ts";
-import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
+import { type ClientAddressOf, clientAddressBehind, parseProxies } from "../lib/client-address.ts";
 import { type Monotonic, systemMonotonic } from "../lib/clock.ts";
 import { type Rejection, reject, rejectAs, rejectCredential } from "./rejection.ts";
 import {
@@ -105,7 +104,7 @@ function requireValid({ requiredScopes = [], audience, realm = "" }: Requirement
 }
 
 function toCidr(text: string): string {
-  const parsed = parseCidr(text);
+  const parsed = parseProxies(text);
   if ("cidr" in parsed) return parsed.cidr;
   throw new TypeError(`trustedProxies: ${JSON.stringify(text)} ${parsed.problem}`);
 }

@@ -142,7 +142,7 @@ const DETAILS: Readonly<
   }),
   ADDRESS: ({ key }, { clientIp }) => ({
     PASS: `client_ip is in ${key.allowedCidrs?.join(", ")}`,
-    FAIL: `${clientIp === undefined ? "client_ip is absent" : "client_ip is not"} in ${key.allowedCidrs?.join(", ")}`,
+    FAIL: `client_ip is ${clientIp === undefined ? "absent; allowed:" : "not in"} ${key.allowedCidrs?.join(", ")}`,
     SKIPPED: "the key is not restricted to addresses",
   }),
   AUDIENCE: ({ token }, { audience }) => ({

@@ -112,6 +112,17 @@ const GOLDEN: readonly (readonly [code: string, make: () => Promise<Request>, ch
   ],
 ];
 
+test("a failed check of the address names the client's and the allowed ones", async () => {
+  const { secret } = await key(there);
+  const detailOf = async (more: Json) => {
+    const { checks } = succeeded(await rest("POST", path, { credential: secret, ...more }));
+    return checks.find(({ name }: Json) => name === "VERIFICATION_CHECK_ADDRESS").detail;
+  };
+  const [absent, other] = [await detailOf({}), await detailOf({ client_ip: "198.51.100.1" })];
+  expect(absent).toMatch(/^client_ip is absent; allowed: [\d.]+\/\d+$/);
+  expect(other).toMatch(/^client_ip is not in [\d.]+\/\d+$/);
+});
+
 test.each(table(GOLDEN))(
   "the verdict %s is explained check by check, and is that of verify",
   async (code, make, golden) => {

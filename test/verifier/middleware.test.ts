@@ -309,6 +309,8 @@ test.for<[string, AdmissionOptions]>([
   ["audience", { audience: "bücher" }],
   ["realm", { realm: "a\nb" }],
   ["trustedProxies", { trustedProxies: ["10.0.0.1/8"] }],
+  ["trustedProxies", { trustedProxies: ["0.0.0.0/0"] }],
+  ["trustedProxies", { trustedProxies: ["::/0"] }],
   ["trustedProxies", { trustedProxies: ["proxy.example.com"] }],
 ])("refuses options that no request could meet: %s", ([name, options]) => {
   expect(() => createAdmission(unreachable, options)).toThrow(new RegExp(`^${name}: `));

@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../domain/errors.ts";
-import { parseCidr } from "../../lib/cidr.ts";
+import { parseProxies } from "../../lib/client-address.ts";
 import { parseConnectionUrl } from "../../postgres/connection-url.ts";
 
 /** Returns the value of a variable; undefined if it is not set or empty. */
@@ -30,12 +30,11 @@ export function hostName(text: string): string {
   );
 }
 
-/** Returns the canonical text of a block of proxies. All addresses are none: the header would count from everyone, who can write anything. */
+/** Returns the canonical text of a block of proxies. */
 export function proxies(text: string): string {
-  const parsed = parseCidr(text);
-  const problem = "problem" in parsed ? parsed.problem : "would trust every client";
-  if ("cidr" in parsed && !parsed.cidr.endsWith("/0")) return parsed.cidr;
-  throw invalidArgument("KEYHOLD_TRUSTED_PROXIES", `has ${JSON.stringify(text)}, which ${problem}`);
+  const parsed = parseProxies(text);
+  if ("cidr" in parsed) return parsed.cidr;
+  throw invalidArgument("KEYHOLD_TRUSTED_PROXIES", `has ${JSON.stringify(text)}, which ${parsed.problem}`);
 }
 
 /** Returns the text unchanged. Errors do not contain it because it may include a password. */
