@@ -73,22 +73,27 @@ const WEEK = 7 * 86_400_000;
 const ORIGIN = Date.parse("2000-01-03T00:00:00Z");
 const FEW = 8;
 
-/** Returns the beginnings of the weeks of a range of `expire_time`, the last one first, if they are few. */
-function fewWeeksOf({ index, from, to }: WeekRange): readonly string[] | null {
+interface FewWeeks {
+  /** The beginning of the last week. */
+  readonly last: string;
+  readonly count: number;
+}
+
+/** Returns the weeks of a range of `expire_time` if they are few: then all are visited, whether they have keys or not. */
+function fewWeeksOf({ index, from, to }: WeekRange): FewWeeks | null {
   if (index !== "expiry" || from === null || to === null) return null;
   const [first, last] = [from, to].map((time) => Math.floor((Date.parse(time) - ORIGIN) / WEEK));
   if (first === undefined || last === undefined || last - first >= FEW) return null;
-  const count = Math.max(last - first + 1, 0);
-  return Array.from({ length: count }, (_, week) => new Date(ORIGIN + (last - week) * WEEK).toISOString());
+  return { last: new Date(ORIGIN + last * WEEK).toISOString(), count: Math.max(last - first + 1, 0) };
 }
 
 /**
  * Returns the statement of the newest keys of a range that satisfy the conditions, newest first. The conditions still have to include the
- * range itself. It visits the keys of each kind in each week that has keys, from the last week back, with the newest ids so far: on each
- * visit it reads only what is newer than the last of them. It ends at the weeks before the creation of that one, because a key is used, and
- * expires, after its creation. Keys that were never used are in no week and come first.
+ * range itself. It visits the weeks that have keys, from the last one back, with the newest ids so far: from each week it reads only what is
+ * newer than the last of them. It ends at the weeks before the creation of that one, because a key is used, and expires, after its
+ * creation. Keys that were never used are in no week and come first.
  *
- * Planning is most of the cost of a page, and grows with each mention of the table: there is one scan for all visits.
+ * Planning is most of the cost of a page, and grows with each mention of the table: there is one scan for all weeks and kinds.
  */
 export function selectByWeek(
   sql: Sql,
@@ -100,21 +105,22 @@ export function selectByWeek(
   const { week, exists, mark } = INDEXES[range.index];
   const also = conditions.map((condition) => sql`AND ${condition}`);
   const last = sql`visits.ids[${limit}::int]`;
-  const ofVisit = kinds.length === 1 ? sql`${kinds[0] ?? ""}` : sql`next.kind`;
   return sql`
     WITH RECURSIVE visits (visit, week, ids) AS (
       SELECT 0, NULL::timestamptz, '{}'::uuid[]
       UNION ALL
       SELECT visit + 1, next.week, CASE WHEN found.ids = '{}' THEN visits.ids ELSE ARRAY(
         SELECT unnest(visits.ids || found.ids) AS id ORDER BY id DESC LIMIT ${limit}) END
-      FROM visits CROSS JOIN LATERAL (${nextVisit(sql, kinds, range, last)} OFFSET 0) AS next CROSS JOIN LATERAL (
+      FROM visits CROSS JOIN LATERAL (SELECT ${nextWeek(sql, kinds, range, last)} AS week OFFSET 0) AS next CROSS JOIN LATERAL (
         -- OFFSET keeps it from being evaluated twice.
         SELECT ARRAY(
-          SELECT key_id FROM api_keys
-          WHERE kind = ${ofVisit} ${exists(sql)} AND ${week(sql)} = next.week
-            AND uuid_send(key_id) > uuid_send(coalesce(${last}, '00000000-0000-0000-0000-000000000000'))
-            ${range.to === null ? sql`` : mark(sql, range.to)} ${also}
-          ORDER BY uuid_send(key_id) DESC LIMIT ${limit}) AS ids OFFSET 0
+          SELECT of_kind.key_id FROM ${rowsOf(sql, kinds)} CROSS JOIN LATERAL (
+            SELECT key_id FROM api_keys
+            WHERE kind = kinds.this ${exists(sql)} AND ${week(sql)} = next.week
+              AND uuid_send(key_id) > uuid_send(coalesce(${last}, '00000000-0000-0000-0000-000000000000'))
+              ${range.to === null ? sql`` : mark(sql, range.to)} ${also}
+            ORDER BY uuid_send(key_id) DESC LIMIT ${limit}
+          ) AS of_kind) AS ids OFFSET 0
       ) AS found
       WHERE next.week IS NOT NULL
     )
@@ -123,26 +129,31 @@ export function selectByWeek(
     ORDER BY uuid_send(key_id) DESC`;
 }
 
-/** Selects the kind and the week of the next visit; the week is null if there is none. */
-function nextVisit(sql: Sql, kinds: readonly KeyKind[], range: WeekRange, last: Fragment): Fragment {
+/** Returns a table `kinds` of the column `this`. Not of an array: without its value the planner expects more kinds. */
+function rowsOf(sql: Sql, kinds: readonly KeyKind[]): Fragment {
+  const rows = kinds.map((kind, place) => sql`${place === 0 ? sql`` : sql`,`} (${kind})`);
+  return sql`(VALUES ${rows}) AS kinds (this)`;
+}
+
+/** Returns the beginning of the week of the next visit; it is null if there is none. */
+function nextWeek(sql: Sql, kinds: readonly KeyKind[], range: WeekRange, last: Fragment): Fragment {
   const few = fewWeeksOf(range);
-  const count = sql`${kinds.length}::int`;
-  const place = few === null ? null : sql`(${[...few]}::text[]::timestamptz[])[visit / ${count} + 1]`;
-  const first = INDEXES[range.index].unused ? sql`WHEN visit < ${count} THEN ${NEVER}::text::timestamptz` : sql``;
-  const found = sql`
-    CASE WHEN visit % ${count} > 0 THEN week ${first} ELSE (${weekBefore(sql, kinds, range, last)}) END`;
-  return sql`SELECT (${[...kinds]}::text[])[visit % ${count} + 1] AS kind, ${place ?? found} AS week`;
+  if (few !== null) {
+    return sql`CASE WHEN visit < ${few.count}::int THEN ${few.last}::text::timestamptz - visit * interval '7 days' END`;
+  }
+  const before = weekBefore(sql, kinds, range, last);
+  return INDEXES[range.index].unused
+    ? sql`CASE WHEN visit = 0 THEN ${NEVER}::text::timestamptz ELSE (${before}) END`
+    : sql`(${before})`;
 }
 
 /** Selects the last week with keys before that of the visit. */
 function weekBefore(sql: Sql, kinds: readonly KeyKind[], { index, from, to }: WeekRange, last: Fragment): Fragment {
   const { week, exists } = INDEXES[index];
-  // Not an array: without its value the planner would expect more kinds.
-  const rows = kinds.map((kind, place) => sql`${place === 0 ? sql`` : sql`,`} (${kind})`);
   return sql`
-    SELECT before.week FROM (VALUES ${rows}) AS kinds (of_week) CROSS JOIN LATERAL (
+    SELECT before.week FROM ${rowsOf(sql, kinds)} CROSS JOIN LATERAL (
       SELECT ${week(sql)} AS week FROM api_keys
-      WHERE kind = of_week ${exists(sql)} AND ${week(sql)} < coalesce(nullif(visits.week, ${NEVER}::text::timestamptz), 'infinity')
+      WHERE kind = kinds.this ${exists(sql)} AND ${week(sql)} < coalesce(nullif(visits.week, ${NEVER}::text::timestamptz), 'infinity')
         AND ${week(sql)} > greatest(${from ?? NEVER}::text::timestamptz - interval '7 days', ${NEVER}::text::timestamptz,
           to_timestamp(('x' || left(replace(${last}::text, '-', ''), 12))::bit(48)::int8 / 1000.0) - interval '8 days')
         ${to === null ? sql`` : sql`AND ${week(sql)} <= ${to}::text::timestamptz`}
