@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { derive, type Expected, expectRefused, importKey, table } from "../support/conformance.ts";
 import { useGuardedService } from "../support/guarded.ts";
 import { type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
-import { type Answer, issue, paths } from "../support/rest.ts";
+import { type Answer, issue, paths, verify } from "../support/rest.ts";
 
 let oidc: OidcIssuer;
 beforeAll(async () => {
@@ -64,6 +64,16 @@ describe("KEYHOLD_AUTH=oidc", () => {
     const token = await oidc.token(["keyhold:keys.write"]);
     expect((await create(token, ["keyhold:keys.write"])).status).toBe(200);
     expectRefused(await create(token, ["keyhold:verify"]), lacking("keyhold:verify"));
+  });
+
+  test("refuses an admin token that outlives the caller", async () => {
+    const { exp } = claims();
+    const caller = suite.as(await oidc.sign(claims({ scope: "keyhold:admin", exp })));
+    const metadata = { scope: "keyhold:verify", expire_time: new Date((exp ?? 0) * 1000).toISOString() };
+    const request = { name: "n", actor_id: "a", scopes: ["keyhold:verify"] };
+    const lasting = await caller("POST", paths.issued, request);
+    expectRefused(lasting, { ...lacking("keyhold:verify"), metadata });
+    expect((await caller("POST", paths.issued, { ...request, ttl: "30s" })).status).toBe(200);
   });
 
   test("logs the caller, and no token", async () => {
@@ -128,6 +138,18 @@ describe("KEYHOLD_OIDC_ACTORS_CLAIM", () => {
     expect(await actors(["b", "*"])).toEqual(every);
     for (const none of [undefined, [], "", 7, ["a", 7], { a: true }, null, "b"])
       expect(await actors(none)).toEqual({ seen: [], mayCreate: false });
+  });
+
+  test("restricts verification and bulk changes to their keys", async () => {
+    const of = async (tenants: unknown) => suite.as(await oidc.sign(claims({ scope: "keyhold:admin", tenants })));
+    const [caller, any] = [await of("mine"), await of("*")];
+    const [mine, foreign] = [await issue(any, { actor_id: "mine" }), await issue(any, { actor_id: "foreign" })];
+    expect(await verify(caller, mine.secret)).toMatchObject({ is_valid: true });
+    expect(await verify(caller, foreign.secret)).toMatchObject({ error_code: "VERIFICATION_ERROR_NOT_FOUND" });
+    const filter = `key_id="${mine.keyId}" OR key_id="${foreign.keyId}"`;
+    const { body } = await caller("POST", `${paths.keys}:bulkRevoke`, { filter });
+    expect(body).toMatchObject({ matched_count: 1, changed_count: 1, done: true });
+    expect(await verify(any, foreign.secret)).toMatchObject({ is_valid: true });
   });
 });
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ApiKeysService, TokenAlgorithm, VerificationError } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { alreadyExists, expectRefused, expire, invalid, newRawKey, succeeded, table } from "../support/conformance.ts";
 import { answered, type CallRpc } from "../support/protocols/call.ts";
 import { imported, issued } from "../support/protocols/keys.ts";
@@ -14,6 +15,7 @@ const { rest } = suite;
 
 const { verifyApiKey, batchVerifyApiKeys, deriveToken, revokeApiKey, disableApiKey } = ApiKeysService.method;
 const { getIssuedApiKey, listIssuedApiKeys } = IssuedApiKeysService.method;
+const { selfRevokeApiKey } = SelfServiceService.method;
 const { IP_NOT_ALLOWED } = VerificationError;
 
 const GIVEN = ["203.0.113.0/24", "2001:DB8::/32", "198.51.100.7", "::ffff:203.0.113.0/120", "::FFFF:c633:6407"];
@@ -124,6 +126,17 @@ describe("a key that is restricted to addresses", () => {
           },
         });
       }
+    }
+  });
+
+  test("revokes itself from any address, also when it is disabled", async () => {
+    const [{ call }] = suite.protocols as [(typeof suite.protocols)[number]];
+    const [key, raw] = [await issued(call, RESTRICTED), await imported(call, RESTRICTED)];
+    const disabled = await issued(call, RESTRICTED);
+    answered(await call(disableApiKey, { keyId: disabled.keyId }));
+    for (const credential of [key.secret, raw.rawKey, disabled.secret]) {
+      answered(await call(selfRevokeApiKey, { credential }));
+      expect(answered(await call(verifyApiKey, { credential })).errorCode).toBe(VerificationError.REVOKED);
     }
   });
 

@@ -28,8 +28,8 @@ beforeAll(async () => {
 });
 
 const lifeOf = ({ create_time: from, expire_time: to }: Json) => between(from, to);
-const patch = (keyId: string, body: Json, mask = "") =>
-  rest("PATCH", `${paths.issued}/${keyId}${mask && `?update_mask=${mask}`}`, body);
+const patch = (keyId: string, body: Json, mask = "", path: string = paths.issued) =>
+  rest("PATCH", `${path}/${keyId}${mask && `?update_mask=${mask}`}`, body);
 const daysAfter = (from: string, days: number, more = 0) =>
   new Date(Date.parse(from) + days * DAY + more).toISOString();
 
@@ -56,12 +56,18 @@ describe("with a maximum", () => {
   });
 
   test("an update may extend up to the maximum from the creation, and not clear", async () => {
-    const { key_id: keyId, create_time: created } = (await issue(rest, { ttl: "1d" })).record;
-    succeeded(await patch(keyId, { expire_time: daysAfter(created, 90) }, "expire_time"));
-    const refused = invalid("issued_api_key.expire_time");
-    expectRefused(await patch(keyId, { expire_time: daysAfter(created, 90, 1) }, "expire_time"), refused);
-    expectRefused(await patch(keyId, {}, "expire_time"), refused);
-    expect(lifeOf(succeeded(await rest("GET", `${paths.issued}/${keyId}`)))).toBe(90 * DAY);
+    for (const [collection, create] of [
+      ["issued", issue],
+      ["imported", importKey],
+    ] as const) {
+      const { key_id: keyId, create_time: created } = (await create(rest, { ttl: "1d" })).record;
+      const update = (body: Json) => patch(keyId, body, "expire_time", paths[collection]);
+      succeeded(await update({ expire_time: daysAfter(created, 90) }));
+      const refused = invalid(`${collection}_api_key.expire_time`);
+      expectRefused(await update({ expire_time: daysAfter(created, 90, 1) }), refused);
+      expectRefused(await update({}), refused);
+      expect(lifeOf(succeeded(await rest("GET", `${paths[collection]}/${keyId}`)))).toBe(90 * DAY);
+    }
   });
 
   test("a key that lives longer already may be sent as it is, and shortened", async () => {

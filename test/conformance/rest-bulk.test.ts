@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { derive, importKey, revoke, succeeded } from "../support/conformance.ts";
 import { useGuardedService } from "../support/guarded.ts";
 import { importMany, verdictsOf } from "../support/many-keys.ts";
@@ -121,6 +121,25 @@ test("bulkDisable disables active keys only, with the reason", async () => {
     await suite.sql`SELECT DISTINCT disable_reason FROM api_keys WHERE actor_id = ${actor} AND revoke_time IS NULL`;
   expect(rows).toMatchObject([{ disable_reason: "unpaid" }]);
   expect(await complete({ filter: ofActor(actor) })).toMatchObject({ matched_count: 5, changed_count: 5 });
+});
+
+test("bulkDisable is refused while a server that does not know disabled keys has a lease, and continues later", async () => {
+  const actor = newActor();
+  const rawKeys = await importMany(suite.rest, 2, { actor_id: actor });
+  await suite.sql`
+    INSERT INTO nodes (lease_id, name, version, ttl_ms) VALUES (gen_random_uuid(), 'old:1', '0.1.0', 30000)`;
+  onTestFinished(async () => {
+    await suite.sql`DELETE FROM nodes WHERE name = 'old:1'`;
+  });
+  const request = { filter: ofActor(actor), request_id: randomUUID() };
+  const { status, body } = await send(request, "bulkDisable");
+  expect([status, body.error.details[0]]).toMatchObject([
+    409,
+    { reason: "SERVERS_OUTDATED", metadata: { servers: "old:1 (0.1.0)" } },
+  ]);
+  await suite.sql`DELETE FROM nodes WHERE name = 'old:1'`;
+  expect(await verdictsOf(suite.rest, rawKeys)).toEqual({ valid: 2 });
+  expect(await complete(request, "bulkDisable")).toMatchObject({ matched_count: 2, changed_count: 2 });
 });
 
 test("concurrent calls of one operation, and operations on the same keys, change each key once", async () => {

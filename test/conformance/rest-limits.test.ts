@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { expectRefused, importKey, invalid, newRawKey, succeeded, table, useService } from "../support/conformance.ts";
-import { issue, type Json, paths } from "../support/rest.ts";
+import { type Answer, issue, type Json, paths } from "../support/rest.ts";
 
 const suite = useService();
 const { rest } = suite;
@@ -161,6 +161,26 @@ describe("credential", () => {
       expect(answer.text).toContain("VERIFICATION_ERROR_NOT_FOUND");
     });
   });
+});
+
+const LISTS: readonly (readonly [field: string, most: number, send: (list: readonly string[]) => Promise<Answer>])[] = [
+  ["required_scopes", 32, (required_scopes) => post(":verify", { credential: "c", required_scopes })],
+  ["required_scopes", 32, (required_scopes) => post(":explain", { credential: "c", required_scopes })],
+  [
+    "restricted_to_actor_ids",
+    100,
+    (restricted_to_actor_ids) => {
+      const fields = { name: "n", actor_id: "a", scopes: ["keyhold:verify"] };
+      return rest("POST", paths.issued, { ...fields, restricted_to_actor_ids });
+    },
+  ],
+];
+
+const post = (verb: string, body: Json) => rest("POST", `${paths.keys}${verb}`, body);
+
+test.each(table(LISTS))("%s may have %d values, and no more", async (field, most, send) => {
+  succeeded(await send(many(most)));
+  expectRefused(await send(many(most + 1)), invalid(field));
 });
 
 describe("custom_claims", () => {

@@ -2,7 +2,10 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Change } from "../../src/domain/change.ts";
 import { localOperator, type Principal } from "../../src/domain/principal.ts";
+import { changeMany } from "../../src/keys/bulk.ts";
+import type { BulkChange } from "../../src/keys/bulk-store.ts";
 import { deleteImportedKey } from "../../src/keys/delete.ts";
+import { revokeWithDescendants } from "../../src/keys/descendants.ts";
 import { checkNewImport, importKey, importKeys, type NewImportInput } from "../../src/keys/import.ts";
 import { issueKey } from "../../src/keys/issue.ts";
 import { getKey } from "../../src/keys/read.ts";
@@ -67,6 +70,41 @@ test("an observer sees each verb's change once, with the key before and after it
     [{ verb: "import", key: imported, before: null, after: imported, principal: alice }],
     [{ verb: "delete", key: imported, before: imported, after: null, principal: bob }],
   ]);
+});
+
+test("an observer sees one change for each key of a bulk change, and each descendant", async () => {
+  const { keys } = resources;
+  const root = await issue(alice, { scopes: ["keyhold:admin"] });
+  const token: Principal = { ...alice, method: "admin-token", subject: root.key.keyId, keyId: root.key.keyId };
+  const descendants = [(await issue(token)).key, await importKey(keys, token, raw("descendant"))];
+  const actorId = randomUUID();
+  const members = [1, 2].map((place) => importKey(keys, alice, { ...raw(`member ${place}`), actorId }));
+  const before = new Map([...(await Promise.all(members)), ...descendants, root.key].map((key) => [key.keyId, key]));
+  /** Makes a change of keys, and expects it to be seen once for each, with the key before and after it. */
+  const expectSeen = async (verb: Change["verb"], keyIds: readonly string[], change: () => Promise<unknown>) => {
+    seen = [];
+    await change();
+    const changes = seen.flat();
+    expect(changes.map(({ key }) => key.keyId).sort()).toEqual([...keyIds].sort());
+    for (const change of changes) {
+      const { keyId, kind } = change.key;
+      const after = await getKey(keys, alice, kind, keyId);
+      expect(after[verb === "revoke" ? "revokeTime" : "disableTime"]).not.toBeNull();
+      expect(change).toEqual({ verb, key: after, before: before.get(keyId), after, principal: bob });
+      before.set(keyId, after);
+    }
+  };
+  const control = { mayContinue: () => true, onChanged: () => {} };
+  const changeAll = (change: BulkChange) => async () => {
+    const request = { filter: `actor_id="${actorId}"`, change, validateOnly: false };
+    await changeMany(keys, bob, request, control);
+  };
+  const memberIds = (await Promise.all(members)).map(({ keyId }) => keyId);
+  await expectSeen("disable", memberIds, changeAll({ verb: "disable", reason: "unpaid" }));
+  await expectSeen("revoke", memberIds, changeAll({ verb: "revoke", ...revocation }));
+  const familyIds = [root.key, ...descendants].map(({ keyId }) => keyId);
+  const name = { keyId: root.key.keyId, kind: null };
+  await expectSeen("revoke", familyIds, () => revokeWithDescendants(keys, bob, name, revocation, control));
 });
 
 test("a batch import reports one change for each stored key, and none for the others", async () => {

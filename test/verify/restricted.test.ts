@@ -36,8 +36,8 @@ const CASES = CREDENTIALS.flatMap(([credential, create]) =>
 
 const presentation = { requiredScopes: ["absent"], audience: "elsewhere", clientIp: "198.51.100.1" };
 
-/** Verifies a credential for a caller that is restricted to the actor "own", and counts what takes time. */
-function asOwn(fixture: Fixture) {
+/** Verifies a credential, alone or in a batch, for a caller that is restricted to the actor "own", and counts what takes time. */
+function asOwn(fixture: Fixture, inBatch = false) {
   let signatures = 0;
   const publicKey = (kid: string) => {
     signatures++;
@@ -47,31 +47,39 @@ function asOwn(fixture: Fixture) {
   return async (credential: string, mode: CacheMode = "default") => {
     const reads = fixture.store.statements.length;
     signatures = 0;
-    const verdict = await verify(context, credential, mode, presentation);
+    const [verdict] = inBatch
+      ? await verifyAll(context, [{ credential, ...presentation }], mode)
+      : [await verify(context, credential, mode, presentation)];
     return { verdict, signatures, reads: fixture.store.statements.length - reads };
   };
 }
 
 describe.each(table(CASES))("a foreign $credential whose key is $state", ({ create, change }) => {
-  test("has the verdict, and takes the work, of one that does not exist, also when it is cached", async () => {
-    const fixture = newFixture();
-    const credential = create(fixture, change);
-    const verifyAsOwn = asOwn(fixture);
-    const seen = [];
-    for (const exists of [true, false]) {
-      if (!exists) {
-        fixture.store.records.clear();
-        fixture.cache.clear();
+  test.each([
+    ["alone", false],
+    ["in a batch", true],
+  ])(
+    "has, %s, the verdict of one that does not exist, and takes its work, also when it is cached",
+    async (_, inBatch) => {
+      const fixture = newFixture();
+      const credential = create(fixture, change);
+      const verifyAsOwn = asOwn(fixture, inBatch);
+      const seen = [];
+      for (const exists of [true, false]) {
+        if (!exists) {
+          fixture.store.records.clear();
+          fixture.cache.clear();
+        }
+        for (let again = 0; again < 3; again++) {
+          seen.push(await verifyAsOwn(credential));
+          // Another caller, for whom it is cached.
+          await verify(fixture.context, credential);
+        }
       }
-      for (let again = 0; again < 3; again++) {
-        seen.push(await verifyAsOwn(credential));
-        // Another caller, for whom it is cached.
-        await verify(fixture.context, credential);
-      }
-    }
-    const signatures = credential.startsWith("ey") ? 1 : 0;
-    expect(seen).toEqual(seen.map(() => ({ verdict: NOT_FOUND, signatures, reads: 1 })));
-  });
+      const signatures = credential.startsWith("ey") ? 1 : 0;
+      expect(seen).toEqual(seen.map(() => ({ verdict: NOT_FOUND, signatures, reads: 1 })));
+    },
+  );
 
   test("is not used", async () => {
     const fixture = newFixture();
