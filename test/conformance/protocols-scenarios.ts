@@ -1,3 +1,5 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { expect } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
@@ -51,6 +53,8 @@ const token = { token_id: "<id>", expire_time: "<time>", scopes: ["read", "write
 /** Claims of every kind of value. */
 const CLAIMS = { tenant: "t1", level: 3, list: [true, null, { deep: "ß" }] };
 
+const endless = ({ expire_time, ...fields }: typeof record) => fields;
+
 /** At least one scenario for each RPC. */
 export const SCENARIOS: readonly Scenario[] = [
   scenario(
@@ -99,6 +103,28 @@ export const SCENARIOS: readonly Scenario[] = [
       return call(issuedKeys.updateIssuedApiKey, { issuedApiKey, updateMask: { paths: ["name", "scopes"] } });
     },
     { ...issuedRecord, name: "renamed", scopes: ["read"] },
+  ),
+  scenario(
+    issuedKeys.updateIssuedApiKey,
+    "sets the expiry by a ttl",
+    async (call) => {
+      const { keyId } = await issued(call, { ttl: undefined });
+      return call(issuedKeys.updateIssuedApiKey, {
+        issuedApiKey: { keyId, ttl: "2h" },
+        updateMask: { paths: ["ttl"] },
+      });
+    },
+    issuedRecord,
+  ),
+  scenario(
+    issuedKeys.updateIssuedApiKey,
+    "clears the expiry",
+    async (call) => {
+      const { keyId } = await issued(call);
+      const updateMask = { paths: ["expire_time"] };
+      return call(issuedKeys.updateIssuedApiKey, { issuedApiKey: { keyId }, updateMask });
+    },
+    endless(issuedRecord),
   ),
   scenario(
     issuedKeys.rotateIssuedApiKey,
@@ -163,6 +189,26 @@ export const SCENARIOS: readonly Scenario[] = [
     { ...importedRecord, name: "renamed" },
   ),
   scenario(
+    importedKeys.updateImportedApiKey,
+    "sets the expiry",
+    async (call) => {
+      const { keyId } = await imported(call, { ttl: undefined });
+      const importedApiKey = { keyId, expireTime: timestampFromMs(Date.now() + 3_600_000) };
+      return call(importedKeys.updateImportedApiKey, { importedApiKey, updateMask: { paths: ["expire_time"] } });
+    },
+    importedRecord,
+  ),
+  scenario(
+    importedKeys.updateImportedApiKey,
+    "clears the expiry",
+    async (call) => {
+      const { keyId } = await imported(call);
+      const updateMask = { paths: ["expire_time"] };
+      return call(importedKeys.updateImportedApiKey, { importedApiKey: { keyId }, updateMask });
+    },
+    endless(importedRecord),
+  ),
+  scenario(
     importedKeys.deleteImportedApiKey,
     "returns an empty message",
     async (call) => call(importedKeys.deleteImportedApiKey, { keyId: (await imported(call)).keyId }),
@@ -193,6 +239,39 @@ export const SCENARIOS: readonly Scenario[] = [
     async (call) =>
       call(keys.deriveToken, { credential: (await issued(call)).secret, algorithm: TokenAlgorithm.MACAROON }),
     { token: { ...token, token: "<macaroon>" } },
+  ),
+  scenario(
+    keys.deriveToken,
+    "refuses a disabled key",
+    async (call) => {
+      const { secret: credential, keyId } = await issued(call);
+      await call(keys.disableApiKey, { keyId });
+      return call(keys.deriveToken, { credential, algorithm: TokenAlgorithm.JWT });
+    },
+    {
+      code: "UNAUTHENTICATED",
+      message: "credential: the key is disabled",
+      details: {
+        "google.rpc.ErrorInfo": {
+          ...{ reason: "CREDENTIAL_INVALID", domain: "keyhold" },
+          metadata: { error_code: "VERIFICATION_ERROR_DISABLED" },
+        },
+        "google.rpc.BadRequest": {
+          field_violations: [expect.objectContaining({ field: "credential", description: "the key is disabled" })],
+        },
+      },
+      headers: { "www-authenticate": 'Bearer realm="keyhold"' },
+    },
+  ),
+  scenario(
+    keys.verifyApiKey,
+    "rejects a disabled key",
+    async (call) => {
+      const { secret: credential, keyId } = await issued(call);
+      await call(keys.disableApiKey, { keyId });
+      return call(keys.verifyApiKey, { credential });
+    },
+    { ...notValid, error_code: "VERIFICATION_ERROR_DISABLED", error_message: "the key is disabled" },
   ),
   scenario(
     keys.verifyApiKey,
