@@ -191,6 +191,12 @@ test("no node accepts a key when bulkDisable, or a revocation with descendants, 
   await lock.release();
   expect(Math.max(...(await Promise.all([revocation, leasesAfter(disable())])))).toBeLessThan(2);
   node(1).kill("SIGCONT");
+  // Until it has a lease again, it may have no verdict, but accepts no key.
+  await eventually(async () => {
+    const { status, body } = await rest(1)("POST", `${paths.keys}:verify`, { credential: child.credentials[0] });
+    expect(body.is_valid).not.toBe(true);
+    return status === 200;
+  });
   for (const index of [0, 1]) {
     await expectRefused(index, member, "DISABLED");
     await expectRefused(index, child, "REVOKED");
