@@ -14,6 +14,7 @@ import {
   UNKNOWN_KEY_ID,
   useService,
 } from "../support/conformance.ts";
+import { eventually } from "../support/keyhold.ts";
 import { issue, type Json, paths } from "../support/rest.ts";
 
 const suite = useService();
@@ -42,6 +43,18 @@ async function expired(): Promise<Request> {
   const { secret, keyId } = await key();
   await expire(suite, keyId);
   return { credential: secret };
+}
+
+async function rotatedAway(): Promise<Request> {
+  const { secret, keyId } = await key();
+  succeeded(await rest("POST", `${paths.issued}/${keyId}:rotate`, {}));
+  return { credential: secret };
+}
+
+async function expiredToken(): Promise<Request> {
+  const { token, expire_time } = await derive(rest, (await key()).secret, { ttl: "1s" });
+  await eventually(async () => Date.now() > Date.parse(expire_time));
+  return { credential: token };
 }
 
 async function tokenFor(audience: string, fields = {}): Promise<Request> {
@@ -88,6 +101,16 @@ const GOLDEN: readonly (readonly [code: string, make: () => Promise<Request>, ch
   [
     "EXPIRED",
     expired,
+    `${HEAD}, REVOCATION PASS, EXPIRY FAIL, DISABLED PASS, ADDRESS SKIPPED, AUDIENCE SKIPPED, SCOPES SKIPPED`,
+  ],
+  [
+    "REVOKED",
+    rotatedAway,
+    `${HEAD}, REVOCATION FAIL, EXPIRY PASS, DISABLED PASS, ADDRESS SKIPPED, AUDIENCE SKIPPED, SCOPES SKIPPED`,
+  ],
+  [
+    "EXPIRED",
+    expiredToken,
     `${HEAD}, REVOCATION PASS, EXPIRY FAIL, DISABLED PASS, ADDRESS SKIPPED, AUDIENCE SKIPPED, SCOPES SKIPPED`,
   ],
   [
@@ -145,7 +168,7 @@ test("every verdict has an explanation", () => {
   const codes = Object.values(VerificationError).filter((name) => typeof name === "string");
   // A verdict that could not be reached has no checks: the call fails instead.
   const explained = codes.filter((code) => code !== "UNSPECIFIED" && code !== "INTERNAL");
-  expect(GOLDEN.map(([code]) => code).sort()).toEqual([...explained, "none"].sort());
+  expect([...new Set(GOLDEN.map(([code]) => code))].sort()).toEqual([...explained, "none"].sort());
 });
 
 test("an explanation is not a use of the key", async () => {

@@ -21,7 +21,7 @@ let sql: Sql;
 let nodes: Serving[];
 
 const start = () =>
-  serve({ KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_LEASE_TTL: "1s" });
+  serve({ KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_LEASE_TTL: "5s" });
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -59,6 +59,14 @@ async function newKeys() {
 
 const revoke = (index: number, body: Json) => rest(index)("POST", `${paths.keys}:bulkRevoke`, body);
 
+/** Repeats the call until the operation is done: one that waits for the end of a lease does not get far. */
+async function completeOn(index: number, body: Json): Promise<Json> {
+  for (;;) {
+    const progress = succeeded(await revoke(index, body));
+    if (progress.done) return progress;
+  }
+}
+
 const changedCount = async (requestId: string): Promise<number> => {
   const [row] = await sql`SELECT changed_count FROM bulk_changes WHERE request_id = ${requestId}`;
   return row?.changed_count ?? 0;
@@ -91,11 +99,12 @@ test("an operation whose server is killed continues on the other node, and chang
   expect(await interrupted).toBeInstanceOf(Error);
   const left = KEYS - (await changedCount(body.request_id));
   expect(left).toBeGreaterThan(0);
-  const { status, body: done } = await revoke(1, body);
-  expect([status, done]).toEqual([
-    200,
-    { matched_count: KEYS, changed_count: KEYS, done: true, request_id: body.request_id },
-  ]);
+  expect(await completeOn(1, body)).toEqual({
+    matched_count: KEYS,
+    changed_count: KEYS,
+    done: true,
+    request_id: body.request_id,
+  });
   nodes[0] = await start();
   await expectRevokedOnce(keys);
 });

@@ -294,7 +294,10 @@ describe("where a token is presented", () => {
     const online = createKeyVerifier({ baseUrl: suite.server.url });
     const offline = createTokenVerifier({ baseUrl: suite.server.url });
     const { audience, requiredScopes: required_scopes } = presentation;
-    for (const credential of tokens) {
+    for (const [place, credential] of tokens.entries()) {
+      const accepting = AUDIENCES[place] ?? [];
+      const isHere = audience === undefined ? accepting.length === 0 : accepting.includes(audience);
+      const isAllowed = required_scopes.every((scope) => scope === "read");
       const request = { credential, audience, required_scopes };
       const { body } = await suite.rest("POST", `${paths.keys}:verify`, request);
       const answer = {
@@ -302,6 +305,11 @@ describe("where a token is presented", () => {
         keyId: body.key_id,
         missingScopes: body.error_code && body.missing_scopes.length > 0 ? body.missing_scopes : undefined,
       };
+      expect(answer).toEqual({
+        reason: isHere ? (isAllowed ? undefined : "INSUFFICIENT_SCOPE") : "AUDIENCE_MISMATCH",
+        keyId: isHere ? keyId : undefined,
+        missingScopes: isHere && !isAllowed ? ["write"] : undefined,
+      });
       for (const verifier of [online, offline]) {
         const verdict = await verifier.verify(credential, presentation);
         const {
@@ -327,7 +335,7 @@ describe("where a token is presented", () => {
     const online = createKeyVerifier({ baseUrl: suite.server.url });
     const here = { clientIp: "198.51.100.1" };
     const change = { ip_restriction: restriction };
-    expect((await suite.rest("PATCH", `${paths.issued}/${keyId}`, change)).status).toBe(200);
+    expect((await suite.rest("PATCH", `${paths.issued}/${keyId}?update_mask=ip_restriction`, change)).status).toBe(200);
     expect(await online.verify(token, here)).toMatchObject({ reason: "IP_NOT_ALLOWED" });
     expect(await verifier().verify(token, here)).toMatchObject({ ok: true });
     expect((await suite.rest("POST", `${paths.issued}/${keyId}:disable`, {})).status).toBe(200);
