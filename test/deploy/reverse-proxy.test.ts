@@ -49,6 +49,14 @@ test("the special paths of nginx are those of RPCs", () => {
   expect(large?.map(({ name }) => name)).toEqual(["BatchCreateImportedApiKeys"]);
 });
 
+test("the proxies append the client to X-Forwarded-For", () => {
+  const values = [...nginx.matchAll(/(?:proxy|grpc)_set_header X-Forwarded-For (.*);/g)].map(([, value]) => value);
+  expect(values).toEqual(Array(2).fill("$proxy_add_x_forwarded_for"));
+  // Envoy appends the peer if it takes the peer for the client.
+  expect(connectionManager).toMatchObject({ use_remote_address: true });
+  expect(connectionManager).not.toHaveProperty("skip_xff_append", true);
+});
+
 test("no log format of a proxy has fields that may contain a secret", () => {
   const formats = `${/^log_format[^;]*;/ms.exec(nginx)?.[0]}${JSON.stringify(connectionManager.access_log)}`;
   expect(formats).toContain("$status");
