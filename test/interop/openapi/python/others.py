@@ -54,6 +54,7 @@ def later_releases(_client, ok):
             "is_valid": False,
             "scopes": [],
             "metadata": {},
+            "missing_scopes": [],
             "error_code": "VERIFICATION_ERROR_LATER",
             "status": "KEY_STATUS_LATER",
             "credential_type": "CREDENTIAL_TYPE_LATER",

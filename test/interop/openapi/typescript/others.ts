@@ -39,6 +39,7 @@ export function laterReleases(ok: Step): void {
     is_valid: false,
     scopes: [],
     metadata: {},
+    missing_scopes: [],
     error_code: "VERIFICATION_ERROR_LATER",
     status: "KEY_STATUS_LATER",
     credential_type: "CREDENTIAL_TYPE_LATER",

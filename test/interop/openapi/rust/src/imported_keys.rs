@@ -68,6 +68,7 @@ pub async fn imported_keys(keyhold: &Configuration, ok: &mut Tap) -> Outcome {
     let revocation = RevokeImportedApiKeyBody {
         reason: Some(RevocationReason::RevocationReasonAffiliationChanged),
         revocation_description: Some("left".into()),
+        ..RevokeImportedApiKeyBody::new()
     };
     keys::revoke_imported_api_key(keyhold, &other, None, Some(revocation)).await?;
     let revoked = imported::get_imported_api_key(keyhold, &other, None).await?;

@@ -75,7 +75,7 @@ pub async fn health_and_keys(keyhold: &Configuration, ok: &mut Tap) -> Outcome {
 
 pub async fn later_releases(ok: &mut Tap) -> Outcome {
     let verdict: VerifyApiKeyResponse = serde_json::from_str(
-        r#"{"is_valid": false, "scopes": [], "metadata": {}, "error_code": "VERIFICATION_ERROR_LATER", "later": {"field": 1},
+        r#"{"is_valid": false, "scopes": [], "metadata": {}, "missing_scopes": [], "error_code": "VERIFICATION_ERROR_LATER", "later": {"field": 1},
             "status": "KEY_STATUS_LATER", "credential_type": "CREDENTIAL_TYPE_LATER"}"#,
     )?;
     let is_read = verdict.error_code.as_deref() == Some("VERIFICATION_ERROR_LATER")
