@@ -11,9 +11,14 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** What mostly waits for processes that start and end: left out, so that `npm test` takes less than five minutes on two cores. */
+export const LONG_TESTS = ["test/package/*.test.ts", "test/durability/workers.test.ts", "test/durability/bulk.test.ts"];
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // `npm run test:long` runs them.
+    exclude: LONG_TESTS,
     globalSetup: ["test/support/global-setup.ts"],
     // Suites share what they import: with a worker of its own for every file, starting workers takes longer than the tests.
     isolate: false,

@@ -1,19 +1,19 @@
 import { isExpired, type KeySecret, type VerifiableKey } from "../domain/key.ts";
 import { type Invalid, invalid, type RejectionReason, type Valid } from "../domain/verdict.ts";
 import { allowsAddress } from "../lib/cidr.ts";
-import type { TokenFacts } from "./identified.ts";
+import type { Identified } from "./identified.ts";
 import type { Presentation } from "./presentation.ts";
 
 /** The result of a check: why it fails, or whether it passes or does not apply. */
 export type Outcome = Invalid | "PASS" | "SKIPPED";
 
 /**
- * A check that depends on the key, the token if it is one, and the time alone. `secret` is undefined if the key does not have it any more;
- * `now` in milliseconds.
+ * A check that depends on the key, the credential and the time alone. `secret` is undefined if the key does not have it any more; `now` in
+ * milliseconds.
  */
 export interface StateCheck {
   readonly name: "REVOCATION" | "EXPIRY";
-  run(key: VerifiableKey, secret: KeySecret | undefined, token: TokenFacts | null, now: number): Outcome;
+  run(key: VerifiableKey, secret: KeySecret | undefined, identified: Identified, now: number): Outcome;
 }
 
 /** A check of a credential that is in force, where it is presented. */
@@ -35,10 +35,12 @@ export const STATE_CHECKS: readonly StateCheck[] = [
   },
   {
     name: "EXPIRY",
-    run: (key, _, token, now) => {
-      if (isExpired(key, now)) return invalid("EXPIRED", "the key has expired", key.keyId);
-      if (token !== null && token.expireTime <= now) return invalid("EXPIRED", "the token has expired", key.keyId);
-      return "PASS";
+    run: (key, _, { token, credentialType }, now) => {
+      if (token !== null && token.expireTime <= now) {
+        const what = credentialType === "MACAROON" ? "macaroon" : "token";
+        return invalid("EXPIRED", `the ${what} has expired`, key.keyId);
+      }
+      return isExpired(key, now) ? invalid("EXPIRED", "the key has expired", key.keyId) : "PASS";
     },
   },
 ];

@@ -17,7 +17,7 @@ export function evaluate(
   const last = identified.last?.stored === stored ? identified.last : undefined;
   const secret = last?.secret ?? stored.secrets.find((one) => belongsTo(identified, one));
   for (const check of STATE_CHECKS) {
-    const outcome = check.run(stored.key, secret, identified.token, now);
+    const outcome = check.run(stored.key, secret, identified, now);
     if (isFailure(outcome)) return outcome;
   }
   // Without a secret the first check has failed.

@@ -105,7 +105,7 @@ function explainKey(
   const secret = stored.secrets.find((one) => belongsTo(identified, one));
   const credential = credentialOf(identified, stored, secret ?? lostSecret(identified, stored));
   const outcomes: [CheckName, Outcome][] = [
-    ...STATE_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(key, secret, identified.token, now)]),
+    ...STATE_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(key, secret, identified, now)]),
     ...ACCESS_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(credential, presentation)]),
   ];
   const verdict = outcomes.map(([, outcome]) => outcome).find(isFailure) ?? credential;
