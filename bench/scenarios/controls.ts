@@ -28,7 +28,7 @@ const tokens = once(async (fixture: Fixture) => {
   // A key that is restricted to addresses derives no tokens.
   await times(TOKENS, (index) => {
     const restriction = { ip_restriction: { allowed_cidrs: ALLOWED } };
-    return patch(`${url}${PATHS.issued}/${controlled[index]?.keyId}`, restriction);
+    return patch(`${url}${PATHS.issued}/${controlled[index]?.keyId}?update_mask=ip_restriction`, restriction);
   });
   await verifyEach(url, plain, {});
   await verifyEach(url, controlled, PRESENTATION);

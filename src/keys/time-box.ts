@@ -13,10 +13,10 @@ export interface WorkControl {
 const WORK_TIME = 5_000;
 
 /** Keys per transaction. Other changes of a key wait for that long, and verifications for the event loop that reads its rows. */
-export const SLICE = 100;
+export const SLICE = 25;
 
 /** Pause after each slice, as a multiple of what it took: the rest of the time belongs to other callers. */
-const PAUSE_RATIO = 1;
+const PAUSE_RATIO = 2;
 
 /**
  * Returns a function that repeats a step until it returns true, `mayContinue` returns false, or the time since this call is up. It returns

@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { revokeWithDescendants } from "../../src/keys/descendants.ts";
+import { SLICE } from "../../src/keys/time-box.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
 import { expectRefused, newRawKey, precondition, revoke, succeeded } from "../support/conformance.ts";
@@ -142,13 +143,15 @@ test("works in slices, and ends with keys in a cycle", async () => {
 });
 
 describe("a call that ends early", () => {
+  /** Two slices, and some keys more. */
+  const COUNT = 2 * SLICE + 7;
   const importMany = async (count: number) => {
     const requests = Array.from({ length: count }, () => importDraft());
     succeeded(await root.client("POST", `${paths.imported}:batchCreate`, { requests }));
   };
 
   test("says that it is not done, and another continues", async () => {
-    await importMany(250);
+    await importMany(COUNT);
     const environment = { KEYHOLD_DATABASE_URL: suite.server.ownerUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
     const { keys, close } = await openResources(toConfig(environment), { log: () => {} });
     onTestFinished(() => close());
@@ -156,15 +159,19 @@ describe("a call that ends early", () => {
     const control = { mayContinue: () => false, onChanged: (keyIds: readonly string[]) => changed.push(...keyIds) };
     const revocation = { reason: "REVOCATION_REASON_UNSPECIFIED", description: null } as const;
     const call = () => revokeWithDescendants(keys, operator, { keyId: root.keyId, kind: null }, revocation, control);
-    expect(await call()).toMatchObject({ descendantCount: 100, remainingDescendantCount: 150, done: false });
-    expect(await call()).toMatchObject({ descendantCount: 100, remainingDescendantCount: 50, done: false });
-    expect(await call()).toMatchObject({ descendantCount: 50, remainingDescendantCount: 0, done: true });
-    expect(new Set(changed).size).toBe(250);
+    expect(await call()).toMatchObject({
+      descendantCount: SLICE,
+      remainingDescendantCount: COUNT - SLICE,
+      done: false,
+    });
+    expect(await call()).toMatchObject({ descendantCount: SLICE, remainingDescendantCount: 7, done: false });
+    expect(await call()).toMatchObject({ descendantCount: 7, remainingDescendantCount: 0, done: true });
+    expect(new Set(changed).size).toBe(COUNT);
     await expect(call()).rejects.toMatchObject({ code: "API_KEY_ALREADY_REVOKED" });
   });
 
   test("stops when the client has gone away", async () => {
-    await importMany(250);
+    await importMany(COUNT);
     const sql = postgres(suite.server.ownerUrl, { max: 1 });
     onTestFinished(() => sql.end());
     const client = new AbortController();
@@ -182,8 +189,8 @@ describe("a call that ends early", () => {
       // The server has seen the end of that connection before it answers another.
       await verify(rest, root.secret);
     });
-    await expect.poll(() => left(root), { interval: 10 }).toBe(150);
-    expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: 150, done: true });
+    await expect.poll(() => left(root), { interval: 10 }).toBe(COUNT - SLICE);
+    expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: COUNT - SLICE, done: true });
   });
 });
 

@@ -1,4 +1,4 @@
--- Operations of BulkRevokeApiKeys and BulkDisableApiKeys (docs/concepts.md). The keys are changed in ascending order of key_id, some hundred a
+-- Operations of BulkRevokeApiKeys and BulkDisableApiKeys (docs/concepts.md). The keys are changed in ascending order of key_id, some dozens a
 -- transaction, which also advances after_key_id: the operation continues after a crash of any process, and changes no key twice. The
 -- filter and the texts are not stored: each call brings them again, and the fingerprint compares them.
 CREATE TABLE bulk_changes (
