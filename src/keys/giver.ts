@@ -1,7 +1,7 @@
-import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
+import { isReserved } from "./reserved-scopes.ts";
 
 /** The part of a key by which it is decided whether it outlives the credential of its giver. */
 export type Given = Pick<ApiKey, "scopes" | "expireTime">;
@@ -12,7 +12,7 @@ export type Given = Pick<ApiKey, "scopes" | "expireTime">;
  */
 export function requireShorterLife({ scopes, expireTime }: Given, { expireTime: end }: Principal): void {
   if (end === undefined || (expireTime !== null && expireTime <= end)) return;
-  const scope = scopes.find((one) => one.startsWith(RESERVED_SCOPE_PREFIX));
+  const scope = scopes.find(isReserved);
   if (scope === undefined) return;
   const time = end.toISOString();
   const message = `a key with the scope ${scope} must expire when the credential of the caller does, at ${time}, or earlier`;

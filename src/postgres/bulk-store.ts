@@ -11,7 +11,7 @@ import { creationBounds } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
 import { firstRow, KEY_COLUMNS } from "./rows.ts";
 import { serverId, type WithServer } from "./server-position.ts";
-import { type ChangedRow, forward, setRevoked, toStateChange } from "./state-changes.ts";
+import { type ChangedRow, setDisabled, setRevoked, toStateChange } from "./state-changes.ts";
 
 const OPERATION_COLUMNS = [
   ...["requestId", "fingerprint", "startTime", "matchedCount", "throughKeyId", "afterKeyId", "changedCount", "done"],
@@ -168,7 +168,7 @@ function advance(sql: Sql, { operation, selection, keyIds, isLast, now }: Step):
 
 function setOf(sql: Sql, change: BulkChange, now: Date): Fragment {
   if (change.verb === "revoke") return setRevoked(sql, change, now);
-  return sql`disable_time = ${now}, disable_reason = ${change.reason}, update_time = ${forward(sql, now)}`;
+  return setDisabled(sql, change.reason, now);
 }
 
 interface Outcome {

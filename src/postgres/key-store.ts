@@ -13,7 +13,7 @@ import { createLists } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
 import { KEY_COLUMNS, toApiKey } from "./rows.ts";
 import { withServer } from "./server-position.ts";
-import { forward, setRevoked } from "./state-changes.ts";
+import { forward, setDisabled, setRevoked } from "./state-changes.ts";
 
 export interface KeyDatabases {
   readonly reads: Database;
@@ -155,7 +155,7 @@ function revokeKey(sql: Sql, name: KeyName, revocation: Revocation, principal: P
 }
 
 function disableKey(sql: Sql, name: KeyName, reason: string | null, principal: Principal, now: Date) {
-  const set = sql`disable_time = ${now}, disable_reason = ${reason}, update_time = ${forward(sql, now)}`;
+  const set = setDisabled(sql, reason, now);
   return updateRow(
     sql,
     name,

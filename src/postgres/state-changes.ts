@@ -16,6 +16,11 @@ export function setRevoked(sql: Sql, { reason, description }: Revocation, now: D
     revoke_time = ${now}, revocation_reason = ${reason}, revocation_description = ${description}, update_time = ${forward(sql, now)}`;
 }
 
+/** Returns the SET clause of a disabling. */
+export function setDisabled(sql: Sql, reason: string | null, now: Date): Fragment {
+  return sql`disable_time = ${now}, disable_reason = ${reason}, update_time = ${forward(sql, now)}`;
+}
+
 /** What a key has before, in the columns that the change sets: it was neither revoked nor disabled, by the condition of the change. */
 const BEFORE = {
   revoke: { revokeTime: null, revocationReason: null, revocationDescription: null },

@@ -54,12 +54,13 @@ async function explainCredential(
 ): Promise<Explanation> {
   const credentialType = classify(credential, context.shapes).type;
   const identified = await identify(credential, context);
-  const first = [passed("FORMAT", "the credential is well-formed"), signatureOf(credentialType)];
-  const absent = [failed("EXISTENCE", NOT_FOUND), ...skipped(AFTER_EXISTENCE, "there is no key to check")];
-  const notFound = { verdict: NOT_FOUND, credentialType, key: null, checks: [...first, ...absent] };
   if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null };
+  const first = [passed("FORMAT", "the credential is well-formed"), signatureOf(credentialType)];
   const stored = await context.findKey(identified.lookup, "no-store");
-  if (stored === null || !isKeyOf(identified, stored)) return notFound;
+  if (stored === null || !isKeyOf(identified, stored)) {
+    const absent = [failed("EXISTENCE", NOT_FOUND), ...skipped(AFTER_EXISTENCE, "there is no key to check")];
+    return { verdict: NOT_FOUND, credentialType, key: null, checks: [...first, ...absent] };
+  }
   return { ...explainKey(identified, stored, presentation, context.clock.now(), first), credentialType };
 }
 
