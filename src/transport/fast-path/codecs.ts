@@ -93,23 +93,28 @@ const SPACE = "[ \\t\\n\\r]*";
 /** A JSON string without escapes (RFC 8259 §7). */
 const INNER = '"[^"\\\\\\u0000-\\u001f]*"';
 const STRING = '"([^"\\\\\\u0000-\\u001f]*)"';
+/** `{"credential": "…"` */
+const CREDENTIAL = ["\\{", '"credential"', ":", STRING].join(SPACE);
 /** `{"credential": "…"}` */
-const ITEM = ["\\{", '"credential"', ":", STRING, "\\}"].join(SPACE);
+const ITEM = [CREDENTIAL, "\\}"].join(SPACE);
 
-const SINGLE = new RegExp(`^${SPACE}${ITEM}${SPACE}$`);
+/** The start of a request, through the white space after its credential. */
+const HEAD = new RegExp([`^${SPACE}${CREDENTIAL}`, ""].join(SPACE));
 /**
  * At most as many strings as `required_scopes` may have, in one group. Between two runs of white space there is always a character that is
  * required: two adjacent runs would try every division of the white space, in quadratic time.
  */
 const STRINGS = `\\[${SPACE}(?:(${INNER}(?:${SPACE},${SPACE}${INNER}){0,31})${SPACE})?\\]`;
-const optional = (name: string, value: string) => `(?:${SPACE},${SPACE}"(?:${name})"${SPACE}:${SPACE}${value})?`;
-/** The same with where the credential is presented, in the order of the fields. */
-const PRESENTED = new RegExp(
-  `^${SPACE}${["\\{", '"credential"', ":", STRING].join(SPACE)}${[
+const optional = (name: string, value: string) => `(?:${[",", `"(?:${name})"`, ":", value, ""].join(SPACE)})?`;
+/** The rest: where the credential is presented, in the order of the fields. Apart from the start, which is longest, so as to read that once. */
+const TAIL = new RegExp(
+  [
     optional("client_ip|clientIp", STRING),
     optional("required_scopes|requiredScopes", STRINGS),
     optional("audience", STRING),
-  ].join("")}${SPACE}\\}${SPACE}$`,
+    `\\}${SPACE}$`,
+  ].join(""),
+  "y",
 );
 const BETWEEN_STRINGS = new RegExp(`"${SPACE},${SPACE}"`);
 const LIST_START = new RegExp(["^", "\\{", '"requests"', ":", "\\[", ""].join(SPACE));
@@ -121,16 +126,16 @@ const LIMITS = valueLimits(0);
 
 /** Reads the JSON of a `VerifyApiKeyRequest`: the usual text directly, any other as the complete path does. */
 export function readVerifyJson(bytes: Uint8Array): VerifyApiKeyRequest {
-  const text = decodeUtf8(bytes) ?? "";
-  const credential = SINGLE.exec(text)?.[1];
-  if (credential !== undefined) return verifyRequest(credential);
-  return readPresented(text) ?? readJsonMessage(VerifyApiKeyRequestSchema, bytes, LIMITS);
+  return usualRequest(decodeUtf8(bytes) ?? "") ?? readJsonMessage(VerifyApiKeyRequestSchema, bytes, LIMITS);
 }
 
 /** Returns undefined if the text is not of the usual form. */
-function readPresented(text: string): VerifyApiKeyRequest | undefined {
-  const [match, credential = "", clientIp, scopes, audience] = PRESENTED.exec(text) ?? [];
-  if (match === undefined) return undefined;
+function usualRequest(text: string): VerifyApiKeyRequest | undefined {
+  const [head, credential = ""] = HEAD.exec(text) ?? [];
+  if (head === undefined) return undefined;
+  TAIL.lastIndex = head.length;
+  const [tail, clientIp, scopes, audience] = TAIL.exec(text) ?? [];
+  if (tail === undefined) return undefined;
   const request = verifyRequest(credential);
   if (clientIp !== undefined) request.clientIp = clientIp;
   if (scopes) request.requiredScopes = scopes.slice(1, -1).split(BETWEEN_STRINGS);
