@@ -6,6 +6,7 @@ import type { BulkChange, BulkOperation, BulkSelection, BulkStore, NewBulkOperat
 import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
 import { stillActive } from "./expiry.ts";
 import { compareIds, compileFilter } from "./filter.ts";
+import { allOf, unionAll } from "./fragments.ts";
 import { handledBy } from "./handled-by.ts";
 import { creationBounds } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
@@ -73,17 +74,13 @@ function conditions(sql: Sql, { filter, filterTime, change, principal }: BulkSel
     handledBy(sql, principal),
     ...own,
   ];
-  return joined(sql, all);
+  return allOf(sql, all);
 }
 
 const CHANGEABLE: { readonly [V in BulkChange["verb"]]: (sql: Sql, now: Date) => Fragment } = {
   revoke: (sql) => sql`revoke_time IS NULL`,
   disable: (sql, now) => sql`(${stillActive(sql, now)} AND disable_time IS NULL)`,
 };
-
-function joined(sql: Sql, all: readonly Fragment[]): Fragment {
-  return sql`${all.map((condition, index) => (index === 0 ? condition : sql`AND ${condition}`))}`;
-}
 
 /** Before PostgreSQL 18 there is no maximum of a uuid. Its text has the same order. */
 async function count(sql: Sql, selection: BulkSelection) {
@@ -116,11 +113,11 @@ function selectNext(sql: Sql, selection: BulkSelection, operation: BulkOperation
   const scans = KEY_KINDS.map(
     (kind) => sql`(
       SELECT key_id FROM api_keys
-      WHERE ${joined(sql, [sql`kind = ${kind}`, conditions(sql, selection, startTime), ...range, ...bounds])}
+      WHERE ${allOf(sql, [sql`kind = ${kind}`, conditions(sql, selection, startTime), ...range, ...bounds])}
       ORDER BY uuid_send(key_id) LIMIT ${limit})`,
   );
   return sql`
-    SELECT key_id FROM (${scans.map((scan, index) => (index === 0 ? scan : sql`UNION ALL ${scan}`))}) AS next
+    SELECT key_id FROM (${unionAll(sql, scans)}) AS next
     ORDER BY uuid_send(key_id) LIMIT ${limit}`;
 }
 

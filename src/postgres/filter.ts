@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import type { KeyStatus } from "../domain/key.ts";
 import type { Comparison, FieldName, Filter, Operator, StringField, TimeField } from "../keys/filter/filter.ts";
+import { joined } from "./fragments.ts";
 
 /**
  * Returns the SQL condition on a row of `api_keys` for a filter, in parentheses where needed. Every value is a parameter. It is never
@@ -14,7 +15,7 @@ export function compileFilter(sql: Sql, filter: Filter, now: Date): Fragment {
     case "or": {
       const word = filter.node === "and" ? sql`AND` : sql`OR`;
       const operands = filter.operands.map((operand) => compileFilter(sql, operand, now));
-      return sql`(${operands.map((operand, index) => (index === 0 ? operand : sql`${word} ${operand}`))})`;
+      return sql`(${joined(sql, operands, word)})`;
     }
     case "not":
       return sql`(NOT ${compileFilter(sql, filter.operand, now)})`;

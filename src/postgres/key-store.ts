@@ -7,6 +7,7 @@ import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
 import { active, earliestTime, latestTime, movable, readTime, stillActive } from "./expiry.ts";
+import { allOf } from "./fragments.ts";
 import { shorterLived } from "./giver.ts";
 import { handledBy } from "./handled-by.ts";
 import { createLists } from "./list-keys.ts";
@@ -216,6 +217,5 @@ function updateRow(
  */
 function keyWhere(sql: Sql, { keyId, kind }: KeyName, conditions: readonly Fragment[]): Fragment {
   const all = kind === null ? conditions : [sql`kind = ${kind}`, ...conditions];
-  const joined = all.map((condition, index) => (index === 0 ? condition : sql`AND ${condition}`));
-  return sql`key_id = ${keyId} AND CASE WHEN ${joined} THEN true ELSE false END`;
+  return sql`key_id = ${keyId} AND CASE WHEN ${allOf(sql, all)} THEN true ELSE false END`;
 }

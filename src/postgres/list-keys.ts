@@ -4,6 +4,7 @@ import type { Comparison, Filter, Operator } from "../keys/filter/filter.ts";
 import type { ListQuery } from "../keys/store.ts";
 import { markPrepared } from "./connect.ts";
 import { compareIds, compileFilter } from "./filter.ts";
+import { allOf, unionAll } from "./fragments.ts";
 import { namesOnly } from "./handled-by.ts";
 import { selectByWeek, weekRangeOf } from "./list-by-week.ts";
 import { createPreparedShapes } from "./prepared-shapes.ts";
@@ -35,11 +36,7 @@ export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
   if (weeks !== null) return selectByWeek(sql, kinds, weeks, conditions(sql, list, now), list.limit);
   if (list.kind !== null) return selectOfKind(sql, list, list.kind, now);
   const scans = KEY_KINDS.map((kind) => sql`(${selectOfKind(sql, list, kind, now)})`);
-  return merge(
-    sql,
-    sql`(${scans.map((one, index) => (index === 0 ? one : sql`UNION ALL ${one}`))}) AS keys`,
-    list.limit,
-  );
+  return merge(sql, sql`(${unionAll(sql, scans)}) AS keys`, list.limit);
 }
 
 function selectOfKind(sql: Sql, list: ListQuery, kind: KeyKind, now: Date): Fragment {
@@ -62,7 +59,7 @@ function selectOfActors(sql: Sql, list: ListQuery, actorIds: readonly string[], 
 function orderedScan(sql: Sql, conditions: readonly Fragment[], limit: number): Fragment {
   return sql`
     SELECT ${sql(KEY_COLUMNS)} FROM api_keys
-    WHERE ${conditions.map((condition, index) => (index === 0 ? condition : sql`AND ${condition}`))}
+    WHERE ${allOf(sql, conditions)}
     ORDER BY uuid_send(key_id) DESC
     LIMIT ${limit}`;
 }

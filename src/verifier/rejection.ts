@@ -30,8 +30,8 @@ const MESSAGES: Readonly<Record<RejectionReason, string>> = {
 };
 
 /**
- * Returns the response to a rejected credential. `invalid_token` is "expired, revoked, malformed, or invalid for other reasons" (§3.1), so also a credential that is disabled, or presented
- * at the wrong service or from the wrong address.
+ * Returns the response to a rejected credential (RFC 6750 §3). A credential that is disabled, for another service or at a wrong address is
+ * "invalid for other reasons": `invalid_token` (§3.1).
  */
 export function rejectCredential(
   rejected: RejectedCredential,

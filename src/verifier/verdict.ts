@@ -1,5 +1,6 @@
 import type { CredentialType } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { JsonObject } from "../lib/json.ts";
+import { missingScopes } from "../lib/missing-scopes.ts";
 
 /** The properties of every valid credential. */
 export interface VerifiedCredential {
@@ -89,8 +90,8 @@ export function requireScopes<T extends VerifiedCredential>(
   credential: T,
   required: readonly string[] = [],
 ): Verdict<T> {
-  const missingScopes = [...new Set(required.filter((scope) => !credential.scopes.includes(scope)))];
-  if (missingScopes.length === 0) return { ok: true, credential };
+  const missing = missingScopes(required, credential.scopes);
+  if (missing.length === 0) return { ok: true, credential };
   const rejection = rejected("INSUFFICIENT_SCOPE", "the credential lacks required scopes");
-  return { ...rejection, missingScopes, credential };
+  return { ...rejection, missingScopes: missing, credential };
 }

@@ -1,6 +1,7 @@
 import { isExpired, type KeySecret, type VerifiableKey } from "../domain/key.ts";
 import { type Invalid, invalid, type RejectionReason, type Valid } from "../domain/verdict.ts";
 import { allowsAddress } from "../lib/cidr.ts";
+import { missingScopes } from "../lib/missing-scopes.ts";
 import type { Identified } from "./identified.ts";
 import type { Presentation } from "./presentation.ts";
 
@@ -81,10 +82,10 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
     name: "SCOPES",
     run: (credential, { requiredScopes }) => {
       if (requiredScopes.length === 0) return "SKIPPED";
-      const { scopes } = credential;
-      if (requiredScopes.every((scope) => scopes.includes(scope))) return "PASS";
-      const missingScopes = [...new Set(requiredScopes.filter((scope) => !scopes.includes(scope)))];
-      return { ...denied("INSUFFICIENT_SCOPE", "the credential lacks required scopes", credential), missingScopes };
+      const missing = missingScopes(requiredScopes, credential.scopes);
+      if (missing.length === 0) return "PASS";
+      const denial = denied("INSUFFICIENT_SCOPE", "the credential lacks required scopes", credential);
+      return { ...denial, missingScopes: missing };
     },
   },
 ];

@@ -1,6 +1,7 @@
 import { classify } from "../credential/kinds.ts";
 import type { KeySecret, VerifiableKey } from "../domain/key.ts";
 import type { CredentialType, Invalid, Valid, Verdict } from "../domain/verdict.ts";
+import { missingScopes } from "../lib/missing-scopes.ts";
 import { ACCESS_CHECKS, type AccessCheck, isFailure, type Outcome, STATE_CHECKS, type StateCheck } from "./checks.ts";
 import type { VerifyContext } from "./context.ts";
 import { credentialOf, isKeyOf, NOT_FOUND } from "./evaluate.ts";
@@ -154,7 +155,7 @@ const DETAILS: Readonly<
   }),
   SCOPES: ({ scopes }, { requiredScopes }) => ({
     PASS: `the credential has ${requiredScopes.join(", ")}`,
-    FAIL: `the credential lacks ${requiredScopes.filter((scope) => !scopes.includes(scope)).join(", ")}`,
+    FAIL: `the credential lacks ${missingScopes(requiredScopes, scopes).join(", ")}`,
     SKIPPED: "no scopes are required",
   }),
 };
