@@ -1,4 +1,3 @@
-import { cpuPerRequest } from "../harness/cpu.ts";
 import { type Fixture, once } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import { grpcLoad, verifyCall } from "../load/grpc-load.ts";
@@ -21,7 +20,7 @@ const ALLOWED = ["192.0.2.0/24", "198.51.100.16/28", "2001:db8::/32", "203.0.113
 
 /** Derived JWTs of keys without any control, and of keys with an address list, derived for an audience. All were verified. */
 const tokens = once(async (fixture: Fixture) => {
-  const { url, installation } = await warmService(fixture);
+  const { url } = await warmService(fixture);
   const [plain, controlled] = [
     await issueTokens(url, {}),
     await issueTokens(url, { audience: [PRESENTATION.audience] }),
@@ -33,23 +32,7 @@ const tokens = once(async (fixture: Fixture) => {
   });
   await verifyEach(url, plain, {});
   await verifyEach(url, controlled, PRESENTATION);
-  const { server } = installation;
-  return { server, url, plain: plain.map(({ token }) => token), controlled: controlled.map(({ token }) => token) };
-});
-
-/** Verifies both kinds of tokens over REST. */
-const restLoads = once(async (fixture: Fixture) => {
-  const { url, plain, controlled } = await tokens(fixture);
-  const load = { url: url + PATHS.verify, headers: JSON_HEADERS, connections: CONNECTIONS };
-  const bodies = (of: readonly string[], presentation: object) =>
-    jsonBodies(
-      fixture,
-      of.map((credential) => ({ credential, ...presentation })),
-    );
-  return {
-    subject: httpLoad(fixture, { ...load, bodies: await bodies(controlled, PRESENTATION) }),
-    baseline: httpLoad(fixture, { ...load, bodies: await bodies(plain, {}) }),
-  };
+  return { url, plain: plain.map(({ token }) => token), controlled: controlled.map(({ token }) => token) };
 });
 
 interface Token {
@@ -86,19 +69,17 @@ export const controlsScenarios: readonly Scenario[] = [
     ...shared,
     name: "verify-controls",
     work: "verify, cached, derived JWT, with addresses, required scopes and audience, REST HTTP/1.1",
-    prepare: restLoads,
-  },
-  {
-    ...shared,
-    name: "verify-controls-cpu",
-    work: "CPU of the same",
-    unit: "µs",
     prepare: async (fixture) => {
-      const { server } = await tokens(fixture);
-      const { subject, baseline } = await restLoads(fixture);
+      const { url, plain, controlled } = await tokens(fixture);
+      const load = { url: url + PATHS.verify, headers: JSON_HEADERS, connections: CONNECTIONS };
+      const bodies = (of: readonly string[], presentation: object) =>
+        jsonBodies(
+          fixture,
+          of.map((credential) => ({ credential, ...presentation })),
+        );
       return {
-        subject: cpuPerRequest(fixture, server, subject),
-        baseline: cpuPerRequest(fixture, server, baseline),
+        subject: httpLoad(fixture, { ...load, bodies: await bodies(controlled, PRESENTATION) }),
+        baseline: httpLoad(fixture, { ...load, bodies: await bodies(plain, {}) }),
       };
     },
   },
