@@ -50,13 +50,14 @@ function maskOf(prefix: number, index: number): number {
   return length === 0 ? 0 : (-1 << (WORD_BITS - length)) >>> 0;
 }
 
-/** Whether an address is in one of several blocks. */
-export type AddressMatcher = (address: IpAddress) => boolean;
+/** Blocks as words, each followed by its mask: one pair for a block of IPv4, four for one of IPv6. */
+export interface CompiledCidrs {
+  readonly ipv4: Uint32Array;
+  readonly ipv6: Uint32Array;
+}
 
-/**
- * Compiles canonical CIDR blocks. An IPv4 address is in IPv4 blocks only, also if it was written as an IPv6 address: `::/0` is all of IPv6.
- */
-export function compileCidrs(cidrs: readonly string[]): AddressMatcher {
+/** Compiles canonical CIDR blocks. */
+export function compileCidrs(cidrs: readonly string[]): CompiledCidrs {
   const ipv4: number[] = [];
   const ipv6: number[] = [];
   for (const cidr of cidrs) {
@@ -67,33 +68,34 @@ export function compileCidrs(cidrs: readonly string[]): AddressMatcher {
     const table = address.length === 1 ? ipv4 : ipv6;
     for (let index = 0; index < address.length; index++) table.push(address[index] ?? 0, maskOf(prefix, index));
   }
-  const [matchesIpv4, matchesIpv6] = [ipv4Matcher(Uint32Array.from(ipv4)), ipv6Matcher(Uint32Array.from(ipv6))];
-  return (address) => (address.length === 1 ? matchesIpv4(address) : matchesIpv6(address));
+  return { ipv4: Uint32Array.from(ipv4), ipv6: Uint32Array.from(ipv6) };
 }
 
-/** The table has a word and its mask for each block, which one loop reads from start to end. */
-function ipv4Matcher(table: Uint32Array): AddressMatcher {
-  return (words) => {
-    const address = words[0] ?? 0;
-    for (let at = 0; at < table.length; at += 2) {
-      if (((address ^ (table[at] ?? 0)) & (table[at + 1] ?? 0)) === 0) return true;
-    }
-    return false;
-  };
+/**
+ * Returns whether one of the blocks contains the address. An IPv4 address is in IPv4 blocks only, also if it was written as an IPv6
+ * address: `::/0` is all of IPv6.
+ */
+export function contains({ ipv4, ipv6 }: CompiledCidrs, address: IpAddress): boolean {
+  return address.length === 1 ? containsIpv4(ipv4, address[0] ?? 0) : containsIpv6(ipv6, address);
 }
 
-/** The table has four words with their masks for each block. Blocks of one list often differ in their second word. */
-function ipv6Matcher(table: Uint32Array): AddressMatcher {
-  return (address) => {
-    const [a, b, c, d] = [address[0] ?? 0, address[1] ?? 0, address[2] ?? 0, address[3] ?? 0];
-    for (let at = 0; at < table.length; at += 8) {
-      if (((b ^ (table[at + 2] ?? 0)) & (table[at + 3] ?? 0)) !== 0) continue;
-      if (((a ^ (table[at] ?? 0)) & (table[at + 1] ?? 0)) !== 0) continue;
-      if (((c ^ (table[at + 4] ?? 0)) & (table[at + 5] ?? 0)) !== 0) continue;
-      if (((d ^ (table[at + 6] ?? 0)) & (table[at + 7] ?? 0)) === 0) return true;
-    }
-    return false;
-  };
+function containsIpv4(table: Uint32Array, address: number): boolean {
+  for (let at = 0; at < table.length; at += 2) {
+    if (((address ^ (table[at] ?? 0)) & (table[at + 1] ?? 0)) === 0) return true;
+  }
+  return false;
+}
+
+/** Blocks of one list often differ in their second word. */
+function containsIpv6(table: Uint32Array, address: IpAddress): boolean {
+  const [a, b, c, d] = [address[0] ?? 0, address[1] ?? 0, address[2] ?? 0, address[3] ?? 0];
+  for (let at = 0; at < table.length; at += 8) {
+    if (((b ^ (table[at + 2] ?? 0)) & (table[at + 3] ?? 0)) !== 0) continue;
+    if (((a ^ (table[at] ?? 0)) & (table[at + 1] ?? 0)) !== 0) continue;
+    if (((c ^ (table[at + 4] ?? 0)) & (table[at + 5] ?? 0)) !== 0) continue;
+    if (((d ^ (table[at + 6] ?? 0)) & (table[at + 7] ?? 0)) === 0) return true;
+  }
+  return false;
 }
 
 const compiled = memoize(compileCidrs);
@@ -104,5 +106,5 @@ const compiled = memoize(compileCidrs);
  */
 export function allowsAddress(cidrs: readonly string[], address: string): boolean {
   const parsed = parseAddress(address);
-  return parsed !== undefined && compiled(cidrs)(parsed);
+  return parsed !== undefined && contains(compiled(cidrs), parsed);
 }

@@ -1,4 +1,4 @@
-import { compileCidrs, type ParsedCidr, parseCidr } from "./cidr.ts";
+import { compileCidrs, contains, type ParsedCidr, parseCidr } from "./cidr.ts";
 import { formatAddress, parseAddress } from "./ip-address.ts";
 
 /**
@@ -23,12 +23,12 @@ export function parseProxies(text: string): ParsedCidr {
  */
 export function clientAddressBehind(trustedProxies: readonly string[]): ClientAddressOf {
   if (trustedProxies.length === 0) return withoutZone;
-  const isTrusted = compileCidrs(trustedProxies);
+  const proxies = compileCidrs(trustedProxies);
   return (peer, forwardedFor) => {
     let address = parseAddress(withoutZone(peer));
     let end = forwardedFor?.length ?? 0;
     // From the right, as far as the addresses are trusted: clients may send many on the left.
-    while (address !== undefined && forwardedFor !== undefined && end >= 0 && isTrusted(address)) {
+    while (address !== undefined && forwardedFor !== undefined && end >= 0 && contains(proxies, address)) {
       const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(",", end - 1);
       address = parseAddress(withoutPort(forwardedFor.slice(comma + 1, end).trim()));
       end = comma;
