@@ -7,7 +7,7 @@ import type { BulkChange, BulkOperation, BulkSelection, BulkStore } from "./bulk
 import type { KeysContext } from "./context.ts";
 import type { Filter } from "./filter/filter.ts";
 import { parseFilter } from "./filter/parse.ts";
-import { SLICE, startWork, type WorkControl } from "./time-box.ts";
+import { startWork, type WorkControl } from "./time-box.ts";
 
 export interface BulkRequest {
   /** AIP-160, not empty. */
@@ -60,8 +60,8 @@ export async function changeMany(
   }
   let [operation, caughtUp] = await resume(context, principal, select, request);
   const selection = select(operation.startTime);
-  await work(async () => {
-    const step = await bulk.advance(operation, selection, SLICE, new Date(clock.now()));
+  await work(async (slice) => {
+    const step = await bulk.advance(operation, selection, slice, new Date(clock.now()));
     control.onChanged(step.changed);
     const isShared = step.operation.changedCount !== operation.changedCount + step.changed.length;
     if (isShared) caughtUp = catchUp(bulk);

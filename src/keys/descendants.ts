@@ -5,7 +5,7 @@ import type { KeysContext } from "./context.ts";
 import { keyNotFound } from "./rejection.ts";
 import { revokeKey } from "./revoke.ts";
 import type { KeyName, Revocation } from "./store.ts";
-import { SLICE, startWork, type WorkControl } from "./time-box.ts";
+import { startWork, type WorkControl } from "./time-box.ts";
 
 /** The descendants of an admin token: the keys that were created with it, those that were created with them, and so on. */
 export interface DescendantStore {
@@ -54,9 +54,9 @@ export async function revokeWithDescendants(
     throw error;
   });
   let descendantCount = 0;
-  const isComplete = await work(async () => {
+  const isComplete = await work(async (size) => {
     const now = new Date(clock.now());
-    const slice = await descendants.revokeSome(name.keyId, revocation, principal, SLICE, now);
+    const slice = await descendants.revokeSome(name.keyId, revocation, principal, size, now);
     control.onChanged(slice.revoked);
     descendantCount += slice.revoked.length;
     return slice.found === 0;

@@ -12,24 +12,46 @@ export interface WorkControl {
 /** Milliseconds that a call works, well below the 10 s after which the TypeScript client gives up. */
 const WORK_TIME = 5_000;
 
-/** Keys per transaction. Other changes of a key wait for that long, and verifications for the event loop that reads its rows. */
-export const SLICE = 25;
+/** How work is divided. Other changes of a key wait for its transaction, and verifications for the event loop that reads its rows. */
+interface Pace {
+  /** Keys per transaction. */
+  readonly slice: number;
+  /** Pause after each slice, as a multiple of what it took. */
+  readonly pause: number;
+}
 
-/** Pause after each slice, as a multiple of what it took: the rest of the time belongs to other callers. */
-const PAUSE_RATIO = 2;
+/** In a busy process almost all of the time belongs to other callers. */
+const PACES = { idle: { slice: 25, pause: 1 }, busy: { slice: 10, pause: 12 } } as const satisfies Record<string, Pace>;
+
+/** Keys per transaction, at most. */
+export const SLICE = PACES.idle.slice;
+
+/** Utilization of the event loop above which a process is busy. Work in an idle one uses a third. */
+const BUSY = 0.5;
+
+export function paceAt(utilization: number): Pace {
+  return utilization > BUSY ? PACES.busy : PACES.idle;
+}
 
 /**
  * Returns a function that repeats a step until it returns true, `mayContinue` returns false, or the time since this call is up. It returns
- * whether the step has returned true.
+ * whether the step has returned true. A step is told how many keys to change.
  */
-export function startWork({ mayContinue }: WorkControl): (step: () => Promise<boolean>) => Promise<boolean> {
+export function startWork({
+  mayContinue,
+}: WorkControl): (step: (slice: number) => Promise<boolean>) => Promise<boolean> {
   const deadline = systemMonotonic() + WORK_TIME;
   return async (step) => {
+    let [pace, before] = [paceAt(0), performance.eventLoopUtilization()];
     for (;;) {
       const started = systemMonotonic();
-      if (await step()) return true;
-      if (!mayContinue() || systemMonotonic() > deadline) return false;
-      await sleep((systemMonotonic() - started) * PAUSE_RATIO);
+      if (await step(pace.slice)) return true;
+      const now = systemMonotonic();
+      if (!mayContinue() || now > deadline) return false;
+      const after = performance.eventLoopUtilization();
+      pace = paceAt(performance.eventLoopUtilization(after, before).utilization);
+      before = after;
+      await sleep(Math.min((now - started) * pace.pause, deadline - now));
     }
   };
 }

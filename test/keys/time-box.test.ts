@@ -1,0 +1,43 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { paceAt, SLICE, startWork } from "../../src/keys/time-box.ts";
+
+const onChanged = () => {};
+
+test("a busy process makes smaller steps and longer pauses", () => {
+  const [idle, busy] = [paceAt(0.3), paceAt(0.9)];
+  expect(idle.slice).toBe(SLICE);
+  expect(busy.slice).toBeLessThan(idle.slice);
+  expect(busy.pause).toBeGreaterThan(10 * idle.pause);
+});
+
+test("work ends with the step that is done", async () => {
+  const slices: number[] = [];
+  const work = startWork({ mayContinue: () => true, onChanged });
+  expect(await work(async (slice) => slices.push(slice) === 3)).toBe(true);
+  expect(slices).toHaveLength(3);
+  expect(slices[0]).toBe(SLICE);
+});
+
+test("work ends after the step after which it may not continue", async () => {
+  let steps = 0;
+  expect(await startWork({ mayContinue: () => steps < 2, onChanged })(async () => ++steps === 100)).toBe(false);
+  expect(steps).toBe(2);
+});
+
+test("while other work keeps the event loop busy, steps become smaller", async () => {
+  const slices: number[] = [];
+  const spin = setInterval(() => {
+    for (const end = performance.now() + 20; performance.now() < end; );
+  }, 1);
+  try {
+    await startWork({ mayContinue: () => true, onChanged })(async (slice) => {
+      slices.push(slice);
+      await nextTurn();
+      return slices.length === 4 || slice < SLICE;
+    });
+  } finally {
+    clearInterval(spin);
+  }
+  expect(slices.at(-1)).toBe(paceAt(1).slice);
+});
