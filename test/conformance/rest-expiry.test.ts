@@ -102,6 +102,7 @@ describe.each(table(KINDS))("the expiry of an %s key", (kind, path, make) => {
     ["0000-12-31T23:59:59Z", expect.any(String)],
     ["10000-01-01T00:00:00Z", expect.any(String)],
     ["tomorrow", expect.any(String)],
+    ["2031-02-29T00:00:00Z", "INVALID_FORMAT"],
   ];
 
   test.each(table(TIMES))("cannot be %s", async (time, reason) => {

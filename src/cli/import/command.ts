@@ -31,9 +31,9 @@ export function addImport(keys: Command): void {
 
 const IMPORT_HELP = `
 The file has one row per key: JSON objects, one per line, or CSV with a header. Its fields are raw_key, name and actor_id, and optionally
-scopes (in CSV separated by spaces), ttl, ip_restriction (in CSV the CIDR blocks, separated by spaces) and metadata (in CSV one column
-metadata.<name> per entry). An interrupted import resumes when
-the command is repeated; no key is imported twice. A finished import can be repeated: existing keys are left unchanged.`;
+scopes (in CSV separated by spaces), ttl or expire_time (RFC 3339), ip_restriction (in CSV the CIDR blocks, separated by spaces)
+and metadata (in CSV one column metadata.<name> per entry). An interrupted import resumes when the command is repeated; no key is
+imported twice. A finished import can be repeated: existing keys are left unchanged.`;
 
 const KEY_FIELDS = ["name", "actor", "scope", "ttl", "allowIp", "metadata", "requestId", "credentialFile"];
 

@@ -10,6 +10,7 @@ import { checkNewKey } from "../../keys/new-key.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
+import { timestampOf } from "../options.ts";
 import { parseScopes, scopeList } from "../scopes.ts";
 import type { Row } from "./records.ts";
 
@@ -20,6 +21,7 @@ export const FIELDS: ReadonlySet<string> = new Set([
   "actor_id",
   "scopes",
   "ttl",
+  "expire_time",
   "ip_restriction",
   "metadata",
 ]);
@@ -62,6 +64,9 @@ function toRequest(content: Readonly<Record<string, unknown>>): Init {
     actorId: text("actor_id", content.actor_id),
     scopes: scopesOf(content.scopes),
     ttl: isAbsent(content.ttl) ? undefined : text("ttl", content.ttl),
+    expireTime: isAbsent(content.expire_time)
+      ? undefined
+      : timestampOf("expire_time", text("expire_time", content.expire_time)),
     ipRestriction: ipRestrictionOf(content.ip_restriction),
     metadata: Object.fromEntries(metadata),
   };

@@ -14,6 +14,7 @@ import { type FieldViolation, invalidArgument, invalidArguments, MAX_VIOLATIONS 
 import { isJsonObject } from "../../lib/json.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { repeatInSlices } from "../../lib/time-slices.ts";
+import { missingDays } from "./days.ts";
 import { findField, notOfForm, valueForm } from "./fields.ts";
 import { BODY, joinJsonPath, jsonScanner, MAX_JSON_DEPTH, parseText, unknownField, type ValueLimits } from "./scan.ts";
 
@@ -99,13 +100,17 @@ export function requireObject(json: JsonValue): JsonObject {
 /** Returns the message of a JSON object. Throws `INVALID_ARGUMENT` with the fields at fault. */
 export function readJson<D extends DescMessage>(desc: D, json: JsonObject, registry?: Registry): MessageShape<D> {
   const options = { ...JSON_OPTIONS, registry };
+  let message: MessageShape<D>;
   try {
-    return fromJson(desc, json, options);
+    message = fromJson(desc, json, options);
   } catch {
     const violations = findViolations(desc, json, options).take(MAX_VIOLATIONS).toArray();
     if (violations.length === 0) throw invalidArgument(BODY, "is not valid");
     throw invalidArguments(violations);
   }
+  const violations = missingDays(desc, json).take(MAX_VIOLATIONS).toArray();
+  if (violations.length > 0) throw invalidArguments(violations);
+  return message;
 }
 
 const GIVEN_TWICE = "is given twice, under two names";

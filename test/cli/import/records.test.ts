@@ -105,6 +105,12 @@ const BAD_ROWS: readonly (readonly [string, string | Buffer])[] = [
   ['scopes: contains ","', `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":"read,write"}`],
   ["metadata.a: is set twice", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":"1"},"metadata.a":"2"}`],
   ["ttl: must be a duration", `{"raw_key":"${KEY}","name":"a","actor_id":"b","ttl":"${KEY}"}`],
+  ["expire_time: must be an RFC 3339 time", `{"raw_key":"${KEY}","name":"a","actor_id":"b","expire_time":"${KEY}"}`],
+  ["expire_time: must be", `{"raw_key":"${KEY}","name":"a","actor_id":"b","expire_time":"2020-01-02T00:00:00Z"}`],
+  [
+    "expire_time: must not be set beside ttl",
+    `{"raw_key":"${KEY}","name":"a","actor_id":"b","ttl":"1h","expire_time":"2999-01-02T00:00:00Z"}`,
+  ],
   ["metadata: must have strings", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":1}}`],
   [
     "ip_restriction: must be an object with allowed_cidrs",
@@ -130,6 +136,17 @@ test("maps CSV cells to the fields of a key", async () => {
   expect(first).toMatchObject({ name: "a, b", scopes: ["read", "write"], metadata: { env: "prod" } });
   expect(first).not.toHaveProperty("ttl");
   expect(second).toMatchObject({ scopes: ["x"], ttl: "1h", metadata: { "a b": "z" } });
+});
+
+test("reads the expiry of a row from a CSV cell, and from JSON as in the API", async () => {
+  const csv = `raw_key,name,actor_id,expire_time\n${KEY},n,c,2030-01-02T03:04:05+01:00\n${KEY},n,c,\n`;
+  const json = `{"raw_key":"${KEY}","name":"n","actor_id":"c","expire_time":"2030-01-02T02:04:05Z"}`;
+  const [first, second] = (await rowsOf(new Csv(), Buffer.from(csv))).map(requestOf);
+  const [third] = (await rowsOf(jsonLines, Buffer.from(json))).map(requestOf);
+  for (const request of [first, third]) {
+    expect(request).toHaveProperty("expireTime.seconds", BigInt(Date.parse("2030-01-02T02:04:05Z") / 1000));
+  }
+  expect(second).not.toHaveProperty("expireTime");
 });
 
 test("reads the addresses of a row from a CSV cell, and from JSON as in the API", async () => {

@@ -107,6 +107,12 @@ const wrongQueries: readonly Refused[] = [
   ["GET /v1/items?genre=", none, "genre", "must be one of GENRE_UNSPECIFIED, GENRE_NOVEL, GENRE_VERSE"],
   ["GET /v1/items?genre=genre_novel", none, "genre", "must be one of GENRE_UNSPECIFIED, GENRE_NOVEL, GENRE_VERSE"],
   ["GET /v1/items?create_time=yesterday", none, "create_time", "must be an RFC 3339 time such as 2030-01-02T03:04:05Z"],
+  [
+    "GET /v1/items?create_time=2030-02-30T00:00:00Z",
+    none,
+    "create_time",
+    "must be an RFC 3339 time such as 2030-01-02T03:04:05Z",
+  ],
   ["GET /v1/items?create_time=", none, "create_time", "must be an RFC 3339 time such as 2030-01-02T03:04:05Z"],
   ["GET /v1/items?read_mask=a,,b", none, "read_mask", "must be field names with commas between"],
   ["GET /v1/items?read_mask=a,+b", none, "read_mask", "must be field names with commas between"],
@@ -202,6 +208,12 @@ const wrongBodies: readonly Refused[] = [
     "POST /v1/items:batch",
     { create_time: "2030-01-02" },
     "create_time",
+    "must be an RFC 3339 time such as 2030-01-02T03:04:05Z",
+  ],
+  [
+    "POST /v1/items:batch",
+    { loan_times: ["2032-02-29T00:00:00Z", "2031-02-29T00:00:00+14:00"] },
+    "loan_times[1]",
     "must be an RFC 3339 time such as 2030-01-02T03:04:05Z",
   ],
   [
