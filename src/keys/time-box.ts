@@ -35,7 +35,7 @@ export function paceAt(utilization: number): Pace {
 
 /**
  * Returns a function that repeats a step until it returns true, `mayContinue` returns false, or the time since this call is up. It returns
- * whether the step has returned true. A step is told how many keys to change.
+ * whether the step has returned true. A step receives the number of keys to change.
  */
 export function startWork({
   mayContinue,
