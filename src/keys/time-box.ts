@@ -29,6 +29,7 @@ export const SLICE = PACES.idle.slice;
 /** Utilization of the event loop above which a process is busy. Work in an idle one uses a third. */
 const BUSY = 0.5;
 
+/** Returns the pace at a utilization of the event loop, from 0 to 1. */
 export function paceAt(utilization: number): Pace {
   return utilization > BUSY ? PACES.busy : PACES.idle;
 }
