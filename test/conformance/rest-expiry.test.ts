@@ -103,6 +103,7 @@ describe.each(table(KINDS))("the expiry of an %s key", (kind, path, make) => {
     ["10000-01-01T00:00:00Z", expect.any(String)],
     ["tomorrow", expect.any(String)],
     ["2031-02-29T00:00:00Z", "INVALID_FORMAT"],
+    ["2031-02-28T24:00:00Z", "INVALID_FORMAT"],
   ];
 
   test.each(table(TIMES))("cannot be %s", async (time, reason) => {

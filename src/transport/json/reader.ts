@@ -14,9 +14,9 @@ import { type FieldViolation, invalidArgument, invalidArguments, MAX_VIOLATIONS 
 import { isJsonObject } from "../../lib/json.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { repeatInSlices } from "../../lib/time-slices.ts";
-import { missingDays } from "./days.ts";
 import { findField, notOfForm, valueForm } from "./fields.ts";
 import { BODY, joinJsonPath, jsonScanner, MAX_JSON_DEPTH, parseText, unknownField, type ValueLimits } from "./scan.ts";
+import { impossibleTimes } from "./times.ts";
 
 /** The form of JSON over every protocol. */
 export const JSON_OPTIONS = {
@@ -108,7 +108,7 @@ export function readJson<D extends DescMessage>(desc: D, json: JsonObject, regis
     if (violations.length === 0) throw invalidArgument(BODY, "is not valid");
     throw invalidArguments(violations);
   }
-  const violations = missingDays(desc, json).take(MAX_VIOLATIONS).toArray();
+  const violations = impossibleTimes(desc, json).take(MAX_VIOLATIONS).toArray();
   if (violations.length > 0) throw invalidArguments(violations);
   return message;
 }
