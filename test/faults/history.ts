@@ -8,6 +8,8 @@ export interface Mutation extends Change {
   readonly kind: string;
   readonly node: string;
   acknowledged: number | null;
+  /** Start and end of an acknowledged change by the wall clock, in milliseconds, to compare with times of the database. */
+  wallClock?: readonly [began: number, ended: number];
   /** The hint of a rotation's secret, which identifies the rotation in the database. */
   hint?: string;
 }

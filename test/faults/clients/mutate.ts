@@ -36,6 +36,7 @@ export async function mutate(
 ): Promise<Json | null> {
   const member = context.seeded.pick(context.targets);
   const began = performance.now();
+  const startTime = Date.now();
   const mutation: Mutation = { kind, node: member.name, began, acknowledged: null, effect };
   register.mutations.push(mutation);
   const answer = await send(member);
@@ -44,6 +45,7 @@ export async function mutate(
   context.history.calls.push({ kind: "mutation", node: member.name, began: mutation.began, ended, count: 1, outcome });
   if (answer.status === 200 || isRepeated(register, kind, answer)) {
     mutation.acknowledged = ended;
+    mutation.wallClock = [startTime, Date.now() + 1];
     mutation.hint = answer.body?.issued_api_key?.hint;
     context.onChanged(register);
     return answer.body;

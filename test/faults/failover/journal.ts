@@ -14,21 +14,22 @@ export interface Entry {
   readonly scopes: string;
   readonly is_revoked: boolean;
   readonly hint: string;
-  /** Whether the change disabled or enabled the key. */
-  readonly is_flip: boolean;
+  readonly is_disabled: boolean;
+  /** Time of the change by the wall clock, in milliseconds. */
+  readonly time: number;
 }
 
 const SCHEMA = `
   CREATE SCHEMA journal;
   CREATE TABLE journal.entries (
-    name text, action text, scopes text, is_revoked boolean, hint text, is_flip boolean
+    name text, action text, scopes text, is_revoked boolean, hint text, is_disabled boolean, time float8
   );
   CREATE FUNCTION journal.note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
   DECLARE
     key api_keys := CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
   BEGIN
     INSERT INTO journal.entries VALUES (key.name, TG_OP, array_to_string(key.scopes, ' '), key.revoke_time IS NOT NULL, key.hint,
-      TG_OP = 'UPDATE' AND (OLD.disable_time IS NULL) <> (NEW.disable_time IS NULL));
+      key.disable_time IS NOT NULL, extract(epoch FROM clock_timestamp()) * 1000);
     RETURN NULL;
   END $$;
   CREATE TRIGGER journal_all AFTER INSERT OR DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION journal.note();
@@ -69,20 +70,19 @@ function isIn(entries: readonly Entry[], mutation: Mutation, { mutations }: Regi
       return entries.some((entry) => entry.hint === hint);
     case "disable":
     case "enable":
-      return entries.filter((entry) => entry.is_flip).length >= flipsUntil(mutation, mutations);
+      return stateDuring(entries, mutation).includes(kind === "disable");
     default:
       return entries.some((entry) => entry.scopes === scopes);
   }
 }
 
-/** Returns how many acknowledged changes have disabled or enabled the key up to this one, which itself may have changed nothing. */
-function flipsUntil(last: Mutation, mutations: readonly Mutation[]): number {
-  let [state, flips] = [NO_KEY, 0];
-  for (const { kind, acknowledged, effect } of mutations.slice(0, mutations.indexOf(last) + 1)) {
-    if (acknowledged === null) continue;
-    const after = effect(state);
-    if ((kind === "disable" || kind === "enable") && after.disabled !== state.disabled) flips++;
-    state = after;
-  }
-  return flips;
+/**
+ * Returns whether the key was disabled when the change began, and after each entry until it was acknowledged. A change that repeats the
+ * one before it has no entry, and one that was lost may have a successor of its kind after the restoration, so that a number of entries
+ * would not identify it.
+ */
+function stateDuring(entries: readonly Entry[], { wallClock: [began, ended] = [0, 0] }: Mutation): boolean[] {
+  const before = entries.filter(({ time }) => time < began).sort((a, b) => a.time - b.time);
+  const during = entries.filter(({ time }) => began <= time && time <= ended);
+  return [...before.slice(-1), ...during].map((entry) => entry.action !== "DELETE" && entry.is_disabled);
 }
