@@ -6,11 +6,13 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { derive, importKey, succeeded } from "../support/conformance.ts";
 import { type Ended, eventually, runKeyhold, type Serving, serve, startKeyhold } from "../support/keyhold.ts";
 import { isAwaited, lockRow } from "../support/locked-row.ts";
+import { linesOf } from "../support/log-lines.ts";
 import { importMany, verdictsOf } from "../support/many-keys.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { type Answer, issue, type Json, paths, restClient } from "../support/rest.ts";
 import { seededBy } from "../support/seeded.ts";
 import { ROOT_SECRET } from "../support/server.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 
 /** Bulk operations on two nodes of one database, whose processes and clients are killed. */
 const KEYS = 800;
@@ -49,11 +51,11 @@ const node = (index: number): Serving => {
 };
 const rest = (index: number) => restClient(node(index));
 
-async function newKeys() {
+async function newKeys(count = KEYS) {
   const actor = randomUUID();
-  const rawKeys = await importMany(rest(0), KEYS, { actor_id: actor });
+  const rawKeys = await importMany(rest(0), count, { actor_id: actor });
   // Both nodes have cached every key.
-  for (const index of [0, 1]) expect(await verdictsOf(rest(index), rawKeys)).toEqual({ valid: KEYS });
+  for (const index of [0, 1]) expect(await verdictsOf(rest(index), rawKeys)).toEqual({ valid: count });
   return { filter: `actor_id="${actor}"`, actor, rawKeys };
 }
 
@@ -76,12 +78,13 @@ const advanced = (requestId: string, count: number) => eventually(async () => (a
 
 /** Neither node accepts a key, and each key was changed once. */
 async function expectRevokedOnce({ actor, rawKeys }: Awaited<ReturnType<typeof newKeys>>): Promise<void> {
+  const { length } = rawKeys;
   for (const index of [0, 1])
-    expect(await verdictsOf(rest(index), rawKeys)).toEqual({ VERIFICATION_ERROR_REVOKED: KEYS });
+    expect(await verdictsOf(rest(index), rawKeys)).toEqual({ VERIFICATION_ERROR_REVOKED: length });
   const [counts] = await sql`
     SELECT count(*)::int AS changes, count(DISTINCT key_id)::int AS keys FROM revocations JOIN api_keys USING (key_id)
     WHERE actor_id = ${actor}`;
-  expect(counts).toEqual({ changes: KEYS, keys: KEYS });
+  expect(counts).toEqual({ changes: length, keys: length });
 }
 
 test("an operation whose server is killed continues on the other node, and changes each key once", {
@@ -109,6 +112,66 @@ test("an operation whose server is killed continues on the other node, and chang
   });
   nodes[0] = await start();
   await expectRevokedOnce(keys);
+});
+
+/** Returns what is stored of an operation and its keys. */
+const stored = (requestId: string, actor: string) =>
+  Promise.all([
+    sql`SELECT * FROM bulk_changes WHERE request_id = ${requestId}`,
+    sql`SELECT key_id, update_time, revoke_time, revocation_reason FROM api_keys WHERE actor_id = ${actor} ORDER BY key_id`,
+  ]);
+
+test("an operation whose server is killed between the last commit and the response returns the same result, and changes nothing again", {
+  timeout: 60_000,
+}, async () => {
+  // The last slice is not full, so that the commit that changes its keys ends the operation.
+  const count = KEYS + 3;
+  const keys = await newKeys(count);
+  const body = { filter: keys.filter, request_id: randomUUID(), expected_count: count };
+  const proxy = await TcpProxy.start(node(0).url);
+  onTestFinished(() => proxy.close());
+  const [last] = await sql`
+    SELECT key_id FROM api_keys WHERE actor_id = ${keys.actor} ORDER BY key_id DESC LIMIT 1`;
+  const row = await lockRow(sql, last?.key_id);
+  proxy.freeze();
+  const interrupted = restClient({ url: new URL(proxy.url).origin })("POST", `${paths.keys}:bulkRevoke`, body).catch(
+    (error: unknown) => error,
+  );
+  await eventually(() => isAwaited(sql));
+  // Before it responds, node 0 waits for the acknowledgement of node 1.
+  node(1).kill("SIGSTOP");
+  onTestFinished(() => node(1).kill("SIGCONT"));
+  await row.release();
+  await advanced(body.request_id, count);
+  node(0).kill("SIGKILL");
+  await node(0).ended;
+  await proxy.close();
+  expect(await interrupted).toBeInstanceOf(Error);
+  const before = await stored(body.request_id, keys.actor);
+  expect(before[0]).toMatchObject([{ done: true, changed_count: count }]);
+
+  // Node 1 has the keys in its cache, and receives this call with the notifications of the changes.
+  const repeated = completeOn(1, body);
+  node(1).kill("SIGCONT");
+  const result = { matched_count: count, changed_count: count, done: true, request_id: body.request_id };
+  expect(await repeated).toEqual(result);
+  expect(await verdictsOf(rest(1), keys.rawKeys)).toEqual({ VERIFICATION_ERROR_REVOKED: count });
+  nodes[0] = await start();
+  expect(await completeOn(0, body)).toEqual(result);
+  await expectRevokedOnce(keys);
+  expect(await stored(body.request_id, keys.actor)).toEqual(before);
+
+  // Neither node has logged a change of these keys for the repeated calls.
+  const keyIds = new Set(before[1].map(({ key_id }) => key_id));
+  const restarted = [0, 1].map(async (index) => {
+    node(index).kill("SIGTERM");
+    const { stdout } = await node(index).ended;
+    const calls = linesOf(stdout).filter(({ rpc }) => /BulkRevoke/.test(rpc));
+    expect(calls).not.toEqual([]);
+    expect(calls.flatMap(({ key_ids = [] }) => key_ids).filter((keyId: string) => keyIds.has(keyId))).toEqual([]);
+    nodes[index] = await start();
+  });
+  await Promise.all(restarted);
 });
 
 test("a call ends soon after its client has disconnected, or its server was stopped, and another continues without new keys", {
