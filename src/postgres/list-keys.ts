@@ -34,13 +34,15 @@ export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
   const kinds = list.kind === null ? KEY_KINDS : [list.kind];
   const weeks = weekRangeOf(list.filter);
   if (weeks !== null) return selectByWeek(sql, kinds, weeks, conditions(sql, list, now), list.limit);
-  if (list.kind !== null) return selectOfKind(sql, list, list.kind, now);
-  const scans = KEY_KINDS.map((kind) => sql`(${selectOfKind(sql, list, kind, now)})`);
+  if (list.kind !== null) return orderedScan(sql, ofKind(sql, list, list.kind, now), list.limit);
+  const scans = KEY_KINDS.map(
+    (kind) => sql`(${orderedScan(sql, ofKind(sql, list, kind, now), list.limit, place(sql))})`,
+  );
   return merge(sql, sql`(${unionAll(sql, scans)}) AS keys`, list.limit);
 }
 
-function selectOfKind(sql: Sql, list: ListQuery, kind: KeyKind, now: Date): Fragment {
-  return orderedScan(sql, [sql`kind = ${kind}`, ...conditions(sql, list, now)], list.limit);
+function ofKind(sql: Sql, list: ListQuery, kind: KeyKind, now: Date): Fragment[] {
+  return [sql`kind = ${kind}`, ...conditions(sql, list, now)];
 }
 
 function kindsOf(sql: Sql, { kind }: ListQuery): Fragment {
@@ -52,21 +54,24 @@ function selectOfActors(sql: Sql, list: ListQuery, actorIds: readonly string[], 
   const owners = sql`
     ${kindsOf(sql, list)} CROSS JOIN unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
   const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, namesOnly(sql, actorIds)];
-  const scan = orderedScan(sql, [...isOwned, ...conditions(sql, list, now)], list.limit);
+  const scan = orderedScan(sql, [...isOwned, ...conditions(sql, list, now)], list.limit, place(sql));
   return merge(sql, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`, list.limit);
 }
 
-function orderedScan(sql: Sql, conditions: readonly Fragment[], limit: number): Fragment {
+function orderedScan(sql: Sql, conditions: readonly Fragment[], limit: number, also = sql``): Fragment {
   return sql`
-    SELECT ${sql(KEY_COLUMNS)} FROM api_keys
+    SELECT ${sql(KEY_COLUMNS)}${also} FROM api_keys
     WHERE ${allOf(sql, conditions)}
     ORDER BY uuid_send(key_id) DESC
     LIMIT ${limit}`;
 }
 
-/** Selects the newest of `keys`, which are scans that have the order of the page each. */
+/** The column that `merge` orders by: the planner sees the order of a scan only in a column, and otherwise sorts all rows of all scans. */
+const place = (sql: Sql) => sql`, uuid_send(key_id) AS place`;
+
+/** Selects the newest of `keys`, which are scans that have the order of the page, and the column `place`, each. */
 function merge(sql: Sql, keys: Fragment, limit: number): Fragment {
-  return sql`SELECT keys.* FROM ${keys} ORDER BY uuid_send(key_id) DESC LIMIT ${limit}`;
+  return sql`SELECT ${sql(KEY_COLUMNS)} FROM ${keys} ORDER BY place DESC LIMIT ${limit}`;
 }
 
 function conditions(sql: Sql, { filter, before }: ListQuery, now: Date): Fragment[] {

@@ -194,14 +194,15 @@ test.each([
 });
 
 test.each([
-  ["", null, /^api_keys_newest$/, 120],
-  ["actor_id=actor-0", null, /^api_keys_newest_by_actor$/, 160],
-  ["actor_id=nobody", null, /^api_keys_newest_by_actor$/, 20],
-  ["", OWNERS, /^api_keys_newest_by_actor$/, 400],
+  ["", null, "Merge Append", /^api_keys_newest$/, 60],
+  ["actor_id=actor-0", null, "Merge Append", /^api_keys_newest_by_actor$/, 80],
+  ["actor_id=nobody", null, "Merge Append", /^api_keys_newest_by_actor$/, 20],
+  ["", OWNERS, "Sort", /^api_keys_newest_by_actor$/, 400],
 ])(
-  "the first page of both kinds for %j and the actors %j merges ordered scans",
-  async (filter, actorIds, index, pages) => {
+  "the first page of both kinds for %j and the actors %j merges ordered scans by %s",
+  async (filter, actorIds, merge, index, pages) => {
     const plan = await explain({ ...pageOf(filter, null, null), actorIds });
+    expect(plan.nodes.filter((node) => node === "Merge Append" || node.endsWith("Sort"))).toEqual([merge]);
     expect(plan.nodes).not.toContain("Seq Scan");
     expect(new Set(plan.indexes)).toEqual(new Set([expect.stringMatching(index)]));
     expect(plan.pages).toBeLessThanOrEqual(pages);
