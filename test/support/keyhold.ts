@@ -31,8 +31,8 @@ export interface Serving {
 
 /** Options of a run of the command. */
 export interface RunOptions {
-  /** Text on stdin. */
-  readonly input?: string;
+  /** Text on stdin, which ends when it is known and written. */
+  readonly input?: string | Promise<string> | undefined;
   /** Launcher; default: that of this checkout. */
   readonly main?: string;
 }
@@ -91,7 +91,7 @@ function start(
   const env = { PATH: process.env.PATH, ...environment };
   const stdin = input === undefined ? "ignore" : "pipe";
   const child = spawn(process.execPath, [main, ...args], { env, stdio: [stdin, "pipe", "pipe"] });
-  child.stdin?.end(input);
+  void Promise.resolve(input).then((text) => child.stdin?.end(text));
   return child;
 }
 

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { createInterface } from "node:readline/promises";
 import type { CallOptions } from "@connectrpc/connect";
 import type {
   BulkDisableApiKeysResponse,
@@ -13,6 +12,7 @@ import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
 import { withRetries } from "../retry.ts";
 import { signalToStop } from "../signals.ts";
+import { askYesNo } from "../yes-no.ts";
 import { REASONS } from "./manage.ts";
 
 export interface BulkOptions extends RemoteOptions {
@@ -89,9 +89,7 @@ async function run(options: BulkOptions, verb: Verb): Promise<void> {
 async function confirm(call: Call, expectedCount: number | undefined, verb: Verb): Promise<number | null> {
   if (!process.stdin.isTTY) throw invalidArgument("--yes", "is required if stdin is not a terminal");
   const { matchedCount } = await call({ validateOnly: true, expectedCount });
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await lines.question(`${verb.question(matchedCount)} [y/N] `).finally(() => lines.close());
-  if (/^y(es)?$/i.test(answer.trim())) return matchedCount;
+  if (await askYesNo(verb.question(matchedCount))) return matchedCount;
   console.error("nothing was changed");
   process.exitCode = EXIT_STATUS.failed;
   return null;
