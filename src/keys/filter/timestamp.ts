@@ -1,5 +1,7 @@
-const TIMESTAMP = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/i;
-const MINUTE = 60_000;
+import { parseDateTime } from "../../lib/date-time.ts";
+
+/** The number of digits that google.protobuf.Timestamp has. */
+const MAX_FRACTION = 9;
 
 /**
  * Parses an RFC 3339 date-time (§5.6) of the years 1 to 9999 (the range of google.protobuf.Timestamp). Returns it in UTC with six digits of
@@ -7,19 +9,8 @@ const MINUTE = 60_000;
  * exist, or a leap second.
  */
 export function parseTimestamp(text: string): string | undefined {
-  const match = TIMESTAMP.exec(text);
-  if (match === null) return undefined;
-  const [, seconds = "", fraction = "", sign = "+", hours = "0", minutes = "0"] = match;
-  const local = parseSeconds(seconds.toUpperCase());
-  if (local === undefined) return undefined;
-  const offset = Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * MINUTE;
-  const utc = new Date(local - offset).toISOString();
-  return /^(?!0000)\d{4}-/.test(utc) ? `${utc.slice(0, 19)}.${fraction.padEnd(6, "0").slice(0, 6)}Z` : undefined;
-}
-
-/** Returns milliseconds; undefined if the date does not exist, which `Date` would normalize. */
-function parseSeconds(text: string): number | undefined {
-  const date = new Date(`${text}Z`);
-  if (Number.isNaN(date.getTime()) || date.toISOString().slice(0, 19) !== text) return undefined;
-  return date.getTime();
+  const parsed = parseDateTime(text);
+  if (parsed === undefined || parsed.fraction.length > MAX_FRACTION) return undefined;
+  const utc = new Date(parsed.second).toISOString();
+  return /^(?!0000)\d{4}-/.test(utc) ? `${utc.slice(0, 19)}.${parsed.fraction.padEnd(6, "0").slice(0, 6)}Z` : undefined;
 }
