@@ -36,7 +36,7 @@ export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
   if (weeks !== null) return selectByWeek(sql, kinds, weeks, conditions(sql, list, now), list.limit);
   if (list.kind !== null) return orderedScan(sql, ofKind(sql, list, list.kind, now), list.limit);
   const scans = KEY_KINDS.map(
-    (kind) => sql`(${orderedScan(sql, ofKind(sql, list, kind, now), list.limit, place(sql))})`,
+    (kind) => sql`(${orderedScan(sql, ofKind(sql, list, kind, now), list.limit, placed(sql))})`,
   );
   return merge(sql, sql`(${unionAll(sql, scans)}) AS keys`, list.limit);
 }
@@ -54,20 +54,28 @@ function selectOfActors(sql: Sql, list: ListQuery, actorIds: readonly string[], 
   const owners = sql`
     ${kindsOf(sql, list)} CROSS JOIN unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
   const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, namesOnly(sql, actorIds)];
-  const scan = orderedScan(sql, [...isOwned, ...conditions(sql, list, now)], list.limit, place(sql));
+  const scan = orderedScan(sql, [...isOwned, ...conditions(sql, list, now)], list.limit, placed(sql));
   return merge(sql, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`, list.limit);
 }
 
-function orderedScan(sql: Sql, conditions: readonly Fragment[], limit: number, also = sql``): Fragment {
+function orderedScan(
+  sql: Sql,
+  conditions: readonly Fragment[],
+  limit: number,
+  columns = sql`${sql(KEY_COLUMNS)}`,
+): Fragment {
   return sql`
-    SELECT ${sql(KEY_COLUMNS)}${also} FROM api_keys
+    SELECT ${columns} FROM api_keys
     WHERE ${allOf(sql, conditions)}
     ORDER BY uuid_send(key_id) DESC
     LIMIT ${limit}`;
 }
 
-/** The column that `merge` orders by: the planner sees the order of a scan only in a column, and otherwise sorts all rows of all scans. */
-const place = (sql: Sql) => sql`, uuid_send(key_id) AS place`;
+/**
+ * The columns of the scans of a merge. The planner sees the order of a scan only in a column, and otherwise sorts all rows of all scans.
+ * Columns that the merge does not select are not read; to name the others costs the driver time.
+ */
+const placed = (sql: Sql) => sql`*, uuid_send(key_id) AS place`;
 
 /** Selects the newest of `keys`, which are scans that have the order of the page, and the column `place`, each. */
 function merge(sql: Sql, keys: Fragment, limit: number): Fragment {

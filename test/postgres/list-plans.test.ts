@@ -209,6 +209,13 @@ test.each([
   },
 );
 
+test.each([EXPIRING, UNUSED])("a week of both kinds for %j is a merge of ordered scans", async (filter) => {
+  const plan = await explain(pageOf(filter, null, null));
+  expect(plan.nodes).toContain("Merge Append");
+  expect(plan.nodes).not.toContain("Seq Scan");
+  expect(plan.pages).toBeLessThanOrEqual(400);
+});
+
 async function walk(list: ListQuery): Promise<string[]> {
   const page = (await listKeys(sql, list, NOW)).map((row) => row.keyId);
   const last = page.at(-1);
