@@ -3,6 +3,7 @@ import { request as httpRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { SLICE } from "../../src/keys/time-box.ts";
 import { derive, importKey, succeeded } from "../support/conformance.ts";
 import { type Ended, eventually, runKeyhold, type Serving, serve, startKeyhold } from "../support/keyhold.ts";
 import { isAwaited, lockRow } from "../support/locked-row.ts";
@@ -29,11 +30,12 @@ beforeAll(async () => {
   database = await createTestDatabase();
   sql = postgres(database.ownerUrl, { max: 2 });
   nodes = [await start(), await start()];
-  // Counts the changes of each key, by whichever statement.
+  // Counts the changes of each key, by whichever statement; `holdRevocation` makes them wait.
   await sql.unsafe(`
     CREATE TABLE revocations (key_id uuid NOT NULL);
     CREATE FUNCTION count_revocation() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
-      'BEGIN INSERT INTO revocations VALUES (NEW.key_id); RETURN NULL; END';
+      'BEGIN PERFORM pg_advisory_xact_lock_shared(hashtextextended(NEW.key_id::text, 0));
+        INSERT INTO revocations VALUES (NEW.key_id); RETURN NULL; END';
     CREATE TRIGGER count_revocation AFTER UPDATE OF revoke_time ON api_keys FOR EACH ROW EXECUTE FUNCTION count_revocation();`);
 });
 
@@ -114,6 +116,23 @@ test("an operation whose server is killed continues on the other node, and chang
   await expectRevokedOnce(keys);
 });
 
+/**
+ * Makes the revocation of a key wait before its commit, and no other change, such as the recording of the last use. It continues after
+ * `release`, and after the test.
+ */
+async function holdRevocation(keyId: string) {
+  const holder = postgres(database.ownerUrl, { max: 1 });
+  onTestFinished(() => holder.end());
+  const [row] = await holder`SELECT pg_backend_pid() AS pid, pg_advisory_lock(hashtextextended(${keyId}, 0))`;
+  return {
+    isAwaited: async () => {
+      const waiting = await sql`SELECT pid FROM pg_stat_activity WHERE ${row?.pid}::int = ANY (pg_blocking_pids(pid))`;
+      return waiting.length > 0;
+    },
+    release: () => holder.end(),
+  };
+}
+
 /** Returns what is stored of an operation and its keys. */
 const stored = (requestId: string, actor: string) =>
   Promise.all([
@@ -124,24 +143,24 @@ const stored = (requestId: string, actor: string) =>
 test("an operation whose server is killed between the last commit and the response returns the same result, and changes nothing again", {
   timeout: 60_000,
 }, async () => {
-  // The last slice is not full, so that the commit that changes its keys ends the operation.
-  const count = KEYS + 3;
+  // The second slice is the last, and not full, so that the commit that changes its keys ends the operation.
+  const count = SLICE + 3;
   const keys = await newKeys(count);
   const body = { filter: keys.filter, request_id: randomUUID(), expected_count: count };
   const proxy = await TcpProxy.start(node(0).url);
   onTestFinished(() => proxy.close());
+  proxy.freeze();
   const [last] = await sql`
     SELECT key_id FROM api_keys WHERE actor_id = ${keys.actor} ORDER BY key_id DESC LIMIT 1`;
-  const row = await lockRow(sql, last?.key_id);
-  proxy.freeze();
+  const held = await holdRevocation(last?.key_id);
   const interrupted = restClient({ url: new URL(proxy.url).origin })("POST", `${paths.keys}:bulkRevoke`, body).catch(
     (error: unknown) => error,
   );
-  await eventually(() => isAwaited(sql));
+  await eventually(held.isAwaited);
   // Before it responds, node 0 waits for the acknowledgement of node 1.
   node(1).kill("SIGSTOP");
   onTestFinished(() => node(1).kill("SIGCONT"));
-  await row.release();
+  await held.release();
   await advanced(body.request_id, count);
   node(0).kill("SIGKILL");
   await node(0).ended;
