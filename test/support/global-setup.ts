@@ -19,7 +19,13 @@ declare module "vitest" {
 }
 
 /** Durability is not needed: no test survives a crash of the machine. */
-const fast = { fsync: "off", synchronous_commit: "off", full_page_writes: "off", max_connections: "200" };
+const fast = {
+  fsync: "off",
+  synchronous_commit: "off",
+  full_page_writes: "off",
+  max_connections: "200",
+  deadlock_timeout: "100ms",
+};
 
 const hostRules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
 
