@@ -11,8 +11,24 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** What mostly waits for processes that start and end: left out, so that `npm test` takes less than five minutes on two cores. */
-export const LONG_TESTS = ["test/package/*.test.ts", "test/durability/workers.test.ts", "test/durability/bulk.test.ts"];
+/**
+ * Left out, so that `npm test` takes about five minutes on two cores: what starts many processes or waits for time limits of ten seconds.
+ * `npm run test:long` runs it. Of each behaviour `npm test` keeps a faster test.
+ */
+export const LONG_TESTS = [
+  "test/package/*.test.ts",
+  // Processes that are killed, restarted or replaced.
+  "test/durability/{bulk,embedded-restarts,kill,uncaught-workers,workers}.test.ts",
+  // Databases that do not answer, that changed their primary, or without notifications; two servers with different root secrets.
+  "test/durability/{hung-backend,races-root-secrets,unresponsive-database}.test.ts",
+  "test/cluster/without-notifications.test.ts",
+  "test/cli/doctor-failover.test.ts",
+  // Many runs of a command.
+  "test/cli/{secrets-of-servers,import/resume,keys/keys-options}.test.ts",
+  "test/docs/long-pages.test.ts",
+  // A test of `npm run test:hostile`.
+  "test/hostile/runner.test.ts",
+];
 
 export default defineConfig({
   test: {

@@ -2,7 +2,6 @@ import postgres, { type Sql } from "postgres";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openSchema } from "../postgres/new-keys.ts";
 import { eventually } from "../support/keyhold.ts";
-import { TcpProxy, withoutNotifications } from "../support/tcp-proxy.ts";
 import { joined, newNode, type TestNode, TTL } from "./nodes.ts";
 
 async function database(): Promise<{ url: string; sql: Sql }> {
@@ -111,15 +110,6 @@ test("a node that is closed while it reconnects also closes that connection", as
   node.proxy.thaw();
   await closing;
   await eventually(async () => node.proxy.connections() === 0);
-});
-
-test("a node without notifications does not join, and reports the remedy", async () => {
-  const { url } = await database();
-  const proxy = await TcpProxy.start(url, { filter: withoutNotifications });
-  onTestFinished(() => void proxy.close());
-  const node = await newNode(url, "a", { listenUrl: proxy.url });
-  await expect(node.membership.join()).rejects.toThrow("KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself");
-  expect(node.membership.lease.isFresh).toBe(false);
 });
 
 describe("a node is notified", () => {

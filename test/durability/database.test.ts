@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer } from "node:net";
 import postgres, { type Sql } from "postgres";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { importKey, newRawKey, table } from "../support/conformance.ts";
-import { eventually, runKeyhold, serve } from "../support/keyhold.ts";
+import { eventually, runKeyhold } from "../support/keyhold.ts";
 import { lockRow } from "../support/locked-row.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { outcome } from "../support/races.ts";
@@ -10,6 +10,7 @@ import { type Answer, issue, paths, type RestClient, restClient, verify } from "
 import { seededBy } from "../support/seeded.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
+import { expectStop } from "./expect-stop.ts";
 
 const seeded = seededBy("KEYHOLD_FAULT_SEED");
 
@@ -163,22 +164,7 @@ test("a change that waits too long for another fails with 503 and is not execute
   expect((await rest("PATCH", `${paths.issued}/${keyId}`, { name: "changed" })).status).toBe(200);
 });
 
-const UNREACHABLE = table([
-  ["is down", "down"],
-  ["does not answer", "freeze"],
-] as const);
-
-test.each(UNREACHABLE)("a server whose database %s stops on SIGTERM", async (_, fault) => {
-  const proxy = await TcpProxy.start(database.url);
-  onTestFinished(() => proxy.close());
-  const environment = { KEYHOLD_DATABASE_URL: proxy.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
-  const serving = await serve(environment);
-  onTestFinished(() => serving.kill("SIGKILL"));
-  await issue(restClient(serving));
-  await proxy[fault]();
-  serving.kill("SIGTERM");
-  expect(await serving.ended).toMatchObject({ code: 0, signal: null });
-});
+test("a server whose database is down stops on SIGTERM", () => expectStop(database.url, "down"));
 
 test("a server whose database is down at start reports that and exits with 6", async () => {
   const listener = createServer().listen(0, "127.0.0.1");

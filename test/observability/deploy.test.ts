@@ -25,7 +25,7 @@ const documented = new Map(
   ),
 );
 
-/** Metrics of processes only, covered by test/observability/workers.test.ts and test/durability/uncaught.test.ts. */
+/** Metrics of processes only, covered by test/observability/workers.test.ts and test/durability/uncaught-workers.test.ts. */
 const OF_PROCESSES = [
   "keyhold_workers",
   "keyhold_workers_configured",

@@ -1,61 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, inject, test } from "vitest";
-import { importKey, newRawKey, table, UNKNOWN_KEY_ID, useService } from "../../support/conformance.ts";
-import { type Ended, runKeyhold } from "../../support/keyhold.ts";
-import { issue, type Json, paths, restClient, verify } from "../../support/rest.ts";
-import { ROOT_SECRET } from "../../support/server.ts";
+import { describe, expect, inject, test } from "vitest";
+import { newRawKey, table, UNKNOWN_KEY_ID } from "../../support/conformance.ts";
+import { issue, paths, verify } from "../../support/rest.ts";
+import { useKeysCommand } from "./keys-command.ts";
 
-const suite = useService({ KEYHOLD_AUTH: "admin-token" });
-
-let token: string;
-beforeAll(async () => {
-  const args = ["admin", "token", "create", "--name", "for tests", "--json"];
-  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
-  const { stdout } = await runKeyhold(args, environment);
-  const { secret, issued_api_key } = JSON.parse(stdout);
-  expect(issued_api_key.scopes).toEqual(["keyhold:admin"]);
-  token = secret;
-});
-
-const keys = (args: readonly string[], input?: string, environment: Record<string, string> = {}): Promise<Ended> =>
-  runKeyhold(
-    ["keys", ...args],
-    { KEYHOLD_URL: suite.server.url, KEYHOLD_TOKEN: token, ...environment },
-    input === undefined ? {} : { input },
-  );
-
-const rest = () => restClient(suite.server, { authorization: `Bearer ${token}` });
-
-/** Returns the JSON of a command that must succeed. */
-async function answerOf(args: readonly string[], input?: string): Promise<Json> {
-  const { code, stdout, stderr } = await keys([...args, "--json"], input);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  return JSON.parse(stdout);
-}
-
-test("creates admin tokens that are restricted to actors", async () => {
-  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
-  const fields = ["--name", "support", "--scope", "keyhold:keys.revoke", "keyhold:keys.read"];
-  const restriction = ["--restrict-to", "team_7", "team_8", "--json"];
-  const { stdout } = await runKeyhold(["admin", "token", "create", ...fields, ...restriction], environment);
-  const { secret, issued_api_key: made } = JSON.parse(stdout);
-  expect(made).toMatchObject({ actor_id: "admin", restricted_to_actor_ids: ["team_7", "team_8"] });
-  const { issued_api_key: issued } = await answerOf([
-    "issue",
-    ...fields,
-    "--actor",
-    "team_7",
-    "--restrict-to",
-    "team_7",
-    "--ttl",
-    "30d",
-  ]);
-  expect(issued).toMatchObject({ actor_id: "team_7", restricted_to_actor_ids: ["team_7"] });
-  const own = restClient(suite.server, { authorization: `Bearer ${secret}` });
-  expect((await own("GET", paths.issued)).body.issued_api_keys).toMatchObject([{ key_id: issued.key_id }]);
-});
+const command = useKeysCommand();
+const { suite, keys, answerOf, rest } = command;
 
 const newPath = () => join(inject("testDir"), `cli-${randomUUID()}`);
 
@@ -116,35 +68,6 @@ describe("an issued key", () => {
   });
 });
 
-test("restricts keys to addresses, by --allow-ip", async () => {
-  const draft = ["--name", "a bot", "--actor", "team_1", "--allow-ip", "203.0.113.0/24", "2001:DB8::/32"];
-  const restricted = { ip_restriction: { allowed_cidrs: ["203.0.113.0/24", "2001:db8::/32"] } };
-  const { secret, issued_api_key: key } = await answerOf(["issue", ...draft]);
-  expect(key).toMatchObject(restricted);
-  const raw = newRawKey();
-  expect(await answerOf(["import", ...draft], raw)).toMatchObject(restricted);
-  const elsewhere = await keys(["verify", "--json", "--client-ip", "192.0.2.1"], secret);
-  expect(elsewhere.code).toBe(7);
-  expect(JSON.parse(elsewhere.stdout)).toMatchObject({ error_code: "VERIFICATION_ERROR_IP_NOT_ALLOWED" });
-  const moved = await answerOf(["update", key.key_id, "--allow-ip", "192.0.2.1"]);
-  expect(moved).toMatchObject({ name: "a bot", ip_restriction: { allowed_cidrs: ["192.0.2.1/32"] } });
-  expect(await answerOf(["update", key.key_id, "--allow-any-ip"])).not.toHaveProperty("ip_restriction");
-  const wrong = await keys(["issue", ...draft, "--allow-ip", "203.0.113.1/24"]);
-  expect([wrong.code, wrong.stderr]).toEqual([
-    2,
-    expect.stringContaining("--allow-ip: has bits after the prefix of 24"),
-  ]);
-});
-
-test("an admin token is accepted from its addresses only", async () => {
-  const args = ["admin", "token", "create", "--name", "elsewhere", "--allow-ip", "203.0.113.0/24", "--json"];
-  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
-  const { secret, issued_api_key: key } = JSON.parse((await runKeyhold(args, environment)).stdout);
-  expect(key.ip_restriction).toEqual({ allowed_cidrs: ["203.0.113.0/24"] });
-  const refused = await keys(["list"], undefined, { KEYHOLD_TOKEN: secret });
-  expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining("the admin token is not valid")]);
-});
-
 test("scopes are separated by spaces; one with a comma needs JSON", async () => {
   const draft = ["--name", "a bot", "--actor", "team_1", "--scope", "read write", '["a,b"]', "c"];
   const { issued_api_key: key } = await answerOf(["issue", ...draft]);
@@ -185,41 +108,6 @@ test("imports a raw key from stdin, lists and deletes it", async () => {
   expect((await rest()("GET", `${paths.imported}/${key_id}`)).status).toBe(404);
 });
 
-test("a list of many pages is one array, up to the limit", async () => {
-  const names = Array.from({ length: 7 }, (_, index) => `page ${index}`);
-  for (const name of names) await issue(rest(), { name, actor_id: "team_pages" });
-  const filter = ["--filter", 'actor_id="team_pages"', "--page-size", "3"];
-  const nameOf = (key: Json) => key.name;
-  expect((await answerOf(["list", ...filter])).map(nameOf)).toEqual(names.toReversed());
-  expect((await answerOf(["list", ...filter, "--limit", "4"])).map(nameOf)).toEqual(names.toReversed().slice(0, 4));
-  const { stdout } = await keys(["list", ...filter]);
-  expect(stdout.split("\n").filter((line) => line.startsWith("KEY ID"))).toHaveLength(1);
-});
-
-test("lists both kinds, and combines the conditions of all options", async () => {
-  const actor = 'team "*\\ 5';
-  const fields = { actor_id: actor };
-  const soon = (await issue(rest(), { ...fields, ttl: "7d" })).keyId;
-  const later = (await issue(rest(), { ...fields, ttl: "90d" })).keyId;
-  const imported = (await importKey(rest(), { ...fields, ttl: "7d" })).keyId;
-  const young = (await issue(rest(), fields)).keyId;
-  const revoked = (await issue(rest(), { ...fields, ttl: "7d" })).keyId;
-  await rest()("POST", `${paths.keys}/${revoked}:revoke`, { reason: "REVOCATION_REASON_SUPERSEDED" });
-  const old = `01000000${young.slice(8)}`;
-  await suite.sql`
-    UPDATE api_keys SET key_id = ${old}, create_time = create_time - interval '91 days' WHERE key_id = ${young}`;
-  const idsOf = async (...args: string[]) =>
-    (await answerOf(["list", "--actor", actor, ...args])).map((key: Json) => key.key_id);
-
-  expect(await idsOf("--kind", "all")).toEqual([revoked, imported, later, soon, old]);
-  expect(await idsOf("--imported")).toEqual([imported]);
-  expect(await idsOf("--kind", "all", "--expiring-within", "30d", "--status", "active")).toEqual([imported, soon]);
-  expect(await idsOf("--kind", "all", "--unused-for", "90d")).toEqual([old]);
-  expect(await idsOf("--unused-for", "90d", "--filter", "expire_time:* OR status=KEY_STATUS_REVOKED")).toEqual([]);
-  const { stdout } = await keys(["list", "--kind", "all", "--actor", actor, "--limit", "3"]);
-  expect(stdout).toMatch(/EXPIRES +LAST USED +KIND\n.* ISSUED\n.* IMPORTED\n.* ISSUED\n$/);
-});
-
 test("an error in a filter has its position in the option", async () => {
   const { code, stderr } = await keys(["list", "--filter", "actor_id~a"]);
   expect([code, stderr]).toEqual([2, expect.stringContaining("at position 1 ")]);
@@ -243,7 +131,7 @@ test("revokes a key by its own secret, without an admin token", async () => {
 
 test("reads the token from a file and the server from an option", async () => {
   const file = newPath();
-  await writeFile(file, `${token}\n`, { mode: 0o600 });
+  await writeFile(file, `${command.token}\n`, { mode: 0o600 });
   const none = { KEYHOLD_TOKEN: "", KEYHOLD_URL: "http://127.0.0.1:1" };
   const list = ["list", "--limit", "1", "--url", `${suite.server.url}/`];
   expect((await keys([...list, "--token-file", file], undefined, none)).code).toBe(0);

@@ -1,0 +1,49 @@
+import { beforeAll, expect } from "vitest";
+import { type Suite, useService } from "../../support/conformance.ts";
+import { type Ended, runKeyhold } from "../../support/keyhold.ts";
+import { type Json, type RestClient, restClient } from "../../support/rest.ts";
+import { ROOT_SECRET } from "../../support/server.ts";
+
+/** A server that requires an admin token, and `keyhold keys` with one. Available within tests only. */
+export interface KeysCommand {
+  readonly suite: Suite;
+  /** The admin token. */
+  readonly token: string;
+  keys(args: readonly string[], input?: string, environment?: Record<string, string>): Promise<Ended>;
+  /** Returns the JSON of a command that must succeed. */
+  answerOf(args: readonly string[], input?: string): Promise<Json>;
+  /** Returns a client with the admin token. */
+  rest(): RestClient;
+}
+
+export function useKeysCommand(): KeysCommand {
+  const suite = useService({ KEYHOLD_AUTH: "admin-token" });
+  let token: string;
+  beforeAll(async () => {
+    const args = ["admin", "token", "create", "--name", "for tests", "--json"];
+    const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+    const { stdout } = await runKeyhold(args, environment);
+    const { secret, issued_api_key } = JSON.parse(stdout);
+    expect(issued_api_key.scopes).toEqual(["keyhold:admin"]);
+    token = secret;
+  });
+  const keys: KeysCommand["keys"] = (args, input, environment = {}) =>
+    runKeyhold(
+      ["keys", ...args],
+      { KEYHOLD_URL: suite.server.url, KEYHOLD_TOKEN: token, ...environment },
+      input === undefined ? {} : { input },
+    );
+  return {
+    suite,
+    get token() {
+      return token;
+    },
+    keys,
+    answerOf: async (args, input) => {
+      const { code, stdout, stderr } = await keys([...args, "--json"], input);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      return JSON.parse(stdout);
+    },
+    rest: () => restClient(suite.server, { authorization: `Bearer ${token}` }),
+  };
+}

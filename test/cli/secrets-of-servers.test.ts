@@ -1,0 +1,123 @@
+import { stat } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import { derive, importKey, revoke } from "../support/conformance.ts";
+import { runKeyhold } from "../support/keyhold.ts";
+import { issue, type Json, paths, verify } from "../support/rest.ts";
+import { ROOT_SECRET } from "../support/server.ts";
+import { useRootSecretFile } from "./root-secret-file.ts";
+
+const file = useRootSecretFile();
+const { environment, rest, keyhold, expectNoSecret } = file;
+
+/** The next server starts when the previous lease has ended for every observer, after at most 3 s. */
+async function restart(): Promise<void> {
+  await file.stop();
+  await file.start();
+}
+
+async function list(): Promise<Json[]> {
+  const { stdout, code } = await keyhold("secrets", "list", "--json");
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+}
+
+// These tests run in order.
+describe("rotating the root secret of a running server:", () => {
+  const made: string[] = [];
+  let staged: string;
+  let oldKey: string;
+
+  async function makeOneOfEach(): Promise<string> {
+    const { secret, keyId } = await issue(rest);
+    const { rawKey } = await importKey(rest);
+    made.push(secret, rawKey, (await derive(rest, secret)).token);
+    return keyId;
+  }
+
+  async function expectAllGood(): Promise<void> {
+    for (const credential of made) expect(await verify(rest, credential)).toMatchObject({ is_valid: true });
+  }
+
+  test("rotation without --stage is rejected while a server runs", async () => {
+    oldKey = await makeOneOfEach();
+    const before = await file.secrets();
+    expect(await keyhold("secrets", "rotate")).toMatchObject({ code: 1, stderr: expect.stringContaining("--stage") });
+    expect(await file.secrets()).toEqual(before);
+  });
+
+  test("a staged root secret is accepted, not used", async () => {
+    const ended = await keyhold("secrets", "rotate", "--stage");
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    await expectNoSecret(ended);
+    expect((await file.secrets())[0]).toBe(ROOT_SECRET);
+    expect((await stat(file.path)).mode & 0o777).toBe(0o640);
+    const [current, added] = await list();
+    expect(current).toMatchObject({
+      state: "current",
+      issued: 1,
+      imported: 1,
+      in_grace: 0,
+      signing_keys: 1,
+      needed: true,
+    });
+    expect(added).toMatchObject({ state: "staged", issued: 0, imported: 0, signing_keys: 0, needed: true });
+    staged = added?.id;
+    const { stdout } = await keyhold("secrets", "list");
+    expect(stdout).toMatch(new RegExp(`^${staged} +staged +0 +0 +0 +0 +keep: not used yet`, "m"));
+    expect(stdout).not.toContain("dropped");
+    expect(ended.stdout).toContain(`keyhold secrets promote ${staged}`);
+  });
+
+  test("promotion is rejected until every server has restarted", async () => {
+    const refused = await keyhold("secrets", "promote", staged);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("not restarted since") });
+    expect(await keyhold("secrets", "promote", "0123456789abcdef")).toMatchObject({ code: 2 });
+    expect((await file.secrets())[0]).toBe(ROOT_SECRET);
+  });
+
+  test("promotion wraps the signing keys, and a server that has it staged keeps working", async () => {
+    await restart();
+    const ended = await keyhold("secrets", "promote", staged);
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signing keys wrapped under it: 1.") });
+    await expectNoSecret(ended);
+    expect((await file.secrets())[1]).toBe(ROOT_SECRET);
+    await makeOneOfEach();
+    await expectAllGood();
+    expect(await keyhold("secrets", "promote", staged)).toMatchObject({ code: 0 });
+  });
+
+  test("secrets list shows what depends on the old one, and what is missing without it", async () => {
+    await restart();
+    await makeOneOfEach();
+    await expectAllGood();
+    const { secret } = (await rest("POST", `${paths.issued}/${oldKey}:rotate`, { grace_period: "1h" })).body;
+    made.push(secret);
+    const [current, retired] = await list();
+    expect(current).toMatchObject({ id: staged, state: "current", issued: 2, imported: 1, signing_keys: 1 });
+    expect(retired).toMatchObject({
+      state: "retired",
+      issued: 1,
+      imported: 2,
+      in_grace: 1,
+      signing_keys: 0,
+      needed: true,
+    });
+    await expectAllGood();
+    const [first = ""] = await file.secrets();
+    const alone = await runKeyhold(["secrets", "list"], {
+      KEYHOLD_DATABASE_URL: environment().KEYHOLD_DATABASE_URL,
+      KEYHOLD_ROOT_SECRET: first,
+    });
+    expect(alone.stdout).toMatch(new RegExp(`^${retired?.id} +missing +1 +2 +1 +0 +missing: `, "m"));
+  });
+
+  test("it can be dropped when nothing depends on it", async () => {
+    const { body } = await rest("GET", paths.issued);
+    const imported = (await rest("GET", paths.imported)).body;
+    for (const { key_id } of [...body.issued_api_keys, ...imported.imported_api_keys]) await revoke(rest, key_id);
+    expect((await list()).map(({ needed }) => needed)).toEqual([true, false]);
+    const { stdout, stderr } = await keyhold("secrets", "list");
+    expect(stdout).toMatch(/ retired +0 +0 +0 +0 +can be dropped$/m);
+    expect(stderr).toContain("Macaroons");
+  });
+});
