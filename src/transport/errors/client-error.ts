@@ -1,7 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyBaseLogger } from "fastify";
-import { destroyAfter } from "../listener/acceptor.ts";
+import { linger } from "../listener/closing.ts";
 import { ListenerServer } from "../listener/server.ts";
 import { errorResponse } from "./error-body.ts";
 import { HttpError, type HttpErrorReason } from "./http-error.ts";
@@ -37,22 +37,12 @@ export function refuseConnect({ socket }: IncomingMessage): void {
   ListenerServer.afterAnswers(socket, () => refuseRest(socket, refusal));
 }
 
-/** Milliseconds in which the client must close its side of a refused connection. */
-const LINGER = 5_000;
-
-/**
- * Refuses a connection and reads it until the client closes it (RFC 9112 §9.6). If it was closed at once, the kernel would reset it when
- * the client sends more, such as the end of TLS, and drop responses that the client has not received yet.
- */
+/** Refuses a connection and reads it until the client closes it. */
 function refuseRest(socket: Socket, refusal: HttpError): void {
   const { writable, readableEnded } = socket;
   if (writable) socket.end(toHttp1(refusal));
-  if (!writable || readableEnded) {
-    socket.destroySoon();
-    return;
-  }
-  destroyAfter(socket, LINGER);
-  socket.once("end", () => socket.destroySoon()).resume();
+  if (!writable || readableEnded) socket.destroySoon();
+  else linger(socket);
 }
 
 /** Formats a complete response (RFC 9112 §6), because Node provides no response object without a request. */

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { createServer } from "node:tls";
+import { lingerOnClose } from "./closing.ts";
 import { type Protocol, sniff } from "./protocol-detection.ts";
 
 /** Detects the protocol of new TCP connections. */
@@ -54,7 +55,9 @@ export function createTlsAcceptor(certificate: Certificate, timeout: number, dec
     undecided.delete(peerOf(socket));
     // As with a plain connection, only a handshake ends when the client closes its side.
     socket.allowHalfOpen = true;
-    decided(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+    const protocol = socket.alpnProtocol === "h2" ? "http2" : "http1";
+    if (protocol === "http1") lingerOnClose(socket);
+    decided(socket, protocol);
   });
   server.on("tlsClientError", (_, socket) => socket.destroy());
   return {
@@ -76,10 +79,4 @@ function peerOf(socket: Socket): string {
 
 export function destroy(socket: Socket): void {
   socket.destroy();
-}
-
-/** Destroys a socket after so many milliseconds, unless it is closed before. */
-export function destroyAfter(socket: Socket, timeout: number): void {
-  const timer = setTimeout(() => socket.destroy(), timeout);
-  socket.once("close", () => clearTimeout(timer));
 }

@@ -9,7 +9,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
-import { destroyAfter } from "./acceptor.ts";
+import { destroyAfter } from "./closing.ts";
 import type { ListenerLimits } from "./limits.ts";
 import type { RequestInterceptor } from "./request-interceptor.ts";
 
