@@ -8,6 +8,8 @@ export type FeedEvent =
   /** Raw keys with these digests were imported. */
   | { readonly type: "digests"; readonly digests: readonly Uint8Array[] }
   | { readonly type: "signing_keys" }
+  /** How imported hashes are looked up has changed. */
+  | { readonly type: "hash_schemes" }
   /** Anything may have changed. */
   | { readonly type: "everything" }
   /** A node asks all others to acknowledge that they have received every change committed before this. */

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
 import type { Random } from "../lib/random.ts";
 import { invalidArgument } from "./errors.ts";
+import type { HashAlgorithm, RawKeyHash } from "./raw-key-hash.ts";
 
 /** The API key, independent of storage and wire format. */
 export const KEY_KINDS = ["issued", "imported"] as const;
@@ -49,6 +50,12 @@ export interface ApiKey extends VerifiableKey {
   readonly disableReason: string | null;
   /** The caller that created it (`callerName`); null for a key of an earlier release. */
   readonly createdBy: string | null;
+  /** How the hash was made, while only a hash of the raw key is known; otherwise null. */
+  readonly hashAlgorithm: HashAlgorithm | null;
+  /** While only a hash is known: until when the key must be verified to live on, if there is such a time. `expireTime` is then not later. */
+  readonly adoptBeforeTime: Date | null;
+  /** When a key that was imported by its hash was first verified; otherwise null. */
+  readonly adoptTime: Date | null;
 }
 
 /** A keyed hash of a secret: HMAC-SHA-256 under the server key with this id. */
@@ -64,6 +71,8 @@ export interface KeySecret {
   readonly digest: SecretDigest;
   /** End of the grace period; null for the current secret. */
   readonly expireTime: Date | null;
+  /** Present while only a hash of the raw key is known, of which `digest` is then an HMAC. */
+  readonly hash?: RawKeyHash;
 }
 
 /** A key and its secrets, the current secret first. */

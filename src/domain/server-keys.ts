@@ -10,6 +10,7 @@ export const SERVER_KEY_LABELS = [
   "macaroon-root",
   "signing-key-wrap",
   "request-fingerprint",
+  "hash-scheme-wrap",
 ] as const;
 
 export type ServerKeyLabel = (typeof SERVER_KEY_LABELS)[number];

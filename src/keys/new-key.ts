@@ -73,6 +73,9 @@ export function newStoredKey({ kind, keyId, hint, parsed, now, createdBy }: NewK
     allowedCidrs: parsed.allowedCidrs,
     restrictedToActorIds: restrictionOf(draft),
     createdBy,
+    hashAlgorithm: null,
+    adoptBeforeTime: null,
+    adoptTime: null,
   };
 }
 

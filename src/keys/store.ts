@@ -1,16 +1,28 @@
 import type { ApiKey, KeyKind, RevocationReason, SecretDigest, StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
+import type { RawKeyHash } from "../domain/raw-key-hash.ts";
 import type { Filter } from "./filter/filter.ts";
 
 /** A key to insert, with the digest of its first secret. */
 export interface NewKey {
   readonly key: ApiKey;
   readonly digest: SecretDigest;
-  /** Digests of the same raw key under the other server keys of the ring: a key with one of them is the same key. */
+  /** Present if only a hash of the raw key is known. */
+  readonly hash?: NewHash;
+  /**
+   * Digests of the same raw key under the other server keys of the ring: a key with one of them is the same key. With a slow hash, those of
+   * the prefix by which it is looked up.
+   */
   readonly otherDigests: readonly SecretDigest[];
   readonly request: RequestIdentity | null;
   /** Who creates it. */
   readonly principal: Principal;
+}
+
+/** The hash of a key to insert. */
+export interface NewHash extends RawKeyHash {
+  /** When the key expires once it is adopted, if that is not `ApiKey.expireTime`; null: never. */
+  readonly adoptedExpireTime: Date | null;
 }
 
 /** The identity of a request (AIP-155), with a keyed hash of its content. */

@@ -26,6 +26,7 @@ export function parseFeedEvent(payload: string): FeedEvent {
     case "echo":
       return { type, number: Number(first) };
     case "signing_keys":
+    case "hash_schemes":
       return { type };
     default:
       return { type: "everything" };

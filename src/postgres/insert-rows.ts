@@ -7,7 +7,7 @@ export type NewRow = { readonly [C in keyof typeof NEW_ROW_TYPES]: NewValue } & 
   readonly digest: string;
   readonly request_id: string | null;
 };
-type NewValue = string | null | readonly string[] | Readonly<Record<string, string>> | readonly OtherDigest[];
+type NewValue = string | number | null | readonly string[] | Readonly<Record<string, string>> | readonly OtherDigest[];
 
 /** A digest under another root secret (migration 0006). */
 interface OtherDigest {
@@ -34,6 +34,11 @@ export const NEW_ROW_TYPES = {
   digest: "bytea",
   digest_key_id: "text",
   other_digests: "jsonb",
+  hash_algorithm: "text",
+  hash_scheme_id: "integer",
+  hash_parameters: "text",
+  adopt_before_time: "timestamptz",
+  adopted_expire_time: "timestamptz",
   request_id: "text",
   request_fingerprint: "bytea",
 } as const;
@@ -61,7 +66,7 @@ export function toNewRows(keys: readonly NewKey[]): NewRow[] {
   return placed.sort((a, b) => (a.place < b.place ? -1 : a.place > b.place ? 1 : 0)).map(({ row }) => row);
 }
 
-function toNewRow({ key, digest, otherDigests, request }: NewKey): NewRow {
+function toNewRow({ key, digest, otherDigests, hash, request }: NewKey): NewRow {
   const created = timeText(key.createTime);
   return {
     key_id: key.keyId,
@@ -83,6 +88,11 @@ function toNewRow({ key, digest, otherDigests, request }: NewKey): NewRow {
       otherDigests.length === 0
         ? null
         : otherDigests.map(({ keyId, digest }) => ({ digest: hex(digest), digest_key_id: keyId })),
+    hash_algorithm: key.hashAlgorithm,
+    hash_scheme_id: hash?.schemeId ?? null,
+    hash_parameters: hash?.parameters ?? null,
+    adopt_before_time: key.adoptBeforeTime?.toISOString() ?? null,
+    adopted_expire_time: hash?.adoptedExpireTime?.toISOString() ?? null,
     request_id: request?.requestId ?? null,
     request_fingerprint: request === null ? null : bytea(request.fingerprint),
   };
@@ -118,6 +128,7 @@ export function toCopyText(rows: readonly NewRow[]): string {
 
 function copyValue(value: NewValue): string {
   if (value === null) return "\\N";
+  if (typeof value === "number") return `${value}`;
   if (typeof value === "string") return escapeCopy(value);
   return escapeCopy(isTextList(value) ? writeArray(value) : JSON.stringify(value));
 }

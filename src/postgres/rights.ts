@@ -10,6 +10,9 @@ import { firstRow } from "./rows.ts";
 export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   api_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   signing_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  hmac_keys: ["SELECT", "INSERT", "DELETE"],
+  hash_schemes: ["SELECT", "INSERT", "DELETE"],
+  hash_prefix_lengths: ["SELECT", "INSERT", "DELETE"],
   nodes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   bulk_changes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   accepted_databases: ["SELECT", "INSERT"],

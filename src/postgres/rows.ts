@@ -30,6 +30,9 @@ export const KEY_COLUMNS = [
   "revocationDescription",
   "disableReason",
   "createdBy",
+  "hashAlgorithm",
+  "adoptBeforeTime",
+  "adoptTime",
 ] as const satisfies readonly (keyof ApiKey)[];
 
 /** The columns of the secrets of a key. */
@@ -43,6 +46,9 @@ export interface SecretsRow {
     readonly digest_key_id: string;
     readonly expire_time: string;
   }[];
+  /** Null unless only a hash of the raw key is known. */
+  readonly hashSchemeId: number | null;
+  readonly hashParameters: string | null;
 }
 
 const SECRETS_COLUMNS = [
@@ -50,6 +56,8 @@ const SECRETS_COLUMNS = [
   "digest",
   "digestKeyId",
   "previousSecrets",
+  "hashSchemeId",
+  "hashParameters",
 ] as const satisfies readonly (keyof SecretsRow)[];
 
 export const STORED_KEY_COLUMNS = [...KEY_COLUMNS, ...SECRETS_COLUMNS] as const;
@@ -75,13 +83,22 @@ function pick<R extends object, K extends keyof R>(row: R, columns: readonly K[]
   return picked as Pick<R, K>;
 }
 
-function toSecrets({ secretVersion, digest, digestKeyId, previousSecrets }: SecretsRow): StoredKey["secrets"] {
+function toSecrets({
+  secretVersion,
+  digest,
+  digestKeyId,
+  previousSecrets,
+  hashSchemeId,
+  hashParameters,
+}: SecretsRow): StoredKey["secrets"] {
   const previous = previousSecrets.map(({ version, digest, digest_key_id, expire_time }) => ({
     version,
     digest: { keyId: digest_key_id, digest: Buffer.from(digest, "hex") },
     expireTime: new Date(expire_time),
   }));
-  return [{ version: secretVersion, digest: { keyId: digestKeyId, digest }, expireTime: null }, ...previous];
+  const current = { version: secretVersion, digest: { keyId: digestKeyId, digest }, expireTime: null };
+  if (hashSchemeId === null) return [current, ...previous];
+  return [{ ...current, hash: { schemeId: hashSchemeId, parameters: hashParameters } }, ...previous];
 }
 
 /** Returns the first row of a statement that always has one. */

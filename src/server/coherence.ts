@@ -26,11 +26,14 @@ export class Coherence {
     key: 0,
     digests: 0,
     signing_keys: 0,
+    hash_schemes: 0,
     everything: 0,
     forgotten: 0,
   };
   /** Changes whenever the signing keys may have changed. */
   signingKeysVersion = 0;
+  /** Changes whenever the lookups of imported hashes may have changed. */
+  hashSchemesVersion = 0;
   readonly #caches: InvalidatedCache[] = [];
   readonly #signingKeysListeners: (() => void)[] = [];
 
@@ -77,6 +80,7 @@ export class Coherence {
     if (change.type === "key") this.#invalidate({ keyIds: [change.keyId], digests: [] });
     else if (change.type === "digests") this.#invalidate({ keyIds: [], digests: change.digests });
     else if (change.type === "everything") this.#invalidateAll();
+    else if (change.type === "hash_schemes") this.hashSchemesVersion++;
     else {
       this.signingKeysVersion++;
       for (const listener of this.#signingKeysListeners) listener();
@@ -91,6 +95,7 @@ export class Coherence {
   #invalidateAll(): void {
     this.received.forgotten++;
     this.signingKeysVersion++;
+    this.hashSchemesVersion++;
     for (const cache of this.#caches) cache.clear();
   }
 }

@@ -8,6 +8,7 @@ import { IssuedApiKeySchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_p
 import { apiKey, importedApiKey, issuedApiKey } from "../../src/api/v2alpha1/key-resources.ts";
 import { verificationBy } from "../../src/api/v2alpha1/verification.ts";
 import type { ApiKey } from "../../src/domain/key.ts";
+import { HASH_ALGORITHMS } from "../../src/domain/raw-key-hash.ts";
 import { countFitting, MAX_ITEMS_BYTES, requireFit, responseSize } from "../../src/domain/response-size.ts";
 
 const text = (maxLength: number) => fc.string({ unit: "binary", maxLength });
@@ -42,6 +43,9 @@ const anyKey: fc.Arbitrary<ApiKey> = fc.record({
   allowedCidrs: fc.option(fc.array(fc.string({ unit: fc.constantFrom(..."0f:/"), maxLength: 43 }), { maxLength: 64 })),
   restrictedToActorIds: fc.option(fc.array(text(255), { maxLength: 100 })),
   createdBy: fc.option(text(300)),
+  hashAlgorithm: fc.option(fc.constantFrom(...HASH_ALGORITHMS)),
+  adoptBeforeTime: fc.option(time),
+  adoptTime: fc.option(time),
 });
 
 /** The size as an item of a list: the message, its tag and its length. */

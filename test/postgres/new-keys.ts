@@ -46,6 +46,9 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
     allowedCidrs: null,
     restrictedToActorIds: null,
     createdBy: null,
+    hashAlgorithm: null,
+    adoptBeforeTime: null,
+    adoptTime: null,
   };
   const request = requestId === null ? null : { requestId, fingerprint: randomBytes(32) };
   const others = otherDigests.map((other, place) => ({ keyId: `other${place}`, digest: other }));

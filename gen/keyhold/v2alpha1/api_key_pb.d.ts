@@ -184,6 +184,28 @@ export declare type ApiKey = Message<"keyhold.v2alpha1.ApiKey"> & {
    * @generated from field: keyhold.v2alpha1.KeyKind kind = 22;
    */
   kind: KeyKind;
+
+  /**
+   * Present while only a hash of the raw key is known: until the key is adopted by its first successful verification.
+   *
+   * @generated from field: optional keyhold.v2alpha1.HashAlgorithm hash_algorithm = 23;
+   */
+  hashAlgorithm?: HashAlgorithm | undefined;
+
+  /**
+   * Present while only a hash of the raw key is known, if it was imported with this time: the key expires then unless it is adopted
+   * before, and expire_time is not later. An update of expire_time or ttl removes it.
+   *
+   * @generated from field: google.protobuf.Timestamp adopt_before_time = 24;
+   */
+  adoptBeforeTime?: Timestamp | undefined;
+
+  /**
+   * Present if the key was imported by its hash and is adopted: when it was first verified, from when on it is like any other key.
+   *
+   * @generated from field: google.protobuf.Timestamp adopt_time = 25;
+   */
+  adoptTime?: Timestamp | undefined;
 };
 
 /**
@@ -319,4 +341,93 @@ export enum RevocationReason {
  * Describes the enum keyhold.v2alpha1.RevocationReason.
  */
 export declare const RevocationReasonSchema: GenEnum<RevocationReason>;
+
+/**
+ * HashAlgorithm is how the hash of a raw key was made.
+ *
+ * @generated from enum keyhold.v2alpha1.HashAlgorithm
+ */
+export enum HashAlgorithm {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: HASH_ALGORITHM_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * SHA-256 (FIPS 180-4).
+   *
+   * @generated from enum value: HASH_ALGORITHM_SHA256 = 1;
+   */
+  SHA256 = 1,
+
+  /**
+   * SHA-384 (FIPS 180-4).
+   *
+   * @generated from enum value: HASH_ALGORITHM_SHA384 = 2;
+   */
+  SHA384 = 2,
+
+  /**
+   * SHA-512 (FIPS 180-4).
+   *
+   * @generated from enum value: HASH_ALGORITHM_SHA512 = 3;
+   */
+  SHA512 = 3,
+
+  /**
+   * SHA-512/256 (FIPS 180-4).
+   *
+   * @generated from enum value: HASH_ALGORITHM_SHA512_256 = 4;
+   */
+  SHA512_256 = 4,
+
+  /**
+   * HMAC-SHA-256 (RFC 2104) under the key named by hmac_key_id.
+   *
+   * @generated from enum value: HASH_ALGORITHM_HMAC_SHA256 = 5;
+   */
+  HMAC_SHA256 = 5,
+
+  /**
+   * HMAC-SHA-512 (RFC 2104) under the key named by hmac_key_id.
+   *
+   * @generated from enum value: HASH_ALGORITHM_HMAC_SHA512 = 6;
+   */
+  HMAC_SHA512 = 6,
+
+  /**
+   * bcrypt with a cost of at most 12; given as `phc`.
+   *
+   * @generated from enum value: HASH_ALGORITHM_BCRYPT = 7;
+   */
+  BCRYPT = 7,
+
+  /**
+   * Argon2 (RFC 9106) of any variant with at most 64 MiB, 4 passes and 4 lanes; given as `phc`.
+   *
+   * @generated from enum value: HASH_ALGORITHM_ARGON2 = 8;
+   */
+  ARGON2 = 8,
+
+  /**
+   * scrypt (RFC 7914) with N of at most 2^15, r 8 and p 1; given as `phc`.
+   *
+   * @generated from enum value: HASH_ALGORITHM_SCRYPT = 9;
+   */
+  SCRYPT = 9,
+
+  /**
+   * PBKDF2 (RFC 8018) with at most 600,000 iterations; given as `phc`.
+   *
+   * @generated from enum value: HASH_ALGORITHM_PBKDF2 = 10;
+   */
+  PBKDF2 = 10,
+}
+
+/**
+ * Describes the enum keyhold.v2alpha1.HashAlgorithm.
+ */
+export declare const HashAlgorithmSchema: GenEnum<HashAlgorithm>;
 

@@ -4,8 +4,9 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { IpRestriction, KeyStatus, RevocationReason } from "./api_key_pb.js";
+import type { HashAlgorithm, IpRestriction, KeyStatus, RevocationReason } from "./api_key_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { TextEncoding } from "./hmac_keys_pb.js";
 
 /**
  * Describes the file keyhold/v2alpha1/imported_api_keys.proto.
@@ -152,6 +153,28 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
    * @generated from field: optional string ttl = 21;
    */
   ttl?: string | undefined;
+
+  /**
+   * Present while only a hash of the raw key is known: until the key is adopted by its first successful verification.
+   *
+   * @generated from field: optional keyhold.v2alpha1.HashAlgorithm hash_algorithm = 23;
+   */
+  hashAlgorithm?: HashAlgorithm | undefined;
+
+  /**
+   * Present while only a hash of the raw key is known, if it was imported with this time: the key expires then unless it is adopted
+   * before, and expire_time is not later. An update of expire_time or ttl removes it.
+   *
+   * @generated from field: google.protobuf.Timestamp adopt_before_time = 24;
+   */
+  adoptBeforeTime?: Timestamp | undefined;
+
+  /**
+   * Present if the key was imported by its hash and is adopted: when it was first verified, from when on it is like any other key.
+   *
+   * @generated from field: google.protobuf.Timestamp adopt_time = 25;
+   */
+  adoptTime?: Timestamp | undefined;
 };
 
 /**
@@ -159,6 +182,69 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
  * Use `create(ImportedApiKeySchema)` to create a new message.
  */
 export declare const ImportedApiKeySchema: GenMessage<ImportedApiKey>;
+
+/**
+ * RawKeyHash is a hash of a raw key: algorithm, value and encoding, or phc.
+ *
+ * @generated from message keyhold.v2alpha1.RawKeyHash
+ */
+export declare type RawKeyHash = Message<"keyhold.v2alpha1.RawKeyHash"> & {
+  /**
+   * An algorithm without a salt. Algorithms with a salt or a cost are given as phc.
+   *
+   * @generated from field: optional keyhold.v2alpha1.HashAlgorithm algorithm = 1;
+   */
+  algorithm?: HashAlgorithm | undefined;
+
+  /**
+   * The hash as text.
+   *
+   * @generated from field: optional string value = 2;
+   */
+  value?: string | undefined;
+
+  /**
+   * The encoding of value. It is never guessed.
+   *
+   * @generated from field: optional keyhold.v2alpha1.TextEncoding encoding = 3;
+   */
+  encoding?: TextEncoding | undefined;
+
+  /**
+   * Text that was put before the raw key when it was hashed, the same for many keys. Default: none.
+   *
+   * @generated from field: optional string prefix = 4;
+   */
+  prefix?: string | undefined;
+
+  /**
+   * Text that was put after the raw key when it was hashed, the same for many keys. Default: none.
+   *
+   * @generated from field: optional string suffix = 5;
+   */
+  suffix?: string | undefined;
+
+  /**
+   * The key of an HMAC, as created by CreateHmacKey.
+   *
+   * @generated from field: optional string hmac_key_id = 6;
+   */
+  hmacKeyId?: string | undefined;
+
+  /**
+   * A hash of bcrypt, Argon2, scrypt or PBKDF2 with its salt and parameters, in the format of PHC or of modular crypt, such as
+   * `$argon2id$v=19$m=65536,t=3,p=4$…` or `$2b$12$…`. Needs lookup_prefix.
+   *
+   * @generated from field: optional string phc = 7;
+   */
+  phc?: string | undefined;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.RawKeyHash.
+ * Use `create(RawKeyHashSchema)` to create a new message.
+ */
+export declare const RawKeyHashSchema: GenMessage<RawKeyHash>;
 
 /**
  * CreateImportedApiKeyRequest describes the key to import.
@@ -212,7 +298,8 @@ export declare type CreateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Crea
   requestId?: string | undefined;
 
   /**
-   * The key exactly as its holders send it, 1 to 4096 bytes of UTF-8. Only a keyed hash of it is stored.
+   * The key exactly as its holders send it, 1 to 4096 bytes of UTF-8. Only a keyed hash of it is stored. Required without
+   * raw_key_hash.
    *
    * @generated from field: string raw_key = 7;
    */
@@ -231,6 +318,28 @@ export declare type CreateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Crea
    * @generated from field: keyhold.v2alpha1.IpRestriction ip_restriction = 9;
    */
   ipRestriction?: IpRestriction | undefined;
+
+  /**
+   * A hash of the key, instead of raw_key.
+   *
+   * @generated from field: keyhold.v2alpha1.RawKeyHash raw_key_hash = 10;
+   */
+  rawKeyHash?: RawKeyHash | undefined;
+
+  /**
+   * The first 6 to 64 bytes (UTF-8) of the raw key, by which it is found. Required with `raw_key_hash.phc`, and allowed only there: no
+   * other key that is not adopted may have the same one.
+   *
+   * @generated from field: optional string lookup_prefix = 11;
+   */
+  lookupPrefix?: string | undefined;
+
+  /**
+   * With raw_key_hash: when the key expires unless it was verified successfully before.
+   *
+   * @generated from field: google.protobuf.Timestamp adopt_before_time = 12;
+   */
+  adoptBeforeTime?: Timestamp | undefined;
 };
 
 /**
@@ -530,8 +639,8 @@ export declare const BatchCreateImportedApiKeysErrorSchema: GenEnum<BatchCreateI
  */
 export declare const ImportedApiKeysService: GenService<{
   /**
-   * Imports a raw key. Returns ALREADY_EXISTS if it has already been imported, and INVALID_ARGUMENT if it looks like a Keyhold
-   * secret or token.
+   * Imports a raw key, or a key of which only a hash is known. Returns ALREADY_EXISTS if it has already been imported, and
+   * INVALID_ARGUMENT if it looks like a Keyhold secret or token.
    *
    * @generated from rpc keyhold.v2alpha1.ImportedApiKeysService.CreateImportedApiKey
    */

@@ -1,4 +1,5 @@
 import {
+  HashAlgorithm as WireHashAlgorithm,
   KeyKind as WireKeyKind,
   KeyStatus as WireKeyStatus,
   RevocationReason as WireRevocationReason,
@@ -9,6 +10,7 @@ import {
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
 import { type KeyKind, type KeyStatus, REVOCATION_REASONS, type RevocationReason } from "../../domain/key.ts";
+import type { HashAlgorithm } from "../../domain/raw-key-hash.ts";
 import type { CredentialType, VerificationError } from "../../domain/verdict.ts";
 
 /** Enum numbers by domain name, one table per enum. */
@@ -22,6 +24,19 @@ export const KEY_STATUS: Readonly<Record<KeyStatus, WireKeyStatus>> = {
 export const KEY_KIND: Readonly<Record<KeyKind, WireKeyKind>> = {
   issued: WireKeyKind.ISSUED,
   imported: WireKeyKind.IMPORTED,
+};
+
+export const HASH_ALGORITHM: Readonly<Record<HashAlgorithm, WireHashAlgorithm>> = {
+  SHA256: WireHashAlgorithm.SHA256,
+  SHA384: WireHashAlgorithm.SHA384,
+  SHA512: WireHashAlgorithm.SHA512,
+  SHA512_256: WireHashAlgorithm.SHA512_256,
+  HMAC_SHA256: WireHashAlgorithm.HMAC_SHA256,
+  HMAC_SHA512: WireHashAlgorithm.HMAC_SHA512,
+  BCRYPT: WireHashAlgorithm.BCRYPT,
+  ARGON2: WireHashAlgorithm.ARGON2,
+  SCRYPT: WireHashAlgorithm.SCRYPT,
+  PBKDF2: WireHashAlgorithm.PBKDF2,
 };
 
 export const CREDENTIAL_TYPE: Readonly<Record<CredentialType, WireCredentialType>> = {

@@ -5,7 +5,7 @@ import type { RevokeApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/a
 import type { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import type { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { type ApiKey, statusAt } from "../../domain/key.ts";
-import { KEY_KIND, KEY_STATUS, REVOCATION_REASON } from "./enums.ts";
+import { HASH_ALGORITHM, KEY_KIND, KEY_STATUS, REVOCATION_REASON } from "./enums.ts";
 
 /** Returns an optional time as an optional field. */
 export function timestamp(time: Date | null): Timestamp | undefined {
@@ -17,8 +17,13 @@ export function ipRestriction(allowedCidrs: readonly string[] | null): { allowed
   return allowedCidrs === null ? undefined : { allowedCidrs: [...allowedCidrs] };
 }
 
-/** Returns the resource of an imported key; issued keys share its fields. `now` decides the status. */
+/** Returns the resource of an imported key. `now` decides the status. */
 export function importedApiKey(key: ApiKey, now: number): MessageInitShape<typeof ImportedApiKeySchema> {
+  return { ...commonFields(key, now), ...adoptionFields(key) };
+}
+
+/** Returns the fields that keys of both kinds have. */
+function commonFields(key: ApiKey, now: number) {
   return {
     keyId: key.keyId,
     name: key.name,
@@ -41,10 +46,17 @@ export function importedApiKey(key: ApiKey, now: number): MessageInitShape<typeo
   };
 }
 
+function adoptionFields({ hashAlgorithm, adoptBeforeTime, adoptTime }: ApiKey) {
+  return {
+    hashAlgorithm: hashAlgorithm === null ? undefined : HASH_ALGORITHM[hashAlgorithm],
+    adoptBeforeTime: timestamp(adoptBeforeTime),
+    adoptTime: timestamp(adoptTime),
+  };
+}
+
 export function issuedApiKey(key: ApiKey, now: number): MessageInitShape<typeof IssuedApiKeySchema> {
   return {
-    ...importedApiKey(key, now),
-    $typeName: undefined,
+    ...commonFields(key, now),
     rotateTime: timestamp(key.rotateTime),
     restrictedToActorIds: [...(key.restrictedToActorIds ?? [])],
   };
@@ -52,7 +64,7 @@ export function issuedApiKey(key: ApiKey, now: number): MessageInitShape<typeof 
 
 /** Returns the resource of a key of either kind. */
 export function apiKey(key: ApiKey, now: number): MessageInitShape<typeof ApiKeySchema> {
-  return { ...issuedApiKey(key, now), $typeName: undefined, kind: KEY_KIND[key.kind] };
+  return { ...issuedApiKey(key, now), ...adoptionFields(key), $typeName: undefined, kind: KEY_KIND[key.kind] };
 }
 
 /** Returns the response of both revocation RPCs. */

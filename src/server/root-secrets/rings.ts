@@ -12,6 +12,7 @@ export function deriveRings(roots: RootSecrets) {
     pageToken: deriveKeyRing(roots, "page-token"),
     macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
     signingKeyWrap: deriveKeyRing(roots, "signing-key-wrap"),
+    hashSchemeWrap: deriveKeyRing(roots, "hash-scheme-wrap"),
   };
 }
 

@@ -13,7 +13,7 @@ type Rest = [
   metadata: Record<string, string>,
   expireTime: number | null,
   revokeTime: number | null,
-  ...secrets: [version: number, expireTime: number | null][],
+  ...secrets: [version: number, expireTime: number | null, schemeId?: number, parameters?: string | null][],
 ];
 
 /** Most keys have none, and take no space for them. */
@@ -38,7 +38,10 @@ export function encodeRecord({ key, secrets }: VerifiableRecord, into: Buffer): 
     { ...key.metadata },
     toMillis(key.expireTime),
     toMillis(key.revokeTime),
-    ...secrets.map(({ version, expireTime }): Rest[5] => [version, toMillis(expireTime)]),
+    ...secrets.map(({ version, expireTime, hash }): Rest[5] => {
+      const expiry = toMillis(expireTime);
+      return hash === undefined ? [version, expiry] : [version, expiry, hash.schemeId, hash.parameters];
+    }),
   ];
   const value = controls === null ? rest : [controls, ...rest];
   return encodeJson(value, into, encodeDigests(digests, into, HEAD_SIZE));
@@ -64,10 +67,11 @@ export function decodeRecord(keyId: string, bytes: Buffer): VerifiableRecord {
       ...{ disableTime: toDate(disableTime), allowedCidrs: allowedCidrs && share(allowedCidrs), restrictedToActorIds },
     },
     secrets: secrets.map(
-      ([version, expireTime], place): KeySecret => ({
+      ([version, expireTime, schemeId, parameters = null], place): KeySecret => ({
         version,
         digest: decodeDigest(bytes, HEAD_SIZE + place * SECRET_DIGEST_SIZE),
         expireTime: toDate(expireTime),
+        ...(schemeId !== undefined && { hash: { schemeId, parameters } }),
       }),
     ),
   };
