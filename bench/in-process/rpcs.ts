@@ -27,7 +27,7 @@ export async function openRpcs(ifRunning: "attach" | "refuse"): Promise<OpenRpcs
   const guard = createGuard({ authenticators: [], allowUnauthenticated: true });
   const signing = await createSigning(resources.signing);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
-  const context = createVerifyContext(config, resources, signing, lastUsed, { error: fail });
+  const context = createVerifyContext(config, resources, signing, lastUsed, { adopt: () => {} }, { error: fail });
   const api = createApi(config, resources, signing, context, () => false);
   const limiter = new ConcurrencyLimiter();
   const rpcs = implementRpcs(api).map((implementation) => createRpc(implementation, guard, limiter));

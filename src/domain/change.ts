@@ -1,7 +1,16 @@
 import type { ApiKey, KeyKind } from "./key.ts";
 import type { Principal } from "./principal.ts";
 
-export type ChangeVerb = "issue" | "import" | "update" | "rotate" | "revoke" | "disable" | "enable" | "delete";
+export type ChangeVerb =
+  | "issue"
+  | "import"
+  | "update"
+  | "rotate"
+  | "revoke"
+  | "disable"
+  | "enable"
+  | "delete"
+  | "adopt";
 
 /** One committed change of one key. A bulk import makes one for each key that it stores. */
 export interface Change {

@@ -85,12 +85,13 @@ function after(change: Change | Unchanged | null): ApiKey | null {
 type BeforeRow = { readonly [C in keyof ApiKey as `before.${C}`]: ApiKey[C] };
 
 /** A key after a change and, with a prefix, before it. */
-type ChangedRow = ApiKey & BeforeRow;
+export type ChangedRow = ApiKey & BeforeRow;
 
 /** A key that needed no change. */
 type UnchangedRow = { readonly keyId: null } & BeforeRow;
 
-function toChange(verb: ChangeVerb, row: ChangedRow, principal: Principal): Change {
+/** Returns the change that a statement has made to a row. */
+export function toChange(verb: ChangeVerb, row: ChangedRow, principal: Principal): Change {
   const now = toApiKey(row);
   if (verb === "delete") return { verb, key: now, before: now, after: null, principal };
   return { verb, key: now, before: keyBefore(row), after: now, principal };
@@ -191,7 +192,7 @@ const BEFORE_COLUMNS = KEY_COLUMNS.map((column) => `${postgres.fromCamel(column)
  * conditions are tested against, and what is returned as before, is what the change is made to. A row that needs no change is returned
  * with its columns before alone.
  */
-function updateRow(
+export function updateRow(
   sql: Sql,
   name: KeyName,
   set: Fragment,

@@ -2,7 +2,7 @@ import type { Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
 import type { VerifiableKey } from "../domain/key.ts";
 import type { StoreLastUsed } from "../verify/last-used.ts";
-import type { FindKeys } from "../verify/reader.ts";
+import type { FindKeys, KeyLookup } from "../verify/reader.ts";
 import { byteArray, hex } from "./array-types.ts";
 import type { Database } from "./pool.ts";
 import { type SecretsRow, toVerifiable, VERIFIABLE_COLUMNS } from "./rows.ts";
@@ -16,34 +16,54 @@ export function createFindKeys(database: Database, feed: ServerObserver): FindKe
   return async (lookups) => {
     const expected = feed.server;
     const ids = lookups.flatMap((lookup) => lookup.keyId ?? []);
-    const digests = lookups.flatMap((lookup) => lookup.digests.map(hex));
-    const found = await database.run((sql) => findRows(sql, ids, digests), "keys.find");
+    const digests = lookups.flatMap(digestsOf);
+    const isByHash = lookups.some(({ hashes }) => hashes !== undefined);
+    const found = await database.run((sql) => findRows(sql, ids, digests, isByHash), "keys.find");
     feed.requireServer(found[0]?.server ?? "", expected);
     const rows = found.filter((row): row is FoundRow => row.keyId !== null);
     const byId = new Map(rows.map((row) => [row.keyId, row]));
-    const byDigest = new Map(rows.flatMap((row) => (row.kind === "imported" ? [[hex(row.digest), row] as const] : [])));
-    return lookups.map(({ keyId, digests }) => {
+    const byDigest = new Map(rows.flatMap((row) => namesOf(row).map((name) => [name, row] as const)));
+    return lookups.map((lookup) => {
       const candidates = [
-        keyId === null ? undefined : byId.get(keyId),
-        ...digests.map((digest) => byDigest.get(hex(digest))),
+        lookup.keyId === null ? undefined : byId.get(lookup.keyId),
+        ...digestsOf(lookup).map((digest) => byDigest.get(digest)),
       ];
-      return candidates.filter((row) => row !== undefined).map(toVerifiable);
+      // The digest and the prefix of a key may both be looked up.
+      return [...new Set(candidates.filter((row) => row !== undefined))].map(toVerifiable);
     });
   };
 }
 
+function digestsOf({ digests, hashes = [] }: KeyLookup): string[] {
+  return [...digests, ...hashes].map(hex);
+}
+
+/** Returns the digests by which a row is found: besides that of its secret, those of its prefix if that is all that shows. */
+function namesOf({ kind, digest, prefixDigests }: FoundRow): string[] {
+  if (kind !== "imported") return [];
+  return [hex(digest), ...(prefixDigests ?? []).map((one) => one.digest)];
+}
+
 interface FoundRow extends VerifiableKey, SecretsRow {
   readonly server: ServerId;
+  /** Of a key with a slow hash; hexadecimal. */
+  readonly prefixDigests?: readonly { readonly digest: string }[] | null;
 }
 
 /** A statement that finds no key returns one row with the server alone. */
 type AnswerRow = FoundRow | { readonly server: ServerId; readonly keyId: null };
 
 /** Each condition uses one index (migration 0006). */
-function findRows(sql: Sql, ids: readonly string[], digests: readonly string[]): PromiseLike<AnswerRow[]> {
+function findRows(
+  sql: Sql,
+  ids: readonly string[],
+  digests: readonly string[],
+  isByHash: boolean,
+): PromiseLike<AnswerRow[]> {
+  const prefixes = sql`, CASE WHEN hash_parameters IS NOT NULL THEN other_digests END AS prefix_digests`;
   const byDigest = sql`ARRAY (SELECT key_id FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)})`;
   return sql<AnswerRow[]>`
-    SELECT ${serverId(sql)} AS server, ${sql(VERIFIABLE_COLUMNS)} FROM (VALUES (1)) AS one LEFT JOIN api_keys
+    SELECT ${serverId(sql)} AS server, ${sql(VERIFIABLE_COLUMNS)} ${isByHash ? prefixes : sql``} FROM (VALUES (1)) AS one LEFT JOIN api_keys
     ON key_id = ANY (${[...ids]}::uuid[] ${digests.length === 0 ? sql`` : sql`|| ${byDigest}`})`;
 }
 

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from "fastify";
 import type { ApiContext } from "../api/row.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Signing } from "../signing/signing.ts";
+import type { Adopter } from "../verify/by-hash/adopter.ts";
 import type { VerifyContext } from "../verify/context.ts";
 import { explain } from "../verify/explain.ts";
 import type { LastUsed } from "../verify/last-used.ts";
@@ -13,13 +14,15 @@ import type { Resources } from "./resources.ts";
 /** Returns the context of verification. Its verdicts are not counted. */
 export function createVerifyContext(
   { issuer }: Config,
-  { keys, reader, rings, shapes }: Resources,
+  { keys, reader, rings, shapes, hashes }: Resources,
   signing: Signing,
   lastUsed: LastUsed,
+  { adopt }: Pick<Adopter, "adopt">,
   logger: Pick<FastifyBaseLogger, "error">,
 ): VerifyContext {
   return {
     findKey: reader.findKey,
+    findCandidates: reader.findCandidates,
     findStale: reader.findStale,
     findCached: reader.findCached,
     identities: reader.identities,
@@ -27,6 +30,8 @@ export function createVerifyContext(
     shapes,
     issuer,
     rings,
+    hashes,
+    adopt,
     publicKey: signing.publicKey,
     hasCurrentPublicKeys: signing.hasCurrentPublicKeys,
     lastPublicKey: signing.lastPublicKey,
@@ -57,10 +62,11 @@ export function createApi(
     keys,
     derive: { clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
     issuer,
-    verify: (caller, credential, mode, presentation) => verify(of(context, caller), credential, mode, presentation),
+    verify: (caller, credential, mode, presentation) =>
+      verify(of(context, caller), credential, mode, presentation, caller),
     verifyStrictly: (caller, credential, presentation) =>
-      verify(of(strict, caller), credential, "default", presentation),
-    verifyAll: (caller, requests, mode) => verifyAll(of(context, caller), requests, mode),
+      verify(of(strict, caller), credential, "default", presentation, caller),
+    verifyAll: (caller, requests, mode) => verifyAll(of(context, caller), requests, mode, caller),
     explain: (caller, subject, presentation) => explain(of(strict, caller), subject, presentation),
     jwks: signing.jwks,
     isStopping,

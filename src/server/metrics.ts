@@ -17,10 +17,15 @@ export class Instruments {
   readonly verdicts = new Counts<CredentialType, string>("credential_type", "result");
   readonly limits: CallLimits;
   staleVerdicts = 0;
+  readonly adoptions = { adopted: 0, already: 0, failed: 0 };
 
   constructor(limiters: Limiters) {
     this.limits = new CallLimits(limiters);
   }
+
+  readonly onAdoption = (outcome: keyof Instruments["adoptions"]): void => {
+    this.adoptions[outcome]++;
+  };
 
   readonly onVerdict = (credentialType: CredentialType, verdict: Verdict): void => {
     this.verdicts.add(
@@ -80,6 +85,9 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
       "keyhold_stale_verdicts_total",
       "Verdicts returned without a lease, marked as stale.",
       () => meters.staleVerdicts,
+    ),
+    counter("keyhold_adoptions_total", "Adoptions of keys that were known by a hash only, by outcome.", () =>
+      samples("outcome", meters.adoptions),
     ),
     counter("keyhold_refused_credentials_total", "Calls with a rejected credential, by reason.", () =>
       samples("reason", limits.refused),

@@ -5,6 +5,7 @@ import type { KeysContext } from "../keys/context.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
+import { createAdoptionStore } from "../postgres/adoption.ts";
 import { createBulkStore } from "../postgres/bulk-store.ts";
 import { type ChangeCommitter, invalidating, observed, propagating } from "../postgres/change-committer.ts";
 import { ConnectBackoff } from "../postgres/connect-backoff.ts";
@@ -17,6 +18,8 @@ import { createFindKeys } from "../postgres/verification-store.ts";
 import type { SigningContext } from "../signing/signing.ts";
 import { looksLikeJwt } from "../token/jwt/compact.ts";
 import { looksLikeMacaroon } from "../token/macaroon/text.ts";
+import type { StoreAdoption } from "../verify/by-hash/adoption.ts";
+import type { HashRecognition } from "../verify/by-hash/recognition.ts";
 import { createVerificationCache, instrumented, type VerificationCache } from "../verify/cache/cache.ts";
 import { type OnDuplicates, reportingDuplicates } from "../verify/duplicates.ts";
 import type { FindKeys } from "../verify/reader.ts";
@@ -59,6 +62,9 @@ export interface Resources {
   /** Finds keys for verification, and caches them unless the cache is disabled. */
   readonly reader: VerificationCache;
   readonly signing: SigningContext;
+  /** Recognizes keys of which only hashes are known; null: there can be none. */
+  readonly hashes: HashRecognition | null;
+  readonly storeAdoption: StoreAdoption;
   close(): Promise<void>;
 }
 
@@ -164,7 +170,8 @@ function assemble(
     version: () => (isCoherent() ? coherence.signingKeysVersion : null),
     renewed: coherence.renewed,
   };
-  return { database, lists, rings, shapes, keys, reader, signing, coherence };
+  const storeAdoption = createAdoptionStore(changes, clock);
+  return { database, lists, rings, shapes, keys, reader, signing, coherence, hashes: null, storeAdoption };
 }
 
 /** Bytes of cache per key: a usual entry takes 264, plus its place in the indexes. */

@@ -14,6 +14,7 @@ import type { Checks } from "../transport/health.ts";
 import { BodyBudget } from "../transport/request-body.ts";
 import { requestPolicy } from "../transport/request-checks.ts";
 import { createServer, type ServerOptions } from "../transport/server.ts";
+import { createAdopter } from "../verify/by-hash/adopter.ts";
 import { createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
 import { createApi, createVerifyContext, strictly } from "./api.ts";
@@ -63,7 +64,13 @@ export async function serve(
   compareAlgorithm(config, signing, logger);
   await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
-  const context = createVerifyContext(config, resources, signing, lastUsed, logger);
+  const adopter = createAdopter({
+    store: resources.storeAdoption,
+    clock: resources.keys.clock,
+    onOutcome: meters.onAdoption,
+    onFailure: (keyId, err) => logger.warn({ err, key_id: keyId }, "a key known by its hash could not be adopted"),
+  });
+  const context = createVerifyContext(config, resources, signing, lastUsed, adopter, logger);
   const counted = {
     ...context,
     onVerdict: isCounting ? meters.onVerdict : () => {},
@@ -102,6 +109,7 @@ export async function serve(
     isStopping = true;
     // Calls in flight are answered under the lease, and the node acknowledges barriers meanwhile, so that no change waits for it.
     await fastify.close();
+    await adopter.stop();
     await resources.coherence.membership.leave();
     await jobs.stop();
     await resources.close();

@@ -2,6 +2,7 @@ import { classify } from "../credential/kinds.ts";
 import type { KeySecret, VerifiableKey } from "../domain/key.ts";
 import type { CredentialType, Invalid, Valid, Verdict } from "../domain/verdict.ts";
 import { missingScopes } from "../lib/missing-scopes.ts";
+import { findKeyOf, type OnUnproven } from "./by-hash/find.ts";
 import { ACCESS_CHECKS, type AccessCheck, isFailure, type Outcome, STATE_CHECKS, type StateCheck } from "./checks.ts";
 import type { VerifyContext } from "./context.ts";
 import { credentialOf, isKeyOf, NOT_FOUND } from "./evaluate.ts";
@@ -57,13 +58,18 @@ async function explainCredential(
   const identified = await identify(credential, context);
   if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null };
   const first = [passed("FORMAT", "the credential is well-formed"), signatureOf(credentialType)];
-  const stored = await context.findKey(identified.lookup, "no-store");
-  if (stored === null || !isKeyOf(identified, stored)) {
+  const found = await findKeyOf(context, credential, identified, "no-store", rethrow);
+  const stored = "valid" in found ? null : found.stored;
+  if ("valid" in found || stored === null || !isKeyOf(identified, stored)) {
     const absent = [failed("EXISTENCE", NOT_FOUND), ...skipped(AFTER_EXISTENCE, "there is no key to check")];
     return { verdict: NOT_FOUND, credentialType, key: null, checks: [...first, ...absent] };
   }
-  return { ...explainKey(identified, stored, presentation, context.clock.now(), first), credentialType };
+  return { ...explainKey(found.identified, stored, presentation, context.clock.now(), first), credentialType };
 }
+
+const rethrow: OnUnproven = (error) => {
+  throw error;
+};
 
 /** Explains the same for the current secret of a key. Returns null if there is no such key. */
 async function explainKeyId(

@@ -13,6 +13,8 @@ export interface Identified {
   /** For a credential that is itself a secret: every digest under which it may be stored. */
   readonly digests: readonly SecretDigest[];
   readonly token: TokenFacts | null;
+  /** The last of `digests`, if the raw key is recognized by a hash of it: that of the hash. */
+  readonly hashDigest?: SecretDigest;
   /** The last valid evaluation. */
   last?: Evaluated;
 }
@@ -50,6 +52,16 @@ export function identifiedSecret(keyId: string, digests: readonly SecretDigest[]
 export function identifiedRawKey(digests: readonly SecretDigest[]): Identified {
   const lookup = { keyId: null, digests: digests.map(({ digest }) => digest) };
   return { credentialType: "IMPORTED_API_KEY", lookup, kind: "imported", digests, token: null };
+}
+
+/** Returns a raw key that is stored under the digest of a hash until it is adopted, and then under one of its own digests. */
+export function identifiedByHash(native: readonly SecretDigest[], hashDigest: SecretDigest): Identified {
+  return { ...identifiedRawKey(native), digests: [...native, hashDigest], hashDigest };
+}
+
+/** Returns the digests of the credential itself. */
+export function nativeDigests({ digests, hashDigest }: Identified): readonly SecretDigest[] {
+  return hashDigest === undefined ? digests : digests.slice(0, -1);
 }
 
 export function identifiedToken(credentialType: "JWT" | "MACAROON", keyId: string, token: TokenFacts): Identified {

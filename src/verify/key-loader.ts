@@ -1,7 +1,7 @@
 import { KeyholdError } from "../domain/errors.ts";
 import { strictest } from "./duplicates.ts";
 import type { CacheMode, FindKeys, KeyChange, KeyLookup, VerifiableRecord } from "./reader.ts";
-import { digestName, nameOf, namesOf } from "./reader.ts";
+import { digestName, namesOf, readNameOf } from "./reader.ts";
 
 /** Called with a result to cache: nothing in it has changed since the read was sent. */
 export type OnFound = (lookup: KeyLookup, found: readonly VerifiableRecord[]) => void;
@@ -9,7 +9,7 @@ export type OnFound = (lookup: KeyLookup, found: readonly VerifiableRecord[]) =>
 /** One lookup, queued or in flight, and its callers. */
 interface Read {
   readonly lookup: KeyLookup;
-  readonly answer: PromiseWithResolvers<VerifiableRecord | null>;
+  readonly answer: PromiseWithResolvers<readonly VerifiableRecord[]>;
   /** Whether a caller wants the result cached. */
   isWanted: boolean;
   isSent: boolean;
@@ -49,9 +49,14 @@ export class KeyLoader {
   }
 
   /** Reads a key. Unless `mode` is the default, the read is sent after this call. */
-  read(lookup: KeyLookup, mode: CacheMode): Promise<VerifiableRecord | null> {
-    const name = nameOf(lookup);
-    if (name === undefined) return Promise.resolve(null);
+  async read(lookup: KeyLookup, mode: CacheMode): Promise<VerifiableRecord | null> {
+    return strictest(await this.readAll(lookup, mode));
+  }
+
+  /** Reads every key that a lookup finds. */
+  readAll(lookup: KeyLookup, mode: CacheMode): Promise<readonly VerifiableRecord[]> {
+    const name = readNameOf(lookup);
+    if (name === undefined) return Promise.resolve([]);
     const open = this.#open.get(name);
     const joined = open !== undefined && (!open.isSent || mode === "default") ? open : null;
     if (joined === null && this.#queue.length >= MAX_QUEUE) return Promise.reject(tooMany());
@@ -79,7 +84,7 @@ export class KeyLoader {
   }
 
   #enqueue(lookup: KeyLookup): Read {
-    const answer = Promise.withResolvers<VerifiableRecord | null>();
+    const answer = Promise.withResolvers<readonly VerifiableRecord[]>();
     const read: Read = { lookup, answer, isWanted: false, isSent: false, isStale: false, changed: [] };
     this.#queue.push(read);
     this.#schedule();
@@ -124,7 +129,7 @@ export class KeyLoader {
   #answer(read: Read, found: readonly VerifiableRecord[]): void {
     this.#close(read);
     if (read.isWanted && !isOutdated(read, found)) this.#onFound(read.lookup, found);
-    read.answer.resolve(strictest(found));
+    read.answer.resolve(found);
   }
 
   #fail(read: Read, error: unknown): void {
@@ -143,7 +148,7 @@ export class KeyLoader {
   }
 
   #closeToJoins(read: Read): void {
-    const name = nameOf(read.lookup);
+    const name = readNameOf(read.lookup);
     if (name !== undefined && this.#open.get(name) === read) this.#open.delete(name);
   }
 }

@@ -6,6 +6,10 @@ export interface KeyLookup {
   readonly keyId: string | null;
   /** The digest under the current server key first. */
   readonly digests: readonly Uint8Array[];
+  /** The digests by which a key is found of which only a hash is known: those of hashes, and of prefixes. */
+  readonly hashes?: readonly Uint8Array[];
+  /** The key that the credential has been proven to be, if it is found by a prefix. */
+  readonly proven?: string;
 }
 
 /** The stored data that verification uses. */
@@ -22,6 +26,9 @@ export type CacheMode = "default" | "no-cache" | "no-store";
 
 /** Looks up one key: synchronously in the cache, or by a read. */
 export type FindKey = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<VerifiableRecord | null>;
+
+/** Looks up the keys that a raw key may be, by its digests and by those of its hashes and prefixes. */
+export type FindCandidates = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<readonly VerifiableRecord[]>;
 
 /** Looks up one key in the cache only; undefined on a miss, or if the cache may not be used. */
 export type FindStale = (lookup: KeyLookup) => VerifiableRecord | null | undefined;
@@ -44,14 +51,20 @@ export interface VerificationLease {
 }
 
 /** Returns the cache keys of a lookup: its key id, or its digests with one character per byte. Empty if it can match nothing. */
-export function namesOf({ keyId, digests }: KeyLookup): string[] {
-  return keyId === null ? digests.map(digestName) : [keyId];
+export function namesOf({ keyId, digests, hashes }: KeyLookup): string[] {
+  if (keyId !== null) return [keyId];
+  return (hashes === undefined ? digests : [...digests, ...hashes]).map(digestName);
 }
 
 /** Returns the key that identifies a lookup: digests of one raw key under several server keys are cached and evicted together. */
 export function nameOf({ keyId, digests: [first] }: KeyLookup): string | undefined {
   if (keyId !== null) return keyId;
   return first === undefined ? undefined : digestName(first);
+}
+
+/** Returns the key by which reads are coalesced: all names of a lookup by hashes, which differ as new schemes come into use. */
+export function readNameOf(lookup: KeyLookup): string | undefined {
+  return lookup.hashes === undefined ? nameOf(lookup) : namesOf(lookup).join("") + (lookup.proven ?? "");
 }
 
 export function digestName(digest: Uint8Array): string {

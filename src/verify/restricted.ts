@@ -3,7 +3,7 @@ import { isVisible } from "../domain/visibility.ts";
 import { andThen } from "../lib/maybe-promise.ts";
 import type { VerifyContext } from "./context.ts";
 import type { IdentityCache } from "./identified.ts";
-import type { CacheMode, FindKey, FindStale, KeyLookup, VerifiableRecord } from "./reader.ts";
+import type { CacheMode, FindCandidates, FindKey, FindStale, KeyLookup, VerifiableRecord } from "./reader.ts";
 
 /**
  * Returns the context of a caller, for whom foreign keys do not exist. Only its own keys are answered from the cache: a credential of any
@@ -18,9 +18,16 @@ export function restrictedTo(context: VerifyContext, restrictions: Restrictions)
     const cached = mode === "default" ? findCached(lookup) : undefined;
     return cached ?? andThen(context.findKey(lookup, afterMiss(mode)), ownOf);
   };
+  const findCandidates: FindCandidates = (lookup, mode) => {
+    const cached = mode === "default" ? findCached(lookup) : undefined;
+    if (cached) return [cached];
+    const found = context.findCandidates(lookup, afterMiss(mode));
+    return andThen(found, (all) => all.filter((stored) => ownOf(stored) !== null));
+  };
   return {
     ...context,
     findKey,
+    findCandidates,
     findCached,
     findStale: (lookup) => ownOf(context.findStale(lookup)) ?? undefined,
     identities: context.identities && identitiesOf(context.identities, (lookup) => findCached(lookup) !== undefined),

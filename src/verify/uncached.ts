@@ -18,6 +18,10 @@ const NOTHING: CacheStats = {
 export function createUncachedReader(findKeys: FindKeys, lease: VerificationLease): VerificationCache {
   const reads = new KeyLoader(findKeys, () => undefined);
   return {
+    findCandidates: async (lookup) => {
+      if (!lease.isCoherent()) await lease.renewed();
+      return reads.readAll(lookup, "no-store");
+    },
     findKey: async (lookup) => {
       if (!lease.isCoherent()) await lease.renewed();
       return reads.read(lookup, "no-store");

@@ -1,26 +1,34 @@
 import { classify } from "../credential/kinds.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { Principal } from "../domain/principal.ts";
 import { type Invalid, invalid, type Verdict } from "../domain/verdict.ts";
-import type { MaybePromise } from "../lib/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { adoptionOf } from "./by-hash/adoption.ts";
+import { type Found, findByHash, isUnproven, type OnUnproven } from "./by-hash/find.ts";
 import type { VerifyContext } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
-import type { Identified } from "./identified.ts";
+import type { Identified, IdentityCache } from "./identified.ts";
 import { type Identify, identify } from "./identify.ts";
 import { NOTHING, type Presentation } from "./presentation.ts";
-import type { CacheMode, VerifiableRecord } from "./reader.ts";
+import type { CacheMode, FindCandidates, KeyLookup, VerifiableRecord } from "./reader.ts";
 
 /** One of several credentials to verify. */
 export interface VerificationRequest extends Presentation {
   readonly credential: string;
 }
 
-/** Verifies one credential, synchronously if all data is cached. Throws or rejects only if no verdict can be reached, as without a database. */
+/**
+ * Verifies one credential, synchronously if all data is cached. Throws or rejects only if no verdict can be reached, as without a database.
+ * A key of which only a hash is known is adopted in the name of `caller`, if there is one.
+ */
 export function verify(
   context: VerifyContext,
   credential: string,
   mode: CacheMode = "default",
   presentation: Presentation = NOTHING,
+  caller?: Principal,
 ): MaybePromise<Verdict> {
-  return verifyBy(identify, context, credential, presentation, mode);
+  return verifyBy(ONE, context, credential, presentation, mode, caller);
 }
 
 /** Verifies credentials and returns their verdicts in order. A failure of one does not affect the others. */
@@ -28,43 +36,92 @@ export function verifyAll(
   context: VerifyContext,
   requests: readonly VerificationRequest[],
   mode: CacheMode = "default",
+  caller?: Principal,
 ): MaybePromise<Verdict[]> {
-  const verdicts = requests.map((request) => verifyBy(identifyOrFault, context, request.credential, request, mode));
+  const verdicts = requests.map((request) => verifyBy(EACH, context, request.credential, request, mode, caller));
   return hasNoPromise(verdicts) ? verdicts : Promise.all(verdicts);
 }
 
+/** What becomes of a credential that cannot be identified, or whose hash cannot be computed. */
+interface Policy {
+  readonly identify: Identify;
+  readonly onUnproven: OnUnproven;
+}
+
+/** A verification that the cache alone does not answer. */
+interface Attempt {
+  readonly policy: Policy;
+  readonly context: VerifyContext;
+  readonly credential: string;
+  readonly presentation: Presentation;
+  readonly mode: CacheMode;
+  readonly caller: Principal | undefined;
+}
+
 function verifyBy(
-  identify: Identify,
+  policy: Policy,
   context: VerifyContext,
   credential: string,
   presentation: Presentation,
   mode: CacheMode,
+  caller: Principal | undefined,
 ): MaybePromise<Verdict> {
   const identities = mode === "no-store" ? null : context.identities;
   const name = identities === null ? "" : identities.nameOf(credential);
   const cached = identities === null ? undefined : identities.get(name);
-  if (cached !== undefined && isStillSigned(cached, context)) {
-    return evaluateCached(context, cached, presentation, mode);
+  if (cached === undefined || !isStillSigned(cached, context)) {
+    return verifyUncached({ policy, context, credential, presentation, mode, caller }, identities, name);
   }
+  // The usual path.
+  const stored = context.findKey(cached.lookup, mode);
+  if (!(stored instanceof Promise) && !isUnproven(cached, stored)) {
+    return conclude(context, cached, stored, presentation, caller);
+  }
+  return verifyIdentified(
+    { policy, context, credential, presentation, mode, caller },
+    cached,
+    stored,
+    identities,
+    name,
+  );
+}
+
+function verifyUncached(attempt: Attempt, identities: IdentityCache | null, name: string): MaybePromise<Verdict> {
+  const { policy, context, credential, mode } = attempt;
   const generation = identities?.generation ?? 0;
   const proceed = (identified: Identified | Invalid): MaybePromise<Verdict> => {
     if ("valid" in identified) return reject(context, credential, identified);
-    const found = (stored: VerifiableRecord | null) => {
-      // Anyone can send an unknown raw key, so it is not worth the memory.
-      if (stored !== null) identities?.set(name, identified, generation);
-      return conclude(context, identified, stored, presentation);
-    };
     const stored = context.findKey(identified.lookup, mode);
-    if (!(stored instanceof Promise)) return found(stored);
-    return stored.then(found, (error: unknown) => evaluateStale(context, identified, presentation, mode, error));
+    return verifyIdentified(attempt, identified, stored, identities, name, generation);
   };
-  const identified = identify(credential, context);
+  const identified = policy.identify(credential, context);
   if (!(identified instanceof Promise)) return proceed(identified);
   return identified.then(proceed, (error: unknown) => {
     const last = identifyByLastKeys(credential, context);
     if (last === undefined) throw error;
-    return evaluateStale(context, last, presentation, mode, error);
+    return evaluateStale(attempt, last, error);
   });
+}
+
+/** Evaluates a credential by the key that is found, or that a hash of it shows, and caches which it is. */
+function verifyIdentified(
+  attempt: Attempt,
+  identified: Identified,
+  stored: MaybePromise<VerifiableRecord | null>,
+  identities: IdentityCache | null,
+  name: string,
+  generation = identities?.generation ?? 0,
+): MaybePromise<Verdict> {
+  const { context, credential, presentation, caller } = attempt;
+  const found = (result: Found | Invalid): Verdict => {
+    if ("valid" in result) return reject(context, credential, result);
+    // Anyone can send an unknown raw key, so it is not worth the memory.
+    if (result.stored !== null) identities?.set(name, result.identified, generation);
+    return conclude(context, result.identified, result.stored, presentation, caller);
+  };
+  const result = andThen(stored, (one) => proveKey(attempt, identified, one));
+  if (!(result instanceof Promise)) return found(result);
+  return result.then(found, (error: unknown) => evaluateStale(attempt, identified, error));
 }
 
 /** Returns whether the signing key of a cached JWT is certainly not revoked. */
@@ -78,39 +135,42 @@ function identifyByLastKeys(credential: string, context: VerifyContext): Identif
   return identified instanceof Promise || "valid" in identified ? undefined : identified;
 }
 
-/** The usual path. */
-function evaluateCached(
-  context: VerifyContext,
-  cached: Identified,
-  presentation: Presentation,
-  mode: CacheMode,
-): MaybePromise<Verdict> {
-  const stored = context.findKey(cached.lookup, mode);
-  if (!(stored instanceof Promise)) return conclude(context, cached, stored, presentation);
-  return stored.then(
-    (loaded) => conclude(context, cached, loaded, presentation),
-    (error: unknown) => evaluateStale(context, cached, presentation, mode, error),
-  );
+/** Returns a stale verdict from the cache without a lease, where allowed; otherwise throws `error`. */
+function evaluateStale(attempt: Attempt, identified: Identified, error: unknown): MaybePromise<Verdict> {
+  const { context, credential, presentation, mode } = attempt;
+  const findStale = (lookup: KeyLookup): VerifiableRecord | null => {
+    const stale = mode === "default" ? context.findStale(lookup) : undefined;
+    if (stale === undefined) throw error;
+    return stale;
+  };
+  const findCandidates: FindCandidates = (lookup) => {
+    const stale = findStale(lookup);
+    return stale === null ? [] : [stale];
+  };
+  const inCache = { ...attempt, context: { ...context, findCandidates } };
+  const found = proveKey(inCache, identified, findStale(identified.lookup));
+  return andThen(found, (result) => {
+    if ("valid" in result) return reject(context, credential, result);
+    context.onStale();
+    return { ...conclude(context, result.identified, result.stored, presentation, undefined), isStale: true };
+  });
 }
 
-/** Returns a stale verdict from the cache without a lease, where allowed; otherwise throws `error`. */
-function evaluateStale(
-  context: VerifyContext,
+function proveKey(
+  { policy, context, credential, mode }: Attempt,
   identified: Identified,
-  presentation: Presentation,
-  mode: CacheMode,
-  error: unknown,
-): Verdict {
-  const stale = mode === "default" ? context.findStale(identified.lookup) : undefined;
-  if (stale === undefined) throw error;
-  context.onStale();
-  return { ...conclude(context, identified, stale, presentation), isStale: true };
+  stored: VerifiableRecord | null,
+): MaybePromise<Found | Invalid> {
+  if (!isUnproven(identified, stored)) return { identified, stored };
+  return findByHash(context, credential, identified, mode, policy.onUnproven);
 }
+
+const NO_VERDICT = invalid("INTERNAL", "no verdict could be reached");
 
 const identifyOrFault: Identify = (credential, context) => {
   const fault = (error: unknown) => {
     context.onFault(error);
-    return invalid("INTERNAL", "no verdict could be reached");
+    return NO_VERDICT;
   };
   try {
     const identified = identify(credential, context);
@@ -125,16 +185,46 @@ const identifyOrFault: Identify = (credential, context) => {
   }
 };
 
+const ONE: Policy = {
+  identify,
+  onUnproven: (error) => {
+    throw error;
+  },
+};
+
+const EACH: Policy = {
+  identify: identifyOrFault,
+  onUnproven: (error, context) => {
+    // A flood of wrong raw keys must not flood the log.
+    if (!(error instanceof KeyholdError && error.code === "OVERLOADED")) context.onFault(error);
+    return NO_VERDICT;
+  },
+};
+
 function conclude(
   context: VerifyContext,
   identified: Identified,
   stored: VerifiableRecord | null,
   presentation: Presentation,
+  caller: Principal | undefined,
 ): Verdict {
   const verdict = evaluate(identified, stored, presentation, context.clock.now());
   context.onVerdict(identified.credentialType, verdict);
-  if (verdict.valid) context.onValid(verdict.key.keyId);
+  if (verdict.valid) {
+    context.onValid(verdict.key.keyId);
+    if (identified.hashDigest !== undefined) adopt(context, identified, stored, caller);
+  }
   return verdict;
+}
+
+function adopt(
+  context: VerifyContext,
+  identified: Identified,
+  stored: VerifiableRecord | null,
+  caller: Principal | undefined,
+): void {
+  const adoption = stored === null || caller === undefined ? null : adoptionOf(identified, stored);
+  if (adoption !== null && caller !== undefined) context.adopt(adoption, caller);
 }
 
 function reject(context: VerifyContext, credential: string, verdict: Invalid): Invalid {

@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import { digestCurrent } from "../../src/credential/digest.ts";
 import { parseSecretPrefix } from "../../src/credential/format.ts";
 import { issueSecret } from "../../src/credential/issued-secret.ts";
-import { type KeyKind, newId } from "../../src/domain/key.ts";
+import { type KeyKind, newId, type SecretDigest } from "../../src/domain/key.ts";
+import type { Principal } from "../../src/domain/principal.ts";
+import type { RawKeyHash } from "../../src/domain/raw-key-hash.ts";
 import { deriveKeyRing, type RootSecrets } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import type { AlgorithmName } from "../../src/token/jwt/algorithms.ts";
@@ -12,11 +14,13 @@ import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";
 import { mintMacaroon } from "../../src/token/macaroon/mint.ts";
 import { looksLikeMacaroon } from "../../src/token/macaroon/text.ts";
 import { generateSigningKey } from "../../src/token/signing-key.ts";
+import type { Adoption } from "../../src/verify/by-hash/adoption.ts";
 import { createVerificationCache } from "../../src/verify/cache/cache.ts";
 import type { VerifyContext } from "../../src/verify/context.ts";
 import type { VerifiableRecord, VerificationLease } from "../../src/verify/reader.ts";
 import { createUncachedReader } from "../../src/verify/uncached.ts";
 import type { VerificationRequest } from "../../src/verify/verify.ts";
+import { FAST, PREFIX_LENGTH, SLOW, TestRecognition } from "../support/hash-recognition.ts";
 import { TestStore } from "./store.ts";
 
 /** 2026-01-01T00:00:00Z, in milliseconds. */
@@ -45,6 +49,7 @@ export function newFixture({
   maxNegatives = 1000,
   cached = true,
   algorithm = "EdDSA" as AlgorithmName,
+  byHash = false,
 } = {}) {
   const store = new TestStore();
   let now = NOW;
@@ -76,11 +81,14 @@ export function newFixture({
     ...lease,
     isInStaleGrace: () => isInStaleGrace,
   });
+  const hashes = new TestRecognition(rings.digest);
+  const adoptions: { readonly adoption: Adoption; readonly caller: Principal }[] = [];
   const [used, faults]: [string[], unknown[]] = [[], []];
   const context: VerifyContext = {
     ...(cached
       ? {
           findKey: cache.findKey,
+          findCandidates: cache.findCandidates,
           findStale: cache.findStale,
           findCached: cache.findCached,
           identities: cache.identities,
@@ -90,6 +98,8 @@ export function newFixture({
     shapes: { prefix: PREFIX, looksLikeJwt, looksLikeMacaroon },
     issuer: ISSUER,
     rings,
+    hashes: byHash ? hashes : null,
+    adopt: (adoption, caller) => adoptions.push({ adoption, caller }),
     publicKey: (kid) => {
       if (context.hasCurrentPublicKeys()) return publicKeys.get(kid);
       return lease.renewed().then(() => publicKeys.get(kid));
@@ -102,6 +112,17 @@ export function newFixture({
     onFault: (error) => faults.push(error),
   };
 
+  const addHashed = (digest: SecretDigest | undefined, hash: RawKeyHash, change: Change) => {
+    if (digest === undefined) throw new Error("the ring is empty");
+    const keyId = newId(now, systemRandom);
+    const key = {
+      ...{ keyId, kind: "imported" as const, actorId: "actor_1", scopes: ["read", "write"], metadata: {} },
+      ...{ expireTime: null, revokeTime: null, ...NO_CONTROLS },
+      ...change,
+    };
+    store.put({ key, secrets: [{ version: 1, digest, expireTime: null, hash }] });
+    return keyId;
+  };
   const add = (kind: KeyKind, credential: string, keyId: string, { secretVersion = 1, ...change }: Change) => {
     const digest = digestCurrent(credential, rings.digest);
     const key = {
@@ -119,7 +140,7 @@ export function newFixture({
   });
 
   return {
-    ...{ store, cache, context, used, faults, rings, roots },
+    ...{ store, cache, context, used, faults, rings, roots, hashes, adoptions },
     at: (time: number) => {
       now = time;
     },
@@ -144,6 +165,29 @@ export function newFixture({
       return add("issued", newSecret(keyId), keyId, change);
     },
     importRaw: (rawKey: string, change: Change = {}) => add("imported", rawKey, newId(now, systemRandom), change),
+    /** Stores a key by a fast hash. */
+    importFast: (rawKey: string, change: Change = {}, scheme = FAST) => {
+      const [digest] = hashes.fastDigests(rawKey, scheme);
+      return addHashed(digest, { schemeId: scheme.schemeId, parameters: null }, change);
+    },
+    /** Stores a key by a slow hash and its prefix. */
+    importSlow: (rawKey: string, change: Change = {}, length = PREFIX_LENGTH) => {
+      const parameters = randomBytes(8).toString("hex");
+      const [digest] = hashes.slowDigests(rawKey, parameters);
+      const keyId = addHashed(digest, { schemeId: SLOW.schemeId, parameters }, change);
+      const prefixes = hashes.prefixDigests(rawKey, length).map((one) => one.digest);
+      store.prefixes.set(keyId, prefixes);
+      cache.invalidate({ keyIds: [], digests: prefixes });
+      return keyId;
+    },
+    /** Executes an adoption, as the database does. */
+    adopt: ({ keyId, digest }: Adoption) => {
+      const record = store.records.get(keyId);
+      if (record === undefined) throw new Error("no such key");
+      store.put({ ...record, secrets: [{ version: 1, digest, expireTime: null }] });
+      store.prefixes.delete(keyId);
+      cache.invalidate({ keyIds: [keyId], digests: [digest.digest] });
+    },
     /** Rotates a key; the previous secret is valid until the given time, or not at all. */
     rotate: (keyId: string, graceEnd: number | null) => {
       const record = store.records.get(keyId);

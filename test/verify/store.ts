@@ -11,6 +11,8 @@ export interface Statement {
 /** An in-memory store of keys, whose statements can be delayed and released in any order. */
 export class TestStore {
   readonly records = new Map<string, VerifiableRecord>();
+  /** The digests of prefixes by which keys with slow hashes are found, by key id. */
+  readonly prefixes = new Map<string, readonly Uint8Array[]>();
   /** All statements in order. */
   readonly statements: (readonly KeyLookup[])[] = [];
   readonly held: Statement[] = [];
@@ -42,8 +44,8 @@ export class TestStore {
   }
 
   #find(lookups: readonly KeyLookup[]): VerifiableRecord[][] {
-    return lookups.map(({ keyId, digests }) => {
-      if (keyId === null) return this.#byDigest(digests);
+    return lookups.map(({ keyId, digests, hashes = [] }) => {
+      if (keyId === null) return this.#byDigest([...digests, ...hashes]);
       const record = this.records.get(keyId);
       return record === undefined ? [] : [record];
     });
@@ -52,7 +54,10 @@ export class TestStore {
   #byDigest(digests: readonly Uint8Array[]): VerifiableRecord[] {
     return [...this.records.values()].filter(
       ({ key, secrets }) =>
-        key.kind === "imported" && secrets.some((secret) => digests.some((one) => equals(one, secret.digest.digest))),
+        key.kind === "imported" &&
+        [...secrets.map(({ digest }) => digest.digest), ...(this.prefixes.get(key.keyId) ?? [])].some((name) =>
+          digests.some((one) => equals(one, name)),
+        ),
     );
   }
 }

@@ -5,6 +5,7 @@ import type { IdentityCache } from "../identified.ts";
 import { KeyLoader } from "../key-loader.ts";
 import type {
   CacheMode,
+  FindCandidates,
   FindKey,
   FindKeys,
   FindStale,
@@ -35,6 +36,7 @@ export interface CacheOptions extends VerificationLease {
 /** The cache of verification: identified credentials, and keys as read. Correct as long as it receives every invalidation. */
 export interface VerificationCache {
   readonly findKey: FindKey;
+  readonly findCandidates: FindCandidates;
   readonly findStale: FindStale;
   readonly findCached: FindStale;
   readonly identities: IdentityCache | null;
@@ -93,6 +95,11 @@ class Cache implements VerificationCache {
   readonly findKey = (lookup: KeyLookup, mode: CacheMode) =>
     this.#lease.isCoherent() ? this.#find(lookup, mode) : this.#lease.renewed().then(() => this.#find(lookup, mode));
 
+  readonly findCandidates = (lookup: KeyLookup, mode: CacheMode) =>
+    this.#lease.isCoherent()
+      ? this.#findAll(lookup, mode)
+      : this.#lease.renewed().then(() => this.#findAll(lookup, mode));
+
   readonly findCached = (lookup: KeyLookup) => (this.#lease.isCoherent() ? this.#cached(lookup) : undefined);
 
   readonly findStale = (lookup: KeyLookup) => (this.#isInStaleGrace() ? this.#cached(lookup) : undefined);
@@ -103,6 +110,12 @@ class Cache implements VerificationCache {
     if (known === undefined) this.#misses++;
     else this.#hits++;
     return known === undefined ? this.#reads.read(lookup, mode) : known;
+  }
+
+  #findAll(lookup: KeyLookup, mode: CacheMode): MaybePromise<readonly VerifiableRecord[]> {
+    const known = mode === "default" ? this.#cached(lookup) : undefined;
+    if (known === undefined) return this.#reads.readAll(lookup, mode);
+    return known === null ? [] : [known];
   }
 
   invalidate(change: KeyChange): void {
@@ -140,7 +153,13 @@ class Cache implements VerificationCache {
     const stored = this.#records.get(lookup);
     if (stored !== undefined) return stored;
     const name = nameOf(lookup);
-    return name === undefined || this.#negatives.has(name) ? null : undefined;
+    return name === undefined || this.#isNegative(name, lookup) ? null : undefined;
+  }
+
+  /** The first digest stands for the others, but not for hashes and prefixes, which the lookup of another raw key may share. */
+  #isNegative(name: string, lookup: KeyLookup): boolean {
+    if (!this.#negatives.has(name)) return false;
+    return lookup.hashes === undefined || namesOf(lookup).every((one) => this.#negatives.has(one));
   }
 
   /** Caches single records only: a change of any of several must be noticed, but only that of the cached one would be. */
@@ -166,6 +185,11 @@ export function instrumented(cache: VerificationCache, onLookup: (isHit: boolean
   return {
     findKey: (lookup, mode) => {
       const found = cache.findKey(lookup, mode);
+      onLookup(!(found instanceof Promise));
+      return found;
+    },
+    findCandidates: (lookup, mode) => {
+      const found = cache.findCandidates(lookup, mode);
       onLookup(!(found instanceof Promise));
       return found;
     },

@@ -3,6 +3,7 @@ import type { CredentialType } from "../../domain/verdict.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import {
   type Identified,
+  identifiedByHash,
   identifiedRawKey,
   identifiedSecret,
   identifiedToken,
@@ -32,11 +33,14 @@ type Token = [
 ];
 
 const TYPES: readonly CredentialType[] = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"];
+/** Instead of the place of the type: a raw key that is recognized by a hash, whose digest is the last. */
+const BY_HASH = TYPES.length;
 const TYPE_SIZE = 1;
 
 /** Encodes a credential and returns the length; NaN if it cannot be encoded, as with a key id that is not a UUID, or does not fit. */
-export function encodeIdentified({ credentialType, lookup, digests, token }: Identified, into: Buffer): number {
-  into[0] = TYPES.indexOf(credentialType);
+export function encodeIdentified(identified: Identified, into: Buffer): number {
+  const { credentialType, lookup, digests, token, hashDigest } = identified;
+  into[0] = hashDigest === undefined ? TYPES.indexOf(credentialType) : BY_HASH;
   const end = encodeDigests(digests, into, encodeKeyId(lookup.keyId, into));
   return token === null ? end : encodeJson(tokenTuple(token), into, end);
 }
@@ -48,12 +52,18 @@ function encodeKeyId(keyId: string | null, into: Buffer): number {
 }
 
 export function decodeIdentified(bytes: Buffer): Identified {
+  if (bytes[0] === BY_HASH) return decodeByHash(bytes);
   const type = TYPES[bytes[0] ?? 0] ?? "ISSUED_API_KEY";
   if (type === "IMPORTED_API_KEY") return identifiedRawKey(decodeDigests(bytes, TYPE_SIZE));
   const keyId = keyIdText(bytes, TYPE_SIZE);
   const rest = TYPE_SIZE + KEY_ID_SIZE;
   if (type === "ISSUED_API_KEY") return identifiedSecret(keyId, decodeDigests(bytes, rest));
   return identifiedToken(type, keyId, decodeToken(bytes.toString("utf8", rest)));
+}
+
+function decodeByHash(bytes: Buffer): Identified {
+  const last = bytes.length - SECRET_DIGEST_SIZE;
+  return identifiedByHash(decodeDigests(bytes.subarray(0, last), TYPE_SIZE), decodeDigest(bytes, last));
 }
 
 function decodeDigests(bytes: Buffer, start: number): SecretDigest[] {

@@ -17,6 +17,14 @@ const KEY_IDS: Codec<string> = {
   decode: (_name, bytes) => keyIdText(bytes, 0),
 };
 
+/**
+ * Returns whether a lookup has found a key by a prefix alone, which wrong raw keys have too: they would evict the names of others, and another
+ * key with the raw key could not be noticed.
+ */
+function isByPrefix({ hashes, proven }: KeyLookup, { key, secrets: [secret] }: VerifiableRecord): boolean {
+  return hashes !== undefined && typeof secret?.hash?.parameters === "string" && proven !== key.keyId;
+}
+
 /** Caches keys by id. A raw key finds its id by a digest, which is only a hint: `evaluate` compares the digests again. */
 export class KeyCache {
   readonly records: TwoTierCache<VerifiableRecord>;
@@ -37,7 +45,7 @@ export class KeyCache {
   set(lookup: KeyLookup, stored: VerifiableRecord | null): void {
     const name = nameOf(lookup);
     if (stored !== null) this.records.set(stored.key.keyId, stored);
-    if (name === undefined) return;
+    if (name === undefined || (stored !== null && isByPrefix(lookup, stored))) return;
     if (stored === null) (lookup.keyId === null ? this.keyIds : this.records).delete(name);
     else if (lookup.keyId === null) this.keyIds.set(name, stored.key.keyId);
   }

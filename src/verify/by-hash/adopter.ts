@@ -1,0 +1,92 @@
+import type { Principal } from "../../domain/principal.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { withTimeout } from "../../lib/with-timeout.ts";
+import type { Adoption, AdoptionOutcome, StoreAdoption } from "./adoption.ts";
+
+export interface AdopterOptions {
+  readonly store: StoreAdoption;
+  readonly clock: Clock;
+  readonly onOutcome: (outcome: AdoptionOutcome | "failed") => void;
+  /** Called with the first failure of each key. */
+  readonly onFailure: (keyId: string, error: unknown) => void;
+  /** How long `stop` waits for adoptions in flight, in milliseconds. */
+  readonly stopTimeout?: number;
+}
+
+/** Adopts keys in the background. */
+export interface Adopter {
+  /** Adopts a key unless that is under way, or has just failed, or too many wait: its next verification tries again. */
+  adopt(adoption: Adoption, caller: Principal): void;
+  /** Drops what waits, and resolves when what is in flight has ended or the time is over. */
+  stop(): Promise<void>;
+}
+
+/** Statements in flight. Adoption must not take the connections of the changes that callers wait for. */
+const MAX_RUNNING = 2;
+const MAX_WAITING = 1_000;
+
+/** Milliseconds after a failure in which the key is not tried again, and the number of keys for which it is known. */
+const RETRY_DELAY = 10_000;
+const MAX_FAILED = 10_000;
+const STOP_TIMEOUT = 5_000;
+
+export function createAdopter(options: AdopterOptions): Adopter {
+  const { store, clock, onOutcome, onFailure, stopTimeout = STOP_TIMEOUT } = options;
+  /** By key id, in the order of their verifications. */
+  const waiting = new Map<string, { readonly adoption: Adoption; readonly caller: Principal }>();
+  const running = new Map<string, Promise<void>>();
+  const failed = createFailures(clock);
+  let isStopped = false;
+
+  const run = async (adoption: Adoption, caller: Principal): Promise<void> => {
+    try {
+      onOutcome(await store(adoption, caller));
+      failed.delete(adoption.keyId);
+    } catch (error) {
+      onOutcome("failed");
+      if (failed.add(adoption.keyId)) onFailure(adoption.keyId, error);
+    }
+  };
+  const startNext = (): void => {
+    for (const [keyId, { adoption, caller }] of waiting) {
+      if (running.size >= MAX_RUNNING) return;
+      waiting.delete(keyId);
+      const ended = run(adoption, caller).finally(() => {
+        running.delete(keyId);
+        startNext();
+      });
+      running.set(keyId, ended);
+    }
+  };
+  return {
+    adopt: (adoption, caller) => {
+      const { keyId } = adoption;
+      if (isStopped || waiting.size >= MAX_WAITING || waiting.has(keyId) || running.has(keyId)) return;
+      if (failed.isRecent(keyId)) return;
+      waiting.set(keyId, { adoption, caller });
+      startNext();
+    },
+    stop: async () => {
+      isStopped = true;
+      waiting.clear();
+      await withTimeout(Promise.all(running.values()), stopTimeout, () => undefined);
+    },
+  };
+}
+
+/** Remembers which keys could not be adopted, and when. Others are forgotten, the oldest first. */
+function createFailures(clock: Clock) {
+  const times = new Map<string, number>();
+  return {
+    /** Returns whether the key is new. */
+    add: (keyId: string): boolean => {
+      const isNew = !times.delete(keyId);
+      times.set(keyId, clock.now());
+      const [oldest] = times.keys();
+      if (times.size > MAX_FAILED && oldest !== undefined) times.delete(oldest);
+      return isNew;
+    },
+    delete: (keyId: string) => times.delete(keyId),
+    isRecent: (keyId: string) => clock.now() - (times.get(keyId) ?? Number.NEGATIVE_INFINITY) < RETRY_DELAY,
+  };
+}

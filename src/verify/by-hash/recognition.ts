@@ -1,0 +1,18 @@
+import type { KeySecret, SecretDigest } from "../../domain/key.ts";
+import type { HashLookups, HashScheme } from "../../domain/raw-key-hash.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
+
+/** Recognizes raw keys of which only hashes are stored. */
+export interface HashRecognition {
+  /** Returns what to try; a promise if it must be read, which rejects if it cannot be. */
+  lookups(): MaybePromise<HashLookups>;
+  /** Returns every digest under which a fast hash of the raw key may be stored; none for a scheme with slow hashes. */
+  fastDigests(rawKey: string, scheme: HashScheme): readonly SecretDigest[];
+  /** Returns every digest of the first bytes of the raw key; none if it is shorter. */
+  prefixDigests(rawKey: string, length: number): readonly SecretDigest[];
+  /**
+   * Returns whether a secret with a slow hash is that of the raw key. Takes up to seconds, beside the event loop; rejects with `OVERLOADED` if too
+   * many wait.
+   */
+  matches(rawKey: string, scheme: HashScheme, secret: KeySecret): Promise<boolean>;
+}
