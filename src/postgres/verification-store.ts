@@ -46,7 +46,7 @@ function namesOf({ kind, digest, prefixDigests }: FoundRow): string[] {
 
 interface FoundRow extends VerifiableKey, SecretsRow {
   readonly server: ServerId;
-  /** Of a key with a slow hash; hexadecimal. */
+  /** Hexadecimal; present for a key with a slow hash. */
   readonly prefixDigests?: readonly { readonly digest: string }[] | null;
 }
 

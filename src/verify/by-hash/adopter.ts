@@ -15,7 +15,7 @@ export interface AdopterOptions {
 
 /** Adopts keys in the background. */
 export interface Adopter {
-  /** Adopts a key unless that is under way, or has just failed, or too many wait: its next verification tries again. */
+  /** Adopts a key unless its adoption is in flight or has just failed, or too many wait: the next verification tries again. */
   adopt(adoption: Adoption, caller: Principal): void;
   /** Drops what waits, and resolves when what is in flight has ended or the time is over. */
   stop(): Promise<void>;
