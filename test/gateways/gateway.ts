@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { openSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../support/free-port.ts";
+
+/** What the shipped files leave to their user. */
+export interface GatewaySettings {
+  /** An empty folder for what the program writes. */
+  readonly folder: string;
+  readonly port: number;
+  /** `host:port` of the application. */
+  readonly application: string;
+  /** `host:port` of two Keyhold servers. */
+  readonly keyhold: readonly [string, string];
+  /** The token with which the gateway calls Keyhold. */
+  readonly token: string;
+}
+
+export interface Command {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Where a proxy differs from Keyhold's answer. docs/gateways.md names each of these limits. */
+export interface Limits {
+  /** Statuses for the client where no server answers. */
+  readonly unreachable: readonly number[];
+  /** Status for the client where Keyhold answers another one than 400, 401, 403, 429 and 503; by default the same. */
+  readonly unexpected?: number;
+  /** Whether the client receives the body of Keyhold's errors. */
+  readonly passesBody: boolean;
+  /** Whether a header such as `X-Keyhold-Future`, which its configuration does not name, reaches the application. */
+  readonly passesUnlisted: boolean;
+}
+
+/** A program in front of the application, configured by its files in deploy/gateways/. */
+export interface GatewayKind {
+  readonly name: string;
+  /** Files that its user copies, from the root of the project. */
+  readonly files: readonly string[];
+  readonly limits: Limits;
+  /** Writes its configuration, and returns how to run it in the foreground. */
+  configure(settings: GatewaySettings): Promise<Command>;
+}
+
+export interface Gateway {
+  readonly kind: GatewayKind;
+  readonly url: string;
+  /** Its complete output. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+/** Starts the program with its files and resolves when it accepts connections. Rejects with its output if it exits before. */
+export async function startGateway(
+  kind: GatewayKind,
+  parent: string,
+  settings: Pick<GatewaySettings, "application" | "keyhold" | "token">,
+): Promise<Gateway> {
+  await mkdir(parent, { recursive: true });
+  const folder = await mkdtemp(join(parent, `${kind.name.replaceAll(" ", "-")}-`));
+  const port = await freePort();
+  const { program, args, env = {} } = await kind.configure({ ...settings, folder, port });
+  // A file, since nginx and Apache cannot open /dev/stderr when that is one of Node's pipes.
+  const logFile = join(folder, "output.log");
+  const output = openSync(logFile, "a");
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", output, output],
+  });
+  const log = () => readFileSync(logFile, "utf8");
+  await Promise.race([untilListening(port, child), failureOf(child, log)]);
+  return { kind, url: `http://127.0.0.1:${port}`, log, stop: () => stop(child) };
+}
+
+async function failureOf(child: ChildProcess, log: () => string): Promise<never> {
+  const [reason] = await Promise.race([once(child, "exit"), once(child, "error")]);
+  throw new Error(`${child.spawnfile} exited (${reason}):\n${log()}`);
+}
+
+async function untilListening(port: number, child: ChildProcess): Promise<void> {
+  while (!hasEnded(child)) {
+    const socket = connect(port, "127.0.0.1");
+    const isOpen = await once(socket, "connect").then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (isOpen) return;
+    await sleep(20);
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return;
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), 5000);
+  await once(child, "exit");
+  clearTimeout(late);
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
+}
+
+/** Replaces every occurrence of each text. Throws if a file does not contain one, so that the tests run what is shipped. */
+export function substitute(text: string, replacements: Readonly<Record<string, string>>): string {
+  return Object.entries(replacements).reduce((current, [before, after]) => {
+    if (!current.includes(before)) throw new Error(`the file does not contain ${before}`);
+    return current.replaceAll(before, after);
+  }, text);
+}

@@ -1,0 +1,30 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { read } from "../../deploy/files.ts";
+import { type GatewayKind, substitute } from "../gateway.ts";
+import { pathOf } from "../programs.ts";
+
+const file = "deploy/gateways/Caddyfile";
+
+/** Caddy with `forward_auth`. */
+export const caddy: GatewayKind = {
+  name: "Caddy",
+  files: [file],
+  limits: { unreachable: [502, 503, 504], passesBody: true, passesUnlisted: false },
+  configure: async ({ folder, port, application, keyhold, token }) => {
+    const secret = join(folder, "keyhold-gateway-token");
+    await writeFile(secret, `${token}\n`, { mode: 0o600 });
+    const site = substitute(read(file), {
+      ":8000 {": `http://127.0.0.1:${port} {`,
+      "app:8080": application,
+      "keyhold-1:4420": keyhold[0],
+      "keyhold-2:4420": keyhold[1],
+      "/run/secrets/keyhold-gateway-token": secret,
+    });
+    const config = join(folder, "Caddyfile");
+    // The port of its administration API is fixed, and other tests run Caddy too.
+    await writeFile(config, `{\n\tadmin off\n\tpersist_config off\n}\n${site}`);
+    const env = { XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+    return { program: pathOf("caddy"), args: ["run", "--config", config, "--adapter", "caddyfile"], env };
+  },
+};

@@ -1,0 +1,51 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { read } from "../../deploy/files.ts";
+import { type GatewayKind, substitute } from "../gateway.ts";
+import { pathOf } from "../programs.ts";
+
+const file = "deploy/gateways/nginx.conf";
+
+/** nginx with `auth_request`: the file in `http {}` of a minimal configuration. */
+function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind {
+  return {
+    name,
+    files: [file],
+    limits: {
+      unreachable: [503],
+      unexpected: 503,
+      passesBody: false,
+      passesUnlisted: true,
+    },
+    configure: async ({ folder, port, application, keyhold, token }) => {
+      const secret = join(folder, "keyhold-gateway.conf");
+      await writeFile(secret, `proxy_set_header X-Keyhold-Authorization "Bearer ${token}";`, { mode: 0o600 });
+      const site = substitute(read(file), {
+        "listen 8000": `listen 127.0.0.1:${port}`,
+        "app:8080": application,
+        "keyhold-1:4420": keyhold[0],
+        "keyhold-2:4420": keyhold[1],
+        "/run/secrets/keyhold-gateway.conf": secret,
+      });
+      await writeFile(join(folder, "keyhold.conf"), site);
+      await writeFile(join(folder, "nginx.conf"), mainFile(folder));
+      return {
+        program: pathOf(program),
+        args: ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")],
+      };
+    },
+  };
+}
+
+function mainFile(folder: string): string {
+  // As root its workers would run as `nobody`, who cannot write here.
+  const user = process.getuid?.() === 0 ? "user root;" : "";
+  const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (kind) => `${kind}_temp_path ${join(folder, kind)};`,
+  );
+  return `${user} daemon off; worker_processes 2; error_log ${join(folder, "error.log")}; pid ${join(folder, "nginx.pid")};
+    events {} http { access_log ${join(folder, "access.log")}; ${places.join(" ")} include keyhold.conf; }`;
+}
+
+export const nginx = kindOf("nginx", "nginx");
+export const nginxOfDebian = kindOf("nginx of Debian", "nginx of Debian");
