@@ -6,6 +6,7 @@ import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { memoize, share, sharedLike } from "../lib/memoize.ts";
 import type { Presentation } from "../verify/presentation.ts";
 import { CallLimits } from "./call-limits.ts";
+import { bearerOf, bearerOrPasswordOf, type CredentialOf } from "./caller-credential.ts";
 import { RefusedCredential, unauthenticated } from "./refused-credential.ts";
 
 /** The parts of a call that a guard needs. */
@@ -29,6 +30,8 @@ export type Authenticate = (credential: string, presentation: Presentation) => M
 export interface GuardedRpc {
   readonly method: { readonly name: string };
   readonly policy: Policy | undefined;
+  /** Whether the credential may also be the password of the scheme Basic, for clients that know no other; false by default. */
+  readonly acceptsBasic?: boolean;
 }
 
 /** Authorizes a call, and returns its principal. Throws or rejects if it is refused; an RPC without a policy always is. */
@@ -63,17 +66,18 @@ export function createGuard(options: GuardOptions): Guard {
     call.log.add(factsOf(identity));
     return new CallPrincipal(identity, call, addressOf);
   };
-  const authorize = (policy: AdminScope, call: GuardedCall): MaybePromise<Principal> => {
-    const identity = authenticate(options, call.header("authorization"), new FromClient(call, addressOf));
+  const authorize = (policy: AdminScope, call: GuardedCall, credentialOf: CredentialOf): MaybePromise<Principal> => {
+    const authorization = call.header("authorization");
+    const identity = authenticate(options, authorization, credentialOf, new FromClient(call, addressOf));
     if (identity instanceof Promise) return identity.then((known) => admit(requireScope(known, policy), call));
     return admit(requireScope(identity, policy), call);
   };
-  return ({ method, policy }, call) => {
+  return ({ method, policy, acceptsBasic }, call) => {
     if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `${method.name} has no policy`);
     if (policy === "public") limits.admitPublic(call, addressOf);
     if (policy === "public" || policy === "probe") return admit(anonymous, call);
     try {
-      const principal = authorize(policy, call);
+      const principal = authorize(policy, call, acceptsBasic === true ? bearerOrPasswordOf : bearerOf);
       if (!(principal instanceof Promise)) return principal;
       return principal.catch((error: unknown) => {
         throw limits.refuse(error, call, addressOf);
@@ -159,10 +163,11 @@ const factsOf = memoize((identity: Identity) => sharedLike(identity, { caller: c
 function authenticate(
   { authenticators, allowUnauthenticated }: GuardOptions,
   authorization: string | undefined,
+  credentialOf: CredentialOf,
   presentation: Presentation,
 ): MaybePromise<Identity> {
   if (allowUnauthenticated && (authorization === undefined || authenticators.length === 0)) return unauthenticatedAdmin;
-  return tryEach(authenticators, bearerOf(authorization), presentation);
+  return tryEach(authenticators, credentialOf(authorization), presentation);
 }
 
 function tryEach(
@@ -174,18 +179,6 @@ function tryEach(
     throw unauthenticated("the bearer credential is of no kind that this service takes", { reason: "UNKNOWN_KIND" });
   }
   return andThen(first(credential, presentation), (identity) => identity ?? tryEach(others, credential, presentation));
-}
-
-/** RFC 6750 §2.1; the scheme in any case (RFC 9110 §11.1). */
-function bearerOf(authorization: string | undefined): string {
-  if (authorization === undefined) {
-    throw unauthenticated("the call needs the header Authorization: Bearer <admin token>", { reason: "MISSING" });
-  }
-  const [, credential] = /^bearer +([^\s,]+)$/i.exec(authorization) ?? [];
-  if (credential === undefined) {
-    throw unauthenticated("the header Authorization is not of the form Bearer <admin token>", { reason: "MALFORMED" });
-  }
-  return credential;
 }
 
 function requireScope(identity: Identity, scope: AdminScope): Identity {

@@ -111,6 +111,11 @@ export function newId(now: number, random: Random): string {
   return uuidv7({ msecs: now, random: random.bytes(16) });
 }
 
+/** Returns the milliseconds since the epoch in an identifier of `newId`: the time at which the key or token was created. */
+export function createTimeOf(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
 /** Parses a UUID of any version and returns it in lower case. Throws `INVALID_ARGUMENT` naming `field`. */
 export function parseKeyId(text: string, field: string): string {
   if (!UUID.test(text)) throw invalidArgument(field, "is not a UUID such as 0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10");

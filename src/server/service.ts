@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
+import { introspectBy } from "../api/introspection.ts";
 import { implementRpcs } from "../api/v2alpha1/rpcs.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
@@ -84,6 +85,7 @@ export async function serve(
   const strict = strictly(context);
   const fastify = await createServer({
     implementations: implementRpcs(api),
+    introspect: introspectBy(api),
     // Authenticating a caller is not counted as a verdict.
     guard: await configuredGuard(
       config,

@@ -1,18 +1,23 @@
 import type { FastifyInstance } from "fastify";
 import { Health } from "../../gen/health/v1/health_pb.js";
+import type { Introspect } from "../api/introspection.ts";
 import type { Implementation } from "../api/row.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
+import { tracePipeline } from "./call-pipeline.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
+import { createIntrospection, INTROSPECTION, type IntrospectionPipeline } from "./gateways/introspect.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { createReflection } from "./reflection.ts";
 import { createRpc, traceRpc } from "./rpc-pipeline.ts";
 import { createTransport, type TransportOptions } from "./transport.ts";
 
-export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs"> {
+export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs" | "introspection"> {
   readonly implementations: readonly Implementation[];
+  /** Token introspection; without it the path is unknown. */
+  readonly introspect?: Introspect;
   readonly checkReadiness: CheckReadiness;
   /** With workers: their number. */
   readonly workers?: CountWorkers;
@@ -41,10 +46,17 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // Health has a separate limiter so that it responds under overload.
     rpcs: [...rpcs, createRpc(health.check, guard, new ConcurrencyLimiter())],
     streams: [health.watch, ...reflection],
+    introspection: introspectionOf(options),
     fastRpcs: options.fastPath ? verificationRpcs(rpcs) : [],
   });
   fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
   registerHealth(fastify, checkReadiness, options.workers);
   registerOpenApi(fastify);
   return fastify;
+}
+
+function introspectionOf({ introspect, guard, limiter, tracing }: ServerOptions): IntrospectionPipeline | undefined {
+  if (introspect === undefined) return undefined;
+  const pipeline = createIntrospection(introspect, guard, limiter);
+  return tracing === undefined ? pipeline : tracePipeline(INTROSPECTION, pipeline, tracing);
 }

@@ -10,6 +10,7 @@ import { clientErrorHandler, refuseConnect } from "./errors/client-error.ts";
 import { answerErrors, handleError } from "./errors/error-handler.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
 import { createFastPath } from "./fast-path/fast-path.ts";
+import { type IntrospectionPipeline, registerIntrospection } from "./gateways/introspect.ts";
 import { requestIdOf } from "./headers.ts";
 import type { Certificate } from "./listener/acceptor.ts";
 import { defaultLimits } from "./listener/limits.ts";
@@ -22,6 +23,7 @@ export interface TransportOptions {
   /** Unary RPCs, over Connect, gRPC and gRPC-Web, and over REST where they have `google.api.http` annotations. */
   readonly rpcs: readonly Rpc[];
   readonly streams: readonly StreamingRpc[];
+  readonly introspection?: IntrospectionPipeline | undefined;
   /** The RPCs that the fast path serves. */
   readonly fastRpcs: readonly FastRpc[];
   /** Authorizes streams; an `Rpc` authorizes its own calls. */
@@ -67,6 +69,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   const readBody = bodyReader(budget);
   await registerConnect(fastify, rpcs, options.streams, options.guard, routes.registry, readBody);
   registerRest(fastify, routes, readBody);
+  if (options.introspection !== undefined) registerIntrospection(fastify, options.introspection, readBody);
   return fastify;
 }
 

@@ -36,6 +36,11 @@ export const HTTP_ERRORS = {
     http: 415,
     message: "the request body must be application/json in UTF-8",
   },
+  FORM_REQUIRED: {
+    code: Code.InvalidArgument,
+    http: 415,
+    message: "the request body must be application/x-www-form-urlencoded in UTF-8",
+  },
   CONTENT_ENCODING_NOT_SUPPORTED: {
     code: Code.InvalidArgument,
     http: 415,

@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { checkAll, invalidArgument, invalidArguments } from "../../domain/errors.ts";
+import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { findField, nameIn, notOfForm, valueForm } from "../json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
@@ -24,10 +25,10 @@ export function queryReader(desc: DescMessage, { body, variables }: RestRule) {
   return (json: JsonObject, query: string): JsonObject => {
     const texts = new Map<DescField, string[]>();
     const add = ([name, text]: readonly [name: string, text: string]) => {
-      const field = fieldOf(decodeFormText(name, name));
-      texts.set(field, [...(texts.get(field) ?? []), decodeFormText(text, name)]);
+      const field = fieldOf(decode(name, name));
+      texts.set(field, [...(texts.get(field) ?? []), decode(text, name)]);
     };
-    checkAll(...splitQuery(query).map((pair) => () => add(pair)));
+    checkAll(...splitForm(query).map((pair) => () => add(pair)));
     const members = [...texts].map(
       ([field, given]) =>
         () =>
@@ -74,19 +75,8 @@ function fromText({ scalar, enum: desc, message }: DescField, text: string): Jso
   }
 }
 
-/** Returns the names and values, still encoded, of application/x-www-form-urlencoded. */
-function splitQuery(query: string): (readonly [name: string, text: string])[] {
-  return query.split("&").flatMap((pair) => {
-    const [name = "", ...text] = pair.split("=");
-    return pair === "" ? [] : [[name, text.join("=")]];
-  });
-}
-
-/** `+` is a space. */
-function decodeFormText(text: string, name: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    throw invalidArgument(redactName(name), "has a malformed percent-encoding");
-  }
+function decode(text: string, name: string): string {
+  const decoded = decodeFormText(text);
+  if (decoded === undefined) throw invalidArgument(redactName(name), "has a malformed percent-encoding");
+  return decoded;
 }

@@ -4,9 +4,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
 import { HttpError } from "../errors/http-error.ts";
-import { FastifyCall } from "../fastify-call.ts";
 import { withImports } from "../reflection.ts";
 import { NO_BODY, type ReadBody } from "../request-body.ts";
+import { RestCall } from "./call.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
 import { PathRouter, type PathTemplate, splitRequestTarget } from "./path-router.ts";
 import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
@@ -41,22 +41,6 @@ export function makeRoutes(rpcs: readonly Rpc[]): Routes {
     }
   }
   return { router, templates, registry };
-}
-
-/** A call over REST. Create it before the first await. */
-class RestCall extends FastifyCall {
-  readonly #reply: FastifyReply;
-
-  constructor(reply: FastifyReply) {
-    super(reply.request, "rest");
-    this.#reply = reply;
-  }
-
-  setHeader(name: string, value: string): void {
-    this.#reply.header(name, value);
-  }
-
-  setTrailer(): void {}
 }
 
 /** Registers the routes. The instance must have no prefix, because annotations contain complete paths. */

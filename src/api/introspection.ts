@@ -1,0 +1,98 @@
+import { create } from "@bufbuild/protobuf";
+import { VerifyApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { invalidArgument, invalidArguments } from "../domain/errors.ts";
+import { createTimeOf } from "../domain/key.ts";
+import type { Principal } from "../domain/principal.ts";
+import { invalid, type Verdict } from "../domain/verdict.ts";
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { numericDate, splitScopes } from "../token/jwt/claims.ts";
+import type { Presentation } from "../verify/presentation.ts";
+import { factsOf } from "./log-fields.ts";
+import type { ApiContext } from "./row.ts";
+import type { Call } from "./rpc.ts";
+import { cacheModeOf } from "./v2alpha1/verification.ts";
+import { violationsOf } from "./validation.ts";
+
+/** The parameters of a request by name, each with a value. */
+export type FormParameters = ReadonlyMap<string, string>;
+
+/** The response to a request (RFC 7662 §2.2). */
+export type Introspection = { readonly active: false } | ActiveCredential;
+
+/** Members without a value are absent. */
+export interface ActiveCredential {
+  readonly active: true;
+  /** Separated by spaces. */
+  readonly scope?: string;
+  /** The key's id: a key is what an OAuth server calls a client's access. */
+  readonly client_id: string;
+  /** The actor. */
+  readonly sub: string;
+  /** How a client presents it, whatever the kind of credential (RFC 6750). */
+  readonly token_type: "Bearer";
+  readonly exp?: number;
+  readonly iat: number;
+  readonly iss: string;
+  /** The token's id; for a key its own. */
+  readonly jti: string;
+  /** Of a token that has one. */
+  readonly aud?: readonly string[];
+}
+
+/** Also for every rejected credential: RFC 7662 §2.2 forbids to say why. */
+const INACTIVE: Introspection = Object.freeze({ active: false });
+
+export type Introspect = (parameters: FormParameters, caller: Principal, call: Call) => MaybePromise<Introspection>;
+
+/** Returns the handler of token introspection (RFC 7662), which verifies like `VerifyApiKey`. */
+export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "issuer">): Introspect {
+  return (parameters, caller, call) => {
+    const { credential, violations, presentation } = readRequest(parameters);
+    const [violation] = violations;
+    const verdict =
+      violation === undefined
+        ? verify(caller, credential, cacheModeOf(call), presentation)
+        : invalid("INVALID_FORMAT", violation.description);
+    return andThen(verdict, (known) => {
+      call.log.add(factsOf(known));
+      return describe(known, issuer);
+    });
+  };
+}
+
+/** Returns the request, and why its credential can be none. Throws `INVALID_ARGUMENT` naming the parameters that are invalid. */
+function readRequest(parameters: FormParameters) {
+  const credential = parameters.get("token");
+  if (credential === undefined) throw invalidArgument("token", "value is required", "FIELD_REQUIRED");
+  if (parameters.has("client_secret")) {
+    throw invalidArgument("client_secret", "is not accepted: authenticate by the header", "VALUE_NOT_ALLOWED");
+  }
+  const clientIp = parameters.get("client_ip");
+  const requiredScopes = splitScopes(parameters.get("required_scopes") ?? "");
+  const audience = parameters.get("audience");
+  const message = create(VerifyApiKeyRequestSchema, { credential, clientIp, requiredScopes, audience });
+  const all = violationsOf(VerifyApiKeyRequestSchema, message);
+  const ofOthers = all.filter(({ field }) => field !== "credential");
+  if (ofOthers.length > 0) throw invalidArguments(ofOthers);
+  // The protected resource compares `aud` itself (RFC 7662 §4), unless it leaves that to Keyhold.
+  const presentation: Presentation = { clientIp, requiredScopes, audience: audience ?? null };
+  return { credential, violations: all, presentation };
+}
+
+function describe(verdict: Verdict, issuer: string): Introspection {
+  if (!verdict.valid) return INACTIVE;
+  const { key, scopes, expireTime, token } = verdict;
+  const id = token?.tokenId ?? key.keyId;
+  return {
+    active: true,
+    ...(scopes.length > 0 && { scope: scopes.join(" ") }),
+    client_id: key.keyId,
+    sub: key.actorId,
+    token_type: "Bearer",
+    ...(expireTime !== null && { exp: numericDate(expireTime.getTime()) }),
+    iat: numericDate(createTimeOf(id)),
+    iss: issuer,
+    jti: id,
+    ...(token?.audience !== undefined && { aud: token.audience }),
+  };
+}

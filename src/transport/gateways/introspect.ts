@@ -1,0 +1,105 @@
+import { ConnectError } from "@connectrpc/connect";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FormParameters, Introspect, Introspection } from "../../api/introspection.ts";
+import type { Call } from "../../api/rpc.ts";
+import type { Guard } from "../../auth/guard.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import type { Principal } from "../../domain/principal.ts";
+import { decodeUtf8 } from "../../lib/bytes.ts";
+import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
+import { redactName } from "../../lib/redact-name.ts";
+import { createPipeline, type Pipeline } from "../call-pipeline.ts";
+import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
+import { HttpError } from "../errors/http-error.ts";
+import { oauthError } from "../errors/oauth-error.ts";
+import { NO_BODY, type ReadBody } from "../request-body.ts";
+import { RestCall } from "../rest/call.ts";
+import { type Json, sendJson } from "../rest/response.ts";
+
+/** Its name in the log, metrics and traces. */
+export const INTROSPECTION = "keyhold.v2alpha1.Introspection/Introspect";
+
+const PATH = "/v2alpha1/introspect";
+
+const POLICY = "keyhold:verify";
+
+/** Twice the longest credential. */
+const MAX_REQUEST_BYTES = 2 ** 14;
+
+/** Processes the bodies of requests. */
+export type IntrospectionPipeline = Pipeline<Uint8Array, Introspection>;
+
+/** Decorates the handler of token introspection (RFC 7662) with authorization, load shedding and the error table. */
+export function createIntrospection(
+  introspect: Introspect,
+  guard: Guard,
+  limiter: ConcurrencyLimiter,
+): IntrospectionPipeline {
+  const endpoint = {
+    name: INTROSPECTION,
+    method: { name: "Introspect" },
+    policy: POLICY,
+    acceptsBasic: true,
+    mayAnswerFromCache: true,
+    handler: (body: Uint8Array, caller: Principal, call: Call) => introspect(readForm(body), caller, call),
+  } as const;
+  return createPipeline(endpoint, guard, limiter);
+}
+
+/** Registers the route. */
+export function registerIntrospection(
+  fastify: FastifyInstance,
+  pipeline: IntrospectionPipeline,
+  readBody: ReadBody,
+): void {
+  const answer = async (call: RestCall, { method, raw }: FastifyRequest): Promise<Json> => {
+    if (method !== "POST") throw new HttpError("METHOD_NOT_ALLOWED", { allow: "POST" });
+    const admitted = await pipeline.admit(call);
+    requireForm(raw.headers);
+    const body = await readBody(raw, MAX_REQUEST_BYTES);
+    // The caller may have been revoked while the body was in transit.
+    const principal = body === NO_BODY ? admitted : await pipeline.admit(call);
+    return JSON.stringify(await pipeline.invoke(body, principal, call));
+  };
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const call = new RestCall(reply);
+    try {
+      return sendJson(request, reply, await call.logged(answer(call, request)));
+    } catch (error) {
+      // The body of a rejected request is drained so that the connection can serve the next request.
+      request.raw.resume();
+      if (!(error instanceof ConnectError)) throw error;
+      const { code, status, headers, body } = oauthError(error, POLICY);
+      call.log.add({ code: status });
+      return reply.code(code).headers(headers).send(body);
+    }
+  };
+  // OPTIONS is handled by CORS.
+  const method = fastify.supportedMethods.filter((one) => one !== "OPTIONS");
+  fastify.route({ method, url: PATH, exposeHeadRoute: false, handler });
+}
+
+const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
+
+function requireForm({ "content-type": type, "content-encoding": encoding = "identity" }: FastifyRequest["headers"]) {
+  if (type === undefined || !FORM_MEDIA_TYPE.test(type)) throw new HttpError("FORM_REQUIRED");
+  if (encoding.toLowerCase() !== "identity") throw new HttpError("CONTENT_ENCODING_NOT_SUPPORTED");
+}
+
+/**
+ * Reads the parameters of a form. One without a value counts as absent, and none may occur twice (RFC 6749 §3.1). Throws
+ * `INVALID_ARGUMENT`.
+ */
+function readForm(body: Uint8Array): FormParameters {
+  const text = decodeUtf8(body);
+  if (text === undefined) throw invalidArgument("body", "is not in UTF-8");
+  const parameters = new Map<string, string>();
+  for (const pair of splitForm(text)) {
+    const [name, value] = pair.map(decodeFormText);
+    if (name === undefined || value === undefined) throw invalidArgument("body", "has a malformed percent-encoding");
+    if (parameters.has(name)) throw invalidArgument(redactName(name), "is given twice", "DUPLICATE_FIELD");
+    parameters.set(name, value);
+  }
+  for (const [name, value] of parameters) if (value === "") parameters.delete(name);
+  return parameters;
+}
