@@ -2,6 +2,7 @@ import { type AddressInfo, createServer } from "node:net";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { importKey, newRawKey, table } from "../support/conformance.ts";
+import { type IntrospectionAnswer, introspect } from "../support/introspect.ts";
 import { eventually, runKeyhold } from "../support/keyhold.ts";
 import { lockRow } from "../support/locked-row.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -37,6 +38,12 @@ afterAll(async () => {
   await proxy.close();
   await database.drop();
 });
+
+/** The same in the form of OAuth: never `active: false`, because the server does not know. */
+function expectOAuthUnavailable({ status, headers, body }: IntrospectionAnswer): void {
+  expect(body).toEqual({ error: "temporarily_unavailable", error_description: expect.any(String) });
+  expect([status, headers.get("retry-after"), headers.get("cache-control")]).toEqual([503, "1", "no-store"]);
+}
 
 function expectUnavailable({ status, headers, body }: Answer): void {
   expect(body).toMatchObject({
@@ -92,6 +99,7 @@ test("without a database every call that needs it answers 503 at once, and all w
   for (let round = 0; round < 3; round++) {
     const answers = await Promise.all(CALLS.map(([, request]) => rest(...request(issued, importedId))));
     answers.forEach(expectUnavailable);
+    expectOAuthUnavailable(await introspect(server, { token: issued.secret }));
   }
   expect(performance.now() - began).toBeLessThan(10_000);
   expect(await rest("GET", "/health/ready")).toMatchObject({
