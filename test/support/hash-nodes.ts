@@ -1,0 +1,104 @@
+import { randomBytes } from "node:crypto";
+import type { Change } from "../../src/domain/change.ts";
+import { newId } from "../../src/domain/key.ts";
+import type { HashAlgorithm, RawKeyHash } from "../../src/domain/raw-key-hash.ts";
+import type { NewKey } from "../../src/keys/store.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { createApi, createVerifyContext } from "../../src/server/api.ts";
+import { toConfig } from "../../src/server/config/config.ts";
+import { openResources } from "../../src/server/resources.ts";
+import { createSigning } from "../../src/signing/signing.ts";
+import { createAdopter } from "../../src/verify/by-hash/adopter.ts";
+import { FAST, PREFIX_LENGTH, SLOW, TestRecognition } from "./hash-recognition.ts";
+import { operator } from "./principal.ts";
+import { ROOT_SECRET } from "./server.ts";
+
+/** A node of a cluster, without a port, that recognizes the keys of `TestRecognition`. */
+export type HashNode = Awaited<ReturnType<typeof openHashNode>>;
+
+export async function openHashNode(databaseUrl: string, environment: Record<string, string> = {}) {
+  const changes: Change[] = [];
+  const config = toConfig({
+    ...{ KEYHOLD_DATABASE_URL: databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_CACHE_SIZE: "16" },
+    ...environment,
+  });
+  const resources = await openResources(config, { log: () => {}, onChanges: (seen) => changes.push(...seen) });
+  await resources.coherence.membership.join();
+  const signing = await createSigning({ ...resources.signing, onLost: () => resources.reader.clear() });
+  const hashes = new TestRecognition(resources.rings.digest);
+  const outcomes = { adopted: 0, already: 0, failed: 0 };
+  const failures: unknown[] = [];
+  let skew = 0;
+  const adopter = createAdopter({
+    store: resources.storeAdoption,
+    clock: { now: () => Date.now() + skew },
+    onOutcome: (outcome) => outcomes[outcome]++,
+    onFailure: (_keyId, error) => failures.push(error),
+  });
+  const lastUsed = { note: () => {}, size: 0, flush: async () => {} };
+  const log = { error: (...fault: unknown[]) => failures.push(fault) };
+  const context = createVerifyContext(config, { ...resources, hashes }, signing, lastUsed, adopter, log);
+  const api = createApi(config, resources, signing, context, () => false);
+  return {
+    ...{ resources, hashes, adopter, api, changes, outcomes, failures },
+    keys: resources.keys,
+    /** Lets time pass for adoptions. */
+    wait: (milliseconds: number) => {
+      skew += milliseconds;
+    },
+    adoptions: () => changes.filter(({ verb }) => verb === "adopt"),
+    close: async () => {
+      await adopter.stop();
+      await resources.coherence.membership.leave();
+      await resources.close();
+    },
+  };
+}
+
+export interface HashedKeyFields {
+  readonly actorId?: string;
+  readonly expireTime?: Date;
+  /** Then `expireTime` is that of the adopted key. */
+  readonly adoptBeforeTime?: Date;
+}
+
+/** Returns a key to insert of which only a hash is known, made by a node. */
+export function hashedKey(
+  { hashes, resources }: HashNode,
+  kind: "fast" | "slow",
+  rawKey: string,
+  { actorId = "actor_1", expireTime, adoptBeforeTime }: HashedKeyFields = {},
+): NewKey {
+  const now = new Date();
+  const { algorithm, hash, digests, prefixes } = hashOf(hashes, kind, rawKey);
+  const [digest, ...others] = digests;
+  if (digest === undefined) throw new Error("the ring is empty");
+  const key = {
+    ...{ keyId: newId(now.getTime(), systemRandom), kind: "imported" as const, name: "hashed", actorId },
+    ...{ scopes: ["read"], metadata: {}, hint: "", createTime: now, updateTime: now, lastUsedTime: null },
+    ...{ rotateTime: null, revokeTime: null, revocationReason: null, revocationDescription: null },
+    ...{ disableTime: null, disableReason: null, allowedCidrs: null, restrictedToActorIds: null, createdBy: null },
+    ...{ hashAlgorithm: algorithm, adoptTime: null, adoptBeforeTime: adoptBeforeTime ?? null },
+    expireTime: adoptBeforeTime ?? expireTime ?? null,
+  };
+  return {
+    ...{ key, digest, request: null, principal: operator },
+    hash: { ...hash, adoptedExpireTime: adoptBeforeTime === undefined ? null : (expireTime ?? null) },
+    otherDigests: [...others, ...prefixes].filter(({ keyId }) => resources.rings.digest.find(keyId) !== undefined),
+  };
+}
+
+function hashOf(hashes: TestRecognition, kind: "fast" | "slow", rawKey: string) {
+  if (kind === "fast") {
+    const hash: RawKeyHash = { schemeId: FAST.schemeId, parameters: null };
+    const digests = hashes.fastDigests(rawKey, FAST);
+    return { algorithm: "SHA256" as HashAlgorithm, hash, digests, prefixes: [] };
+  }
+  const parameters = randomBytes(8).toString("hex");
+  return {
+    algorithm: "SCRYPT" as HashAlgorithm,
+    hash: { schemeId: SLOW.schemeId, parameters } satisfies RawKeyHash,
+    digests: hashes.slowDigests(rawKey, parameters),
+    prefixes: hashes.prefixDigests(rawKey, PREFIX_LENGTH),
+  };
+}
