@@ -32,6 +32,12 @@ export interface Limits {
   readonly unreachable: readonly number[];
   /** Status for the client where Keyhold answers another one than 400, 401, 403, 429 and 503; by default the same. */
   readonly unexpected?: number;
+  /** Status for the client where Keyhold's is this one; by default the same. */
+  readonly statusOf?: Readonly<Record<number, number>>;
+  /** Status for the client in one situation, by its name, where it differs. */
+  readonly situations?: Readonly<Record<string, number>>;
+  /** Status for a client that sends a header of the form of Keyhold's, where they are not removed. */
+  readonly refusesSpoofed?: number;
   /** Whether the client receives the body of Keyhold's errors. */
   readonly passesBody: boolean;
   /** Whether a header such as `X-Keyhold-Future`, which its configuration does not name, reaches the application. */

@@ -1,0 +1,146 @@
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { type Application, PROTECTED, startApplication, variablesOf } from "./application.ts";
+import { type Answer, type Sent, send, upgrade } from "./client.ts";
+import { type Gateway, startGateway } from "./gateway.ts";
+import { KINDS } from "./kinds/index.ts";
+import { installPrograms } from "./programs.ts";
+import { ACTOR, type Keys, makeKeys, type Servers, startServers } from "./servers.ts";
+import { HOP_BY_HOP, PATHS, SITUATIONS, SPOOFED, UNLISTED } from "./situations.ts";
+
+/** Each gateway in front of an application, with two Keyhold servers. */
+
+let application: Application;
+let servers: Servers;
+let keys: Keys;
+beforeAll(async () => {
+  await installPrograms();
+  [application, servers] = await Promise.all([startApplication(), startServers("")]);
+  keys = await makeKeys(servers);
+});
+afterAll(() => Promise.all([application?.close(), servers?.close()]));
+beforeEach(() => application.forget());
+
+const bearer = (credential: string) => [["Authorization", `Bearer ${credential}`]] as const;
+
+describe.each(KINDS)("$name", (kind) => {
+  const { limits } = kind;
+  let gateway: Gateway;
+  beforeAll(async () => {
+    const settings = { application: application.address, keyhold: servers.addresses, token: servers.token };
+    gateway = await startGateway(kind, join(inject("testDir"), "situations"), settings);
+  });
+  afterAll(() => gateway?.stop());
+
+  /** Sends a request, and checks that only one with a verdict reached the application, and no secret a client. */
+  async function ask(sent: Sent): Promise<Answer> {
+    application.forget();
+    const answer = await send(gateway.url, sent);
+    expect(application.received).toHaveLength(answer.status === 200 ? 1 : 0);
+    if (answer.status !== 200) expect(answer.body).not.toContain(PROTECTED);
+    expect(JSON.stringify(answer)).not.toContain(servers.token);
+    expect(answer.headers.filter(([name]) => /keyhold/i.test(name))).toEqual([]);
+    return answer;
+  }
+
+  /** Returns the variables of the identity as the application received them. */
+  function identity(): Record<string, readonly string[]> {
+    const [reached] = application.received;
+    if (reached === undefined) throw new Error("nothing reached the application");
+    expect(JSON.stringify(reached)).not.toContain(servers.token);
+    return Object.fromEntries([...variablesOf(reached)].filter(([name]) => name.includes("KEYHOLD")));
+  }
+
+  const IDENTITY = () => ({
+    HTTP_X_KEYHOLD_KEY_ID: [keys.keyId],
+    HTTP_X_KEYHOLD_ACTOR_ID: [ACTOR],
+    HTTP_X_KEYHOLD_SCOPES: ["read write"],
+  });
+
+  test.each(SITUATIONS)("$name", async ({ name, sent, status, challenge }) => {
+    const request = sent(keys);
+    const answer = await ask(request);
+    expect(answer.status).toBe(limits.situations?.[name] ?? limits.statusOf?.[status] ?? status);
+    if (challenge !== undefined) expect(answer.header("WWW-Authenticate")).toContain(challenge);
+    if (answer.status === 401) expect(answer.header("WWW-Authenticate")).toMatch(/^Bearer/);
+    if (answer.status !== 200) return;
+    const { method = "GET", target = "/", body = "" } = request;
+    expect(application.received[0]).toMatchObject({ method, target, body });
+    expect(answer.body).toBe(method === "HEAD" ? "" : PROTECTED);
+  });
+
+  test("passes the identity", async () => {
+    await ask({ headers: bearer(keys.valid) });
+    expect(identity()).toEqual(IDENTITY());
+  });
+
+  test.each(SPOOFED)("a client's %s does not reach the application", async (name, value) => {
+    const answer = await ask({ headers: [...bearer(keys.valid), [name, value]] });
+    if (limits.refusesSpoofed) expect(answer.status).toBe(limits.refusesSpoofed);
+    else expect(identity()).toEqual(IDENTITY());
+  });
+
+  test("spoofed headers do not replace a credential", async () => {
+    const answer = await ask({ headers: [...SPOOFED, ...UNLISTED] });
+    expect(answer.status).toBe(401);
+  });
+
+  test(`a header that the file does not list ${kind.limits.passesUnlisted ? "reaches" : "does not reach"} the application`, async () => {
+    const answer = await ask({ headers: [...bearer(keys.valid), ...UNLISTED] });
+    if (limits.refusesSpoofed) expect(answer.status).toBe(limits.refusesSpoofed);
+    else if (limits.passesUnlisted)
+      expect(identity()).toMatchObject({ ...IDENTITY(), HTTP_X_KEYHOLD_FUTURE: ["spoofed"] });
+    else expect(identity()).toEqual(IDENTITY());
+  });
+
+  test("Connection removes no header that a verdict depends on", async () => {
+    await ask({ headers: [...bearer(keys.valid), ...HOP_BY_HOP] });
+    const [reached] = application.received;
+    if (reached !== undefined)
+      for (const [name, value] of Object.entries(identity())) expect(IDENTITY()).toMatchObject({ [name]: value });
+    const wrong = await ask({ headers: [...bearer(keys.restricted), ...HOP_BY_HOP], from: "127.0.0.3" });
+    expect(wrong.status).not.toBe(200);
+  });
+
+  test.each(PATHS)("%s has nothing without a credential, and nothing of Keyhold", async (target) => {
+    for (const method of ["GET", "POST"]) {
+      const refused = await ask({ method, target });
+      expect(refused.status).toBeGreaterThanOrEqual(400);
+      expect(refused.status).toBeLessThan(500);
+      // The application's answer, or one of the proxy itself, such as to an invalid path.
+      const allowed = await ask({ method, target, headers: bearer(keys.valid) });
+      if (allowed.status === 200) expect(allowed.body).toBe(PROTECTED);
+      else expect([400, 403, 404]).toContain(allowed.status);
+    }
+  });
+
+  test("upgrades a connection with a valid credential", async () => {
+    const upgraded = await upgrade(gateway.url, { target: "/socket", headers: bearer(keys.valid) });
+    if (!("socket" in upgraded)) throw new Error(`refused: ${upgraded.refused.status}`);
+    const { socket } = upgraded;
+    socket.write("echo");
+    const [echo] = await once(socket, "data");
+    expect(String(echo)).toBe("echo");
+    socket.destroy();
+    expect(application.received).toMatchObject([{ isUpgrade: true, target: "/socket" }]);
+    expect(identity()).toEqual(IDENTITY());
+  });
+
+  test("upgrades no connection without one", async () => {
+    for (const headers of [[], bearer(keys.revoked), bearer(keys.unknown)]) {
+      const upgraded = await upgrade(gateway.url, { headers });
+      expect(upgraded).toMatchObject({ refused: { status: 401 } });
+    }
+    expect(application.received).toEqual([]);
+  });
+
+  test("refuses the next request after a revocation", async () => {
+    for (let round = 0; round < 25; round++) {
+      const { secret, keyId } = await servers.issue();
+      for (let use = 0; use < 3; use++) expect((await ask({ headers: bearer(secret) })).status).toBe(200);
+      await servers.revoke(keyId);
+      expect((await ask({ headers: bearer(secret) })).status).toBe(401);
+    }
+  });
+});

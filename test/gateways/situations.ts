@@ -1,0 +1,188 @@
+import type { Sent } from "./client.ts";
+import type { Keys } from "./servers.ts";
+
+type Fields = readonly (readonly [name: string, value: string])[];
+
+/** One request of a client, with the answer by Keyhold's statuses (docs/gateways.md). */
+export interface Situation {
+  readonly name: string;
+  /** The request, with this credential. */
+  readonly sent: (keys: Keys) => Sent;
+  /** Status for the client; 200 also means that the request reached the application. */
+  readonly status: 200 | 400 | 401 | 403;
+  /** A part of `WWW-Authenticate`. */
+  readonly challenge?: string;
+}
+
+const bearer = (credential: string): Fields => [["Authorization", `Bearer ${credential}`]];
+
+/** Requests without an upgrade. A gateway's own status or other limit is in its `limits`. */
+export const SITUATIONS: readonly Situation[] = [
+  { name: "valid", sent: ({ valid }) => ({ headers: bearer(valid) }), status: 200 },
+  { name: "no credential", sent: () => ({}), status: 401 },
+  { name: "unknown", sent: ({ unknown }) => ({ headers: bearer(unknown) }), status: 401, challenge: "invalid_token" },
+  { name: "no key at all", sent: () => ({ headers: bearer("x") }), status: 401, challenge: "invalid_token" },
+  { name: "revoked", sent: ({ revoked }) => ({ headers: bearer(revoked) }), status: 401, challenge: "invalid_token" },
+  { name: "expired", sent: ({ expired }) => ({ headers: bearer(expired) }), status: 401, challenge: "invalid_token" },
+  {
+    name: "missing scope",
+    sent: ({ withoutScope }) => ({ headers: bearer(withoutScope) }),
+    status: 403,
+    challenge: "insufficient_scope",
+  },
+  { name: "right address", sent: ({ restricted }) => ({ headers: bearer(restricted) }), status: 200 },
+  {
+    name: "wrong address",
+    sent: ({ restricted }) => ({ headers: bearer(restricted), from: "127.0.0.3" }),
+    status: 403,
+  },
+  {
+    name: "wrong address with spoofed X-Forwarded-For",
+    sent: ({ restricted }) => ({
+      headers: [...bearer(restricted), ["X-Forwarded-For", "127.0.0.2"], ["Forwarded", "for=127.0.0.2"]],
+      from: "127.0.0.3",
+    }),
+    status: 403,
+  },
+  {
+    name: "two Authorization headers",
+    sent: ({ valid, other }) => ({ headers: [...bearer(valid), ...bearer(other)] }),
+    status: 400,
+  },
+  {
+    name: "Authorization twice, the second one without a key",
+    sent: ({ valid }) => ({ headers: [...bearer(valid), ...bearer("x")] }),
+    status: 400,
+  },
+  {
+    name: "two credentials in one header",
+    sent: ({ valid, other }) => ({ headers: [["Authorization", `Bearer ${valid}, Bearer ${other}`]] }),
+    status: 400,
+  },
+  { name: "X-Api-Key", sent: ({ valid }) => ({ headers: [["X-Api-Key", valid]] }), status: 200 },
+  {
+    name: "two credentials in two headers",
+    sent: ({ valid, other }) => ({ headers: [...bearer(valid), ["X-Api-Key", other]] }),
+    status: 400,
+  },
+  {
+    name: "POST with a body",
+    sent: ({ valid }) => ({ method: "POST", target: "/orders?page=2", headers: bearer(valid), body: "a body" }),
+    status: 200,
+  },
+  {
+    name: "POST with a body and a revoked key",
+    sent: ({ revoked }) => ({ method: "POST", headers: bearer(revoked), body: "a body" }),
+    status: 401,
+  },
+  { name: "HEAD", sent: ({ valid }) => ({ method: "HEAD", headers: bearer(valid) }), status: 200 },
+  {
+    name: "HEAD with a revoked key",
+    sent: ({ revoked }) => ({ method: "HEAD", headers: bearer(revoked) }),
+    status: 401,
+  },
+  { name: "OPTIONS without a credential", sent: () => ({ method: "OPTIONS" }), status: 401 },
+  ...["required_scopes=", "required_scopes=write", "required_scopes", "audience=x", "%3Frequired_scopes=write"].map(
+    (query): Situation => ({
+      name: `missing scope with ?${query}`,
+      sent: ({ withoutScope }) => ({ target: `/?${query}`, headers: bearer(withoutScope) }),
+      status: 403,
+    }),
+  ),
+  {
+    name: "required_scopes in the query of a client",
+    sent: ({ valid }) => ({ target: "/list?required_scopes=admin&audience=x", headers: bearer(valid) }),
+    status: 200,
+  },
+  {
+    name: "missing scope with headers that name others",
+    sent: ({ withoutScope }) => ({
+      headers: [
+        ...bearer(withoutScope),
+        ["X-Keyhold-Required-Scopes", "write"],
+        ["Required-Scopes", "write"],
+        ["X-Original-URI", "/?required_scopes=write"],
+        ["X-Forwarded-Uri", "/?required_scopes=write"],
+        ["X-Original-Method", "OPTIONS"],
+        ["X-Forwarded-Method", "OPTIONS"],
+        ["X-HTTP-Method-Override", "OPTIONS"],
+      ],
+    }),
+    status: 403,
+  },
+];
+
+/** Paths that a client may hope are not protected, or are Keyhold's. Each is sent without a credential, and with a valid one. */
+export const PATHS: readonly string[] = [
+  ...[
+    "/",
+    "//",
+    "/./",
+    "/../",
+    "/%2e%2e/",
+    "/.%2e/x",
+    "/;x",
+    "/x;/../",
+    "/x/..;/",
+    "/%00",
+    "/x%0a",
+    "/x\\..\\y",
+    "/x%2f..%2fy",
+  ],
+  ...[
+    "/_keyhold",
+    "//_keyhold",
+    "/./_keyhold",
+    "/%5fkeyhold",
+    "/x/../_keyhold",
+    "/_keyhold;x",
+    "/_keyhold/",
+    "/_KEYHOLD",
+  ],
+  ...["/_keyhold?required_scopes=", "/@keyhold_refused", "/%40keyhold_refused"],
+  ...[
+    "/v2alpha1/forwardAuth",
+    "//v2alpha1/forwardAuth",
+    "/v2alpha1/forwardAuth?required_scopes=",
+    "/v2alpha1/./forwardAuth",
+  ],
+  ...[
+    "/v2alpha1/introspect",
+    "/v2alpha1/admin/apiKeys:verify",
+    "/v2alpha1/admin/issuedApiKeys",
+    "/health/ready",
+    "/metrics",
+  ],
+  ...[
+    "/v2alpha1/derivedKeys/jwks.json",
+    "/openapi.json",
+    "/.well-known/x",
+    "/balancer-manager",
+    "/server-status",
+    "/config/",
+  ],
+];
+
+/** Headers of clients that a proxy may mistake for Keyhold's, by the name that an application reads. */
+export const SPOOFED: Fields = [
+  ["X-Keyhold-Key-Id", "spoofed"],
+  ["x-keyhold-actor-id", "spoofed"],
+  ["X-KEYHOLD-SCOPES", "spoofed"],
+  ["X_Keyhold_Key_Id", "spoofed"],
+  ["X.Keyhold.Actor.Id", "spoofed"],
+  ["X-Keyhold_Scopes", "spoofed"],
+  ["X_Keyhold-Actor.Id", "spoofed"],
+  ["X-Keyhold-Authorization", "Bearer spoofed"],
+  ["X_Keyhold_Authorization", "Bearer spoofed"],
+];
+
+/** Headers that ask a proxy to remove others (RFC 9110 §7.6.1). */
+export const HOP_BY_HOP: Fields = [
+  [
+    "Connection",
+    "close, X-Keyhold-Key-Id, X-Keyhold-Actor-Id, X-Keyhold-Scopes, X-Keyhold-Authorization, X-Forwarded-For",
+  ],
+];
+
+/** A name that no configuration lists, such as a metadata key of a later release. */
+export const UNLISTED: Fields = [["X-Keyhold-Future", "spoofed"]];
