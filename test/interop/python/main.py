@@ -9,6 +9,7 @@ import sys
 from connect import connect
 from error_details import error_details
 from imported import imported_keys
+from introspection import introspection
 from jwt_libraries import jwt_libraries
 from jwt_offline import jwt_offline
 from life import life_of_a_key
@@ -23,6 +24,7 @@ with connect() as keyhold:
     report.topic("errors", lambda ok: error_details(keyhold, ok))
     report.topic("JWT offline", lambda ok: jwt_offline(keyhold, ok))
     report.topic("JWT libraries", lambda ok: jwt_libraries(keyhold, ok))
+    report.topic("introspection", lambda ok: introspection(keyhold, ok))
     report.topic("macaroon caveats", lambda ok: macaroon_caveats(keyhold, ok))
     report.topic("rules of a program beside those of Keyhold", own_rules)
     sys.exit(report.end())

@@ -20,6 +20,7 @@ final class Main {
       tap.topic("health", step -> Health.check(keyhold, step));
       tap.topic("server reflection", step -> Reflection.check(keyhold, step));
       tap.topic("JWT offline", step -> JwtOffline.check(keyhold, step));
+      tap.topic("introspection", step -> Introspection.check(keyhold, step));
     }
     System.exit(tap.end());
   }
