@@ -16,6 +16,8 @@ export interface Call {
   setTrailer(name: string, value: string): void;
   /** The IP address of the peer, which may be a proxy. Empty if the connection is closed. */
   readonly peerAddress: string;
+  /** The subject of the client certificate, verified by the CA of gateways; undefined without one. */
+  readonly certificateSubject?: string | undefined;
   /** Maximum size in bytes of a list in the details of an error. Absent: the limit of responses, because they are in the body. */
   readonly maxDetailBytes?: number;
   /** Whether probably nobody waits for the response any more: the client has disconnected, or its deadline has passed. */

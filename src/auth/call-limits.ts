@@ -3,7 +3,7 @@ import { callerName } from "../domain/principal.ts";
 import { share } from "../lib/memoize.ts";
 import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
-import type { AddressOf, GuardedCall } from "./guard.ts";
+import type { AddressOf, GuardedCall } from "./call-principal.ts";
 import { REFUSED_REASONS, RefusedCredential, type RefusedReason } from "./refused-credential.ts";
 
 /** The names of the limits. */

@@ -1,24 +1,14 @@
 import { ADMIN_SCOPE, type AdminScope, type Policy, scopesIncluding } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
-import { callerName, hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import { hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { memoize, share, sharedLike } from "../lib/memoize.ts";
+import { share } from "../lib/memoize.ts";
 import type { Presentation } from "../verify/presentation.ts";
 import { CallLimits } from "./call-limits.ts";
+import { type AddressOf, admitAs, type GuardedCall } from "./call-principal.ts";
 import { bearerOf, bearerOrPasswordOf, type CredentialOf } from "./caller-credential.ts";
 import { RefusedCredential, unauthenticated } from "./refused-credential.ts";
-
-/** The parts of a call that a guard needs. */
-export interface GuardedCall {
-  /** The request id. */
-  readonly id: string;
-  /** A request header by its lower-case name. */
-  header(name: string): string | undefined;
-  /** The IP address of the peer, which may be a proxy. */
-  readonly peerAddress: string;
-  readonly log: { add(facts: Readonly<Record<string, string>>): void };
-}
 
 /**
  * Returns the identity behind a bearer credential; null if it is not of the kind that this method accepts. Throws or rejects if it is, and
@@ -62,10 +52,7 @@ const unauthenticatedAdmin: Identity = share({ ...anonymous, scopes: [ADMIN_SCOP
 export function createGuard(options: GuardOptions): Guard {
   const { limits = new CallLimits(), clientAddressOf = clientAddressBehind([]) } = options;
   const addressOf: AddressOf = (call) => clientAddressOf(call.peerAddress, call.header("x-forwarded-for"));
-  const admit = (identity: Identity, call: GuardedCall): Principal => {
-    call.log.add(factsOf(identity));
-    return new CallPrincipal(identity, call, addressOf);
-  };
+  const admit = (identity: Identity, call: GuardedCall): Principal => admitAs(identity, call, addressOf);
   const authorize = (policy: AdminScope, call: GuardedCall, credentialOf: CredentialOf): MaybePromise<Principal> => {
     const authorization = call.header("authorization");
     const identity = authenticate(options, authorization, credentialOf, new FromClient(call, addressOf));
@@ -88,9 +75,6 @@ export function createGuard(options: GuardOptions): Guard {
   };
 }
 
-/** Returns the address of the client of a call. */
-export type AddressOf = (call: GuardedCall) => string;
-
 const NO_SCOPES: readonly string[] = [];
 
 /** The presentation of a credential by the client of a call. Its address is read on use: most credentials are not restricted to addresses. */
@@ -108,57 +92,6 @@ class FromClient implements Presentation {
     return this.#addressOf(this.#call);
   }
 }
-
-/** An identity in one of its calls. Facts of the call are read on use: most calls never need them. */
-class CallPrincipal implements Principal {
-  readonly #identity: Identity;
-  readonly #call: GuardedCall;
-  readonly #addressOf: AddressOf;
-
-  constructor(identity: Identity, call: GuardedCall, addressOf: AddressOf) {
-    this.#identity = identity;
-    this.#call = call;
-    this.#addressOf = addressOf;
-  }
-
-  get subject() {
-    return this.#identity.subject;
-  }
-
-  get method() {
-    return this.#identity.method;
-  }
-
-  get keyId() {
-    return this.#identity.keyId;
-  }
-
-  get scopes() {
-    return this.#identity.scopes;
-  }
-
-  get restrictions() {
-    return this.#identity.restrictions;
-  }
-
-  get expireTime() {
-    return this.#identity.expireTime;
-  }
-
-  get clientAddress() {
-    return this.#addressOf(this.#call);
-  }
-
-  get userAgent() {
-    return this.#call.header("user-agent") ?? "";
-  }
-
-  get callId() {
-    return this.#call.id;
-  }
-}
-
-const factsOf = memoize((identity: Identity) => sharedLike(identity, { caller: callerName(identity) }));
 
 function authenticate(
   { authenticators, allowUnauthenticated }: GuardOptions,

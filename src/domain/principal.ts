@@ -2,9 +2,9 @@ import { ADMIN_SCOPE, type AdminScope, includesScope } from "./admin-scopes.ts";
 
 /**
  * How a caller is known: by no credential, an admin token, an access token of the OIDC issuer, the secret of the key that the call is
- * about, or as the operator who runs a command on the database itself.
+ * about, as a gateway by its network or client certificate, or as the operator who runs a command on the database itself.
  */
-export type AuthMethod = "none" | "admin-token" | "oidc" | "secret" | "local";
+export type AuthMethod = "none" | "admin-token" | "oidc" | "secret" | "network" | "mtls" | "local";
 
 /** Limits on which keys a caller may see and change, whatever its scopes. */
 export interface Restrictions {

@@ -37,6 +37,19 @@ export function clientAddressBehind(trustedProxies: readonly string[]): ClientAd
   };
 }
 
+/**
+ * Returns how a server that only gateways call finds the address of a gateway's client: by the header, and only from a trusted proxy. The
+ * peer is never the client, so without either the client is not known.
+ */
+export function clientAddressFrom(gateways: readonly string[]): ClientAddressOf {
+  const trusted = compileCidrs(gateways);
+  const clientAddressOf = clientAddressBehind(gateways);
+  return (peer, forwardedFor) => {
+    const gateway = forwardedFor === undefined ? undefined : parseAddress(withoutZone(peer));
+    return gateway !== undefined && contains(trusted, gateway) ? clientAddressOf(peer, forwardedFor) : "";
+  };
+}
+
 /** The address of a peer in the local network has the name of the interface (RFC 4007 §11), which is no part of it. */
 function withoutZone(peer: string): string {
   const zone = peer.indexOf("%");

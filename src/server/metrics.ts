@@ -10,12 +10,16 @@ import type { JobStats, Jobs } from "./jobs.ts";
 import type { Resources } from "./resources.ts";
 import { readVersion } from "./version.ts";
 
+/** The protocol in which a gateway asks. */
+export type GatewayKind = "forward_auth" | "ext_authz";
+
 /** The counters of this process that are not read from elsewhere in a scrape. */
 export class Instruments {
   readonly calls = new CallTallies();
   readonly limiter = new ConcurrencyLimiter();
   readonly verdicts = new Counts<CredentialType, string>("credential_type", "result");
   readonly limits: CallLimits;
+  readonly gatewayDecisions = new Counts<GatewayKind, string>("gateway", "status");
   staleVerdicts = 0;
   readonly adoptions = { adopted: 0, already: 0, failed: 0 };
 
@@ -70,7 +74,7 @@ export function uncaughtMetric(read: Family["read"]): Family {
 }
 
 function instrumentMetrics(meters: Instruments): AnyFamily[] {
-  const { calls, limiter, verdicts, limits } = meters;
+  const { calls, limiter, verdicts, limits, gatewayDecisions } = meters;
   return [
     ...calls.families(),
     gauge(
@@ -81,6 +85,9 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
     gauge("keyhold_calls_waiting_max", "Maximum of waiting calls before others are rejected.", () => limiter.max),
     counter("keyhold_overload_refusals_total", "Calls rejected with OVERLOADED.", () => limiter.rejections),
     counter("keyhold_verdicts_total", "Verdicts by type of the credential and result.", () => verdicts.samples()),
+    counter("keyhold_gateway_decisions_total", "Decisions for gateways by their protocol and HTTP status.", () =>
+      gatewayDecisions.samples(),
+    ),
     counter(
       "keyhold_stale_verdicts_total",
       "Verdicts returned without a lease, marked as stale.",

@@ -1,8 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
+import { authorizeBy } from "../api/gateways/authorize.ts";
 import { introspectBy } from "../api/introspection.ts";
+import type { ApiContext } from "../api/row.ts";
 import { implementRpcs } from "../api/v2alpha1/rpcs.ts";
+import type { VerifyToken } from "../auth/authenticators.ts";
+import { createGatewayGuard } from "../auth/gateway-callers.ts";
+import type { Guard } from "../auth/guard.ts";
+import { clientAddressFrom } from "../lib/client-address.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
@@ -11,10 +17,11 @@ import { recordRootSecretUse } from "../postgres/root-secret-use.ts";
 import { createLastUsedStore } from "../postgres/verification-store.ts";
 import { createSigning, type Signing } from "../signing/signing.ts";
 import { uncounted } from "../transport/call-metrics.ts";
+import { GATEWAY_TOKEN_HEADER } from "../transport/gateways/forward-auth.ts";
 import type { Checks } from "../transport/health.ts";
 import { BodyBudget } from "../transport/request-body.ts";
 import { requestPolicy } from "../transport/request-checks.ts";
-import { createServer, type ServerOptions } from "../transport/server.ts";
+import { createServer, type GatewayOptions, type ServerOptions } from "../transport/server.ts";
 import { createAdopter } from "../verify/by-hash/adopter.ts";
 import { createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
@@ -83,16 +90,14 @@ export async function serve(
   const checks = (): Checks =>
     isStopping ? NOT_READY : { database: resources.coherence.isCoherent(), signing_keys: signing.hasActive };
   const strict = strictly(context);
+  // Authenticating a caller is not counted as a verdict.
+  const verifyToken: VerifyToken = (credential, presentation) => verify(strict, credential, "default", presentation);
+  const guard = await configuredGuard(config, resources, verifyToken, meters.limits);
   const fastify = await createServer({
     implementations: implementRpcs(api),
     introspect: introspectBy(api),
-    // Authenticating a caller is not counted as a verdict.
-    guard: await configuredGuard(
-      config,
-      resources,
-      (credential, presentation) => verify(strict, credential, "default", presentation),
-      meters.limits,
-    ),
+    gateways: gatewayOptions(config, api, guard, meters),
+    guard,
     checkReadiness: async () => checks(),
     counters: isCounting ? meters.calls : uncounted,
     limiter: meters.limiter,
@@ -131,6 +136,23 @@ export async function serve(
   // Nothing has failed: from here on, `close` stops what was opened.
   onFailure.move();
   return { url, metrics, close };
+}
+
+/** Returns the options of the endpoints for gateways; undefined if they are off. */
+function gatewayOptions(
+  { gateways, trustedProxies }: Config,
+  api: ApiContext,
+  guard: Guard,
+  meters: Instruments,
+): GatewayOptions | undefined {
+  if (!gateways.protocols.includes("forward-auth")) return undefined;
+  const { callers: methods, networks } = gateways;
+  return {
+    authorize: authorizeBy(api, gateways),
+    guard: createGatewayGuard({ methods, networks, guard, limits: meters.limits, tokenHeader: GATEWAY_TOKEN_HEADER }),
+    clientAddressOf: clientAddressFrom(trustedProxies),
+    onDecision: (status) => meters.gatewayDecisions.add("forward_auth", String(status)),
+  };
 }
 
 /** The setting applies to new keys only. */

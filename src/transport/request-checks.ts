@@ -67,15 +67,22 @@ function isAllowedOrigin(origin: string, host: string, { origins }: RequestPolic
   return URL.parse(`${page.protocol}//${host}`)?.host === page.host;
 }
 
-/** Rejects requests that no route may serve, before their bodies are read. */
-export function checkRequests(fastify: FastifyInstance, router: PathRouter<unknown>, findRefusal: CheckHost): void {
+/** Rejects requests by their host, origin and proxy, before their bodies are read. */
+export function checkHosts(fastify: FastifyInstance, findRefusal: CheckHost): void {
   fastify.addHook("onRequest", (request, _reply, next) => {
     requireOneHost(request);
-    requireMethod(fastify, router, request);
     const reason = findRefusal(request.headers);
     if (reason !== undefined) throw new HttpError(reason);
     // Connect requires a host, which HTTP/1.0 may omit.
     if (request.raw.httpVersion === "1.0") request.raw.headers.host ??= "localhost";
+    next();
+  });
+}
+
+/** Rejects requests whose method no route of their path takes, before their bodies are read. */
+export function checkMethods(fastify: FastifyInstance, router: PathRouter<unknown>): void {
+  fastify.addHook("onRequest", (request, _reply, next) => {
+    requireMethod(fastify, router, request);
     next();
   });
 }

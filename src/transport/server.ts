@@ -1,12 +1,15 @@
 import type { FastifyInstance } from "fastify";
 import { Health } from "../../gen/health/v1/health_pb.js";
+import type { Authorize } from "../api/gateways/authorize.ts";
 import type { Introspect } from "../api/introspection.ts";
 import type { Implementation } from "../api/row.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
+import type { Guard } from "../auth/guard.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { tracePipeline } from "./call-pipeline.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
+import { createForwardAuth, FORWARD_AUTH, type ForwardAuth } from "./gateways/forward-auth.ts";
 import { createIntrospection, INTROSPECTION, type IntrospectionPipeline } from "./gateways/introspect.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
 import { registerOpenApi } from "./openapi.ts";
@@ -14,10 +17,13 @@ import { createReflection } from "./reflection.ts";
 import { createRpc, traceRpc } from "./rpc-pipeline.ts";
 import { createTransport, type TransportOptions } from "./transport.ts";
 
-export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs" | "introspection"> {
+export interface ServerOptions
+  extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs" | "introspection" | "forwardAuth"> {
   readonly implementations: readonly Implementation[];
   /** Token introspection; without it the path is unknown. */
   readonly introspect?: Introspect;
+  /** The endpoints for gateways; without it they are unknown. */
+  readonly gateways?: GatewayOptions | undefined;
   readonly checkReadiness: CheckReadiness;
   /** With workers: their number. */
   readonly workers?: CountWorkers;
@@ -27,6 +33,12 @@ export interface ServerOptions extends Omit<TransportOptions, "rpcs" | "streams"
   readonly limiter: ConcurrencyLimiter;
   /** Traces calls; by default they are not traced. */
   readonly tracing?: Tracing | undefined;
+}
+
+/** What gateways ask, and how they are known. */
+export interface GatewayOptions extends Omit<ForwardAuth, "pipeline"> {
+  readonly authorize: Authorize;
+  readonly guard: Guard;
 }
 
 /** Creates the server of Keyhold's API: its RPCs, health, reflection and documentation. */
@@ -47,6 +59,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     rpcs: [...rpcs, createRpc(health.check, guard, new ConcurrencyLimiter())],
     streams: [health.watch, ...reflection],
     introspection: introspectionOf(options),
+    forwardAuth: forwardAuthOf(options),
     fastRpcs: options.fastPath ? verificationRpcs(rpcs) : [],
   });
   fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
@@ -59,4 +72,12 @@ function introspectionOf({ introspect, guard, limiter, tracing }: ServerOptions)
   if (introspect === undefined) return undefined;
   const pipeline = createIntrospection(introspect, guard, limiter);
   return tracing === undefined ? pipeline : tracePipeline(INTROSPECTION, pipeline, tracing);
+}
+
+function forwardAuthOf({ gateways, limiter, tracing }: ServerOptions): ForwardAuth | undefined {
+  if (gateways === undefined) return undefined;
+  const { authorize, guard, clientAddressOf, onDecision } = gateways;
+  const pipeline = createForwardAuth(authorize, guard, limiter);
+  const traced = tracing === undefined ? pipeline : tracePipeline(FORWARD_AUTH, pipeline, tracing);
+  return { pipeline: traced, clientAddressOf, onDecision };
 }

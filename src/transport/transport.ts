@@ -10,13 +10,14 @@ import { clientErrorHandler, refuseConnect } from "./errors/client-error.ts";
 import { answerErrors, handleError } from "./errors/error-handler.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
 import { createFastPath } from "./fast-path/fast-path.ts";
+import { type ForwardAuth, registerForwardAuth } from "./gateways/forward-auth.ts";
 import { type IntrospectionPipeline, registerIntrospection } from "./gateways/introspect.ts";
 import { requestIdOf } from "./headers.ts";
 import type { Certificate } from "./listener/acceptor.ts";
 import { defaultLimits } from "./listener/limits.ts";
 import { ListenerServer } from "./listener/server.ts";
 import { type BodyBudget, bodyReader } from "./request-body.ts";
-import { checkRequests, createHostCheck, type RequestPolicy } from "./request-checks.ts";
+import { checkHosts, checkMethods, createHostCheck, type RequestPolicy } from "./request-checks.ts";
 import { makeRoutes, registerRest } from "./rest/register.ts";
 
 export interface TransportOptions {
@@ -24,6 +25,8 @@ export interface TransportOptions {
   readonly rpcs: readonly Rpc[];
   readonly streams: readonly StreamingRpc[];
   readonly introspection?: IntrospectionPipeline | undefined;
+  /** The forward-auth endpoint; without it the path is unknown. */
+  readonly forwardAuth?: ForwardAuth | undefined;
   /** The RPCs that the fast path serves. */
   readonly fastRpcs: readonly FastRpc[];
   /** Authorizes streams; an `Rpc` authorizes its own calls. */
@@ -64,7 +67,9 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   fastify.server.on("connect", refuseConnect);
   answerErrors(fastify);
   registerAccessLog(fastify, counters);
-  checkRequests(fastify, routes.router, findRefusal);
+  checkHosts(fastify, findRefusal);
+  if (options.forwardAuth !== undefined) registerForwardAuth(fastify, options.forwardAuth);
+  checkMethods(fastify, routes.router);
   await allowOrigins(fastify, options.corsOrigins);
   const readBody = bodyReader(budget);
   await registerConnect(fastify, rpcs, options.streams, options.guard, routes.registry, readBody);

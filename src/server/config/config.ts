@@ -7,6 +7,7 @@ import { isLoopbackHost } from "../../lib/host-names.ts";
 import { ALGORITHM_NAMES, type AlgorithmName } from "../../token/jwt/algorithms.ts";
 import type { Address } from "../listening.ts";
 import { toRootSecrets } from "../root-secrets/settings.ts";
+import { toGateways } from "./gateways.ts";
 import { toTokenLimits } from "./token-limits.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
@@ -133,6 +134,8 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: list(get("KEYHOLD_TRUSTED_PROXIES")).map(proxies),
+    /** What gateways may ask, and how. */
+    gateways: toGateways(get),
     /** Limit of calls per second without a credential from one address; null: none. */
     publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),
     /** Limit of calls per second with a rejected credential from one address or caller; null: none. */

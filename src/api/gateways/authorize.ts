@@ -1,0 +1,64 @@
+import type { Principal } from "../../domain/principal.ts";
+import { invalid, type Valid, type Verdict } from "../../domain/verdict.ts";
+import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
+import { memoize, share, sharedLike } from "../../lib/memoize.ts";
+import { factsOf } from "../log-fields.ts";
+import type { ApiContext } from "../row.ts";
+import type { Call } from "../rpc.ts";
+import { type CredentialPlace, type CredentialSource, findCredential } from "./credentials.ts";
+import { type GatewayDecision, malformed, NO_STORE, rejected, UNAUTHENTICATED } from "./decision.ts";
+import { identityHeaders, identityOf } from "./identity-headers.ts";
+
+/** What a gateway asks about the request of a client, independent of the protocol. */
+export interface GatewayRequest extends CredentialSource {
+  /** By trusted proxies only; empty if unknown. */
+  readonly clientIp: string;
+  /** From the configuration of the gateway, never from a header, which a client can send. */
+  readonly requiredScopes: readonly string[];
+  readonly audience: string | undefined;
+}
+
+export interface GatewaySettings {
+  /** Where clients may put their credential. */
+  readonly credentials: readonly CredentialPlace[];
+  /** Keys of the metadata that are returned as headers. */
+  readonly metadata: readonly string[];
+}
+
+/**
+ * Decides about a request that a gateway asks about. The caller is the gateway. Throws or rejects if there is no verdict, as without a
+ * database: `failed` returns the decision then.
+ */
+export type Authorize = (request: GatewayRequest, caller: Principal, call: Call) => MaybePromise<GatewayDecision>;
+
+/** Maximum length of a credential that verification accepts, in characters. */
+const MAX_CREDENTIAL = 8192;
+
+const TOO_LONG = invalid("INVALID_FORMAT", "the credential is too long");
+
+const MISSING = share({ verdict: "MISSING" });
+const MALFORMED = share({ verdict: "MALFORMED" });
+
+/** Returns the function that decides for all gateways, whatever their protocol. */
+export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: GatewaySettings): Authorize {
+  const { credentials, metadata } = settings;
+  // The decision of a shared verdict is shared too, so that it is formatted once.
+  const allowed = memoize((verdict: Valid): GatewayDecision => {
+    const identity = identityOf(verdict, metadata);
+    return sharedLike(verdict, { status: 200, headers: [NO_STORE, ...identityHeaders(identity)], identity, body: "" });
+  });
+  return (request, caller, call) => {
+    const credential = findCredential(credentials, request);
+    if (typeof credential !== "string") {
+      call.log.add(credential === undefined ? MISSING : MALFORMED);
+      return credential === undefined ? UNAUTHENTICATED : malformed(credential.problem);
+    }
+    // Not by the header Cache-Control, which is the client's: it would make every request a read of the database.
+    const verdict = credential.length > MAX_CREDENTIAL ? TOO_LONG : verify(caller, credential, "default", request);
+    const decide = (known: Verdict): GatewayDecision => {
+      call.log.add(factsOf(known));
+      return known.valid ? allowed(known) : rejected(known, request.requiredScopes);
+    };
+    return andThen(verdict, decide);
+  };
+}

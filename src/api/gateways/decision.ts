@@ -1,0 +1,119 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import type { ErrorCode } from "../../domain/errors.ts";
+import { type Invalid, type RejectionReason, verificationErrorOf } from "../../domain/verdict.ts";
+import { share } from "../../lib/memoize.ts";
+import { ERROR_DOMAIN } from "../errors.ts";
+import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
+
+export type GatewayStatus = 200 | 400 | 401 | 403 | 429 | 503;
+
+/** What a gateway does with a request, in the terms of HTTP. */
+export interface GatewayDecision {
+  /** 200: pass the request. Otherwise, answer the client with this status, these headers and this body. */
+  readonly status: GatewayStatus;
+  /** Names in lower case. The values are visible ASCII and spaces. */
+  readonly headers: readonly HeaderField[];
+  /** Set for 200 only. */
+  readonly identity?: GatewayIdentity;
+  /** JSON of an error (AIP-193); empty for 200. */
+  readonly body: string;
+}
+
+/** A gateway that caches a decision voids the promise that a revocation takes effect at once. */
+export const NO_STORE: HeaderField = ["cache-control", "no-store"];
+
+const STATUS_NAMES: Readonly<Record<Exclude<GatewayStatus, 200>, string>> = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  403: "PERMISSION_DENIED",
+  429: "RESOURCE_EXHAUSTED",
+  503: "UNAVAILABLE",
+};
+
+interface Denial {
+  readonly status: Exclude<GatewayStatus, 200>;
+  readonly reason: ErrorCode | "CREDENTIAL_NOT_PERMITTED";
+  readonly message: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly headers?: readonly HeaderField[];
+}
+
+const JSON_TYPE: HeaderField = ["content-type", "application/json; charset=utf-8"];
+
+/** Seconds, as for every error that is temporary. */
+const RETRY_AFTER: HeaderField = ["retry-after", "1"];
+const RETRY_INFO = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_delay: "1s" };
+
+const CHALLENGE = 'Bearer realm="keyhold"';
+
+/** The decision for a request without a credential (RFC 6750 §3.1: without an error code). */
+export const UNAUTHENTICATED = share(
+  deny({
+    status: 401,
+    reason: "CREDENTIAL_INVALID",
+    message: "the request has no credential",
+    headers: [["www-authenticate", CHALLENGE]],
+  }),
+);
+
+/** Returns the decision for a request whose credential is not clear, or that a gateway does not ask correctly. */
+export function malformed(message: string): GatewayDecision {
+  const challenge = `${CHALLENGE}, error="invalid_request", error_description=${quoted(message)}`;
+  return deny({ status: 400, reason: "INVALID_ARGUMENT", message, headers: [["www-authenticate", challenge]] });
+}
+
+/** Rejections of a valid credential for this request: another one, or from elsewhere, may be accepted. */
+const FORBIDDEN: readonly RejectionReason[] = ["INSUFFICIENT_SCOPE", "IP_NOT_ALLOWED", "AUDIENCE_MISMATCH"];
+
+/** Returns the decision for a rejected credential. */
+export function rejected({ reason, message }: Invalid, requiredScopes: readonly string[]): GatewayDecision {
+  const metadata = { error_code: verificationErrorOf(reason) };
+  if (reason === "INTERNAL") return unavailable("INTERNAL", message);
+  if (!FORBIDDEN.includes(reason)) {
+    const challenge = `${CHALLENGE}, error="invalid_token", error_description=${quoted(message)}`;
+    const headers: HeaderField[] = [["www-authenticate", challenge]];
+    return deny({ status: 401, reason: "CREDENTIAL_INVALID", message, metadata, headers });
+  }
+  const scope = `${CHALLENGE}, error="insufficient_scope", scope=${quoted(requiredScopes.join(" "))}`;
+  const headers: HeaderField[] = reason === "INSUFFICIENT_SCOPE" ? [["www-authenticate", scope]] : [];
+  return deny({ status: 403, reason: "CREDENTIAL_NOT_PERMITTED", message, metadata, headers });
+}
+
+/** Returns the decision for a call without a verdict. An internal error is unavailability for a client, and never a verdict. */
+export function failed(error: ConnectError): GatewayDecision {
+  const reason = reasonOf(error);
+  switch (error.code) {
+    case Code.InvalidArgument:
+      return malformed(error.rawMessage);
+    case Code.Unauthenticated:
+    case Code.PermissionDenied:
+      return deny({ status: 403, reason: "CALLER_NOT_PERMITTED", message: error.rawMessage });
+    case Code.ResourceExhausted:
+      return deny({ status: 429, reason, message: error.rawMessage, headers: [RETRY_AFTER] });
+    default:
+      return unavailable(reason, error.rawMessage);
+  }
+}
+
+function unavailable(reason: ErrorCode, message: string): GatewayDecision {
+  return deny({ status: 503, reason, message, headers: [RETRY_AFTER] });
+}
+
+/** Returns the reason in the details of an error of ours. */
+function reasonOf({ details }: ConnectError): ErrorCode {
+  const [info] = details;
+  const reason = info !== undefined && "value" in info ? Reflect.get(info.value, "reason") : undefined;
+  return typeof reason === "string" ? (reason as ErrorCode) : "INTERNAL";
+}
+
+function deny({ status, reason, message, metadata = {}, headers = [] }: Denial): GatewayDecision {
+  const info = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: ERROR_DOMAIN, metadata };
+  const details = headers.includes(RETRY_AFTER) ? [info, RETRY_INFO] : [info];
+  const body = JSON.stringify({ error: { code: status, message, status: STATUS_NAMES[status], details } });
+  return { status, headers: [NO_STORE, JSON_TYPE, ...headers], body };
+}
+
+/** Returns a quoted string (RFC 9110 §5.6.4) of ASCII (RFC 6750 §3). */
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, "\\$&").replace(/[^\x20-\x7e]/g, "?")}"`;
+}

@@ -1,0 +1,75 @@
+import { callerName, type Identity, type Principal } from "../domain/principal.ts";
+import { memoize, sharedLike } from "../lib/memoize.ts";
+
+/** The parts of a call that a guard needs. */
+export interface GuardedCall {
+  /** The request id. */
+  readonly id: string;
+  /** A request header by its lower-case name. */
+  header(name: string): string | undefined;
+  /** The IP address of the peer, which may be a proxy. */
+  readonly peerAddress: string;
+  /** The subject of the client certificate, verified by the CA of gateways; undefined without one. */
+  readonly certificateSubject?: string | undefined;
+  readonly log: { add(facts: Readonly<Record<string, string>>): void };
+}
+
+/** Returns the address of the client of a call. */
+export type AddressOf = (call: GuardedCall) => string;
+
+/** Logs the caller of a call and returns its principal. */
+export function admitAs(identity: Identity, call: GuardedCall, addressOf: AddressOf): Principal {
+  call.log.add(factsOf(identity));
+  return new CallPrincipal(identity, call, addressOf);
+}
+
+const factsOf = memoize((identity: Identity) => sharedLike(identity, { caller: callerName(identity) }));
+
+/** An identity in one of its calls. Facts of the call are read on use: most calls never need them. */
+class CallPrincipal implements Principal {
+  readonly #identity: Identity;
+  readonly #call: GuardedCall;
+  readonly #addressOf: AddressOf;
+
+  constructor(identity: Identity, call: GuardedCall, addressOf: AddressOf) {
+    this.#identity = identity;
+    this.#call = call;
+    this.#addressOf = addressOf;
+  }
+
+  get subject() {
+    return this.#identity.subject;
+  }
+
+  get method() {
+    return this.#identity.method;
+  }
+
+  get keyId() {
+    return this.#identity.keyId;
+  }
+
+  get scopes() {
+    return this.#identity.scopes;
+  }
+
+  get restrictions() {
+    return this.#identity.restrictions;
+  }
+
+  get expireTime() {
+    return this.#identity.expireTime;
+  }
+
+  get clientAddress() {
+    return this.#addressOf(this.#call);
+  }
+
+  get userAgent() {
+    return this.#call.header("user-agent") ?? "";
+  }
+
+  get callId() {
+    return this.#call.id;
+  }
+}

@@ -1,0 +1,105 @@
+import type { AdminScope } from "../domain/admin-scopes.ts";
+import { type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import { allowsAddress } from "../lib/cidr.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
+import { share } from "../lib/memoize.ts";
+import type { CallLimits } from "./call-limits.ts";
+import { admitAs, type GuardedCall } from "./call-principal.ts";
+import type { Guard } from "./guard.ts";
+import { RefusedCredential } from "./refused-credential.ts";
+
+/** How a gateway may prove that it is one: an admin token, the address of the peer, or a client certificate. */
+export const GATEWAY_CALLER_METHODS = ["token", "network", "mtls"] as const;
+
+export type GatewayCallerMethod = (typeof GATEWAY_CALLER_METHODS)[number];
+
+export interface GatewayCallers {
+  /** Any one of them suffices. */
+  readonly methods: readonly GatewayCallerMethod[];
+  /** Canonical CIDR blocks of gateways, for `network`. */
+  readonly networks: readonly string[];
+}
+
+export interface GatewayGuardOptions extends GatewayCallers {
+  /** Authorizes a gateway by its token. */
+  readonly guard: Guard;
+  readonly limits: CallLimits;
+  /** The header of the token in lower case. `authorization` is the client's where its headers are those of the call. */
+  readonly tokenHeader: string;
+}
+
+/** The scope that the token of a gateway needs. */
+export const GATEWAY_SCOPE: AdminScope = "keyhold:verify";
+
+const GATEWAY: Omit<Identity, "method"> = { subject: "gateway", scopes: [GATEWAY_SCOPE], restrictions: UNRESTRICTED };
+
+const BY_NETWORK: Identity = share({ ...GATEWAY, method: "network" });
+
+/** The caller is the peer itself: what a header says of addresses is about its client. */
+const peerOf = (call: GuardedCall): string => call.peerAddress;
+
+/** Returns a guard that authorizes gateways. It rejects every other caller with `CALLER_NOT_PERMITTED`. */
+export function createGatewayGuard({ methods, networks, guard, limits, tokenHeader }: GatewayGuardOptions): Guard {
+  const blocks = share(networks);
+  const identify = ({ peerAddress, certificateSubject }: GuardedCall): Identity | undefined => {
+    if (methods.includes("network") && allowsAddress(blocks, peerAddress)) return BY_NETWORK;
+    if (!methods.includes("mtls") || certificateSubject === undefined) return undefined;
+    return { ...GATEWAY, method: "mtls", subject: certificateSubject };
+  };
+  return (rpc, call) => {
+    const identity = identify(call);
+    if (identity !== undefined) return admitAs(identity, call, peerOf);
+    if (methods.includes("token")) return byToken(() => guard(rpc, new TokenCall(call, tokenHeader)));
+    throw limits.refuse(notPermitted(`it must be known by ${methods.join(" or ")}`), call, peerOf);
+  };
+}
+
+function byToken(authorize: () => MaybePromise<Principal>): MaybePromise<Principal> {
+  try {
+    const principal = authorize();
+    if (!(principal instanceof Promise)) return principal;
+    return principal.catch((error: unknown) => {
+      throw ofGateway(error);
+    });
+  } catch (error) {
+    throw ofGateway(error);
+  }
+}
+
+/** Without a challenge: a client of the gateway must not take the rejection of the gateway for one of its own credential. */
+function ofGateway(error: unknown): unknown {
+  return error instanceof RefusedCredential ? notPermitted(error.message) : error;
+}
+
+function notPermitted(why: string): RefusedCredential {
+  const message = `the gateway is not permitted to ask: ${why}`;
+  return new RefusedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED" });
+}
+
+/** A call whose caller is the gateway: its token is in a header of its own, and it is the peer. */
+class TokenCall implements GuardedCall {
+  readonly #call: GuardedCall;
+  readonly #tokenHeader: string;
+
+  constructor(call: GuardedCall, tokenHeader: string) {
+    this.#call = call;
+    this.#tokenHeader = tokenHeader;
+  }
+
+  get id() {
+    return this.#call.id;
+  }
+
+  get peerAddress() {
+    return this.#call.peerAddress;
+  }
+
+  get log() {
+    return this.#call.log;
+  }
+
+  header(name: string): string | undefined {
+    if (name === "authorization") return this.#call.header(this.#tokenHeader);
+    return name === "x-forwarded-for" ? undefined : this.#call.header(name);
+  }
+}

@@ -1,0 +1,98 @@
+import type { CredentialPlace } from "../../api/gateways/credentials.ts";
+import { metadataHeader } from "../../api/gateways/identity-headers.ts";
+import { GATEWAY_CALLER_METHODS } from "../../auth/gateway-callers.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import { parseCidr } from "../../lib/cidr.ts";
+import { type Get, integer, list, oneOf } from "./values.ts";
+
+/** The protocols in which gateways ask. */
+const GATEWAYS = ["forward-auth", "ext-authz"] as const;
+
+/** Returns the configuration for gateways. Throws `INVALID_ARGUMENT` naming the variable. */
+export function toGateways(get: Get) {
+  const gateways = readGateways(get);
+  requireComplete(gateways);
+  return gateways;
+}
+
+function readGateways(get: Get) {
+  const port = get("KEYHOLD_GATEWAY_PORT");
+  const host = get("KEYHOLD_GATEWAY_HOST");
+  if (port === undefined && host !== undefined) {
+    throw invalidArgument("KEYHOLD_GATEWAY_HOST", "goes with KEYHOLD_GATEWAY_PORT");
+  }
+  return {
+    /** Empty: the endpoints do not exist. */
+    protocols: names("KEYHOLD_GATEWAYS", get("KEYHOLD_GATEWAYS"), GATEWAYS),
+    callers: names("KEYHOLD_GATEWAY_CALLERS", get("KEYHOLD_GATEWAY_CALLERS") ?? "token", GATEWAY_CALLER_METHODS),
+    /** Canonical CIDR blocks of gateways. */
+    networks: list(get("KEYHOLD_GATEWAY_NETWORKS")).map(network),
+    /** A file with the certificates of the CA of gateways; null: none is asked for a client certificate. */
+    clientCaFile: get("KEYHOLD_GATEWAY_CLIENT_CA_FILE") ?? null,
+    /** Null: the port of the service. */
+    address:
+      port === undefined ? null : { host: host ?? "127.0.0.1", port: integer("KEYHOLD_GATEWAY_PORT", port, 0, 65535) },
+    /** Where clients may put their credential. */
+    credentials: unique(
+      "KEYHOLD_GATEWAY_CREDENTIALS",
+      list(get("KEYHOLD_GATEWAY_CREDENTIALS") ?? "bearer,header:x-api-key").map(credentialPlace),
+      (place) => ("name" in place ? `${place.kind}:${place.name}` : place.kind),
+    ),
+    /** Keys of the metadata that are returned as headers. */
+    metadata: unique(
+      "KEYHOLD_GATEWAY_METADATA",
+      list(get("KEYHOLD_GATEWAY_METADATA")).map(metadataKey),
+      metadataHeader,
+    ),
+  };
+}
+
+function requireComplete({ callers, networks, clientCaFile }: ReturnType<typeof readGateways>): void {
+  if (callers.includes("network") !== networks.length > 0) {
+    throw invalidArgument("KEYHOLD_GATEWAY_NETWORKS", "goes with network in KEYHOLD_GATEWAY_CALLERS");
+  }
+  if (callers.includes("mtls") !== (clientCaFile !== null)) {
+    throw invalidArgument("KEYHOLD_GATEWAY_CLIENT_CA_FILE", "goes with mtls in KEYHOLD_GATEWAY_CALLERS");
+  }
+}
+
+function names<T extends string>(variable: string, text: string | undefined, allowed: readonly T[]): readonly T[] {
+  return [...new Set(list(text))].map((name) => oneOf(variable, name, allowed));
+}
+
+function network(text: string): string {
+  const parsed = parseCidr(text);
+  const problem = "problem" in parsed ? parsed.problem : "would permit every address";
+  if ("cidr" in parsed && !parsed.cidr.endsWith("/0")) return parsed.cidr;
+  throw invalidArgument("KEYHOLD_GATEWAY_NETWORKS", `has ${JSON.stringify(text)}, which ${problem}`);
+}
+
+/** A token (RFC 9110 §5.6.2), also for cookies (RFC 6265 §4.1.1) and parameters. */
+const NAMED_PLACE = /^(header|cookie|query):([\w!#$%&'*+.^`|~-]{1,64})$/;
+
+/** Headers that have another meaning, or that the gateway writes. */
+const OTHER_HEADERS =
+  /^(?:authorization|cookie|host|connection|content-.*|transfer-encoding|x-forwarded-.*|x-keyhold-.*)$/i;
+
+function credentialPlace(text: string): CredentialPlace {
+  if (text === "bearer") return { kind: "bearer" };
+  const [, kind, name = ""] = NAMED_PLACE.exec(text) ?? [];
+  if (kind === "cookie" || kind === "query") return { kind, name };
+  if (kind === "header" && !OTHER_HEADERS.test(name)) return { kind, name: name.toLowerCase() };
+  const message = `has ${JSON.stringify(text)}: must be bearer, header:<name>, cookie:<name> or query:<name>, separated by commas`;
+  throw invalidArgument("KEYHOLD_GATEWAY_CREDENTIALS", message);
+}
+
+/** The characters that a name of a header can show. */
+function metadataKey(text: string): string {
+  if (/^[\w.-]{1,64}$/.test(text)) return text;
+  const message = `has ${JSON.stringify(text)}: must be names of letters, digits, "_", "." and "-", separated by commas`;
+  throw invalidArgument("KEYHOLD_GATEWAY_METADATA", message);
+}
+
+function unique<T>(variable: string, items: readonly T[], nameOf: (item: T) => string): readonly T[] {
+  const names = items.map(nameOf);
+  const twice = names.find((name, place) => names.indexOf(name) !== place);
+  if (twice !== undefined) throw invalidArgument(variable, `has ${JSON.stringify(twice)} twice`);
+  return items;
+}

@@ -1,0 +1,81 @@
+import { invalidArgument } from "../../domain/errors.ts";
+import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
+import { redactName } from "../../lib/redact-name.ts";
+
+export const FORWARD_AUTH_PATH = "/v2alpha1/forwardAuth";
+
+/** What the URL says that a gateway is configured with. */
+export interface ForwardAuthTarget {
+  readonly requiredScopes: readonly string[];
+  readonly audience: string | undefined;
+  /** The path and query of the client, if the gateway has appended them; otherwise undefined. */
+  readonly clientUri: string | undefined;
+  /** The query that is taken for configuration; empty without one. */
+  readonly query: string;
+}
+
+/** Characters that may follow the path. */
+const DELIMITERS = ["", "?", ";", "/"];
+
+/** Returns whether a request target is that of the forward-auth endpoint. */
+export function isForwardAuth(target: string): boolean {
+  return target.startsWith(FORWARD_AUTH_PATH) && DELIMITERS.includes(target.charAt(FORWARD_AUTH_PATH.length));
+}
+
+/**
+ * Reads the target of a request, which must be one of the endpoint:
+ *
+ * - `/v2alpha1/forwardAuth?required_scopes=read&audience=orders`, as most gateways are configured.
+ * - `/v2alpha1/forwardAuth;required_scopes=read;audience=orders/the/path?the=query` for gateways that append the path and query of the
+ *   client to a configured prefix (Envoy's `path_prefix`). The parameters end at the first `/`, with which a client's path begins, so
+ *   nothing in it is configuration.
+ *
+ * If a gateway that is configured with the first form appends all the same, the client's path becomes part of the last value. A scope with
+ * a path is one that no key has, and further scopes only add to it. Throws `INVALID_ARGUMENT`.
+ */
+export function readTarget(target: string): ForwardAuthTarget {
+  const rest = target.slice(FORWARD_AUTH_PATH.length);
+  if (rest.startsWith("?"))
+    return { ...readParameters(splitForm(rest.slice(1))), clientUri: undefined, query: rest.slice(1) };
+  const slash = rest.indexOf("/");
+  const parameters = slash === -1 ? rest : rest.slice(0, slash);
+  if (parameters.includes("?")) throw invalidArgument("query", "belongs to no path of a client");
+  const clientUri = slash === -1 ? undefined : rest.slice(slash);
+  return { ...readParameters(splitForm(parameters.replaceAll(";", "&"))), clientUri, query: "" };
+}
+
+type Parameters = Pick<ForwardAuthTarget, "requiredScopes" | "audience">;
+
+/** As in `VerifyApiKeyRequest`. */
+const MAX_SCOPES = 32;
+const NAME = /^[!-~]{1,255}$/;
+
+function readParameters(pairs: readonly (readonly [name: string, value: string])[]): Parameters {
+  const scopes: string[] = [];
+  let audience: string | undefined;
+  for (const [encodedName, encodedValue] of pairs) {
+    const [name, value] = [decodeFormText(encodedName), decodeFormText(encodedValue)];
+    if (name === undefined || value === undefined) throw invalidArgument("query", "has a malformed percent-encoding");
+    if (name === "required_scopes") scopes.push(...readScopes(value));
+    else if (name !== "audience") throw invalidArgument(redactName(name), "is not a known parameter", "UNKNOWN_FIELD");
+    else if (audience !== undefined) throw invalidArgument(name, "is given twice", "DUPLICATE_FIELD");
+    else audience = readName(name, value);
+  }
+  const requiredScopes = [...new Set(scopes)];
+  if (requiredScopes.length > MAX_SCOPES) {
+    throw invalidArgument("required_scopes", `has more than ${MAX_SCOPES} scopes`, "TOO_MANY_ITEMS");
+  }
+  return { requiredScopes, audience };
+}
+
+/** A value without a scope is an error, such as of a template whose variable is not set, and does not mean that none is required. */
+function readScopes(text: string): string[] {
+  const scopes = text.split(/[ ,]+/).filter((scope) => scope !== "");
+  if (scopes.length === 0) throw invalidArgument("required_scopes", "value is required", "FIELD_REQUIRED");
+  return scopes.map((scope) => readName("required_scopes", scope));
+}
+
+function readName(field: string, text: string): string {
+  if (NAME.test(text)) return text;
+  throw invalidArgument(field, "must be 1 to 255 visible ASCII characters", "INVALID_CHARACTER");
+}
