@@ -262,6 +262,8 @@ describe("the form", () => {
   test.each(["GET", "HEAD", "PUT", "PATCH", "DELETE"])("is not sent with %s", async (method) => {
     const response = await fetch(`${suite.server.url}${INTROSPECT}?token=${await known()}`, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
+    const text = await response.text();
+    expect(method === "HEAD" ? "invalid_request" : JSON.parse(text).error).toBe("invalid_request");
   });
 });
 

@@ -11,7 +11,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Sends JSON (if a body is given) to a path of the server, and parses the JSON of the response. */
+/** Sends JSON, or a form, (if a body is given) to a path of the server, and parses the JSON of the response. */
 export type RestClient = (
   method: string,
   path: string,
@@ -21,10 +21,15 @@ export type RestClient = (
 
 export function restClient(server: Pick<TestServer, "url">, defaults: Record<string, string> = {}): RestClient {
   return async (method, path, body, headers = {}) => {
+    const isForm = body instanceof URLSearchParams;
     const response = await fetch(server.url + path, {
       method,
-      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...defaults, ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      headers: {
+        ...(body === undefined || isForm ? {} : { "content-type": "application/json" }),
+        ...defaults,
+        ...headers,
+      },
+      body: body === undefined || isForm ? body : JSON.stringify(body),
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, body: parse(text) };

@@ -2,6 +2,7 @@ import type { DescMethodUnary, DescService, JsonObject } from "@bufbuild/protobu
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { readVersion } from "../../src/server/version.ts";
 import type { CommentOf } from "./comments.ts";
+import { INTROSPECTION_PATHS, INTROSPECTION_SCHEMAS, INTROSPECTION_TAGS } from "./introspection.ts";
 import { operationsOf, type PathEntry } from "./operation.ts";
 import { PLAIN_PATHS, PLAIN_SCHEMAS, PLAIN_TAGS } from "./plain.ts";
 import { HEADER_PARAMETERS } from "./request.ts";
@@ -39,13 +40,24 @@ export function openApiDocument(comment: CommentOf): JsonObject {
       { url: "/", description: "The server that serves this document" },
       { url: "http://127.0.0.1:4420", description: "A server with the default settings" },
     ],
-    tags: [...SERVICES.map((service) => ({ name: service.name, description: comment(service) })), ...PLAIN_TAGS],
-    paths: { ...pathsOf(entries), ...PLAIN_PATHS },
+    tags: [
+      ...SERVICES.map((service) => ({ name: service.name, description: comment(service) })),
+      ...INTROSPECTION_TAGS,
+      ...PLAIN_TAGS,
+    ],
+    paths: { ...pathsOf(entries), ...INTROSPECTION_PATHS, ...PLAIN_PATHS },
     components: {
-      schemas: { ...schemas.components, ...errors, ...PLAIN_SCHEMAS },
+      schemas: { ...schemas.components, ...errors, ...INTROSPECTION_SCHEMAS, ...PLAIN_SCHEMAS },
       parameters: HEADER_PARAMETERS,
       headers: HEADERS,
-      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: BEARER } },
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: BEARER },
+        basic: {
+          type: "http",
+          scheme: "basic",
+          description: "Any user name, and the token of `bearer` as the password.",
+        },
+      },
     },
   };
 }

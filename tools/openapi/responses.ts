@@ -6,7 +6,8 @@ import type { Examples } from "./examples/example.ts";
 import { type Reason, type ReasonRow, readReasonRows } from "./reasons.ts";
 import { openEnum, refTo, type Schemas } from "./schema.ts";
 
-const REQUEST_ID = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
+/** The header that every response has. */
+export const REQUEST_ID = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
 
 const rows = readReasonRows();
 
@@ -77,7 +78,7 @@ function examplesOf(examples: Examples, http: string): JsonObject {
   return Object.fromEntries(found.map(([name, { summary, response }]) => [name, { summary, value: response }]));
 }
 
-function headerRefs(names: readonly string[]): JsonObject {
+export function headerRefs(names: readonly string[]): JsonObject {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 

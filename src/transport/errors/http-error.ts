@@ -36,11 +36,6 @@ export const HTTP_ERRORS = {
     http: 415,
     message: "the request body must be application/json in UTF-8",
   },
-  FORM_REQUIRED: {
-    code: Code.InvalidArgument,
-    http: 415,
-    message: "the request body must be application/x-www-form-urlencoded in UTF-8",
-  },
   CONTENT_ENCODING_NOT_SUPPORTED: {
     code: Code.InvalidArgument,
     http: 415,
@@ -56,10 +51,10 @@ export type HttpErrorReason = keyof typeof HTTP_ERRORS;
 export class HttpError extends ConnectError {
   readonly reason: HttpErrorReason;
 
-  /** `headers` are added to the response. */
-  constructor(reason: HttpErrorReason, headers: Readonly<Record<string, string>> = {}) {
-    const { code, message } = HTTP_ERRORS[reason];
-    super(message, code, headers, [{ desc: ErrorInfoSchema, value: { reason, domain: ERROR_DOMAIN } }]);
+  /** `headers` are added to the response; `message` replaces that of the reason. */
+  constructor(reason: HttpErrorReason, headers: Readonly<Record<string, string>> = {}, message?: string) {
+    const { code, message: usual } = HTTP_ERRORS[reason];
+    super(message ?? usual, code, headers, [{ desc: ErrorInfoSchema, value: { reason, domain: ERROR_DOMAIN } }]);
     this.reason = reason;
   }
 

@@ -1,16 +1,13 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { errorResponse, jsonFields } from "./error-body.ts";
 
-/** Error codes of OAuth by that of the call (RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1); others are `server_error`. */
-const ERRORS: ReadonlyMap<Code, string> = new Map([
-  [Code.InvalidArgument, "invalid_request"],
-  [Code.Unauthenticated, "invalid_client"],
-  [Code.PermissionDenied, "insufficient_scope"],
-  [Code.ResourceExhausted, "temporarily_unavailable"],
-  [Code.Unavailable, "temporarily_unavailable"],
-  // The client has disconnected.
-  [Code.Canceled, "invalid_request"],
-]);
+/** Error codes of OAuth by HTTP status (RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1). */
+const ERRORS: Readonly<Record<number, string>> = {
+  401: "invalid_client",
+  403: "insufficient_scope",
+  429: "temporarily_unavailable",
+  503: "temporarily_unavailable",
+};
 
 export interface OAuthErrorResponse {
   /** HTTP status. */
@@ -27,7 +24,7 @@ export interface OAuthErrorResponse {
  */
 export function oauthError(error: ConnectError, scope: string): OAuthErrorResponse {
   const { code, status, headers } = errorResponse(error);
-  const name = code === 413 ? "invalid_request" : (ERRORS.get(error.code) ?? "server_error");
+  const name = ERRORS[code] ?? (code < 500 ? "invalid_request" : "server_error");
   const body = JSON.stringify({ error: name, error_description: descriptionOf(error.rawMessage) });
   const challenges = challengesFor(error.code, scope);
   return {

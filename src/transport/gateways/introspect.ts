@@ -81,8 +81,11 @@ export function registerIntrospection(
 
 const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
 
+const FORM_REQUIRED = "the request body must be application/x-www-form-urlencoded in UTF-8";
+
 function requireForm({ "content-type": type, "content-encoding": encoding = "identity" }: FastifyRequest["headers"]) {
-  if (type === undefined || !FORM_MEDIA_TYPE.test(type)) throw new HttpError("FORM_REQUIRED");
+  if (type === undefined || !FORM_MEDIA_TYPE.test(type))
+    throw new HttpError("MEDIA_TYPE_NOT_SUPPORTED", {}, FORM_REQUIRED);
   if (encoding.toLowerCase() !== "identity") throw new HttpError("CONTENT_ENCODING_NOT_SUPPORTED");
 }
 

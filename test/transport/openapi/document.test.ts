@@ -23,14 +23,15 @@ test("every route has a path, and every path a route", () => {
     ({ httpMethod, template }) => `${httpMethod} ${shapeOf(template.text)}`,
   );
   const paths = operations.map(({ httpMethod, path }) => `${httpMethod} ${shapeOf(path)}`);
-  expect(paths.sort()).toEqual([...routes, "GET /health/alive", "GET /health/ready"].sort());
+  const others = ["POST /v2alpha1/introspect", "GET /health/alive", "GET /health/ready"];
+  expect(paths.sort()).toEqual([...routes, ...others].sort());
 });
 
 test("operations have unique identifiers and their service as the tag", () => {
   const ids = operations.map(({ operation }) => operation.operationId);
   expect(new Set(ids).size).toBe(ids.length);
   const tags = document.tags.map(({ name }: { name: string }) => name);
-  expect(tags).toEqual([...SERVICES.map(({ name }) => name), "Health"]);
+  expect(tags).toEqual([...SERVICES.map(({ name }) => name), "Introspection", "Health"]);
   for (const { operation } of operations) expect(tags).toContain(operation.tags[0]);
 });
 

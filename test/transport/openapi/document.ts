@@ -3,6 +3,8 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { RFC_3339_UTC } from "../../support/conformance.ts";
 import type { Json } from "../../support/rest.ts";
 
+const FORM = "application/x-www-form-urlencoded";
+
 /** docs/openapi.json */
 export const document: Json = JSON.parse(readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8"));
 
@@ -20,7 +22,7 @@ export const operations: readonly Operation[] = Object.entries<Json>(document.pa
   })),
 );
 
-const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { "date-time": RFC_3339_UTC, int32: true } });
+const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { "date-time": RFC_3339_UTC, int32: true, int64: true } });
 // Open for clients; this release sends no other values.
 ajv.addKeyword({
   keyword: "x-extensible-enum",
@@ -48,6 +50,8 @@ export interface Example extends Operation {
   readonly name: string;
   readonly parameters: Readonly<Record<string, { readonly in: "path" | "query"; readonly value: string | number }>>;
   readonly body: Json;
+  /** Whether the body is sent as a form. */
+  readonly isForm: boolean;
   readonly status: number;
   readonly response: Json;
 }
@@ -59,7 +63,7 @@ export const examples: readonly Example[] = operations.flatMap((one) => {
       ...one,
       name,
       parameters: parametersOf(operation, name),
-      body: contentOf(operation.requestBody)?.examples?.[name]?.value,
+      ...requestOf(operation, name),
       status: Number(status),
       response: value,
     })),
@@ -71,9 +75,14 @@ function parametersOf(operation: Json, name: string): Example["parameters"] {
   return Object.fromEntries(found.map((one: Json) => [one.name, { in: one.in, value: one.examples[name].value }]));
 }
 
-/** The JSON of a request or response. */
+function requestOf({ requestBody }: Json, name: string): Pick<Example, "body" | "isForm"> {
+  const isForm = requestBody?.content?.[FORM] !== undefined;
+  return { body: contentOf(requestBody)?.examples?.[name]?.value, isForm };
+}
+
+/** The JSON of a request or response, or the form. */
 export function contentOf(part: Json): Json {
-  return part?.content?.["application/json"];
+  return part?.content?.["application/json"] ?? part?.content?.[FORM];
 }
 
 /** The name of the component that a schema refers to. */
