@@ -35,7 +35,7 @@ export interface ActiveCredential {
   readonly iss: string;
   /** The token's id; for a key its own. */
   readonly jti: string;
-  /** Of a token that has one. */
+  /** The audience of a token that has one. */
   readonly aud?: readonly string[];
 }
 

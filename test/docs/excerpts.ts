@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ROOT } from "./blocks.ts";
 
 /** `npm run test:interop` runs the programs in them. */
-const FOLDERS = ["examples", "test/interop/openapi"];
+const FOLDERS = ["examples", "test/interop/openapi", "test/interop/java/src", "test/interop/python"];
 
 /** What the examples generate, build and install. */
 const MADE = /(?:^|\/)(?:\.venv|__pycache__|dist|gen|generated|node_modules|target)\//;

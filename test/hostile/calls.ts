@@ -100,8 +100,9 @@ export function sampleOf({ name }: DescMethodUnary, target: CallTarget): JsonObj
 /** Creates a request for a target. */
 export type MakeRequest = (target: CallTarget) => HostileRequest;
 
-/** Each RPC on each of its REST paths and over each protocol. */
+/** Each RPC on each of its REST paths and over each protocol, and introspection. */
 export const CALLS: readonly MakeRequest[] = [
+  ({ credential }) => introspection("introspect", new URLSearchParams({ token: credential }).toString()),
   ...REST_ROUTES.map((route) => (target: CallTarget) => restCall(route, target)),
   ...RPCS.flatMap((rpc) => PROTOCOLS.map((protocol) => (target: CallTarget) => rpcCall(rpc, protocol, target))),
   ...RPCS.filter(isReading).map((rpc) => (target: CallTarget) => connectGet(rpc, target)),
@@ -143,6 +144,31 @@ function isReading({ idempotency }: DescMethodUnary): boolean {
   return idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
 }
 
+const FORM = "application/x-www-form-urlencoded";
+const INTROSPECT = "/v2alpha1/introspect";
+
+/** Forms that are no request, in Latin-1. */
+const ODD_FORMS: readonly string[] = [
+  ...[
+    "",
+    "&",
+    "=",
+    "==",
+    "token",
+    "token=",
+    "=token",
+    "token=a&token=b",
+    "token=%",
+    "token=%zz",
+    "token=%ff",
+    "\xff=\xff",
+  ],
+  ...["token=%00", "token=%ed%a0%80", "%74oken=a&token=b", "__proto__=a", "token=a&__proto__=b&constructor=c"],
+  ...["token=a&client_secret=b", "token=a&required_scopes=+", "token=a&audience=%0d%0a", '{"token":"a"}'],
+  ...["&".repeat(16_000), "a&".repeat(8_000), Array.from({ length: 3_000 }, (_, place) => `${place}=`).join("&")],
+  ...[`token=${"%41".repeat(5_000)}`, `token=${"a".repeat(100_000)}`, `${"+".repeat(16_000)}=a`],
+];
+
 /** Requests to other paths of the server, known and unknown. */
 export const OTHER_REQUESTS: readonly HostileRequest[] = makeOtherRequests();
 
@@ -166,8 +192,14 @@ function makeOtherRequests(): HostileRequest[] {
       ["grpc-timeout", "20m"],
     ]),
     request("not json", "POST", "/nope", "application/json", Buffer.from("{")),
-    request("form", "POST", "/", "application/x-www-form-urlencoded", Buffer.from("a=b")),
+    request("form", "POST", "/", FORM, Buffer.from("a=b")),
+    ...methods.map((method) => request(`${method} introspect`, method, INTROSPECT)),
+    ...ODD_FORMS.map((form) => introspection("odd form", form)),
   ];
+}
+
+function introspection(kind: string, form: string): HostileRequest {
+  return request(kind, "POST", INTROSPECT, FORM, Buffer.from(form, "latin1"));
 }
 
 function request(

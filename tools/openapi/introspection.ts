@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { createTimeOf } from "../../src/domain/key.ts";
 import { SAMPLES } from "./examples/samples.ts";
-import { headerRefs, json, object, REQUEST_ID } from "./responses.ts";
+import { headerRefs, json, OTHER_ERROR, object, REQUEST_ID } from "./responses.ts";
 import { openEnum, refTo } from "./schema.ts";
 
 /** Token introspection (src/transport/gateways/introspect.ts). */
@@ -117,6 +117,7 @@ export const INTROSPECTION_PATHS: JsonObject = {
           }),
         },
         ...FAILURES,
+        default: OTHER_ERROR,
       },
     },
   },

@@ -48,7 +48,8 @@ export function responsesOf(
   return { 200: ok, ...notModified, ...errorResponses(reasons, examples), default: OTHER_ERROR };
 }
 
-const OTHER_ERROR: JsonObject = {
+/** The response of `default`. */
+export const OTHER_ERROR: JsonObject = {
   description: "Any other error, such as an HTTP error.",
   headers: REQUEST_ID,
   content: json(refTo("ErrorResponse"), {}),

@@ -1,3 +1,4 @@
+import { basicAsIs, INTROSPECT } from "../../support/introspect.ts";
 import { type Json, paths } from "../../support/rest.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import { send } from "../../support/wire.ts";
@@ -20,8 +21,10 @@ interface Use {
   readonly path: string;
   readonly body: (text: string) => Json;
   readonly isAccepted: (status: number, body: Json) => boolean;
-  /** Whether it is the credential of the caller. */
-  readonly isCaller?: boolean;
+  /** Whether it is the credential of the caller; `password`: by HTTP Basic. */
+  readonly isCaller?: boolean | "password";
+  /** Whether the body is sent as a form. */
+  readonly isForm?: boolean;
 }
 
 const USES: Readonly<Record<string, Use>> = {
@@ -51,6 +54,19 @@ const USES: Readonly<Record<string, Use>> = {
     isAccepted: (status) => status === 200,
     isCaller: true,
   },
+  introspected: {
+    path: INTROSPECT,
+    body: (token) => ({ token }),
+    isAccepted: (_, body) => body?.active === true,
+    isForm: true,
+  },
+  "of a caller that introspects, as the password": {
+    path: INTROSPECT,
+    body: () => ({ token: "a" }),
+    isAccepted: (status) => status === 200,
+    isCaller: "password",
+    isForm: true,
+  },
 };
 
 class CredentialCase implements HostileCase {
@@ -75,14 +91,20 @@ class CredentialCase implements HostileCase {
 
   async run(target: Target): Promise<readonly string[]> {
     const { text } = this.#forgery;
-    const { path, body, isAccepted, isCaller = false } = this.#use;
+    const { path, body, isAccepted, isCaller = false, isForm = false } = this.#use;
     // An alteration may have no effect, and a server without authentication ignores the caller's credential.
-    if (this.#valid.has(text) || (isCaller && target.token === undefined)) return [];
-    const caller = isCaller ? { authorization: `Bearer ${text}` } : Object.fromEntries(target.credentials);
-    const headers = { "content-type": "application/json", ...caller };
-    const answer = await send(target.url + path, "POST", JSON.stringify(body(text)), headers);
+    if (this.#valid.has(text) || (isCaller !== false && target.token === undefined)) return [];
+    const caller = callerOf(isCaller, text) ?? Object.fromEntries(target.credentials);
+    const type = isForm ? "application/x-www-form-urlencoded" : "application/json";
+    const content = isForm ? new URLSearchParams(body(text)).toString() : JSON.stringify(body(text));
+    const answer = await send(target.url + path, "POST", content, { "content-type": type, ...caller });
     const seen = `${answer.status} ${answer.text.slice(0, 500)}`;
     if (!isAllowed(answer.status)) return [`answered a fault: ${seen}`];
     return [...bodyFaults(answer.text), ...(isAccepted(answer.status, answer.body) ? [`accepted: ${seen}`] : [])];
   }
+}
+
+function callerOf(isCaller: boolean | "password", text: string): Record<string, string> | undefined {
+  if (isCaller === "password") return basicAsIs("a", text);
+  return isCaller ? { authorization: `Bearer ${text}` } : undefined;
 }

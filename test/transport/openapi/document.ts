@@ -22,7 +22,11 @@ export const operations: readonly Operation[] = Object.entries<Json>(document.pa
   })),
 );
 
-const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { "date-time": RFC_3339_UTC, int32: true, int64: true } });
+const ajv = new Ajv2020({
+  strict: false,
+  allErrors: true,
+  formats: { "date-time": RFC_3339_UTC, int32: true, int64: true },
+});
 // Open for clients; this release sends no other values.
 ajv.addKeyword({
   keyword: "x-extensible-enum",

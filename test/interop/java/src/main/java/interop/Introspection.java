@@ -46,7 +46,7 @@ final class Introspection {
 
   private static OpaqueTokenIntrospector introspector(Keyhold keyhold, String token) {
     var uri = keyhold.url().resolve("/v2alpha1/introspect").toString();
-    return SpringOpaqueTokenIntrospector.withIntrospectionUri(uri).clientId("java").clientSecret(token).build();
+    return SpringOpaqueTokenIntrospector.withIntrospectionUri(uri).clientId("my-service").clientSecret(token).build();
   }
 
   /** Returns the principal, or the exception. */
