@@ -21,7 +21,8 @@ export type StoreAdoption = (adoption: Adoption, principal: Principal) => Promis
 
 /** Returns the adoption of a key that a raw key was proven to be; null if it is adopted. */
 export function adoptionOf(identified: Identified, { key, secrets: [secret] }: VerifiableRecord): Adoption | null {
+  if (secret?.hash === undefined) return null;
   const [digest, ...otherDigests] = nativeDigests(identified);
-  if (secret?.hash === undefined || digest === undefined) return null;
+  if (digest === undefined) return null;
   return { keyId: key.keyId, hashDigest: secret.digest, digest, otherDigests };
 }
