@@ -29,8 +29,13 @@ export async function openHashNode(databaseUrl: string, environment: Record<stri
   const outcomes = { adopted: 0, already: 0, failed: 0 };
   const failures: unknown[] = [];
   let skew = 0;
+  const stored: Promise<unknown>[] = [];
   const adopter = createAdopter({
-    store: resources.storeAdoption,
+    store: (adoption, caller) => {
+      const outcome = resources.storeAdoption(adoption, caller);
+      stored.push(outcome);
+      return outcome;
+    },
     clock: { now: () => Date.now() + skew },
     onOutcome: (outcome) => outcomes[outcome]++,
     onFailure: (_keyId, error) => failures.push(error),
@@ -45,6 +50,10 @@ export async function openHashNode(databaseUrl: string, environment: Record<stri
     /** Lets time pass for adoptions. */
     wait: (milliseconds: number) => {
       skew += milliseconds;
+    },
+    /** Resolves when every adoption so far has ended. */
+    idle: async () => {
+      for (const outcome of stored) await outcome.catch(() => {});
     },
     adoptions: () => changes.filter(({ verb }) => verb === "adopt"),
     close: async () => {
