@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
+import { connect } from "node:http2";
 import type { Socket } from "node:net";
-import { text } from "node:stream/consumers";
+import { text as textOf } from "node:stream/consumers";
 import { pairsOf } from "./application.ts";
 
 export interface Sent {
@@ -32,7 +33,30 @@ export async function send(url: string, sent: Sent = {}): Promise<Answer> {
   outgoing.end(sent.body);
   const [response]: IncomingMessage[] = await once(outgoing, "response");
   if (response === undefined) throw new Error("no response");
-  return answerOf(response, await text(response));
+  return answerOf(response, await textOf(response));
+}
+
+/** Sends a request over HTTP/2 without TLS, with names in lower case. */
+export async function sendHttp2(
+  url: string,
+  { method = "GET", target = "/", headers = [], body }: Sent = {},
+): Promise<Answer> {
+  const session = connect(url);
+  try {
+    const grouped = Map.groupBy(headers, ([name]) => name.toLowerCase());
+    const fields = [...grouped].map(([name, all]) => [name, all.map(([, value]) => value)] as const);
+    const stream = session.request({ ":method": method, ":path": target, ...Object.fromEntries(fields) });
+    stream.end(body);
+    const [[response], text] = await Promise.all([once(stream, "response"), textOf(stream)]);
+    const { ":status": status, ...others } = response;
+    return answerWith(
+      Number(status),
+      Object.entries(others).map(([name, value]) => [name, String(value)]),
+      text,
+    );
+  } finally {
+    session.destroy();
+  }
 }
 
 /** A connection after 101, or the response that refused it. */
@@ -52,7 +76,7 @@ export function upgrade(url: string, sent: Sent = {}): Promise<Upgraded> {
   return new Promise((resolve, reject) => {
     outgoing.on("error", reject);
     outgoing.on("upgrade", (_, socket: Socket) => resolve({ socket }));
-    outgoing.on("response", async (response) => resolve({ refused: answerOf(response, await text(response)) }));
+    outgoing.on("response", async (response) => resolve({ refused: answerOf(response, await textOf(response)) }));
   });
 }
 
@@ -71,10 +95,13 @@ function open(url: string, { method = "GET", target = "/", headers = [], body, f
 }
 
 function answerOf({ statusCode = 0, rawHeaders }: IncomingMessage, body: string): Answer {
-  const headers = pairsOf(rawHeaders);
+  return answerWith(statusCode, pairsOf(rawHeaders), body);
+}
+
+function answerWith(status: number, headers: Answer["headers"], body: string): Answer {
   const valuesOf = (wanted: string) => headers.filter(([name]) => name.toLowerCase() === wanted);
   return {
-    status: statusCode,
+    status,
     body,
     headers,
     header: (name) => {

@@ -16,7 +16,7 @@ let servers: Servers;
 let credential: string;
 beforeAll(async () => {
   await installPrograms();
-  [application, servers] = await Promise.all([startApplication(), startServers("")]);
+  [application, servers] = await Promise.all([startApplication(), startServers("forward-auth")]);
   credential = (await servers.issue()).secret;
 });
 afterAll(() => Promise.all([application?.close(), servers?.close()]));

@@ -49,6 +49,8 @@ export interface GatewayKind {
   readonly name: string;
   /** Files that its user copies, from the root of the project. */
   readonly files: readonly string[];
+  /** Whether its port of the tests, which is without TLS, serves HTTP/2 with prior knowledge too. */
+  readonly servesHttp2: boolean;
   readonly limits: Limits;
   /** Writes its configuration, and returns how to run it in the foreground. */
   configure(settings: GatewaySettings): Promise<Command>;

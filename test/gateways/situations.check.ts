@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { type Application, PROTECTED, startApplication, variablesOf } from "./application.ts";
-import { type Answer, type Sent, send, upgrade } from "./client.ts";
+import { type Answer, type Sent, send, sendHttp2, upgrade } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { KINDS } from "./kinds/index.ts";
 import { installPrograms } from "./programs.ts";
@@ -16,7 +16,7 @@ let servers: Servers;
 let keys: Keys;
 beforeAll(async () => {
   await installPrograms();
-  [application, servers] = await Promise.all([startApplication(), startServers("")]);
+  [application, servers] = await Promise.all([startApplication(), startServers("forward-auth")]);
   keys = await makeKeys(servers);
 });
 afterAll(() => Promise.all([application?.close(), servers?.close()]));
@@ -34,9 +34,9 @@ describe.each(KINDS)("$name", (kind) => {
   afterAll(() => gateway?.stop());
 
   /** Sends a request, and checks that only one with a verdict reached the application, and no secret a client. */
-  async function ask(sent: Sent): Promise<Answer> {
+  async function ask(sent: Sent, by: typeof send = send): Promise<Answer> {
     application.forget();
-    const answer = await send(gateway.url, sent);
+    const answer = await by(gateway.url, sent);
     expect(application.received).toHaveLength(answer.status === 200 ? 1 : 0);
     if (answer.status !== 200) expect(answer.body).not.toContain(PROTECTED);
     expect(JSON.stringify(answer)).not.toContain(servers.token);
@@ -112,6 +112,25 @@ describe.each(KINDS)("$name", (kind) => {
       const allowed = await ask({ method, target, headers: bearer(keys.valid) });
       if (allowed.status === 200) expect(allowed.body).toBe(PROTECTED);
       else expect([400, 403, 404]).toContain(allowed.status);
+    }
+  });
+
+  test.runIf(kind.servesHttp2)("decides over HTTP/2 as over HTTP/1.1", async () => {
+    const over2 = (sent: Sent) => ask(sent, sendHttp2);
+    const valid = { method: "POST", target: "/orders?a=b", headers: bearer(keys.valid), body: "a body" };
+    expect(await over2(valid)).toMatchObject({ status: 200, body: PROTECTED });
+    expect(application.received[0]).toMatchObject({ method: "POST", target: "/orders?a=b", body: "a body" });
+    expect(identity()).toEqual(IDENTITY());
+    expect(await over2({})).toMatchObject({ status: 401 });
+    for (const key of [keys.revoked, keys.unknown])
+      expect(await over2({ headers: bearer(key) })).toMatchObject({ status: 401 });
+    expect(await over2({ headers: bearer(keys.withoutScope) })).toMatchObject({
+      status: limits.statusOf?.[403] ?? 403,
+    });
+    for (const field of SPOOFED) {
+      const { status } = await over2({ headers: [...bearer(keys.valid), field] });
+      if (limits.refusesSpoofed) expect(status).toBe(limits.refusesSpoofed);
+      else expect(identity()).toEqual(IDENTITY());
     }
   });
 

@@ -89,11 +89,13 @@ export const SITUATIONS: readonly Situation[] = [
       status: 403,
     }),
   ),
-  {
-    name: "required_scopes in the query of a client",
-    sent: ({ valid }) => ({ target: "/list?required_scopes=admin&audience=x", headers: bearer(valid) }),
-    status: 200,
-  },
+  ...["required_scopes=admin&audience=x", "required_scopes=read", "required_scopes=", "required_scopes=%zz"].map(
+    (query): Situation => ({
+      name: `valid with ?${query}`,
+      sent: ({ valid }) => ({ target: `/list?${query}`, headers: bearer(valid) }),
+      status: 200,
+    }),
+  ),
   {
     name: "missing scope with headers that name others",
     sent: ({ withoutScope }) => ({

@@ -13,7 +13,7 @@ const MODULES = "/usr/lib/apache2/modules";
 /** Those that the file names, and those that they require or that Debian always loads. */
 const LOADED = [
   ...["mpm_event", "authn_core", "authz_core", "authz_host", "env"],
-  ...["slotmem_shm", "proxy", "oauth2", "headers", "setenvif"],
+  ...["http2", "slotmem_shm", "proxy", "oauth2", "headers", "setenvif"],
   ...["proxy_http", "proxy_balancer", "lbmethod_byrequests"],
 ];
 
@@ -21,6 +21,7 @@ const LOADED = [
 export const apache: GatewayKind = {
   name: "Apache",
   files: [file],
+  servesHttp2: true,
   limits: {
     unreachable: [401],
     passesBody: false,
@@ -57,6 +58,7 @@ function mainFile(folder: string): string {
   return [
     ...modules,
     "ServerName localhost",
+    "Protocols h2c http/1.1",
     `PidFile ${join(folder, "apache.pid")}`,
     `DefaultRuntimeDir ${folder}`,
     `ErrorLog ${join(folder, "error.log")}`,

@@ -10,6 +10,7 @@ const file = "deploy/gateways/Caddyfile";
 export const caddy: GatewayKind = {
   name: "Caddy",
   files: [file],
+  servesHttp2: true,
   limits: { unreachable: [502, 503, 504], passesBody: true, passesUnlisted: false },
   configure: async ({ folder, port, application, keyhold, token }) => {
     const secret = join(folder, "keyhold-gateway-token");
@@ -23,7 +24,7 @@ export const caddy: GatewayKind = {
     });
     const config = join(folder, "Caddyfile");
     // The port of its administration API is fixed, and other tests run Caddy too.
-    await writeFile(config, `{\n\tadmin off\n\tpersist_config off\n}\n${site}`);
+    await writeFile(config, `{\n\tadmin off\n\tpersist_config off\n\tservers {\n\t\tprotocols h1 h2c\n\t}\n}\n${site}`);
     const env = { XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
     return { program: pathOf("caddy"), args: ["run", "--config", config, "--adapter", "caddyfile"], env };
   },

@@ -15,6 +15,7 @@ export function haproxyWith(lua: string): GatewayKind {
   return {
     name: "HAProxy",
     files: [file, script],
+    servesHttp2: true,
     limits: { unreachable: [503], unexpected: 503, passesBody: true, passesUnlisted: false },
     configure: async ({ folder, port, application, keyhold, token }) => {
       const internal = `abns@keyhold-${port}`;

@@ -7,5 +7,5 @@ import { nginx, nginxOfDebian } from "./nginx.ts";
 /** Those that ask the forward-auth endpoint. */
 export const FORWARD_AUTH: readonly GatewayKind[] = [nginx, nginxOfDebian, caddy, haproxy];
 
-/** Those that run with Keyhold servers. */
-export const KINDS: readonly GatewayKind[] = [apache];
+/** All gateways, also those that ask another endpoint. */
+export const KINDS: readonly GatewayKind[] = [...FORWARD_AUTH, apache];

@@ -11,6 +11,8 @@ function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind
   return {
     name,
     files: [file],
+    // Without TLS, its older versions cannot serve both versions of HTTP on one port.
+    servesHttp2: name === "nginx",
     limits: {
       unreachable: [503],
       unexpected: 503,
@@ -28,7 +30,7 @@ function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind
         "/run/secrets/keyhold-gateway.conf": secret,
       });
       await writeFile(join(folder, "keyhold.conf"), site);
-      await writeFile(join(folder, "nginx.conf"), mainFile(folder));
+      await writeFile(join(folder, "nginx.conf"), mainFile(folder, name === "nginx" ? "http2 on;" : ""));
       return {
         program: pathOf(program),
         args: ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")],
@@ -37,14 +39,14 @@ function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind
   };
 }
 
-function mainFile(folder: string): string {
+function mainFile(folder: string, more: string): string {
   // As root its workers would run as `nobody`, who cannot write here.
   const user = process.getuid?.() === 0 ? "user root;" : "";
   const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (kind) => `${kind}_temp_path ${join(folder, kind)};`,
   );
   return `${user} daemon off; worker_processes 2; error_log ${join(folder, "error.log")}; pid ${join(folder, "nginx.pid")};
-    events {} http { access_log ${join(folder, "access.log")}; ${places.join(" ")} include keyhold.conf; }`;
+    events {} http { access_log ${join(folder, "access.log")}; ${places.join(" ")} ${more} include keyhold.conf; }`;
 }
 
 export const nginx = kindOf("nginx", "nginx");
