@@ -6,6 +6,7 @@ import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { expect, onTestFinished, test } from "vitest";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { bearer, useGuardedService } from "../support/guarded.ts";
+import { basic, INTROSPECT } from "../support/introspect.ts";
 import { issue, paths } from "../support/rest.ts";
 import { frame, rpcPath } from "../support/wire.ts";
 
@@ -101,4 +102,19 @@ test.each(WAYS)("%s: an admin token revoked while the body is in transit changes
   const filter = encodeURIComponent(`actor_id="${JSON_REQUEST.actor_id}"`);
   const { body } = await suite.rest("GET", `${paths.issued}?filter=${filter}`);
   expect(body.issued_api_keys).toEqual([]);
+});
+
+test.each([
+  ["HTTP/1.1", holdHttp1],
+  ["HTTP/2", holdHttp2],
+])("introspection over %s: a caller revoked while the form is in transit is refused", async (_, hold) => {
+  const { secret, keyId } = await issue(suite.rest, { scopes: ["keyhold:verify"] });
+  const form = Buffer.from(`token=${secret}`);
+  const held = await hold(
+    { path: INTROSPECT, type: "application/x-www-form-urlencoded", body: form },
+    basic("a", secret),
+  );
+  await roundTrip();
+  expect((await suite.rest("POST", `${paths.keys}/${keyId}:revoke`, {})).status).toBe(200);
+  expect(await held.finish()).toMatch(/^401 /);
 });

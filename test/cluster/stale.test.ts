@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bearer } from "../support/guarded.ts";
+import { introspect } from "../support/introspect.ts";
 import { eventually } from "../support/keyhold.ts";
 import { linesOf } from "../support/log-lines.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -58,6 +59,11 @@ test("in the grace period cached verdicts are returned as stale, and a revocatio
     requests: [{ credential: known.secret }],
   });
   expect(batch.body.results).toMatchObject([{ is_valid: true, stale: true }]);
+  expect((await introspect(server, { token: known.secret })).body).toMatchObject({ active: true });
+  expect(await introspect(server, { token: unknown.secret })).toMatchObject({
+    status: 503,
+    body: { error: "temporarily_unavailable" },
+  });
   expect((await verdictOf(unknown.secret)).status).toBe(503);
   expect((await verdictOf(known.secret, { "cache-control": "no-cache" })).status).toBe(503);
   const derived = await rest("POST", `${paths.keys}:derive`, {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { type Collector, startCollector } from "../support/collector.ts";
 import { table } from "../support/conformance.ts";
+import { basicAsIs, INTROSPECT } from "../support/introspect.ts";
 import { runKeyhold, type Serving, serve } from "../support/keyhold.ts";
 import { HEADERS, PLACES, requests, rpc, type TestKeys } from "../support/misplaced-secrets.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -180,6 +181,46 @@ test.each(table(HEADERS))("a secret in the header %s is in no response", async (
   }
 });
 
+/** Forms of a request to introspect, with a secret. */
+const FORMS = table<(secret: string) => string>([
+  (s) => `token=${s}`,
+  (s) => `token=${s}&token=${s}`,
+  (s) => `token=${s}%zz`,
+  (s) => `${s}`,
+  (s) => `${s}=1&${s}=2`,
+  (s) => `token=a&client_id=a&client_secret=${s}`,
+  (s) => `token=a&client_ip=${s}&required_scopes=${s}&audience=${s}`,
+  (s) => `token=a&required_scopes=+${s}&audience=+${s}`,
+  (s) => `token=a&client_ip=${s.repeat(4)}`,
+  (s) => JSON.stringify({ token: s }),
+]);
+
+test("secrets in a request to introspect are in no response", async () => {
+  for (const secret of misplaced()) {
+    const callers = [
+      bearer(adminToken),
+      basicAsIs("a", adminToken),
+      ...[
+        basicAsIs(secret, ""),
+        basicAsIs("a", `${secret}a`),
+        basicAsIs(secret, secret),
+        { authorization: `Basic ${secret}` },
+      ],
+    ];
+    for (const caller of callers) {
+      for (const form of FORMS) {
+        const headers = { "content-type": "application/x-www-form-urlencoded", ...caller };
+        expect([200, 400, 401]).toContain(await ask(guarded.url + INTROSPECT, "POST", form(secret), headers));
+        expect([200, 400]).toContain(await ask(open.url + INTROSPECT, "POST", form(secret), headers));
+      }
+      await ask(`${guarded.url}${INTROSPECT}?token=${secret}`, "POST", undefined, {
+        "content-type": secret,
+        ...caller,
+      });
+    }
+  }
+});
+
 test("secrets in malformed HTTP or gRPC are in no response", async () => {
   for (const secret of misplaced()) {
     const address = new URL(guarded.url).host;
@@ -233,6 +274,8 @@ test.each(table(FAILURES))("every RPC is called while the database %s", async (_
     const all = requests(keysAt(index), rawKey());
     await Promise.all(all.map(([method, request]) => call(protocol, method, request, headers)));
   }
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  for (const secret of misplaced()) await ask(open.url + INTROSPECT, "POST", `token=${secret}`, form);
   await sql.unsafe(mendIt);
 });
 
@@ -303,7 +346,7 @@ test("no log contains a secret", async () => {
   const lines: Json[] = log.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line)] : []));
   const ofKeys = lines.filter(({ key_id }) => key_id !== undefined);
   expect(new Set(ofKeys.map(({ rpc }) => rpc.split("/")[1]))).toEqual(
-    new Set(RPCS.map(({ name }) => name).filter(isAboutOne)),
+    new Set([...RPCS.map(({ name }) => name).filter(isAboutOne), "Introspect"]),
   );
   expect(new Set(lines.flatMap(({ verdict }) => verdict ?? []))).toEqual(new Set(VERDICTS));
 });

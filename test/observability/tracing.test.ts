@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { type Collector, type Span, startCollector } from "../support/collector.ts";
+import { introspect } from "../support/introspect.ts";
 import { type Ended, type Serving, serve } from "../support/keyhold.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { type Json, paths } from "../support/rest.ts";
@@ -56,6 +57,9 @@ beforeAll(async () => {
     ...HEADERS,
     "content-encoding": "identity",
   });
+  const { traceparent } = HEADERS;
+  await introspect(server, { token: credential }, { traceparent });
+  await introspect(server, {}, { traceparent });
   server.kill("SIGTERM");
   ended = await server.ended;
   spans = collector.spans();
@@ -78,6 +82,14 @@ test("a call is a span of the caller's trace, named after its RPC", () => {
     "rpc.response.status_code": "OK",
   });
   expect(span?.resource).toMatchObject({ "service.name": "keys" });
+});
+
+test("introspection has a span like an RPC", () => {
+  const found = named("keyhold.v2alpha1.Introspection/Introspect");
+  expect(found).toMatchObject(Array(2).fill({ traceId: TRACE, parentId: CALLER, kind: SERVER }));
+  const codes = found.map(({ attributes }) => attributes["rpc.response.status_code"]);
+  expect(codes.toSorted()).toEqual(["INVALID_ARGUMENT", "OK"]);
+  expect(found.map(({ attributes }) => attributes["keyhold.cache.hit"])).toContain(true);
 });
 
 test("statements are child spans without their text", () => {
@@ -108,7 +120,7 @@ test("the log line has the trace id", () => {
     .split("\n")
     .map((line) => JSON.parse(line));
   const calls = lines.filter(({ rpc }) => rpc !== undefined);
-  expect(calls).toHaveLength(5);
+  expect(calls).toHaveLength(7);
   for (const { trace_id } of calls) expect(trace_id).toBe(TRACE);
 });
 

@@ -19,9 +19,10 @@ class Validator(IntrospectTokenValidator):
         return answer.json()
 
 
-def introspect(token, secret, method="client_secret_basic"):
+def introspect(token, secret, method="client_secret_basic", headers=None):
     with OAuth2Session("python", secret, token_endpoint_auth_method=method) as session:
-        return session.introspect_token(f"{URL}/v2alpha1/introspect", token=token, verify=CA_FILE or True)
+        options = {"token": token, "headers": headers, "verify": CA_FILE or True}
+        return session.introspect_token(f"{URL}/v2alpha1/introspect", **options)
 
 
 def introspection(keyhold, ok):
@@ -50,6 +51,8 @@ def introspection(keyhold, ok):
     ok("after the revocation of the key all are refused", found == ["invalid_token"] * 3, found)
     admin = os.environ["KEYHOLD_TOKEN"]
     ok("nothing more is said of them", introspect(tokens[0], admin).json() == {"active": False})
+    found = introspect(tokens[0], None, "none", {"Authorization": f"Bearer {admin}"})
+    ok("a bearer token authenticates the caller too", found.json() == {"active": False}, found.text)
     refused = [introspect("a", tokens[0]), introspect("a", admin, "client_secret_post")]
     found = [(answer.status_code, answer.json()["error"]) for answer in refused]
     ok("neither another secret nor one in the body authenticates", found == [(401, "invalid_client")] * 2, found)
