@@ -21,7 +21,7 @@ export const LONG_TESTS = [
   "test/durability/{bulk,embedded-restarts,kill,uncaught-workers,workers}.test.ts",
   // Databases that do not answer, that changed their primary, or without notifications; two servers with different root secrets.
   "test/durability/{hung-backend,races-root-secrets,unresponsive-database}.test.ts",
-  "test/cluster/without-notifications.test.ts",
+  "test/cluster/{adoption-outages,without-notifications}.test.ts",
   "test/cli/doctor-failover.test.ts",
   // Many runs of a command.
   "test/cli/{secrets-of-servers,import/resume,keys/keys-options}.test.ts",

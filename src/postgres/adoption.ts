@@ -10,7 +10,8 @@ import { forward } from "./state-changes.ts";
 
 /**
  * Stores the digests of a raw key in place of that of its hash, unless the key has changed its digest. Of concurrent adoptions one changes the
- * row. Resolves when it is committed, and waits for no other node: before and after it the same raw key is accepted.
+ * row. Resolves when it is committed, and waits for no other node: before and after it the same raw key is accepted. Therefore it does not evict
+ * the key either, which its notification does: if the database is unreachable, the node may still need it for stale verdicts.
  *
  * @throws if a key with this raw key was imported since, or the database cannot be written
  */
@@ -25,15 +26,10 @@ export function createAdoptionStore(changes: ChangeCommitter, clock: Clock): Sto
       statement: "keys.adopt",
       isUnknown: true,
       isMade: (made) => made !== null,
-      invalidates: invalidatedBy(adoption),
       changesOf: (made) => (made === null ? [] : [made]),
     });
     return result === null ? "already" : "adopted";
   };
-}
-
-function invalidatedBy({ keyId, digest, otherDigests }: Adoption) {
-  return { keyIds: [keyId], digests: [digest, ...otherDigests].map((one) => one.digest) };
 }
 
 /** Importing the same fast hash again must still conflict, so its digests are kept. Those of a prefix would keep others from being imported. */
