@@ -20,6 +20,12 @@ export async function listenFailure({ host, port }: Address): Promise<NodeJS.Err
   }
 }
 
+/** Rejects with the error of `cannotListen` if an address cannot be listened on. */
+export async function requireFree(prefix: string, address: Address): Promise<void> {
+  const failure = await listenFailure(address);
+  if (failure !== null) throw cannotListen(prefix, address, failure);
+}
+
 /** Error codes that concern the host, not the port. */
 const OF_HOST: readonly unknown[] = ["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN", "EINVAL"];
 

@@ -1,14 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
-import { authorizeBy } from "../api/gateways/authorize.ts";
 import { introspectBy } from "../api/introspection.ts";
-import type { ApiContext } from "../api/row.ts";
 import { implementRpcs } from "../api/v2alpha1/rpcs.ts";
 import type { VerifyToken } from "../auth/authenticators.ts";
-import { createGatewayGuard } from "../auth/gateway-callers.ts";
-import type { Guard } from "../auth/guard.ts";
-import { clientAddressFrom } from "../lib/client-address.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
@@ -17,26 +11,28 @@ import { recordRootSecretUse } from "../postgres/root-secret-use.ts";
 import { createLastUsedStore } from "../postgres/verification-store.ts";
 import { createSigning, type Signing } from "../signing/signing.ts";
 import { uncounted } from "../transport/call-metrics.ts";
-import { GATEWAY_TOKEN_HEADER } from "../transport/gateways/forward-auth.ts";
 import type { Checks } from "../transport/health.ts";
 import { BodyBudget } from "../transport/request-body.ts";
 import { requestPolicy } from "../transport/request-checks.ts";
-import { createServer, type GatewayOptions, type ServerOptions } from "../transport/server.ts";
+import type { ServerOptions } from "../transport/server.ts";
 import { createAdopter } from "../verify/by-hash/adopter.ts";
 import { createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
 import { createApi, createVerifyContext, strictly } from "./api.ts";
 import { configuredGuard, createLimiters } from "./authentication.ts";
 import type { Config } from "./config/config.ts";
+import { gatewayOptions } from "./gateways.ts";
 import { Jobs } from "./jobs.ts";
-import { cannotListen } from "./listening.ts";
 import { Instruments, metricsOf } from "./metrics.ts";
+import { openPorts } from "./ports.ts";
 import type { Resources } from "./resources.ts";
 
 /** A running server. */
 export interface Service {
   /** Where it listens, such as `http://127.0.0.1:4420`. */
   readonly url: string;
+  /** The same of the port for gateways, if they have their own. */
+  readonly gatewayUrl: string | undefined;
   /** The metrics of a scrape. */
   readonly metrics: MetricsSource;
   /** Stops accepting connections, finishes calls in flight, and closes the database. */
@@ -93,7 +89,7 @@ export async function serve(
   // Authenticating a caller is not counted as a verdict.
   const verifyToken: VerifyToken = (credential, presentation) => verify(strict, credential, "default", presentation);
   const guard = await configuredGuard(config, resources, verifyToken, meters.limits);
-  const fastify = await createServer({
+  const ports = await openPorts(config, {
     implementations: implementRpcs(api),
     introspect: introspectBy(api),
     gateways: gatewayOptions(config, api, guard, meters),
@@ -103,7 +99,6 @@ export async function serve(
     limiter: meters.limiter,
     tracing,
     logger,
-    certificate: config.tls === null ? undefined : await readCertificate(config.tls),
     corsOrigins: config.corsOrigins,
     requestPolicy: requestPolicy(config),
     fastPath: config.fastPath,
@@ -115,7 +110,7 @@ export async function serve(
   const close = async () => {
     isStopping = true;
     // Calls in flight are answered under the lease, and the node acknowledges barriers meanwhile, so that no change waits for it.
-    await fastify.close();
+    await ports.close();
     await adopter.stop();
     await resources.coherence.membership.leave();
     await jobs.stop();
@@ -123,36 +118,13 @@ export async function serve(
     // An unreachable collector must not keep the server from stopping.
     await tracing?.close().catch((err) => logger.warn({ err }, "the last spans could not be sent"));
   };
-  const listenTextResolver = () => "the port is open";
-  const { host, port } = config;
-  const address = await fastify.listen({ host, port, listenTextResolver }).catch((error) => {
-    throw error.syscall === undefined ? error : cannotListen("KEYHOLD", config, error);
-  });
-  // Fastify does not know that the port speaks TLS.
-  const url = config.tls === null ? address : address.replace(/^http:/, "https:");
+  const { url, gatewayUrl } = ports;
   const isReady = () => Object.values(checks()).every(Boolean);
   const measured = { resources, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
   const metrics = createSource(metricsOf(measured), metricLabels);
   // Nothing has failed: from here on, `close` stops what was opened.
   onFailure.move();
-  return { url, metrics, close };
-}
-
-/** Returns the options of the endpoints for gateways; undefined if they are off. */
-function gatewayOptions(
-  { gateways, trustedProxies }: Config,
-  api: ApiContext,
-  guard: Guard,
-  meters: Instruments,
-): GatewayOptions | undefined {
-  if (!gateways.protocols.includes("forward-auth")) return undefined;
-  const { callers: methods, networks } = gateways;
-  return {
-    authorize: authorizeBy(api, gateways),
-    guard: createGatewayGuard({ methods, networks, guard, limits: meters.limits, tokenHeader: GATEWAY_TOKEN_HEADER }),
-    clientAddressOf: clientAddressFrom(trustedProxies),
-    onDecision: (status) => meters.gatewayDecisions.add("forward_auth", String(status)),
-  };
+  return { url, gatewayUrl, metrics, close };
 }
 
 /** The setting applies to new keys only. */
@@ -172,11 +144,6 @@ function defaultRequestBuffer(processes = 1): number {
 }
 
 const NOT_READY: Checks = { database: false, signing_keys: false };
-
-async function readCertificate({ certFile, keyFile }: NonNullable<Config["tls"]>) {
-  const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
-  return { cert, key };
-}
 
 /** Counts stale verdicts, and logs the first one after each lease. */
 function staleVerdicts(

@@ -3,7 +3,7 @@ import type { MetricsPort } from "../observability/metrics/port.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { isOurs } from "../postgres/server-log.ts";
 import type { Config } from "./config/config.ts";
-import { cannotListen, listenFailure } from "./listening.ts";
+import { cannotListen, requireFree } from "./listening.ts";
 import { openResources, type Resources, type ResourcesOptions } from "./resources.ts";
 import type { ServeOptions, Service } from "./service.ts";
 import { readVersion } from "./version.ts";
@@ -19,7 +19,7 @@ export async function startService(
   return withMetricsPort(config, logger, async (port) => {
     const service = await openService(config, logger, options);
     port?.serve(service.metrics.text);
-    announce(config, service.url, logger, port?.url);
+    announce(config, service, logger, port?.url);
     const close = async () => {
       await service.close();
       await port?.close();
@@ -29,16 +29,21 @@ export async function startService(
 }
 
 /**
- * Runs work with the port for metrics, or null if none is configured. Both ports are checked first, so that one in use is reported before
+ * Runs work with the port for metrics, or null if none is configured. All ports are checked first, so that one in use is reported before
  * the database is started; that of the service comes first, since a second server would find both in use.
  */
 export async function withMetricsPort<T>(
-  { metrics, allowedHosts, ...service }: Pick<Config, "host" | "port" | "metrics" | "allowedHosts">,
+  {
+    metrics,
+    allowedHosts,
+    gateways,
+    ...service
+  }: Pick<Config, "host" | "port" | "metrics" | "allowedHosts" | "gateways">,
   logger: FastifyBaseLogger,
   work: (port: MetricsPort | null) => Promise<T>,
 ): Promise<T> {
-  const failure = await listenFailure(service);
-  if (failure !== null) throw cannotListen("KEYHOLD", service, failure);
+  await requireFree("KEYHOLD", service);
+  if (gateways.address !== null) await requireFree("KEYHOLD_GATEWAY", gateways.address);
   if (metrics === null) return work(null);
   const { openMetricsPort } = await import("../observability/metrics/port.ts");
   const port = await openMetricsPort(metrics, allowedHosts, (err) =>
@@ -102,11 +107,11 @@ function databaseLog(logger: FastifyBaseLogger) {
 /** Logs that the server is ready; scripts wait for this first line with `url`. `metrics` is the URL of the metrics. */
 export function announce(
   { auth }: Pick<Config, "auth">,
-  url: string,
+  { url, gatewayUrl }: Pick<Service, "url" | "gatewayUrl">,
   logger: FastifyBaseLogger,
   metrics: string | undefined,
 ): void {
-  logger.info({ url, metrics, auth }, `Keyhold is listening on ${url}`);
+  logger.info({ url, gateways: gatewayUrl, metrics, auth }, `Keyhold is listening on ${url}`);
   if (auth.length === 0) {
     logger.warn(
       "KEYHOLD_AUTH is not set: everyone on this machine may do everything, and no other machine can connect",

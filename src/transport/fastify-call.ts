@@ -3,17 +3,20 @@ import type { FastifyRequest } from "fastify";
 import type { Call, CallLog, EndListener } from "../api/rpc.ts";
 import type { Protocol } from "./call-metrics.ts";
 import { headerOf, headersOf } from "./headers.ts";
+import { certificateSubjectOf } from "./listener/client-certificate.ts";
 
 /** The call and the log entry of a Fastify request. */
 export abstract class FastifyCall implements Call, CallLog {
   protected readonly request: FastifyRequest;
   /** Read at the start: a change may commit, and be recorded, after the client has disconnected. */
   readonly peerAddress: string;
+  readonly certificateSubject: string | undefined;
   readonly #facts: Record<string, string>;
 
   constructor(request: FastifyRequest, protocol: Protocol) {
     this.request = request;
     this.peerAddress = request.socket.remoteAddress ?? "";
+    this.certificateSubject = certificateSubjectOf(request.socket);
     request.facts ??= {};
     request.facts.protocol = protocol;
     this.#facts = request.facts;

@@ -1,3 +1,4 @@
+import type { DescService } from "@bufbuild/protobuf";
 import type { FastifyInstance } from "fastify";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Authorize } from "../api/gateways/authorize.ts";
@@ -44,11 +45,7 @@ export interface GatewayOptions extends Omit<ForwardAuth, "pipeline"> {
 /** Creates the server of Keyhold's API: its RPCs, health, reflection and documentation. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { guard, limiter, tracing } = options;
-  const shutdown = new AbortController();
-  // A load balancer that still checks over an open connection gets "not ready".
-  const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
-  const health = createHealth(SERVICES, checkReadiness, shutdown.signal);
-  const reflection = createReflection([...SERVICES, Health], shutdown.signal);
+  const { health, reflection, stopping, checkReadiness } = createLifecycle(SERVICES, options.checkReadiness);
   const rpcs = options.implementations.map((implementation) => {
     const rpc = createRpc(implementation, guard, limiter);
     return tracing === undefined ? rpc : traceRpc(rpc, tracing);
@@ -62,10 +59,40 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     forwardAuth: forwardAuthOf(options),
     fastRpcs: options.fastPath ? verificationRpcs(rpcs) : [],
   });
-  fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
+  fastify.addHook("preClose", stopping);
   registerHealth(fastify, checkReadiness, options.workers);
   registerOpenApi(fastify);
   return fastify;
+}
+
+/** Creates the server of a port for gateways: their endpoints and health, and nothing else. */
+export async function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { guard } = options;
+  const { health, stopping, checkReadiness } = createLifecycle([], options.checkReadiness);
+  const fastify = await createTransport({
+    ...options,
+    corsOrigins: [],
+    rpcs: [createRpc(health.check, guard, new ConcurrencyLimiter())],
+    streams: [health.watch],
+    forwardAuth: forwardAuthOf(options),
+    fastRpcs: [],
+  });
+  fastify.addHook("preClose", stopping);
+  registerHealth(fastify, checkReadiness, options.workers);
+  return fastify;
+}
+
+/** Returns health and reflection of these services, which end when the server stops. */
+function createLifecycle(services: readonly DescService[], isReady: CheckReadiness) {
+  const shutdown = new AbortController();
+  // A load balancer that still checks over an open connection gets "not ready".
+  const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : isReady());
+  return {
+    health: createHealth(services, checkReadiness, shutdown.signal),
+    reflection: createReflection([...services, Health], shutdown.signal),
+    stopping: async () => shutdown.abort(new Error("the server is stopping")),
+    checkReadiness,
+  };
 }
 
 function introspectionOf({ introspect, guard, limiter, tracing }: ServerOptions): IntrospectionPipeline | undefined {

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { type IncomingMessage, request } from "node:http";
+import { type IncomingMessage, request as requestPlain } from "node:http";
+import { type RequestOptions, request as requestTls } from "node:https";
 import { text } from "node:stream/consumers";
 import type { Json } from "./rest.ts";
 
@@ -16,6 +17,8 @@ export interface Asked {
   readonly body?: string;
   /** The address that the gateway calls from. */
   readonly from?: string;
+  /** Options of TLS, such as the client certificate. */
+  readonly tls?: Pick<RequestOptions, "ca" | "cert" | "key">;
 }
 
 export interface Decision {
@@ -31,9 +34,11 @@ export interface Decision {
 
 /** Asks a server about a request, as a gateway does. */
 export async function forwardAuth({ url }: { readonly url: string }, asked: Asked = {}): Promise<Decision> {
-  const { method = "GET", suffix = "", headers = [], body, from } = asked;
+  const { method = "GET", suffix = "", headers = [], body, from, tls } = asked;
   const length: Fields = body === undefined ? [] : [["Content-Length", String(Buffer.byteLength(body))]];
+  const request = url.startsWith("https:") ? requestTls : requestPlain;
   const outgoing = request(url, {
+    ...tls,
     ...{ method, path: FORWARD_AUTH + suffix, agent: false },
     ...(from !== undefined && { localAddress: from }),
     headers: [["Host", new URL(url).host], ...length, ...headers].flat(),

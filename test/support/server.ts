@@ -10,6 +10,8 @@ export const ROOT_SECRET = "test-root-secret-0123456789-abcdefghijklmnop";
 export interface TestServer {
   /** URL for HTTP/1.1, h2c and gRPC, such as `http://127.0.0.1:34567`. */
   readonly url: string;
+  /** The same of the port for gateways; throws if they have none of their own. */
+  readonly gatewayUrl: string;
   /** Address for gRPC clients, such as `127.0.0.1:34567`. */
   readonly address: string;
   /** URL of its database with the servers' role, which may not change the schema. */
@@ -54,6 +56,10 @@ export async function startTestServer(environment: Record<string, string> = {}):
   return {
     get url() {
       return service.url;
+    },
+    get gatewayUrl() {
+      if (service.gatewayUrl === undefined) throw new Error("gateways have no port of their own");
+      return service.gatewayUrl;
     },
     get address() {
       return new URL(service.url).host;

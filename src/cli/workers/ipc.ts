@@ -15,7 +15,7 @@ export type PrimaryMessage =
 
 /** A message from a worker to the primary: first `serving` or `failed`, once; later the others. */
 export type WorkerMessage =
-  | { readonly kind: "serving"; readonly url: string }
+  | { readonly kind: "serving"; readonly url: string; readonly gatewayUrl: string | undefined }
   | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: "metrics"; readonly number: number; readonly snapshot: Snapshot }
   /** An uncaught exception. After the first one the worker waits for `stop`, until its replacement serves. */

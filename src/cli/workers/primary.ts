@@ -24,7 +24,7 @@ export async function serveByWorkers(config: Config, count: number, logger: Logg
       const databaseUrl = config.databaseUrl === null ? resources.url : null;
       const pool = await startWorkerPool(count, databaseUrl, (level, message) => logger[level](message));
       metrics?.serve(scrapeOf(pool, uncaught));
-      announce(config, pool.url, logger, metrics?.url);
+      announce(config, pool, logger, metrics?.url);
       releaseYoungGeneration();
       const signal = await uncaught.or(signalToStop(killWorkers));
       logger.info({ signal }, "stopping");

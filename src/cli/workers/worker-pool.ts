@@ -53,8 +53,9 @@ export async function startWorkerPool(
     numbers.map((number) => supervise(`worker ${number}`, (signal) => start(number, signal), log)),
   );
   return {
-    /** The URL on which they listen. */
+    /** The URLs on which they listen. */
     url: [...running][0]?.url ?? "",
+    gatewayUrl: [...running][0]?.gatewayUrl,
     /** Returns how many accept connections, how many should, replacements started, and uncaught exceptions by the number of the worker. */
     counts: () => ({ running: running.size, configured, restarts: started - configured, uncaught }),
     /** Returns the metrics of the workers that respond. */

@@ -3,6 +3,7 @@ import { KeyholdError } from "../../domain/errors.ts";
 import { exitOf } from "../../lib/supervise.ts";
 import { withTimeout } from "../../lib/with-timeout.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
+import type { Service } from "../../server/service.ts";
 import type { PrimaryMessage, WorkerMessage } from "./ipc.ts";
 import { reassignConnections } from "./reassign-connections.ts";
 
@@ -33,11 +34,11 @@ export async function startWorker(
   signal.addEventListener("abort", kill);
   try {
     send(worker, start);
-    const url = await waitUntilServing(worker, exited);
+    const urls = await waitUntilServing(worker, exited);
     const failed = firstUncaught(worker, onUncaught);
     return {
       pid: worker.process.pid ?? 0,
-      url,
+      ...urls,
       exited,
       failed,
       /** Queues new connections until `stop`, which reassigns them. */
@@ -64,11 +65,11 @@ function send(worker: Worker, message: PrimaryMessage): void {
   if (worker.isConnected()) worker.process.send(message, undefined, undefined, () => {});
 }
 
-/** Resolves with the worker's URL. Its last message may arrive after its exit, but not after `close`. */
-function waitUntilServing(worker: Worker, exited: Promise<string>): Promise<string> {
+/** Resolves with the worker's URLs. Its last message may arrive after its exit, but not after `close`. */
+function waitUntilServing(worker: Worker, exited: Promise<string>): Promise<Pick<Service, "url" | "gatewayUrl">> {
   return new Promise((resolve, reject) => {
     worker.on("message", (message: WorkerMessage) => {
-      if (message.kind === "serving") resolve(message.url);
+      if (message.kind === "serving") resolve({ url: message.url, gatewayUrl: message.gatewayUrl });
       else if (message.kind === "failed") reject(new KeyholdError(message.code, message.message));
     });
     worker.process.once("close", async () => {

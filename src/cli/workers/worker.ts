@@ -28,7 +28,7 @@ export async function runWorker(): Promise<void> {
   const options = { workers: primary.count, drainDelay: DRAIN_DELAY, metricLabels: { worker: String(number) } };
   const service = await startService(config, logger, options).catch((error) => fail(worker, error));
   primary.onScrape((number) => void sendMetrics(worker, service, number, logger));
-  await send(worker, { kind: "serving", url: service.url });
+  await send(worker, { kind: "serving", url: service.url, gatewayUrl: service.gatewayUrl });
   releaseYoungGeneration();
   const signal = await waitForStop(primary, uncaught);
   logger.info({ signal }, "stopping");

@@ -183,7 +183,8 @@ export function toClientConfig(environment: Environment) {
   };
 }
 
-function requireConsistent({ auth, oidc, host, staleGrace, cacheBytes, lifetimes }: Config): void {
+function requireConsistent(config: Config): void {
+  const { auth, oidc, host, staleGrace, cacheBytes, lifetimes, gateways, tls } = config;
   const { maxKeyTtl, defaultKeyTtl } = lifetimes;
   if (maxKeyTtl !== null && defaultKeyTtl !== null && defaultKeyTtl > maxKeyTtl) {
     throw invalidArgument("KEYHOLD_DEFAULT_KEY_TTL", "must not be longer than KEYHOLD_MAX_KEY_TTL");
@@ -197,10 +198,14 @@ function requireConsistent({ auth, oidc, host, staleGrace, cacheBytes, lifetimes
   if (oidc !== null && !auth.includes("oidc")) {
     throw invalidArgument("KEYHOLD_AUTH", "must have oidc when KEYHOLD_OIDC_ISSUER is set");
   }
-  if (auth.length === 0 && !isLoopback(host)) {
+  if (gateways.clientCaFile !== null && tls === null) {
+    throw invalidArgument("KEYHOLD_GATEWAY_CLIENT_CA_FILE", "needs KEYHOLD_TLS_CERT_FILE: TLS has client certificates");
+  }
+  const remote = [host, gateways.address?.host].find((one) => one !== undefined && !isLoopback(one));
+  if (auth.length === 0 && remote !== undefined) {
     throw invalidArgument(
       "KEYHOLD_AUTH",
-      `must be chosen before the server listens on ${host}: admin-token, oidc, or none to let everyone in`,
+      `must be chosen before the server listens on ${remote}: admin-token, oidc, or none to let everyone in`,
     );
   }
 }

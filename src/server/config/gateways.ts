@@ -47,7 +47,16 @@ function readGateways(get: Get) {
   };
 }
 
-function requireComplete({ callers, networks, clientCaFile }: ReturnType<typeof readGateways>): void {
+function requireComplete({
+  protocols,
+  callers,
+  networks,
+  clientCaFile,
+  address,
+}: ReturnType<typeof readGateways>): void {
+  if (address !== null && protocols.length === 0) {
+    throw invalidArgument("KEYHOLD_GATEWAY_PORT", "goes with KEYHOLD_GATEWAYS");
+  }
   if (callers.includes("network") !== networks.length > 0) {
     throw invalidArgument("KEYHOLD_GATEWAY_NETWORKS", "goes with network in KEYHOLD_GATEWAY_CALLERS");
   }

@@ -99,6 +99,7 @@ export abstract class FastCall implements Call, CallLog {
   }
 
   abstract get peerAddress(): string;
+  abstract get certificateSubject(): string | undefined;
 
   get isAbandoned(): boolean {
     return this.isOver;

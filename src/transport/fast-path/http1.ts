@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Headers } from "../headers.ts";
+import { certificateSubjectOf } from "../listener/client-certificate.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { Http1Connections, NodeHttp1 } from "../listener/request-interceptor.ts";
 import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
@@ -17,6 +18,10 @@ class Http1Call extends FastCall {
 
   get peerAddress(): string {
     return this.#connection.peerAddress;
+  }
+
+  get certificateSubject(): string | undefined {
+    return this.#connection.certificateSubject;
   }
 
   protected respond(answer: Answer): void {
@@ -179,6 +184,10 @@ class Http1Connection {
 
   get peerAddress(): string {
     return this.#socket.remoteAddress ?? "";
+  }
+
+  get certificateSubject(): string | undefined {
+    return certificateSubjectOf(this.#socket);
   }
 
   /** Writes the response to the call in flight. */

@@ -1,4 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { certificateSubjectOf } from "../listener/client-certificate.ts";
 import { BodyBuffer } from "../request-body.ts";
 import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
 
@@ -19,6 +20,10 @@ export class Http2Call extends FastCall {
 
   get peerAddress(): string {
     return this.#stream.session?.socket.remoteAddress ?? "";
+  }
+
+  get certificateSubject(): string | undefined {
+    return certificateSubjectOf(this.#stream.session?.socket);
   }
 
   /** What follows a body that is too large, or was refused, still flows, and is dropped: it must not hold the session's window. */

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { createServer } from "node:tls";
+import { storeSubject } from "./client-certificate.ts";
 import { lingerOnClose } from "./closing.ts";
 import { type Protocol, sniff } from "./protocol-detection.ts";
 
@@ -15,6 +16,8 @@ export interface Acceptor {
 export interface Certificate {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
+  /** The CA that verifies certificates of clients; without it none is requested. A client without one may connect nevertheless. */
+  readonly clientCa?: string | Buffer | undefined;
 }
 
 /** Called once for a connection; under TLS `socket` is the TLS socket. */
@@ -49,10 +52,13 @@ export function createPlainAcceptor(timeout: number, decided: Decided): Acceptor
  * Node's error if the certificate is unusable.
  */
 export function createTlsAcceptor(certificate: Certificate, timeout: number, decided: Decided): Acceptor {
-  const server = createServer({ ...certificate, handshakeTimeout: timeout, ALPNProtocols: ["h2", "http/1.1"] });
+  const { cert, key, clientCa } = certificate;
+  const client = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false };
+  const server = createServer({ cert, key, ...client, handshakeTimeout: timeout, ALPNProtocols: ["h2", "http/1.1"] });
   const undecided = new Map<string, Socket>();
   server.on("secureConnection", (socket) => {
     undecided.delete(peerOf(socket));
+    if (clientCa !== undefined) storeSubject(socket);
     // As with a plain connection, only a handshake ends when the client closes its side.
     socket.allowHalfOpen = true;
     const protocol = socket.alpnProtocol === "h2" ? "http2" : "http1";
