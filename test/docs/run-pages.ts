@@ -22,6 +22,7 @@ export const LONG_PAGES: readonly string[] = [
   "docs/admin-authentication.md",
   "docs/command.md",
   "docs/embedded.md",
+  "docs/gateways.md",
   "docs/operating.md",
 ];
 

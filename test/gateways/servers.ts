@@ -26,7 +26,7 @@ export interface Servers {
 /** The proxies of the tests; clients have other addresses. */
 const PROXIES = "127.0.0.1/32";
 
-export async function startServers(gateways: string): Promise<Servers> {
+export async function startServers(gateways: string, more: Record<string, string> = {}): Promise<Servers> {
   const database = await createTestDatabase();
   const environment = {
     KEYHOLD_AUTH: "admin-token",
@@ -34,6 +34,7 @@ export async function startServers(gateways: string): Promise<Servers> {
     KEYHOLD_TRUSTED_PROXIES: PROXIES,
     KEYHOLD_DATABASE_URL: database.url,
     KEYHOLD_ROOT_SECRET: ROOT_SECRET,
+    ...more,
   };
   const ports = [await freePort(), await freePort()] as const;
   const addresses = [`127.0.0.1:${ports[0]}`, `127.0.0.1:${ports[1]}`] as const;
