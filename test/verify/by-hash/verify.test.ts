@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Verdict } from "../../../src/domain/verdict.ts";
+import { reportingDuplicates } from "../../../src/verify/duplicates.ts";
 import { explain } from "../../../src/verify/explain.ts";
 import { restrictedTo } from "../../../src/verify/restricted.ts";
 import { verify, verifyAll } from "../../../src/verify/verify.ts";
-import { FAST_WITH_PREFIX } from "../../support/hash-recognition.ts";
+import { FAST, FAST_WITH_PREFIX } from "../../support/hash-recognition.ts";
 import { operator } from "../../support/principal.ts";
 import { HOUR, NOW, newFixture, newRoots, requestsOf } from "../fixture.ts";
 import { nextTurn } from "../store.ts";
@@ -346,4 +347,21 @@ test("an unknown raw key costs two reads with schemes in use, and then none", as
   expect(await outcomeOf(fixture, WRONG)).toBe("NOT_FOUND");
   expect(fixture.store.statements.length).toBe(2);
   expect(verify(fixture.context, WRONG)).not.toBeInstanceOf(Promise);
+});
+
+test("keys with one prefix are not reported as duplicates, but those with one raw key are", async () => {
+  const fixture = newFixture({ byHash: true });
+  fixture.hashes.current = { ...fixture.hashes.current, prefixLengths: [8, 10] };
+  fixture.importSlow(`${RAW_KEY}1`, {}, 8);
+  fixture.importSlow(`${RAW_KEY}2`, {}, 10);
+  const reports: (readonly string[])[] = [];
+  const findKeys = reportingDuplicates(fixture.store.findKeys, (keyIds) => reports.push(keyIds));
+  const hashes = [8, 10].flatMap((length) => fixture.hashes.prefixDigests(RAW_KEY, length));
+  const lookup = { keyId: null, digests: [], hashes: hashes.map(({ digest }) => digest) };
+  expect(await findKeys([lookup])).toMatchObject([[{}, {}]]);
+  expect(reports).toEqual([]);
+  const twice = [FAST, FAST_WITH_PREFIX].map((scheme) => fixture.importFast(RAW_KEY, {}, scheme));
+  const digests = [FAST, FAST_WITH_PREFIX].flatMap((scheme) => fixture.hashes.fastDigests(RAW_KEY, scheme));
+  await findKeys([{ ...lookup, digests: digests.map(({ digest }) => digest) }]);
+  expect(reports).toEqual([twice.sort()]);
 });
