@@ -2,7 +2,7 @@ import postgres, { type Fragment, type Sql } from "postgres";
 import type { Change, ChangeVerb } from "../domain/change.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
-import type { Insertion, KeyName, KeyStore, KeyUpdate, Revocation, Rotation } from "../keys/store.ts";
+import type { Insertion, KeyName, KeyStore, KeyUpdate, NewExpiry, Revocation, Rotation } from "../keys/store.ts";
 import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
@@ -112,7 +112,7 @@ function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Princi
       ${update.name === undefined ? sql`` : sql`, name = ${update.name}`}
       ${update.scopes === undefined ? sql`` : sql`, scopes = ${[...update.scopes]}::text[]`}
       ${update.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...update.metadata })}`}
-      ${update.expiry === undefined ? sql`` : sql`, expire_time = ${update.expiry.time}`}
+      ${update.expiry === undefined ? sql`` : sql`, ${setExpiry(sql, update.expiry)}`}
       ${update.allowedCidrs === undefined ? sql`` : sql`, allowed_cidrs = ${update.allowedCidrs && [...update.allowedCidrs]}::text[]`}`;
   const conditions = [
     active(sql, now),
@@ -122,6 +122,11 @@ function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Princi
     ...movable(sql, update, now),
   ];
   return updateRow(sql, name, set, conditions);
+}
+
+/** A key that is adopted later keeps this expiry. */
+function setExpiry(sql: Sql, { time }: NewExpiry): Fragment {
+  return sql`expire_time = ${time}, adopt_before_time = NULL, adopted_expire_time = NULL`;
 }
 
 /** Conditions that the immutable fields of an update have their values. */

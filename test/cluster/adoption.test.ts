@@ -198,6 +198,19 @@ describe.each(KINDS)("a key with a %s hash", (kind) => {
     expect(await isAdopted(late.keyId)).toBe(false);
   });
 
+  test("keeps the expiry of an update when it is adopted", async () => {
+    const [soon, asked] = [new Date(Date.now() + 3_600_000), new Date(Date.now() + 1_800_000)];
+    const { rawKey, keyId } = await importHashed(kind, { adoptBeforeTime: soon });
+    const { store } = nodes[1].keys;
+    const update = { expiry: { time: asked, maxKeyTtl: null } };
+    expect(await store.update({ keyId, kind: null }, update, operator, new Date())).toMatchObject({
+      ...{ expireTime: asked, adoptBeforeTime: null, hashAlgorithm: expect.any(String) },
+    });
+    expect(await everywhere(rawKey)).toBe("VALID");
+    await adopted(keyId);
+    expect(await verify(nodes[0], rawKey)).toMatchObject({ valid: true, expireTime: asked });
+  });
+
   test("does not live on if another node, whose clock is ahead, may have rejected it as expired", async () => {
     const { rawKey, keyId } = await importHashed(kind, { adoptBeforeTime: new Date(Date.now() + 3_600_000) });
     const before = nodes[0].outcomes.already;
