@@ -5,6 +5,7 @@ import { credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { introspect } from "../../support/introspect.ts";
 import { eventually, type Serving, serve } from "../../support/keyhold.ts";
 import { startLoad } from "../../support/load.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/postgres.ts";
@@ -99,6 +100,14 @@ function loadOf({ name, call }: Protocol, credential: string) {
   });
 }
 
+/** Continuous introspections. */
+function introspections(proxy: ReverseProxy, token: string) {
+  return startLoad(4, async () => {
+    const { status, text } = await introspect(proxy, { token });
+    return (status === 200 && text.startsWith('{"active":true,')) || `introspect: ${status} ${text}`;
+  });
+}
+
 /** Returns the count of each value. */
 function countOf(texts: readonly string[]): Record<string, number> {
   return Object.fromEntries([...Map.groupBy(texts, (text) => text)].map(([text, all]) => [text, all.length]));
@@ -148,7 +157,7 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("%s in front of thre
     const [first] = wanted;
     if (first === undefined) throw new Error("no protocol");
     const credential = await makeKey(first);
-    const loads = wanted.map((protocol) => loadOf(protocol, credential));
+    const loads = [...wanted.map((protocol) => loadOf(protocol, credential)), introspections(proxy, credential)];
     // Not awaited: after a timeout of the test, a call may hang until the proxy has exited.
     onTestFinished(() => {
       for (const { stop } of loads) void stop();
