@@ -22,6 +22,8 @@ export async function startAuthority(): Promise<Authority> {
   const asked: Received[] = [];
   let verdict: Verdict = { status: 503 };
   const server = createServer(async (request, response) => {
+    // Health checks of gateways.
+    if (request.url === "/health/ready") return void response.end();
     asked.push(await describe(request));
     give(verdict, request, response);
   });

@@ -63,6 +63,19 @@ describe.each(KINDS)("$name", (kind) => {
     await eventually(isAllowed);
   });
 
+  test("asks the other server while one is frozen", async () => {
+    servers.freeze(true, [1]);
+    try {
+      for (let call = 0; call < 6; call++) {
+        const { status } = await send(gateway.url, { headers: headers() });
+        if (kind.limits.asksOnce) expect([200, ...kind.limits.unreachable]).toContain(status);
+        else expect(status).toBe(200);
+      }
+    } finally {
+      servers.freeze(false);
+    }
+  });
+
   test("loses no request in a rolling restart", async () => {
     let sent = 0;
     const load = startLoad(4, async () => {

@@ -18,8 +18,8 @@ export interface Servers {
   restart(place: 0 | 1): Promise<void>;
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Stops both processes, which keep their ports and connections and answer nothing; or continues them. */
-  freeze(isFrozen: boolean): void;
+  /** Stops processes, by default both, which keep their ports and connections and answer nothing; or continues them. */
+  freeze(isFrozen: boolean, places?: readonly (0 | 1)[]): void;
   close(): Promise<void>;
 }
 
@@ -67,8 +67,8 @@ export async function startServers(gateways: string, more: Record<string, string
     },
     stop: () => both(end),
     start: () => both(begin),
-    freeze: (isFrozen) => {
-      for (const server of running) server?.kill(isFrozen ? "SIGSTOP" : "SIGCONT");
+    freeze: (isFrozen, places = [0, 1]) => {
+      for (const place of places) running[place]?.kill(isFrozen ? "SIGSTOP" : "SIGCONT");
     },
     close: async () => {
       for (const server of running) server?.kill("SIGKILL");

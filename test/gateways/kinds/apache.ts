@@ -24,6 +24,7 @@ export const apache: GatewayKind = {
   servesHttp2: true,
   limits: {
     unreachable: [401],
+    asksOnce: true,
     passesBody: false,
     passesUnlisted: false,
     refusesSpoofed: 401,
