@@ -2,7 +2,7 @@ import type { Http2ServerRequest } from "node:http2";
 import type { FastifyRequest } from "fastify";
 import type { Call, CallLog, EndListener } from "../api/rpc.ts";
 import type { Protocol } from "./call-metrics.ts";
-import { headerOf, headersOf } from "./headers.ts";
+import { fieldsOf, headerOf, headersOf } from "./headers.ts";
 import { certificateSubjectOf } from "./listener/client-certificate.ts";
 
 /** The call and the log entry of a Fastify request. */
@@ -31,6 +31,11 @@ export abstract class FastifyCall implements Call, CallLog {
 
   header(name: string): string | undefined {
     return headerOf(this.request.headers, name);
+  }
+
+  /** Returns the values of all fields with this name, in lower case, in order. */
+  fields(name: string): readonly string[] {
+    return fieldsOf(this.request.raw.rawHeaders, name);
   }
 
   headers(): [name: string, value: string][] {

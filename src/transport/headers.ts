@@ -9,6 +9,27 @@ export function headerOf(headers: Headers, name: string): string | undefined {
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
+const NONE: readonly string[] = [];
+
+/** Returns the values of a name, in lower case, in a list of names and values in turn. */
+export function fieldsOf(list: readonly string[], name: string): readonly string[] {
+  let values: string[] | undefined;
+  for (let at = 0; at + 1 < list.length; at += 2) {
+    const field = list[at] ?? "";
+    if (field.length !== name.length || field.toLowerCase() !== name) continue;
+    values ??= [];
+    values.push(list[at + 1] ?? "");
+  }
+  return values ?? NONE;
+}
+
+/** Returns the values of a name. */
+export function valuesOf(headers: Headers, name: string): readonly string[] {
+  const value = headers[name];
+  if (value === undefined) return NONE;
+  return typeof value === "string" ? [value] : value;
+}
+
 /** Returns all fields except the pseudo-headers of HTTP/2. */
 export function headersOf(headers: Headers): [name: string, value: string][] {
   const names = Object.keys(headers).filter((name) => !name.startsWith(":"));

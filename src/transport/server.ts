@@ -28,8 +28,6 @@ export interface ServerOptions
   readonly checkReadiness: CheckReadiness;
   /** With workers: their number. */
   readonly workers?: CountWorkers;
-  /** Whether the fast path serves usual verifications. Without it Fastify serves them with the same results. */
-  readonly fastPath: boolean;
   /** Bounds waiting calls. */
   readonly limiter: ConcurrencyLimiter;
   /** Traces calls; by default they are not traced. */
@@ -57,7 +55,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     streams: [health.watch, ...reflection],
     introspection: introspectionOf(options),
     forwardAuth: forwardAuthOf(options),
-    fastRpcs: options.fastPath ? verificationRpcs(rpcs) : [],
+    fastRpcs: verificationRpcs(rpcs),
   });
   fastify.addHook("preClose", stopping);
   registerHealth(fastify, checkReadiness, options.workers);

@@ -27,7 +27,8 @@ export interface TransportOptions {
   readonly introspection?: IntrospectionPipeline | undefined;
   /** The forward-auth endpoint; without it the path is unknown. */
   readonly forwardAuth?: ForwardAuth | undefined;
-  /** The RPCs that the fast path serves. */
+  /** Whether the fast path serves usual requests of `fastRpcs` and gateways. Without it Fastify serves them with the same results. */
+  readonly fastPath: boolean;
   readonly fastRpcs: readonly FastRpc[];
   /** Authorizes streams; an `Rpc` authorizes its own calls. */
   readonly guard: Guard;
@@ -46,12 +47,13 @@ export interface TransportOptions {
 
 /** Creates the Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same RPCs. */
 export async function createTransport(options: TransportOptions): Promise<FastifyInstance> {
-  const { certificate, logger, counters, rpcs, fastRpcs, requestPolicy, bodyBudget: budget } = options;
+  const { certificate, logger, counters, rpcs, fastRpcs, forwardAuth, requestPolicy, bodyBudget: budget } = options;
   const routes = makeRoutes(rpcs);
   const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
   const findRefusal = createHostCheck(requestPolicy);
-  const fastPath = createFastPath(fastRpcs, { logger, counters, limits, budget, findRefusal });
-  const port = { limits, certificate, interceptor: fastRpcs.length > 0 ? fastPath : undefined };
+  const fastPath = createFastPath(fastRpcs, { logger, counters, limits, budget, findRefusal, forwardAuth });
+  const isIntercepted = options.fastPath && (fastRpcs.length > 0 || forwardAuth !== undefined);
+  const port = { limits, certificate, interceptor: isIntercepted ? fastPath : undefined };
   const fastify = Fastify({
     serverFactory: (listener) => new ListenerServer(port, listener),
     loggerInstance: logger,
@@ -68,7 +70,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   answerErrors(fastify);
   registerAccessLog(fastify, counters);
   checkHosts(fastify, findRefusal);
-  if (options.forwardAuth !== undefined) registerForwardAuth(fastify, options.forwardAuth);
+  if (forwardAuth !== undefined) registerForwardAuth(fastify, forwardAuth);
   checkMethods(fastify, routes.router);
   await allowOrigins(fastify, options.corsOrigins);
   const readBody = bodyReader(budget);

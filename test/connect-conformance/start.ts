@@ -25,6 +25,7 @@ export async function start({ rpcs, streams, fastRpcs, registry, certificate }: 
     ...bareServer(),
     rpcs,
     streams,
+    fastPath: true,
     fastRpcs: fastRpcs.map((rpc) => ({ rpc, json: jsonCodec(rpc.method, registry), proto: protoCodec(rpc) })),
     guard: () => operator,
     logger: pino({ level: "silent" }),

@@ -19,6 +19,9 @@ export interface GatewayDecision {
   readonly body: string;
 }
 
+/** Receives the status of every decision. */
+export type OnDecision = (status: GatewayStatus) => void;
+
 /** A gateway that caches a decision voids the promise that a revocation takes effect at once. */
 export const NO_STORE: HeaderField = ["cache-control", "no-store"];
 

@@ -1,8 +1,7 @@
-import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
-import type { Call, CallLog, EndListener, Rpc } from "../../api/rpc.ts";
+import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { LogFields, WriteEntry } from "../access-log.ts";
 import {
@@ -13,11 +12,11 @@ import {
   OK,
   type Protocol,
 } from "../call-metrics.ts";
+import type { Pipeline } from "../call-pipeline.ts";
 import { type Deadline, MAX_TIMER, timedOut } from "../deadline.ts";
 import { HttpError } from "../errors/http-error.ts";
-import { type Headers, headerOf, headersOf, requestIdOf } from "../headers.ts";
+import { type Headers, headerOf, headersOf, requestIdOf, valuesOf } from "../headers.ts";
 import type { BodyBudget } from "../request-body.ts";
-import type { Response } from "./codecs.ts";
 
 /** Header names and values in turn: Node writes them without looking each one up. */
 export type HeaderList = string[];
@@ -31,9 +30,9 @@ export interface Answer {
   readonly trailers?: Readonly<Record<string, string>>;
 }
 
-/** An RPC in one protocol and encoding. */
-export interface FastRoute {
-  readonly rpc: Rpc;
+/** An RPC, or an endpoint that is none, in one protocol and encoding. */
+export interface FastRoute<Req = unknown, Res = unknown> {
+  readonly rpc: Pipeline<Req, Res>;
   readonly protocol: Protocol;
   readonly counter: CallCounter;
   /** Largest request body in bytes. */
@@ -41,8 +40,8 @@ export interface FastRoute {
   /** The deadline of the call, where the protocol has one. */
   readonly deadline?: Deadline;
   /** Throws an error for `refuse`. */
-  decode(bytes: Uint8Array): Message;
-  answer(call: FastCall, response: Response): Answer;
+  decode(bytes: Uint8Array, call: FastCall): Req;
+  answer(call: FastCall, response: Res): Answer;
   refuse(call: FastCall, error: ConnectError): Answer;
 }
 
@@ -94,10 +93,19 @@ export abstract class FastCall implements Call, CallLog {
     return headerOf(this.#requestHeaders, name);
   }
 
+  /** Returns the values of all fields with this name, in lower case, in order. */
+  fields(name: string): readonly string[] {
+    return valuesOf(this.#requestHeaders, name);
+  }
+
   headers(): [name: string, value: string][] {
     return headersOf(this.#requestHeaders);
   }
 
+  /** Its HTTP method. */
+  abstract get method(): string;
+  /** In origin form; empty over HTTP/2, where no route needs it. */
+  abstract get target(): string;
   abstract get peerAddress(): string;
   abstract get certificateSubject(): string | undefined;
 
@@ -127,7 +135,7 @@ export abstract class FastCall implements Call, CallLog {
   #invoke(principal: Principal): void {
     if (this.isOver) return;
     if (this.isTooLarge) throw new HttpError("BODY_TOO_LARGE");
-    const request = this.route.decode(this.body);
+    const request = this.route.decode(this.body, this);
     this.body = EMPTY;
     const deadline = this.#deadline();
     if (deadline !== undefined && this.#elapsed() >= deadline) throw timedOut();
@@ -143,14 +151,14 @@ export abstract class FastCall implements Call, CallLog {
     return value === undefined ? undefined : deadline?.parse(value);
   }
 
-  #await(response: Promise<Response>, deadline: number | undefined): void {
+  #await(response: Promise<unknown>, deadline: number | undefined): void {
     if (deadline !== undefined && deadline <= MAX_TIMER) {
       this.#timer = setTimeout(() => this.refuse(timedOut()), deadline - this.#elapsed());
     }
     response.then((known) => this.#answer(known)).catch((error: unknown) => this.refuse(error));
   }
 
-  #answer(response: Response): void {
+  #answer(response: unknown): void {
     if (!this.isOver) this.#finish(this.#written(() => this.route.answer(this, response)));
   }
 
@@ -200,7 +208,8 @@ export abstract class FastCall implements Call, CallLog {
     const [code, elapsed] = [this.#code, this.#elapsed()];
     counter.end(code, elapsed);
     this.#onEnd?.(code, protocol);
-    this.context.writeEntry({ reqId: this.id, method: "POST", status, fields: this.#fields, protocol, code, elapsed });
+    const { id: reqId, method } = this;
+    this.context.writeEntry({ reqId, method, status, fields: this.#fields, protocol, code, elapsed });
   }
 
   #elapsed(): number {

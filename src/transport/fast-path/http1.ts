@@ -1,18 +1,21 @@
 import type { Socket } from "node:net";
-import type { Headers } from "../headers.ts";
 import { certificateSubjectOf } from "../listener/client-certificate.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { Http1Connections, NodeHttp1 } from "../listener/request-interceptor.ts";
 import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
-import { readHead, writeResponse } from "./http1-message.ts";
+import { type Head, type Methods, readHead, writeResponse } from "./http1-message.ts";
 
 /** A call over HTTP/1.1, whose body is complete when it is created. */
 class Http1Call extends FastCall {
   readonly #connection: Http1Connection;
+  readonly method: string;
+  readonly target: string;
 
-  constructor(route: FastRoute, context: CallContext, headers: Headers, body: Uint8Array, connection: Http1Connection) {
-    super(route, context, headers);
+  constructor(route: FastRoute, context: CallContext, head: Head, body: Uint8Array, connection: Http1Connection) {
+    super(route, context, head.headers);
     this.#connection = connection;
+    this.method = head.method;
+    this.target = head.target;
     this.body = body;
   }
 
@@ -33,7 +36,9 @@ export interface Http1Options {
   readonly node: NodeHttp1;
   readonly context: CallContext;
   /** Returns the route of a request by its head, or undefined to decline it. */
-  readonly find: (target: string, headers: Headers) => FastRoute | undefined;
+  readonly find: (head: Head) => FastRoute | undefined;
+  /** The methods of requests that may have a route; the others are not read. */
+  readonly methods: Methods;
   readonly limits: Pick<ListenerLimits, "maxHeaderBytes" | "keepAliveTimeout">;
 }
 
@@ -159,10 +164,10 @@ class Http1Connection {
   /** Returns whether a request was accepted. */
   #serveNext(): boolean {
     const rest = this.#rest;
-    const { context, find, limits } = this.#options;
-    const head = readHead(rest, limits.maxHeaderBytes);
+    const { context, find, limits, methods } = this.#options;
+    const head = readHead(rest, limits.maxHeaderBytes, methods);
     if (head === "partial") return this.#wait();
-    const route = head === "unusual" ? undefined : find(head.target, head.headers);
+    const route = head === "unusual" ? undefined : find(head);
     if (head === "unusual" || route === undefined || route.protocol === "grpc") return this.#handOver();
     if (head.contentLength > route.maxBodyBytes) return this.#handOver();
     const size = head.size + head.contentLength;
@@ -171,7 +176,7 @@ class Http1Connection {
     this.#timer = undefined;
     this.#rest = size === rest.length ? NOTHING : rest.subarray(size);
     this.#reads = this.#rest.length === 0 ? 0 : 1;
-    this.#current = new Http1Call(route, context, head.headers, rest.subarray(head.size, size), this);
+    this.#current = new Http1Call(route, context, head, rest.subarray(head.size, size), this);
     context.start(this.#current);
     return true;
   }

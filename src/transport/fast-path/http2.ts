@@ -18,6 +18,14 @@ export class Http2Call extends FastCall {
     listen(stream, this);
   }
 
+  get method(): string {
+    return "POST";
+  }
+
+  get target(): string {
+    return "";
+  }
+
   get peerAddress(): string {
     return this.#stream.session?.socket.remoteAddress ?? "";
   }

@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { compressedFlag, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
@@ -44,7 +44,7 @@ export function makeFastRoutes(rpcs: readonly FastRpc[], counters: CallCounters)
 }
 
 /** A protocol and encoding of an RPC. */
-type RouteForm = Omit<FastRoute, "rpc" | "counter">;
+type RouteForm = Omit<FastRoute<Message, Response>, "rpc" | "counter">;
 
 /** Returns the paths without variables whose request body is the whole message. */
 function restPaths({ method }: Rpc): string[] {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readHead } from "../../../../src/transport/fast-path/http1-message.ts";
+import { ANY_METHOD, readHead } from "../../../../src/transport/fast-path/http1-message.ts";
 
 const MAX = 200;
 
@@ -83,4 +83,47 @@ test("an incomplete head is awaited up to its maximum size", () => {
   expect(readHead(Buffer.from("POST /".padEnd(MAX, "A")), MAX)).toBe("unusual");
   for (const start of ["\r\n", "\u0016\u0003\u0001", " POST", "GET", "P*", "POST  "])
     expect(readHead(Buffer.from(start), MAX)).toBe("unusual");
+});
+
+const readAny = (lines: readonly string[], first: string) =>
+  readHead(Buffer.from(`${[first, ...lines].join("\r\n")}\r\n\r\n`, "latin1"), MAX, ANY_METHOD);
+
+test.each(["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"])("%s is read where it may have a route", (method) => {
+  expect(readAny([HOST], `${method} /a?b HTTP/1.1`)).toMatchObject({ method, target: "/a?b", contentLength: 0 });
+});
+
+test("its fields may occur twice, and have tabs and bytes above ASCII", () => {
+  const lines = [HOST, "X-A: 1", "x-a:\t2\t3 ", "x-b: \u00a0\u00e9\u00a0", "X-a:"];
+  expect(readAny(lines, "GET / HTTP/1.1")).toHaveProperty("headers", {
+    host: "a",
+    "x-a": ["1", "2\t3", ""],
+    "x-b": "\u00a0\u00e9\u00a0",
+  });
+});
+
+test.each([
+  ["two lengths", [HOST, "content-length: 1", "content-length: 1"]],
+  ["two hosts", [HOST, HOST]],
+  ["two connection fields", [HOST, "connection: keep-alive", "connection: keep-alive"]],
+  ["chunks", [HOST, "transfer-encoding: chunked"]],
+  ["an expectation", [HOST, "expect: 100-continue", "expect: 100-continue"]],
+  ["a control character", [HOST, "x-a: \u0001"]],
+  ["a delete", [HOST, "x-a: \u007f"]],
+  ["a line feed alone", [HOST, "x-a: 1\nx-b: 2"]],
+  ["a folded line", [HOST, "x-a: 1", "\t2"]],
+  ["a byte above ASCII in a name", [HOST, "x\u00e9: 1"]],
+])("%s is left to Node in every method", (_, lines) => {
+  expect(readAny(lines, "GET / HTTP/1.1")).toBe("unusual");
+});
+
+test.each(["TRACE / HTTP/1.1", "OPTIONS * HTTP/1.1", "get / HTTP/1.1", "GETS / HTTP/1.1", "GET http://a/ HTTP/1.1"])(
+  "%j is left to Node in every method",
+  (first) => {
+    expect(readAny([HOST], first)).toBe("unusual");
+  },
+);
+
+test("a POST is read as strictly as where it is the only method", () => {
+  expect(readAny([HOST, "x-a: 1", "x-a: 1"], "POST / HTTP/1.1")).toBe("unusual");
+  expect(readAny([HOST, "x-a: \u00e9"], "POST / HTTP/1.1")).toBe("unusual");
 });

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { ANY_METHOD, POST_ONLY } from "../../../../src/transport/fast-path/http1-message.ts";
 import { type Seeded, seededBy } from "../../../support/seeded.ts";
 import { conversation, startEcho } from "./support.ts";
 
+/** The first is the usual one. */
 const METHODS = ["POST", "POST", "GET", "DELETE", "PATCH", "HEAD", "get", "P(ST", ""] as const;
 const TARGETS = ["/a", "/a", "/a", "/node", "/a?b=%2f", "/a#b", "/\u00e9", "/a b", "*", "http://h/a", ""] as const;
 const VERSIONS = ["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "http/1.1", ""] as const;
@@ -39,8 +41,8 @@ const ODD_LINES = [
 ];
 const BODIES = ["", "abc", "a\r\n\r\nb", "3\r\nabc\r\n0\r\n\r\n", "POST /a HTTP/1.1\r\nhost: c\r\n\r\n"] as const;
 
-/** A mostly usual request. */
-function request(seeded: Seeded): string {
+/** A mostly usual request, by default a `POST`. */
+function request(seeded: Seeded, usual?: string): string {
   const isOdd = seeded.below(3) === 0;
   const odd = <T extends string>(items: readonly [T, ...T[]]) => (isOdd ? seeded.pick(items) : items[0]);
   const lines: string[] = Array.from({ length: isOdd ? seeded.below(3) : 0 }, () => seeded.pick(ODD_LINES));
@@ -50,13 +52,14 @@ function request(seeded: Seeded): string {
   if (seeded.below(20) !== 0) lines.push("Host:  localhost ");
   lines.push("x-b: !~ [\"'", "x-empty:");
   const end = seeded.below(40) === 0 ? "\n" : "\r\n";
-  const first = `${odd(METHODS)} ${odd(TARGETS)} ${odd(VERSIONS)}`;
+  const first = `${usual ?? odd(METHODS)} ${odd(TARGETS)} ${odd(VERSIONS)}`;
   return `${[first, ...seeded.shuffled(lines)].join(end)}${end}${end}${body}`;
 }
 
 /** Mostly one request per segment; else several in one, or one in several. */
-function parts(seeded: Seeded): Buffer[] {
-  const requests = Array.from({ length: 1 + seeded.below(4) }, () => Buffer.from(request(seeded), "latin1"));
+function parts(seeded: Seeded, methods: readonly string[] = []): Buffer[] {
+  const one = () => request(seeded, methods[seeded.below(methods.length + 1)]);
+  const requests = Array.from({ length: 1 + seeded.below(4) }, () => Buffer.from(one(), "latin1"));
   if (seeded.below(2) === 0) return requests;
   const all = Buffer.concat(requests);
   const cuts = Array.from({ length: seeded.below(4) }, () => seeded.below(all.length + 1)).toSorted((a, b) => a - b);
@@ -73,16 +76,24 @@ function isSame(seen: string, expected: string): boolean {
   return ours.startsWith(nodes) || nodes.startsWith(ours);
 }
 
-test("random input in random segments is answered byte for byte like by node:http", async () => {
-  const seeded = seededBy("KEYHOLD_HTTP1_SEED");
-  const [ours, node] = [await startEcho(), await startEcho({ front: false })];
-  for (let round = 0; round < 1000; round++) {
-    const sent = parts(seeded);
-    const [seen, expected] = await Promise.all([conversation(ours.port, sent), conversation(node.port, sent)]);
-    const same = isSame(seen, expected);
-    expect({ same, sent: sent.map(String), seen, expected }).toMatchObject({ same: true });
-  }
-  // Otherwise this would compare node:http with itself.
-  expect(ours.counts.front).toBeGreaterThan(300);
-  expect(ours.counts.node).toBeGreaterThan(50);
-});
+const OTHER_METHODS = ["GET", "GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+test.each([
+  ["POST", POST_ONLY, []],
+  ["any method", ANY_METHOD, OTHER_METHODS],
+] as const)(
+  "random input in random segments is answered byte for byte like by node:http: %s",
+  async (_, methods, usual) => {
+    const seeded = seededBy("KEYHOLD_HTTP1_SEED");
+    const [ours, node] = [await startEcho({ methods }), await startEcho({ front: false })];
+    for (let round = 0; round < 1000; round++) {
+      const sent = parts(seeded, usual);
+      const [seen, expected] = await Promise.all([conversation(ours.port, sent), conversation(node.port, sent)]);
+      const same = isSame(seen, expected);
+      expect({ same, sent: sent.map(String), seen, expected }).toMatchObject({ same: true });
+    }
+    // Otherwise this would compare node:http with itself.
+    expect(ours.counts.front).toBeGreaterThan(300);
+    expect(ours.counts.node).toBeGreaterThan(50);
+  },
+);

@@ -12,6 +12,7 @@ import { createAccessLogWriter } from "../../../../src/transport/access-log.ts";
 import { uncounted } from "../../../../src/transport/call-metrics.ts";
 import type { Answer, CallContext, FastRoute } from "../../../../src/transport/fast-path/call.ts";
 import { createHttp1Connections } from "../../../../src/transport/fast-path/http1.ts";
+import { type Methods, POST_ONLY } from "../../../../src/transport/fast-path/http1-message.ts";
 import type { Certificate } from "../../../../src/transport/listener/acceptor.ts";
 import { defaultLimits, type ListenerLimits } from "../../../../src/transport/listener/limits.ts";
 import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
@@ -20,9 +21,13 @@ import { BodyBudget } from "../../../../src/transport/request-body.ts";
 import { operator } from "../../../support/principal.ts";
 import { stop } from "../../listener/support.ts";
 
-/** Returns a parsed request as JSON; equal requests have equal text. */
+/** Returns a parsed request as JSON; equal requests have equal text. Several values are joined as Node does. */
 function understood(method: string, target: string, headers: object, body: Uint8Array): string {
-  const fields = Object.entries(headers).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const joined = Object.entries(headers).map(([name, value]) => [
+    name,
+    Array.isArray(value) && name !== "set-cookie" ? value.join(name === "cookie" ? "; " : ", ") : value,
+  ]);
+  const fields = joined.toSorted(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify({ method, target, fields, body: Buffer.from(body).toString("latin1") });
 }
 
@@ -65,6 +70,8 @@ export interface EchoOptions {
   readonly front?: boolean;
   readonly limits?: Partial<ListenerLimits>;
   readonly certificate?: Certificate;
+  /** Those that the interceptor reads. */
+  readonly methods?: Methods;
 }
 
 const { verifyApiKey } = ApiKeysService.method;
@@ -78,7 +85,12 @@ const context: CallContext = {
 };
 
 /** A port that answers each request with its parsed form; its interceptor declines those below /node. */
-export async function startEcho({ front = true, limits, certificate }: EchoOptions = {}): Promise<EchoServer> {
+export async function startEcho({
+  front = true,
+  limits,
+  certificate,
+  methods = POST_ONLY,
+}: EchoOptions = {}): Promise<EchoServer> {
   const counts = { front: 0, node: 0 };
   const waiting = new EventEmitter();
   const allLimits = { ...defaultLimits, ...limits };
@@ -88,15 +100,15 @@ export async function startEcho({ front = true, limits, certificate }: EchoOptio
         node,
         limits: allLimits,
         context,
-        find(target, headers) {
+        methods,
+        find({ method, target, headers }) {
           if (target.startsWith("/node")) return undefined;
           return echoRoute(({ call, body }) => {
             counts.front++;
             const result = Promise.withResolvers<Answer>();
             const cancelled = Promise.withResolvers<void>();
             call.log.onEnd((code) => code === "CANCELLED" && cancelled.resolve());
-            const [method, respond] = ["POST", result.resolve];
-            const accepted = { method, target, headers, body, cancelled: cancelled.promise, respond };
+            const accepted = { method, target, headers, body, cancelled: cancelled.promise, respond: result.resolve };
             if (target !== "/wait") return echoed(accepted);
             waiting.emit("waiting", accepted);
             return result.promise;
@@ -128,7 +140,7 @@ export function answer(accepted: Accepted): void {
 
 function echoed({ method, target, headers, body }: Omit<Accepted, "cancelled" | "respond">): Answer {
   const text = understood(method, target, headers, body);
-  return { status: 200, headers: fieldsOf(text), body: text };
+  return { status: 200, headers: fieldsOf(text), body: method === "HEAD" ? "" : text };
 }
 
 /** A route whose RPC returns what `serve` does. */
@@ -141,8 +153,6 @@ function echoRoute(serve: (request: { call: Call; body: Uint8Array }) => Answer 
   };
   return {
     rpc: {
-      method: verifyApiKey,
-      maxRequestBytes: 0,
       admit: () => operator,
       invoke: (_request, _principal, call) => {
         const result = serve({ call, body });

@@ -1,0 +1,36 @@
+import type { GatewayRequest } from "../../api/gateways/authorize.ts";
+import { failed, type GatewayDecision } from "../../api/gateways/decision.ts";
+import { memoize } from "../../lib/memoize.ts";
+import { type CallCounters, codeOfStatus } from "../call-metrics.ts";
+import { FORWARD_AUTH, type ForwardAuth } from "../gateways/forward-auth.ts";
+import { ForwardAuthRequest } from "../gateways/forward-auth-request.ts";
+import type { Answer, FastCall, FastRoute } from "./call.ts";
+
+/** Returns the route of requests to the forward-auth endpoint without a body, in any method. */
+export function forwardAuthRoute(
+  { pipeline, clientAddressOf, onDecision }: ForwardAuth,
+  counters: CallCounters,
+): FastRoute<GatewayRequest, GatewayDecision> {
+  const answer = (call: FastCall, decision: GatewayDecision): Answer => {
+    onDecision(decision.status);
+    const headers = ["x-request-id", call.id, ...fieldsOf(decision)];
+    return { status: decision.status, headers, body: call.method === "HEAD" ? "" : decision.body };
+  };
+  return {
+    rpc: pipeline,
+    protocol: "rest",
+    counter: counters.of(FORWARD_AUTH, "rest"),
+    maxBodyBytes: 0,
+    decode: (_, call) => new ForwardAuthRequest(call.target, call, clientAddressOf),
+    answer(call, decision) {
+      if (decision.status !== 200) call.add({ code: codeOfStatus(decision.status) });
+      return answer(call, decision);
+    },
+    refuse: (call, error) => answer(call, failed(error)),
+  };
+}
+
+const fieldsOf = memoize(({ headers, body }: GatewayDecision): string[] => [
+  ...headers.flat(),
+  ...["content-length", String(Buffer.byteLength(body))],
+]);
