@@ -1,6 +1,7 @@
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { INTROSPECT } from "../support/introspect.ts";
 import { type Json, restClient } from "../support/rest.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { REST_ROUTES, RPCS, rpcPath } from "../support/wire.ts";
@@ -29,21 +30,21 @@ test("the health paths of the proxies are served", async () => {
   for (const path of paths) expect(await restClient(server)("GET", path)).toMatchObject({ status: 200 });
 });
 
-test("the special paths of Envoy are those of RPCs", () => {
+test("the special paths of Envoy are those of RPCs and of introspection", () => {
   const known = new Set([...REST_ROUTES.map(({ path }) => path("{key_id}")), ...RPCS.map(rpcPath)]);
   const [virtualHost] = connectionManager.route_config.virtual_hosts;
   const paths: string[] = virtualHost.routes.flatMap(({ match }: Json) => match.path ?? []);
-  expect(paths).toHaveLength(3);
-  expect(paths.filter((path) => !known.has(path))).toEqual(["/grpc.health.v1.Health/Watch"]);
+  expect(paths).toHaveLength(4);
+  expect(paths.filter((path) => !known.has(path))).toEqual([INTROSPECT, "/grpc.health.v1.Health/Watch"]);
   // Envoy matches the whole path.
   const patterns = virtualHost.routes.flatMap(({ match }: Json) => match.safe_regex?.regex ?? []);
   expect(patterns.flatMap((pattern: string) => RPCS.filter(calledBy(`^${pattern}$`))).sort(byName)).toEqual(SAFE);
 });
 
-test("the special paths of nginx are those of RPCs", () => {
-  const routes = REST_ROUTES.map(({ path }) => path("{key_id}"));
+test("the special paths of nginx are those of RPCs and of introspection", () => {
+  const routes = [...REST_ROUTES.map(({ path }) => path("{key_id}")), INTROSPECT];
   const patterns = [...nginx.matchAll(/location ~ (\S+) \{/g)].map(([, pattern = ""]) => pattern);
-  expect(patterns.map((pattern) => routes.filter((path) => new RegExp(pattern).test(path)).length)).toEqual([2, 1]);
+  expect(patterns.map((pattern) => routes.filter((path) => new RegExp(pattern).test(path)).length)).toEqual([3, 1]);
   const [safe, large] = patterns.map((pattern) => RPCS.filter(calledBy(pattern)).sort(byName));
   expect(safe).toEqual(SAFE);
   expect(large?.map(({ name }) => name)).toEqual(["BatchCreateImportedApiKeys"]);
