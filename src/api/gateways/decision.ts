@@ -2,7 +2,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import type { ErrorCode } from "../../domain/errors.ts";
 import { type Invalid, type RejectionReason, verificationErrorOf } from "../../domain/verdict.ts";
 import { share } from "../../lib/memoize.ts";
-import { ERROR_DOMAIN } from "../errors.ts";
+import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
 
 export type GatewayStatus = 200 | 400 | 401 | 403 | 429 | 503;
@@ -83,7 +83,8 @@ export function rejected({ reason, message }: Invalid, requiredScopes: readonly 
 }
 
 /** Returns the decision for a call without a verdict. An internal error is unavailability for a client, and never a verdict. */
-export function failed(error: ConnectError): GatewayDecision {
+export function failed(cause: unknown): GatewayDecision {
+  const error = toConnectError(cause);
   const reason = reasonOf(error);
   switch (error.code) {
     case Code.InvalidArgument:

@@ -1,4 +1,3 @@
-import type { ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Authorize, GatewayRequest } from "../../api/gateways/authorize.ts";
 import { failed, type GatewayDecision, type OnDecision } from "../../api/gateways/decision.ts";
@@ -56,7 +55,7 @@ export function registerForwardAuth(
       const caller = await pipeline.admit(call);
       return await pipeline.invoke(new ForwardAuthRequest(raw.url ?? "", call, clientAddressOf), caller, call);
     } catch (error) {
-      return failed(error as ConnectError);
+      return failed(error);
     }
   };
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {

@@ -12,15 +12,22 @@ export interface Seen {
   readonly resetCode?: number;
 }
 
-/** Sends each part separately; returns all responses until the server closes the connection, oldest first. */
-export async function observeHttp1(port: number, parts: readonly (string | Uint8Array)[]): Promise<Seen[]> {
+/**
+ * Sends each part separately; returns all responses until the server closes the connection, oldest first. `isHead`: the first has no body,
+ * whatever its length.
+ */
+export async function observeHttp1(
+  port: number,
+  parts: readonly (string | Uint8Array)[],
+  isHead = false,
+): Promise<Seen[]> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(Buffer.from(chunk))).on("error", () => {});
   const closed = new Promise((resolve) => socket.once("close", resolve));
   for (const part of parts) await sendAlone((done) => socket.write(part, done));
   await closed;
-  return parseResponses(Buffer.concat(chunks));
+  return parseResponses(Buffer.concat(chunks), isHead);
 }
 
 /** Waits until the other side, in the same process, has read this part. */
@@ -29,7 +36,7 @@ async function sendAlone(write: (done: () => void) => void): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await setImmediate();
 }
 
-function parseResponses(bytes: Buffer): Seen[] {
+function parseResponses(bytes: Buffer, isHead: boolean): Seen[] {
   const seen: Seen[] = [];
   for (let rest = bytes; rest.length > 0; ) {
     const end = rest.indexOf("\r\n\r\n");
@@ -38,7 +45,9 @@ function parseResponses(bytes: Buffer): Seen[] {
     const headers = plain(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]));
     const isChunked = headers["transfer-encoding"] === "chunked";
     const content = rest.subarray(end + 4).toString("latin1");
-    const { body, length } = isChunked ? readChunks(content) : readLength(content, headers["content-length"]);
+    const { body, length } = isChunked
+      ? readChunks(content)
+      : readLength(content, isHead && seen.length === 0 ? "0" : headers["content-length"]);
     seen.push({ status: Number(first.split(" ")[1]), headers, body });
     rest = rest.subarray(end + 4 + length);
   }
