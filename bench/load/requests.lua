@@ -1,4 +1,5 @@
--- Cycles through the requests of a file, one per line: method, path ("-": that of the URL), body in hexadecimal.
+-- Cycles through the requests of a file, one per line: method, path ("-": that of the URL), and in hexadecimal the body and the headers
+-- that only this request has, one per line.
 -- wrk -s requests.lua [-H headers] <url> -- <file>
 
 local requests, place = {}, 0
@@ -7,10 +8,19 @@ local function bytes(hex)
   return (hex:gsub("%x%x", function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
+local function with_own(lines)
+  if lines == "" then return nil end
+  local headers = {}
+  for name, value in pairs(wrk.headers) do headers[name] = value end
+  for name, value in bytes(lines):gmatch("([^\n:]+): ([^\n]*)") do headers[name] = value end
+  return headers
+end
+
 function init(args)
   for line in assert(io.open(args[1])):lines() do
-    local method, path, body = line:match("^(%S+) (%S+) (%x*)$")
-    requests[#requests + 1] = wrk.format(method, path ~= "-" and path or nil, nil, body ~= "" and bytes(body) or nil)
+    local method, path, body, own = line:match("^(%S+) (%S+) (%x*) (%x*)$")
+    local content = body ~= "" and bytes(body) or nil
+    requests[#requests + 1] = wrk.format(method, path ~= "-" and path or nil, with_own(own), content)
   end
 end
 

@@ -8,16 +8,23 @@ export interface LoadRequest {
   /** Path with query; default: that of the URL. */
   readonly path?: string;
   readonly body?: string | Uint8Array;
+  /** In addition to those of all requests. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Writes requests in the format of `requests.lua`. Resolves to the path of the file. */
 export async function writeRequests(fixture: Fixture, requests: readonly LoadRequest[]): Promise<string> {
   const file = join(fixture.dir, `requests-${randomUUID()}`);
-  const lines = requests.map(
-    ({ method, path = "-", body = "" }) => `${method} ${path} ${Buffer.from(body).toString("hex")}\n`,
-  );
+  const lines = requests.map(({ method, path = "-", body = "", headers = {} }) => {
+    const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
+    return `${method} ${path} ${hex(body)} ${hex(own.join(""))}\n`;
+  });
   await writeFile(file, lines.join(""));
   return file;
+}
+
+function hex(content: string | Uint8Array): string {
+  return Buffer.from(content).toString("hex");
 }
 
 /** Writes POST requests with these bodies to the path of the URL. */

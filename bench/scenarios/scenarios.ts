@@ -7,6 +7,7 @@ import { clusterScenarios } from "./cluster.ts";
 import { controlsScenarios } from "./controls.ts";
 import { cpuScenarios } from "./cpu.ts";
 import { databaseScenarios } from "./database.ts";
+import { gatewayScenarios } from "./gateways.ts";
 import { goScenarios } from "./go.ts";
 import { growthScenarios } from "./growth.ts";
 import { guardedScenarios } from "./guarded.ts";
@@ -36,6 +37,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...bulkScenarios,
   ...growthScenarios,
   ...guardedScenarios,
+  ...gatewayScenarios,
   ...againstStockScenarios,
   ...processScenarios,
   ...clusterScenarios,

@@ -2,7 +2,7 @@ import type { GatewayRequest } from "../../api/gateways/authorize.ts";
 import type { Call } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import type { ClientAddressOf } from "../../lib/client-address.ts";
-import { type ForwardAuthTarget, readTarget } from "./forward-auth-target.ts";
+import { type ForwardAuthTarget, targetOf } from "./forward-auth-target.ts";
 
 /** A call of a gateway, with the headers of its client as they were received. */
 export interface ForwardedCall extends Call {
@@ -21,7 +21,7 @@ export class ForwardAuthRequest implements GatewayRequest {
 
   /** Throws `INVALID_ARGUMENT`. */
   constructor(target: string, call: ForwardedCall, clientAddressOf: ClientAddressOf) {
-    this.#target = readTarget(target);
+    this.#target = targetOf(target);
     this.#call = call;
     this.#clientAddressOf = clientAddressOf;
     this.#requireOwnQuery();
