@@ -259,7 +259,7 @@ describe("the form", () => {
     expect([response.status, ((await response.json()) as Json).error]).toEqual([400, "invalid_request"]);
   });
 
-  test.each(["GET", "HEAD", "PUT", "PATCH", "DELETE"])("is not sent with %s", async (method) => {
+  test.each(["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"])("is not sent with %s", async (method) => {
     const response = await fetch(`${suite.server.url}${INTROSPECT}?token=${await known()}`, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
     const text = await response.text();

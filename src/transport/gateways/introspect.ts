@@ -74,9 +74,8 @@ export function registerIntrospection(
       return reply.code(code).headers(headers).send(body);
     }
   };
-  // OPTIONS is handled by CORS.
-  const method = fastify.supportedMethods.filter((one) => one !== "OPTIONS");
-  fastify.route({ method, url: PATH, exposeHeadRoute: false, handler });
+  // In every method: the error of another than POST has the form of OAuth too. A preflight request is handled by CORS before.
+  fastify.route({ method: fastify.supportedMethods, url: PATH, exposeHeadRoute: false, handler });
 }
 
 const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
