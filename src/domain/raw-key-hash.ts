@@ -14,6 +14,11 @@ export const HASH_ALGORITHMS = [
 
 export type HashAlgorithm = (typeof HASH_ALGORITHMS)[number];
 
+/** How bytes are written as text: `TextEncoding` of the protos without its prefix. */
+export const TEXT_ENCODINGS = ["HEX", "BASE64", "BASE64URL", "UTF8"] as const;
+
+export type TextEncoding = (typeof TEXT_ENCODINGS)[number];
+
 /** How to recognize a raw key of which only a hash is known. The digest of its secret is then an HMAC of that hash. */
 export interface RawKeyHash {
   readonly schemeId: number;
@@ -33,6 +38,9 @@ export interface HashScheme {
   /** The key of an HMAC; null for other algorithms. */
   readonly hmacKey: Uint8Array | null;
 }
+
+/** What a caller states of how a hash was made. */
+export type HashSchemeSpec = Pick<HashScheme, "algorithm" | "prefix" | "suffix" | "hmacKeyId">;
 
 /** What a verification tries for a raw key that is unknown under its own digest. */
 export interface HashLookups {

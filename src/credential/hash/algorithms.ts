@@ -1,0 +1,37 @@
+import type { HashAlgorithm } from "../../domain/raw-key-hash.ts";
+
+export interface FastAlgorithm {
+  /** The name of the hash function in `node:crypto`. */
+  readonly name: string;
+  /** Bytes of its output. */
+  readonly size: number;
+  readonly isKeyed: boolean;
+}
+
+/** The algorithms without a salt. A hash by one of them is looked up by its value. */
+export const FAST_ALGORITHMS = {
+  SHA256: { name: "sha256", size: 32, isKeyed: false },
+  SHA384: { name: "sha384", size: 48, isKeyed: false },
+  SHA512: { name: "sha512", size: 64, isKeyed: false },
+  SHA512_256: { name: "sha512-256", size: 32, isKeyed: false },
+  HMAC_SHA256: { name: "sha256", size: 32, isKeyed: true },
+  HMAC_SHA512: { name: "sha512", size: 64, isKeyed: true },
+} as const satisfies Partial<Record<HashAlgorithm, FastAlgorithm>>;
+
+export type FastHashAlgorithm = keyof typeof FAST_ALGORITHMS;
+export type SlowHashAlgorithm = Exclude<HashAlgorithm, FastHashAlgorithm>;
+
+/** Returns whether hashes by the algorithm have no salt. */
+export function isFastAlgorithm(algorithm: HashAlgorithm): algorithm is FastHashAlgorithm {
+  return Object.hasOwn(FAST_ALGORITHMS, algorithm);
+}
+
+/** Returns the names of the algorithms whose output has this size, such as `SHA256, SHA512_256 or HMAC_SHA256`; undefined: none. */
+export function algorithmsOfSize(size: number): string | undefined {
+  const names = Object.entries(FAST_ALGORITHMS).filter(([, algorithm]) => algorithm.size === size);
+  return names.length === 0 ? undefined : listOf(names.map(([name]) => name));
+}
+
+function listOf(names: readonly string[]): string {
+  return names.length === 1 ? String(names[0]) : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+}

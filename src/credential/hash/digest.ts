@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import type { SecretDigest } from "../../domain/key.ts";
+import type { HashSchemeSpec } from "../../domain/raw-key-hash.ts";
+import { hmacSha256, type KeyRing } from "../../domain/server-keys.ts";
+import type { ParsedRawKeyHash } from "./parse.ts";
+
+/**
+ * The first bytes of what is digested in place of a raw key. No text in UTF-8 begins with them (RFC 3629 §1), so no raw key has the digest of a
+ * hash, of a prefix or of a slow hash.
+ */
+const FAST_HASH = Uint8Array.of(0xff);
+const LOOKUP_PREFIX = Uint8Array.of(0xfe);
+const SLOW_HASH = Uint8Array.of(0xfd);
+
+/** Terminates the parameters, in which it does not occur. */
+const END = Uint8Array.of(0);
+
+/**
+ * Returns the digests under which a raw key of which only a hash is known may be stored, under every server key of the ring "secret-digest", the
+ * current one's first.
+ */
+export function rawKeyHashDigests(
+  { scheme, parameters, output }: ParsedRawKeyHash,
+  ring: KeyRing,
+): readonly SecretDigest[] {
+  const spec = digestOfScheme(scheme);
+  return parameters === null
+    ? fastHashDigests(spec, output, ring)
+    : digestsUnder(ring, ...slowHashParts(spec, parameters, output));
+}
+
+/** Returns the digests of a fast hash by the scheme with this digest. */
+export function fastHashDigests(scheme: Uint8Array, output: Uint8Array, ring: KeyRing): readonly SecretDigest[] {
+  return digestsUnder(ring, FAST_HASH, scheme, output);
+}
+
+/** Returns what is digested of a slow hash by the scheme with this digest. */
+export function slowHashParts(
+  scheme: Uint8Array,
+  parameters: string,
+  output: Uint8Array,
+): readonly (string | Uint8Array)[] {
+  return [SLOW_HASH, scheme, parameters, END, output];
+}
+
+/** Returns the digests of the first bytes of a raw key, under every server key of the ring "secret-digest", the current one's first. */
+export function lookupPrefixDigests(prefix: string | Uint8Array, ring: KeyRing): readonly SecretDigest[] {
+  return digestsUnder(ring, LOOKUP_PREFIX, prefix);
+}
+
+/** Returns 32 bytes that distinct schemes do not share. The row id of a scheme is no part of it: a restored database may number them anew. */
+export function digestOfScheme({ algorithm, prefix, suffix, hmacKeyId }: HashSchemeSpec): Uint8Array {
+  return createHash("sha256")
+    .update(JSON.stringify([algorithm, prefix, suffix, hmacKeyId]))
+    .digest();
+}
+
+function digestsUnder(ring: KeyRing, ...parts: readonly (string | Uint8Array)[]): readonly SecretDigest[] {
+  return ring.all.map((key) => ({ keyId: key.id, digest: hmacSha256(key, ...parts) }));
+}

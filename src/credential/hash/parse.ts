@@ -1,0 +1,170 @@
+import { checkAll, invalidArgument } from "../../domain/errors.ts";
+import type { HashAlgorithm, HashSchemeSpec, TextEncoding } from "../../domain/raw-key-hash.ts";
+import { algorithmsOfSize, FAST_ALGORITHMS, type FastHashAlgorithm, isFastAlgorithm } from "./algorithms.ts";
+import { formatParameters } from "./phc/parameters.ts";
+import { parsePhc } from "./phc/parse.ts";
+import { decodeBytes, isHexText } from "./text-encoding.ts";
+
+/** `RawKeyHash` of the protos. Undefined and null: absent. */
+export interface RawKeyHashInput {
+  readonly algorithm?: HashAlgorithm | null;
+  readonly value?: string | null;
+  readonly encoding?: TextEncoding | null;
+  readonly prefix?: string | null;
+  readonly suffix?: string | null;
+  readonly hmacKeyId?: string | null;
+  readonly phc?: string | null;
+}
+
+export interface ParsedRawKeyHash {
+  readonly scheme: HashSchemeSpec;
+  /** Salt and parameters of a slow hash as canonical text, at most 200 characters; null for a fast hash. */
+  readonly parameters: string | null;
+  /** The hash itself. Neither stored nor logged. */
+  readonly output: Uint8Array;
+}
+
+/** Bytes of text before or after the raw key. */
+const MAX_AFFIX_BYTES = 256;
+
+/** bcrypt hashes no more bytes; the shortest lookup prefix is part of the raw key. */
+const MAX_BCRYPT_AFFIX_BYTES = 72 - 6;
+
+/** Sizes of algorithms that are not supported. */
+const UNSUPPORTED_SIZES: Readonly<Record<number, string>> = { 16: "MD5", 20: "SHA-1", 28: "SHA-224" };
+
+/**
+ * Parses a hash of a raw key.
+ *
+ * @throws `INVALID_ARGUMENT` with every violation, by paths such as `raw_key_hash.value`. Values are not quoted.
+ */
+export function parseRawKeyHash(input: RawKeyHashInput, field = "raw_key_hash"): ParsedRawKeyHash {
+  if (isGiven(input.phc)) return parseSlowHash(input, input.phc, field);
+  if (!isGiven(input.algorithm) && !isGiven(input.value)) {
+    throw invalidArgument(field, "must have algorithm, value and encoding, or phc", "FIELD_REQUIRED");
+  }
+  return parseFastHash(input, field);
+}
+
+function parseFastHash(input: RawKeyHashInput, field: string): ParsedRawKeyHash {
+  const algorithm = isGiven(input.algorithm) && isFastAlgorithm(input.algorithm) ? input.algorithm : null;
+  const [, output, prefix, suffix, hmacKeyId] = checkAll(
+    () => requireFastAlgorithm(input, field),
+    () => parseValue(input, algorithm, field),
+    () => parseAffix(input.prefix, `${field}.prefix`),
+    () => parseAffix(input.suffix, `${field}.suffix`),
+    () => parseHmacKeyId(input.hmacKeyId, algorithm, `${field}.hmac_key_id`),
+  );
+  return { scheme: { algorithm: algorithm as FastHashAlgorithm, prefix, suffix, hmacKeyId }, parameters: null, output };
+}
+
+function parseSlowHash(input: RawKeyHashInput, phc: string, field: string): ParsedRawKeyHash {
+  const [{ parameters, output }, prefix, suffix] = checkAll(
+    () => parsePhc(phc, `${field}.phc`),
+    () => parseAffix(input.prefix, `${field}.prefix`),
+    () => parseAffix(input.suffix, `${field}.suffix`),
+    () => rejectBesidePhc(input.algorithm, `${field}.algorithm`),
+    () => rejectBesidePhc(input.value, `${field}.value`),
+    () => rejectBesidePhc(input.encoding, `${field}.encoding`),
+    () => rejectBesidePhc(input.hmacKeyId, `${field}.hmac_key_id`),
+  );
+  if (parameters.algorithm === "BCRYPT" && Buffer.byteLength(prefix + suffix) > MAX_BCRYPT_AFFIX_BYTES) {
+    throw invalidArgument(
+      field,
+      `prefix and suffix have more than ${MAX_BCRYPT_AFFIX_BYTES} bytes, and bcrypt hashes at most 72 bytes together with the raw key`,
+      "STRING_TOO_LONG",
+    );
+  }
+  const scheme = { algorithm: parameters.algorithm, prefix, suffix, hmacKeyId: null };
+  return { scheme, parameters: formatParameters(parameters), output };
+}
+
+function requireFastAlgorithm({ algorithm, value }: RawKeyHashInput, field: string): void {
+  if (!isGiven(algorithm)) {
+    if (value?.startsWith("$")) return; // The violation of value names the remedy.
+    throw invalidArgument(`${field}.algorithm`, "is required with value", "FIELD_REQUIRED");
+  }
+  if (isFastAlgorithm(algorithm)) return;
+  throw invalidArgument(
+    `${field}.algorithm`,
+    `${algorithm} has a salt: give the whole hash as phc, and no algorithm, value and encoding`,
+    "VALUE_NOT_ALLOWED",
+  );
+}
+
+function parseValue(input: RawKeyHashInput, algorithm: FastHashAlgorithm | null, field: string): Uint8Array {
+  const { value, encoding } = input;
+  const path = `${field}.value`;
+  if (!isGiven(value)) throw invalidArgument(path, "is required with algorithm", "FIELD_REQUIRED");
+  if (value.startsWith("$")) {
+    throw invalidArgument(
+      path,
+      "begins with $, as a hash with a salt does: give it as phc, without algorithm and encoding",
+    );
+  }
+  const output = decodeBytes(value, requireBinaryEncoding(encoding, `${field}.encoding`), path);
+  if (isHexText(output)) {
+    const problem = `is ${output.length} hexadecimal digits that were encoded again: decode it once, and give the encoding HEX`;
+    throw invalidArgument(path, problem);
+  }
+  if (algorithm !== null && output.length !== FAST_ALGORITHMS[algorithm].size) {
+    throw invalidArgument(path, wrongSize(output.length, algorithm));
+  }
+  return output;
+}
+
+function requireBinaryEncoding(encoding: TextEncoding | null | undefined, field: string) {
+  if (!isGiven(encoding))
+    throw invalidArgument(field, "is required with value: HEX, BASE64 or BASE64URL", "FIELD_REQUIRED");
+  if (encoding !== "UTF8") return encoding;
+  throw invalidArgument(
+    field,
+    "UTF8 is only for the key of an HMAC; allowed: HEX, BASE64, BASE64URL",
+    "VALUE_NOT_ALLOWED",
+  );
+}
+
+function wrongSize(size: number, algorithm: FastHashAlgorithm): string {
+  const problem = `has ${size} bytes, but ${algorithm} has ${FAST_ALGORITHMS[algorithm].size}`;
+  const fitting = algorithmsOfSize(size);
+  if (fitting !== undefined) return `${problem}: is the algorithm ${fitting}?`;
+  const unsupported = UNSUPPORTED_SIZES[size];
+  return unsupported === undefined ? problem : `${problem}: ${unsupported}, which is not supported, has ${size}`;
+}
+
+function parseHmacKeyId(
+  hmacKeyId: string | null | undefined,
+  algorithm: FastHashAlgorithm | null,
+  field: string,
+): string | null {
+  if (algorithm === null) return null;
+  const { isKeyed } = FAST_ALGORITHMS[algorithm];
+  if (isKeyed && !isGiven(hmacKeyId)) {
+    throw invalidArgument(field, `is required with ${algorithm}: create the key of the HMAC first`, "FIELD_REQUIRED");
+  }
+  if (!isKeyed && isGiven(hmacKeyId)) {
+    throw invalidArgument(
+      field,
+      `must be absent, because ${algorithm} has no key: is the algorithm HMAC_SHA256 or HMAC_SHA512?`,
+      "VALUE_NOT_ALLOWED",
+    );
+  }
+  return isGiven(hmacKeyId) ? hmacKeyId : null;
+}
+
+function parseAffix(text: string | null | undefined, field: string): string {
+  if (!isGiven(text)) return "";
+  if (!text.isWellFormed()) throw invalidArgument(field, "must be well-formed Unicode", "INVALID_CHARACTER");
+  if (Buffer.byteLength(text) <= MAX_AFFIX_BYTES) return text;
+  throw invalidArgument(field, `must have at most ${MAX_AFFIX_BYTES} bytes`, "STRING_TOO_LONG");
+}
+
+function rejectBesidePhc(value: string | null | undefined, field: string): void {
+  if (!isGiven(value)) return;
+  throw invalidArgument(field, "must be absent with phc, which states how the hash was made", "VALUE_NOT_ALLOWED");
+}
+
+/** An empty text is absent, as in proto3. */
+function isGiven<T extends string>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null && value !== "";
+}

@@ -1,0 +1,47 @@
+import { invalidArgument } from "../../../domain/errors.ts";
+import { parseArgon2 } from "./argon2.ts";
+import { parseBcrypt } from "./bcrypt.ts";
+import { requireLimits } from "./limits.ts";
+import { rejectLookAlike } from "./look-alikes.ts";
+import type { SlowHashParameters } from "./parameters.ts";
+import { parsePbkdf2 } from "./pbkdf2.ts";
+import { parseScrypt } from "./scrypt.ts";
+
+/** A slow hash, taken apart. */
+export interface SlowHash<P extends SlowHashParameters = SlowHashParameters> {
+  readonly parameters: P;
+  readonly output: Uint8Array;
+}
+
+/** A format of slow hashes. `parse` checks no limits; it throws `INVALID_ARGUMENT` naming `field`. */
+interface Format {
+  readonly matches: RegExp;
+  readonly parse: (text: string, field: string) => SlowHash;
+}
+
+const FORMATS: readonly Format[] = [
+  { matches: /^\$2[aby]\$/, parse: parseBcrypt },
+  { matches: /^\$argon2(?:id?|d)\$/, parse: parseArgon2 },
+  { matches: /^\$scrypt\$/, parse: parseScrypt },
+  { matches: /^\$pbkdf2(?:-sha1|-sha256|-sha512)?\$/, parse: parsePbkdf2 },
+];
+
+const ALLOWED =
+  "$2a$, $2b$, $2y$, $argon2id$, $argon2i$, $argon2d$, $scrypt$, $pbkdf2-sha256$, $pbkdf2-sha512$, $pbkdf2-sha1$";
+
+/**
+ * Parses a hash in the format of PHC or of modular crypt.
+ *
+ * @throws `INVALID_ARGUMENT` naming `field`: what is wrong, with the limit, or how a similar format is written as PHC. The text is not quoted.
+ */
+export function parsePhc(text: string, field: string): SlowHash {
+  const format = FORMATS.find(({ matches }) => matches.test(text));
+  if (format !== undefined) return withinLimits(format.parse(text, field), field);
+  rejectLookAlike(text, field);
+  throw invalidArgument(field, `is in no supported format; it must begin with one of: ${ALLOWED}`);
+}
+
+function withinLimits(hash: SlowHash, field: string): SlowHash {
+  requireLimits(hash.parameters, field);
+  return hash;
+}

@@ -1,0 +1,77 @@
+import { invalidArgument } from "../../domain/errors.ts";
+import type { TextEncoding } from "../../domain/raw-key-hash.ts";
+import { equalBytes } from "../../lib/bytes.ts";
+
+/** Encodings of arbitrary bytes. */
+export type BinaryEncoding = Exclude<TextEncoding, "UTF8">;
+
+/** Hexadecimal digits of the shortest value that is certainly not base64: a random one consists of them once in 10^14. */
+const HEX_MIN_LENGTH = 32;
+
+const HEX_DIGITS = /^[0-9a-f]*$/i;
+const BASE64_FAMILY = /^[\w+/-]*={0,2}$/;
+
+/**
+ * Decodes text whose encoding was stated. It is never guessed: text that another encoding would explain is refused, with that as the remedy.
+ *
+ * @throws `INVALID_ARGUMENT` naming `field`; the text is not quoted.
+ */
+export function decodeBytes(text: string, encoding: BinaryEncoding, field: string): Uint8Array {
+  const problem = problemOfAny(text) ?? (encoding === "HEX" ? problemOfHex(text) : problemOfBase64(text, encoding));
+  if (problem !== undefined) throw invalidArgument(field, problem);
+  const bytes = encoding === "HEX" ? Buffer.from(text, "hex") : decodeBase64(text);
+  if (bytes === undefined)
+    throw invalidArgument(field, `is not canonical ${encoding}: unused bits at its end are not zero`);
+  return bytes;
+}
+
+/** Decodes base64 or base64url without regard to padding. Returns undefined if unused bits at the end are not zero (RFC 4648 §3.5). */
+export function decodeBase64(text: string): Uint8Array | undefined {
+  const digits = text.replace(/=+$/, "");
+  const bytes = Buffer.from(digits, "base64");
+  return equalBytes(Buffer.from(bytes.toString("base64url")), Buffer.from(toBase64url(digits))) ? bytes : undefined;
+}
+
+function toBase64url(digits: string): string {
+  return digits.replaceAll("+", "-").replaceAll("/", "_");
+}
+
+function problemOfAny(text: string): string | undefined {
+  if (text === "") return "is empty";
+  if (/^\s|\s$/.test(text)) return "has white space around it: remove it";
+  const name = /^(?:\w+[:=](?=.)|\{\w+\}|0x)/.exec(text)?.[0];
+  // What precedes the mark may be a salt, and is quoted only if it is the name of an algorithm.
+  if (name !== undefined && /^\W?(?:sha|hmac|md5|hex|base64|0x)/i.test(name)) {
+    return `begins with ${JSON.stringify(name)}: remove it; algorithm and encoding state it`;
+  }
+  return undefined;
+}
+
+function problemOfHex(text: string): string | undefined {
+  if (!HEX_DIGITS.test(text)) return `is not hexadecimal${hintOfBase64(text)}`;
+  return text.length % 2 === 0 ? undefined : `has an odd number of hexadecimal digits, ${text.length}: is it cut off?`;
+}
+
+function hintOfBase64(text: string): string {
+  if (!BASE64_FAMILY.test(text)) return "";
+  return /[-_]/.test(text) ? ": is the encoding BASE64URL?" : ": is the encoding BASE64 or BASE64URL?";
+}
+
+function problemOfBase64(text: string, encoding: BinaryEncoding): string | undefined {
+  if (text.length >= HEX_MIN_LENGTH && text.length % 2 === 0 && HEX_DIGITS.test(text)) {
+    return `has ${text.length} hexadecimal digits: is the encoding HEX?`;
+  }
+  if (!BASE64_FAMILY.test(text)) return `is not ${encoding}: it has characters that are not in its alphabet`;
+  if (encoding === "BASE64" && /[-_]/.test(text))
+    return "has characters of base64url, - or _: is the encoding BASE64URL?";
+  if (encoding === "BASE64URL" && /[+/]/.test(text)) return "has characters of base64, + or /: is the encoding BASE64?";
+  const digits = text.replace(/=+$/, "").length;
+  if (digits % 4 === 1) return `has an impossible number of ${encoding} digits, ${digits}: is it cut off?`;
+  if (digits !== text.length && text.length % 4 !== 0) return "has incomplete padding: complete it, or remove it";
+  return undefined;
+}
+
+/** Returns whether bytes are certainly hexadecimal text: a hash that was encoded twice. */
+export function isHexText(bytes: Uint8Array): boolean {
+  return bytes.length >= HEX_MIN_LENGTH && HEX_DIGITS.test(Buffer.from(bytes).toString("latin1"));
+}
