@@ -70,6 +70,8 @@ test("objects are open in requests too, and the description says what the server
 test("enums are closed in requests, without a name for no value, and open in responses", () => {
   const enums = parts(requests).filter(([, one]) => one.enum !== undefined);
   expect(placesOf(enums)).toEqual([
+    "HashAlgorithm",
+    "TextEncoding",
     "TokenAlgorithm",
     "RevocationReason",
     ...["Revoke", "Disable", "Enable"].map((verb) => `${verb}ApiKeyBody.properties.collection`),
