@@ -2,7 +2,7 @@ import { cpuPerRequest } from "../harness/cpu.ts";
 import { type Fixture, once } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
-import { jsonBodies, writeRequests } from "../load/requests.ts";
+import { jsonBodies, writeBodies, writeRequests } from "../load/requests.ts";
 import { PATHS, post } from "../subject/client.ts";
 import { issueKeys, KEY, verifyAll } from "../subject/fill.ts";
 import { install } from "../subject/installation.ts";
@@ -10,39 +10,53 @@ import { install } from "../subject/installation.ts";
 /** Number of keys that the load cycles through, all cached. */
 const KEYS = 1000;
 
-const [SCOPE] = KEY.scopes;
+const FORM_HEADERS = { "content-type": "application/x-www-form-urlencoded" };
+
+/** The scope that the files of deploy/gateways require. */
+const SCOPE = "read";
 const FORWARD_AUTH = `/v2alpha1/forwardAuth?required_scopes=${SCOPE}`;
 
-/** The service with the endpoints for gateways, which have an admin token. */
-const withGateways = once(async (fixture: Fixture) => {
+/** The service with the endpoints for gateways, which have an admin token, and keys that are cached. */
+export const withGateways = once(async (fixture: Fixture) => {
   const open = await install(fixture);
   const { url } = open.server;
   const { secret } = await post(url + PATHS.issued, { name: "bench", actor_id: "bench", scopes: ["keyhold:verify"] });
-  const secrets = await issueKeys(url, KEYS);
+  const secrets = await issueKeys(url, KEYS, {}, { ...KEY, scopes: [SCOPE, ...KEY.scopes] });
   await open.server.stop();
   const environment = { KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "forward-auth,ext-authz" };
   const { server } = await install(fixture, { dataDir: open.dataDir, environment });
-  const token = `Bearer ${secret}`;
-  await verifyAll(server.url, secrets, { authorization: token });
-  return { server, secrets, token };
+  await verifyAll(server.url, secrets, { authorization: `Bearer ${secret}` });
+  return { server, secrets, token: secret };
 });
+
+export type GatewayService = Awaited<ReturnType<typeof withGateways>>;
 
 /** The requests that nginx sends for a client, one for each key, and a verification of each key by the same caller. */
 const loads = once(async (fixture: Fixture) => {
   const { server, secrets, token } = await withGateways(fixture);
+  const authorization = `Bearer ${token}`;
   const ofClient = { "User-Agent": "curl/8.14.1", Accept: "*/*", "X-Forwarded-For": "203.0.113.7" };
-  const headers = { ...ofClient, "X-Keyhold-Authorization": token };
+  const headers = { ...ofClient, "X-Keyhold-Authorization": authorization };
   await requireVerdict(server.url + FORWARD_AUTH, { ...headers, Authorization: `Bearer ${secrets[0]}` });
   const requests = secrets.map((secret) => ({ method: "GET", headers: { Authorization: `Bearer ${secret}` } }));
   const bodies = secrets.map((credential) => ({ credential }));
   const asked = { url: server.url + FORWARD_AUTH, headers, bodies: await writeRequests(fixture, requests) };
   const verified = { url: server.url + PATHS.verify, bodies: await jsonBodies(fixture, bodies) };
+  const forms = await writeBodies(
+    fixture,
+    secrets.map((token) => new URLSearchParams({ token }).toString()),
+  );
+  const introspected = { url: `${server.url}/v2alpha1/introspect`, bodies: forms };
   return {
     server,
     asked: httpLoad(fixture, { ...asked, connections: CONNECTIONS }),
+    introspected: httpLoad(fixture, {
+      ...introspected,
+      ...{ headers: { ...FORM_HEADERS, authorization }, connections: CONNECTIONS },
+    }),
     verified: httpLoad(fixture, {
       ...verified,
-      ...{ headers: { ...JSON_HEADERS, authorization: token }, connections: CONNECTIONS },
+      ...{ headers: { ...JSON_HEADERS, authorization }, connections: CONNECTIONS },
     }),
   };
 });
@@ -60,7 +74,7 @@ const shared = {
   judged: "ratio",
 } as const;
 
-/** What gateways ask, with an admin token in every request, so that each needs two verdicts. */
+/** What gateways and resource servers ask, with an admin token in every request, so that each needs two verdicts. */
 export const gatewayScenarios: readonly Scenario[] = [
   {
     ...shared,
@@ -83,6 +97,16 @@ export const gatewayScenarios: readonly Scenario[] = [
         subject: cpuPerRequest(fixture, server, asked),
         baseline: cpuPerRequest(fixture, server, verified),
       };
+    },
+  },
+  {
+    ...shared,
+    name: "introspect",
+    work: "token introspection, cached, HTTP/1.1, caller with an admin token",
+    unit: "requests/s",
+    prepare: async (fixture) => {
+      const { introspected, verified } = await loads(fixture);
+      return { subject: introspected, baseline: verified };
     },
   },
 ];

@@ -7,6 +7,7 @@ import { clusterScenarios } from "./cluster.ts";
 import { controlsScenarios } from "./controls.ts";
 import { cpuScenarios } from "./cpu.ts";
 import { databaseScenarios } from "./database.ts";
+import { gatewayProxyScenarios } from "./gateway-proxies.ts";
 import { gatewayScenarios } from "./gateways.ts";
 import { goScenarios } from "./go.ts";
 import { growthScenarios } from "./growth.ts";
@@ -38,6 +39,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...growthScenarios,
   ...guardedScenarios,
   ...gatewayScenarios,
+  ...gatewayProxyScenarios,
   ...againstStockScenarios,
   ...processScenarios,
   ...clusterScenarios,

@@ -9,8 +9,8 @@ export const KEY = {
 } as const;
 
 /** Issues keys through the API and returns their secrets. */
-export function issueKeys(url: string, count: number, headers: Headers = {}): Promise<string[]> {
-  return times(count, async () => (await post(url + PATHS.issued, KEY, headers)).secret);
+export function issueKeys(url: string, count: number, headers: Headers = {}, key: object = KEY): Promise<string[]> {
+  return times(count, async () => (await post(url + PATHS.issued, key, headers)).secret);
 }
 
 export type Algorithm = "TOKEN_ALGORITHM_JWT" | "TOKEN_ALGORITHM_MACAROON";

@@ -18,6 +18,8 @@ export interface GatewaySettings {
   readonly keyhold: readonly [string, string];
   /** The token with which the gateway calls Keyhold. */
   readonly token: string;
+  /** Replacements of texts in its file; by default none. */
+  readonly edits?: Readonly<Record<string, string>>;
 }
 
 export interface Command {
@@ -59,23 +61,27 @@ export interface GatewayKind {
 }
 
 export interface Gateway {
-  readonly kind: GatewayKind;
   readonly url: string;
   /** Its complete output. */
   log(): string;
   stop(): Promise<void>;
 }
 
+/** Returns the command with which the command is run, such as one that selects the processor. */
+export type Launch = (command: readonly string[]) => readonly [string, ...string[]];
+
 /** Starts the program with its files and resolves when it accepts connections. Rejects with its output if it exits before. */
 export async function startGateway(
-  kind: GatewayKind,
+  kind: Pick<GatewayKind, "name" | "configure">,
   parent: string,
-  settings: Pick<GatewaySettings, "application" | "keyhold" | "token">,
+  settings: Omit<GatewaySettings, "folder" | "port">,
+  launch: Launch = ([program = "", ...args]) => [program, ...args],
 ): Promise<Gateway> {
   await mkdir(parent, { recursive: true });
   const folder = await mkdtemp(join(parent, `${kind.name.replaceAll(" ", "-")}-`));
   const port = await freePort();
-  const { program, args, env = {} } = await kind.configure({ ...settings, folder, port });
+  const { env = {}, ...command } = await kind.configure({ ...settings, folder, port });
+  const [program, ...args] = launch([command.program, ...command.args]);
   // A file, since nginx and Apache cannot open /dev/stderr when that is one of Node's pipes.
   const logFile = join(folder, "output.log");
   const output = openSync(logFile, "a");
@@ -86,7 +92,7 @@ export async function startGateway(
   });
   const log = () => readFileSync(logFile, "utf8");
   await Promise.race([untilListening(port, child), failureOf(child, log)]);
-  return { kind, url: `http://127.0.0.1:${port}`, log, stop: () => stop(child) };
+  return { url: `http://127.0.0.1:${port}`, log, stop: () => stop(child) };
 }
 
 async function failureOf(child: ChildProcess, log: () => string): Promise<never> {

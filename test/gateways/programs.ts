@@ -21,12 +21,17 @@ export type Program = keyof typeof OF_PYTHON | keyof typeof OF_DEBIAN;
 
 const places = new Map<string, string>();
 
-/** Installs what is missing, without a question. Throws with what to install by hand where that is not possible. */
-export async function installPrograms(): Promise<void> {
+/** Installs those of Python, without a question. */
+export async function installOfPython(): Promise<void> {
   const missing = await missingToolchains(["python3"]);
   if (missing.length > 0) throw new Error(`check:gateways needs more:\n${missing.join("\n")}`);
   const bin = dirname(await virtualEnvironment(folder, [join(here, "requirements.txt")]));
   for (const [program, name] of Object.entries(OF_PYTHON)) places.set(program, join(bin, name));
+}
+
+/** Installs what is missing, without a question. Throws with what to install by hand where that is not possible. */
+export async function installPrograms(): Promise<void> {
+  await installOfPython();
   await installOfDebian();
   for (const [program, { command }] of Object.entries(OF_DEBIAN)) places.set(program, requirePlaceOf(command));
 }

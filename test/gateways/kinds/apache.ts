@@ -37,9 +37,10 @@ export const apache: GatewayKind = {
       "right address": 401,
     },
   },
-  configure: async ({ folder, port, application, keyhold, token }) => {
+  configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
     const internal = `127.0.0.1:${await freePort()}`;
     const site = substitute(read(file), {
+      ...edits,
       "Listen 8000": `Listen 127.0.0.1:${port}`,
       "*:8000": `127.0.0.1:${port}`,
       "127.0.0.1:8001": internal,

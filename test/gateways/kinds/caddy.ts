@@ -12,10 +12,11 @@ export const caddy: GatewayKind = {
   files: [file],
   servesHttp2: true,
   limits: { unreachable: [502, 503, 504], passesBody: true, passesUnlisted: false },
-  configure: async ({ folder, port, application, keyhold, token }) => {
+  configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
     const secret = join(folder, "keyhold-gateway-token");
     await writeFile(secret, `${token}\n`, { mode: 0o600 });
     const site = substitute(read(file), {
+      ...edits,
       ":8000 {": `http://127.0.0.1:${port} {`,
       "app:8080": application,
       "keyhold-1:4420": keyhold[0],

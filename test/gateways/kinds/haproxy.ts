@@ -17,11 +17,12 @@ export function haproxyWith(lua: string): GatewayKind {
     files: [file, script],
     servesHttp2: true,
     limits: { unreachable: [503], unexpected: 503, passesBody: true, passesUnlisted: false },
-    configure: async ({ folder, port, application, keyhold, token }) => {
+    configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
       const internal = `abns@keyhold-${port}`;
       const place = join(folder, "keyhold.lua");
       await writeFile(place, substitute(lua, { "abns@keyhold": internal }));
       const config = substitute(read(file), {
+        ...edits,
         "/etc/haproxy/keyhold.lua": place,
         "bind :8000": `bind 127.0.0.1:${port}`,
         "abns@keyhold": internal,

@@ -19,24 +19,27 @@ function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind
       passesBody: false,
       passesUnlisted: true,
     },
-    configure: async ({ folder, port, application, keyhold, token }) => {
+    configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
       const secret = join(folder, "keyhold-gateway.conf");
       await writeFile(secret, `proxy_set_header X-Keyhold-Authorization "Bearer ${token}";`, { mode: 0o600 });
       const site = substitute(read(file), {
+        ...edits,
         "listen 8000": `listen 127.0.0.1:${port}`,
         "app:8080": application,
         "keyhold-1:4420": keyhold[0],
         "keyhold-2:4420": keyhold[1],
         "/run/secrets/keyhold-gateway.conf": secret,
       });
-      await writeFile(join(folder, "keyhold.conf"), site);
-      await writeFile(join(folder, "nginx.conf"), mainFile(folder, name === "nginx" ? "http2 on;" : ""));
-      return {
-        program: pathOf(program),
-        args: ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")],
-      };
+      return { program: pathOf(program), args: await writeNginx(folder, name === "nginx" ? "http2 on;" : "", site) };
     },
   };
+}
+
+/** Writes a configuration with this content of `http {}`, and returns the arguments of nginx. */
+export async function writeNginx(folder: string, more: string, site: string): Promise<string[]> {
+  await writeFile(join(folder, "site.conf"), site);
+  await writeFile(join(folder, "nginx.conf"), mainFile(folder, more));
+  return ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")];
 }
 
 function mainFile(folder: string, more: string): string {
@@ -46,7 +49,7 @@ function mainFile(folder: string, more: string): string {
     (kind) => `${kind}_temp_path ${join(folder, kind)};`,
   );
   return `${user} daemon off; worker_processes 2; error_log ${join(folder, "error.log")}; pid ${join(folder, "nginx.pid")};
-    events {} http { access_log ${join(folder, "access.log")}; ${places.join(" ")} ${more} include keyhold.conf; }`;
+    events {} http { access_log ${join(folder, "access.log")}; ${places.join(" ")} ${more} include site.conf; }`;
 }
 
 export const nginx = kindOf("nginx", "nginx");
