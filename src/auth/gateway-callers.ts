@@ -24,8 +24,8 @@ export interface GatewayGuardOptions extends GatewayCallers {
   /** Authorizes a gateway by its token. */
   readonly guard: Guard;
   readonly limits: CallLimits;
-  /** The header of the token in lower case. `authorization` is the client's where its headers are those of the call. */
-  readonly tokenHeader: string;
+  /** The headers of the token in lower case; the first that is present counts. `authorization` is the client's in forward auth. */
+  readonly tokenHeaders: readonly string[];
 }
 
 /** The scope that the token of a gateway needs. */
@@ -39,7 +39,7 @@ const BY_NETWORK: Identity = share({ ...GATEWAY, method: "network" });
 const peerOf = (call: GuardedCall): string => call.peerAddress;
 
 /** Returns a guard that authorizes gateways. It rejects every other caller with `CALLER_NOT_PERMITTED`. */
-export function createGatewayGuard({ methods, networks, guard, limits, tokenHeader }: GatewayGuardOptions): Guard {
+export function createGatewayGuard({ methods, networks, guard, limits, tokenHeaders }: GatewayGuardOptions): Guard {
   const blocks = share(networks);
   const identify = ({ peerAddress, certificateSubject }: GuardedCall): Identity | undefined => {
     if (methods.includes("network") && allowsAddress(blocks, peerAddress)) return BY_NETWORK;
@@ -49,7 +49,7 @@ export function createGatewayGuard({ methods, networks, guard, limits, tokenHead
   return (rpc, call) => {
     const identity = identify(call);
     if (identity !== undefined) return admitAs(identity, call, peerOf);
-    if (methods.includes("token")) return byToken(() => guard(rpc, new TokenCall(call, tokenHeader)));
+    if (methods.includes("token")) return byToken(() => guard(rpc, new TokenCall(call, tokenHeaders)));
     throw limits.refuse(notPermitted(`it must be known by ${methods.join(" or ")}`), call, peerOf);
   };
 }
@@ -79,11 +79,11 @@ function notPermitted(why: string): RefusedCredential {
 /** A call whose caller is the gateway: its token is in a header of its own, and it is the peer. */
 class TokenCall implements GuardedCall {
   readonly #call: GuardedCall;
-  readonly #tokenHeader: string;
+  readonly #tokenHeaders: readonly string[];
 
-  constructor(call: GuardedCall, tokenHeader: string) {
+  constructor(call: GuardedCall, tokenHeaders: readonly string[]) {
     this.#call = call;
-    this.#tokenHeader = tokenHeader;
+    this.#tokenHeaders = tokenHeaders;
   }
 
   get id() {
@@ -99,7 +99,15 @@ class TokenCall implements GuardedCall {
   }
 
   header(name: string): string | undefined {
-    if (name === "authorization") return this.#call.header(this.#tokenHeader);
+    if (name === "authorization") return this.#token();
     return name === "x-forwarded-for" ? undefined : this.#call.header(name);
+  }
+
+  #token(): string | undefined {
+    for (const name of this.#tokenHeaders) {
+      const value = this.#call.header(name);
+      if (value !== undefined) return value;
+    }
+    return undefined;
   }
 }

@@ -50,6 +50,36 @@ export function clientAddressFrom(gateways: readonly string[]): ClientAddressOf 
   };
 }
 
+/** What the headers that Envoy has received or set say of the address of a client. */
+export interface EnvoyAddresses {
+  /** `x-envoy-external-address`, which Envoy sets for clients outside of its network. */
+  readonly external: string | undefined;
+  /** `x-forwarded-for`, of all fields. */
+  readonly forwardedFor: string | undefined;
+}
+
+/** Returns the address of the client of Envoy, by the address of Envoy's peer and the headers; empty if it is not known. */
+export type ClientAddressByEnvoy = (peer: string, headers: EnvoyAddresses) => string;
+
+/**
+ * Returns how the address of the client of an Envoy is found. Its peer is the client, unless it is a trusted proxy. Then the headers count,
+ * and if both are there they must agree: Envoy does not remove an `x-envoy-external-address` that a client in its own network sends.
+ */
+export function clientAddressByEnvoy(trustedProxies: readonly string[]): ClientAddressByEnvoy {
+  const trusted = compileCidrs(trustedProxies);
+  const clientAddressOf = clientAddressBehind(trustedProxies);
+  return (peer, { external, forwardedFor }) => {
+    const address = parseAddress(withoutZone(peer));
+    if (address === undefined) return "";
+    if (!contains(trusted, address)) return formatAddress(address);
+    const forwarded = forwardedFor === undefined ? undefined : clientAddressOf(peer, forwardedFor);
+    if (external === undefined) return forwarded ?? "";
+    const named = parseAddress(external.trim());
+    const client = named === undefined ? "" : formatAddress(named);
+    return forwarded === undefined || forwarded === client ? client : "";
+  };
+}
+
 /** The address of a peer in the local network has the name of the interface (RFC 4007 §11), which is no part of it. */
 function withoutZone(peer: string): string {
   const zone = peer.indexOf("%");

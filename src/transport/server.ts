@@ -1,15 +1,20 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { FastifyInstance } from "fastify";
+import { Authorization } from "../../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Authorize } from "../api/gateways/authorize.ts";
+import type { OnDecision } from "../api/gateways/decision.ts";
 import type { Introspect } from "../api/introspection.ts";
 import type { Implementation } from "../api/row.ts";
+import type { Rpc } from "../api/rpc.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import type { Guard } from "../auth/guard.ts";
+import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { tracePipeline } from "./call-pipeline.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
+import { type Check, checkRpc, createCheck, createExtAuthz, EXT_AUTHZ } from "./gateways/ext-authz.ts";
 import { createForwardAuth, FORWARD_AUTH, type ForwardAuth } from "./gateways/forward-auth.ts";
 import { createIntrospection, INTROSPECTION, type IntrospectionPipeline } from "./gateways/introspect.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
@@ -34,16 +39,26 @@ export interface ServerOptions
   readonly tracing?: Tracing | undefined;
 }
 
-/** What gateways ask, and how they are known. */
-export interface GatewayOptions extends Omit<ForwardAuth, "pipeline"> {
+/** The protocols in which gateways ask; one that is undefined is unknown. */
+export interface GatewayOptions {
+  readonly forwardAuth?: GatewayProtocol<ClientAddressOf> | undefined;
+  readonly extAuthz?: GatewayProtocol<ClientAddressByEnvoy> | undefined;
+}
+
+/** What gateways ask in one protocol, and how they and their clients are known. */
+export interface GatewayProtocol<AddressOf> {
   readonly authorize: Authorize;
   readonly guard: Guard;
+  readonly clientAddressOf: AddressOf;
+  readonly onDecision: OnDecision;
 }
 
 /** Creates the server of Keyhold's API: its RPCs, health, reflection and documentation. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { guard, limiter, tracing } = options;
-  const { health, reflection, stopping, checkReadiness } = createLifecycle(SERVICES, options.checkReadiness);
+  const check = checkOf(options);
+  const services = [...SERVICES, ...(check === undefined ? [] : [Authorization])];
+  const { health, reflection, stopping, checkReadiness } = createLifecycle(services, options.checkReadiness);
   const rpcs = options.implementations.map((implementation) => {
     const rpc = createRpc(implementation, guard, limiter);
     return tracing === undefined ? rpc : traceRpc(rpc, tracing);
@@ -51,7 +66,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const fastify = await createTransport({
     ...options,
     // Health has a separate limiter so that it responds under overload.
-    rpcs: [...rpcs, createRpc(health.check, guard, new ConcurrencyLimiter())],
+    rpcs: [...rpcs, ...rpcOf(check), createRpc(health.check, guard, new ConcurrencyLimiter())],
     streams: [health.watch, ...reflection],
     introspection: introspectionOf(options),
     forwardAuth: forwardAuthOf(options),
@@ -66,11 +81,13 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
 /** Creates the server of a port for gateways: their endpoints and health, and nothing else. */
 export async function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
   const { guard } = options;
-  const { health, stopping, checkReadiness } = createLifecycle([], options.checkReadiness);
+  const check = checkOf(options);
+  const services = check === undefined ? [] : [Authorization];
+  const { health, stopping, checkReadiness } = createLifecycle(services, options.checkReadiness);
   const fastify = await createTransport({
     ...options,
     corsOrigins: [],
-    rpcs: [createRpc(health.check, guard, new ConcurrencyLimiter())],
+    rpcs: [...rpcOf(check), createRpc(health.check, guard, new ConcurrencyLimiter())],
     streams: [health.watch],
     forwardAuth: forwardAuthOf(options),
     fastRpcs: [],
@@ -100,9 +117,20 @@ function introspectionOf({ introspect, guard, limiter, tracing }: ServerOptions)
 }
 
 function forwardAuthOf({ gateways, limiter, tracing }: ServerOptions): ForwardAuth | undefined {
-  if (gateways === undefined) return undefined;
-  const { authorize, guard, clientAddressOf, onDecision } = gateways;
+  if (gateways?.forwardAuth === undefined) return undefined;
+  const { authorize, guard, clientAddressOf, onDecision } = gateways.forwardAuth;
   const pipeline = createForwardAuth(authorize, guard, limiter);
   const traced = tracing === undefined ? pipeline : tracePipeline(FORWARD_AUTH, pipeline, tracing);
   return { pipeline: traced, clientAddressOf, onDecision };
+}
+
+function checkOf({ gateways, limiter, tracing }: ServerOptions): Check | undefined {
+  if (gateways?.extAuthz === undefined) return undefined;
+  const { authorize, guard, clientAddressOf, onDecision } = gateways.extAuthz;
+  const pipeline = createExtAuthz(authorize, clientAddressOf, guard, limiter);
+  return createCheck(tracing === undefined ? pipeline : tracePipeline(EXT_AUTHZ, pipeline, tracing), onDecision);
+}
+
+function rpcOf(check: Check | undefined): Rpc[] {
+  return check === undefined ? [] : [checkRpc(check)];
 }

@@ -8,14 +8,12 @@ import type { Call } from "../rpc.ts";
 import { type CredentialPlace, type CredentialSource, findCredential } from "./credentials.ts";
 import { type GatewayDecision, malformed, NO_STORE, rejected, UNAUTHENTICATED } from "./decision.ts";
 import { identityHeaders, identityOf } from "./identity-headers.ts";
+import type { Requirements } from "./requirements.ts";
 
 /** What a gateway asks about the request of a client, independent of the protocol. */
-export interface GatewayRequest extends CredentialSource {
+export interface GatewayRequest extends CredentialSource, Requirements {
   /** By trusted proxies only; empty if unknown. */
   readonly clientIp: string;
-  /** From the configuration of the gateway, never from a header, which a client can send. */
-  readonly requiredScopes: readonly string[];
-  readonly audience: string | undefined;
 }
 
 export interface GatewaySettings {

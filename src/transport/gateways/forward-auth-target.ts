@@ -1,13 +1,11 @@
+import { type Requirements, readRequirements } from "../../api/gateways/requirements.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
-import { redactName } from "../../lib/redact-name.ts";
 
 export const FORWARD_AUTH_PATH = "/v2alpha1/forwardAuth";
 
 /** What the URL says that a gateway is configured with. */
-export interface ForwardAuthTarget {
-  readonly requiredScopes: readonly string[];
-  readonly audience: string | undefined;
+export interface ForwardAuthTarget extends Requirements {
   /** The path and query of the client, if the gateway has appended them; otherwise undefined. */
   readonly clientUri: string | undefined;
   /** The query that is taken for configuration; empty without one. */
@@ -58,38 +56,11 @@ export function readTarget(target: string): ForwardAuthTarget {
   return { ...readParameters(splitForm(parameters.replaceAll(";", "&"))), clientUri, query: "" };
 }
 
-type Parameters = Pick<ForwardAuthTarget, "requiredScopes" | "audience">;
-
-/** As in `VerifyApiKeyRequest`. */
-const MAX_SCOPES = 32;
-const NAME = /^[!-~]{1,255}$/;
-
-function readParameters(pairs: readonly (readonly [name: string, value: string])[]): Parameters {
-  const scopes: string[] = [];
-  let audience: string | undefined;
-  for (const [encodedName, encodedValue] of pairs) {
+function readParameters(pairs: readonly (readonly [name: string, value: string])[]): Requirements {
+  const decoded = pairs.map(([encodedName, encodedValue]) => {
     const [name, value] = [decodeFormText(encodedName), decodeFormText(encodedValue)];
     if (name === undefined || value === undefined) throw invalidArgument("query", "has a malformed percent-encoding");
-    if (name === "required_scopes") scopes.push(...readScopes(value));
-    else if (name !== "audience") throw invalidArgument(redactName(name), "is not a known parameter", "UNKNOWN_FIELD");
-    else if (audience !== undefined) throw invalidArgument(name, "is given twice", "DUPLICATE_FIELD");
-    else audience = readName(name, value);
-  }
-  const requiredScopes = [...new Set(scopes)];
-  if (requiredScopes.length > MAX_SCOPES) {
-    throw invalidArgument("required_scopes", `has more than ${MAX_SCOPES} scopes`, "TOO_MANY_ITEMS");
-  }
-  return { requiredScopes, audience };
-}
-
-/** A value without a scope is an error, such as of a template whose variable is not set, and does not mean that none is required. */
-function readScopes(text: string): string[] {
-  const scopes = text.split(/[ ,]+/).filter((scope) => scope !== "");
-  if (scopes.length === 0) throw invalidArgument("required_scopes", "value is required", "FIELD_REQUIRED");
-  return scopes.map((scope) => readName("required_scopes", scope));
-}
-
-function readName(field: string, text: string): string {
-  if (NAME.test(text)) return text;
-  throw invalidArgument(field, "must be 1 to 255 visible ASCII characters", "INVALID_CHARACTER");
+    return [name, value] as const;
+  });
+  return readRequirements(decoded);
 }

@@ -49,7 +49,7 @@ const guard = createGuard({
 });
 
 function gateways(decisions: number[]): GatewayOptions {
-  return {
+  const forwardAuth = {
     authorize: authorizeBy(
       {
         verify: (_caller, credential, _mode, presentation) => {
@@ -74,11 +74,18 @@ function gateways(decisions: number[]): GatewayOptions {
       },
     ),
     guard: createGatewayGuard({
-      ...{ methods: ["token"], networks: [], guard, limits: new CallLimits(), tokenHeader: "x-keyhold-authorization" },
+      ...{
+        methods: ["token"],
+        networks: [],
+        guard,
+        limits: new CallLimits(),
+        tokenHeaders: ["x-keyhold-authorization"],
+      },
     }),
     clientAddressOf: clientAddressFrom(["127.0.0.0/8"]),
-    onDecision: (status) => decisions.push(status),
+    onDecision: (status: number) => decisions.push(status),
   };
+  return { forwardAuth };
 }
 
 let fast: Subject;

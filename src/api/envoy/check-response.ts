@@ -1,0 +1,68 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { HeaderValueOption_HeaderAppendAction as AppendAction } from "../../../gen/envoy/config/core/v3/base_pb.js";
+import type { CheckResponseSchema } from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { memoize, sharedLike } from "../../lib/memoize.ts";
+import type { GatewayDecision, GatewayStatus } from "../gateways/decision.ts";
+import { type GatewayIdentity, type HeaderField, IDENTITY_PREFIX } from "../gateways/identity-headers.ts";
+
+export type CheckAnswer = MessageInitShape<typeof CheckResponseSchema>;
+
+/** The codes of google.rpc.Code. Envoy passes a request only with the first. */
+const CODES: Readonly<Record<GatewayStatus, number>> = { 200: 0, 400: 3, 401: 16, 403: 7, 429: 8, 503: 14 };
+
+/**
+ * Returns the answer to Envoy. `fields` are those of the client, names and values in turn. Envoy sets headers first and then removes some,
+ * so those that are set, in place of any that the client sent, are not among the removed ones.
+ */
+export function answerTo(decision: GatewayDecision, fields: readonly string[]): CheckAnswer {
+  if (!isAllowed(decision)) return deny(decision);
+  const spoofed = spoofedIn(fields).filter((name) => !decision.headers.some(([ours]) => ours === name));
+  return spoofed.length === 0 ? allowShared(decision) : allow(decision, spoofed);
+}
+
+type AllowedDecision = GatewayDecision & { readonly identity: GatewayIdentity };
+
+function isAllowed(decision: GatewayDecision): decision is AllowedDecision {
+  return decision.identity !== undefined;
+}
+
+/** `x-keyhold-…` in every spelling that CGI or WSGI give the same name. */
+const SPOOFED = /^x[^a-z0-9]keyhold[^a-z0-9]/;
+
+/** Returns the names of headers that an application may take for ours. Envoy cannot remove them by a pattern. */
+function spoofedIn(fields: readonly string[]): string[] {
+  const names = new Set<string>();
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at] ?? "";
+    if (SPOOFED.test(name)) names.add(name);
+  }
+  return [...names];
+}
+
+const NONE: string[] = [];
+
+const allowShared = memoize((decision: AllowedDecision) => sharedLike(decision, allow(decision, NONE)));
+
+function allow({ status, headers, identity }: AllowedDecision, headersToRemove: string[]): CheckAnswer {
+  const ours = headers.filter(([name]) => name.startsWith(IDENTITY_PREFIX)).map(option);
+  return {
+    status: { code: CODES[status] },
+    httpResponse: { case: "okResponse", value: { headers: ours, headersToRemove } },
+    dynamicMetadata: metadataOf(identity),
+  };
+}
+
+function deny({ status, headers, body }: GatewayDecision): CheckAnswer {
+  const value = { status: { code: status }, headers: headers.map(option), body };
+  return { status: { code: CODES[status] }, httpResponse: { case: "deniedResponse", value } };
+}
+
+/** Replaces a header of the client, also by an empty value. */
+function option([key, value]: HeaderField) {
+  return { header: { key, value }, appendAction: AppendAction.OVERWRITE_IF_EXISTS_OR_ADD, keepEmptyValue: true };
+}
+
+/** For other filters and the access log of Envoy. */
+function metadataOf({ keyId, actorId, scopes, metadata }: GatewayIdentity) {
+  return { key_id: keyId, actor_id: actorId, scopes: [...scopes], metadata: { ...metadata } };
+}

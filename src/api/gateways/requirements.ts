@@ -1,0 +1,44 @@
+import { invalidArgument } from "../../domain/errors.ts";
+import { redactName } from "../../lib/redact-name.ts";
+
+/** What a gateway requires of a credential: from its configuration, never from a header, which a client can send. */
+export interface Requirements {
+  readonly requiredScopes: readonly string[];
+  readonly audience: string | undefined;
+}
+
+/** As in `VerifyApiKeyRequest`. */
+const MAX_SCOPES = 32;
+const NAME = /^[!-~]{1,255}$/;
+
+/**
+ * Reads `required_scopes`, which may occur several times, and `audience`. An unknown parameter is an error: a misspelt requirement must not
+ * be ignored. Throws `INVALID_ARGUMENT`.
+ */
+export function readRequirements(parameters: Iterable<readonly [name: string, value: string]>): Requirements {
+  const scopes: string[] = [];
+  let audience: string | undefined;
+  for (const [name, value] of parameters) {
+    if (name === "required_scopes") scopes.push(...readScopes(value));
+    else if (name !== "audience") throw invalidArgument(redactName(name), "is not a known parameter", "UNKNOWN_FIELD");
+    else if (audience !== undefined) throw invalidArgument(name, "is given twice", "DUPLICATE_FIELD");
+    else audience = readName(name, value);
+  }
+  const requiredScopes = [...new Set(scopes)];
+  if (requiredScopes.length > MAX_SCOPES) {
+    throw invalidArgument("required_scopes", `has more than ${MAX_SCOPES} scopes`, "TOO_MANY_ITEMS");
+  }
+  return { requiredScopes, audience };
+}
+
+/** A value without a scope is an error, such as of a template whose variable is not set, and does not mean that none is required. */
+function readScopes(text: string): string[] {
+  const scopes = text.split(/[ ,]+/).filter((scope) => scope !== "");
+  if (scopes.length === 0) throw invalidArgument("required_scopes", "value is required", "FIELD_REQUIRED");
+  return scopes.map((scope) => readName("required_scopes", scope));
+}
+
+function readName(field: string, text: string): string {
+  if (NAME.test(text)) return text;
+  throw invalidArgument(field, "must be 1 to 255 visible ASCII characters", "INVALID_CHARACTER");
+}
