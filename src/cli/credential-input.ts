@@ -26,6 +26,16 @@ export async function readCredential(
   return required(text.replace(/\r?\n$/, ""));
 }
 
+/** Reads a secret text, such as a pepper, from the file of an option. One trailing line break is removed. Throws `INVALID_ARGUMENT`. */
+export async function readSecretFile(option: string, path: string): Promise<string> {
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    throw invalidArgument(option, `${path} cannot be read (${error.code})`);
+  });
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw invalidArgument(option, `${path} must be UTF-8`);
+  return text.replace(/\r?\n$/, "");
+}
+
 function required(text: string): string {
   if (text === "") throw invalidArgument("credential", "must not be empty");
   return text;

@@ -96,11 +96,11 @@ export function ipRestrictionTo(allowedCidrs: readonly string[] | undefined) {
 }
 
 /** Returns a repeatable option with values of the form `name=value`, parsed into one object. */
-export function pairsOption(flag: string, description: string): Option {
+export function pairsOption(flag: string, description: string, form = "name=value"): Option {
   type Pairs = Readonly<Record<string, string>>;
-  return new Option(`${flag} <name=value...>`, description).argParser((text: string, earlier: Pairs = {}): Pairs => {
+  return new Option(`${flag} <${form}...>`, description).argParser((text: string, earlier: Pairs = {}): Pairs => {
     const at = text.indexOf("=");
-    if (at < 1) throw invalidArgument(flag, "must have the form name=value");
+    if (at < 1) throw invalidArgument(flag, `must have the form ${form}`);
     const name = text.slice(0, at);
     if (Object.hasOwn(earlier, name)) throw invalidArgument(flag, "has a duplicate name");
     return { ...earlier, [name]: text.slice(at + 1) };

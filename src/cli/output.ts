@@ -67,7 +67,7 @@ function displayValue(value: unknown): string {
 }
 
 const ENUM_PREFIX =
-  /^(?:KEY_STATUS|KEY_KIND|REVOCATION_REASON|CREDENTIAL_TYPE|VERIFICATION_ERROR|VERIFICATION_CHECK|CHECK_RESULT)_(?=[A-Z_]+$)/;
+  /^(?:KEY_STATUS|KEY_KIND|REVOCATION_REASON|CREDENTIAL_TYPE|VERIFICATION_ERROR|VERIFICATION_CHECK|CHECK_RESULT|HASH_ALGORITHM)_(?=[A-Z_\d]+$)/;
 
 /** Escapes control and format characters, with which untrusted text could manipulate the terminal. */
 function escapeControls(text: string): string {

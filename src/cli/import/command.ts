@@ -1,13 +1,19 @@
 import { type Command, Option } from "commander";
 import { invalidArgument } from "../../domain/errors.ts";
-import { positiveInteger, requireKeyFields, withCredential, withKeyFields } from "../options.ts";
+import { withHash } from "../hash-options.ts";
+import { pairsOption, positiveInteger, requireKeyFields, withCredential, withKeyFields } from "../options.ts";
 
 /** Adds `keyhold keys import`. */
 export function addImport(keys: Command): void {
-  withCredential(withKeyFields(keys.command("import")), "for one key: ")
-    .description("import keys created elsewhere: from a file, or one key (--name, --actor) with its raw key from stdin")
+  withHash(withCredential(withKeyFields(keys.command("import")), "for one key: "))
+    .description(
+      "import keys created elsewhere, by their raw keys or hashes: from a file, or one key (--name, --actor) from stdin",
+    )
     .argument("[file]", "JSON Lines or CSV; - for stdin")
+    .addOption(pairsOption("--map", "columns of the file by field, if they have other names", "field=column"))
     .option("--request-id <id>", "for one key: idempotency key")
+    .option("--phc", "for one key: stdin is a hash with its salt and parameters, such as $2b$12$…")
+    .option("--lookup-prefix <text>", "for one key with --phc: the first characters of its raw key, 6 to 64 bytes")
     .addOption(new Option("--format <format>", "file format (default: by file extension)").choices(["jsonl", "csv"]))
     .option("--dry-run", "validate the rows without sending them")
     .option("--skip-existing", "count raw keys that already exist and leave them unchanged (default)", true)
@@ -21,7 +27,7 @@ export function addImport(keys: Command): void {
       if (file === undefined && options.name === undefined)
         throw invalidArgument("file", "is required; or give --name to import one key");
       if (file === undefined) return (await import("../keys/create.ts")).importOne(requireKeyFields(options));
-      rejectKeyFields(options);
+      rejectKeyOptions(options);
       const { parseDuration } = await import("../../domain/duration.ts");
       const retryFor = parseDuration(options.retryFor, "--retry-for");
       return (await import("./import.ts")).importFile(file, { ...options, retryFor });
@@ -33,11 +39,30 @@ const IMPORT_HELP = `
 The file has one row per key: JSON objects, one per line, or CSV with a header. Its fields are raw_key, name and actor_id, and optionally
 scopes (in CSV separated by spaces), ttl or expire_time (RFC 3339), ip_restriction (in CSV the CIDR blocks, separated by spaces)
 and metadata (in CSV one column metadata.<name> per entry). An interrupted import resumes when the command is repeated; no key is
-imported twice. A finished import can be repeated: existing keys are left unchanged.`;
+imported twice. A finished import can be repeated: existing keys are left unchanged.
 
-const KEY_FIELDS = ["name", "actor", "scope", "ttl", "allowIp", "metadata", "requestId", "credentialFile"];
+If only hashes are known, hash or phc replaces raw_key. A hash without a salt goes into hash, and --hash-algorithm and --hash-encoding
+say how it was made. One with a salt, such as $2b$12$… or $argon2id$…, goes into phc, and the first 6 to 64 bytes of its raw key into
+lookup_prefix. A key is adopted, and then like any other, when it is first verified; \`keyhold keys list --not-adopted\` shows the others.
 
-function rejectKeyFields(options: Readonly<Record<string, unknown>>): void {
-  const given = KEY_FIELDS.find((name) => options[name] !== undefined);
-  if (given !== undefined) throw invalidArgument(`--${given}`, "is for one key and cannot be combined with a file");
+With --map, exactly the columns that it names are imported. It must name raw_key, hash or phc, and name and actor_id.`;
+
+/** The options of one key, by their names in the result of the parser. */
+const KEY_OPTIONS = {
+  name: "--name",
+  actor: "--actor",
+  scope: "--scope",
+  ttl: "--ttl",
+  expireTime: "--expire-time",
+  allowIp: "--allow-ip",
+  metadata: "--metadata",
+  requestId: "--request-id",
+  credentialFile: "--credential-file",
+  phc: "--phc",
+  lookupPrefix: "--lookup-prefix",
+};
+
+function rejectKeyOptions(options: Readonly<Record<string, unknown>>): void {
+  const given = Object.entries(KEY_OPTIONS).find(([name]) => options[name] !== undefined);
+  if (given !== undefined) throw invalidArgument(given[1], "is for one key and cannot be combined with a file");
 }

@@ -1,6 +1,5 @@
-import { invalidArgument } from "../../domain/errors.ts";
+import { checkHeader, PLAIN_ROWS, type RowOptions } from "./fields.ts";
 import { type Format, LINE_FEED, type Row } from "./records.ts";
-import { FIELDS, METADATA_COLUMN, REQUIRED_FIELDS } from "./request.ts";
 
 const QUOTE = 34;
 const COMMA = 44;
@@ -13,9 +12,12 @@ export class Csv implements Format {
   /** Undefined until the header is read. */
   columns: readonly string[] | undefined;
 
+  readonly #rows: RowOptions;
+
   /** Without columns the first record is the header. */
-  constructor(columns?: readonly string[]) {
+  constructor(columns?: readonly string[], rows: RowOptions = PLAIN_ROWS) {
     this.columns = columns;
+    this.#rows = rows;
   }
 
   /** A quote opens a cell only at its start (RFC 4180 §2). */
@@ -43,26 +45,14 @@ export class Csv implements Format {
     const cells = cellsOf(text);
     const { columns } = this;
     if (columns === undefined) {
-      this.columns = requireColumns(cells ?? []);
+      this.columns = cells ?? [];
+      checkHeader(this.columns, this.#rows);
       return undefined;
     }
     if (cells === undefined) return "has a misplaced or unterminated quote";
     if (cells.length !== columns.length) return `has ${cells.length} cells for ${columns.length} columns`;
     return Object.fromEntries(columns.map((column, place) => [column, cells[place]]));
   }
-}
-
-/** Never quotes a column: without a header it would be a raw key. */
-function requireColumns(columns: readonly string[]): readonly string[] {
-  const unknown = columns.findIndex((column) => !FIELDS.has(column) && !METADATA_COLUMN.test(column));
-  if (unknown !== -1) {
-    const known = [...FIELDS].join(", ");
-    throw invalidArgument("header", `unknown column ${unknown + 1}; allowed: ${known}, metadata.<key>`);
-  }
-  const missing = REQUIRED_FIELDS.find((field) => !columns.includes(field));
-  if (missing !== undefined) throw invalidArgument("header", `has no column ${missing}`);
-  if (new Set(columns).size < columns.length) throw invalidArgument("header", "has a duplicate column");
-  return columns;
 }
 
 /** Returns the cells of a record; undefined on a syntax error. */

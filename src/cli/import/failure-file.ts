@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm } from "node:fs/promises";
+import { type ColumnMap, ERROR_FIELD } from "./fields.ts";
 import type { Row } from "./records.ts";
-import { ERROR_FIELD } from "./request.ts";
 
 /** Why a row was not imported. */
 export interface RowFailure {
@@ -13,11 +13,14 @@ export interface RowFailure {
 /** A JSON Lines file with one line per failure, created at the first. */
 export type FailureFile = Awaited<ReturnType<typeof openFailureFile>>;
 
-/**
- * Opens the file to append at `bytes`. `withKeys`: each line is the whole row, which can be corrected and imported; otherwise raw keys are
- * not written, only the name.
- */
-export async function openFailureFile(path: string, bytes: number, withKeys: boolean) {
+export interface FailureFileOptions {
+  /** Each line is the whole row, which can be corrected and imported; otherwise neither raw keys nor hashes are written, only the name. */
+  readonly withKeys: boolean;
+  readonly columns: ColumnMap;
+}
+
+/** Opens the file to append at `bytes`. */
+export async function openFailureFile(path: string, bytes: number, options: FailureFileOptions) {
   if (bytes === 0) await rm(path, { force: true });
   let file: FileHandle | undefined;
   let size = bytes;
@@ -30,7 +33,7 @@ export async function openFailureFile(path: string, bytes: number, withKeys: boo
         // Lines beyond `size` concern rows that will be sent again.
         await file.truncate(size);
       }
-      const text = failures.map((failure) => `${JSON.stringify(lineOf(failure, withKeys))}\n`).join("");
+      const text = failures.map((failure) => `${JSON.stringify(lineOf(failure, options))}\n`).join("");
       await file.write(text, size);
       await file.datasync();
       size += Buffer.byteLength(text);
@@ -40,9 +43,10 @@ export async function openFailureFile(path: string, bytes: number, withKeys: boo
   };
 }
 
-function lineOf({ row: { row, line, content }, reason, message }: RowFailure, withKeys: boolean) {
+function lineOf({ row: { row, line, content }, reason, message }: RowFailure, options: FailureFileOptions) {
   const error = { [ERROR_FIELD]: { row, line, reason, message } };
   if (typeof content === "string") return error;
-  if (withKeys) return { ...error, ...content };
-  return typeof content.name === "string" ? { ...error, name: content.name } : error;
+  if (options.withKeys) return { ...error, ...content };
+  const name = content[options.columns?.name ?? "name"];
+  return typeof name === "string" ? { ...error, name } : error;
 }

@@ -4,18 +4,22 @@ import { invalidArgument } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
+import { type HashOptions, readHashDefaults } from "../hash-options.ts";
 import { boundHeapGrowth } from "../heap.ts";
 import { writeObject } from "../output.ts";
 import { createProgressBar, type ProgressBar } from "../progress-bar.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { signalToStop } from "../signals.ts";
 import { openFailureFile } from "./failure-file.ts";
+import { type ColumnMap, checkColumnMap, type RowOptions } from "./fields.ts";
 import { loadProgress, newProgress, type Progress, saveProgress } from "./progress.ts";
 import { type Batch, run } from "./run.ts";
 import { type Outcome, send } from "./send.ts";
 import { type FormatName, openSource, type Source } from "./source.ts";
 
-export interface ImportOptions extends RemoteOptions {
+export interface ImportOptions extends RemoteOptions, HashOptions {
+  /** Columns by fields. */
+  readonly map?: ColumnMap;
   readonly format?: FormatName;
   readonly failures?: string;
   readonly progress?: string;
@@ -33,6 +37,8 @@ const SAVE_INTERVAL = 1_000;
 /** Imports the rows of a file or stdin (`-`), resuming an interrupted run. */
 export async function importFile(path: string, options: ImportOptions): Promise<void> {
   boundHeapGrowth();
+  const rows: RowOptions = { columns: options.map ?? null, hash: await readHashDefaults(options) };
+  checkColumnMap(rows);
   const source = await openSource(path, options.format);
   const files = filesOf(source, options);
   const remote = options.dryRun === true ? null : await openRemote(options);
@@ -45,7 +51,7 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const { signal } = interruption;
   void signalToStop(() => process.exit(EXIT_STATUS.interrupted)).then(() => interruption.abort());
   const started = performance.now();
-  const end = await importRows(source, start, { options, remote, files, progressBar, signal }).finally(() =>
+  const end = await importRows(source, start, { options, rows, remote, files, progressBar, signal }).finally(() =>
     progressBar?.end(),
   );
   const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
@@ -75,6 +81,7 @@ function filesOf({ path }: Source, { failures, progress, dryRun }: ImportOptions
 
 interface Run {
   readonly options: ImportOptions;
+  readonly rows: RowOptions;
   /** Null on a dry run. */
   readonly remote: Remote | null;
   readonly files: Files;
@@ -85,10 +92,11 @@ interface Run {
 
 /** Returns the final progress. It is saved before the first call, but not if the header is invalid. */
 async function importRows(source: Source, start: Progress, current: Run): Promise<Progress> {
-  const { options, files, progressBar, signal } = current;
+  const { options, rows, files, progressBar, signal } = current;
   const { concurrency, skipExisting, failuresWithKeys = false } = options;
   const save = async (progress: Progress) => files.progress !== null && saveProgress(files.progress, progress);
-  const failureFile = await openFailureFile(files.failures, start.failureBytes, failuresWithKeys);
+  const failureOptions = { withKeys: failuresWithKeys, columns: rows.columns };
+  const failureFile = await openFailureFile(files.failures, start.failureBytes, failureOptions);
   const call = sender(current);
   let firstSave: Promise<unknown> | undefined;
   const send = async (batch: Batch) => {
@@ -98,7 +106,7 @@ async function importRows(source: Source, start: Progress, current: Run): Promis
   };
   let [latest, saved] = [start, performance.now()];
   try {
-    for await (latest of run(source, start, { send, failureFile, concurrency, skipExisting, signal })) {
+    for await (latest of run(source, start, { send, failureFile, rows, concurrency, skipExisting, signal })) {
       progressBar?.show({ ...stateOf(latest), failed: latest.failed });
       if (performance.now() - saved < SAVE_INTERVAL) continue;
       await save(latest);

@@ -1,44 +1,29 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import {
   type CreateImportedApiKeyRequest,
   CreateImportedApiKeyRequestSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { validated } from "../../api/validation.ts";
-import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { checkAll, invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { UNLIMITED } from "../../domain/expiry.ts";
 import { checkNewKey } from "../../keys/new-key.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
+import type { HashDefaults } from "../hash-options.ts";
 import { timestampOf } from "../options.ts";
 import { parseScopes, scopeList } from "../scopes.ts";
+import { checkHash } from "./check-hash.ts";
+import { type Fields, fieldsOf, metadataKey, type RowOptions } from "./fields.ts";
+import { rawKeyHashOf } from "./hash.ts";
 import type { Row } from "./records.ts";
 
-/** The fields of a row: those of CreateImportedApiKeyRequest except `request_id`, which the import generates. */
-export const FIELDS: ReadonlySet<string> = new Set([
-  "raw_key",
-  "name",
-  "actor_id",
-  "scopes",
-  "ttl",
-  "expire_time",
-  "ip_restriction",
-  "metadata",
-]);
-
-export const REQUIRED_FIELDS = ["raw_key", "name", "actor_id"] as const;
-
-/** A CSV column for one metadata entry; an empty cell is no entry. */
-export const METADATA_COLUMN = /^metadata\.(.+)$/s;
-
-/** The error in a failure file. It is ignored in a corrected row. */
-export const ERROR_FIELD = "import_error";
-
 /** Returns the request of a row without its `request_id`, or an error message that quotes no value. */
-export function requestOf({ content }: Row): CreateImportedApiKeyRequest | string {
+export function requestOf({ content }: Row, options: RowOptions): CreateImportedApiKeyRequest | string {
   if (typeof content === "string") return content;
   try {
-    return checked(toRequest(content));
+    return checked(toRequest(fieldsOf(content, options.columns), options.hash));
   } catch (error) {
     if (error instanceof KeyholdError) return error.message;
     throw error;
@@ -47,41 +32,52 @@ export function requestOf({ content }: Row): CreateImportedApiKeyRequest | strin
 
 type Init = MessageInitShape<typeof CreateImportedApiKeyRequestSchema>;
 
-function toRequest(content: Readonly<Record<string, unknown>>): Init {
-  const metadata = metadataOf(content.metadata);
-  for (const [name, value] of Object.entries(content)) {
-    if (FIELDS.has(name) || name === ERROR_FIELD) continue;
-    const [, entry] = METADATA_COLUMN.exec(name) ?? [];
-    if (entry === undefined)
-      throw invalidArgument(redactName(name), `is an unknown field; allowed: ${[...FIELDS].join(", ")}`);
-    if (value === "") continue;
-    if (metadata.has(entry)) throw invalidArgument(redactName(name), "is set twice");
-    metadata.set(entry, text(name, value));
-  }
+function toRequest(fields: Fields, defaults: HashDefaults): Init {
   return {
-    rawKey: text("raw_key", content.raw_key),
-    name: text("name", content.name),
-    actorId: text("actor_id", content.actor_id),
-    scopes: scopesOf(content.scopes),
-    ttl: isAbsent(content.ttl) ? undefined : text("ttl", content.ttl),
-    expireTime: isAbsent(content.expire_time)
-      ? undefined
-      : timestampOf("expire_time", text("expire_time", content.expire_time)),
-    ipRestriction: ipRestrictionOf(content.ip_restriction),
-    metadata: Object.fromEntries(metadata),
+    ...keyOf(fields, defaults),
+    name: text("name", fields.name),
+    actorId: text("actor_id", fields.actor_id),
+    scopes: scopesOf(fields.scopes),
+    ttl: optionalText("ttl", fields.ttl),
+    expireTime: timeOf("expire_time", fields.expire_time),
+    ipRestriction: ipRestrictionOf(fields.ip_restriction),
+    metadata: metadataOf(fields),
   };
+}
+
+/** Returns the raw key or its hash. A row with both is rejected by the rules. */
+function keyOf(fields: Fields, defaults: HashDefaults) {
+  const rawKeyHash = rawKeyHashOf(fields, defaults);
+  const lookupPrefix = optionalText("lookup_prefix", fields.lookup_prefix);
+  const adoptBeforeTime = timeOf("adopt_before_time", fields.adopt_before_time);
+  if (rawKeyHash === undefined) return { rawKey: text("raw_key", fields.raw_key), lookupPrefix, adoptBeforeTime };
+  const rawKey = optionalText("raw_key", fields.raw_key) ?? "";
+  return { rawKey, rawKeyHash, lookupPrefix, adoptBeforeTime: adoptBeforeTime ?? defaults.adoptBeforeTime };
 }
 
 /** Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. */
 function checked(init: Init): CreateImportedApiKeyRequest {
   const request = create(CreateImportedApiKeyRequestSchema, init);
   const local = { clock: systemClock, lifetimes: UNLIMITED };
-  validated(CreateImportedApiKeyRequestSchema, request, (one) => checkNewKey(local, one));
+  validated(CreateImportedApiKeyRequestSchema, request, (one) =>
+    checkAll(
+      () => checkHash(one),
+      () => checkNewKey(local, one),
+    ),
+  );
   return request;
 }
 
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null || value === "";
+}
+
+function optionalText(field: string, value: unknown): string | undefined {
+  return isAbsent(value) ? undefined : text(field, value);
+}
+
+function timeOf(field: string, value: unknown): Timestamp | undefined {
+  return isAbsent(value) ? undefined : timestampOf(field, text(field, value));
 }
 
 function text(field: string, value: unknown): string {
@@ -107,8 +103,19 @@ function ipRestrictionOf(value: unknown): { allowedCidrs: string[] } | undefined
   return { allowedCidrs: list.map(String) };
 }
 
-/** Accepts an object, or its JSON as in CSV. */
-function metadataOf(value: unknown): Map<string, string> {
+/** Returns the entries of `metadata` (an object, or its JSON as in CSV) and of its columns. */
+function metadataOf(fields: Fields): Record<string, string> {
+  const metadata = wholeMetadata(fields.metadata);
+  for (const [name, value] of Object.entries(fields)) {
+    const key = metadataKey(name);
+    if (key === undefined || value === "" || value === undefined) continue;
+    if (metadata.has(key)) throw invalidArgument(redactName(name), "is set twice");
+    metadata.set(key, text(name, value));
+  }
+  return Object.fromEntries(metadata);
+}
+
+function wholeMetadata(value: unknown): Map<string, string> {
   if (isAbsent(value)) return new Map();
   const entries = typeof value === "string" ? parseJson(value) : value;
   if (!isJsonObject(entries)) throw invalidArgument("metadata", "must be an object of strings");

@@ -2,6 +2,7 @@ import type { CreateImportedApiKeyRequest } from "../../../gen/keyhold/v2alpha1/
 import { MAX_ITEMS_BYTES, responseSize } from "../../domain/response-size.ts";
 import { Csv } from "./csv.ts";
 import type { FailureFile, RowFailure } from "./failure-file.ts";
+import type { RowOptions } from "./fields.ts";
 import type { Progress } from "./progress.ts";
 import { jsonLines, type Row, readRows } from "./records.ts";
 import { requestOf } from "./request.ts";
@@ -11,6 +12,7 @@ import type { Source } from "./source.ts";
 export interface RunOptions {
   readonly send: (batch: Batch) => Promise<Outcome>;
   readonly failureFile: FailureFile;
+  readonly rows: RowOptions;
   /** Maximum number of calls in flight. */
   readonly concurrency: number;
   /** Whether existing raw keys are counted separately instead of as failures. */
@@ -43,7 +45,7 @@ interface Sent {
  */
 export async function* run(source: Source, start: Progress, options: RunOptions): AsyncGenerator<Progress> {
   const { signal, concurrency } = options;
-  const format = source.format === "csv" ? new Csv(start.columns) : jsonLines;
+  const format = source.format === "csv" ? new Csv(start.columns, options.rows) : jsonLines;
   const inFlight: Sent[] = [];
   let progress = start;
   const settle = async ({ batch, outcome }: Sent) => {
@@ -52,7 +54,7 @@ export async function* run(source: Source, start: Progress, options: RunOptions)
     return progress;
   };
   const rows = readRows(source.read(start.end, signal), format, start);
-  for await (const batch of until(signal, batchRows(rows, start.importId))) {
+  for await (const batch of until(signal, batchRows(rows, start.importId, options.rows))) {
     const first = inFlight.length < concurrency ? undefined : inFlight.shift();
     if (first !== undefined) yield settle(first);
     inFlight.push(startSend(batch, options));
@@ -73,11 +75,15 @@ const MAX_ROWS = 1000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** Groups rows into batches, in order. */
-async function* batchRows(chunks: AsyncIterable<readonly Row[]>, importId: string): AsyncGenerator<Batch> {
+async function* batchRows(
+  chunks: AsyncIterable<readonly Row[]>,
+  importId: string,
+  options: RowOptions,
+): AsyncGenerator<Batch> {
   let batch = new GrowingBatch(importId);
   for await (const rows of chunks) {
     for (const row of rows) {
-      const request = requestOf(row);
+      const request = requestOf(row, options);
       const bytes = typeof request === "string" ? 0 : sizeOf(request);
       // The server rejects a call whose response may be too large.
       if (!batch.fits(bytes)) {

@@ -47,6 +47,12 @@ function addKeyCommands(keys: Command): void {
     .addOption(new Option("--status <status>", "keys with this status").choices(STATUSES))
     .option("--expiring-within <duration>", "keys that expire within this time from now, such as 30d")
     .option("--unused-for <duration>", "keys that are older than this time and were not used in it, such as 90d")
+    .addOption(
+      new Option(
+        "--not-adopted",
+        "imported keys of which only a hash is known, because they were not verified yet",
+      ).implies({ kind: "imported" }),
+    )
     .option("--filter <expression>", "AIP-160 filter expression; further options restrict it")
     .option("--limit <count>", "maximum number of keys (default: all)", positiveInteger)
     .option("--page-size <count>", "keys per call to the server, up to 1000", positiveInteger, 200)
@@ -143,6 +149,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     `keyhold keys list --filter 'actor_id="team_42" AND status=KEY_STATUS_ACTIVE'`,
     "keyhold keys list --kind all --status active --expiring-within 30d",
     "keyhold keys list --imported --unused-for 90d --json | jq -r '.[].key_id'",
+    "keyhold keys list --not-adopted --json | jq length",
   ],
   get: [`keyhold keys get ${KEY_ID}`],
   update: [
@@ -178,6 +185,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "keyhold keys import keys.jsonl --dry-run",
     "zcat keys.jsonl.gz | keyhold keys import - --format jsonl --failures bad.jsonl",
     "keyhold keys import --name 'old portal' --actor team_42 --credential-file portal.key",
+    "keyhold keys import hashes.csv --hash-algorithm sha256 --hash-encoding hex --map hash=key_hash name=label actor_id=owner",
+    "keyhold keys import --name 'old portal' --actor team_42 --phc --lookup-prefix pk_6szfb < portal.hash",
   ],
 };
 

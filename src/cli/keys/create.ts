@@ -1,6 +1,7 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { KeyholdError } from "../../domain/errors.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
+import { type HashOptions, readHashDefaults } from "../hash-options.ts";
 import { ipRestrictionTo } from "../options.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
@@ -38,11 +39,29 @@ function repeatedRequest(keyId = ""): KeyholdError {
   return new KeyholdError("REQUEST_ID_REUSED", `--request-id: ${description}`, { metadata: { key_id: keyId } });
 }
 
-/** Imports one key. The raw key is a secret, so it is read from stdin or a file. */
-export async function importOne(options: NewKeyOptions & CredentialOptions): Promise<void> {
+export interface ImportOneOptions extends NewKeyOptions, CredentialOptions, HashOptions {
+  /** Whether the input is a hash with its salt and parameters. */
+  readonly phc?: true;
+  readonly lookupPrefix?: string;
+}
+
+/** Imports one key. The raw key is a secret, and so is its hash: they are read from stdin or a file. */
+export async function importOne(options: ImportOneOptions): Promise<void> {
   const { importedApiKeys } = await openRemote(options);
-  const rawKey = await readCredential(options, "Raw key");
-  await writeMessage(await importedApiKeys.createImportedApiKey({ ...fieldsOf(options), rawKey }), options);
+  const request = { ...fieldsOf(options), ...(await inputOf(options)), lookupPrefix: options.lookupPrefix };
+  await writeMessage(await importedApiKeys.createImportedApiKey(request), options);
+}
+
+/** Returns the raw key, or its hash if an option says how it was made. */
+async function inputOf(options: ImportOneOptions) {
+  const { phc, hashAlgorithm, hashEncoding, hmacKeyId, adoptBeforeTime } = options;
+  if (phc === undefined && (hashAlgorithm ?? hashEncoding ?? hmacKeyId) === undefined) {
+    return { rawKey: await readCredential(options, "Raw key"), adoptBeforeTime };
+  }
+  const defaults = await readHashDefaults(options);
+  const hash = await readCredential(options, "Hash");
+  const { rawKeyHashOf } = await import("../import/hash.ts");
+  return { rawKeyHash: rawKeyHashOf(phc === true ? { phc: hash } : { hash }, defaults), adoptBeforeTime };
 }
 
 function fieldsOf({ name, actor, scope = [], ttl, expireTime, allowIp, metadata = {}, requestId }: NewKeyOptions) {

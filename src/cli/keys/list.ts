@@ -20,6 +20,8 @@ export interface Selection {
   /** Durations. */
   readonly expiringWithin?: string;
   readonly unusedFor?: string;
+  /** Only keys of which no more than a hash is known. */
+  readonly notAdopted?: true;
 }
 
 /** Lists keys page by page, in the memory of one page. */
@@ -33,7 +35,8 @@ export async function list(options: ListOptions): Promise<void> {
  * Returns the filter of a selection. Keys that were never used are unused; keys that are newer than the duration are not, since they may not
  * have been used yet. Throws `INVALID_ARGUMENT` naming the option with an invalid duration.
  */
-export function filterOf({ filter = "", actor, status, expiringWithin, unusedFor }: Selection): string {
+export function filterOf(selection: Selection): string {
+  const { filter = "", actor, status, expiringWithin, unusedFor, notAdopted } = selection;
   const conditions: string[] = [];
   if (actor !== undefined) conditions.push(`actor_id=${quoted(actor)}`);
   if (status !== undefined) conditions.push(`status=KEY_STATUS_${status.toUpperCase()}`);
@@ -45,6 +48,7 @@ export function filterOf({ filter = "", actor, status, expiringWithin, unusedFor
     parseDuration(unusedFor, "--unused-for");
     conditions.push(`NOT last_used_time >= now() - "${unusedFor}" AND create_time < now() - "${unusedFor}"`);
   }
+  if (notAdopted) conditions.push("adopted = false");
   // Without parentheses if it is alone, so that positions in errors are those of the option.
   if (conditions.length === 0 || filter.trim() === "") return filter + conditions.join(" AND ");
   return [`(${filter})`, ...conditions].join(" AND ");

@@ -2,6 +2,7 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Csv } from "../../../src/cli/import/csv.ts";
+import { PLAIN_ROWS } from "../../../src/cli/import/fields.ts";
 import {
   type Format,
   jsonLines,
@@ -11,7 +12,7 @@ import {
   readRows,
   START,
 } from "../../../src/cli/import/records.ts";
-import { requestOf } from "../../../src/cli/import/request.ts";
+import { requestOf as requestIn } from "../../../src/cli/import/request.ts";
 import { table } from "../../support/conformance.ts";
 
 async function rowsOf(format: Format, bytes: Buffer, { chunk = bytes.length || 1, from = START } = {}): Promise<Row[]> {
@@ -20,6 +21,8 @@ async function rowsOf(format: Format, bytes: Buffer, { chunk = bytes.length || 1
   }
   return (await Array.fromAsync(readRows(chunks(), format, from))).flat();
 }
+
+const requestOf = (row: Row) => requestIn(row, PLAIN_ROWS);
 
 const HEADER = ["raw_key", "name", "actor_id", "scopes"];
 

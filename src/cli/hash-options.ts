@@ -1,0 +1,60 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { type Command, Option } from "commander";
+import { readSecretFile } from "./credential-input.ts";
+import { timestampOf } from "./options.ts";
+
+/** How the hashes of raw keys were made. */
+export interface HashOptions {
+  readonly hashAlgorithm?: string;
+  readonly hashEncoding?: string;
+  readonly hashPrefixFile?: string;
+  readonly hashSuffixFile?: string;
+  readonly hmacKeyId?: string;
+  readonly adoptBeforeTime?: Timestamp;
+}
+
+/** The algorithms without a salt. Hashes by others state their algorithm. */
+export const HASH_ALGORITHM_NAMES = ["sha256", "sha384", "sha512", "sha512-256", "hmac-sha256", "hmac-sha512"] as const;
+export const HASH_ENCODING_NAMES = ["hex", "base64", "base64url"] as const;
+
+/** Adds the options of hashes. Text around the raw key may be a secret, such as a pepper, so it is never an argument. */
+export function withHash(command: Command): Command {
+  const file = "file with the text that was put";
+  return command
+    .addOption(
+      new Option("--hash-algorithm <name>", "algorithm of the hashes, if it has no salt").choices(HASH_ALGORITHM_NAMES),
+    )
+    .addOption(new Option("--hash-encoding <name>", "encoding of these hashes").choices(HASH_ENCODING_NAMES))
+    .option("--hmac-key-id <id>", "key of the HMAC, from `hmac-keys create`")
+    .option("--hash-prefix-file <file>", `${file} before the raw key when it was hashed, such as a pepper`)
+    .option("--hash-suffix-file <file>", `${file} after the raw key`)
+    .addOption(
+      new Option("--adopt-before-time <time>", "when a key expires unless it was verified before").argParser((text) =>
+        timestampOf("--adopt-before-time", text),
+      ),
+    );
+}
+
+/** What is stated once for all hashes; a row may state another value. */
+export interface HashDefaults {
+  readonly algorithm?: string | undefined;
+  readonly encoding?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly suffix?: string | undefined;
+  readonly hmac_key_id?: string | undefined;
+  readonly adoptBeforeTime?: Timestamp | undefined;
+}
+
+/** Reads the files of the options. */
+export async function readHashDefaults(options: HashOptions): Promise<HashDefaults> {
+  const { hashAlgorithm, hashEncoding, hashPrefixFile, hashSuffixFile, hmacKeyId, adoptBeforeTime } = options;
+  const textOf = async (option: string, file: string | undefined) => file && (await readSecretFile(option, file));
+  return {
+    algorithm: hashAlgorithm,
+    encoding: hashEncoding,
+    prefix: await textOf("--hash-prefix-file", hashPrefixFile),
+    suffix: await textOf("--hash-suffix-file", hashSuffixFile),
+    hmac_key_id: hmacKeyId,
+    adoptBeforeTime,
+  };
+}

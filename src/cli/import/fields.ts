@@ -1,0 +1,112 @@
+import { invalidArgument } from "../../domain/errors.ts";
+import { redactName } from "../../lib/redact-name.ts";
+import type { HashDefaults } from "../hash-options.ts";
+
+/** The fields of a row: those of CreateImportedApiKeyRequest except `request_id`, which the import generates, and short names of hashes. */
+export const FIELDS: ReadonlySet<string> = new Set([
+  "raw_key",
+  "hash",
+  "phc",
+  "raw_key_hash",
+  "lookup_prefix",
+  "adopt_before_time",
+  "name",
+  "actor_id",
+  "scopes",
+  "ttl",
+  "expire_time",
+  "ip_restriction",
+  "metadata",
+]);
+
+/** The fields of `raw_key_hash`, each of which may be a column, such as `raw_key_hash.algorithm`. */
+export const HASH_FIELDS = ["algorithm", "value", "encoding", "prefix", "suffix", "hmac_key_id", "phc"] as const;
+
+export type HashField = (typeof HASH_FIELDS)[number];
+
+const HASH_COLUMNS: ReadonlySet<string> = new Set(HASH_FIELDS.map((field) => `raw_key_hash.${field}`));
+
+/** A CSV column for one metadata entry; an empty cell is no entry. */
+const METADATA_COLUMN = /^metadata\.(.+)$/s;
+
+/** The error in a failure file. It is ignored in a corrected row. */
+export const ERROR_FIELD = "import_error";
+
+/** The columns by the fields that they contain, such as `name` → `label`. Other columns are then ignored. Null: columns are named like fields. */
+export type ColumnMap = Readonly<Record<string, string>> | null;
+
+/** How rows are read. */
+export interface RowOptions {
+  readonly columns: ColumnMap;
+  readonly hash: HashDefaults;
+}
+
+/** Rows whose columns are named like fields. */
+export const PLAIN_ROWS: RowOptions = { columns: null, hash: {} };
+
+/** The members of a row by their fields. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Throws `INVALID_ARGUMENT` if a field of `--map` does not exist, or a required one is missing. */
+export function checkColumnMap({ columns, hash }: RowOptions): void {
+  if (columns === null) return;
+  const fields = Object.keys(columns);
+  const unknown = fields.find((field) => !isField(field));
+  if (unknown !== undefined) throw invalidArgument("--map", `unknown field "${redactName(unknown)}"; ${ALLOWED}`);
+  requireFields(fields, "--map", "does not name");
+  requireHashOptions(fields, hash);
+}
+
+/** Returns the fields of a row. Throws `INVALID_ARGUMENT` on an unknown one. */
+export function fieldsOf(content: Fields, columns: ColumnMap): Fields {
+  if (columns !== null) {
+    return Object.fromEntries(Object.entries(columns).map(([field, column]) => [field, content[column]]));
+  }
+  const unknown = Object.keys(content).find((name) => !isField(name) && name !== ERROR_FIELD);
+  if (unknown !== undefined) throw invalidArgument(redactName(unknown), `is an unknown field; ${ALLOWED}`);
+  return content;
+}
+
+/** Throws `INVALID_ARGUMENT` unless the columns of a file are usable. Never quotes a column: without a header it would be a raw key. */
+export function checkHeader(header: readonly string[], { columns, hash }: RowOptions): void {
+  if (new Set(header).size < header.length) throw invalidArgument("header", "has a duplicate column");
+  if (columns === null) {
+    const unknown = header.findIndex((column) => !isField(column));
+    if (unknown !== -1) throw invalidArgument("header", `unknown column ${unknown + 1}; ${ALLOWED}, or use --map`);
+    requireFields(header, "header", "has no column");
+    requireHashOptions(header, hash);
+    return;
+  }
+  const missing = Object.values(columns).find((column) => !header.includes(column));
+  if (missing !== undefined)
+    throw invalidArgument("header", `has no column "${redactName(missing)}", which --map names`);
+}
+
+/** Returns the key of a metadata column; undefined for another column. */
+export function metadataKey(field: string): string | undefined {
+  return METADATA_COLUMN.exec(field)?.[1];
+}
+
+function isField(name: string): boolean {
+  return FIELDS.has(name) || HASH_COLUMNS.has(name) || METADATA_COLUMN.test(name);
+}
+
+const ALLOWED = `allowed: ${[...FIELDS].join(", ")}, raw_key_hash.<field>, metadata.<key>`;
+
+/** The columns of which a file has at least one. */
+const KEYS = ["raw_key", "hash", "phc", "raw_key_hash", "raw_key_hash.value", "raw_key_hash.phc"];
+
+function requireFields(names: readonly string[], where: string, problem: string): void {
+  if (!KEYS.some((key) => names.includes(key))) throw invalidArgument(where, `${problem} raw_key, hash or phc`);
+  const missing = ["name", "actor_id"].find((field) => !names.includes(field));
+  if (missing !== undefined) throw invalidArgument(where, `${problem} ${missing}`);
+}
+
+/** The algorithm is usually that of all rows. Without it, each row would be a failure. */
+function requireHashOptions(fields: readonly string[], { algorithm, encoding }: HashDefaults): void {
+  if (!fields.includes("hash") && !fields.includes("raw_key_hash.value")) return;
+  if (algorithm === undefined && !fields.includes("raw_key_hash.algorithm"))
+    throw invalidArgument("--hash-algorithm", "is required for the column of hashes; it is never guessed");
+  if (encoding === undefined && !fields.includes("raw_key_hash.encoding"))
+    throw invalidArgument("--hash-encoding", "is required for the column of hashes; it is never guessed");
+}
