@@ -2,7 +2,7 @@
 // The only JavaScript file. Node loads its TypeScript compiler for the first file missing from the compile cache, which dominates the time
 // of help and usage errors. Without static imports and top-level await an old Node can parse this file and print the required version: the
 // lower bound of `engines` in package.json.
-const NEEDED = 24;
+const NEEDED = "24.7";
 
 async function launch() {
   const { existsSync } = await import("node:fs");
@@ -16,7 +16,13 @@ async function launch() {
   await import(existsSync(source) ? source.href : new URL("../../dist/cli/main.js", import.meta.url).href);
 }
 
-if (Number(process.versions.node.split(".")[0]) < NEEDED) {
+function isOlder(version, needed) {
+  const [major, minor] = version.split(".").map(Number);
+  const [neededMajor, neededMinor] = needed.split(".").map(Number);
+  return major < neededMajor || (major === neededMajor && minor < neededMinor);
+}
+
+if (isOlder(process.versions.node, NEEDED)) {
   console.error(
     `keyhold: Node.js ${NEEDED} or later is required; this is ${process.versions.node} (${process.execPath}). ` +
       "Run `npx keyhold` in a folder with the npm package node (`npm install node`), or install Node.js from https://nodejs.org",

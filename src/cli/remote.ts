@@ -59,8 +59,6 @@ async function trustCertificates(name: string, file: string): Promise<void> {
   const certificates = text.match(CERTIFICATE) ?? [];
   if (certificates.length === 0 || !certificates.every(isCertificate))
     throw invalidArgument(name, `${file} contains no certificate in PEM form`);
-  // A named import would fail on Node 24.0 to 24.4, which lack the function.
-  if (tls.setDefaultCACertificates === undefined) throw invalidArgument(name, "needs Node 24.5 or later");
   tls.setDefaultCACertificates([...tls.getCACertificates("default"), ...certificates]);
 }
 

@@ -7,7 +7,7 @@ import description from "../../package.json" with { type: "json" };
 const LAUNCHER = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
 
 const MESSAGE =
-  /^keyhold: Node\.js 24 or later is required; this is (\d+\.\d+\.\d+) \(\/.+\)\. Run `npx keyhold` .*`npm install node`.*\n$/;
+  /^keyhold: Node\.js 24\.7 or later is required; this is (\d+\.\d+\.\d+) \(\/.+\)\. Run `npx keyhold` .*`npm install node`.*\n$/;
 
 function versionOf(node: string): number {
   return Number(/\d+/.exec(execFileSync(node, ["--version"], { encoding: "utf8" })));
@@ -19,11 +19,13 @@ function oldNodes(): string[] {
   return folders.map((folder) => join(folder, "node")).filter((node) => existsSync(node) && versionOf(node) < 24);
 }
 
-/** This Node, with the version of an old one. */
-const POSING_AS_OLD = `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.11.0"}})`;
+/** This Node, with the version of another. */
+const posingAs = (version: string) =>
+  `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"${version}"}})`;
 
 const runs: readonly (readonly string[])[] = [
-  [process.execPath, "--import", POSING_AS_OLD, LAUNCHER],
+  [process.execPath, "--import", posingAs("20.11.0"), LAUNCHER],
+  [process.execPath, "--import", posingAs("24.6.1"), LAUNCHER],
   ...oldNodes().map((node) => [node, LAUNCHER]),
 ];
 
@@ -34,9 +36,14 @@ test.each(runs)("an old Node fails with the required version: %s", (node, ...arg
   }
 });
 
+test.each(["24.7.0", "24.10.0", "25.0.0"])("Node %s is not too old", (version) => {
+  const { status, stderr } = spawnSync(process.execPath, ["--import", posingAs(version), LAUNCHER, "version"]);
+  expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: "" });
+});
+
 test("an old Node can parse the launcher, which prints the required version", () => {
   const source = readFileSync(LAUNCHER, "utf8");
   // A static import of a missing name fails before the first line runs, and top-level await is a syntax error before 14.8.
   expect(source).not.toMatch(/^(?:import|await)\b/m);
-  expect(description.engines.node).toBe(`>=${/const NEEDED = (\d+);/.exec(source)?.[1]}`);
+  expect(description.engines.node).toBe(`>=${/const NEEDED = "([\d.]+)";/.exec(source)?.[1]}`);
 });
