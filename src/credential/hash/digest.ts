@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import type { SecretDigest } from "../../domain/key.ts";
-import type { HashSchemeSpec } from "../../domain/raw-key-hash.ts";
 import { hmacSha256, type KeyRing } from "../../domain/server-keys.ts";
 import type { ParsedRawKeyHash } from "./parse.ts";
+import { schemeDigest } from "./scheme.ts";
 
 /**
  * The first bytes of what is digested in place of a raw key. No text in UTF-8 begins with them (RFC 3629 §1), so no raw key has the digest of a
@@ -23,7 +22,7 @@ export function rawKeyHashDigests(
   { scheme, parameters, output }: ParsedRawKeyHash,
   ring: KeyRing,
 ): readonly SecretDigest[] {
-  const spec = digestOfScheme(scheme);
+  const spec = schemeDigest(scheme);
   return parameters === null
     ? fastHashDigests(spec, output, ring)
     : digestsUnder(ring, ...slowHashParts(spec, parameters, output));
@@ -46,13 +45,6 @@ export function slowHashParts(
 /** Returns the digests of the first bytes of a raw key, under every server key of the ring "secret-digest", the current one's first. */
 export function lookupPrefixDigests(prefix: string | Uint8Array, ring: KeyRing): readonly SecretDigest[] {
   return digestsUnder(ring, LOOKUP_PREFIX, prefix);
-}
-
-/** Returns 32 bytes that distinct schemes do not share. The row id of a scheme is no part of it: a restored database may number them anew. */
-export function digestOfScheme({ algorithm, prefix, suffix, hmacKeyId }: HashSchemeSpec): Uint8Array {
-  return createHash("sha256")
-    .update(JSON.stringify([algorithm, prefix, suffix, hmacKeyId]))
-    .digest();
 }
 
 function digestsUnder(ring: KeyRing, ...parts: readonly (string | Uint8Array)[]): readonly SecretDigest[] {

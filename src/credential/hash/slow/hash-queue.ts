@@ -1,0 +1,111 @@
+import { KeyholdError } from "../../../domain/errors.ts";
+import { HashWorker } from "./hash-worker.ts";
+import type { HashTask } from "./worker.ts";
+
+export interface HashQueueOptions {
+  /** Milliseconds after which an idle thread ends. */
+  readonly idleTimeout?: number;
+  readonly startWorker?: () => HashWorker;
+}
+
+/** Hashes computed at a time. More would take more memory, and all cores of a small machine. */
+const MAX_RUNNING = 2;
+const MAX_WAITING = 64;
+const IDLE_TIMEOUT = 30_000;
+
+interface Waiting {
+  readonly task: HashTask;
+  readonly settled: PromiseWithResolvers<Uint8Array>;
+}
+
+/** Computes slow hashes in threads of its own, which start when they are first needed, two at a time and first in first out. */
+export class HashQueue {
+  readonly #idleTimeout: number;
+  readonly #startWorker: () => HashWorker;
+  readonly #waiting: Waiting[] = [];
+  /** With the timer that ends each. */
+  readonly #idle = new Map<HashWorker, NodeJS.Timeout>();
+  readonly #busy = new Set<HashWorker>();
+  readonly #ending = new Set<Promise<void>>();
+  #isClosed = false;
+
+  constructor({ idleTimeout = IDLE_TIMEOUT, startWorker = () => new HashWorker() }: HashQueueOptions = {}) {
+    this.#idleTimeout = idleTimeout;
+    this.#startWorker = startWorker;
+  }
+
+  get running(): number {
+    return this.#busy.size;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Returns the hash. Rejects with `OVERLOADED` if 64 wait, and with any other error if it cannot be computed. */
+  compute(task: HashTask): Promise<Uint8Array> {
+    if (this.#isClosed) return Promise.reject(stopping());
+    if (this.#waiting.length >= MAX_WAITING && this.#busy.size >= MAX_RUNNING) return Promise.reject(overloaded());
+    const settled = Promise.withResolvers<Uint8Array>();
+    this.#waiting.push({ task, settled });
+    this.#startNext();
+    return settled.promise;
+  }
+
+  /** Rejects what waits and what is computed, and resolves when all threads have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { task, settled } of this.#waiting.splice(0)) {
+      task.message.fill(0);
+      settled.reject(stopping());
+    }
+    for (const worker of [...this.#idle.keys(), ...this.#busy]) this.#end(worker);
+    await Promise.all(this.#ending);
+  }
+
+  #startNext(): void {
+    while (this.#busy.size < MAX_RUNNING) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      const worker = this.#takeWorker();
+      this.#busy.add(worker);
+      worker
+        .compute(next.task)
+        .then(next.settled.resolve, (error) => next.settled.reject(this.#isClosed ? stopping() : error))
+        .finally(() => {
+          this.#busy.delete(worker);
+          this.#release(worker);
+          this.#startNext();
+        });
+    }
+  }
+
+  #takeWorker(): HashWorker {
+    for (const [worker, timer] of this.#idle) {
+      clearTimeout(timer);
+      this.#idle.delete(worker);
+      if (worker.isAlive) return worker;
+    }
+    return this.#startWorker();
+  }
+
+  #release(worker: HashWorker): void {
+    if (this.#isClosed || !worker.isAlive) return;
+    this.#idle.set(worker, setTimeout(() => this.#end(worker), this.#idleTimeout).unref());
+  }
+
+  #end(worker: HashWorker): void {
+    clearTimeout(this.#idle.get(worker));
+    this.#idle.delete(worker);
+    const ending = worker.terminate().finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+}
+
+function overloaded(): KeyholdError {
+  return new KeyholdError("OVERLOADED", "too many calls wait for slow hashes of imported keys; retry after 1 s");
+}
+
+function stopping(): KeyholdError {
+  return new KeyholdError("OVERLOADED", "the server is stopping; retry after 1 s");
+}

@@ -1,0 +1,127 @@
+import { createSecretKey } from "node:crypto";
+import { KeyholdError } from "../../../domain/errors.ts";
+import type { KeySecret } from "../../../domain/key.ts";
+import type { HashScheme } from "../../../domain/raw-key-hash.ts";
+import { hmacSha256, type KeyRing } from "../../../domain/server-keys.ts";
+import { equalBytes } from "../../../lib/bytes.ts";
+import { ClockCache } from "../../../lib/clock-cache.ts";
+import { HmacKey } from "../../../lib/hmac.ts";
+import type { Random } from "../../../lib/random.ts";
+import { slowHashParts } from "../digest.ts";
+import type { ParsedRawKeyHash } from "../parse.ts";
+import { parseStoredParameters } from "../phc/stored-parameters.ts";
+import { schemeDigest } from "../scheme.ts";
+import { hasOwnHash } from "./compute.ts";
+import { HashQueue, type HashQueueOptions } from "./hash-queue.ts";
+import { assertComputable } from "./support.ts";
+
+export interface SlowHashesOptions extends HashQueueOptions {
+  /** The ring "secret-digest". */
+  readonly ring: KeyRing;
+  readonly random: Random;
+}
+
+/** Numbers for metrics: `running` and `waiting` are current, the others count since the start. */
+export interface SlowHashStats {
+  readonly running: number;
+  readonly waiting: number;
+  readonly computed: number;
+  /** Computations that ended with an error. */
+  readonly failed: number;
+  /** Calls that ended with `OVERLOADED`. */
+  readonly rejected: number;
+  /** Calls that a wrong pair in memory answered. */
+  readonly remembered: number;
+  /** Calls that joined a computation in flight. */
+  readonly shared: number;
+}
+
+/** Computes slow hashes beside the event loop. */
+export interface SlowHashes {
+  readonly stats: SlowHashStats;
+  /**
+   * Returns whether a secret with a slow hash is that of the raw key. Rejects with `OVERLOADED` if too many wait, and with another error if the
+   * hash cannot be computed.
+   */
+  matches(rawKey: string, scheme: HashScheme, secret: KeySecret): Promise<boolean>;
+  /** Throws `INVALID_ARGUMENT` naming the field `phc` of `field` if this server cannot compute such a hash. */
+  assertSupported(hash: ParsedRawKeyHash, field?: string): Promise<void>;
+  /** Rejects what is not computed yet, and resolves when all threads have ended. */
+  close(): Promise<void>;
+}
+
+/** Wrong pairs that are remembered, of about 150 bytes each. */
+const MAX_WRONG_PAIRS = 65_536;
+
+const KEY_SIZE = 32;
+
+/** Returns slow hashes. No thread starts before the first one is needed. */
+export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions): SlowHashes {
+  const queue = new HashQueue(options);
+  const counts = { computed: 0, failed: 0, rejected: 0, remembered: 0, shared: 0 };
+  /** Names a raw key and a secret without revealing either. */
+  const pairKey = new HmacKey(createSecretKey(random.bytes(KEY_SIZE)));
+  const wrongPairs = new ClockCache<true>(MAX_WRONG_PAIRS);
+  const inFlight = new Map<string, Promise<boolean>>();
+
+  async function compute(parameters: string, message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+    try {
+      const output = await queue.compute({ parameters, message });
+      counts.computed++;
+      return output;
+    } catch (error) {
+      counts[isOverloaded(error) ? "rejected" : "failed"]++;
+      throw error;
+    }
+  }
+
+  async function prove(rawKey: string, scheme: HashScheme, { hash, digest }: KeySecret): Promise<boolean> {
+    const key = ring.find(digest.keyId);
+    if (key === undefined || typeof hash?.parameters !== "string") return false;
+    const { parameters } = hash;
+    const message = messageOf(rawKey, scheme);
+    if (!hasOwnHash(parseStoredParameters(parameters), message)) return false;
+    const output = await compute(parameters, message);
+    return equalBytes(hmacSha256(key, ...slowHashParts(schemeDigest(scheme), parameters, output)), digest.digest);
+  }
+
+  function matches(rawKey: string, scheme: HashScheme, secret: KeySecret): Promise<boolean> {
+    if (!rawKey.isWellFormed()) return Promise.resolve(false);
+    const pair = pairKey.digest([schemeDigest(scheme), secret.digest.digest, rawKey]).toString("latin1");
+    if (wrongPairs.get(pair)) {
+      counts.remembered++;
+      return Promise.resolve(false);
+    }
+    const current = inFlight.get(pair);
+    if (current !== undefined) {
+      counts.shared++;
+      return current;
+    }
+    const proof = prove(rawKey, scheme, secret)
+      .then((isProven) => {
+        if (!isProven) wrongPairs.set(pair, true);
+        return isProven;
+      })
+      .finally(() => inFlight.delete(pair));
+    inFlight.set(pair, proof);
+    return proof;
+  }
+
+  return {
+    matches,
+    assertSupported: assertComputable(compute),
+    close: () => queue.close(),
+    get stats() {
+      return { running: queue.running, waiting: queue.waiting, ...counts };
+    },
+  };
+}
+
+/** Returns what was hashed. Not from Node's shared buffer pool, which cannot be transferred. */
+function messageOf(rawKey: string, { prefix, suffix }: HashScheme): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(prefix + rawKey + suffix);
+}
+
+function isOverloaded(error: unknown): boolean {
+  return error instanceof KeyholdError && error.code === "OVERLOADED";
+}

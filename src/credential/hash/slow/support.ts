@@ -1,0 +1,57 @@
+import { invalidArgument, KeyholdError } from "../../../domain/errors.ts";
+import type { ParsedRawKeyHash } from "../parse.ts";
+import { formatParameters, type SlowHashParameters } from "../phc/parameters.ts";
+import { parseStoredParameters } from "../phc/stored-parameters.ts";
+
+type Compute = (parameters: string, message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;
+
+/** How to make each algorithm available. Node has all but the first; a Node of a distribution may use an OpenSSL without the others. */
+const REMEDIES: Readonly<Record<SlowHashParameters["algorithm"], string>> = {
+  BCRYPT:
+    "install the npm package keyhold with its optional dependencies, among which @node-rs/bcrypt has its program for this platform",
+  ARGON2: "use a build of Node.js with OpenSSL 3.2 or later",
+  SCRYPT: "use a build of Node.js whose OpenSSL has scrypt",
+  PBKDF2: "use a build of Node.js whose OpenSSL has the hash",
+};
+
+/**
+ * Returns a function that rejects with `INVALID_ARGUMENT` naming the field `phc` of `field` if the server cannot compute a hash. It computes one of
+ * the same kind at the least cost, and remembers if that succeeds.
+ */
+export function assertComputable(compute: Compute): (hash: ParsedRawKeyHash, field?: string) => Promise<void> {
+  const succeeded = new Set<string>();
+  return async ({ parameters }, field = "raw_key_hash") => {
+    if (parameters === null) return;
+    const cheapest = cheapestOf(parseStoredParameters(parameters));
+    const text = formatParameters(cheapest);
+    if (succeeded.has(text)) return;
+    try {
+      await compute(text, new Uint8Array(1).fill(1));
+    } catch (error) {
+      if (error instanceof KeyholdError) throw error;
+      const { algorithm } = cheapest;
+      throw invalidArgument(
+        `${field}.phc`,
+        `this server cannot compute ${algorithm}: ${REMEDIES[algorithm]}`,
+        "VALUE_NOT_ALLOWED",
+      );
+    }
+    succeeded.add(text);
+  };
+}
+
+const SALT = new Uint8Array(16);
+const SIZE = 16;
+
+function cheapestOf(parameters: SlowHashParameters): SlowHashParameters {
+  switch (parameters.algorithm) {
+    case "BCRYPT":
+      return { ...parameters, cost: 4, salt: SALT };
+    case "ARGON2":
+      return { ...parameters, memory: 1024, passes: 1, parallelism: 1, salt: SALT, size: SIZE };
+    case "SCRYPT":
+      return { ...parameters, logN: 10, salt: SALT, size: SIZE };
+    case "PBKDF2":
+      return { ...parameters, iterations: 1000, salt: SALT, size: SIZE };
+  }
+}

@@ -1,0 +1,32 @@
+import { fastHashDigests, lookupPrefixDigests } from "../../credential/hash/digest.ts";
+import { fastHash } from "../../credential/hash/fast-hash.ts";
+import { schemeDigest } from "../../credential/hash/scheme.ts";
+import type { SlowHashes } from "../../credential/hash/slow/slow-hashes.ts";
+import type { HashLookups } from "../../domain/raw-key-hash.ts";
+import type { KeyRing } from "../../domain/server-keys.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
+import type { HashRecognition } from "./recognition.ts";
+
+export interface RecognitionOptions {
+  /** The ring "secret-digest". */
+  readonly ring: KeyRing;
+  /** Returns the schemes and prefixes in use. A scheme that has not changed is best the same object: what is derived from it is memoized. */
+  readonly lookups: () => MaybePromise<HashLookups>;
+  readonly slow: Pick<SlowHashes, "matches">;
+}
+
+/** Returns the recognition of raw keys by the hashes in use. */
+export function createHashRecognition({ ring, lookups, slow }: RecognitionOptions): HashRecognition {
+  return {
+    lookups,
+    fastDigests: (rawKey, scheme) => {
+      const output = rawKey.isWellFormed() ? fastHash(rawKey, scheme) : undefined;
+      return output === undefined ? [] : fastHashDigests(schemeDigest(scheme), output, ring);
+    },
+    prefixDigests: (rawKey, length) => {
+      const bytes = rawKey.isWellFormed() ? Buffer.from(rawKey) : Buffer.alloc(0);
+      return bytes.length < length ? [] : lookupPrefixDigests(bytes.subarray(0, length), ring);
+    },
+    matches: (rawKey, scheme, secret) => slow.matches(rawKey, scheme, secret),
+  };
+}

@@ -1,0 +1,142 @@
+import { pbkdf2Sync } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { afterEach, expect, test } from "vitest";
+import { HashQueue, type HashQueueOptions } from "../../../../src/credential/hash/slow/hash-queue.ts";
+import { HashWorker } from "../../../../src/credential/hash/slow/hash-worker.ts";
+import { LONG, SHORT } from "./samples.ts";
+
+const queues: HashQueue[] = [];
+
+afterEach(async () => {
+  await Promise.all(queues.splice(0).map((queue) => queue.close()));
+});
+
+function startQueue(options: HashQueueOptions = {}): HashQueue {
+  const queue = new HashQueue(options);
+  queues.push(queue);
+  return queue;
+}
+
+const task = (parameters: string) => ({ parameters, message: new TextEncoder().encode("raw key") });
+const SHORT_HASH = pbkdf2Sync("raw key", "saltsalt", 1000, 32, "sha256");
+
+/** A queue whose threads a test can end. */
+function startObservedQueue(options: HashQueueOptions = {}) {
+  const workers: HashWorker[] = [];
+  const startWorker = () => {
+    const worker = new HashWorker();
+    workers.push(worker);
+    return worker;
+  };
+  return { workers, queue: startQueue({ ...options, startWorker }) };
+}
+
+test("two hashes are computed at a time, 64 wait, and others are rejected", async () => {
+  const { queue, workers } = startObservedQueue();
+  expect(workers).toHaveLength(0);
+  const accepted = Array.from({ length: 66 }, () => queue.compute(task(LONG)));
+  expect([workers.length, queue.running, queue.waiting]).toEqual([2, 2, 64]);
+  await expect(queue.compute(task(LONG))).rejects.toMatchObject({
+    code: "OVERLOADED",
+    message: "too many calls wait for slow hashes of imported keys; retry after 1 s",
+  });
+  const ends = Promise.allSettled(accepted);
+  await queue.close();
+  expect((await ends).filter(({ status }) => status === "fulfilled").length).toBeLessThanOrEqual(2);
+});
+
+test("the first come is served first, by threads that are kept", async () => {
+  const { queue, workers } = startObservedQueue();
+  const [one, other, third, fourth] = [LONG, LONG, LONG, LONG].map(task);
+  const ends = Promise.allSettled([one, other, third, fourth].map((each) => each && queue.compute(each)));
+  await workers[0]?.terminate();
+  // What is computed was moved to its thread.
+  expect([one, other, third, fourth].map((each) => each?.message.byteLength)).toEqual([0, 0, 0, 7]);
+  await queue.close();
+  await ends;
+});
+
+test("a thread computes one hash after another", async () => {
+  const { queue, workers } = startObservedQueue();
+  await Promise.all(Array.from({ length: 20 }, () => queue.compute(task(SHORT))));
+  expect(await queue.compute(task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
+  expect(workers).toHaveLength(2);
+});
+
+test("the message is moved to the thread, and no copy remains", async () => {
+  const queue = startQueue();
+  const moved = task(SHORT);
+  const result = queue.compute(moved);
+  expect(moved.message.byteLength).toBe(0);
+  expect(await result).toEqual(new Uint8Array(SHORT_HASH));
+});
+
+test("a thread that is ended fails its hash alone, and is replaced", async () => {
+  const { queue, workers } = startObservedQueue();
+  const [first, second, third] = [LONG, SHORT, SHORT].map((parameters) => queue.compute(task(parameters)));
+  const failure = expect(first).rejects.toThrow("a thread for slow hashes was ended");
+  await workers[0]?.terminate();
+  await failure;
+  expect(await Promise.all([second, third])).toHaveLength(2);
+  await Promise.all([SHORT, SHORT].map((parameters) => queue.compute(task(parameters))));
+  expect(workers).toHaveLength(3);
+});
+
+test("a thread that crashes fails its hash alone, and is replaced", async () => {
+  const { queue, workers } = startObservedQueue();
+  const message = { buffer: new ArrayBuffer(1) } as Uint8Array<ArrayBuffer>;
+  await expect(queue.compute({ parameters: SHORT, message })).rejects.toThrow(
+    /^a thread for slow hashes (?:failed|ended)$/,
+  );
+  expect(await queue.compute(task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
+  expect(workers).toHaveLength(2);
+});
+
+test("a thread computes no hash beyond the limits, and survives it", async () => {
+  const { queue, workers } = startObservedQueue();
+  await expect(queue.compute(task(SHORT.replace("1000", "600001")))).rejects.toThrow(
+    "i (iterations) is 600001; it must be 1000 to 600000",
+  );
+  expect(await queue.compute(task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
+  expect(workers).toHaveLength(1);
+});
+
+test("an idle thread ends, and another starts when it is needed", async () => {
+  const { queue, workers } = startObservedQueue({ idleTimeout: 1 });
+  await queue.compute(task(SHORT));
+  await expect.poll(() => workers[0]?.isAlive).toBe(false);
+  expect(await queue.compute(task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
+  expect(workers).toHaveLength(2);
+});
+
+test("closing rejects what waits and what is computed, and ends the threads", async () => {
+  const { queue, workers } = startObservedQueue();
+  const waiting = task(LONG);
+  const ends = Promise.allSettled([queue.compute(task(LONG)), queue.compute(task(LONG)), queue.compute(waiting)]);
+  await queue.close();
+  const stopping = {
+    status: "rejected",
+    reason: { code: "OVERLOADED", message: "the server is stopping; retry after 1 s" },
+  };
+  expect(await ends).toMatchObject([stopping, stopping, stopping]);
+  expect(waiting.message.every((byte) => byte === 0)).toBe(true);
+  expect(workers.map(({ isAlive }) => isAlive)).toEqual([false, false]);
+  await expect(queue.compute(task(SHORT))).rejects.toMatchObject({ code: "OVERLOADED" });
+});
+
+/** Returns the nice values of the threads of this process, by thread id. */
+function priorities(): Map<string, number> {
+  const folder = `/proc/${process.pid}/task`;
+  const niceOf = (id: string) =>
+    Number(readFileSync(`${folder}/${id}/stat`, "utf8").split(") ").at(-1)?.split(" ")[16]);
+  return new Map(readdirSync(folder).map((id) => [id, niceOf(id)]));
+}
+
+test.runIf(process.platform === "linux")("only the threads for slow hashes have the lowest priority", async () => {
+  const before = priorities();
+  const queue = startQueue();
+  await Promise.all([queue.compute(task(SHORT)), queue.compute(task(SHORT))]);
+  const lowered = [...priorities()].filter(([id, nice]) => nice === 19 && before.get(id) !== 19);
+  expect(lowered).toHaveLength(2);
+  expect(priorities().get(String(process.pid))).toBe(before.get(String(process.pid)));
+});
