@@ -11,6 +11,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   keys: 3,
   verify: 3,
   signing: 3,
+  hashing: 3,
   cluster: 3,
   "embedded-postgres": 3,
   postgres: 4,

@@ -2,6 +2,7 @@ import type { DescMethodUnary, DescService, MessageInitShape, MessageShape } fro
 import type { Policy } from "../domain/admin-scopes.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Verdict } from "../domain/verdict.ts";
+import type { HmacKeysContext } from "../hashing/hmac-keys.ts";
 import type { KeysContext } from "../keys/context.ts";
 import type { DeriveContext } from "../keys/derive.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
@@ -16,6 +17,7 @@ import type { Call } from "./rpc.ts";
 export interface ApiContext {
   readonly keys: KeysContext;
   readonly derive: DeriveContext;
+  readonly hmacKeys: HmacKeysContext;
   readonly issuer: string;
   /** For a restricted caller, keys of other actors do not exist. */
   verify(caller: Principal, credential: string, mode?: CacheMode, presentation?: Presentation): MaybePromise<Verdict>;

@@ -36,8 +36,8 @@ export function parseExpiry({ ttl, expireTime }: ExpiryInput, path = ""): Expiry
 /** The first and the last second of `google.protobuf.Timestamp`: the years 1 to 9999. */
 const [MIN_SECONDS, MAX_SECONDS] = [-62_135_596_800n, 253_402_300_799n];
 
-/** Times are stored in milliseconds. Finer digits are truncated, so that no key lives longer than was asked. */
-function toMilliseconds({ seconds, nanos }: TimestampValue, field: string): number {
+/** Returns the Unix time. Times are stored in milliseconds. Finer digits are truncated, so that no key lives longer than was asked. */
+export function toMilliseconds({ seconds, nanos }: TimestampValue, field: string): number {
   if (seconds < MIN_SECONDS || seconds > MAX_SECONDS || nanos < 0 || nanos > 999_999_999)
     throw invalidArgument(field, "must be a time of the years 1 to 9999", "OUT_OF_RANGE");
   return Number(seconds) * 1000 + Math.floor(nanos / 1_000_000);

@@ -5,6 +5,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
 import type { BulkStore } from "./bulk-store.ts";
 import type { DescendantStore } from "./descendants.ts";
+import type { HashRegistry } from "./hash-registry.ts";
 import type { KeyStore } from "./store.ts";
 
 /** The dependencies of the verbs in this folder. */
@@ -12,6 +13,7 @@ export interface KeysContext {
   readonly store: KeyStore;
   readonly bulk: BulkStore;
   readonly descendants: DescendantStore;
+  readonly hashes: HashRegistry;
   readonly clock: Clock;
   readonly random: Random;
   readonly secretPrefix: SecretPrefix;

@@ -1,22 +1,35 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
-import { rawKeyHint } from "../credential/hint.ts";
-import { attempt, checkAll, fieldError, invalidArgument, KeyholdError } from "../domain/errors.ts";
-import { type ApiKey, newId } from "../domain/key.ts";
+import { lookupPrefixDigests, rawKeyHashDigests } from "../credential/hash/digest.ts";
+import { lookupPrefixLength } from "../credential/hash/lookup-prefix.ts";
+import { attempt, checkAll, fieldError, KeyholdError } from "../domain/errors.ts";
+import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import type { KeysContext } from "./context.ts";
 import { requireShorterLife } from "./giver.ts";
+import { registerSchemes, type SchemeIds } from "./hash-registry.ts";
+import {
+  checkImportSource,
+  type HashedSource,
+  hintOf,
+  type ImportSource,
+  type ImportSourceInput,
+  identityOf,
+} from "./import-source.ts";
 import { checkNewKey, identify, type NewKeyInput, newStoredKey, type ParsedFields, requireRepeat } from "./new-key.ts";
 import { requireActor, requireHandled } from "./reserved-scopes.ts";
-import type { Insertion, NewKey } from "./store.ts";
+import type { Insertion, NewHash, NewKey } from "./store.ts";
 
-export interface NewImportInput extends NewKeyInput {
-  /** The key as its holders present it: 1 to 4096 bytes of UTF-8. */
-  readonly rawKey: string;
+/** What is imported, and under which fields: a raw key, or a hash of it. */
+export interface NewImportInput extends NewKeyInput, ImportSourceInput {}
+
+/** The fields of an import that are stored in another form. */
+export interface ParsedImport extends ParsedFields {
+  readonly source: ImportSource;
 }
 
-/** Imports one key. Throws on invalid input, and `RAW_KEY_ALREADY_EXISTS` if the raw key exists. */
+/** Imports one key. Throws on invalid input, and `RAW_KEY_ALREADY_EXISTS` if the raw key or its hash exists. */
 export async function importKey(context: KeysContext, principal: Principal, draft: NewImportInput): Promise<ApiKey> {
   const parsed = checkNewImport(context, draft);
   const [result] = await importKeys(context, principal, [{ draft, parsed }]);
@@ -29,66 +42,122 @@ export async function importKey(context: KeysContext, principal: Principal, draf
 export interface CheckedImport {
   readonly draft: NewImportInput;
   /** As `checkNewImport` returned them. */
-  readonly parsed: ParsedFields;
+  readonly parsed: ParsedImport;
 }
 
-/** Imports keys independently and returns one result per input, in order. Of inputs with the same raw key the first wins. */
+/** Attempts to store a key whose scheme is removed at the same time because no other key has it. */
+const ATTEMPTS = 3;
+
+/** Imports keys independently and returns one result per input, in order. Of inputs with the same raw key or hash the first wins. */
 export async function importKeys(
   context: KeysContext,
   principal: Principal,
   checked: readonly CheckedImport[],
+  attempts = ATTEMPTS,
 ): Promise<(ApiKey | KeyholdError)[]> {
-  const results = await mapInSlices(checked, (one) => attempt(() => prepare(context, principal, one)));
-  const winners = firstOfEach(results);
+  const sources = checked.map(({ parsed }) => parsed.source);
+  const schemeIds = await registerSchemes(context.hashes, sources);
+  const prepared = await mapInSlices(checked, (one) => attempt(() => prepare(context, principal, one, schemeIds)));
+  const { winners, losers } = firstOfEach(prepared);
   const insertions = await context.store.insert(winners);
-  const stored = new Map(winners.map((key, place) => [key, insertions[place]]));
-  return results.map((result, index) => {
+  const outcomes = new Map([...losers, ...winners.map((key, place) => [key, insertions[place]] as const)]);
+  const isGone = (key: NewKey | KeyholdError) =>
+    !(key instanceof KeyholdError) && outcomes.get(key)?.outcome === "hash_scheme_gone";
+  const results = prepared.map((result, index) => {
     if (result instanceof KeyholdError) return result;
-    return attempt(() => conclude(context, principal, checked[index]?.draft, stored.get(result)));
+    return attempt(() => conclude(context, principal, checked[index], outcomes.get(result)));
   });
+  if (attempts <= 1 || !prepared.some(isGone)) return results;
+  await context.hashes.reload();
+  const again = checked.filter((_, index) => isGone(prepared[index] ?? lost()));
+  const later = (await importKeys(context, principal, again, attempts - 1)).values();
+  return results.map((result, index) => (isGone(prepared[index] ?? lost()) ? (later.next().value ?? lost()) : result));
+}
+
+function lost(): KeyholdError {
+  return new KeyholdError("INTERNAL", "an import had no result");
 }
 
 /** Like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewImport(context: KeysContext, draft: NewImportInput): ParsedFields {
-  const [, parsed] = checkAll(
-    () => {
-      if (!context.looksLikeOurs(draft.rawKey)) return;
-      throw invalidArgument(
-        "raw_key",
-        "has the form of a secret or a token that Keyhold makes itself",
-        "VALUE_NOT_ALLOWED",
-      );
-    },
+export function checkNewImport(context: KeysContext, draft: NewImportInput): ParsedImport {
+  const [source, parsed] = checkAll(
+    () => checkImportSource(context, draft),
     () => checkNewKey(context, draft),
   );
-  return parsed;
+  return { ...parsed, source };
 }
 
-function prepare(context: KeysContext, principal: Principal, { draft, parsed }: CheckedImport): NewKey {
-  const { rawKey } = draft;
+function prepare(
+  context: KeysContext,
+  principal: Principal,
+  { draft, parsed }: CheckedImport,
+  schemeIds: SchemeIds,
+): NewKey {
   requireActor(draft.actorId, principal);
+  const { source } = parsed;
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const createdBy = callerName(principal);
-  const key = newStoredKey({ kind: "imported", keyId, hint: rawKeyHint(rawKey), parsed, now, createdBy }, draft);
+  const key = newStoredKey({ kind: "imported", keyId, hint: hintOf(source), parsed, now, createdBy }, draft);
   requireHandled(key, principal);
   requireShorterLife(key, principal);
-  const { digest: digestKeys, fingerprint } = context.rings;
-  const digest = digestCurrent(rawKey, digestKeys);
-  const otherDigests = digestOthers(rawKey, digestKeys);
-  return { key, digest, otherDigests, request: identify(draft, rawKey, fingerprint), principal };
+  const request = identify(draft, identityOf(source), context.rings.fingerprint);
+  if ("rawKey" in source) return { key, ...digestsOf(context, source.rawKey), request, principal };
+  const schemeId = schemeIds(source);
+  if (schemeId instanceof KeyholdError) throw schemeId;
+  return { ...prepareHashed(context, source, key, schemeId), request, principal };
 }
 
-/** Returns the keys to insert: the first with each raw key, and repeats of its request. */
-function firstOfEach(results: readonly (NewKey | KeyholdError)[]): NewKey[] {
+function digestsOf({ rings: { digest: ring } }: KeysContext, rawKey: string): Pick<NewKey, "digest" | "otherDigests"> {
+  return { digest: digestCurrent(rawKey, ring), otherDigests: digestOthers(rawKey, ring) };
+}
+
+/** A key that must be adopted by a time expires then at the latest, until it is adopted. */
+function prepareHashed(
+  { rings: { digest: ring } }: KeysContext,
+  { hash, lookupPrefix, adoptBeforeTime }: HashedSource,
+  key: ApiKey,
+  schemeId: number,
+): Pick<NewKey, "key" | "digest" | "otherDigests" | "hash"> {
+  const [digest, ...otherDigests] = rawKeyHashDigests(hash, ring);
+  if (digest === undefined) throw new KeyholdError("INTERNAL", "there is no server key");
+  const lookup =
+    lookupPrefix === null
+      ? null
+      : { length: lookupPrefixLength(lookupPrefix), digests: lookupPrefixDigests(lookupPrefix, ring) };
+  const adoptedExpireTime = adoptBeforeTime === null ? null : key.expireTime;
+  const newHash: NewHash = { schemeId, parameters: hash.parameters, adoptedExpireTime, lookup };
+  const expireTime = earliest(key.expireTime, adoptBeforeTime);
+  const hashed = { ...key, expireTime, hashAlgorithm: hash.scheme.algorithm, adoptBeforeTime };
+  return { key: hashed, digest, otherDigests, hash: newHash };
+}
+
+function earliest(a: Date | null, b: Date | null): Date | null {
+  if (a === null || b === null) return a ?? b;
+  return a < b ? a : b;
+}
+
+/** Returns the keys to insert: the first with each raw key and each prefix, and repeats of its request; and the outcome of the others. */
+function firstOfEach(results: readonly (NewKey | KeyholdError)[]) {
   const first = new Map<string, NewKey>();
-  return results.filter((result): result is NewKey => {
-    if (result instanceof KeyholdError) return false;
-    const digest = encodeBase64url(result.digest.digest);
-    const earlier = first.get(digest);
-    if (earlier === undefined) first.set(digest, result);
-    return earlier === undefined || isRepeat(result, earlier);
-  });
+  const winners: NewKey[] = [];
+  const losers: [NewKey, Insertion][] = [];
+  for (const result of results) {
+    if (result instanceof KeyholdError) continue;
+    const [own, prefix] = [result.digest, result.hash?.lookup?.digests[0]].map(nameOf);
+    const earlier = own === undefined ? undefined : first.get(own);
+    if (earlier !== undefined && !isRepeat(result, earlier)) losers.push([result, { outcome: "raw_key_exists" }]);
+    else if (earlier === undefined && prefix !== undefined && first.has(prefix))
+      losers.push([result, { outcome: "lookup_prefix_exists" }]);
+    else winners.push(result);
+    if (earlier !== undefined) continue;
+    for (const name of [own, prefix]) if (name !== undefined) first.set(name, first.get(name) ?? result);
+  }
+  return { winners, losers };
+}
+
+function nameOf(digest: SecretDigest | undefined): string | undefined {
+  return digest === undefined ? undefined : encodeBase64url(digest.digest);
 }
 
 function isRepeat(a: NewKey, b: NewKey): boolean {
@@ -98,15 +167,29 @@ function isRepeat(a: NewKey, b: NewKey): boolean {
 function conclude(
   context: KeysContext,
   principal: Principal,
-  draft: NewImportInput | undefined,
+  checked: CheckedImport | undefined,
   insertion: Insertion | undefined,
 ): ApiKey {
-  if (draft !== undefined && insertion?.outcome === "inserted") return insertion.key;
-  if (draft !== undefined && insertion?.outcome === "repeated") {
-    requireRepeat(draft, draft.rawKey, insertion.fingerprint, context.rings.fingerprint);
-    requireHandled(insertion.key, principal);
-    requireShorterLife(insertion.key, principal);
-    return insertion.key;
+  if (checked === undefined || insertion === undefined) throw lost();
+  const { draft, parsed } = checked;
+  switch (insertion.outcome) {
+    case "inserted":
+      return insertion.key;
+    case "repeated":
+      requireRepeat(draft, identityOf(parsed.source), insertion.fingerprint, context.rings.fingerprint);
+      requireHandled(insertion.key, principal);
+      requireShorterLife(insertion.key, principal);
+      return insertion.key;
+    case "lookup_prefix_exists":
+      throw fieldError(
+        "LOOKUP_PREFIX_ALREADY_EXISTS",
+        "lookup_prefix",
+        "is that of another key that is not adopted: give a longer one, or adopt or delete that key first",
+      );
+    case "hash_scheme_gone":
+      throw new KeyholdError("CONCURRENT_CHANGE", "other calls add or remove ways of hashing: repeat the call");
+    case "raw_key_exists":
+      if ("rawKey" in parsed.source) throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is imported already");
+      throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key_hash", "is imported already, or the key with this hash is");
   }
-  throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is imported already");
 }

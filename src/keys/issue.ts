@@ -7,7 +7,15 @@ import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import type { KeysContext } from "./context.ts";
 import { requireShorterLife } from "./giver.ts";
-import { checkNewKey, identify, type NewKeyInput, newStoredKey, type ParsedFields, requireRepeat } from "./new-key.ts";
+import {
+  checkNewKey,
+  identify,
+  type NewKeyInput,
+  NO_SOURCE,
+  newStoredKey,
+  type ParsedFields,
+  requireRepeat,
+} from "./new-key.ts";
 import { isReserved, requireActor, requireHandled } from "./reserved-scopes.ts";
 
 /** An issued key. The secret is null if the request repeats an earlier one, which returned it. */
@@ -42,11 +50,11 @@ export async function issueKey(context: KeysContext, principal: Principal, draft
   const key = newStoredKey({ kind: "issued", keyId, hint, parsed, now, createdBy: callerName(principal) }, draft);
   requireHandled(key, principal);
   requireShorterLife(key, principal);
-  const request = identify(draft, null, context.rings.fingerprint);
+  const request = identify(draft, NO_SOURCE, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };
   if (insertion?.outcome !== "repeated") throw new KeyholdError("INTERNAL", "a new key was not stored");
-  requireRepeat(draft, null, insertion.fingerprint, context.rings.fingerprint);
+  requireRepeat(draft, NO_SOURCE, insertion.fingerprint, context.rings.fingerprint);
   requireHandled(insertion.key, principal);
   requireShorterLife(insertion.key, principal);
   return { key: insertion.key, secret: null };

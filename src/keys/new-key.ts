@@ -79,32 +79,41 @@ export function newStoredKey({ kind, keyId, hint, parsed, now, createdBy }: NewK
   };
 }
 
+/** What a create request has beside its input: its raw key, and fields by name that release 0.2 does not know. */
+interface RequestSource {
+  readonly rawKey: string | null;
+  readonly [field: string]: unknown;
+}
+
+export const NO_SOURCE: RequestSource = { rawKey: null };
+
 /** Returns the identity of a create request (AIP-155); null without a request id. */
-export function identify(draft: NewKeyInput, rawKey: string | null, keys: KeyRing): RequestIdentity | null {
+export function identify(draft: NewKeyInput, source: RequestSource, keys: KeyRing): RequestIdentity | null {
   if (draft.requestId === undefined) return null;
-  return { requestId: draft.requestId, fingerprint: fingerprintOf(draft, rawKey, keys.current) };
+  return { requestId: draft.requestId, fingerprint: fingerprintOf(draft, source, keys.current) };
 }
 
 /** Rejects a different request with the same request id: returning the other request's key would hide the mistake. */
-export function requireRepeat(draft: NewKeyInput, rawKey: string | null, stored: Uint8Array, keys: KeyRing): void {
-  if (keys.all.some((key) => equalBytes(fingerprintOf(draft, rawKey, key), stored))) return;
+export function requireRepeat(draft: NewKeyInput, source: RequestSource, stored: Uint8Array, keys: KeyRing): void {
+  if (keys.all.some((key) => equalBytes(fingerprintOf(draft, source, key), stored))) return;
   throw fieldError("REQUEST_ID_REUSED", "request_id", "belongs to an earlier request that asked for something else");
 }
 
 /** Returns a keyed hash of the request. It covers the raw key, hence the key. */
-function fingerprintOf(draft: NewKeyInput, rawKey: string | null, key: ServerKey): Uint8Array {
+function fingerprintOf(draft: NewKeyInput, { rawKey, ...later }: RequestSource, key: ServerKey): Uint8Array {
   const metadata = Object.entries(draft.metadata).sort(([a], [b]) => (a < b ? -1 : 1));
   const fields = [draft.name, draft.actorId, draft.scopes, draft.ttl ?? null, metadata, rawKey];
-  return hmacSha256(key, JSON.stringify([...fields, ...laterFields(draft)]));
+  return hmacSha256(key, JSON.stringify([...fields, ...laterFields(draft, later)]));
 }
 
 /** Returns the fields that release 0.2 does not know. Without them a fingerprint is what 0.2 stored, so that its requests can be retried. */
-function laterFields(draft: NewKeyInput): unknown[] {
+function laterFields(draft: NewKeyInput, ofSource: Readonly<Record<string, unknown>>): unknown[] {
   const { ipRestriction, expireTime } = draft;
   const fields = {
     ip_restriction: ipRestriction?.allowedCidrs,
     expire_time: expireTime && `${expireTime.seconds}.${expireTime.nanos}`,
     restricted_to_actor_ids: restrictionOf(draft) ?? undefined,
+    ...ofSource,
   };
   return Object.entries(fields).filter(([, value]) => value !== undefined);
 }

@@ -9,10 +9,7 @@ export interface NewKey {
   readonly digest: SecretDigest;
   /** Present if only a hash of the raw key is known. */
   readonly hash?: NewHash;
-  /**
-   * Digests of the same raw key under the other server keys of the ring: a key with one of them is the same key. With a slow hash, those of
-   * the prefix by which it is looked up.
-   */
+  /** Digests of the same raw key, or of the same hash, under the other server keys of the ring: a key with one of them is the same key. */
   readonly otherDigests: readonly SecretDigest[];
   readonly request: RequestIdentity | null;
   /** Who creates it. */
@@ -23,6 +20,15 @@ export interface NewKey {
 export interface NewHash extends RawKeyHash {
   /** When the key expires once it is adopted, if that is not `ApiKey.expireTime`; null: never. */
   readonly adoptedExpireTime: Date | null;
+  /** With a slow hash: the prefix of the raw key by which it is looked up. */
+  readonly lookup: LookupPrefix | null;
+}
+
+export interface LookupPrefix {
+  /** Bytes. */
+  readonly length: number;
+  /** Under every server key of the ring. No other key that is not adopted has one of them. */
+  readonly digests: readonly SecretDigest[];
 }
 
 /** The identity of a request (AIP-155), with a keyed hash of its content. */
@@ -35,7 +41,11 @@ export interface RequestIdentity {
 export type Insertion =
   | { readonly outcome: "inserted"; readonly key: ApiKey }
   | { readonly outcome: "repeated"; readonly key: ApiKey; readonly fingerprint: Uint8Array }
-  | { readonly outcome: "raw_key_exists" };
+  | { readonly outcome: "raw_key_exists" }
+  /** Another key that is not adopted has the same prefix. */
+  | { readonly outcome: "lookup_prefix_exists" }
+  /** The scheme or prefix length of the hash was removed, because no key had it. */
+  | { readonly outcome: "hash_scheme_gone" };
 
 /** Identifies the key of an operation; `kind` is null for either. */
 export interface KeyName {

@@ -33,8 +33,8 @@ export async function updateKey(
     if (update.scopes !== undefined) requireHandled({ ...key, scopes: update.scopes }, principal);
     const rejected = rejectUnlessActive(key, time);
     if (rejected !== null) return rejected;
-    const { scopes = key.scopes, expiry = { time: key.expireTime } } = update;
-    requireShorterLife({ scopes, expireTime: expiry.time }, principal);
+    const { scopes = key.scopes, expiry } = update;
+    requireShorterLife({ ...(expiry === undefined ? key : { expireTime: expiry.time }), scopes }, principal);
     return rejectImmutable(key, update) ?? rejectExpiry(key, update.expiry, time);
   });
 }

@@ -41,8 +41,8 @@ function adoptKey(sql: Sql, { keyId, hashDigest, digest, otherDigests }: Adoptio
   const set = sql`
     digest = ${digest.digest}, digest_key_id = ${digest.keyId}, other_digests = ${others}::jsonb || ${hashed},
     expire_time = CASE WHEN adopt_before_time IS NULL THEN expire_time ELSE adopted_expire_time END,
-    hash_algorithm = NULL, hash_scheme_id = NULL, hash_parameters = NULL, adopt_before_time = NULL,
-    adopted_expire_time = NULL, adopt_time = ${now}, update_time = ${forward(sql, now)}`;
+    hash_algorithm = NULL, hash_scheme_id = NULL, hash_parameters = NULL, hash_prefix_length = NULL,
+    adopt_before_time = NULL, adopted_expire_time = NULL, adopt_time = ${now}, update_time = ${forward(sql, now)}`;
   // A key that some node may have rejected as expired must not live on.
   const conditions = [sql`hash_algorithm IS NOT NULL`, sql`digest = ${hashDigest.digest}`, active(sql, now)];
   return updateRow(sql, { keyId, kind: "imported" }, set, conditions);

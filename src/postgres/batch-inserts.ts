@@ -68,6 +68,8 @@ function lookupsOf(keys: readonly NewKey[]): KeyChange {
   const imported = keys.filter(({ key }) => key.kind === "imported");
   return {
     keyIds: [],
-    digests: imported.flatMap(({ digest, otherDigests }) => [digest, ...otherDigests].map((one) => one.digest)),
+    digests: imported.flatMap(({ digest, otherDigests, hash }) =>
+      [digest, ...otherDigests, ...(hash?.lookup?.digests ?? [])].map((one) => one.digest),
+    ),
   };
 }

@@ -14,7 +14,7 @@ interface ConflictRow extends ApiKey {
  * key then conflicts when it is inserted. With several, this avoids a failing statement for most inserts (`insert.ts`).
  */
 export async function findKnown(sql: Sql, keys: readonly NewKey[]): Promise<Map<NewKey, Insertion>> {
-  if (!keys.some(({ otherDigests }) => otherDigests.length > 0)) return new Map();
+  if (!keys.some((key) => digestsOf(key).length > 1)) return new Map();
   const stored = await findDigests(sql, keys);
   return findConflicts(
     sql,
@@ -56,8 +56,16 @@ async function findDigests(sql: Sql, keys: readonly NewKey[]): Promise<Set<strin
   return new Set(rows.map((row) => hex(row.digest)));
 }
 
-function digestsOf({ key, digest, otherDigests }: NewKey): string[] {
+function digestsOf(key: NewKey): string[] {
+  return [...rawKeyDigests(key), ...prefixDigests(key)];
+}
+
+function rawKeyDigests({ key, digest, otherDigests }: NewKey): string[] {
   return key.kind === "imported" ? [digest, ...otherDigests].map((one) => hex(one.digest)) : [];
+}
+
+function prefixDigests({ hash }: NewKey): string[] {
+  return (hash?.lookup?.digests ?? []).map((one) => hex(one.digest));
 }
 
 function indexed(rows: readonly ConflictRow[], digests: ReadonlySet<string>): (key: NewKey) => Insertion | null {
@@ -70,6 +78,7 @@ function indexed(rows: readonly ConflictRow[], digests: ReadonlySet<string>): (k
     if (repeat?.requestFingerprint) {
       return { outcome: "repeated", key: toApiKey(repeat), fingerprint: repeat.requestFingerprint };
     }
-    return digestsOf(pending).some((digest) => digests.has(digest)) ? { outcome: "raw_key_exists" } : null;
+    if (rawKeyDigests(pending).some((digest) => digests.has(digest))) return { outcome: "raw_key_exists" };
+    return prefixDigests(pending).some((digest) => digests.has(digest)) ? { outcome: "lookup_prefix_exists" } : null;
   };
 }

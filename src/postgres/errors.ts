@@ -74,6 +74,14 @@ export function changeError(error: unknown): unknown {
   return new KeyholdError("SERVERS_OUTDATED", message, { metadata: { servers } });
 }
 
+/** SQLSTATE foreign_key_violation (PostgreSQL, appendix A). */
+const FOREIGN_KEY_VIOLATION = "23503";
+
+/** Returns whether a row refers to one that does not exist, or one that is deleted is referred to. */
+export function isForeignKeyViolation(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === FOREIGN_KEY_VIOLATION;
+}
+
 /**
  * Returns whether the database rolled the transaction back because of a concurrent one (class 40): nothing was changed, and it may be
  * retried.

@@ -43,6 +43,10 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
       return sql`(kind = ${comparison.value})`;
     case "reason":
       return sql`(revoke_time IS NOT NULL AND revocation_reason IS NOT NULL AND revocation_reason = ${comparison.value})`;
+    case "hash_algorithm":
+      return sql`(hash_algorithm IS NOT NULL AND hash_algorithm = ${comparison.value})`;
+    case "adopted":
+      return comparison.value ? sql`(adopt_time IS NOT NULL)` : sql`(hash_algorithm IS NOT NULL)`;
     case "scope":
       return sql`(scopes @> ARRAY[${comparison.value}::text])`;
     case "entry":
@@ -116,6 +120,8 @@ const PRESENT: { readonly [F in FieldName]?: (sql: Sql) => Fragment } = {
   disable_time: (sql) => sql`(disable_time IS NOT NULL)`,
   hint: (sql) => sql`(hint <> '')`,
   created_by: (sql) => sql`(created_by IS NOT NULL)`,
+  adopted: (sql) => sql`(adopt_time IS NOT NULL)`,
+  hash_algorithm: (sql) => sql`(hash_algorithm IS NOT NULL)`,
   revocation_reason: (sql) =>
     sql`(revocation_reason IS NOT NULL AND revocation_reason <> 'REVOCATION_REASON_UNSPECIFIED')`,
 };

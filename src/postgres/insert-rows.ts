@@ -37,6 +37,7 @@ export const NEW_ROW_TYPES = {
   hash_algorithm: "text",
   hash_scheme_id: "integer",
   hash_parameters: "text",
+  hash_prefix_length: "smallint",
   adopt_before_time: "timestamptz",
   adopted_expire_time: "timestamptz",
   request_id: "text",
@@ -68,6 +69,7 @@ export function toNewRows(keys: readonly NewKey[]): NewRow[] {
 
 function toNewRow({ key, digest, otherDigests, hash, request }: NewKey): NewRow {
   const created = timeText(key.createTime);
+  const others = [...otherDigests, ...(hash?.lookup?.digests ?? [])];
   return {
     key_id: key.keyId,
     kind: key.kind,
@@ -85,12 +87,11 @@ function toNewRow({ key, digest, otherDigests, hash, request }: NewKey): NewRow 
     digest: bytea(digest.digest),
     digest_key_id: digest.keyId,
     other_digests:
-      otherDigests.length === 0
-        ? null
-        : otherDigests.map(({ keyId, digest }) => ({ digest: hex(digest), digest_key_id: keyId })),
+      others.length === 0 ? null : others.map(({ keyId, digest }) => ({ digest: hex(digest), digest_key_id: keyId })),
     hash_algorithm: key.hashAlgorithm,
     hash_scheme_id: hash?.schemeId ?? null,
     hash_parameters: hash?.parameters ?? null,
+    hash_prefix_length: hash?.lookup?.length ?? null,
     adopt_before_time: key.adoptBeforeTime?.toISOString() ?? null,
     adopted_expire_time: hash?.adoptedExpireTime?.toISOString() ?? null,
     request_id: request?.requestId ?? null,

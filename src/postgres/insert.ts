@@ -3,7 +3,7 @@ import type { Insertion, NewKey } from "../keys/store.ts";
 import type { RanOn } from "./change-committer.ts";
 import { findConflicts, findKnown } from "./conflicts.ts";
 import { copyRows } from "./copy-rows.ts";
-import { wasRolledBack } from "./errors.ts";
+import { isForeignKeyViolation, wasRolledBack } from "./errors.ts";
 import { NEW_ROW_COLUMNS, NEW_ROW_DEFINITION, type NewRow, toNewRows } from "./insert-rows.ts";
 import { type WithServer, withServer } from "./server-position.ts";
 
@@ -46,6 +46,7 @@ function pendingOf(keys: readonly NewKey[], found: ReadonlyMap<NewKey, Insertion
 /** Returns the known outcomes: inserted, or the conflict. */
 async function insertPending(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promise<Map<NewKey, Insertion>> {
   const stored = await storeRows(sql, keys, ranOn);
+  if (stored === null) return findGone(sql, keys);
   const isStored = ({ key }: NewKey) => stored.has(key.keyId);
   const outcomes = await findConflicts(
     sql,
@@ -55,8 +56,8 @@ async function insertPending(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): P
   return outcomes;
 }
 
-/** Returns the ids of the stored keys; none if the statement has to be retried. */
-async function storeRows(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promise<Set<string>> {
+/** Returns the ids of the stored keys: none if the statement has to be retried, null if a hash scheme of a key is gone. */
+async function storeRows(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promise<Set<string> | null> {
   const rows = toNewRows(keys);
   try {
     if (rows.length >= COPY_ROWS && (await copyRows(sql, rows, ranOn)))
@@ -65,6 +66,7 @@ async function storeRows(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promi
   } catch (error) {
     // Batches with the same requests are ordered by raw key and may deadlock.
     if (wasRolledBack(error) || isRawKeyConflict(error)) return new Set();
+    if (isForeignKeyViolation(error)) return null;
     throw error;
   }
 }
@@ -84,6 +86,19 @@ async function insertRows(sql: Sql, rows: readonly NewRow[], ranOn: RanOn): Prom
   const stored = await sql<WithServer<{ keyId: string | null }>[]>`${withServer(sql, insertion)}`;
   for (const { server } of stored.slice(0, 1)) ranOn(server);
   return new Set(stored.flatMap(({ keyId }) => keyId ?? []));
+}
+
+/** Returns the keys whose hash scheme or prefix length is not stored: a job removes those that no key has. */
+async function findGone(sql: Sql, keys: readonly NewKey[]): Promise<Map<NewKey, Insertion>> {
+  const schemes = await sql<{ schemeId: number }[]>`SELECT scheme_id FROM hash_schemes`;
+  const lengths = await sql<{ length: number }[]>`SELECT length FROM hash_prefix_lengths`;
+  const isGone = ({ hash }: NewKey) =>
+    hash !== undefined &&
+    !(
+      schemes.some(({ schemeId }) => schemeId === hash.schemeId) &&
+      (hash.lookup === null || lengths.some(({ length }) => length === hash.lookup?.length))
+    );
+  return new Map(keys.filter(isGone).map((key) => [key, { outcome: "hash_scheme_gone" }]));
 }
 
 function isRawKeyConflict(error: unknown): boolean {

@@ -10,8 +10,8 @@ import { firstRow } from "./rows.ts";
 export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   api_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   signing_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
-  hmac_keys: ["SELECT", "INSERT", "DELETE"],
-  hash_schemes: ["SELECT", "INSERT", "DELETE"],
+  hmac_keys: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  hash_schemes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   hash_prefix_lengths: ["SELECT", "INSERT", "DELETE"],
   nodes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   bulk_changes: ["SELECT", "INSERT", "UPDATE", "DELETE"],

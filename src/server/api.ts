@@ -14,7 +14,7 @@ import type { Resources } from "./resources.ts";
 /** Returns the context of verification. Its verdicts are not counted. */
 export function createVerifyContext(
   { issuer }: Config,
-  { keys, reader, rings, shapes, hashes }: Resources,
+  { keys, reader, rings, shapes, hashing }: Resources,
   signing: Signing,
   lastUsed: LastUsed,
   { adopt }: Pick<Adopter, "adopt">,
@@ -30,7 +30,7 @@ export function createVerifyContext(
     shapes,
     issuer,
     rings,
-    hashes,
+    hashes: hashing.recognition,
     adopt,
     publicKey: signing.publicKey,
     hasCurrentPublicKeys: signing.hasCurrentPublicKeys,
@@ -50,7 +50,7 @@ export function strictly(context: VerifyContext): VerifyContext {
 /** Returns the context of the RPCs. */
 export function createApi(
   { issuer, tokenLimits }: Config,
-  { keys, rings }: Resources,
+  { keys, rings, hashing }: Resources,
   signing: Signing,
   context: VerifyContext,
   isStopping: () => boolean,
@@ -61,6 +61,7 @@ export function createApi(
   return {
     keys,
     derive: { clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
+    hmacKeys: hashing.hmacKeys,
     issuer,
     verify: (caller, credential, mode, presentation) =>
       verify(of(context, caller), credential, mode, presentation, caller),

@@ -19,7 +19,6 @@ import type { SigningContext } from "../signing/signing.ts";
 import { looksLikeJwt } from "../token/jwt/compact.ts";
 import { looksLikeMacaroon } from "../token/macaroon/text.ts";
 import type { StoreAdoption } from "../verify/by-hash/adoption.ts";
-import type { HashRecognition } from "../verify/by-hash/recognition.ts";
 import { createVerificationCache, instrumented, type VerificationCache } from "../verify/cache/cache.ts";
 import { type OnDuplicates, reportingDuplicates } from "../verify/duplicates.ts";
 import type { FindKeys } from "../verify/reader.ts";
@@ -27,6 +26,7 @@ import { createUncachedReader } from "../verify/uncached.ts";
 import { Coherence } from "./coherence.ts";
 import type { Config } from "./config/config.ts";
 import { type EmbeddedStart, openDatabaseServer } from "./database-server.ts";
+import { createHashing, type Hashing, type HashingOptions } from "./hashing.ts";
 import { loadRootSecrets } from "./root-secrets/file.ts";
 import { deriveRings, type Rings } from "./root-secrets/rings.ts";
 
@@ -62,8 +62,8 @@ export interface Resources {
   /** Finds keys for verification, and caches them unless the cache is disabled. */
   readonly reader: VerificationCache;
   readonly signing: SigningContext;
-  /** Recognizes keys of which only hashes are known; null: there can be none. */
-  readonly hashes: HashRecognition | null;
+  /** For keys of which only hashes are known. */
+  readonly hashing: Hashing;
   readonly storeAdoption: StoreAdoption;
   close(): Promise<void>;
 }
@@ -75,6 +75,8 @@ export interface ResourcesOptions extends EmbeddedStart {
   readonly onChanges?: ChangeObserver;
   /** Receives the ids of keys that share one raw key. */
   readonly onDuplicates?: OnDuplicates;
+  /** Receives the ids of hash schemes that do not unwrap, each once. */
+  readonly onUnusableScheme?: HashingOptions["onUnusable"];
   readonly tracing?: Tracing | undefined;
 }
 
@@ -90,13 +92,15 @@ export async function openResources(config: Config, options: ResourcesOptions): 
       onDisconnect: opened.disconnect,
       log: options.onMembership ?? (() => undefined),
     });
+    const pools = { changes: opened.database, lists: opened.lists, reads: opened.reads };
+    const listenUrl = config.databaseListenUrl ?? opened.url;
+    const assembled = assemble(config, opened, rings, coherence, options);
     const close = async () => {
+      await assembled.hashing.slow.close();
       await coherence.membership.close();
       await opened.close();
     };
-    const pools = { changes: opened.database, lists: opened.lists, reads: opened.reads };
-    const listenUrl = config.databaseListenUrl ?? opened.url;
-    return { ...opened, listenUrl, pools, migrated, ...assemble(config, opened, rings, coherence, options), close };
+    return { ...opened, listenUrl, pools, migrated, ...assembled, close };
   } catch (error) {
     await opened.close();
     throw error;
@@ -124,12 +128,14 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
 
 type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;
 
+const NOTHING = () => undefined;
+
 function assemble(
   config: Config,
   databases: Databases,
   rings: Rings,
   coherence: Coherence,
-  { tracing, onDuplicates = () => undefined, onChanges = () => undefined }: ResourcesOptions,
+  { tracing, onDuplicates = NOTHING, onChanges = NOTHING, onUnusableScheme = NOTHING }: ResourcesOptions,
 ) {
   const { secretPrefix, lifetimes } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
@@ -149,11 +155,16 @@ function assemble(
       onChanges,
     );
   const changes = ofKeys(propagated);
+  const hashing = createHashing({
+    ...{ databases: { database, lists, reads }, changes: propagated, rings, coherence, clock, random },
+    onUnusable: onUnusableScheme,
+  });
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
     store: createKeyStore({ lists, reads }, changes),
     bulk: createBulkStore(lists, ofKeys(propagating(lists, membership.propagation)), coherence.renewed),
     descendants: createDescendantStore(reads, changes),
+    hashes: hashing.registry,
     clock,
     random,
     secretPrefix,
@@ -171,7 +182,7 @@ function assemble(
     renewed: coherence.renewed,
   };
   const storeAdoption = createAdoptionStore(changes, clock);
-  return { database, lists, rings, shapes, keys, reader, signing, coherence, hashes: null, storeAdoption };
+  return { database, lists, rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption };
 }
 
 /** Bytes of cache per key: a usual entry takes 264, plus its place in the indexes. */

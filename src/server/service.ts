@@ -66,6 +66,8 @@ export async function serve(
   await resources.coherence.membership.join();
   const signing = await createSigning({ ...resources.signing, onUnusable, onLost });
   compareAlgorithm(config, signing, logger);
+  // Reports what does not unwrap. Verification reads again what has changed.
+  await resources.hashing.schemes.reload();
   await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const adopter = createAdopter({
@@ -166,10 +168,11 @@ function staleVerdicts(
 /** Milliseconds. */
 const LAST_USED_INTERVAL = 5_000;
 const SIGNING_KEYS_INTERVAL = 30_000;
+const HASH_SCHEMES_INTERVAL = 60_000;
 
 /** Starts the background jobs of a server. */
 function startJobs(
-  { coherence, keys: { clock }, listenUrl }: Resources,
+  { coherence, keys: { clock }, listenUrl, hashing }: Resources,
   signing: Signing,
   lastUsed: LastUsed,
   log: FastifyBaseLogger,
@@ -189,6 +192,13 @@ function startJobs(
     failureMessage: "last used times could not be written",
     runsAtStop: true,
     run: lastUsed.flush,
+  });
+  jobs.start({
+    name: "hash_schemes",
+    interval: HASH_SCHEMES_INTERVAL,
+    failureMessage: "ways of hashing that no key needs could not be removed",
+    isForLeader: true,
+    run: hashing.removeUnused,
   });
   return jobs;
 }

@@ -92,6 +92,11 @@ export async function openForServing(
         { key_ids: keyIds },
         "one raw key is stored as several keys: keep one, and delete or revoke the others",
       ),
+    onUnusableScheme: (schemeId, err) =>
+      logger.warn(
+        { err, hash_scheme_id: schemeId },
+        "keys known by a hash are rejected: how it was made does not unwrap",
+      ),
   });
   if (resources.migrated.length > 0) logger.info({ migrations: resources.migrated }, "schema brought up to date");
   return resources;

@@ -14,7 +14,7 @@ const exists = {
 };
 const invalid = {
   error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT",
-  error_message: "raw_key: value is required",
+  error_message: "raw_key: is required without raw_key_hash",
 };
 
 /** Items with `invalid` that fit into 4 KiB, which is 5.5 KiB of a trailer in base64. */

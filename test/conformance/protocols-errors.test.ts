@@ -1,12 +1,14 @@
 import type { DescMessage, DescMethodUnary } from "@bufbuild/protobuf";
 import { beforeAll, expect, test } from "vitest";
+import { HashAlgorithm } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import { table } from "../support/conformance.ts";
 import type { CallRpc, Reply } from "../support/protocols/call.ts";
-import { derived, draft, imported, issued, newRawKey } from "../support/protocols/keys.ts";
+import { derived, draft, imported, importHashed, issued, newRawKey, slowHashed } from "../support/protocols/keys.ts";
 import { useProtocols } from "../support/protocols/protocols.ts";
 import { compareProtocols, type Scenario, scenario } from "../support/protocols/scenario.ts";
 import type { Json } from "../support/rest.ts";
@@ -37,7 +39,10 @@ beforeAll(() => suite.sql.unsafe(FAILING_TRIGGER));
 
 const { method: issuedKeys } = IssuedApiKeysService;
 const { method: importedKeys } = ImportedApiKeysService;
+const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
+
+const HMAC_KEY = { hmacKeyId: "shared", key: "the key of an HMAC", encoding: TextEncoding.UTF8 };
 
 interface Expectation {
   readonly code: string;
@@ -146,6 +151,87 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
       code: "ALREADY_EXISTS",
       message: "raw_key: is imported already",
       violations: { raw_key: "is imported already" },
+    },
+  ),
+  LOOKUP_PREFIX_ALREADY_EXISTS: fails(
+    importedKeys.createImportedApiKey,
+    async (call) => {
+      const prefix = newRawKey().padEnd(64, "-").slice(0, 64);
+      await call(importedKeys.createImportedApiKey, slowHashed(prefix));
+      return call(importedKeys.createImportedApiKey, slowHashed(prefix));
+    },
+    {
+      code: "ALREADY_EXISTS",
+      message: expect.stringMatching(/^lookup_prefix: is that of another key that is not adopted: /),
+      violations: { lookup_prefix: expect.stringContaining("give a longer one") },
+    },
+  ),
+  HMAC_KEY_NOT_FOUND: fails(
+    hmacKeys.deleteHmacKey,
+    (call) => call(hmacKeys.deleteHmacKey, { hmacKeyId: "of-no-key" }),
+    { code: "NOT_FOUND", message: 'there is no HMAC key "of-no-key"' },
+  ),
+  HMAC_KEY_ALREADY_EXISTS: fails(
+    hmacKeys.createHmacKey,
+    async (call) => {
+      await call(hmacKeys.createHmacKey, HMAC_KEY);
+      return call(hmacKeys.createHmacKey, { ...HMAC_KEY, key: "another key" });
+    },
+    {
+      code: "ALREADY_EXISTS",
+      message: 'hmac_key_id: "shared" is the id of another key: choose another id, or delete that key first',
+      violations: { hmac_key_id: expect.stringContaining("another id") },
+    },
+  ),
+  HMAC_KEY_IN_USE: fails(
+    hmacKeys.deleteHmacKey,
+    async (call) => {
+      await call(hmacKeys.createHmacKey, HMAC_KEY);
+      await importHashed(call, { algorithm: HashAlgorithm.HMAC_SHA256, hmacKeyId: HMAC_KEY.hmacKeyId });
+      return call(hmacKeys.deleteHmacKey, { hmacKeyId: HMAC_KEY.hmacKeyId });
+    },
+    {
+      code: "FAILED_PRECONDITION",
+      message: 'keys that were imported with the HMAC key "shared" are not adopted: verify or delete them first',
+    },
+  ),
+  TOO_MANY_HMAC_KEYS: fails(
+    hmacKeys.createHmacKey,
+    async (call) => {
+      await suite.sql`
+        INSERT INTO hmac_keys SELECT 'key ' || slot, slot, '', '', now(), '' FROM generate_series(1, 100) AS slot
+        ON CONFLICT DO NOTHING`;
+      return call(hmacKeys.createHmacKey, { ...HMAC_KEY, hmacKeyId: "one-too-many" });
+    },
+    { code: "FAILED_PRECONDITION", message: "there are 100 HMAC keys, the maximum: delete one that no key needs" },
+  ),
+  TOO_MANY_HASH_SCHEMES: fails(
+    importedKeys.createImportedApiKey,
+    async (call) => {
+      for (let place = 0; place < 8; place++) await importHashed(call, { prefix: `place ${place}` });
+      return importHashed(call, { prefix: "one too many" });
+    },
+    {
+      code: "FAILED_PRECONDITION",
+      message: expect.stringMatching(
+        /^raw_key_hash: 8 ways of hashing without a salt are in use, the maximum: .*SHA256 with a prefix; /,
+      ),
+    },
+  ),
+  TOO_MANY_PREFIX_LENGTHS: fails(
+    importedKeys.createImportedApiKey,
+    async (call) => {
+      const start = newRawKey().padEnd(64, "-");
+      for (const length of [61, 62, 63, 64]) {
+        await call(importedKeys.createImportedApiKey, slowHashed(`${length}${start}`.slice(0, length)));
+      }
+      return call(importedKeys.createImportedApiKey, slowHashed(start.slice(0, 60)));
+    },
+    {
+      code: "FAILED_PRECONDITION",
+      message: expect.stringMatching(
+        /^lookup_prefix: prefixes of 61, 62, 63, 64 bytes are in use, and there can be no /,
+      ),
     },
   ),
   REQUEST_ID_REUSED: fails(

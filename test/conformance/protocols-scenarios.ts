@@ -1,18 +1,21 @@
+import { randomUUID } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { answered } from "../support/protocols/call.ts";
-import { derived, draft, imported, issued, newRawKey } from "../support/protocols/keys.ts";
+import { derived, draft, imported, importHashed, issued, newRawKey } from "../support/protocols/keys.ts";
 import { type Scenario, scenario } from "../support/protocols/scenario.ts";
 
 const { method: issuedKeys } = IssuedApiKeysService;
 const { method: importedKeys } = ImportedApiKeysService;
+const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 
 const record = {
@@ -52,6 +55,14 @@ const token = { token_id: "<id>", expire_time: "<time>", scopes: ["read", "write
 
 /** Claims of every kind of value. */
 const CLAIMS = { tenant: "t1", level: 3, list: [true, null, { deep: "ß" }] };
+
+const HMAC_KEY = { hmacKeyId: "hmac-key", key: "c2VjcmV0", encoding: TextEncoding.BASE64 };
+const hmacKey = {
+  hmac_key_id: "hmac-key",
+  create_time: "<time>",
+  created_by: "none:anonymous",
+  not_adopted_count: 0,
+};
 
 const endless = ({ expire_time, ...fields }: typeof record) => fields;
 
@@ -157,7 +168,7 @@ export const SCENARIOS: readonly Scenario[] = [
         {
           index: 2,
           error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT",
-          error_message: "raw_key: value is required",
+          error_message: "raw_key: is required without raw_key_hash",
         },
       ],
       success_count: 1,
@@ -437,6 +448,40 @@ export const SCENARIOS: readonly Scenario[] = [
       status: "KEY_STATUS_ACTIVE",
       missing_scopes: ["admin"],
     },
+  ),
+  scenario(
+    importedKeys.createImportedApiKey,
+    "returns the record of a key of which only a hash is known",
+    (call) => importHashed(call),
+    { ...importedRecord, hint: "", hash_algorithm: "HASH_ALGORITHM_SHA256" },
+  ),
+  scenario(
+    hmacKeys.createHmacKey,
+    "returns the key without its secret, and again when it is repeated",
+    async (call) => {
+      await call(hmacKeys.createHmacKey, HMAC_KEY);
+      return call(hmacKeys.createHmacKey, HMAC_KEY);
+    },
+    hmacKey,
+  ),
+  scenario(
+    hmacKeys.listHmacKeys,
+    "returns all keys",
+    async (call) => {
+      await call(hmacKeys.createHmacKey, HMAC_KEY);
+      return call(hmacKeys.listHmacKeys, {});
+    },
+    { hmac_keys: [hmacKey] },
+  ),
+  scenario(
+    hmacKeys.deleteHmacKey,
+    "deletes a key",
+    async (call) => {
+      const hmacKeyId = randomUUID();
+      await call(hmacKeys.createHmacKey, { ...HMAC_KEY, hmacKeyId });
+      return call(hmacKeys.deleteHmacKey, { hmacKeyId });
+    },
+    {},
   ),
   scenario(
     keys.revokeApiKey,

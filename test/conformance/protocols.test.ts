@@ -27,7 +27,7 @@ async function describedServices(): Promise<DescService[]> {
 
 test("every RPC of every service has a scenario", async () => {
   const services = await describedServices();
-  expect(services.length).toBe(5);
+  expect(services.length).toBe(6);
   const methods = services.flatMap((service) => service.methods).concat(Health.method.check);
   expect(methods.length).toBeGreaterThan(18);
   expect(methods.filter((method) => !byMethod.has(method as DescMethodUnary)).map(String)).toEqual([]);

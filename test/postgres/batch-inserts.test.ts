@@ -15,7 +15,11 @@ const seeded = seededBy("KEYHOLD_INSERT_SEED");
 const BAD_NAME = "a\0b";
 
 /** An insertion with its key; `refused` where the database rejects the row. */
-type Outcome = `inserted ${string}` | `repeated ${string}` | "raw_key_exists" | "refused";
+type Outcome =
+  | `inserted ${string}`
+  | `repeated ${string}`
+  | Exclude<Insertion["outcome"], "inserted" | "repeated">
+  | "refused";
 
 interface Call {
   readonly key: NewKey;
@@ -24,7 +28,7 @@ interface Call {
 
 function outcomeOf(insertion: Insertion | undefined): Outcome {
   if (insertion === undefined) throw new Error("an insertion had no result");
-  return insertion.outcome === "raw_key_exists" ? "raw_key_exists" : `${insertion.outcome} ${insertion.key.keyId}`;
+  return "key" in insertion ? `${insertion.outcome} ${insertion.key.keyId}` : insertion.outcome;
 }
 
 function callAll(keys: readonly NewKey[], databases: readonly Database[]): Promise<Call[]> {

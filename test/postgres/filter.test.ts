@@ -1,6 +1,7 @@
 import fc, { type Arbitrary } from "fast-check";
 import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { HashAlgorithm } from "../../src/domain/raw-key-hash.ts";
 import type { Filter } from "../../src/keys/filter/filter.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
 import { compileFilter } from "../../src/postgres/filter.ts";
@@ -32,6 +33,17 @@ const someEntries = fc.uniqueArray(fc.tuple(someKey, someString), { selector: ([
 /** Revoked or not; the reason accompanies the time. */
 const someRevocation = fc.option(fc.tuple(someTime, fc.constantFrom(...REASONS)), { nil: [null, null] as const });
 
+/** The hash by which an imported key is known, or its adoption. */
+const someHash = fc.constantFrom(null, "SHA256", "SHA512_256", "BCRYPT", "adopted");
+
+function hashFields(
+  kind: Row["kind"],
+  hash: HashAlgorithm | "adopted" | null,
+): Pick<Row, "hash_algorithm" | "adopted"> {
+  if (kind === "issued" || hash === null) return { hash_algorithm: null, adopted: null };
+  return hash === "adopted" ? { hash_algorithm: null, adopted: true } : { hash_algorithm: hash, adopted: false };
+}
+
 const someRows: Arbitrary<Row[]> = fc
   .array(
     fc
@@ -50,8 +62,11 @@ const someRows: Arbitrary<Row[]> = fc
         created_by: fc.option(someString),
         kind: fc.constantFrom("issued", "imported"),
         revocation: someRevocation,
+        hash: someHash,
       })
-      .map(({ revocation: [revoke_time, revocation_reason], ...row }) => ({ ...row, revoke_time, revocation_reason })),
+      .map(({ revocation: [revoke_time, revocation_reason], hash, ...row }) => {
+        return { ...row, revoke_time, revocation_reason, ...hashFields(row.kind, hash) };
+      }),
     { minLength: 1, maxLength: UUIDS.length },
   )
   .map((rows) => rows.map((row, index) => ({ ...row, key_id: UUIDS[index] ?? "" })));
@@ -79,7 +94,7 @@ const WORDS = [
   ..."AND OR NOT IS NULL COLLATE ARRAY true false text timestamptz coalesce starts_with cardinality C 0".split(" "),
   ..."CASE WHEN THEN ELSE END uuid_send".split(" "),
   ..."key_id name actor_id scopes metadata create_time update_time expire_time last_used_time revoke_time".split(" "),
-  ..."rotate_time disable_time hint created_by kind".split(" "),
+  ..."rotate_time disable_time hint created_by kind hash_algorithm adopt_time".split(" "),
   ..."revocation_reason REVOCATION_REASON_UNSPECIFIED".split(" "),
 ];
 const CONDITION = new RegExp(
@@ -113,6 +128,7 @@ const PLAIN: Row = {
   hint: "kh_v1_…1234",
   created_by: null,
   kind: "issued",
+  ...hashFields("issued", null),
 };
 
 /** Written by hand, against errors that the oracle and the compiler share. */
@@ -183,13 +199,25 @@ const CASES: readonly [filter: string, row: Partial<Row>, matches: boolean][] = 
   ["created_by:*", {}, false],
   ["created_by!=oidc:alice", {}, true],
   ["created_by>=oidc:", { created_by: "oidc:alice" }, true],
+  ["adopted=false", hashFields("imported", "SHA256"), true],
+  ["adopted=false", hashFields("imported", "adopted"), false],
+  ["adopted=false", {}, false],
+  ["adopted=true", hashFields("imported", "adopted"), true],
+  ["adopted=true", hashFields("imported", "SHA256"), false],
+  ["adopted!=false", {}, true],
+  ["NOT adopted:*", hashFields("imported", "SHA256"), true],
+  ["hash_algorithm=HASH_ALGORITHM_SHA256", hashFields("imported", "SHA256"), true],
+  ["hash_algorithm=HASH_ALGORITHM_SHA256", hashFields("imported", "BCRYPT"), false],
+  ["hashAlgorithm!=HASH_ALGORITHM_SHA256", {}, true],
   ["name=x OR actor_id=u1 AND actor_id=u2", {}, false],
   ["actor_id=u1 AND name=x OR status=KEY_STATUS_ACTIVE", {}, true],
 ];
 
 test.each(CASES)("%s of %o is %s", async (filter, row, matched) => {
-  await store([{ ...PLAIN, ...row }]);
-  expect(await select(parseFilter(filter, "issued", now))).toHaveLength(matched ? 1 : 0);
+  const stored =
+    typeof row.adopted === "boolean" ? { ...PLAIN, ...row, kind: "imported" as const } : { ...PLAIN, ...row };
+  await store([stored]);
+  expect(await select(parseFilter(filter, stored.kind, now), stored.kind)).toHaveLength(matched ? 1 : 0);
 });
 
 test.each([
@@ -214,17 +242,24 @@ test.each([
 
 async function store(rows: readonly Row[]): Promise<void> {
   await sql`DELETE FROM api_keys`;
-  const records = rows.map((row) => ({ ...row, metadata: Object.fromEntries(row.metadata), scopes: [...row.scopes] }));
+  await sql`
+    INSERT INTO hash_schemes (scheme_id, slot, algorithm) OVERRIDING SYSTEM VALUE VALUES (1, 1, 'SHA256') ON CONFLICT DO NOTHING`;
+  const records = rows.map(({ adopted, ...row }) => ({
+    ...{ ...row, metadata: Object.fromEntries(row.metadata), scopes: [...row.scopes] },
+    ...{ hash_scheme_id: row.hash_algorithm === null ? null : 1, adopt_time: adopted === true ? NOW_TEXT : null },
+  }));
   await sql`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, digest, digest_key_id)
+      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, hash_algorithm, hash_scheme_id,
+      adopt_time, digest, digest_key_id)
     SELECT key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, decode(md5(key_id::text), 'hex'), ''
+      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, hash_algorithm, hash_scheme_id,
+      adopt_time, decode(md5(key_id::text), 'hex'), ''
     FROM jsonb_populate_recordset(NULL::api_keys, ${sql.json(records)})`;
 }
 
-async function select(filter: Filter): Promise<string[]> {
+async function select(filter: Filter, kind: Row["kind"] = "issued"): Promise<string[]> {
   const rows = await sql<{ keyId: string }[]>`
-    SELECT key_id FROM api_keys WHERE kind = 'issued' AND ${compileFilter(sql, filter, NOW)} ORDER BY key_id`;
+    SELECT key_id FROM api_keys WHERE kind = ${kind} AND ${compileFilter(sql, filter, NOW)} ORDER BY key_id`;
   return rows.map((row) => row.keyId);
 }

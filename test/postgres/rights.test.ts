@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FeedSession } from "../../src/cluster/change-feed.ts";
@@ -122,6 +123,17 @@ const begun = (operation: NewBulkOperation): BulkOperation => {
   return { ...operation, afterKeyId: "00000000-0000-0000-0000-000000000000", changedCount: 0, done: false };
 };
 
+const hashing = () => resources.hashing;
+const HMAC_KEY = { hmacKeyId: "k", wrapped: Buffer.alloc(1), wrapKeyId: "k", createTime: NOW, createdBy: "me" };
+const SCHEME = { algorithm: "SHA256", prefix: "", suffix: "", hmacKeyId: null } as const;
+
+/** Removes a scheme and a length that no key has. */
+async function removeUnused(): Promise<void> {
+  await owner`INSERT INTO hash_schemes (slot, algorithm) VALUES (8, 'SHA384') ON CONFLICT DO NOTHING`;
+  await owner`INSERT INTO hash_prefix_lengths (length, slot) VALUES (64, 4) ON CONFLICT DO NOTHING`;
+  await hashing().removeUnused();
+}
+
 /** For each right, an action of a server that needs it. */
 const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on api_keys": () => resources.keys.store.get({ keyId: KEY_ID, kind: null }),
@@ -132,6 +144,17 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "INSERT on signing_keys": () => createSigning(resources.signing),
   "UPDATE on signing_keys": () => rotateSigningKey(resources.signing),
   "DELETE on signing_keys": () => resources.signing.store.revoke("of no key", null, NOW),
+  "SELECT on hmac_keys": () => hashing().hmacKeys.store.list(),
+  "INSERT on hmac_keys": () => hashing().hmacKeys.store.add(HMAC_KEY),
+  "UPDATE on hmac_keys": () => hashing().rewrap.store.rewrapHmacKey("of no key", HMAC_KEY, "k"),
+  "DELETE on hmac_keys": () => hashing().hmacKeys.store.delete("of no key"),
+  "SELECT on hash_schemes": () => hashing().schemes.reload(),
+  "INSERT on hash_schemes": () => hashing().schemes.schemeId({ ...SCHEME, prefix: randomUUID() }),
+  "UPDATE on hash_schemes": () => hashing().rewrap.store.rewrapAffixes(0, HMAC_KEY, "k"),
+  "DELETE on hash_schemes": () => removeUnused(),
+  "SELECT on hash_prefix_lengths": () => hashing().schemes.reload(),
+  "INSERT on hash_prefix_lengths": () => hashing().schemes.requirePrefixLength(8),
+  "DELETE on hash_prefix_lengths": () => removeUnused(),
   "SELECT on nodes": () => listNodes(resources.database),
   "INSERT on nodes": () => feed((session) => session.join({ name: "n", version: "1", ttl: 1_000 }, null, null)),
   "UPDATE on nodes": () =>

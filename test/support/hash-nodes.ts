@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Sql } from "postgres";
 import type { Change } from "../../src/domain/change.ts";
 import { newId } from "../../src/domain/key.ts";
 import type { HashAlgorithm, RawKeyHash } from "../../src/domain/raw-key-hash.ts";
@@ -9,7 +10,7 @@ import { toConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
 import { createSigning } from "../../src/signing/signing.ts";
 import { createAdopter } from "../../src/verify/by-hash/adopter.ts";
-import { FAST, PREFIX_LENGTH, SLOW, TestRecognition } from "./hash-recognition.ts";
+import { FAST, FAST_WITH_PREFIX, PREFIX_LENGTH, SLOW, TestRecognition } from "./hash-recognition.ts";
 import { operator } from "./principal.ts";
 import { ROOT_SECRET } from "./server.ts";
 
@@ -42,7 +43,9 @@ export async function openHashNode(databaseUrl: string, environment: Record<stri
   });
   const lastUsed = { note: () => {}, size: 0, flush: async () => {} };
   const log = { error: (...fault: unknown[]) => failures.push(fault) };
-  const context = createVerifyContext(config, { ...resources, hashes }, signing, lastUsed, adopter, log);
+  await resources.database.run(addSchemes);
+  const hashing = { ...resources.hashing, recognition: hashes };
+  const context = createVerifyContext(config, { ...resources, hashing }, signing, lastUsed, adopter, log);
   const api = createApi(config, resources, signing, context, () => false);
   return {
     ...{ resources, hashes, adopter, api, changes, outcomes, failures },
@@ -64,6 +67,17 @@ export async function openHashNode(databaseUrl: string, environment: Record<stri
   };
 }
 
+/** Stores the schemes of `TestRecognition`. */
+async function addSchemes(sql: Sql): Promise<void> {
+  for (const { schemeId, algorithm } of [FAST, FAST_WITH_PREFIX, SLOW]) {
+    const slot = algorithm === "SCRYPT" ? 9 : schemeId;
+    await sql`
+      INSERT INTO hash_schemes (scheme_id, slot, algorithm) OVERRIDING SYSTEM VALUE VALUES (${schemeId}, ${slot}, ${algorithm})
+      ON CONFLICT DO NOTHING`;
+  }
+  await sql`INSERT INTO hash_prefix_lengths (length, slot) VALUES (${PREFIX_LENGTH}, 1) ON CONFLICT DO NOTHING`;
+}
+
 export interface HashedKeyFields {
   readonly actorId?: string;
   readonly expireTime?: Date;
@@ -79,7 +93,7 @@ export function hashedKey(
   { actorId = "actor_1", expireTime, adoptBeforeTime }: HashedKeyFields = {},
 ): NewKey {
   const now = new Date();
-  const { algorithm, hash, digests, prefixes } = hashOf(hashes, kind, rawKey);
+  const { algorithm, hash, digests, lookup } = hashOf(hashes, kind, rawKey);
   const [digest, ...others] = digests;
   if (digest === undefined) throw new Error("the ring is empty");
   const key = {
@@ -92,8 +106,8 @@ export function hashedKey(
   };
   return {
     ...{ key, digest, request: null, principal: operator },
-    hash: { ...hash, adoptedExpireTime: adoptBeforeTime === undefined ? null : (expireTime ?? null) },
-    otherDigests: [...others, ...prefixes].filter(({ keyId }) => resources.rings.digest.find(keyId) !== undefined),
+    hash: { ...hash, lookup, adoptedExpireTime: adoptBeforeTime === undefined ? null : (expireTime ?? null) },
+    otherDigests: others.filter(({ keyId }) => resources.rings.digest.find(keyId) !== undefined),
   };
 }
 
@@ -101,13 +115,13 @@ function hashOf(hashes: TestRecognition, kind: "fast" | "slow", rawKey: string) 
   if (kind === "fast") {
     const hash: RawKeyHash = { schemeId: FAST.schemeId, parameters: null };
     const digests = hashes.fastDigests(rawKey, FAST);
-    return { algorithm: "SHA256" as HashAlgorithm, hash, digests, prefixes: [] };
+    return { algorithm: "SHA256" as HashAlgorithm, hash, digests, lookup: null };
   }
   const parameters = randomBytes(8).toString("hex");
   return {
     algorithm: "SCRYPT" as HashAlgorithm,
     hash: { schemeId: SLOW.schemeId, parameters } satisfies RawKeyHash,
     digests: hashes.slowDigests(rawKey, parameters),
-    prefixes: hashes.prefixDigests(rawKey, PREFIX_LENGTH),
+    lookup: { length: PREFIX_LENGTH, digests: hashes.prefixDigests(rawKey, PREFIX_LENGTH) },
   };
 }

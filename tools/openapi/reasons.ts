@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
@@ -13,6 +14,7 @@ export type Reason = ErrorCode | HttpErrorReason;
 
 const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;
+const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 
 const OF_EVERY_CALL: readonly Reason[] = [
@@ -25,6 +27,15 @@ const OF_EVERY_CALL: readonly Reason[] = [
 const OF_GUARDED: readonly Reason[] = ["CALLER_UNAUTHENTICATED", "CALLER_NOT_PERMITTED", "AUTHORITY_UNAVAILABLE"];
 const OF_BODIES: readonly Reason[] = ["BODY_TOO_LARGE", "MEDIA_TYPE_NOT_SUPPORTED", "CONTENT_ENCODING_NOT_SUPPORTED"];
 const OF_UPDATES: readonly Reason[] = ["API_KEY_NOT_FOUND", "API_KEY_REVOKED", "API_KEY_EXPIRED", "CONCURRENT_CHANGE"];
+const OF_IMPORTS: readonly Reason[] = [
+  ...(["SERVERS_OUTDATED", "RAW_KEY_ALREADY_EXISTS", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"] as const),
+  ...([
+    "LOOKUP_PREFIX_ALREADY_EXISTS",
+    "TOO_MANY_HASH_SCHEMES",
+    "TOO_MANY_PREFIX_LENGTHS",
+    "CONCURRENT_CHANGE",
+  ] as const),
+];
 const OF_BULK_CHANGES: readonly Reason[] = [
   ...(["EXPECTED_COUNT_DIFFERS", "REQUEST_ID_REUSED", "CONCURRENT_CHANGE", "CHANGE_UNCONFIRMED"] as const),
 ];
@@ -35,17 +46,13 @@ const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, 
   [issued.getIssuedApiKey, ["API_KEY_NOT_FOUND"]],
   [issued.updateIssuedApiKey, [...OF_UPDATES, "SERVERS_OUTDATED", "CHANGE_UNCONFIRMED"]],
   [issued.rotateIssuedApiKey, [...OF_UPDATES, "TOO_MANY_VALID_SECRETS", "CHANGE_UNCONFIRMED"]],
-  [
-    imported.createImportedApiKey,
-    ["SERVERS_OUTDATED", "RAW_KEY_ALREADY_EXISTS", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"],
-  ],
-  [
-    imported.batchCreateImportedApiKeys,
-    ["SERVERS_OUTDATED", "RAW_KEY_ALREADY_EXISTS", "REQUEST_ID_REUSED", "CHANGE_UNCONFIRMED"],
-  ],
+  [imported.createImportedApiKey, OF_IMPORTS],
+  [imported.batchCreateImportedApiKeys, OF_IMPORTS],
   [imported.getImportedApiKey, ["API_KEY_NOT_FOUND"]],
   [imported.updateImportedApiKey, [...OF_UPDATES, "SERVERS_OUTDATED", "CHANGE_UNCONFIRMED"]],
   [imported.deleteImportedApiKey, ["API_KEY_NOT_FOUND", "CHANGE_UNCONFIRMED"]],
+  [hmacKeys.createHmacKey, ["HMAC_KEY_ALREADY_EXISTS", "TOO_MANY_HMAC_KEYS", "CHANGE_UNCONFIRMED"]],
+  [hmacKeys.deleteHmacKey, ["HMAC_KEY_NOT_FOUND", "HMAC_KEY_IN_USE", "CHANGE_UNCONFIRMED"]],
   [keys.deriveToken, ["CREDENTIAL_INVALID", "SCOPE_NOT_ALLOWED", "AUDIENCE_NOT_ALLOWED", "CLAIM_NOT_ALLOWED"]],
   [keys.revokeApiKey, ["API_KEY_NOT_FOUND", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
   [keys.disableApiKey, [...OF_UPDATES, "SERVERS_OUTDATED", "CHANGE_UNCONFIRMED"]],

@@ -488,7 +488,8 @@ export declare type ListImportedApiKeysRequest = Message<"keyhold.v2alpha1.ListI
 
   /**
    * An AIP-160 expression over key_id, name, actor_id, status, scopes, metadata.<key>, create_time, update_time, expire_time,
-   * last_used_time, revoke_time, rotate_time, disable_time, revocation_reason, hint and created_by, such as `actor_id="user_1"`.
+   * last_used_time, revoke_time, rotate_time, disable_time, revocation_reason, hint, created_by, adopted
+   * and hash_algorithm, such as `actor_id="user_1"`.
    *
    * @generated from field: string filter = 3;
    */

@@ -17,6 +17,7 @@ import { CODES, toConnectError } from "../errors.ts";
 import { logKeys } from "../log-fields.ts";
 import type { ApiContext, Handler } from "../row.ts";
 import { validated } from "../validation.ts";
+import { importInput } from "./import-input.ts";
 import { importedApiKey } from "./key-resources.ts";
 
 type Outcome = ApiKey | KeyholdError;
@@ -26,7 +27,10 @@ type Result = MessageInitShape<typeof BatchCreateImportedApiKeysResponse_ResultS
 const ITEM_ERRORS: ReadonlyMap<ErrorCode, BatchCreateImportedApiKeysError> = new Map([
   ["INVALID_ARGUMENT", BatchCreateImportedApiKeysError.INVALID_ARGUMENT],
   ["CALLER_NOT_PERMITTED", BatchCreateImportedApiKeysError.INVALID_ARGUMENT],
+  ["TOO_MANY_HASH_SCHEMES", BatchCreateImportedApiKeysError.INVALID_ARGUMENT],
+  ["TOO_MANY_PREFIX_LENGTHS", BatchCreateImportedApiKeysError.INVALID_ARGUMENT],
   ["RAW_KEY_ALREADY_EXISTS", BatchCreateImportedApiKeysError.ALREADY_EXISTS],
+  ["LOOKUP_PREFIX_ALREADY_EXISTS", BatchCreateImportedApiKeysError.ALREADY_EXISTS],
   ["REQUEST_ID_REUSED", BatchCreateImportedApiKeysError.ALREADY_EXISTS],
 ]);
 
@@ -34,7 +38,10 @@ export function batchCreateImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
   const checkItem = (request: CreateImportedApiKeyRequest): CheckedImport => {
-    const check = () => ({ draft: request, parsed: checkNewImport(keys, request) });
+    const check = () => {
+      const draft = importInput(request);
+      return { draft, parsed: checkNewImport(keys, draft) };
+    };
     return validated(CreateImportedApiKeyRequestSchema, request, check);
   };
   const importValid = async (requests: readonly CreateImportedApiKeyRequest[], principal: Principal) => {

@@ -8,9 +8,10 @@ import {
   CredentialType as WireCredentialType,
   VerificationError as WireVerificationError,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { TextEncoding as WireTextEncoding } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
 import { type KeyKind, type KeyStatus, REVOCATION_REASONS, type RevocationReason } from "../../domain/key.ts";
-import type { HashAlgorithm } from "../../domain/raw-key-hash.ts";
+import { HASH_ALGORITHMS, type HashAlgorithm, TEXT_ENCODINGS, type TextEncoding } from "../../domain/raw-key-hash.ts";
 import type { CredentialType, VerificationError } from "../../domain/verdict.ts";
 
 /** Enum numbers by domain name, one table per enum. */
@@ -37,6 +38,13 @@ export const HASH_ALGORITHM: Readonly<Record<HashAlgorithm, WireHashAlgorithm>> 
   ARGON2: WireHashAlgorithm.ARGON2,
   SCRYPT: WireHashAlgorithm.SCRYPT,
   PBKDF2: WireHashAlgorithm.PBKDF2,
+};
+
+export const TEXT_ENCODING: Readonly<Record<TextEncoding, WireTextEncoding>> = {
+  HEX: WireTextEncoding.HEX,
+  BASE64: WireTextEncoding.BASE64,
+  BASE64URL: WireTextEncoding.BASE64URL,
+  UTF8: WireTextEncoding.UTF8,
 };
 
 export const CREDENTIAL_TYPE: Readonly<Record<CredentialType, WireCredentialType>> = {
@@ -71,4 +79,20 @@ export function revocationReason(wire: WireRevocationReason): RevocationReason {
   const reason = REVOCATION_REASONS.find((name) => REVOCATION_REASON[name] === wire);
   if (reason === undefined) throw invalidArgument("reason", `has no value ${wire}`, "UNKNOWN_ENUM_VALUE");
   return reason;
+}
+
+/** Returns an algorithm; null if none is given. Throws `INVALID_ARGUMENT` naming `field` for a number that has no name. */
+export function hashAlgorithm(wire: WireHashAlgorithm | undefined, field: string): HashAlgorithm | null {
+  if (wire === undefined || wire === WireHashAlgorithm.UNSPECIFIED) return null;
+  return HASH_ALGORITHMS.find((name) => HASH_ALGORITHM[name] === wire) ?? unknownValue(field, wire);
+}
+
+/** Returns an encoding; null if none is given. Throws `INVALID_ARGUMENT` naming `field` for a number that has no name. */
+export function textEncoding(wire: WireTextEncoding | undefined, field: string): TextEncoding | null {
+  if (wire === undefined || wire === WireTextEncoding.UNSPECIFIED) return null;
+  return TEXT_ENCODINGS.find((name) => TEXT_ENCODING[name] === wire) ?? unknownValue(field, wire);
+}
+
+function unknownValue(field: string, wire: number): never {
+  throw invalidArgument(field, `has no value ${wire}`, "UNKNOWN_ENUM_VALUE");
 }

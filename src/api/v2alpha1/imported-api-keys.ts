@@ -9,6 +9,7 @@ import { getKey, listKeys, pageSizeOf, readPageRequest } from "../../keys/read.t
 import { updateKey } from "../../keys/update.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { batchCreateImportedApiKeys } from "./batch-create-imported-api-keys.ts";
+import { importInput } from "./import-input.ts";
 import { importedApiKey } from "./key-resources.ts";
 import { readUpdate } from "./update-mask.ts";
 
@@ -17,8 +18,8 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
     implement:
       ({ keys }) =>
       async (request, principal) =>
-        importedApiKey(await importKey(keys, principal, request), keys.clock.now()),
-    check: (request, { keys }) => checkNewImport(keys, request),
+        importedApiKey(await importKey(keys, principal, importInput(request)), keys.clock.now()),
+    check: (request, { keys }) => checkNewImport(keys, importInput(request)),
     policy: "keyhold:keys.import",
     idempotency: "request_id",
     keyId: (_, { keyId }) => keyId,

@@ -1,11 +1,13 @@
 import type { DescMethod, DescMethodUnary, DescService } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
 import type { ApiContext, Implementation, ServiceRows, TableRow } from "../row.ts";
 import { apiKeys } from "./api-keys.ts";
+import { hmacKeys } from "./hmac-keys.ts";
 import { importedApiKeys } from "./imported-api-keys.ts";
 import { issuedApiKeys } from "./issued-api-keys.ts";
 import { derivedKeys, selfService } from "./public.ts";
@@ -14,6 +16,7 @@ import { derivedKeys, selfService } from "./public.ts";
 export const SERVICES = [
   IssuedApiKeysService,
   ImportedApiKeysService,
+  HmacKeysService,
   ApiKeysService,
   SelfServiceService,
   DerivedKeysService,
@@ -23,6 +26,7 @@ export const SERVICES = [
 const RPCS: ReadonlyMap<DescMethodUnary, TableRow> = new Map([
   ...tableOf(IssuedApiKeysService, issuedApiKeys),
   ...tableOf(ImportedApiKeysService, importedApiKeys),
+  ...tableOf(HmacKeysService, hmacKeys),
   ...tableOf(ApiKeysService, apiKeys),
   ...tableOf(SelfServiceService, selfService),
   ...tableOf(DerivedKeysService, derivedKeys),

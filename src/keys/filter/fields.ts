@@ -1,4 +1,5 @@
 import { KEY_STATUSES, REVOCATION_REASONS, UUID } from "../../domain/key.ts";
+import { HASH_ALGORITHMS } from "../../domain/raw-key-hash.ts";
 import type { Comparison, FieldName, Operator, StringField, TimeField } from "./filter.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
@@ -60,6 +61,17 @@ const RULES: { readonly [F in FieldName]: Rule } = {
   revocation_reason: enumRule("revocation_reason", "", REVOCATION_REASONS, (value) => ({ node: "reason", value })),
   hint: stringRule("hint"),
   created_by: stringRule("created_by"),
+  adopted: {
+    ...partOf("adopted", EQUALITY),
+    values: "true or false",
+    compare: (_, text) => {
+      const value = text === "true" ? true : text === "false" ? false : undefined;
+      return value === undefined ? undefined : { node: "adopted", value };
+    },
+  },
+  hash_algorithm: enumRule("hash_algorithm", "HASH_ALGORITHM_", HASH_ALGORITHMS, (value) => {
+    return { node: "hash_algorithm", value };
+  }),
 };
 
 export const FIELD_NAMES: readonly string[] = Object.keys(RULES);

@@ -1,4 +1,5 @@
 import type { KeyKind, KeyStatus, RevocationReason } from "../../domain/key.ts";
+import type { HashAlgorithm } from "../../domain/raw-key-hash.ts";
 
 /**
  * A validated list filter (AIP-160): fields exist and values have the type of their field. Logic is two-valued: a comparison with an absent
@@ -36,8 +37,8 @@ export type TimeField =
   | "rotate_time"
   | "revoke_time"
   | "disable_time";
-export type EnumField = "kind" | "status" | "revocation_reason";
-export type FieldName = "key_id" | StringField | EnumField | "scopes" | "metadata" | TimeField;
+export type EnumField = "kind" | "status" | "revocation_reason" | "hash_algorithm";
+export type FieldName = "key_id" | StringField | EnumField | "adopted" | "scopes" | "metadata" | TimeField;
 
 export type Comparison =
   /** `value` is a UUID in lower case; UUIDs are ordered by their bytes. */
@@ -51,6 +52,9 @@ export type Comparison =
   | { readonly node: "kind"; readonly value: KeyKind }
   | { readonly node: "status"; readonly value: KeyStatus }
   | { readonly node: "reason"; readonly value: RevocationReason }
+  | { readonly node: "hash_algorithm"; readonly value: HashAlgorithm }
+  /** Whether a key that was imported by its hash is adopted. Others have no value. */
+  | { readonly node: "adopted"; readonly value: boolean }
   /** `value` is one of the scopes. */
   | { readonly node: "scope"; readonly value: string }
   /** The metadata entry `key` satisfies the comparison. */

@@ -8,6 +8,8 @@ ALTER TABLE api_keys
   ADD COLUMN hash_scheme_id integer,
   -- Salt and parameters of a slow hash, in the format of PHC without the output.
   ADD COLUMN hash_parameters text,
+  -- With hash_parameters: the row of hash_prefix_lengths by which the key is found.
+  ADD COLUMN hash_prefix_length smallint,
   -- Until when the key must be verified to live on; expire_time is not later. Null: no such time.
   ADD COLUMN adopt_before_time timestamptz,
   -- With adopt_before_time: expire_time once the key is adopted.
@@ -16,32 +18,45 @@ ALTER TABLE api_keys
   ADD CONSTRAINT api_keys_hash CHECK (
     (hash_algorithm IS NULL) = (hash_scheme_id IS NULL)
     AND (hash_algorithm IS NOT NULL OR (hash_parameters IS NULL AND adopt_before_time IS NULL))
+    AND (hash_parameters IS NULL) = (hash_prefix_length IS NULL)
     AND (adopt_before_time IS NOT NULL OR adopted_expire_time IS NULL)
     AND (hash_algorithm IS NULL OR kind = 'imported')
   ) NOT VALID;
 
--- Keys of HMACs, encrypted under the server key wrap_key_id.
+-- Keys of HMACs, encrypted under the server key wrap_key_id. `slot` limits their number.
 CREATE TABLE hmac_keys (
   hmac_key_id text COLLATE "C" PRIMARY KEY,
+  slot smallint NOT NULL UNIQUE CHECK (slot BETWEEN 1 AND 100),
   wrapped_key bytea NOT NULL,
   wrap_key_id text NOT NULL,
   create_time timestamptz NOT NULL,
   created_by text COLLATE "C" NOT NULL
 );
 
--- How hashes were made: at most 8 without a salt, which a verification tries all. The constant texts around the raw key are encrypted
--- together, as JSON, under the server key wrap_key_id.
+-- How hashes were made: at most 8 without a salt, which a verification tries all, and 32 others. The constant texts around the raw key are
+-- encrypted together, as JSON, under the server key wrap_key_id. Of two servers that add the same scheme at once, both choose the same slot.
 CREATE TABLE hash_schemes (
   scheme_id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  slot smallint NOT NULL UNIQUE CHECK (slot BETWEEN 1 AND 40),
   algorithm text NOT NULL,
   hmac_key_id text COLLATE "C" REFERENCES hmac_keys,
   wrapped_affixes bytea,
   wrap_key_id text,
+  CHECK ((slot <= 8) = (algorithm IN ('SHA256', 'SHA384', 'SHA512', 'SHA512_256', 'HMAC_SHA256', 'HMAC_SHA512'))),
   CHECK ((wrapped_affixes IS NULL) = (wrap_key_id IS NULL))
 );
 
 -- The lengths in bytes of the prefixes by which keys with slow hashes are found, at most 4.
-CREATE TABLE hash_prefix_lengths (length smallint PRIMARY KEY CHECK (length BETWEEN 6 AND 64));
+CREATE TABLE hash_prefix_lengths (
+  length smallint PRIMARY KEY CHECK (length BETWEEN 6 AND 64),
+  slot smallint NOT NULL UNIQUE CHECK (slot BETWEEN 1 AND 4)
+);
+
+-- No key loses what it is recognized by: one that is not used may be deleted while a key with it is imported. NOT VALID, because the columns
+-- are new: the table is not read.
+ALTER TABLE api_keys
+  ADD CONSTRAINT api_keys_hash_scheme FOREIGN KEY (hash_scheme_id) REFERENCES hash_schemes NOT VALID,
+  ADD CONSTRAINT api_keys_hash_prefix_length FOREIGN KEY (hash_prefix_length) REFERENCES hash_prefix_lengths NOT VALID;
 
 -- Every node must know them before a key is verified by them.
 CREATE TRIGGER hmac_keys_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hmac_keys
@@ -56,7 +71,8 @@ DROP TRIGGER key_changed ON api_keys;
 CREATE TRIGGER key_changed AFTER DELETE OR UPDATE OF
   key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time, rotate_time, revoke_time,
   revocation_reason, revocation_description, secret_version, digest, digest_key_id, previous_secrets, disable_time, disable_reason,
-  allowed_cidrs, restricted_to_actor_ids, created_by, hash_algorithm, hash_scheme_id, hash_parameters, adopt_before_time, adopt_time
+  allowed_cidrs, restricted_to_actor_ids, created_by, hash_algorithm, hash_scheme_id, hash_parameters, hash_prefix_length, adopt_before_time,
+  adopted_expire_time, adopt_time
 ON api_keys FOR EACH ROW EXECUTE FUNCTION notify_key_changed();
 
 -- A key with a slow hash is looked up by its prefix, one of its other digests.

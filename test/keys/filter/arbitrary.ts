@@ -111,6 +111,8 @@ const someComparison: Arbitrary<Comparison> = fc.oneof(
   fc.record({ node: literal("status"), value: literal("ACTIVE", "REVOKED", "EXPIRED", "DISABLED") }),
   fc.record({ node: literal("kind"), value: literal("issued", "imported") }),
   fc.record({ node: literal("reason"), value: literal(...REASONS) }),
+  fc.record({ node: literal("hash_algorithm"), value: literal("SHA256", "SHA512_256", "BCRYPT") }),
+  fc.record({ node: literal("adopted"), value: fc.boolean() }),
   fc.record({ node: literal("scope"), value: someString }),
   fc.record({ node: literal("entry"), key: someKey, operator: someOperator, value: someString }),
   fc.record({ node: literal("key"), key: someKey }),
@@ -128,6 +130,8 @@ const someComparison: Arbitrary<Comparison> = fc.oneof(
       "metadata",
       ...TIME_FIELDS,
       "revocation_reason",
+      "hash_algorithm",
+      "adopted",
     ),
   }),
 );

@@ -1,4 +1,5 @@
 import type { KeyKind, KeyStatus, RevocationReason } from "../../../src/domain/key.ts";
+import type { HashAlgorithm } from "../../../src/domain/raw-key-hash.ts";
 import type { Comparison, FieldName, Filter, Operator } from "../../../src/keys/filter/filter.ts";
 
 /** The filterable fields of a key. Times have the form of `Filter`, which sorts as text. */
@@ -19,6 +20,9 @@ export interface Row {
   readonly disable_time: string | null;
   readonly revoke_time: string | null;
   readonly revocation_reason: RevocationReason | null;
+  readonly hash_algorithm: HashAlgorithm | null;
+  /** Null for a key that was imported by its raw key, or issued. */
+  readonly adopted: boolean | null;
 }
 
 /** Returns whether the row matches, by AIP-160 and docs/api.md. Shares no code with the compiler to SQL. */
@@ -53,6 +57,10 @@ function holds(comparison: Comparison, row: Row, now: string): boolean {
       return row.kind === comparison.value;
     case "reason":
       return row.revocation_reason === comparison.value;
+    case "hash_algorithm":
+      return row.hash_algorithm === comparison.value;
+    case "adopted":
+      return row.adopted === comparison.value;
     case "scope":
       return row.scopes.includes(comparison.value);
     case "key":
@@ -110,7 +118,10 @@ function isPresent(row: Row, field: FieldName): boolean {
     case "revoke_time":
     case "disable_time":
     case "created_by":
+    case "hash_algorithm":
       return row[field] !== null;
+    case "adopted":
+      return row.adopted === true;
     case "revocation_reason":
       return row.revocation_reason !== null && row.revocation_reason !== "REVOCATION_REASON_UNSPECIFIED";
     default:

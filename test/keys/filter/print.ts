@@ -77,6 +77,8 @@ function isEquality(expression: Expression): Comparison | null {
     case "kind":
     case "status":
     case "reason":
+    case "hash_algorithm":
+    case "adopted":
       return expression;
     case "uuid":
     case "string":
@@ -107,6 +109,10 @@ function printComparison(comparison: Comparison, equal: "=" | "!=", style: Style
       return write("status", "=", literal(`KEY_STATUS_${comparison.value}`, style));
     case "reason":
       return write("revocation_reason", "=", literal(comparison.value, style));
+    case "hash_algorithm":
+      return write("hash_algorithm", "=", literal(`HASH_ALGORITHM_${comparison.value}`, style));
+    case "adopted":
+      return write("adopted", "=", literal(`${comparison.value}`, style));
     case "scope":
       return `scopes:${style.space}${literal(comparison.value, style)}`;
     case "entry":

@@ -1,9 +1,13 @@
+import { createHash, randomBytes } from "node:crypto";
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { HashAlgorithm } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { TextEncoding } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import {
   type CreateImportedApiKeyRequestSchema,
   type ImportedApiKeySchema,
   ImportedApiKeysService,
+  type RawKeyHashSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import {
   type CreateIssuedApiKeyRequestSchema,
@@ -43,6 +47,24 @@ export async function imported(
   const request = { ...draft(), rawKey: newRawKey(), ...change, $typeName: undefined };
   const key = answered(await call(ImportedApiKeysService.method.createImportedApiKey, request));
   return { ...key, rawKey: request.rawKey };
+}
+
+/** Imports a key of which only a hash is known over the tested protocol: by default its SHA-256. */
+export async function importHashed(
+  call: CallRpc,
+  { prefix = "", ...hash }: MessageInitShape<typeof RawKeyHashSchema> = {},
+) {
+  const rawKey = newRawKey();
+  const value = createHash("sha256").update(`${prefix}${rawKey}`).digest("hex");
+  const rawKeyHash = { algorithm: HashAlgorithm.SHA256, value, encoding: TextEncoding.HEX, prefix, ...hash };
+  const request = { ...draft(), rawKeyHash: { ...rawKeyHash, $typeName: undefined } };
+  return { ...(await call(ImportedApiKeysService.method.createImportedApiKey, request)), rawKey };
+}
+
+/** Returns a request to import a key of which only a slow hash is known. */
+export function slowHashed(lookupPrefix: string): MessageInitShape<typeof CreateImportedApiKeyRequestSchema> {
+  const [salt, output] = [16, 32].map((size) => randomBytes(size).toString("base64").replaceAll("=", ""));
+  return { ...draft(), rawKeyHash: { phc: `$scrypt$ln=10,r=8,p=1$${salt}$${output}` }, lookupPrefix };
 }
 
 /** Derives a token over the tested protocol. */

@@ -57,6 +57,7 @@ describe("an example", () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(ids.filter((id) => !succeed.includes(id))).toEqual([]);
     expect(ids.filter((id) => !fail.includes(id))).toEqual([
+      "HmacKeysService_ListHmacKeys",
       "ApiKeysService_RevokeIssuedApiKey",
       "ApiKeysService_RevokeImportedApiKey",
       "DerivedKeysService_GetJwks",

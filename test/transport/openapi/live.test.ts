@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { SAMPLES } from "../../../tools/openapi/examples/samples.ts";
-import { importKey, newRawKey, revoke, table } from "../../support/conformance.ts";
+import { HMAC_KEY, SAMPLES } from "../../../tools/openapi/examples/samples.ts";
+import { importKey, newRawKey, revoke, succeeded, table } from "../../support/conformance.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { type Answer, issue, type Json, type RestClient } from "../../support/rest.ts";
 import { contentOf, document, type Example, examples, operations, refOf, validator } from "./document.ts";
@@ -12,7 +12,7 @@ const suite = useGuardedService();
 /** Other statuses cannot be provoked on a healthy server. */
 const SENT = examples.filter(({ status }) => status !== 503);
 
-const lists = operations.filter(({ operation }) => /_List/.test(operation.operationId));
+const lists = operations.filter(({ operation }) => /_List.*ApiKeys$/.test(operation.operationId));
 const updates = SENT.filter(({ httpMethod, status }) => httpMethod === "PATCH" && status === 200);
 
 test.for(table(SENT.map((example) => [`${example.operation.operationId} ${example.name}`, example] as const)))(
@@ -116,6 +116,7 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
   const revoked = await issue(rest);
   await revoke(rest, revoked.keyId);
   const usedRequestId = randomUUID();
+  const { hmacKeyId, newHmacKeyId, unknownHmacKeyId } = SAMPLES;
   await issue(rest, { request_id: usedRequestId });
   const places: Readonly<Record<keyof typeof SAMPLES, string>> = {
     issuedKeyId: issued.keyId,
@@ -127,7 +128,12 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
     rawKey: imported.rawKey,
     newRawKey: newRawKey(),
     usedRequestId,
+    newSha256: randomBytes(32).toString("hex"),
+    // There can be only 100.
+    ...{ hmacKeyId, newHmacKeyId, unknownHmacKeyId },
   };
+  await rest("DELETE", `/v2alpha1/admin/hmacKeys/${newHmacKeyId}`);
+  succeeded(await rest("POST", "/v2alpha1/admin/hmacKeys", HMAC_KEY));
   return (value) => {
     let text = JSON.stringify(value);
     for (const [name, sample] of Object.entries(SAMPLES)) {

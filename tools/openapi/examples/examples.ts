@@ -1,9 +1,15 @@
 import type { Examples } from "./example.ts";
+import { hmacKeyExamples } from "./hmac-keys.ts";
 import { importedExamples } from "./imported.ts";
 import { issuedExamples } from "./issued.ts";
 import { keyExamples } from "./keys.ts";
 
-const all: Readonly<Record<string, Examples>> = { ...issuedExamples, ...importedExamples, ...keyExamples };
+const all: Readonly<Record<string, Examples>> = {
+  ...issuedExamples,
+  ...importedExamples,
+  ...hmacKeyExamples,
+  ...keyExamples,
+};
 
 /** The examples of an operation. Throws `Error` if it has none. */
 export function examplesOf(operationId: string): Examples {

@@ -2,9 +2,11 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Examples } from "./example.ts";
 import { errorBody, importedKey, invalidArgument, keyNotFound, SAMPLES } from "./samples.ts";
 
-const { importedKeyId, unknownKeyId, rawKey, newRawKey } = SAMPLES;
+const { importedKeyId, unknownKeyId, rawKey, newRawKey, newSha256 } = SAMPLES;
 const UPDATED = "2026-11-22T10:00:00.456Z";
 const NEW: JsonObject = { raw_key: newRawKey, name: "old portal", actor_id: "team_42", scopes: ["read"] };
+const HASHED: JsonObject = { name: "old portal", actor_id: "team_42", scopes: ["read"] };
+const algorithm = "HASH_ALGORITHM_SHA256";
 const KNOWN: JsonObject = { ...NEW, raw_key: rawKey };
 
 const alreadyExists = (message: string, details: readonly JsonObject[], field?: string) =>
@@ -26,6 +28,22 @@ const NONE_IMPORTED: JsonObject = {
 export const importedExamples: Readonly<Record<string, Examples>> = {
   ImportedApiKeysService_CreateImportedApiKey: {
     import: { summary: "A key that was generated elsewhere", body: NEW, status: 200, response: importedKey() },
+    hash: {
+      summary: "A key of which only the SHA-256 is known",
+      body: { ...HASHED, raw_key_hash: { algorithm, value: newSha256, encoding: "TEXT_ENCODING_HEX" } },
+      status: 200,
+      response: importedKey({ hint: "", hash_algorithm: algorithm }),
+    },
+    guessed: {
+      summary: "A hash without its encoding",
+      body: { ...HASHED, raw_key_hash: { algorithm, value: newSha256 } },
+      status: 400,
+      response: invalidArgument(
+        "raw_key_hash.encoding",
+        "is required with value: HEX, BASE64 or BASE64URL",
+        "FIELD_REQUIRED",
+      ),
+    },
     known: {
       summary: "The raw key has already been imported",
       body: KNOWN,

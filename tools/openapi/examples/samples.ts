@@ -20,9 +20,16 @@ export const SAMPLES = {
   newRawKey: "legacy-9876543210-jihgfedcba",
   /** Id of a key issued by the example. */
   usedRequestId: "7d0c2f1e-90ab-4c3d-8e5f-6a7b8c9d0e1f",
+  /** SHA-256 of a key that is not imported yet. */
+  newSha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+  /** Id of an HMAC key. */
+  hmacKeyId: "legacy-2024",
+  /** Id of an HMAC key that is not created yet. */
+  newHmacKeyId: "legacy-2025",
+  unknownHmacKeyId: "legacy-1999",
 } as const;
 
-const CREATED = "2026-11-22T09:30:00.123Z";
+export const CREATED = "2026-11-22T09:30:00.123Z";
 const EXPIRES = "2027-02-20T09:30:00.123Z";
 
 /** What the issued key was made with. */
@@ -40,6 +47,13 @@ export const IMPORTED: JsonObject = {
   name: "old portal",
   actor_id: "team_42",
   scopes: ["read"],
+};
+
+/** What the HMAC key was made with. */
+export const HMAC_KEY: JsonObject = {
+  hmac_key_id: SAMPLES.hmacKeyId,
+  key: "dGhlIGtleSBvZiBITUFDcyBvZiBhbm90aGVyIHN5c3RlbQ",
+  encoding: "TEXT_ENCODING_BASE64URL",
 };
 
 export function issuedKey(changes: JsonObject = {}): JsonObject {

@@ -16,7 +16,7 @@ const REMEDIES: Readonly<Record<SlowHashParameters["algorithm"], string>> = {
 
 /**
  * Returns a function that rejects with `INVALID_ARGUMENT` naming the field `phc` of `field` if the server cannot compute a hash. It computes one of
- * the same kind at the least cost, and remembers if that succeeds.
+ * the same kind at the lowest cost, and remembers if that succeeds.
  */
 export function assertComputable(compute: Compute): (hash: ParsedRawKeyHash, field?: string) => Promise<void> {
   const succeeded = new Set<string>();

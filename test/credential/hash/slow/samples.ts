@@ -36,5 +36,5 @@ export function storedPhc(phc: string, affixes: { prefix?: string; suffix?: stri
 
 /** PBKDF2 at the limit, of no known raw key: a computation that does not end while a test looks at what waits. */
 export const LONG = "$pbkdf2-sha512$i=600000,l=64$c2FsdHNhbHQ";
-/** The same at the least cost. */
+/** The same at the lowest cost. */
 export const SHORT = "$pbkdf2-sha256$i=1000,l=32$c2FsdHNhbHQ";

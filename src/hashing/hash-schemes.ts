@@ -1,0 +1,155 @@
+import { isFastAlgorithm } from "../credential/hash/algorithms.ts";
+import { invalidArgument, KeyholdError } from "../domain/errors.ts";
+import type { HashLookups, HashScheme, HashSchemeSpec } from "../domain/raw-key-hash.ts";
+import type { KeyRing } from "../domain/server-keys.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
+import type { Random } from "../lib/random.ts";
+import { describeScheme, FAST_SLOTS, isSameScheme, SLOW_SLOTS, toSchemes, wrapAffixes } from "./schemes.ts";
+import type { HashSchemeStore, StoredHashing } from "./store.ts";
+
+/** How the hashes of this node's keys were made, kept current with the store. */
+export interface HashSchemes {
+  /** Returns what a verification tries. Reads it again if it may have changed: a key is recognized once its import has returned. */
+  lookups(): MaybePromise<HashLookups>;
+  /** Returns the last known lookups, for stale verdicts. */
+  lastLookups(): HashLookups;
+  /**
+   * Returns the id of a scheme, which is stored unless it is already.
+   *
+   * @throws `INVALID_ARGUMENT` if there is no such HMAC key, `TOO_MANY_HASH_SCHEMES`
+   */
+  schemeId(spec: HashSchemeSpec): Promise<number>;
+  /** Stores a length unless it is stored. @throws `TOO_MANY_PREFIX_LENGTHS` */
+  requirePrefixLength(length: number): Promise<void>;
+  /** Reads everything again. */
+  reload(): Promise<void>;
+}
+
+export interface HashSchemesContext {
+  readonly store: HashSchemeStore;
+  /** The key ring "hash-scheme-wrap". */
+  readonly ring: KeyRing;
+  readonly random: Random;
+  /** A number that changes when the store may have changed; null while changes would not be noticed, so that what was read is unusable. */
+  version(): number | null;
+  /** Resolves when changes are noticed again: what is read from then on is current. */
+  renewed(): Promise<void>;
+  /** Called once for each scheme that does not unwrap: its keys are not recognized. */
+  onUnusable?(schemeId: number, error: unknown): void;
+}
+
+/** Attempts to store a scheme while other nodes store or remove some. */
+const ATTEMPTS = 10;
+
+const NOTHING: StoredHashing = { schemes: [], hmacKeys: [], prefixLengths: [] };
+
+export function createHashSchemes(context: HashSchemesContext): HashSchemes {
+  const { store, ring, random } = context;
+  let version: number | null = null;
+  let stored = NOTHING;
+  let lookups: HashLookups = { schemes: [], prefixLengths: [] };
+  let loading: Promise<void> | null = null;
+  const reported = new Set<number>();
+
+  const report = (schemeId: number, error: unknown) => {
+    if (!reported.has(schemeId)) context.onUnusable?.(schemeId, error);
+    reported.add(schemeId);
+  };
+  const load = async () => {
+    const versionBefore = context.version();
+    stored = await store.read();
+    const known = new Map(lookups.schemes.map((scheme) => [scheme.schemeId, scheme]));
+    lookups = { schemes: toSchemes(stored, ring, known, report), prefixLengths: stored.prefixLengths };
+    version = versionBefore;
+  };
+  /** A load in flight may have read before the change that this caller must see. */
+  const reload = async () => {
+    await loading?.catch(() => undefined);
+    loading ??= load().finally(() => {
+      loading = null;
+    });
+    return loading;
+  };
+  const isCurrent = () => version !== null && version === context.version();
+  const readCurrent = async () => {
+    if (context.version() === null) await context.renewed();
+    await reload();
+    return lookups;
+  };
+
+  const findScheme = (spec: HashSchemeSpec): HashScheme | undefined =>
+    lookups.schemes.find((scheme) => isSameScheme(scheme, spec));
+  const requireHmacKey = ({ hmacKeyId }: HashSchemeSpec) => {
+    if (hmacKeyId === null || stored.hmacKeys.some((key) => key.hmacKeyId === hmacKeyId)) return;
+    const description = `there is no HMAC key ${JSON.stringify(hmacKeyId)}: create it first`;
+    throw invalidArgument("raw_key_hash.hmac_key_id", description, "VALUE_NOT_ALLOWED");
+  };
+  const addScheme = async (spec: HashSchemeSpec, slot: number) => {
+    const affixes = wrapAffixes(spec, slot, ring, random);
+    const { algorithm, hmacKeyId } = spec;
+    return store.addScheme({ slot, algorithm, hmacKeyId, affixes });
+  };
+  /** Stores a scheme; null if another node was faster. */
+  const tryAdd = async (spec: HashSchemeSpec): Promise<number | null> => {
+    requireHmacKey(spec);
+    const slot = freeSlot(stored, spec);
+    if (slot !== undefined) return addScheme(spec, slot);
+    await store.removeUnused();
+    await reload();
+    if (freeSlot(stored, spec) === undefined && findScheme(spec) === undefined) throw tooManySchemes(spec, lookups);
+    return null;
+  };
+  const schemeId = async (spec: HashSchemeSpec): Promise<number> => {
+    const found = isCurrent() ? findScheme(spec) : undefined;
+    if (found !== undefined) return found.schemeId;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      await reload();
+      const known = findScheme(spec);
+      if (known !== undefined) return known.schemeId;
+      const added = await tryAdd(spec);
+      if (added !== null) return added;
+    }
+    throw new KeyholdError("CONCURRENT_CHANGE", "other calls add or remove ways of hashing: repeat the call");
+  };
+  const requirePrefixLength = async (length: number): Promise<void> => {
+    if (isCurrent() && stored.prefixLengths.includes(length)) return;
+    if (await store.addPrefixLength(length)) return;
+    await store.removeUnused();
+    if (await store.addPrefixLength(length)) return;
+    await reload();
+    throw tooManyLengths(stored.prefixLengths);
+  };
+
+  return {
+    lookups: () => (isCurrent() ? lookups : readCurrent()),
+    lastLookups: () => lookups,
+    schemeId,
+    requirePrefixLength,
+    reload,
+  };
+}
+
+/** Returns the first free slot for a scheme. Two nodes that add the same one choose the same slot, and one of them finds that of the other. */
+function freeSlot({ schemes }: StoredHashing, { algorithm }: HashSchemeSpec): number | undefined {
+  const { first, last } = isFastAlgorithm(algorithm) ? FAST_SLOTS : SLOW_SLOTS;
+  const slots = Array.from({ length: last - first + 1 }, (_, place) => first + place);
+  return slots.find((slot) => schemes.every((one) => one.slot !== slot));
+}
+
+const REMEDY =
+  "each is free again when its keys are adopted or deleted; the filter adopted = false lists the keys that are not";
+
+function tooManySchemes({ algorithm }: HashSchemeSpec, { schemes }: HashLookups): KeyholdError {
+  const isFast = isFastAlgorithm(algorithm);
+  const inUse = schemes.filter((one) => isFastAlgorithm(one.algorithm) === isFast).map(describeScheme);
+  const { first, last } = isFast ? FAST_SLOTS : SLOW_SLOTS;
+  const kind = isFast ? "without" : "with";
+  const message = `raw_key_hash: ${last - first + 1} ways of hashing ${kind} a salt are in use, the maximum: ${inUse.join("; ")}; ${REMEDY}`;
+  return new KeyholdError("TOO_MANY_HASH_SCHEMES", message);
+}
+
+function tooManyLengths(lengths: readonly number[]): KeyholdError {
+  const inUse = lengths.toSorted((a, b) => a - b).join(", ");
+  const message = `lookup_prefix: prefixes of ${inUse} bytes are in use, and there can be no other length; ${REMEDY}`;
+  return new KeyholdError("TOO_MANY_PREFIX_LENGTHS", message);
+}

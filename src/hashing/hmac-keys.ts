@@ -1,0 +1,88 @@
+import { parseHmacKey } from "../credential/hash/hmac-key.ts";
+import { fieldError, KeyholdError } from "../domain/errors.ts";
+import { callerName, type Principal } from "../domain/principal.ts";
+import type { TextEncoding } from "../domain/raw-key-hash.ts";
+import type { KeyRing } from "../domain/server-keys.ts";
+import { equalBytes } from "../lib/bytes.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Random } from "../lib/random.ts";
+import { hmacKeyOf, unwrapHmacKey } from "./schemes.ts";
+import type { HmacKeyRecord, HmacKeyStore, ListedHmacKey } from "./store.ts";
+import { wrapSecret } from "./wrap.ts";
+
+export interface HmacKeysContext {
+  readonly store: HmacKeyStore;
+  /** The key ring "hash-scheme-wrap". */
+  readonly ring: KeyRing;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface NewHmacKey {
+  readonly hmacKeyId: string;
+  readonly key: string;
+  readonly encoding: TextEncoding | null;
+}
+
+/** Attempts to store a key while another call stores or deletes one. */
+const ATTEMPTS = 3;
+const MAX_HMAC_KEYS = 100;
+
+/** Stores an HMAC key. No-op if it is stored under this id; throws `HMAC_KEY_ALREADY_EXISTS` if another one is. */
+export async function createHmacKey(
+  { store, ring, clock, random }: HmacKeysContext,
+  principal: Principal,
+  draft: NewHmacKey,
+): Promise<ListedHmacKey> {
+  requireUnrestricted(principal);
+  const { hmacKeyId } = draft;
+  const secret = parseHmacKey(draft.key, draft.encoding);
+  const wrapped = wrapSecret(secret, hmacKeyOf(draft), ring.current, random);
+  const createTime = new Date(clock.now());
+  const record: HmacKeyRecord = { hmacKeyId, ...wrapped, createTime, createdBy: callerName(principal) };
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if (await store.add(record)) return { hmacKeyId, createTime, createdBy: record.createdBy, notAdoptedCount: 0 };
+    const existing = await store.find(hmacKeyId);
+    if (existing !== null && equalBytes(unwrapHmacKey(existing, ring), secret)) return findListed(store, existing);
+    if (existing !== null) {
+      const description = `${JSON.stringify(hmacKeyId)} is the id of another key: choose another id, or delete that key first`;
+      throw fieldError("HMAC_KEY_ALREADY_EXISTS", "hmac_key_id", description);
+    }
+  }
+  throw new KeyholdError(
+    "TOO_MANY_HMAC_KEYS",
+    `there are ${MAX_HMAC_KEYS} HMAC keys, the maximum: delete one that no key needs`,
+  );
+}
+
+/** Lists all HMAC keys by id. */
+export async function listHmacKeys({ store }: HmacKeysContext, principal: Principal): Promise<ListedHmacKey[]> {
+  requireUnrestricted(principal);
+  return store.list();
+}
+
+/** Deletes an HMAC key. Throws `HMAC_KEY_IN_USE` while keys that were imported with it are not adopted. */
+export async function deleteHmacKey(
+  { store }: HmacKeysContext,
+  principal: Principal,
+  hmacKeyId: string,
+): Promise<void> {
+  requireUnrestricted(principal);
+  const outcome = await store.delete(hmacKeyId);
+  if (outcome === "deleted") return;
+  const name = JSON.stringify(hmacKeyId);
+  if (outcome === "absent") throw new KeyholdError("HMAC_KEY_NOT_FOUND", `there is no HMAC key ${name}`);
+  const message = `keys that were imported with the HMAC key ${name} are not adopted: verify or delete them first`;
+  throw new KeyholdError("HMAC_KEY_IN_USE", message);
+}
+
+async function findListed(store: HmacKeyStore, { hmacKeyId, createTime, createdBy }: HmacKeyRecord) {
+  const listed = (await store.list()).find((one) => one.hmacKeyId === hmacKeyId);
+  return listed ?? { hmacKeyId, createTime, createdBy, notAdoptedCount: 0 };
+}
+
+/** HMAC keys belong to no actor: who may handle the keys of some only must not see or use up those of all. */
+function requireUnrestricted({ restrictions: { actorIds } }: Principal): void {
+  if (actorIds === null) return;
+  throw new KeyholdError("CALLER_NOT_PERMITTED", "a caller that is restricted to actors may not manage HMAC keys");
+}

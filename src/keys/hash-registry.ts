@@ -1,0 +1,49 @@
+import { lookupPrefixLength } from "../credential/hash/lookup-prefix.ts";
+import type { ParsedRawKeyHash } from "../credential/hash/parse.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { HashSchemeSpec } from "../domain/raw-key-hash.ts";
+import type { HashedSource, ImportSource } from "./import-source.ts";
+
+/** Stores how hashes were made, before keys with them are stored. */
+export interface HashRegistry {
+  /** Returns the id of a scheme. @throws `INVALID_ARGUMENT` if there is no such HMAC key, `TOO_MANY_HASH_SCHEMES` */
+  schemeId(spec: HashSchemeSpec): Promise<number>;
+  /** @throws `TOO_MANY_PREFIX_LENGTHS` */
+  requirePrefixLength(length: number): Promise<void>;
+  /** @throws `INVALID_ARGUMENT` if this machine cannot compute the hash. */
+  requireSupported(hash: ParsedRawKeyHash): Promise<void>;
+  /** Reads again what is stored. */
+  reload(): Promise<void>;
+}
+
+/** Returns the id of the scheme of a source, or why it cannot be stored. */
+export type SchemeIds = (source: HashedSource) => number | KeyholdError;
+
+/** Stores the schemes and prefix lengths of keys to import, each once, and tests whether their hashes can be computed. Rejects if the database cannot be read. */
+export async function registerSchemes(registry: HashRegistry, sources: readonly ImportSource[]): Promise<SchemeIds> {
+  const results = new Map<string, number | KeyholdError>();
+  for (const source of sources) {
+    if ("rawKey" in source || results.has(nameOf(source))) continue;
+    results.set(nameOf(source), await register(registry, source).catch(asResult));
+  }
+  return (source) => results.get(nameOf(source)) ?? new KeyholdError("INTERNAL", "a scheme was not stored");
+}
+
+async function register(registry: HashRegistry, { hash, lookupPrefix }: HashedSource): Promise<number> {
+  await registry.requireSupported(hash);
+  if (lookupPrefix !== null) await registry.requirePrefixLength(lookupPrefixLength(lookupPrefix));
+  return registry.schemeId(hash.scheme);
+}
+
+function asResult(error: unknown): KeyholdError {
+  if (error instanceof KeyholdError && error.code !== "DATABASE_UNAVAILABLE") return error;
+  throw error;
+}
+
+/** Identifies what is registered: the scheme, the kind of a slow hash, such as `$argon2id`, and the length of the prefix. */
+function nameOf({ hash: { scheme, parameters }, lookupPrefix }: HashedSource): string {
+  const { algorithm, hmacKeyId, prefix, suffix } = scheme;
+  const kind = /^\$[^$]*/.exec(parameters ?? "")?.[0];
+  const length = lookupPrefix === null ? 0 : lookupPrefixLength(lookupPrefix);
+  return JSON.stringify([algorithm, hmacKeyId, prefix, suffix, kind, length]);
+}

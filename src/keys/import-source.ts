@@ -1,0 +1,116 @@
+import { parseLookupPrefix } from "../credential/hash/lookup-prefix.ts";
+import { type ParsedRawKeyHash, parseRawKeyHash, type RawKeyHashInput } from "../credential/hash/parse.ts";
+import { rawKeyHint } from "../credential/hint.ts";
+import { checkAll, invalidArgument } from "../domain/errors.ts";
+import { requireBounded, requireFuture, type TimestampValue, toMilliseconds } from "../domain/expiry.ts";
+import type { KeysContext } from "./context.ts";
+
+/** What an import knows of its key. */
+export interface ImportSourceInput {
+  /** The key as its holders present it: 1 to 4096 bytes of UTF-8. Empty with `rawKeyHash`. */
+  readonly rawKey: string;
+  readonly rawKeyHash?: RawKeyHashInput | undefined;
+  readonly lookupPrefix?: string | undefined;
+  readonly adoptBeforeTime?: TimestampValue | undefined;
+}
+
+/** The same when it is parsed. */
+export type ImportSource = RawSource | HashedSource;
+
+export interface RawSource {
+  readonly rawKey: string;
+}
+
+export interface HashedSource {
+  readonly hash: ParsedRawKeyHash;
+  /** Null for a fast hash. */
+  readonly lookupPrefix: string | null;
+  readonly adoptBeforeTime: Date | null;
+}
+
+/** Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkImportSource(context: KeysContext, input: ImportSourceInput): ImportSource {
+  return input.rawKeyHash === undefined ? checkRawKey(context, input) : checkHash(context, input, input.rawKeyHash);
+}
+
+function checkRawKey(context: KeysContext, { rawKey, lookupPrefix, adoptBeforeTime }: ImportSourceInput): RawSource {
+  checkAll(
+    () => {
+      if (rawKey === "") throw invalidArgument("raw_key", "is required without raw_key_hash", "FIELD_REQUIRED");
+      if (context.looksLikeOurs(rawKey)) throw looksLikeOurs("raw_key");
+    },
+    () => rejectGiven(lookupPrefix, "lookup_prefix", "is for keys of which only a hash is known"),
+    () => rejectGiven(adoptBeforeTime, "adopt_before_time", "is for keys of which only a hash is known"),
+  );
+  return { rawKey };
+}
+
+function checkHash(context: KeysContext, input: ImportSourceInput, given: RawKeyHashInput): HashedSource {
+  const [, hash, lookupPrefix, adoptBeforeTime] = checkAll(
+    () => rejectGiven(input.rawKey || undefined, "raw_key", "must not be set beside raw_key_hash"),
+    () => parseRawKeyHash(given),
+    () => checkLookupPrefix(context, input.lookupPrefix, given),
+    () => checkAdoptBeforeTime(input.adoptBeforeTime, context.clock.now()),
+  );
+  return { hash, lookupPrefix, adoptBeforeTime };
+}
+
+function checkLookupPrefix(
+  context: KeysContext,
+  lookupPrefix: string | undefined,
+  { phc }: RawKeyHashInput,
+): string | null {
+  if (phc === undefined || phc === null || phc === "") {
+    rejectGiven(
+      lookupPrefix,
+      "lookup_prefix",
+      "is for hashes that are given as raw_key_hash.phc: others are found without it",
+    );
+    return null;
+  }
+  if (lookupPrefix === undefined)
+    throw invalidArgument("lookup_prefix", "is required with raw_key_hash.phc", "FIELD_REQUIRED");
+  // Only an issued secret is recognized by its first characters.
+  if (context.looksLikeOurs(lookupPrefix)) throw looksLikeOurs("lookup_prefix");
+  return parseLookupPrefix(lookupPrefix);
+}
+
+function checkAdoptBeforeTime(time: TimestampValue | undefined, now: number): Date | null {
+  if (time === undefined) return null;
+  const end = toMilliseconds(time, "adopt_before_time");
+  requireFuture(end - now, "adopt_before_time");
+  requireBounded(end - now, "adopt_before_time");
+  return new Date(end);
+}
+
+function rejectGiven(value: unknown, field: string, why: string): void {
+  if (value !== undefined) throw invalidArgument(field, why, "VALUE_NOT_ALLOWED");
+}
+
+function looksLikeOurs(field: string) {
+  const description = "has the form of a secret or a token that Keyhold makes itself";
+  return invalidArgument(field, description, "VALUE_NOT_ALLOWED");
+}
+
+/** Returns the hint of the key: nothing is known of a key that is given by its hash. */
+export function hintOf(source: ImportSource): string {
+  return "rawKey" in source ? rawKeyHint(source.rawKey) : "";
+}
+
+/** Returns what a repeat of the request must have in common with it. It is stored only as a keyed hash. */
+export function identityOf(source: ImportSource): ImportIdentity {
+  if ("rawKey" in source) return { rawKey: source.rawKey };
+  const { hash, lookupPrefix, adoptBeforeTime } = source;
+  const output = Buffer.from(hash.output).toString("hex");
+  return {
+    rawKey: null,
+    raw_key_hash: [hash.scheme, hash.parameters, output],
+    lookup_prefix: lookupPrefix ?? undefined,
+    adopt_before_time: adoptBeforeTime?.toISOString(),
+  };
+}
+
+export interface ImportIdentity {
+  readonly rawKey: string | null;
+  readonly [field: string]: unknown;
+}
