@@ -24,6 +24,9 @@ export interface ParsedRawKeyHash {
   readonly output: Uint8Array;
 }
 
+/** Characters of a value or a phc. */
+const MAX_LENGTH = 512;
+
 /** Bytes of text before or after the raw key. */
 const MAX_AFFIX_BYTES = 256;
 
@@ -60,7 +63,7 @@ function parseFastHash(input: RawKeyHashInput, field: string): ParsedRawKeyHash 
 
 function parseSlowHash(input: RawKeyHashInput, phc: string, field: string): ParsedRawKeyHash {
   const [{ parameters, output }, prefix, suffix] = checkAll(
-    () => parsePhc(phc, `${field}.phc`),
+    () => parsePhc(requireShort(phc, `${field}.phc`), `${field}.phc`),
     () => parseAffix(input.prefix, `${field}.prefix`),
     () => parseAffix(input.suffix, `${field}.suffix`),
     () => rejectBesidePhc(input.algorithm, `${field}.algorithm`),
@@ -96,7 +99,7 @@ function parseValue(input: RawKeyHashInput, algorithm: FastHashAlgorithm | null,
   const { value, encoding } = input;
   const path = `${field}.value`;
   if (!isGiven(value)) throw invalidArgument(path, "is required with algorithm", "FIELD_REQUIRED");
-  if (value.startsWith("$")) {
+  if (requireShort(value, path).startsWith("$")) {
     throw invalidArgument(
       path,
       "begins with $, as a hash with a salt does: give it as phc, without algorithm and encoding",
@@ -111,6 +114,15 @@ function parseValue(input: RawKeyHashInput, algorithm: FastHashAlgorithm | null,
     throw invalidArgument(path, wrongSize(output.length, algorithm));
   }
   return output;
+}
+
+function requireShort(text: string, field: string): string {
+  if (text.length <= MAX_LENGTH) return text;
+  throw invalidArgument(
+    field,
+    `has ${text.length} characters, but at most ${MAX_LENGTH} are possible`,
+    "STRING_TOO_LONG",
+  );
 }
 
 function requireBinaryEncoding(encoding: TextEncoding | null | undefined, field: string) {

@@ -1,6 +1,5 @@
 import { invalidArgument } from "../../domain/errors.ts";
 import type { TextEncoding } from "../../domain/raw-key-hash.ts";
-import { equalBytes } from "../../lib/bytes.ts";
 
 /** Encodings of arbitrary bytes. */
 export type BinaryEncoding = Exclude<TextEncoding, "UTF8">;
@@ -9,6 +8,8 @@ export type BinaryEncoding = Exclude<TextEncoding, "UTF8">;
 const HEX_MIN_LENGTH = 32;
 
 const HEX_DIGITS = /^[0-9a-f]*$/i;
+/** In base64, = occurs only at the end. */
+const ALGORITHM_NAME = /^(?:sha[\d/_-]+|hmac[\w-]*|md5|hex|base64(?:url)?)(?::|=(?=[^=]))|^\{[\w-]+\}/i;
 const BASE64_FAMILY = /^[\w+/-]*={0,2}$/;
 
 /**
@@ -29,25 +30,19 @@ export function decodeBytes(text: string, encoding: BinaryEncoding, field: strin
 export function decodeBase64(text: string): Uint8Array | undefined {
   const digits = text.replace(/=+$/, "");
   const bytes = Buffer.from(digits, "base64");
-  return equalBytes(Buffer.from(bytes.toString("base64url")), Buffer.from(toBase64url(digits))) ? bytes : undefined;
-}
-
-function toBase64url(digits: string): string {
-  return digits.replaceAll("+", "-").replaceAll("/", "_");
+  return bytes.toString("base64url") === digits.replaceAll("+", "-").replaceAll("/", "_") ? bytes : undefined;
 }
 
 function problemOfAny(text: string): string | undefined {
   if (text === "") return "is empty";
   if (/^\s|\s$/.test(text)) return "has white space around it: remove it";
-  const name = /^(?:\w+[:=](?=.)|\{\w+\}|0x)/.exec(text)?.[0];
-  // What precedes the mark may be a salt, and is quoted only if it is the name of an algorithm.
-  if (name !== undefined && /^\W?(?:sha|hmac|md5|hex|base64|0x)/i.test(name)) {
-    return `begins with ${JSON.stringify(name)}: remove it; algorithm and encoding state it`;
-  }
-  return undefined;
+  return ALGORITHM_NAME.test(text)
+    ? "begins with the name of an algorithm or encoding: give only what follows it"
+    : undefined;
 }
 
 function problemOfHex(text: string): string | undefined {
+  if (/^0x[0-9a-f]*$/i.test(text)) return "begins with 0x: remove it";
   if (!HEX_DIGITS.test(text)) return `is not hexadecimal${hintOfBase64(text)}`;
   return text.length % 2 === 0 ? undefined : `has an odd number of hexadecimal digits, ${text.length}: is it cut off?`;
 }

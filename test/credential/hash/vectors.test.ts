@@ -1,0 +1,127 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { type ParsedRawKeyHash, parseRawKeyHash, type RawKeyHashInput } from "../../../src/credential/hash/parse.ts";
+import { createSlowHashes } from "../../../src/credential/hash/slow/slow-hashes.ts";
+import { systemRandom } from "../../../src/lib/random.ts";
+import { createHashRecognition } from "../../../src/verify/by-hash/create-recognition.ts";
+import { RING, stored } from "./slow/samples.ts";
+
+interface FastVector {
+  readonly algorithm: "SHA256" | "SHA384" | "SHA512" | "SHA512_256" | "HMAC_SHA256" | "HMAC_SHA512";
+  readonly encoding: "HEX" | "BASE64" | "BASE64URL";
+  readonly value: string;
+  readonly key: string;
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly hmac_key: string | null;
+}
+
+interface SlowVector {
+  readonly made_by: string;
+  readonly phc: string;
+  readonly key: string;
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly matches: boolean;
+}
+
+interface Vectors {
+  readonly maker: string;
+  readonly fast: readonly FastVector[];
+  readonly slow: readonly SlowVector[];
+}
+
+const FOLDER = join(import.meta.dirname, "../../vectors/raw-key-hashes");
+const read = (file: string) => JSON.parse(readFileSync(join(FOLDER, file), "utf8"));
+const keys: Record<"raw_keys" | "hmac_keys", Record<string, string>> = read("keys.json");
+const all: readonly Vectors[] = readdirSync(FOLDER)
+  .filter((file) => file.endsWith(".json") && file !== "keys.json")
+  .map(read);
+
+const slow = createSlowHashes({ ring: RING, random: systemRandom });
+afterAll(() => slow.close());
+
+const recognition = createHashRecognition({ ring: RING, lookups: () => ({ schemes: [], prefixLengths: [] }), slow });
+
+const rawKeyOf = ({ key }: { readonly key: string }) => keys.raw_keys[key] ?? expect.fail(`no raw key ${key}`);
+
+/** Raw keys that differ little. */
+const nearMisses = (rawKey: string) => [`${rawKey}k`, `${rawKey.slice(0, -1)}!`, ` ${rawKey}`];
+
+function isRecognized(rawKey: string, hash: ParsedRawKeyHash, hmacKey: string | null): boolean {
+  const bytes = hmacKey === null ? null : Buffer.from(keys.hmac_keys[hmacKey] ?? "", "hex");
+  const { scheme, secret } = stored(hash, { hmacKey: bytes });
+  return recognition
+    .fastDigests(rawKey, scheme)
+    .some(({ digest }) => Buffer.compare(digest, secret.digest.digest) === 0);
+}
+
+function inputOf({ algorithm, encoding, value, prefix, suffix, hmac_key }: FastVector): RawKeyHashInput {
+  return { algorithm, encoding, value, prefix, suffix, hmacKeyId: hmac_key };
+}
+
+describe.each(all)("$maker", ({ fast, slow: slowVectors }) => {
+  test(`its ${fast.length} hashes without a salt are those of the raw keys alone`, () => {
+    for (const vector of fast) {
+      const rawKey = rawKeyOf(vector);
+      const hash = parseRawKeyHash(inputOf(vector));
+      expect([vector, isRecognized(rawKey, hash, vector.hmac_key)]).toEqual([vector, true]);
+      const recognized = nearMisses(rawKey).filter((one) => isRecognized(one, hash, vector.hmac_key));
+      expect([vector, recognized]).toEqual([vector, []]);
+    }
+  });
+
+  test(`its ${slowVectors.length} hashes with a salt are those of the raw keys alone`, async () => {
+    for (const vector of slowVectors) {
+      const { phc, prefix, suffix, matches } = vector;
+      const { scheme, secret } = stored(parseRawKeyHash({ phc, prefix, suffix }));
+      const rawKey = rawKeyOf(vector);
+      expect([vector, await recognition.matches(rawKey, scheme, secret)]).toEqual([vector, matches]);
+      // Those at the limits take a second each.
+      for (const other of vector.key === "limit" ? [] : nearMisses(rawKey)) {
+        expect([vector, other, await recognition.matches(other, scheme, secret)]).toEqual([vector, other, false]);
+      }
+    }
+  });
+});
+
+const implementations = <V>(of: (vectors: Vectors) => readonly V[], isOne: (vector: V) => boolean) =>
+  all.filter((vectors) => of(vectors).some(isOne)).length;
+
+test.each(["SHA256", "SHA384", "SHA512", "SHA512_256", "HMAC_SHA256", "HMAC_SHA512"] as const)(
+  "%s has vectors of three implementations, and with every encoding of two",
+  (algorithm) => {
+    expect(
+      implementations(
+        ({ fast }) => fast,
+        (vector) => vector.algorithm === algorithm,
+      ),
+    ).toBe(3);
+    for (const encoding of ["HEX", "BASE64", "BASE64URL"] as const) {
+      const isOne = (vector: FastVector) => vector.algorithm === algorithm && vector.encoding === encoding;
+      expect(implementations(({ fast }) => fast, isOne)).toBeGreaterThanOrEqual(2);
+    }
+  },
+);
+
+test.each([
+  ["$2a$", 3],
+  ["$2b$", 2],
+  ["$2y$", 2],
+  ["$argon2id$", 2],
+  ["$argon2i$", 2],
+  ["$argon2d$", 1],
+  ["$scrypt$", 3],
+  ["$pbkdf2-sha1$", 3],
+  ["$pbkdf2-sha256$", 3],
+  ["$pbkdf2-sha512$", 3],
+  ["$pbkdf2$", 1],
+])("%s has vectors of %i implementations", (start, count) => {
+  expect(
+    implementations(
+      ({ slow: vectors }) => vectors,
+      ({ phc }) => phc.startsWith(start),
+    ),
+  ).toBe(count);
+});
