@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { allowsAddress } from "../../src/lib/cidr.ts";
-import { clientAddressBehind } from "../../src/lib/client-address.ts";
+import { clientAddressBehind, clientAddressFrom } from "../../src/lib/client-address.ts";
 import { table } from "../support/conformance.ts";
 import { address, almostAddress, normalized } from "./ip-addresses.ts";
 
@@ -88,4 +88,26 @@ test("whatever a client writes, the address that the proxy appends counts", () =
 test("a long header of trusted addresses takes time in proportion to its length", () => {
   const header = Array(5_000).fill("10.0.0.1").join(",");
   expect(clientOf("10.0.0.1", `${"[:".repeat(8_000)}, ${header}`)).toBe("");
+});
+
+const OF_GATEWAYS = table([
+  ["a gateway", "10.0.0.1", "203.0.113.7", "203.0.113.7"],
+  ["a spoofed address before that of the gateway", "10.0.0.1", "10.9.9.9, 192.0.2.1, 203.0.113.7", "203.0.113.7"],
+  ["two gateways", "10.0.0.1", "192.0.2.1, 203.0.113.7, 10.0.0.2", "203.0.113.7"],
+  ["a mapped gateway", "::ffff:10.0.0.1", "::ffff:203.0.113.7", "203.0.113.7"],
+  ["IPv6", "2001:db8::1", "[2001:DB9::7]:443", "2001:db9::7"],
+  ["a gateway without the header", "10.0.0.1", undefined, ""],
+  ["a gateway with an empty header", "10.0.0.1", "", ""],
+  ["a gateway with garbage", "10.0.0.1", "203.0.113.7, unknown", ""],
+  ["a peer that is not trusted", "203.0.113.9", "192.0.2.1", ""],
+  ["a peer that is not trusted, without the header", "203.0.113.9", undefined, ""],
+  ["a peer that is gone", "", "203.0.113.7", ""],
+] as const);
+
+test.each(OF_GATEWAYS)("for gateways, %s: peer %j, header %j: %j", (_, peer, header, client) => {
+  expect(clientAddressFrom(PROXIES)(peer, header)).toBe(client);
+});
+
+test("without trusted gateways no client is known, and never the gateway taken for one", () => {
+  for (const header of [undefined, "203.0.113.7"]) expect(clientAddressFrom([])("10.0.0.1", header)).toBe("");
 });
