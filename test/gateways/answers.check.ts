@@ -57,13 +57,13 @@ describe.each(FORWARD_AUTH)("$name", (kind) => {
     expect(answer).toMatchObject({ status: 200, body: PROTECTED });
     const [asked, ...more] = authority.asked;
     expect(more).toEqual([]);
-    expect(asked).toMatchObject({ target: "/v2alpha1/forwardAuth?required_scopes=read", body: "" });
+    expect(asked).toMatchObject({ target: kind.asks ?? "/v2alpha1/forwardAuth?required_scopes=read", body: "" });
     if (asked === undefined) return;
     const variables = variablesOf(asked);
     expect(variables.get("HTTP_X_KEYHOLD_AUTHORIZATION")).toEqual([`Bearer ${TOKEN}`]);
     expect(variables.get("HTTP_AUTHORIZATION")).toEqual(["Bearer secret"]);
-    expect(variables.get("HTTP_X_FORWARDED_FOR")).toEqual([expect.stringMatching(new RegExp(`(^|, )${CLIENT}$`))]);
-    expect(variables.has("HTTP_CONTENT_LENGTH")).toBe(false);
+    expect(variables.get("HTTP_X_FORWARDED_FOR")).toEqual([expect.stringMatching(new RegExp(`(^|, ?)${CLIENT}$`))]);
+    expect(variables.get("HTTP_CONTENT_LENGTH") ?? ["0"]).toEqual(["0"]);
     expect(variables.has("HTTP_TRANSFER_ENCODING")).toBe(false);
   });
 
@@ -87,8 +87,10 @@ describe.each(FORWARD_AUTH)("$name", (kind) => {
     authority.answer({ status, headers: { ...headers, "content-type": "application/json" }, body: BODY });
     const answer = await send(gateway.url, { headers: CREDENTIAL });
     expect(answer.status).toBe(status);
-    for (const [name, value] of Object.entries(headers)) expect(answer.header(name)).toBe(value);
-    if (limits.passesBody) expect(answer.body).toBe(BODY);
+    const isComplete = limits.withoutHeaders?.includes(status) !== true;
+    for (const [name, value] of Object.entries(headers))
+      expect(answer.header(name)).toBe(isComplete ? value : undefined);
+    if (limits.passesBody && isComplete) expect(answer.body).toBe(BODY);
     else expect(answer.body).not.toContain("refused");
     expect(application.received).toEqual([]);
   });
@@ -96,7 +98,7 @@ describe.each(FORWARD_AUTH)("$name", (kind) => {
   test.each([302, 404, 500])("does not pass a request after %i", async (status) => {
     authority.answer({ status, headers: { ...ALLOWED.headers, location: "/" }, body: BODY });
     const answer = await send(gateway.url, { headers: CREDENTIAL });
-    expect(answer.status).toBe(status === 404 && kind.name === "HAProxy" ? 404 : (limits.unexpected ?? status));
+    expect(answer.status).toBe(limits.statusOf?.[status] ?? limits.unexpected ?? status);
     expect(application.received).toEqual([]);
   });
 

@@ -16,7 +16,7 @@ let servers: Servers;
 let credential: string;
 beforeAll(async () => {
   await installPrograms();
-  [application, servers] = await Promise.all([startApplication(), startServers("forward-auth")]);
+  [application, servers] = await Promise.all([startApplication(), startServers("forward-auth,ext-authz")]);
   credential = (await servers.issue()).secret;
 });
 afterAll(() => Promise.all([application?.close(), servers?.close()]));

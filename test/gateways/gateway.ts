@@ -34,6 +34,8 @@ export interface Limits {
   readonly unreachable: readonly number[];
   /** Status for the client where Keyhold answers another one than 400, 401, 403, 429 and 503; by default the same. */
   readonly unexpected?: number;
+  /** Statuses of Keyhold whose headers and body do not reach the client. */
+  readonly withoutHeaders?: readonly number[];
   /** Status for the client where Keyhold's is this one; by default the same. */
   readonly statusOf?: Readonly<Record<number, number>>;
   /** Status for the client in one situation, by its name, where it differs. */
@@ -56,6 +58,8 @@ export interface GatewayKind {
   /** Whether its port of the tests, which is without TLS, serves HTTP/2 with prior knowledge too. */
   readonly servesHttp2: boolean;
   readonly limits: Limits;
+  /** What it asks about a request to `/orders?a=b`, where that is not the URL with a query. */
+  readonly asks?: string;
   /** Writes its configuration, and returns how to run it in the foreground. */
   configure(settings: GatewaySettings): Promise<Command>;
 }

@@ -6,7 +6,7 @@ import { type Application, startApplication } from "./application.ts";
 import { send } from "./client.ts";
 import { startGateway } from "./gateway.ts";
 import { haproxyWith } from "./kinds/haproxy.ts";
-import { FORWARD_AUTH, KINDS } from "./kinds/index.ts";
+import { DECIDED, KINDS } from "./kinds/index.ts";
 import { installPrograms } from "./programs.ts";
 import { type Keys, makeKeys, type Servers, startServers } from "./servers.ts";
 
@@ -17,7 +17,7 @@ let servers: Servers;
 let keys: Keys;
 beforeAll(async () => {
   await installPrograms();
-  [application, servers] = await Promise.all([startApplication(), startServers("forward-auth")]);
+  [application, servers] = await Promise.all([startApplication(), startServers("forward-auth,ext-authz")]);
   keys = await makeKeys(servers);
 });
 afterAll(() => Promise.all([application?.close(), servers?.close()]));
@@ -63,7 +63,7 @@ describe.each(KINDS)("$name", (kind) => {
         const answer = await send(gateway.url, { headers: [["Authorization", `Bearer ${keys.valid}`]] });
         expect(answer.status).toBe(kind.limits.statusOf?.[403] ?? 403);
         // The client's credential is not the problem.
-        if (FORWARD_AUTH.includes(kind)) expect(answer.header("WWW-Authenticate")).toBe(undefined);
+        if (DECIDED.includes(kind)) expect(answer.header("WWW-Authenticate")).toBe(undefined);
         expect(application.received).toEqual([]);
       } finally {
         await gateway.stop();
@@ -75,11 +75,11 @@ describe.each(KINDS)("$name", (kind) => {
 describe("limited servers", () => {
   let limited: Servers;
   beforeAll(async () => {
-    limited = await startServers("forward-auth", { KEYHOLD_FAILURE_RATE: "1" });
+    limited = await startServers("forward-auth,ext-authz", { KEYHOLD_FAILURE_RATE: "1" });
   });
   afterAll(() => limited?.close());
 
-  test.each(FORWARD_AUTH)("$name passes on that Keyhold limits its requests", async (kind) => {
+  test.each(DECIDED)("$name passes on that Keyhold limits its requests", async (kind) => {
     application.forget();
     const wrong = { application: application.address, keyhold: limited.addresses, token: "kh_v1_wrong" };
     const gateway = await startGateway(kind, parent(), wrong);

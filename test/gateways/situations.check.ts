@@ -16,7 +16,7 @@ let servers: Servers;
 let keys: Keys;
 beforeAll(async () => {
   await installPrograms();
-  [application, servers] = await Promise.all([startApplication(), startServers("forward-auth")]);
+  [application, servers] = await Promise.all([startApplication(), startServers("forward-auth,ext-authz")]);
   keys = await makeKeys(servers);
 });
 afterAll(() => Promise.all([application?.close(), servers?.close()]));
