@@ -207,6 +207,11 @@ describe("a message without what a decision needs is denied", () => {
   });
 });
 
+test("a message above 1 MiB, such as with the body of a request, is an error", async () => {
+  const request = withHttp({ body: "a".repeat(2 ** 20) });
+  await expect(check(suite.server, request, token())).rejects.toMatchObject({ code: Code.ResourceExhausted });
+});
+
 test("large headers are no problem", async () => {
   const cookies: Fields = Array.from({ length: 100 }, (_, index) => [`x-filler-${index}`, "é".repeat(5000)] as const);
   expect((await ask({ headers: [...cookies, ...bearer(key.secret)] })).status).toBe(200);
