@@ -3,6 +3,7 @@ import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import { readVersion } from "../server/version.ts";
 import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
+import { addHmacKeysCommands } from "./hmac-keys/commands.ts";
 import { addKeysCommands } from "./keys/commands.ts";
 import { allowIpOption, scopeOption, withJson } from "./options.ts";
 
@@ -19,6 +20,7 @@ export function createProgram(isJson = false): Command {
     .exitOverride();
   addServerCommands(program);
   addKeysCommands(program);
+  addHmacKeysCommands(program);
   addSecretCommands(program);
   addOperatorCommands(program);
   return program;

@@ -1,6 +1,7 @@
 import { createRegistry, type Message, toJson } from "@bufbuild/protobuf";
 import { file_keyhold_v2alpha1_api_key } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { file_keyhold_v2alpha1_api_keys } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { file_keyhold_v2alpha1_hmac_keys } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { file_keyhold_v2alpha1_imported_api_keys } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { file_keyhold_v2alpha1_issued_api_keys } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { file_keyhold_v2alpha1_self_service } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
@@ -10,6 +11,7 @@ import { type OutputOptions, writeObject } from "./output.ts";
 const registry = createRegistry(
   file_keyhold_v2alpha1_api_key,
   file_keyhold_v2alpha1_api_keys,
+  file_keyhold_v2alpha1_hmac_keys,
   file_keyhold_v2alpha1_imported_api_keys,
   file_keyhold_v2alpha1_issued_api_keys,
   file_keyhold_v2alpha1_self_service,

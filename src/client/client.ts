@@ -1,6 +1,7 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
@@ -28,6 +29,7 @@ export interface KeyholdClientOptions {
 export interface KeyholdClient {
   readonly issuedApiKeys: Client<typeof IssuedApiKeysService>;
   readonly importedApiKeys: Client<typeof ImportedApiKeysService>;
+  readonly hmacKeys: Client<typeof HmacKeysService>;
   readonly apiKeys: Client<typeof ApiKeysService>;
   readonly selfService: Client<typeof SelfServiceService>;
   readonly derivedKeys: Client<typeof DerivedKeysService>;
@@ -48,6 +50,7 @@ export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClien
   return {
     issuedApiKeys: createClient(IssuedApiKeysService, transport),
     importedApiKeys: createClient(ImportedApiKeysService, transport),
+    hmacKeys: createClient(HmacKeysService, transport),
     apiKeys: createClient(ApiKeysService, transport),
     selfService: createClient(SelfServiceService, transport),
     derivedKeys: createClient(DerivedKeysService, transport),

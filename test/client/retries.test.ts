@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { fromBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -9,6 +10,7 @@ import {
   errorReason,
   type KeyholdClient,
   RevocationReason,
+  TextEncoding,
   TokenAlgorithm,
 } from "../../src/client/index.ts";
 import { importKey, newRawKey, table, useService } from "../support/conformance.ts";
@@ -29,6 +31,7 @@ const unavailable: Outcome = { reason: "DATABASE_UNAVAILABLE" };
 const overloaded: Outcome = { reason: "OVERLOADED" };
 
 const aKey = { name: "a", actorId: "b" };
+const anHmacKey = (hmacKeyId: string) => ({ hmacKeyId, key: "a key", encoding: TextEncoding.UTF8 });
 
 interface Row {
   readonly name: string;
@@ -161,6 +164,21 @@ const CALLS = table<Row>([
     call: async () => {
       const { secret } = await issue(suite.rest);
       return () => client.selfService.selfRevokeApiKey({ credential: secret, reason: RevocationReason.SUPERSEDED });
+    },
+  },
+  { name: "listHmacKeys", repeats: true, call: async () => () => client.hmacKeys.listHmacKeys({}) },
+  {
+    name: "createHmacKey",
+    repeats: true,
+    call: async () => () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),
+  },
+  {
+    name: "deleteHmacKey",
+    repeats: true,
+    reason: "HMAC_KEY_NOT_FOUND",
+    call: async () => {
+      const { hmacKeyId } = await client.hmacKeys.createHmacKey(anHmacKey(randomUUID()));
+      return () => client.hmacKeys.deleteHmacKey({ hmacKeyId });
     },
   },
   {

@@ -1,0 +1,39 @@
+import { type Command, Option } from "commander";
+import { HASH_ENCODING_NAMES } from "../hash-options.ts";
+import { examples, withCredential, withRemote } from "../options.ts";
+
+/** Adds `keyhold hmac-keys`. Each verb imports its code when it runs. */
+export function addHmacKeysCommands(program: Command): void {
+  const hmacKeys = program
+    .command("hmac-keys")
+    .description("keys of HMACs, to import keys of which only an HMAC is known into a running server");
+  withCredential(hmacKeys.command("create"))
+    .description("store the key of an HMAC, read from stdin; it is kept encrypted and never shown")
+    .argument("<hmac_key_id>", "a name for it: up to 64 letters, digits, dots, dashes and underscores")
+    .addOption(
+      new Option("--encoding <name>", "encoding of the key; utf8: the bytes of the text itself")
+        .choices([...HASH_ENCODING_NAMES, "utf8"])
+        .makeOptionMandatory(),
+    )
+    .action(async (id, options) => (await import("./hmac-keys.ts")).createHmacKey(id, options));
+  hmacKeys
+    .command("list")
+    .description("list the keys of HMACs, with the number of imported keys that still need each")
+    .action(async (options) => (await import("./hmac-keys.ts")).listHmacKeys(options));
+  hmacKeys
+    .command("delete")
+    .description("delete the key of an HMAC that no imported key needs any more")
+    .argument("<hmac_key_id>")
+    .action(async (id, options) => (await import("./hmac-keys.ts")).deleteHmacKey(id, options));
+  for (const command of hmacKeys.commands)
+    withRemote(command).addHelpText("after", examples(EXAMPLES[command.name()] ?? []));
+}
+
+const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  create: [
+    "keyhold hmac-keys create old-portal --encoding base64 < hmac.key",
+    "keyhold hmac-keys create old-portal --encoding utf8 --credential-file hmac.key",
+  ],
+  list: ["keyhold hmac-keys list"],
+  delete: ["keyhold hmac-keys delete old-portal"],
+};
