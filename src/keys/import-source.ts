@@ -28,12 +28,15 @@ export interface HashedSource {
   readonly adoptBeforeTime: Date | null;
 }
 
+/** What the rules of an import depend on. */
+export type ImportRules = Pick<KeysContext, "clock" | "looksLikeOurs">;
+
 /** Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkImportSource(context: KeysContext, input: ImportSourceInput): ImportSource {
+export function checkImportSource(context: ImportRules, input: ImportSourceInput): ImportSource {
   return input.rawKeyHash === undefined ? checkRawKey(context, input) : checkHash(context, input, input.rawKeyHash);
 }
 
-function checkRawKey(context: KeysContext, { rawKey, lookupPrefix, adoptBeforeTime }: ImportSourceInput): RawSource {
+function checkRawKey(context: ImportRules, { rawKey, lookupPrefix, adoptBeforeTime }: ImportSourceInput): RawSource {
   checkAll(
     () => {
       if (rawKey === "") throw invalidArgument("raw_key", "is required without raw_key_hash", "FIELD_REQUIRED");
@@ -45,7 +48,7 @@ function checkRawKey(context: KeysContext, { rawKey, lookupPrefix, adoptBeforeTi
   return { rawKey };
 }
 
-function checkHash(context: KeysContext, input: ImportSourceInput, given: RawKeyHashInput): HashedSource {
+function checkHash(context: ImportRules, input: ImportSourceInput, given: RawKeyHashInput): HashedSource {
   const [, hash, lookupPrefix, adoptBeforeTime] = checkAll(
     () => rejectGiven(input.rawKey || undefined, "raw_key", "must not be set beside raw_key_hash"),
     () => parseRawKeyHash(given),
@@ -56,7 +59,7 @@ function checkHash(context: KeysContext, input: ImportSourceInput, given: RawKey
 }
 
 function checkLookupPrefix(
-  context: KeysContext,
+  context: ImportRules,
   lookupPrefix: string | undefined,
   { phc }: RawKeyHashInput,
 ): string | null {

@@ -13,6 +13,7 @@ import {
   checkImportSource,
   type HashedSource,
   hintOf,
+  type ImportRules,
   type ImportSource,
   type ImportSourceInput,
   identityOf,
@@ -79,7 +80,10 @@ function lost(): KeyholdError {
 }
 
 /** Like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewImport(context: KeysContext, draft: NewImportInput): ParsedImport {
+export function checkNewImport(
+  context: ImportRules & Pick<KeysContext, "lifetimes">,
+  draft: NewImportInput,
+): ParsedImport {
   const [source, parsed] = checkAll(
     () => checkImportSource(context, draft),
     () => checkNewKey(context, draft),

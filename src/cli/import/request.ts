@@ -4,17 +4,17 @@ import {
   type CreateImportedApiKeyRequest,
   CreateImportedApiKeyRequestSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { importInput } from "../../api/v2alpha1/import-input.ts";
 import { validated } from "../../api/validation.ts";
-import { checkAll, invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { UNLIMITED } from "../../domain/expiry.ts";
-import { checkNewKey } from "../../keys/new-key.ts";
+import { checkNewImport } from "../../keys/import.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import type { HashDefaults } from "../hash-options.ts";
 import { timestampOf } from "../options.ts";
 import { parseScopes, scopeList } from "../scopes.ts";
-import { checkHash } from "./check-hash.ts";
 import { type Fields, fieldsOf, metadataKey, type RowOptions } from "./fields.ts";
 import { rawKeyHashOf } from "./hash.ts";
 import type { Row } from "./records.ts";
@@ -55,16 +55,14 @@ function keyOf(fields: Fields, defaults: HashDefaults) {
   return { rawKey, rawKeyHash, lookupPrefix, adoptBeforeTime: adoptBeforeTime ?? defaults.adoptBeforeTime };
 }
 
-/** Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. */
+/**
+ * Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. The prefix of issued secrets is
+ * known only to the server.
+ */
 function checked(init: Init): CreateImportedApiKeyRequest {
   const request = create(CreateImportedApiKeyRequestSchema, init);
-  const local = { clock: systemClock, lifetimes: UNLIMITED };
-  validated(CreateImportedApiKeyRequestSchema, request, (one) =>
-    checkAll(
-      () => checkHash(one),
-      () => checkNewKey(local, one),
-    ),
-  );
+  const local = { clock: systemClock, lifetimes: UNLIMITED, looksLikeOurs: () => false };
+  validated(CreateImportedApiKeyRequestSchema, request, (one) => checkNewImport(local, importInput(one)));
   return request;
 }
 

@@ -163,7 +163,7 @@ function startSend(batch: Batch, { send }: RunOptions): Sent {
 
 async function conclude(before: Progress, batch: Batch, outcome: Outcome, options: RunOptions): Promise<Progress> {
   const { failureFile, skipExisting } = options;
-  const failed = outcome.failures.filter(({ reason }) => !skipExisting || reason !== "ALREADY_EXISTS");
+  const failed = outcome.failures.filter((failure) => !skipExisting || !isExisting(failure));
   const failures = [...batch.failures, ...failed].sort((a, b) => a.row.row - b.row.row);
   const { row, nextLine: line, end } = batch.last;
   return {
@@ -176,4 +176,9 @@ async function conclude(before: Progress, batch: Batch, outcome: Outcome, option
     failed: before.failed + failures.length,
     failureBytes: await failureFile.append(failures),
   };
+}
+
+/** A lookup prefix that another key has is a failure: the row's key is not imported. */
+function isExisting({ reason, message }: RowFailure): boolean {
+  return reason === "ALREADY_EXISTS" && message.startsWith("raw_key");
 }
