@@ -24,7 +24,7 @@ export const LONG_TESTS = [
   "test/cluster/{adoption-outages,without-notifications}.test.ts",
   "test/cli/doctor-failover.test.ts",
   // Many runs of a command.
-  "test/cli/{secrets-of-servers,import/resume,keys/keys-options}.test.ts",
+  "test/cli/{secrets-of-servers,import/resume,import/tables,keys/keys-options}.test.ts",
   "test/docs/long-pages.test.ts",
   // A test of `npm run test:hostile`.
   "test/hostile/runner.test.ts",

@@ -11,6 +11,7 @@ export const ROOT = resolve(import.meta.dirname, "../..");
  * - `program` is run by Node.
  * - `output` is what the block before it must print (`output.ts`).
  * - `statements` are run by a superuser of PostgreSQL (`statements.test.ts`).
+ * - `export` is a query that exports keys from another product's database (`test/cli/import/tables.test.ts`).
  * - `scanner` holds rules for a secret scanner (`scanners.test.ts`).
  * - `excerpt` consists of lines of a file below `examples/` or `test/interop/`, which `npm run test:interop` runs
  *   (`excerpts.test.ts`).
@@ -23,6 +24,8 @@ const ROLES = {
   "json output": "output",
   "text output": "output",
   sql: "statements",
+  "sql mysql": "export",
+  "sql postgres": "export",
   "text pattern": "scanner",
   toml: "scanner",
   yaml: "scanner",

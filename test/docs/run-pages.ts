@@ -23,6 +23,7 @@ export const LONG_PAGES: readonly string[] = [
   "docs/command.md",
   "docs/embedded.md",
   "docs/gateways.md",
+  "docs/moving.md",
   "docs/operating.md",
 ];
 

@@ -98,10 +98,18 @@ def bcrypt_rows() -> None:
 
 
 def pbkdf2() -> None:
-    """Django REST framework API Key before 2.3: Django's default hasher, of prefix, dot and secret."""
-    keys = [concatenate(random_text(ALPHANUMERIC, 8), random_text(ALPHANUMERIC, 32)) for _ in range(8)]
+    """Django REST framework API Key: up to 2.3 Django's default hasher, from 3.0 on SHA-512, of prefix, dot and secret."""
+    keys = [concatenate(random_text(ALPHANUMERIC, 8), random_text(ALPHANUMERIC, 32)) for _ in range(16)]
     rows = [
-        {"prefix": key[:8], "hashed_key": make_password(key), "name": f"pbkdf2 {index + 1}", "owner": f"team_{index % 3}"}
+        {
+            "id": key[:8],
+            "prefix": key[:8],
+            "hashed_key": make_password(key) if index % 2 else "sha512$$" + hashlib.sha512(key.encode()).hexdigest(),
+            "created": "2024-03-01 12:00:00+00",
+            "name": f"pbkdf2 {index + 1}",
+            "revoked": "f",
+            "expiry_date": "",
+        }
         for index, key in enumerate(keys)
     ]
     write_csv("pbkdf2", rows)
