@@ -12,6 +12,8 @@ import { gatewayScenarios } from "./gateways.ts";
 import { goScenarios } from "./go.ts";
 import { growthScenarios } from "./growth.ts";
 import { guardedScenarios } from "./guarded.ts";
+import { hashFloodScenarios } from "./hash-flood.ts";
+import { hashImportScenarios } from "./hash-imports.ts";
 import { importScenarios } from "./import.ts";
 import { listScenarios } from "./lists.ts";
 import { memoryScenarios } from "./memory.ts";
@@ -35,6 +37,8 @@ export const SCENARIOS: readonly Scenario[] = [
   ...batchScenarios,
   ...databaseScenarios,
   ...importScenarios,
+  ...hashImportScenarios,
+  ...hashFloodScenarios,
   ...bulkScenarios,
   ...growthScenarios,
   ...guardedScenarios,
