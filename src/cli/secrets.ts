@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { invalidArgument } from "../domain/errors.ts";
+import { rewrapHashSecrets } from "../hashing/rewrap.ts";
 import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
 import { readConfig } from "../server/config/config.ts";
 import type { Resources } from "../server/resources.ts";
@@ -10,13 +11,13 @@ import { requireActiveKey, rewrapSigningKeys } from "../signing/signing.ts";
 import { withResources } from "./command.ts";
 import { type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
 
-const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "VERDICT"];
+const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "HASH SECRETS", "VERDICT"];
 
 /** Lists the root secrets and what still depends on each. */
 export function listSecrets({ json = false }: OutputOptions): Promise<void> {
-  return withResources(async ({ lists, rings, signing }) => {
-    const signingKeys = await signing.store.list();
-    const uses = await takeInventory({ database: lists, rings, signingKeys, now: signing.clock.now() });
+  return withResources(async ({ lists, rings, signing, hashing }) => {
+    const stored = { signingKeys: await signing.store.list(), hashing: await hashing.rewrap.store.read() };
+    const uses = await takeInventory({ database: lists, rings, ...stored, now: signing.clock.now() });
     if (json) return writeJson(uses.map(toJson));
     await write(tableText([HEADER, ...uses.map(columnsOf)]));
     if (uses.some(({ state }) => state === "retired")) console.error(MACAROONS);
@@ -28,13 +29,14 @@ const MACAROONS =
   "Macaroons and page tokens are not counted: drop a retired root secret only after the longest-lived macaroon has expired.";
 
 function columnsOf(use: RootSecretUse): string[] {
-  const { id, state, issued, imported, inGrace, signingKeys } = use;
-  return [id, state, ...[issued, imported, inGrace, signingKeys].map(String), verdict(use)];
+  const { id, state, issued, imported, inGrace, signingKeys, hashSecrets } = use;
+  return [id, state, ...[issued, imported, inGrace, signingKeys, hashSecrets].map(String), verdict(use)];
 }
 
 function toJson(use: RootSecretUse) {
-  const { id, state, issued, imported, inGrace, signingKeys } = use;
-  return { id, state, issued, imported, in_grace: inGrace, signing_keys: signingKeys, needed: isNeeded(use) };
+  const { id, state, issued, imported, inGrace, signingKeys, hashSecrets } = use;
+  const counts = { issued, imported, in_grace: inGrace, signing_keys: signingKeys, hash_secrets: hashSecrets };
+  return { id, state, ...counts, needed: isNeeded(use) };
 }
 
 function verdict(use: RootSecretUse): string {
@@ -58,9 +60,9 @@ export async function rotateSecret({ stage = false, json }: RotateSecretOptions)
     await changeRootSecretFile(file, (lines) => (stage ? [...lines, secret] : [secret, ...lines]));
   });
   const id = rootSecretId(secret);
-  const count = stage ? 0 : await rewrapUnderCurrent();
-  const result = { id, state: stage ? "staged" : "current", file, signing_keys: count };
-  await writeResult({ json }, result, stage ? staged(id, file) : rotated(id, file, count));
+  const counts = stage ? NONE_WRAPPED : await rewrapUnderCurrent();
+  const result = { id, state: stage ? "staged" : "current", file, ...counts };
+  await writeResult({ json }, result, stage ? staged(id, file) : rotated(id, file, counts));
 }
 
 /** A running server has read the old file, and would reject credentials created under the new root secret. */
@@ -70,8 +72,8 @@ async function requireNoServer(resources: Resources): Promise<void> {
   throw new Error(`servers are running (${namesOf(live)}): stop them first, or use \`keyhold secrets rotate --stage\``);
 }
 
-function rotated(id: string, file: string, count: number): string {
-  return `Root secret ${id} is now the current one in ${file}. Back up the file.\n${rewrapped(count)}`;
+function rotated(id: string, file: string, counts: Wrapped): string {
+  return `Root secret ${id} is now the current one in ${file}. Back up the file.\n${rewrapped(counts)}`;
 }
 
 function staged(id: string, file: string): string {
@@ -83,13 +85,13 @@ function staged(id: string, file: string): string {
   ].join("\n");
 }
 
-/** Makes a staged root secret the current one, and wraps the signing keys under it. Idempotent. */
+/** Makes a staged root secret the current one, and wraps signing keys and hash secrets under it. Idempotent. */
 export async function promoteSecret(id: string, options: OutputOptions): Promise<void> {
   const wasCurrent = await withResources((resources) => promote(resources, id));
-  const count = await rewrapUnderCurrent();
-  const result = { id, state: "current", signing_keys: count, restart_needed: !wasCurrent };
+  const counts = await rewrapUnderCurrent();
+  const result = { id, state: "current", ...counts, restart_needed: !wasCurrent };
   const change = `Root secret ${id} is now the current one. Restart every server to use it.\n`;
-  await writeResult(options, result, `${wasCurrent ? "" : change}${rewrapped(count)}`);
+  await writeResult(options, result, `${wasCurrent ? "" : change}${rewrapped(counts)}`);
 }
 
 async function promote(resources: Resources, id: string): Promise<boolean> {
@@ -134,11 +136,23 @@ function requireSecretFile(): string {
   return file;
 }
 
-/** Wraps the signing keys under the current root secret, which all servers must know, and returns how many were wrapped. */
-function rewrapUnderCurrent(): Promise<number> {
-  return withResources(({ signing }) => rewrapSigningKeys(signing));
+/** How many signing keys, HMAC keys and texts around raw keys were wrapped. */
+interface Wrapped {
+  readonly signing_keys: number;
+  readonly hash_secrets: number;
 }
 
-function rewrapped(count: number): string {
-  return `Signing keys wrapped under it: ${count}.\nRun \`keyhold secrets list\` to see what still depends on the retired ones.`;
+const NONE_WRAPPED: Wrapped = { signing_keys: 0, hash_secrets: 0 };
+
+/** Wraps everything under the current root secret, which all servers must know. */
+function rewrapUnderCurrent(): Promise<Wrapped> {
+  return withResources(async ({ signing, hashing }) => {
+    const signing_keys = await rewrapSigningKeys(signing);
+    return { signing_keys, hash_secrets: await rewrapHashSecrets(hashing.rewrap) };
+  });
+}
+
+function rewrapped({ signing_keys, hash_secrets }: Wrapped): string {
+  const hashes = hash_secrets === 0 ? "" : `HMAC keys and texts around raw keys: ${hash_secrets}.\n`;
+  return `Signing keys wrapped under it: ${signing_keys}.\n${hashes}Run \`keyhold secrets list\` to see what still depends on the retired ones.`;
 }

@@ -41,6 +41,9 @@ export interface HashSchemesContext {
 /** Attempts to store a scheme while other nodes store or remove some. */
 const ATTEMPTS = 10;
 
+/** A positive `integer` of PostgreSQL. */
+const MAX_ID = 2 ** 31 - 1;
+
 const NOTHING: StoredHashing = { schemes: [], hmacKeys: [], prefixLengths: [] };
 
 export function createHashSchemes(context: HashSchemesContext): HashSchemes {
@@ -81,13 +84,14 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
     lookups.schemes.find((scheme) => isSameScheme(scheme, spec));
   const requireHmacKey = ({ hmacKeyId }: HashSchemeSpec) => {
     if (hmacKeyId === null || stored.hmacKeys.some((key) => key.hmacKeyId === hmacKeyId)) return;
-    const description = `there is no HMAC key ${JSON.stringify(hmacKeyId)}: create it first`;
+    const description = "is the id of no HMAC key: create it first";
     throw invalidArgument("raw_key_hash.hmac_key_id", description, "VALUE_NOT_ALLOWED");
   };
-  const addScheme = async (spec: HashSchemeSpec, slot: number) => {
-    const affixes = wrapAffixes(spec, slot, ring, random);
+  const addScheme = async (spec: HashSchemeSpec, slot: number): Promise<number | null> => {
     const { algorithm, hmacKeyId } = spec;
-    return store.addScheme({ slot, algorithm, hmacKeyId, affixes });
+    const schemeId = Buffer.from(random.bytes(4)).readInt32LE() & MAX_ID;
+    const added = { schemeId, slot, algorithm, hmacKeyId, affixes: wrapAffixes(spec, slot, ring, random) };
+    return (await store.addScheme(added)) ? schemeId : null;
   };
   /** Stores a scheme; null if another node was faster. */
   const tryAdd = async (spec: HashSchemeSpec): Promise<number | null> => {

@@ -45,7 +45,7 @@ export async function createHmacKey(
     const existing = await store.find(hmacKeyId);
     if (existing !== null && equalBytes(unwrapHmacKey(existing, ring), secret)) return findListed(store, existing);
     if (existing !== null) {
-      const description = `${JSON.stringify(hmacKeyId)} is the id of another key: choose another id, or delete that key first`;
+      const description = "is the id of another key: choose another id, or delete that key first";
       throw fieldError("HMAC_KEY_ALREADY_EXISTS", "hmac_key_id", description);
     }
   }
@@ -70,9 +70,9 @@ export async function deleteHmacKey(
   requireUnrestricted(principal);
   const outcome = await store.delete(hmacKeyId);
   if (outcome === "deleted") return;
-  const name = JSON.stringify(hmacKeyId);
-  if (outcome === "absent") throw new KeyholdError("HMAC_KEY_NOT_FOUND", `there is no HMAC key ${name}`);
-  const message = `keys that were imported with the HMAC key ${name} are not adopted: verify or delete them first`;
+  // An id that does not exist may be a secret in the wrong place.
+  if (outcome === "absent") throw new KeyholdError("HMAC_KEY_NOT_FOUND", "there is no HMAC key with this id");
+  const message = `keys that were imported with the HMAC key ${hmacKeyId} are not adopted: verify or delete them first`;
   throw new KeyholdError("HMAC_KEY_IN_USE", message);
 }
 

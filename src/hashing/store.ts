@@ -9,11 +9,9 @@ export interface HmacKeyRecord extends Wrapped {
 }
 
 /** A stored scheme. */
-export interface HashSchemeRecord extends NewHashScheme {
+export interface HashSchemeRecord {
+  /** Random: no other scheme ever has it. */
   readonly schemeId: number;
-}
-
-export interface NewHashScheme {
   /** A place among at most so many: schemes that are added at once compete for it. */
   readonly slot: number;
   readonly algorithm: HashAlgorithm;
@@ -33,8 +31,8 @@ export interface StoredHashing {
 /** Stores how hashes were made. A key with one of them cannot be stored before it, and no scheme or length is removed while a key has it. */
 export interface HashSchemeStore {
   read(): Promise<StoredHashing>;
-  /** Returns the id of the new scheme; null if its slot is taken or its HMAC key is gone. */
-  addScheme(scheme: NewHashScheme): Promise<number | null>;
+  /** Returns whether the scheme is stored; false if its slot is taken or its HMAC key is gone. */
+  addScheme(scheme: HashSchemeRecord): Promise<boolean>;
   /** Returns whether the length is stored; false if there are as many as there may be. */
   addPrefixLength(length: number): Promise<boolean>;
   /** Removes the schemes and lengths that no key has. */

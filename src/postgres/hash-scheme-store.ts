@@ -25,17 +25,17 @@ export function createHashSchemeStore(
       feed.requireServer(server, expected);
       return stored;
     },
-    addScheme: async ({ slot, algorithm, hmacKeyId, affixes }) => {
-      const row = { slot, algorithm, hmacKeyId, wrappedAffixes: affixes?.wrapped ?? null };
+    addScheme: async ({ schemeId, slot, algorithm, hmacKeyId, affixes }) => {
+      const row = { schemeId, slot, algorithm, hmacKeyId, wrappedAffixes: affixes?.wrapped ?? null };
       const values = { ...row, wrapKeyId: affixes?.wrapKeyId ?? null };
       const added = await unlessReferenced(() =>
         database.run(
-          (sql) => sql<{ schemeId: number }[]>`
+          (sql) => sql`
             INSERT INTO hash_schemes ${sql(values)} ON CONFLICT DO NOTHING RETURNING scheme_id`,
           "hash_schemes.add",
         ),
       );
-      return added?.[0]?.schemeId ?? null;
+      return added !== null && added.length > 0;
     },
     addPrefixLength: (length) => database.run((sql) => addPrefixLength(sql, length), "hash_prefix_lengths.add"),
     removeUnused: () => lists.run(removeUnused, "hash_schemes.remove"),

@@ -69,7 +69,7 @@ const LIMITS: readonly Case[] = [
     { ...IMPORTED, rawKey: `${"\u00e9".repeat(2048)}a` },
     "raw_key",
   ),
-  of("no raw key", CreateImportedApiKeyRequestSchema, KEY, "raw_key"),
+  of("no raw key, as with a hash", CreateImportedApiKeyRequestSchema, KEY),
   of("a credential of 8192 bytes", VerifyApiKeyRequestSchema, { credential: "a".repeat(8192) }),
   of("a credential of 8193 bytes", VerifyApiKeyRequestSchema, { credential: "a".repeat(8193) }, "credential"),
   of("an empty credential", VerifyApiKeyRequestSchema, {}, "credential"),

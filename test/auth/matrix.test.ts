@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { ApiKeysService, TokenAlgorithm, VerificationError } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
@@ -18,7 +19,7 @@ import { bearer, useGuardedService } from "../support/guarded.ts";
 import { type CallRpc, messageJson, type Protocol, type Reply } from "../support/protocols/call.ts";
 import { grpcProtocol } from "../support/protocols/grpc.ts";
 import { hasPath, restProtocol } from "../support/protocols/rest.ts";
-import { issue } from "../support/rest.ts";
+import { issue, paths } from "../support/rest.ts";
 
 const suite = useGuardedService();
 const protocols = new Map<string, Protocol>();
@@ -55,7 +56,9 @@ function row<I extends DescMessage>(
 
 const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;
+const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
+const HMAC_KEY = { hmacKeyId: "h", key: "the key of an HMAC", encoding: TextEncoding.UTF8 };
 const draft = ({ actorId }: Target) => ({ name: "n", actorId });
 const ofActor = ({ actorId }: Target) => ({ pageSize: 1, filter: `actor_id="${actorId}"` });
 
@@ -78,6 +81,21 @@ const ROWS: readonly Row[] = [
     importedApiKey: { keyId: target.imported.keyId, name: "other" },
   })),
   row(imported.deleteImportedApiKey, "keyhold:keys.delete", (target) => ({ keyId: target.imported.keyId })),
+  row(hmacKeys.createHmacKey, "keyhold:keys.import", () => HMAC_KEY),
+  row(hmacKeys.listHmacKeys, "keyhold:keys.read", () => ({})),
+  {
+    method: hmacKeys.deleteHmacKey,
+    scope: "keyhold:keys.import",
+    run: async (call, _, headers) => {
+      const hmacKeyId = randomUUID();
+      await suite.rest("POST", paths.hmacKeys, {
+        ...{ hmac_key_id: hmacKeyId, key: HMAC_KEY.key, encoding: "TEXT_ENCODING_UTF8" },
+      });
+      const reply = await call(hmacKeys.deleteHmacKey, { hmacKeyId }, headers);
+      await suite.rest("DELETE", `${paths.hmacKeys}/${hmacKeyId}`);
+      return reply;
+    },
+  },
   row(keys.listApiKeys, "keyhold:keys.read", ofActor),
   row(keys.deriveToken, "keyhold:derive", (target) => ({
     credential: target.issued.secret,
@@ -104,6 +122,7 @@ const NOT_ITS_ACTOR = {
   ...{ ok: false, code: "PERMISSION_DENIED" },
   ...errorInfo("CALLER_NOT_PERMITTED", { field: "actor_id" }),
 };
+const NOT_PERMITTED = { ok: false, code: "PERMISSION_DENIED", ...errorInfo("CALLER_NOT_PERMITTED") };
 const NOTHING = { ok: true, message: { nextPageToken: "" } };
 const NO_MATCH = { ok: true, message: { matchedCount: 0, changedCount: 0, done: true } };
 const NO_SUCH_KEY = { isValid: false, errorCode: VerificationError.NOT_FOUND, errorMessage: "there is no such key" };
@@ -116,11 +135,14 @@ const HIDDEN: Readonly<Record<string, object>> = {
   UpdateIssuedApiKey: NOT_FOUND,
   RotateIssuedApiKey: NOT_FOUND,
   CreateImportedApiKey: NOT_ITS_ACTOR,
-  BatchCreateImportedApiKeys: { ok: false, code: "PERMISSION_DENIED", ...errorInfo("CALLER_NOT_PERMITTED") },
+  BatchCreateImportedApiKeys: NOT_PERMITTED,
   GetImportedApiKey: NOT_FOUND,
   ListImportedApiKeys: NOTHING,
   UpdateImportedApiKey: NOT_FOUND,
   DeleteImportedApiKey: NOT_FOUND,
+  CreateHmacKey: NOT_PERMITTED,
+  ListHmacKeys: NOT_PERMITTED,
+  DeleteHmacKey: NOT_PERMITTED,
   ListApiKeys: NOTHING,
   DeriveToken: {
     ...{ ok: false, code: "UNAUTHENTICATED" },
@@ -296,7 +318,8 @@ describe("a caller that is restricted to an actor", () => {
         });
         return;
       }
-      expect(await row.run(call, await newTarget(), as(held))).toMatchObject({ ok: true });
+      const own = row.method.parent === HmacKeysService ? NOT_PERMITTED : { ok: true };
+      expect(await row.run(call, await newTarget(), as(held))).toMatchObject(own);
       const replies = [];
       for (const target of [others, gone]) {
         const reply = await row.run(call, target, as(held));

@@ -115,7 +115,10 @@ test("the README lists every Keyhold scope", () => {
 test("the page on authentication lists each scope with the RPCs that need it", () => {
   const page = readFileSync(resolve(import.meta.dirname, "../../docs/admin-authentication.md"), "utf8");
   const rows = [...page.matchAll(/^\| `(keyhold:[a-z.]+)` \| [^|]+ \|([^|]*)\|$/gm)];
-  const listed = rows.map(([, scope, rpcs = ""]) => [scope, (rpcs.match(/\w*[a-z]Api\w+|DeriveToken/g) ?? []).sort()]);
+  const listed = rows.map(([, scope, rpcs = ""]) => [
+    scope,
+    (rpcs.match(/\w*[a-z]Api\w+|\w+HmacKeys?|DeriveToken/g) ?? []).sort(),
+  ]);
   const needing = (scope: string) => RPCS.filter(({ policy }) => policy === scope).map(({ method }) => method.name);
   expect(listed).toEqual(ADMIN_SCOPES.map((scope) => [scope, needing(scope).sort()]));
 });

@@ -14,11 +14,12 @@ import { prepareOwned } from "../../src/postgres/schema.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { rootSecretId } from "../../src/server/root-secrets/rings.ts";
 import { start, usedDataDir } from "../embedded-postgres/support.ts";
-import { importKey, table } from "../support/conformance.ts";
+import { importKey, newRawKey, succeeded, table } from "../support/conformance.ts";
+import { importHashed, sha256Of } from "../support/hashed-keys.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 import { startOidcIssuer } from "../support/oidc-issuer.ts";
 import { userOf } from "../support/postgres.ts";
-import { issue, restClient } from "../support/rest.ts";
+import { issue, paths, restClient } from "../support/rest.ts";
 import { metricsUrl } from "../support/scrape.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
 import { rotateUnder } from "../support/signing-keys.ts";
@@ -374,6 +375,25 @@ describe("secrets", () => {
       expect.stringMatching(/^ok signing key/),
     ]);
     await rotateUnder(owner, { root: ROOT_SECRET, retired: [OTHER] });
+  });
+
+  test("hash secrets that cannot be unwrapped", async () => {
+    expect(await found("hash_secrets")).toEqual([]);
+    const rest = restClient(server);
+    const hmacKey = { hmac_key_id: "h", key: "secret", encoding: "TEXT_ENCODING_UTF8" };
+    succeeded(await rest("POST", paths.hmacKeys, hmacKey));
+    const rawKey = newRawKey();
+    await importHashed(rest, {}, rawKey, sha256Of(rawKey, "salt:"));
+    expect(await found("hash_secrets")).toEqual(["ok 2 hash secrets can be unwrapped"]);
+    expect(await found("hash_secrets", { KEYHOLD_ROOT_SECRET: OTHER })).toEqual([
+      "error HMAC key h cannot be unwrapped",
+      expect.stringMatching(/^error hash scheme \d+ cannot be unwrapped$/),
+    ]);
+    const needed = { KEYHOLD_ROOT_SECRET: OTHER, KEYHOLD_ROOT_SECRETS_RETIRED: ROOT_SECRET };
+    expect((await found("root_secret_use", needed))[1]).toMatch(/, 2 hash secrets$/);
+    await owner`DELETE FROM api_keys WHERE hash_algorithm IS NOT NULL`;
+    await owner`DELETE FROM hash_schemes`;
+    await owner`DELETE FROM hmac_keys`;
   });
 
   test("a signing key with another algorithm than the configured one", async () => {

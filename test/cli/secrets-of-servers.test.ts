@@ -1,10 +1,13 @@
 import { stat } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { derive, importKey, revoke } from "../support/conformance.ts";
+import { derive, importKey, newRawKey, revoke } from "../support/conformance.ts";
+import { adopted, hmacOf, importHashed, sha256Of } from "../support/hashed-keys.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 import { useRootSecretFile } from "./root-secret-file.ts";
+
+const HMAC_KEY = "the key of another system's HMACs";
 
 const file = useRootSecretFile();
 const { environment, rest, keyhold, expectNoSecret } = file;
@@ -24,6 +27,7 @@ async function list(): Promise<Json[]> {
 // These tests run in order.
 describe("rotating the root secret of a running server:", () => {
   const made: string[] = [];
+  const hashed: string[] = [];
   let staged: string;
   let oldKey: string;
 
@@ -40,6 +44,12 @@ describe("rotating the root secret of a running server:", () => {
 
   test("rotation without --stage is rejected while a server runs", async () => {
     oldKey = await makeOneOfEach();
+    // Known by a hash with a text that is wrapped, and by an HMAC, and verified for the first time under the new root secret.
+    await rest("POST", paths.hmacKeys, { hmac_key_id: "h", key: HMAC_KEY, encoding: "TEXT_ENCODING_UTF8" });
+    const [salted, keyed] = [newRawKey(), newRawKey()];
+    await importHashed(rest, {}, salted, sha256Of(salted, "salt:"));
+    await importHashed(rest, {}, keyed, hmacOf(keyed, "h", HMAC_KEY));
+    hashed.push(salted, keyed);
     const before = await file.secrets();
     expect(await keyhold("secrets", "rotate")).toMatchObject({ code: 1, stderr: expect.stringContaining("--stage") });
     expect(await file.secrets()).toEqual(before);
@@ -55,15 +65,16 @@ describe("rotating the root secret of a running server:", () => {
     expect(current).toMatchObject({
       state: "current",
       issued: 1,
-      imported: 1,
+      imported: 3,
       in_grace: 0,
       signing_keys: 1,
+      hash_secrets: 2,
       needed: true,
     });
     expect(added).toMatchObject({ state: "staged", issued: 0, imported: 0, signing_keys: 0, needed: true });
     staged = added?.id;
     const { stdout } = await keyhold("secrets", "list");
-    expect(stdout).toMatch(new RegExp(`^${staged} +staged +0 +0 +0 +0 +keep: not used yet`, "m"));
+    expect(stdout).toMatch(new RegExp(`^${staged} +staged +0 +0 +0 +0 +0 +keep: not used yet`, "m"));
     expect(stdout).not.toContain("dropped");
     expect(ended.stdout).toContain(`keyhold secrets promote ${staged}`);
   });
@@ -79,6 +90,7 @@ describe("rotating the root secret of a running server:", () => {
     await restart();
     const ended = await keyhold("secrets", "promote", staged);
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signing keys wrapped under it: 1.") });
+    expect(ended.stdout).toContain("HMAC keys and texts around raw keys: 2.");
     await expectNoSecret(ended);
     expect((await file.secrets())[1]).toBe(ROOT_SECRET);
     await makeOneOfEach();
@@ -93,13 +105,21 @@ describe("rotating the root secret of a running server:", () => {
     const { secret } = (await rest("POST", `${paths.issued}/${oldKey}:rotate`, { grace_period: "1h" })).body;
     made.push(secret);
     const [current, retired] = await list();
-    expect(current).toMatchObject({ id: staged, state: "current", issued: 2, imported: 1, signing_keys: 1 });
+    expect(current).toMatchObject({
+      id: staged,
+      state: "current",
+      issued: 2,
+      imported: 1,
+      signing_keys: 1,
+      hash_secrets: 2,
+    });
     expect(retired).toMatchObject({
       state: "retired",
       issued: 1,
-      imported: 2,
+      imported: 4,
       in_grace: 1,
       signing_keys: 0,
+      hash_secrets: 0,
       needed: true,
     });
     await expectAllGood();
@@ -108,7 +128,17 @@ describe("rotating the root secret of a running server:", () => {
       KEYHOLD_DATABASE_URL: environment().KEYHOLD_DATABASE_URL,
       KEYHOLD_ROOT_SECRET: first,
     });
-    expect(alone.stdout).toMatch(new RegExp(`^${retired?.id} +missing +1 +2 +1 +0 +missing: `, "m"));
+    expect(alone.stdout).toMatch(new RegExp(`^${retired?.id} +missing +1 +4 +1 +0 +0 +missing: `, "m"));
+  });
+
+  test("keys known by a hash are adopted under the new root secret", async () => {
+    for (const rawKey of hashed) {
+      const { is_valid, key_id } = await verify(rest, rawKey);
+      expect(is_valid).toBe(true);
+      await adopted(rest, key_id);
+    }
+    const [current, retired] = await list();
+    expect([current?.imported, retired?.imported]).toEqual([3, 2]);
   });
 
   test("it can be dropped when nothing depends on it", async () => {
@@ -117,7 +147,7 @@ describe("rotating the root secret of a running server:", () => {
     for (const { key_id } of [...body.issued_api_keys, ...imported.imported_api_keys]) await revoke(rest, key_id);
     expect((await list()).map(({ needed }) => needed)).toEqual([true, false]);
     const { stdout, stderr } = await keyhold("secrets", "list");
-    expect(stdout).toMatch(/ retired +0 +0 +0 +0 +can be dropped$/m);
+    expect(stdout).toMatch(/ retired +0 +0 +0 +0 +0 +can be dropped$/m);
     expect(stderr).toContain("Macaroons");
   });
 });

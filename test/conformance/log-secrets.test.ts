@@ -7,7 +7,7 @@ import { type Collector, startCollector } from "../support/collector.ts";
 import { table } from "../support/conformance.ts";
 import { basicAsIs, INTROSPECT } from "../support/introspect.ts";
 import { runKeyhold, type Serving, serve } from "../support/keyhold.ts";
-import { HEADERS, PLACES, requests, rpc, type TestKeys } from "../support/misplaced-secrets.ts";
+import { HEADERS, HMAC_SECRET, hashedBy, PLACES, requests, rpc, type TestKeys } from "../support/misplaced-secrets.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { messageJson, type Protocol } from "../support/protocols/call.ts";
 import { openProtocols } from "../support/protocols/protocols.ts";
@@ -44,6 +44,7 @@ beforeAll(async () => {
     KEYHOLD_METRICS_PORT: "0",
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
   };
+  secrets.add(HMAC_SECRET, "the key of HMACs");
   secrets.add(new URL(database.url).password, "the password of the database");
   const { stdout } = await runKeyhold(["admin", "token", "create", "--name", "test"], environment);
   adminToken = secrets.add(stdout.trim(), "an admin token");
@@ -67,7 +68,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-const rawKey = () => secrets.add(`raw_${randomBytes(30).toString("base64url")}`, "a raw key");
+function rawKey(): string {
+  const raw = secrets.add(`raw_${randomBytes(30).toString("base64url")}`, "a raw key");
+  secrets.add(hashedBy(raw).hash, "the hash of a raw key");
+  return raw;
+}
 
 /** Calls an RPC, records the response for the search and returns it as JSON; undefined for an error. */
 async function call(
@@ -306,6 +311,9 @@ test("no table contains a secret", async () => {
     "accepted_databases",
     "api_keys",
     "bulk_changes",
+    "hash_prefix_lengths",
+    "hash_schemes",
+    "hmac_keys",
     "nodes",
     "raw_key_digests",
     "schema_migrations",
@@ -314,7 +322,8 @@ test("no table contains a secret", async () => {
   ]);
   for (const { name } of tables) {
     const rows = await sql`SELECT t::text AS text FROM ${sql(name)} AS t`;
-    expect(rows.length).toBeGreaterThan(0);
+    // No request has a prefix with a valid slow hash.
+    if (name !== "hash_prefix_lengths") expect(rows.length).toBeGreaterThan(0);
     expect(secrets.foundIn(rows.map(({ text }) => text).join("\n"))).toEqual([]);
   }
 });
@@ -359,7 +368,7 @@ test("no span contains a secret", () => {
 });
 
 /** Whether calls of an RPC may concern one key; a batch import of one item does. */
-const isAboutOne = (name: string) => !/^(List|BatchVerify|Bulk|GetJwks)/.test(name);
+const isAboutOne = (name: string) => !/^(List|BatchVerify|Bulk|GetJwks)|HmacKey/.test(name);
 
 const VERDICTS = ["INSUFFICIENT_SCOPE", "VALID", "INVALID_FORMAT", "SIGNATURE_INVALID", "NOT_FOUND", "REVOKED"];
 

@@ -169,7 +169,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
   HMAC_KEY_NOT_FOUND: fails(
     hmacKeys.deleteHmacKey,
     (call) => call(hmacKeys.deleteHmacKey, { hmacKeyId: "of-no-key" }),
-    { code: "NOT_FOUND", message: 'there is no HMAC key "of-no-key"' },
+    { code: "NOT_FOUND", message: "there is no HMAC key with this id" },
   ),
   HMAC_KEY_ALREADY_EXISTS: fails(
     hmacKeys.createHmacKey,
@@ -179,7 +179,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "ALREADY_EXISTS",
-      message: 'hmac_key_id: "shared" is the id of another key: choose another id, or delete that key first',
+      message: "hmac_key_id: is the id of another key: choose another id, or delete that key first",
       violations: { hmac_key_id: expect.stringContaining("another id") },
     },
   ),
@@ -192,7 +192,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "FAILED_PRECONDITION",
-      message: 'keys that were imported with the HMAC key "shared" are not adopted: verify or delete them first',
+      message: "keys that were imported with the HMAC key shared are not adopted: verify or delete them first",
     },
   ),
   TOO_MANY_HMAC_KEYS: fails(

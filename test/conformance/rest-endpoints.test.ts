@@ -208,6 +208,9 @@ const ADDITIONS = [
   ),
   `POST ${V}/admin/apiKeys:explain`,
   `PATCH ${V}/admin/importedApiKeys/{key_id}`,
+  `POST ${V}/admin/hmacKeys`,
+  `GET ${V}/admin/hmacKeys`,
+  `DELETE ${V}/admin/hmacKeys/{hmac_key_id}`,
   `POST ${V}/admin/issuedApiKeys/{key_id}:revoke`,
   `POST ${V}/admin/importedApiKeys/{key_id}:revoke`,
 ];

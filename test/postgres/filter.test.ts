@@ -243,7 +243,7 @@ test.each([
 async function store(rows: readonly Row[]): Promise<void> {
   await sql`DELETE FROM api_keys`;
   await sql`
-    INSERT INTO hash_schemes (scheme_id, slot, algorithm) OVERRIDING SYSTEM VALUE VALUES (1, 1, 'SHA256') ON CONFLICT DO NOTHING`;
+    INSERT INTO hash_schemes (scheme_id, slot, algorithm) VALUES (1, 1, 'SHA256') ON CONFLICT DO NOTHING`;
   const records = rows.map(({ adopted, ...row }) => ({
     ...{ ...row, metadata: Object.fromEntries(row.metadata), scopes: [...row.scopes] },
     ...{ hash_scheme_id: row.hash_algorithm === null ? null : 1, adopt_time: adopted === true ? NOW_TEXT : null },

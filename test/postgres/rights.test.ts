@@ -129,7 +129,7 @@ const SCHEME = { algorithm: "SHA256", prefix: "", suffix: "", hmacKeyId: null } 
 
 /** Removes a scheme and a length that no key has. */
 async function removeUnused(): Promise<void> {
-  await owner`INSERT INTO hash_schemes (slot, algorithm) VALUES (8, 'SHA384') ON CONFLICT DO NOTHING`;
+  await owner`INSERT INTO hash_schemes (scheme_id, slot, algorithm) VALUES (1, 8, 'SHA384') ON CONFLICT DO NOTHING`;
   await owner`INSERT INTO hash_prefix_lengths (length, slot) VALUES (64, 4) ON CONFLICT DO NOTHING`;
   await hashing().removeUnused();
 }

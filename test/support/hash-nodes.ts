@@ -72,7 +72,7 @@ async function addSchemes(sql: Sql): Promise<void> {
   for (const { schemeId, algorithm } of [FAST, FAST_WITH_PREFIX, SLOW]) {
     const slot = algorithm === "SCRYPT" ? 9 : schemeId;
     await sql`
-      INSERT INTO hash_schemes (scheme_id, slot, algorithm) OVERRIDING SYSTEM VALUE VALUES (${schemeId}, ${slot}, ${algorithm})
+      INSERT INTO hash_schemes (scheme_id, slot, algorithm) VALUES (${schemeId}, ${slot}, ${algorithm})
       ON CONFLICT DO NOTHING`;
   }
   await sql`INSERT INTO hash_prefix_lengths (length, slot) VALUES (${PREFIX_LENGTH}, 1) ON CONFLICT DO NOTHING`;

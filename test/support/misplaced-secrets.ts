@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { UNKNOWN_KEY_ID } from "./conformance.ts";
 import { type Json, paths } from "./rest.ts";
@@ -92,6 +93,15 @@ export interface TestKeys {
   readonly macaroon: string;
 }
 
+/** The key of HMACs in `requests`. */
+export const HMAC_SECRET = "the key of the HMACs of another system";
+
+/** Returns the raw key whose hash `requests` imports, and that hash. */
+export function hashedBy(newRawKey: string): { readonly rawKey: string; readonly hash: string } {
+  const rawKey = `${newRawKey}-hashed`;
+  return { rawKey, hash: createHash("sha256").update(rawKey).digest("hex") };
+}
+
 /** Returns the RPC with this name. */
 export function rpc(name: string): DescMethodUnary {
   const found = RPCS.find((one) => one.name === name);
@@ -107,6 +117,9 @@ export function requests(
   const { key_id } = issued.issued_api_key;
   const key = { name: "a key", actor_id: "actor_1" };
   const credentials = [issued.secret, raw, jwt, macaroon, `${issued.secret.slice(0, -1)}_`, `${jwt.slice(0, -2)}AA`];
+  const hashed = hashedBy(newRawKey);
+  const sha256 = { algorithm: "HASH_ALGORITHM_SHA256", value: hashed.hash, encoding: "TEXT_ENCODING_HEX" };
+  const hmacKey = { hmac_key_id: "h", key: HMAC_SECRET, encoding: "TEXT_ENCODING_UTF8" };
   const all: [name: string, request: Json][] = [
     ["CreateIssuedApiKey", { ...key, request_id: `r-${key_id}` }],
     ["CreateIssuedApiKey", { ...key, request_id: `r-${key_id}` }],
@@ -122,6 +135,25 @@ export function requests(
       { requests: [{ ...key, raw_key: newRawKey }, { ...key, raw_key: raw }, { raw_key: raw }] },
     ],
     ["BatchCreateImportedApiKeys", { requests: [{ ...key, raw_key: raw }] }],
+    ["CreateImportedApiKey", { ...key, raw_key_hash: sha256 }],
+    ["CreateImportedApiKey", { ...key, raw_key_hash: sha256 }],
+    ["CreateImportedApiKey", { ...key, raw_key_hash: { ...sha256, encoding: "TEXT_ENCODING_BASE64" } }],
+    ["CreateImportedApiKey", { ...key, raw_key_hash: { ...sha256, algorithm: "HASH_ALGORITHM_SHA512" } }],
+    [
+      "CreateImportedApiKey",
+      { ...key, raw_key_hash: { ...sha256, algorithm: "HASH_ALGORITHM_HMAC_SHA256", hmac_key_id: raw } },
+    ],
+    ["CreateImportedApiKey", { ...key, raw_key_hash: { phc: `$5$${hashed.hash}` }, lookup_prefix: raw }],
+    ["CreateImportedApiKey", { ...key, raw_key: raw, raw_key_hash: { ...sha256, prefix: raw, suffix: raw } }],
+    ["VerifyApiKey", { credential: hashed.rawKey }],
+    ["CreateHmacKey", hmacKey],
+    ["CreateHmacKey", { ...hmacKey, key: `another ${HMAC_SECRET}` }],
+    ["CreateHmacKey", { ...hmacKey, encoding: "TEXT_ENCODING_HEX" }],
+    ["CreateHmacKey", { ...hmacKey, hmac_key_id: HMAC_SECRET }],
+    ["ListHmacKeys", {}],
+    ["DeleteHmacKey", { hmac_key_id: raw }],
+    ["DeleteHmacKey", { hmac_key_id: HMAC_SECRET }],
+    ["DeleteHmacKey", { hmac_key_id: "of-no-key" }],
     ["GetImportedApiKey", { key_id: imported.key_id }],
     ["ListImportedApiKeys", {}],
     ["UpdateImportedApiKey", { imported_api_key: { key_id: imported.key_id, metadata: { a: "b" } } }],

@@ -48,6 +48,7 @@ function parse(text: string): Json {
 export const paths = {
   issued: "/v2alpha1/admin/issuedApiKeys",
   imported: "/v2alpha1/admin/importedApiKeys",
+  hmacKeys: "/v2alpha1/admin/hmacKeys",
   keys: "/v2alpha1/admin/apiKeys",
   selfRevoke: "/v2alpha1/apiKeys:selfRevoke",
   jwks: "/v2alpha1/derivedKeys/jwks.json",

@@ -9,7 +9,13 @@ import { checkNotifications, checkServers } from "./checks/notifications.ts";
 import { checkPort } from "./checks/port.ts";
 import { checkReplication } from "./checks/replication.ts";
 import { checkRights, checkSchema } from "./checks/schema.ts";
-import { checkRootSecretFile, checkRootSecretUse, checkSigningKeys, readRings } from "./checks/secrets.ts";
+import {
+  checkHashSecrets,
+  checkRootSecretFile,
+  checkRootSecretUse,
+  checkSigningKeys,
+  readRings,
+} from "./checks/secrets.ts";
 import { checkClock, checkConnections, checkDurability, checkVersion } from "./checks/server-settings.ts";
 import { openDatabase } from "./database.ts";
 import { type Check, type CheckContext, type DatabaseContext, error, type Finding, ok } from "./finding.ts";
@@ -43,6 +49,7 @@ const DATABASE_CHECKS: Checks<Check<DatabaseContext>> = {
   root_secret_use: checkRootSecretUse,
   raw_keys: checkDuplicates,
   signing_keys: checkSigningKeys,
+  hash_secrets: checkHashSecrets,
 };
 
 /** A finding with the name of its check. */

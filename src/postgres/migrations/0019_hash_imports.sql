@@ -35,8 +35,9 @@ CREATE TABLE hmac_keys (
 
 -- How hashes were made: at most 8 without a salt, which a verification tries all, and 32 others. The constant texts around the raw key are
 -- encrypted together, as JSON, under the server key wrap_key_id. Of two servers that add the same scheme at once, both choose the same slot.
+-- scheme_id is random: none is used again, also not after a restore.
 CREATE TABLE hash_schemes (
-  scheme_id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  scheme_id integer PRIMARY KEY,
   slot smallint NOT NULL UNIQUE CHECK (slot BETWEEN 1 AND 40),
   algorithm text NOT NULL,
   hmac_key_id text COLLATE "C" REFERENCES hmac_keys,

@@ -1,3 +1,4 @@
+import type { StoredHashing } from "../../hashing/store.ts";
 import type { Database } from "../../postgres/pool.ts";
 import { countDigestKeys, type DigestKeyUse, listUsedRootSecrets } from "../../postgres/root-secret-use.ts";
 import { isInUse, type SigningKeyRecord } from "../../token/signing-key.ts";
@@ -16,12 +17,15 @@ export interface RootSecretUse extends Omit<DigestKeyUse, "digestKeyId"> {
   readonly state: RootSecretState;
   /** Signing keys in use that are wrapped under it. */
   readonly signingKeys: number;
+  /** HMAC keys, and texts around raw keys in hash schemes, that are wrapped under it. */
+  readonly hashSecrets: number;
 }
 
 export interface InventoryContext {
   readonly database: Database;
-  readonly rings: Pick<Rings, "digest" | "signingKeyWrap">;
+  readonly rings: Pick<Rings, "digest" | "signingKeyWrap" | "hashSchemeWrap">;
   readonly signingKeys: readonly SigningKeyRecord[];
+  readonly hashing: StoredHashing;
   /** Milliseconds. */
   readonly now: number;
 }
@@ -29,7 +33,8 @@ export interface InventoryContext {
 const NONE = { issued: 0, imported: 0, inGrace: 0 };
 
 /** Returns the use of the current root secret, then of the others given, in their order, then of those that are missing. */
-export async function takeInventory({ database, rings, signingKeys, now }: InventoryContext): Promise<RootSecretUse[]> {
+export async function takeInventory(context: InventoryContext): Promise<RootSecretUse[]> {
+  const { database, rings, signingKeys, hashing, now } = context;
   const uses = new Map(
     (await countDigestKeys(database, new Date(now))).map(({ digestKeyId, ...counts }) => [digestKeyId, counts]),
   );
@@ -38,14 +43,22 @@ export async function takeInventory({ database, rings, signingKeys, now }: Inven
     signingKeys.filter((key) => isInUse(key, now)),
     ({ wrapKeyId }) => wrapKeyId,
   );
+  const hashSecrets = hashSecretsBy(hashing);
   // All rings are derived from the same root secrets in the same order.
   const given = rings.digest.all.map(({ id }, place): RootSecretUse => {
     const keys = wrapped.get(rings.signingKeyWrap.all[place]?.id ?? "") ?? [];
     const state = stateOf(place, used.has(id) || uses.has(id));
-    return { id, state, ...(uses.get(id) ?? NONE), signingKeys: keys.length };
+    const secrets = hashSecrets.get(rings.hashSchemeWrap.all[place]?.id ?? "") ?? [];
+    return { id, state, ...(uses.get(id) ?? NONE), signingKeys: keys.length, hashSecrets: secrets.length };
   });
   const missing = [...uses].filter(([id]) => rings.digest.find(id) === undefined);
-  return [...given, ...missing.map(([id, counts]) => ({ id, state: "missing" as const, ...counts, signingKeys: 0 }))];
+  const unknown = { state: "missing" as const, signingKeys: 0, hashSecrets: 0 };
+  return [...given, ...missing.map(([id, counts]) => ({ id, ...unknown, ...counts }))];
+}
+
+function hashSecretsBy({ hmacKeys, schemes }: StoredHashing) {
+  const wrapped = [...hmacKeys, ...schemes.flatMap(({ affixes }) => affixes ?? [])];
+  return Map.groupBy(wrapped, ({ wrapKeyId }) => wrapKeyId);
 }
 
 function stateOf(place: number, isUsed: boolean): RootSecretState {
@@ -54,6 +67,6 @@ function stateOf(place: number, isUsed: boolean): RootSecretState {
 }
 
 /** Whether it must be kept: it is in use, or staged, or credentials that work would be rejected without it. */
-export function isNeeded({ state, issued, imported, inGrace, signingKeys }: RootSecretUse): boolean {
-  return state === "current" || state === "staged" || issued + imported + inGrace + signingKeys > 0;
+export function isNeeded({ state, issued, imported, inGrace, signingKeys, hashSecrets }: RootSecretUse): boolean {
+  return state === "current" || state === "staged" || issued + imported + inGrace + signingKeys + hashSecrets > 0;
 }

@@ -1,6 +1,7 @@
 import { type DescMessage, type DescMethodUnary, fromJson } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
+import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
@@ -19,6 +20,7 @@ type Route = (request: Json) => RestRequest;
 
 const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;
+const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 
 const post = (path: string, body: Json): RestRequest => ({ method: "POST", path, body });
@@ -58,6 +60,9 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
     }),
   ],
   [imported.deleteImportedApiKey, ({ key_id }) => ({ method: "DELETE", path: `${paths.imported}/${key_id}` })],
+  [hmacKeys.createHmacKey, (body) => post(paths.hmacKeys, body)],
+  [hmacKeys.listHmacKeys, () => ({ method: "GET", path: paths.hmacKeys })],
+  [hmacKeys.deleteHmacKey, ({ hmac_key_id }) => ({ method: "DELETE", path: `${paths.hmacKeys}/${hmac_key_id}` })],
   [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
   [keys.verifyApiKey, (body) => post(`${paths.keys}:verify`, body)],
   [keys.listApiKeys, (query) => ({ method: "GET", path: paths.keys, query })],

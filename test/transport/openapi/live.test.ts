@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { HMAC_KEY, SAMPLES } from "../../../tools/openapi/examples/samples.ts";
 import { importKey, newRawKey, revoke, succeeded, table } from "../../support/conformance.ts";
 import { useGuardedService } from "../../support/guarded.ts";
-import { type Answer, issue, type Json, type RestClient } from "../../support/rest.ts";
+import { type Answer, issue, type Json, paths, type RestClient } from "../../support/rest.ts";
 import { contentOf, document, type Example, examples, operations, refOf, validator } from "./document.ts";
 
 /** Compares the document with a live server that requires a credential. */
@@ -132,8 +132,8 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
     // There can be only 100.
     ...{ hmacKeyId, newHmacKeyId, unknownHmacKeyId },
   };
-  await rest("DELETE", `/v2alpha1/admin/hmacKeys/${newHmacKeyId}`);
-  succeeded(await rest("POST", "/v2alpha1/admin/hmacKeys", HMAC_KEY));
+  await rest("DELETE", `${paths.hmacKeys}/${newHmacKeyId}`);
+  succeeded(await rest("POST", paths.hmacKeys, HMAC_KEY));
   return (value) => {
     let text = JSON.stringify(value);
     for (const [name, sample] of Object.entries(SAMPLES)) {

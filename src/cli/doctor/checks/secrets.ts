@@ -1,4 +1,6 @@
 import { stat } from "node:fs/promises";
+import { unwrapAffixes, unwrapHmacKey } from "../../../hashing/schemes.ts";
+import { readHashing } from "../../../postgres/hash-scheme-store.ts";
 import { readSigningKeys } from "../../../postgres/signing-key-store.ts";
 import type { Config } from "../../../server/config/config.ts";
 import { hasEmbeddedFiles } from "../../../server/database-server.ts";
@@ -45,12 +47,14 @@ export const checkRootSecretFile: Check = async ({ config, rings }) => {
 export const checkRootSecretUse: Check<DatabaseContext> = async ({ rings, database, hasSchema, clock }) => {
   if (rings === null || !hasSchema) return [];
   const signingKeys = (await readSigningKeys(database)).records;
-  return (await takeInventory({ database, rings, signingKeys, now: clock.now() })).map(evaluateUse);
+  const hashing = (await readHashing(database)).stored;
+  return (await takeInventory({ database, rings, signingKeys, hashing, now: clock.now() })).map(evaluateUse);
 };
 
 function evaluateUse(use: RootSecretUse): Finding {
-  const { id, state, issued, imported, inGrace, signingKeys } = use;
-  const counts = `${issued} issued and ${imported} imported keys, ${inGrace} secrets in grace, ${signingKeys} signing keys`;
+  const { id, state, issued, imported, inGrace, signingKeys, hashSecrets } = use;
+  const wrapped = `${signingKeys} signing keys${hashSecrets === 0 ? "" : `, ${hashSecrets} hash secrets`}`;
+  const counts = `${issued} issued and ${imported} imported keys, ${inGrace} secrets in grace, ${wrapped}`;
   const message = `root secret ${id} (${state}): ${counts}`;
   if (state === "missing")
     return error(
@@ -106,10 +110,34 @@ function evaluateKey(
 }
 
 function opens(record: SigningKeyRecord, { signingKeyWrap }: Rings): boolean {
+  return succeeds(() => unwrapSigningKey(record, signingKeyWrap));
+}
+
+function succeeds(unwrap: () => unknown): boolean {
   try {
-    unwrapSigningKey(record, signingKeyWrap);
+    unwrap();
     return true;
   } catch {
     return false;
   }
 }
+
+/** Checks that the keys of HMACs, and the texts around raw keys, can be decrypted. */
+export const checkHashSecrets: Check<DatabaseContext> = async ({ rings, database, hasSchema }) => {
+  if (rings === null || !hasSchema) return [];
+  const { hmacKeys, schemes } = (await readHashing(database)).stored;
+  const ring = rings.hashSchemeWrap;
+  const lost = [
+    ...hmacKeys
+      .filter((key) => !succeeds(() => unwrapHmacKey(key, ring)))
+      .map(({ hmacKeyId }) => `HMAC key ${hmacKeyId}`),
+    ...schemes
+      .filter((one) => !succeeds(() => unwrapAffixes(one, ring)))
+      .map(({ schemeId }) => `hash scheme ${schemeId}`),
+  ];
+  const remedy =
+    "keys known by these hashes are rejected until they are adopted: configure the root secret as a retired one, or import the keys again";
+  if (lost.length > 0) return lost.map((name) => error(`${name} cannot be unwrapped`, remedy));
+  const wrapped = hmacKeys.length + schemes.filter(({ affixes }) => affixes !== null).length;
+  return wrapped === 0 ? [] : [ok(`${wrapped} hash secrets can be unwrapped`)];
+};
