@@ -11,6 +11,7 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
+import { Authorization } from "../../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Fixture } from "../harness/fixture.ts";
 import type { Measure } from "../harness/scenario.ts";
@@ -41,6 +42,43 @@ export function verifyCall(credential: string, presentation: Presentation = {}) 
   const { verifyApiKey: method } = ApiKeysService.method;
   const request = { ...presentation, credential };
   return { method, request, isExpected: ({ isValid }: MessageShape<typeof method.output>) => isValid };
+}
+
+/** Returns the call with which Envoy asks about a usual request with a valid credential. */
+export function checkCall(credential: string, requiredScope: string) {
+  const { check: method } = Authorization.method;
+  const fields = {
+    ...{ ":authority": "orders.example.com", ":path": "/orders?page=2", ":method": "GET", ":scheme": "https" },
+    ...{ "user-agent": "curl/8.14.1", accept: "*/*", authorization: `Bearer ${credential}` },
+    ...{ "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https", "x-envoy-external-address": "203.0.113.7" },
+    "x-request-id": "a1c5d0b4-6f0e-4c7e-9d8f-6f4d7f1f1a11",
+  };
+  const raw = Object.entries(fields).map(([key, value]) => ({ key, rawValue: new Uint8Array(Buffer.from(value)) }));
+  const peer = (address: string, portValue: number) => {
+    const portSpecifier = { case: "portValue", value: portValue } as const;
+    return { address: { address: { case: "socketAddress", value: { address, portSpecifier } } } } as const;
+  };
+  const http = {
+    ...{
+      id: "1234567890123456789",
+      method: "GET",
+      path: "/orders?page=2",
+      host: "orders.example.com",
+      scheme: "https",
+    },
+    ...{ protocol: "HTTP/2", size: -1n, headerMap: { headers: raw } },
+  };
+  const request: MessageInitShape<typeof method.input> = {
+    attributes: {
+      source: peer("203.0.113.7", 51234),
+      destination: peer("192.0.2.1", 8000),
+      request: { time: { seconds: 1_800_000_000n, nanos: 123_456_000 }, http },
+      contextExtensions: { required_scopes: requiredScope },
+      metadataContext: {},
+      routeMetadataContext: {},
+    },
+  };
+  return { method, request, isExpected: ({ status }: MessageShape<typeof method.output>) => status?.code === 0 };
 }
 
 /** Measures one call over gRPC, in calls per second. One response before and one after each round is checked completely. */

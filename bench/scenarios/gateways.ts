@@ -1,6 +1,7 @@
 import { cpuPerRequest } from "../harness/cpu.ts";
 import { type Fixture, once } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
+import { checkCall, grpcLoad, verifyCall } from "../load/grpc-load.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { jsonBodies, writeBodies, writeRequests } from "../load/requests.ts";
 import { PATHS, post } from "../subject/client.ts";
@@ -68,11 +69,26 @@ async function requireVerdict(url: string, headers: Readonly<Record<string, stri
   }
 }
 
+/** What Envoy asks about a request with a key, and a verification of this key by the same caller. */
+const grpcLoads = once(async (fixture: Fixture) => {
+  const { server, secrets, token } = await withGateways(fixture);
+  const { url } = server;
+  const [secret = ""] = secrets;
+  const headers = { authorization: `Bearer ${token}` };
+  return {
+    server,
+    checked: await grpcLoad(fixture, url, checkCall(secret, SCOPE), headers),
+    verified: await grpcLoad(fixture, url, verifyCall(secret), headers),
+  };
+});
+
 const shared = {
   group: "gateways",
   against: "verify of the same keys by the same caller, REST HTTP/1.1",
   judged: "ratio",
 } as const;
+
+const extAuthz = { ...shared, against: "verify of the same key by the same caller, gRPC" } as const;
 
 /** What gateways and resource servers ask, with an admin token in every request, so that each needs two verdicts. */
 export const gatewayScenarios: readonly Scenario[] = [
@@ -107,6 +123,26 @@ export const gatewayScenarios: readonly Scenario[] = [
     prepare: async (fixture) => {
       const { introspected, verified } = await loads(fixture);
       return { subject: introspected, baseline: verified };
+    },
+  },
+  {
+    ...extAuthz,
+    name: "ext-authz",
+    work: "ext_authz, cached, gRPC, gateway with an admin token",
+    unit: "calls/s",
+    prepare: async (fixture) => {
+      const { checked, verified } = await grpcLoads(fixture);
+      return { subject: checked, baseline: verified };
+    },
+  },
+  {
+    ...extAuthz,
+    name: "ext-authz-cpu",
+    work: "CPU of an ext_authz call, cached, gRPC, gateway with an admin token",
+    unit: "µs",
+    prepare: async (fixture) => {
+      const { server, checked, verified } = await grpcLoads(fixture);
+      return { subject: cpuPerRequest(fixture, server, checked), baseline: cpuPerRequest(fixture, server, verified) };
     },
   },
 ];

@@ -6,7 +6,6 @@ import type { Authorize } from "../api/gateways/authorize.ts";
 import type { OnDecision } from "../api/gateways/decision.ts";
 import type { Introspect } from "../api/introspection.ts";
 import type { Implementation } from "../api/row.ts";
-import type { Rpc } from "../api/rpc.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import type { Guard } from "../auth/guard.ts";
 import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
@@ -14,7 +13,7 @@ import type { Tracing } from "../observability/tracing/tracing.ts";
 import { tracePipeline } from "./call-pipeline.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
-import { type Check, checkRpc, createCheck, createExtAuthz, EXT_AUTHZ } from "./gateways/ext-authz.ts";
+import { type Check, createCheck, createExtAuthz, EXT_AUTHZ } from "./gateways/ext-authz.ts";
 import { createForwardAuth, FORWARD_AUTH, type ForwardAuth } from "./gateways/forward-auth.ts";
 import { createIntrospection, INTROSPECTION, type IntrospectionPipeline } from "./gateways/introspect.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
@@ -24,7 +23,7 @@ import { createRpc, traceRpc } from "./rpc-pipeline.ts";
 import { createTransport, type TransportOptions } from "./transport.ts";
 
 export interface ServerOptions
-  extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs" | "introspection" | "forwardAuth"> {
+  extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs" | "introspection" | "forwardAuth" | "check"> {
   readonly implementations: readonly Implementation[];
   /** Token introspection; without it the path is unknown. */
   readonly introspect?: Introspect;
@@ -66,10 +65,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const fastify = await createTransport({
     ...options,
     // Health has a separate limiter so that it responds under overload.
-    rpcs: [...rpcs, ...rpcOf(check), createRpc(health.check, guard, new ConcurrencyLimiter())],
+    rpcs: [...rpcs, createRpc(health.check, guard, new ConcurrencyLimiter())],
     streams: [health.watch, ...reflection],
     introspection: introspectionOf(options),
     forwardAuth: forwardAuthOf(options),
+    check,
     fastRpcs: verificationRpcs(rpcs),
   });
   fastify.addHook("preClose", stopping);
@@ -87,9 +87,10 @@ export async function createGatewayServer(options: ServerOptions): Promise<Fasti
   const fastify = await createTransport({
     ...options,
     corsOrigins: [],
-    rpcs: [...rpcOf(check), createRpc(health.check, guard, new ConcurrencyLimiter())],
+    rpcs: [createRpc(health.check, guard, new ConcurrencyLimiter())],
     streams: [health.watch],
     forwardAuth: forwardAuthOf(options),
+    check,
     fastRpcs: [],
   });
   fastify.addHook("preClose", stopping);
@@ -129,8 +130,4 @@ function checkOf({ gateways, limiter, tracing }: ServerOptions): Check | undefin
   const { authorize, guard, clientAddressOf, onDecision } = gateways.extAuthz;
   const pipeline = createExtAuthz(authorize, clientAddressOf, guard, limiter);
   return createCheck(tracing === undefined ? pipeline : tracePipeline(EXT_AUTHZ, pipeline, tracing), onDecision);
-}
-
-function rpcOf(check: Check | undefined): Rpc[] {
-  return check === undefined ? [] : [checkRpc(check)];
 }

@@ -10,6 +10,7 @@ import { clientErrorHandler, refuseConnect } from "./errors/client-error.ts";
 import { answerErrors, handleError } from "./errors/error-handler.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
 import { createFastPath } from "./fast-path/fast-path.ts";
+import { type Check, checkRpc } from "./gateways/ext-authz.ts";
 import { type ForwardAuth, registerForwardAuth } from "./gateways/forward-auth.ts";
 import { type IntrospectionPipeline, registerIntrospection } from "./gateways/introspect.ts";
 import { requestIdOf } from "./headers.ts";
@@ -27,6 +28,8 @@ export interface TransportOptions {
   readonly introspection?: IntrospectionPipeline | undefined;
   /** The forward-auth endpoint; without it the path is unknown. */
   readonly forwardAuth?: ForwardAuth | undefined;
+  /** Envoy's ext_authz; without it the RPC is unknown. */
+  readonly check?: Check | undefined;
   /** Whether the fast path serves usual requests of `fastRpcs` and gateways. Without it Fastify serves them with the same results. */
   readonly fastPath: boolean;
   readonly fastRpcs: readonly FastRpc[];
@@ -47,12 +50,13 @@ export interface TransportOptions {
 
 /** Creates the Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same RPCs. */
 export async function createTransport(options: TransportOptions): Promise<FastifyInstance> {
-  const { certificate, logger, counters, rpcs, fastRpcs, forwardAuth, requestPolicy, bodyBudget: budget } = options;
+  const { certificate, logger, counters, fastRpcs, forwardAuth, check, requestPolicy, bodyBudget: budget } = options;
+  const rpcs = check === undefined ? options.rpcs : [...options.rpcs, checkRpc(check)];
   const routes = makeRoutes(rpcs);
   const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
   const findRefusal = createHostCheck(requestPolicy);
-  const fastPath = createFastPath(fastRpcs, { logger, counters, limits, budget, findRefusal, forwardAuth });
-  const isIntercepted = options.fastPath && (fastRpcs.length > 0 || forwardAuth !== undefined);
+  const fastPath = createFastPath(fastRpcs, { logger, counters, limits, budget, findRefusal, forwardAuth, check });
+  const isIntercepted = options.fastPath && (fastRpcs.length > 0 || forwardAuth !== undefined || check !== undefined);
   const port = { limits, certificate, interceptor: isIntercepted ? fastPath : undefined };
   const fastify = Fastify({
     serverFactory: (listener) => new ListenerServer(port, listener),

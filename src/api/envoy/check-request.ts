@@ -12,7 +12,8 @@ export interface CheckedRequest {
   readonly path: string;
   /** The names in lower case and the values of all fields, in turn. */
   readonly fields: readonly string[];
-  readonly extensions: Readonly<Record<string, string>>;
+  /** The names and values of the settings of the route, in turn. */
+  readonly extensions: readonly string[];
 }
 
 /** Reads a decoded message. */
@@ -23,7 +24,7 @@ export function readCheckRequest({ attributes }: CheckRequest): CheckedRequest {
     source: ipOf(attributes?.source?.address),
     path: http?.path ?? "",
     fields: http === undefined ? [] : fieldsOf(http),
-    extensions: attributes?.contextExtensions ?? {},
+    extensions: Object.entries(attributes?.contextExtensions ?? {}).flat(),
   };
 }
 

@@ -14,7 +14,7 @@ export class EnvoyRequest implements GatewayRequest {
   constructor(checked: CheckedRequest, clientAddressOf: ClientAddressByEnvoy) {
     if (!checked.isHttp) throw invalidArgument("attributes.request.http", "value is required", "FIELD_REQUIRED");
     this.#checked = checked;
-    this.#requirements = readRequirements(Object.entries(checked.extensions));
+    this.#requirements = requirementsOf(checked.extensions);
     this.#clientAddressOf = clientAddressOf;
   }
 
@@ -48,4 +48,20 @@ export class EnvoyRequest implements GatewayRequest {
     const values = this.header(name);
     return values.length === 0 ? undefined : values.join(", ");
   }
+}
+
+/** Maximum number of settings of routes that are kept; one is about 1 KB. */
+const MAX_KNOWN = 64;
+
+const known = new Map<string, Requirements>();
+
+/** Reads names and values in turn, once for the same ones. */
+function requirementsOf(extensions: readonly string[]): Requirements {
+  const text = JSON.stringify(extensions);
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  const pairs = extensions.flatMap((name, at) => (at % 2 === 0 ? [[name, extensions[at + 1] ?? ""] as const] : []));
+  const requirements = readRequirements(pairs);
+  if (known.size < MAX_KNOWN) known.set(text, requirements);
+  return requirements;
 }

@@ -1,4 +1,5 @@
 import { createAccessLogWriter } from "../access-log.ts";
+import { type Check, EXT_AUTHZ } from "../gateways/ext-authz.ts";
 import type { ForwardAuth } from "../gateways/forward-auth.ts";
 import { isForwardAuth } from "../gateways/forward-auth-target.ts";
 import { type Headers, headerOf } from "../headers.ts";
@@ -7,6 +8,7 @@ import type { RequestInterceptor } from "../listener/request-interceptor.ts";
 import { type CheckHost, isHost } from "../request-checks.ts";
 import type { CallContext, FastCall, FastRoute } from "./call.ts";
 import type { FastRpc } from "./codecs.ts";
+import { extAuthzRoutes } from "./ext-authz-route.ts";
 import { forwardAuthRoute } from "./forward-auth-route.ts";
 import { createHttp1Connections } from "./http1.ts";
 import { ANY_METHOD, type Head, POST_ONLY } from "./http1-message.ts";
@@ -19,6 +21,8 @@ export interface FastPathOptions extends Omit<CallContext, "writeEntry" | "start
   readonly findRefusal: CheckHost;
   /** The forward-auth endpoint, served over HTTP/1.1, in which gateways ask. */
   readonly forwardAuth?: ForwardAuth | undefined;
+  /** Envoy's ext_authz, served over gRPC. */
+  readonly check?: Check | undefined;
 }
 
 /** A body that its Content-Length says is larger is left to the complete path. Bytes. */
@@ -30,8 +34,9 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  * from a gateway, without a body. Everything else it declines, unread. Its responses are those of the complete path, but for the differences that the comparison test lists.
  */
 export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOptions): RequestInterceptor {
-  const { logger, counters, limits, budget, findRefusal, forwardAuth } = options;
-  const routes = makeFastRoutes(rpcs, counters);
+  const { logger, counters, limits, budget, findRefusal, forwardAuth, check } = options;
+  const routes = new Map(makeFastRoutes(rpcs, counters));
+  if (check !== undefined) routes.set(`/${EXT_AUTHZ}`, extAuthzRoutes(check, counters));
   const tick = new TickBudget<FastCall>((call) => call.run());
   const start = (call: FastCall) => tick.enter(call);
   const context = { logger, counters, budget, start, writeEntry: createAccessLogWriter(logger) };

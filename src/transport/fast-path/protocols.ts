@@ -13,14 +13,14 @@ import { HttpError } from "../errors/http-error.ts";
 import { JSON_OPTIONS } from "../json/reader.ts";
 import { readRestRules } from "../rest/http-rule.ts";
 import type { Answer, FastCall, FastRoute, HeaderList } from "./call.ts";
-import { type Codec, type FastRpc, malformed, type ProtoCodec, type Response } from "./codecs.ts";
+import { type Codec, type FastRpc, malformed, type Response } from "./codecs.ts";
 
 /** The routes of `POST` requests: by path, then by content type. */
 export type RouteTable = ReadonlyMap<string, ReadonlyMap<string, FastRoute>>;
 
 const JSON_TYPES = ["application/json", "application/json; charset=utf-8"];
 const PROTO_TYPES = ["application/proto"];
-const GRPC_TYPES = ["application/grpc", "application/grpc+proto"];
+export const GRPC_TYPES = ["application/grpc", "application/grpc+proto"];
 
 /** Returns the routes of RPCs over REST, Connect and gRPC. */
 export function makeFastRoutes(rpcs: readonly FastRpc[], counters: CallCounters): RouteTable {
@@ -34,7 +34,7 @@ export function makeFastRoutes(rpcs: readonly FastRpc[], counters: CallCounters)
     const rpcRoutes = [
       ...routes(JSON_TYPES, connectForm(rpc, json, "application/json")),
       ...routes(PROTO_TYPES, connectForm(rpc, proto, "application/proto")),
-      ...routes(GRPC_TYPES, grpcForm(rpc, proto)),
+      ...routes(GRPC_TYPES, grpcForm(rpc.maxRequestBytes, proto)),
     ];
     table.set(`/${name}`, new Map(rpcRoutes));
     const restRoutes = new Map(routes(JSON_TYPES, restForm(rpc, json)));
@@ -109,9 +109,19 @@ const OK = Object.freeze({ "grpc-status": "0" });
 const NO_BODY = new Uint8Array();
 const GRPC_TYPE = "application/grpc+proto";
 
+/** The messages of an RPC as bytes, in the form in which it is called. */
+export interface BinaryCodec<Req, Res> {
+  /** Throws `INVALID_ARGUMENT`. */
+  read(bytes: Uint8Array): Req;
+  write(response: Res): Uint8Array;
+}
+
 /** gRPC over HTTP/2, unary: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
-function grpcForm({ maxRequestBytes }: Rpc, proto: ProtoCodec): RouteForm {
-  const frame = memoize((response: Response) => {
+export function grpcForm<Req, Res extends object>(
+  maxRequestBytes: number,
+  proto: BinaryCodec<Req, Res>,
+): Omit<FastRoute<Req, Res>, "rpc" | "counter"> {
+  const frame = memoize((response: Res) => {
     const bytes = toFrame(proto.write(response));
     // A memoized frame is copied: it must not keep the buffer pool alive.
     return isShared(response) ? Buffer.from(new Uint8Array(bytes).buffer) : bytes;

@@ -11,8 +11,7 @@ import { failed, type GatewayDecision, type OnDecision } from "../../api/gateway
 import type { Call, Rpc } from "../../api/rpc.ts";
 import { GATEWAY_SCOPE } from "../../auth/gateway-callers.ts";
 import type { Guard } from "../../auth/guard.ts";
-import type { Principal } from "../../domain/principal.ts";
-import { UNRESTRICTED } from "../../domain/principal.ts";
+import { type Principal, UNRESTRICTED } from "../../domain/principal.ts";
 import type { ClientAddressByEnvoy } from "../../lib/client-address.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
 import { codeOfStatus, rpcName } from "../call-metrics.ts";
@@ -28,7 +27,7 @@ export const EXT_AUTHZ = rpcName({ method });
 export const EXT_AUTHZ_TOKEN_HEADERS = ["authorization", "x-keyhold-authorization"] as const;
 
 /** Envoy accepts 60 KiB of headers by default. */
-const MAX_REQUEST_BYTES = 2 ** 20;
+export const MAX_CHECK_BYTES = 2 ** 20;
 
 /** Decides about requests that Envoy asks about. */
 export type ExtAuthzPipeline = Pipeline<CheckedRequest, GatewayDecision>;
@@ -51,29 +50,46 @@ export function createExtAuthz(
   return createPipeline(endpoint, guard, limiter);
 }
 
-/** Answers a check. Never throws or rejects. */
-export type Check = (checked: CheckedRequest, call: Call) => MaybePromise<CheckAnswer>;
+/** Answers checks. Neither function throws or rejects. */
+export type Check = Pipeline<CheckedRequest, CheckAnswer>;
 
 /**
- * Returns the answers of `Check`. Whatever fails is a denial and no error of the RPC, which Envoy lets pass with `failure_mode_allow`.
- * Gateways are authorized here too, because the refusal of one is a denial.
+ * Decorates decisions with their form for Envoy. Whatever fails, also the authorization of the gateway, is a denial and no error of the
+ * RPC, which Envoy lets pass with `failure_mode_allow`.
  */
 export function createCheck(pipeline: ExtAuthzPipeline, onDecision: OnDecision): Check {
-  const decide = (checked: CheckedRequest, call: Call): MaybePromise<GatewayDecision> => {
-    try {
-      const decided = andThen(pipeline.admit(call), (caller) => pipeline.invoke(checked, caller, call));
-      return decided instanceof Promise
-        ? decided.then((one) => logCode(one, call)).catch(failed)
-        : logCode(decided, call);
-    } catch (error) {
-      return failed(error);
-    }
+  const refusals = new WeakMap<Call, GatewayDecision>();
+  const refuse = (error: unknown, call: Call): Principal => {
+    refusals.set(call, failed(error));
+    return REFUSED;
   };
-  return (checked, call) =>
-    andThen(decide(checked, call), (decision) => {
+  const admit = (call: Call): MaybePromise<Principal> => {
+    // A call with a slow body is admitted twice.
+    if (refusals.has(call)) return REFUSED;
+    return recover(
+      () => pipeline.admit(call),
+      (error) => refuse(error, call),
+    );
+  };
+  const decide = (checked: CheckedRequest, caller: Principal, call: Call): MaybePromise<GatewayDecision> => {
+    if (caller === REFUSED) return refusals.get(call) ?? failed(new Error("a refused gateway without a reason"));
+    return recover(() => andThen(pipeline.invoke(checked, caller, call), (one) => logCode(one, call)), failed);
+  };
+  const invoke = (checked: CheckedRequest, caller: Principal, call: Call): MaybePromise<CheckAnswer> =>
+    andThen(decide(checked, caller, call), (decision) => {
       onDecision(decision.status);
       return answerTo(decision, checked.fields);
     });
+  return { admit, invoke };
+}
+
+function recover<T>(work: () => MaybePromise<T>, otherwise: (error: unknown) => T): MaybePromise<T> {
+  try {
+    const result = work();
+    return result instanceof Promise ? result.catch(otherwise) : result;
+  } catch (error) {
+    return otherwise(error);
+  }
 }
 
 /** The pipeline has logged the code of a failure. */
@@ -82,8 +98,8 @@ function logCode(decision: GatewayDecision, call: Call): GatewayDecision {
   return decision;
 }
 
-/** The caller before it is known. */
-export const ANYONE: Principal = Object.freeze({
+/** The caller of a call that is answered with a denial. */
+const REFUSED: Principal = Object.freeze({
   ...{ subject: "anonymous", method: "none", scopes: [], restrictions: UNRESTRICTED },
   ...{ clientAddress: "", userAgent: "", callId: "" },
 });
@@ -92,8 +108,8 @@ export const ANYONE: Principal = Object.freeze({
 export function checkRpc(check: Check): Rpc<typeof CheckRequestSchema, typeof CheckResponseSchema> {
   return {
     method,
-    maxRequestBytes: MAX_REQUEST_BYTES,
-    admit: () => ANYONE,
-    invoke: (request, _, call) => check(readCheckRequest(request), call),
+    maxRequestBytes: MAX_CHECK_BYTES,
+    admit: check.admit,
+    invoke: (request, caller, call) => check.invoke(readCheckRequest(request), caller, call),
   };
 }

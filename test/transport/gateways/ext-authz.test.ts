@@ -198,13 +198,6 @@ describe("a message without what a decision needs is denied", () => {
   test("no headers", async () => {
     expect(await check(suite.server, withHttp({}), token())).toMatchObject({ status: 401 });
   });
-
-  test("unknown fields do not matter", async () => {
-    const { attributes } = describeRequest({ headers: bearer(key.secret) });
-    const $unknown = [{ no: 99, wireType: 2, data: new Uint8Array([1, 65]) }];
-    const request = { attributes: { ...attributes, $unknown }, $unknown } as CheckInit;
-    expect(await check(suite.server, request, token())).toMatchObject({ status: 200 });
-  });
 });
 
 test("a message above 1 MiB, such as with the body of a request, is an error", async () => {
