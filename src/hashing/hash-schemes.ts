@@ -4,7 +4,15 @@ import type { HashLookups, HashScheme, HashSchemeSpec } from "../domain/raw-key-
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
-import { describeScheme, FAST_SLOTS, isSameScheme, SLOW_SLOTS, toSchemes, wrapAffixes } from "./schemes.ts";
+import {
+  describeScheme,
+  FAST_SLOTS,
+  isSameScheme,
+  SLOW_SLOTS,
+  toSchemes,
+  unwrapHmacKey,
+  wrapAffixes,
+} from "./schemes.ts";
 import type { HashSchemeStore, StoredHashing } from "./store.ts";
 
 /** How the hashes of this node's keys were made, kept current with the store. */
@@ -83,7 +91,10 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
   const findScheme = (spec: HashSchemeSpec): HashScheme | undefined =>
     lookups.schemes.find((scheme) => isSameScheme(scheme, spec));
   const requireHmacKey = ({ hmacKeyId }: HashSchemeSpec) => {
-    if (hmacKeyId === null || stored.hmacKeys.some((key) => key.hmacKeyId === hmacKeyId)) return;
+    if (hmacKeyId === null) return;
+    const key = stored.hmacKeys.find((one) => one.hmacKeyId === hmacKeyId);
+    // Throws if it does not unwrap: its keys would not be recognized.
+    if (key !== undefined) return void unwrapHmacKey(key, ring);
     const description = "is the id of no HMAC key: create it first";
     throw invalidArgument("raw_key_hash.hmac_key_id", description, "VALUE_NOT_ALLOWED");
   };

@@ -134,16 +134,18 @@ async function addPrefixLength(sql: Sql, length: number): Promise<boolean> {
 }
 
 /**
- * Removes what no key has. Deletes nothing if there is nothing to delete, because every deletion is notified. A key that was imported since
+ * Removes what no key has, unless it is new: its first key may be about to be imported. Deletes nothing if there is nothing to delete, because every deletion is notified. A key that was imported since
  * keeps its scheme, by its foreign key, and then all others are kept too, until the next time.
  */
 async function removeUnused(sql: Sql): Promise<void> {
   const schemes = await sql<{ schemeId: number }[]>`
     SELECT scheme_id FROM hash_schemes
-    WHERE (SELECT key_id FROM api_keys WHERE hash_scheme_id = scheme_id LIMIT 1) IS NULL`;
+    WHERE create_time < now() - interval '1 minute'
+      AND (SELECT key_id FROM api_keys WHERE hash_scheme_id = scheme_id LIMIT 1) IS NULL`;
   const lengths = await sql<{ length: number }[]>`
     SELECT length FROM hash_prefix_lengths
-    WHERE (SELECT key_id FROM api_keys WHERE hash_prefix_length = length LIMIT 1) IS NULL`;
+    WHERE create_time < now() - interval '1 minute'
+      AND (SELECT key_id FROM api_keys WHERE hash_prefix_length = length LIMIT 1) IS NULL`;
   const ids = schemes.map(({ schemeId }) => `${schemeId}`);
   if (ids.length > 0)
     await unlessReferenced(() => sql`DELETE FROM hash_schemes WHERE scheme_id = ANY (${ids}::text[]::int[])`);

@@ -50,7 +50,7 @@ export function createHashing(options: HashingOptions): Hashing {
   return {
     schemes,
     slow,
-    recognition: createHashRecognition({ ring: rings.digest, lookups: schemes.lookups, slow }),
+    recognition: createHashRecognition({ ...schemes, ring: rings.digest, slow }),
     registry: { ...schemes, requireSupported: (hash) => slow.assertSupported(hash) },
     hmacKeys: { store: createHmacKeyStore(databases, changes), ring, clock, random },
     rewrap: { store, ring, random },

@@ -62,6 +62,7 @@ export function metricsOf(measured: Measured): AnyFamily[] {
     gauge("keyhold_ready", "Whether /health/ready answers 200.", () => Number(measured.isReady())),
     ...instrumentMetrics(measured.meters),
     ...cacheMetrics(measured.resources),
+    ...slowHashMetrics(measured.resources),
     ...clusterMetrics(measured),
     ...databaseMetrics(measured.resources),
     ...backgroundMetrics(measured),
@@ -123,6 +124,17 @@ function cacheMetrics({ reader }: Resources): Family[] {
     gauge("keyhold_cache_entries", "Cached keys, credentials, and look-ups without a result.", entries),
     gauge("keyhold_cache_bytes", "Size of the cached entries.", () => stats().bytes),
     gauge("keyhold_cache_allocated_bytes", "Memory allocated for the cache.", () => stats().allocatedBytes),
+  ];
+}
+
+function slowHashMetrics({ hashing: { slow } }: Resources): Family[] {
+  return [
+    gauge("keyhold_slow_hashes_running", "Slow hashes of raw keys that are computed now.", () => slow.stats.running),
+    gauge("keyhold_slow_hashes_waiting", "Slow hashes that wait; more than 64 are rejected.", () => slow.stats.waiting),
+    counter("keyhold_slow_hashes_total", "Slow hashes that verifications needed, by what became of them.", () => {
+      const { running: _, waiting: __, ...results } = slow.stats;
+      return samples("result", results);
+    }),
   ];
 }
 

@@ -5,6 +5,7 @@ import { type Invalid, invalid, type Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { adoptionOf } from "./by-hash/adoption.ts";
 import { type Found, findByHash, isUnproven, type OnUnproven } from "./by-hash/find.ts";
+import { withLastLookups } from "./by-hash/recognition.ts";
 import type { VerifyContext } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
 import type { Identified, IdentityCache } from "./identified.ts";
@@ -147,7 +148,8 @@ function evaluateStale(attempt: Attempt, identified: Identified, error: unknown)
     const stale = findStale(lookup);
     return stale === null ? [] : [stale];
   };
-  const inCache = { ...attempt, context: { ...context, findCandidates } };
+  const hashes = context.hashes && withLastLookups(context.hashes);
+  const inCache = { ...attempt, context: { ...context, findCandidates, hashes } };
   const found = proveKey(inCache, identified, findStale(identified.lookup));
   return andThen(found, (result) => {
     if ("valid" in result) return reject(context, credential, result);

@@ -68,6 +68,10 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
     update_mask: "name",
   }),
   DeleteImportedApiKey: ({ importedKeyId }) => ({ key_id: importedKeyId }),
+  // There can be only 100.
+  CreateHmacKey: () => ({ hmac_key_id: "hmac-key", key: "the key of HMACs", encoding: "TEXT_ENCODING_UTF8" }),
+  ListHmacKeys: () => ({}),
+  DeleteHmacKey: () => ({ hmac_key_id: "hmac-key" }),
   DeriveToken: ({ credential }) => ({ credential, algorithm: "TOKEN_ALGORITHM_JWT", ttl: "60s" }),
   VerifyApiKey: ({ credential }) => ({ credential }),
   ListApiKeys: () => ({ page_size: 2, filter: 'name="k*" AND kind=KEY_KIND_ISSUED' }),
@@ -110,7 +114,8 @@ export const CALLS: readonly MakeRequest[] = [
 
 /** Returns the REST call: the path names the key, the body or the query has the other fields. */
 export function restCall({ rpc, httpMethod, path }: RestRoute, target: CallTarget): HostileRequest {
-  const { key_id: keyId = "", ...rest } = sampleOf(rpc, target);
+  const idField = rpc.name === "DeleteHmacKey" ? "hmac_key_id" : "key_id";
+  const { [idField]: keyId = "", ...rest } = sampleOf(rpc, target);
   const [resource] = Object.values(rest).filter((value) => typeof value === "object" && "key_id" in (value ?? {}));
   const id = String(keyId || (resource as JsonObject | undefined)?.key_id || "");
   const name = `rest ${httpMethod} ${rpc.name}`;

@@ -129,8 +129,8 @@ const SCHEME = { algorithm: "SHA256", prefix: "", suffix: "", hmacKeyId: null } 
 
 /** Removes a scheme and a length that no key has. */
 async function removeUnused(): Promise<void> {
-  await owner`INSERT INTO hash_schemes (scheme_id, slot, algorithm) VALUES (1, 8, 'SHA384') ON CONFLICT DO NOTHING`;
-  await owner`INSERT INTO hash_prefix_lengths (length, slot) VALUES (64, 4) ON CONFLICT DO NOTHING`;
+  await owner`INSERT INTO hash_schemes (scheme_id, slot, algorithm, create_time) VALUES (1, 8, 'SHA384', '2026-01-01') ON CONFLICT DO NOTHING`;
+  await owner`INSERT INTO hash_prefix_lengths (length, slot, create_time) VALUES (64, 4, '2026-01-01') ON CONFLICT DO NOTHING`;
   await hashing().removeUnused();
 }
 

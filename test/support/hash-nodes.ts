@@ -7,9 +7,10 @@ import type { NewKey } from "../../src/keys/store.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { toConfig } from "../../src/server/config/config.ts";
-import { openResources } from "../../src/server/resources.ts";
+import { openResources, type Resources } from "../../src/server/resources.ts";
 import { createSigning } from "../../src/signing/signing.ts";
 import { createAdopter } from "../../src/verify/by-hash/adopter.ts";
+import type { HashRecognition } from "../../src/verify/by-hash/recognition.ts";
 import { FAST, FAST_WITH_PREFIX, PREFIX_LENGTH, SLOW, TestRecognition } from "./hash-recognition.ts";
 import { operator } from "./principal.ts";
 import { ROOT_SECRET } from "./server.ts";
@@ -18,6 +19,24 @@ import { ROOT_SECRET } from "./server.ts";
 export type HashNode = Awaited<ReturnType<typeof openHashNode>>;
 
 export async function openHashNode(databaseUrl: string, environment: Record<string, string> = {}) {
+  return openNode(databaseUrl, environment, async ({ database, rings }) => {
+    await database.run(addSchemes);
+    return new TestRecognition(rings.digest);
+  });
+}
+
+/** The same with the recognition of servers. */
+export type RealNode = Awaited<ReturnType<typeof openRealNode>>;
+
+export function openRealNode(databaseUrl: string, environment: Record<string, string> = {}) {
+  return openNode(databaseUrl, environment, async ({ hashing }) => hashing.recognition);
+}
+
+async function openNode<R extends HashRecognition>(
+  databaseUrl: string,
+  environment: Record<string, string>,
+  recognitionOf: (resources: Resources) => Promise<R>,
+) {
   const changes: Change[] = [];
   const config = toConfig({
     ...{ KEYHOLD_DATABASE_URL: databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_CACHE_SIZE: "16" },
@@ -26,7 +45,7 @@ export async function openHashNode(databaseUrl: string, environment: Record<stri
   const resources = await openResources(config, { log: () => {}, onChanges: (seen) => changes.push(...seen) });
   await resources.coherence.membership.join();
   const signing = await createSigning({ ...resources.signing, onLost: () => resources.reader.clear() });
-  const hashes = new TestRecognition(resources.rings.digest);
+  const hashes = await recognitionOf(resources);
   const outcomes = { adopted: 0, already: 0, failed: 0 };
   const failures: unknown[] = [];
   let skew = 0;
@@ -43,7 +62,6 @@ export async function openHashNode(databaseUrl: string, environment: Record<stri
   });
   const lastUsed = { note: () => {}, size: 0, flush: async () => {} };
   const log = { error: (...fault: unknown[]) => failures.push(fault) };
-  await resources.database.run(addSchemes);
   const hashing = { ...resources.hashing, recognition: hashes };
   const context = createVerifyContext(config, { ...resources, hashing }, signing, lastUsed, adopter, log);
   const api = createApi(config, resources, signing, context, () => false);

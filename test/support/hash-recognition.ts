@@ -31,6 +31,10 @@ export class TestRecognition implements HashRecognition {
     return this.current;
   }
 
+  lastLookups(): HashLookups {
+    return this.current;
+  }
+
   fastDigests(rawKey: string, scheme: HashScheme): readonly SecretDigest[] {
     return scheme.algorithm === "SHA256" ? this.#digests(0xff, scheme.prefix, sha256(scheme.prefix + rawKey)) : [];
   }

@@ -43,6 +43,7 @@ CREATE TABLE hash_schemes (
   hmac_key_id text COLLATE "C" REFERENCES hmac_keys,
   wrapped_affixes bytea,
   wrap_key_id text,
+  create_time timestamptz NOT NULL DEFAULT now(),
   CHECK ((slot <= 8) = (algorithm IN ('SHA256', 'SHA384', 'SHA512', 'SHA512_256', 'HMAC_SHA256', 'HMAC_SHA512'))),
   CHECK ((wrapped_affixes IS NULL) = (wrap_key_id IS NULL))
 );
@@ -50,7 +51,8 @@ CREATE TABLE hash_schemes (
 -- The lengths in bytes of the prefixes by which keys with slow hashes are found, at most 4.
 CREATE TABLE hash_prefix_lengths (
   length smallint PRIMARY KEY CHECK (length BETWEEN 6 AND 64),
-  slot smallint NOT NULL UNIQUE CHECK (slot BETWEEN 1 AND 4)
+  slot smallint NOT NULL UNIQUE CHECK (slot BETWEEN 1 AND 4),
+  create_time timestamptz NOT NULL DEFAULT now()
 );
 
 -- No key loses what it is recognized by: one that is not used may be deleted while a key with it is imported. NOT VALID, because the columns

@@ -12,13 +12,16 @@ export interface RecognitionOptions {
   readonly ring: KeyRing;
   /** Returns the schemes and prefixes in use. A scheme that has not changed is best the same object: what is derived from it is memoized. */
   readonly lookups: () => MaybePromise<HashLookups>;
+  /** Returns the last known, for stale verdicts. */
+  readonly lastLookups: () => HashLookups;
   readonly slow: Pick<SlowHashes, "matches">;
 }
 
 /** Returns the recognition of raw keys by the hashes in use. */
-export function createHashRecognition({ ring, lookups, slow }: RecognitionOptions): HashRecognition {
+export function createHashRecognition({ ring, lookups, lastLookups, slow }: RecognitionOptions): HashRecognition {
   return {
     lookups,
+    lastLookups,
     fastDigests: (rawKey, scheme) => {
       const output = rawKey.isWellFormed() ? fastHash(rawKey, scheme) : undefined;
       return output === undefined ? [] : fastHashDigests(schemeDigest(scheme), output, ring);

@@ -6,6 +6,8 @@ import type { MaybePromise } from "../../lib/maybe-promise.ts";
 export interface HashRecognition {
   /** Returns what to try; a promise if it must be read, which rejects if it cannot be. */
   lookups(): MaybePromise<HashLookups>;
+  /** Returns the last known, for stale verdicts. */
+  lastLookups(): HashLookups;
   /** Returns every digest under which a fast hash of the raw key may be stored; none for a scheme with slow hashes. */
   fastDigests(rawKey: string, scheme: HashScheme): readonly SecretDigest[];
   /** Returns every digest of the first bytes of the raw key; none if it is shorter. */
@@ -15,4 +17,15 @@ export interface HashRecognition {
    * many wait.
    */
   matches(rawKey: string, scheme: HashScheme, secret: KeySecret): Promise<boolean>;
+}
+
+/** Returns the same with the last known lookups, for stale verdicts: nothing is read. */
+export function withLastLookups(hashes: HashRecognition): HashRecognition {
+  return {
+    lookups: () => hashes.lastLookups(),
+    lastLookups: () => hashes.lastLookups(),
+    fastDigests: (rawKey, scheme) => hashes.fastDigests(rawKey, scheme),
+    prefixDigests: (rawKey, length) => hashes.prefixDigests(rawKey, length),
+    matches: (rawKey, scheme, secret) => hashes.matches(rawKey, scheme, secret),
+  };
 }

@@ -42,7 +42,8 @@ const all: readonly Vectors[] = readdirSync(FOLDER)
 const slow = createSlowHashes({ ring: RING, random: systemRandom });
 afterAll(() => slow.close());
 
-const recognition = createHashRecognition({ ring: RING, lookups: () => ({ schemes: [], prefixLengths: [] }), slow });
+const lookups = () => ({ schemes: [], prefixLengths: [] });
+const recognition = createHashRecognition({ ring: RING, lookups, lastLookups: lookups, slow });
 
 const rawKeyOf = ({ key }: { readonly key: string }) => keys.raw_keys[key] ?? expect.fail(`no raw key ${key}`);
 

@@ -9,9 +9,11 @@ import { createHashRecognition } from "../../../src/verify/by-hash/create-recogn
 import { FAST_SCHEMES } from "../../credential/hash/samples.ts";
 import { RING, storedPhc } from "../../credential/hash/slow/samples.ts";
 
+const lookups = () => ({ schemes: FAST_SCHEMES, prefixLengths: [8] });
 const recognition = createHashRecognition({
   ring: RING,
-  lookups: () => ({ schemes: FAST_SCHEMES, prefixLengths: [8] }),
+  lookups,
+  lastLookups: lookups,
   slow: { matches: async (rawKey) => rawKey === "raw key" },
 });
 
