@@ -1,4 +1,6 @@
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
+import { hashSync } from "@node-rs/bcrypt";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import description from "../../package.json" with { type: "json" };
 import { useService } from "../support/conformance.ts";
@@ -37,6 +39,43 @@ test("the package has all required files, and no source, test or secret", () => 
 test("its command runs", async () => {
   const { stdout, stderr } = await runKeyhold(["version"], {}, { main: keyhold });
   expect({ stdout, stderr }).toEqual({ stdout: `${description.version}\n`, stderr: "" });
+});
+
+/** Prints whether a hash of bcrypt is that of a raw key, as the compiled program computes it; or why it cannot be. */
+const BCRYPT = `
+  const program = (path) => import(new URL("node_modules/keyhold/dist/" + path, "file://" + process.cwd() + "/").href);
+  const { createSlowHashes } = await program("credential/hash/slow/slow-hashes.js");
+  const { parseRawKeyHash } = await program("credential/hash/parse.js");
+  const { rawKeyHashDigests } = await program("credential/hash/digest.js");
+  const { deriveKeyRing } = await program("domain/server-keys.js");
+  const { systemRandom } = await program("lib/random.js");
+  const ring = deriveKeyRing({ current: Buffer.alloc(32, 1), retired: [] }, "secret-digest");
+  const slow = createSlowHashes({ ring, random: systemRandom });
+  const hash = parseRawKeyHash({ phc: process.argv[1] });
+  const timer = setInterval(() => {}, 1000);
+  try {
+    await slow.assertSupported(hash);
+    const [digest] = rawKeyHashDigests(hash, ring);
+    const secret = { version: 1, digest, expireTime: null, hash: { schemeId: 1, parameters: hash.parameters } };
+    console.log(await slow.matches("raw key", { schemeId: 1, ...hash.scheme, hmacKey: null }, secret));
+  } catch (error) {
+    console.log(error.message);
+  }
+  await slow.close();
+  clearInterval(timer);
+`;
+
+test("its threads compute slow hashes, and without the program of bcrypt the import says so", async () => {
+  const hash = hashSync("raw key", 4);
+  expect(await project.node(BCRYPT, hash)).toBe("true\n");
+  const [program] = project.installed.filter((name) => name.startsWith("@node-rs/bcrypt-"));
+  const folder = join(project.path, "node_modules", program ?? "");
+  await rename(folder, `${folder}-moved`);
+  onTestFinished(() => rename(`${folder}-moved`, folder));
+  expect(await project.node(BCRYPT, hash)).toBe(
+    "raw_key_hash.phc: this server cannot compute BCRYPT: install the npm package keyhold with its optional dependencies, " +
+      "among which @node-rs/bcrypt has its program for this platform\n",
+  );
 });
 
 /** Starts the server of the package, which is ready, and stops it at the end. */

