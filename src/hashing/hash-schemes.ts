@@ -60,6 +60,9 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
   let stored = NOTHING;
   let lookups: HashLookups = { schemes: [], prefixLengths: [] };
   let loading: Promise<void> | null = null;
+  /** How often this node has added something: an import does not wait for the notification of its own node. */
+  let additions = 0;
+  let loadedAdditions = 0;
   const reported = new Set<number>();
 
   const report = (schemeId: number, error: unknown) => {
@@ -67,11 +70,11 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
     reported.add(schemeId);
   };
   const load = async () => {
-    const versionBefore = context.version();
+    const [versionBefore, additionsBefore] = [context.version(), additions];
     stored = await store.read();
     const known = new Map(lookups.schemes.map((scheme) => [scheme.schemeId, scheme]));
     lookups = { schemes: toSchemes(stored, ring, known, report), prefixLengths: stored.prefixLengths };
-    version = versionBefore;
+    [version, loadedAdditions] = [versionBefore, additionsBefore];
   };
   /** A load in flight may have read before the change that this caller must see. */
   const reload = async () => {
@@ -81,7 +84,11 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
     });
     return loading;
   };
-  const isCurrent = () => version !== null && version === context.version();
+  const isCurrent = () => version !== null && version === context.version() && additions === loadedAdditions;
+  const added = <T>(result: T): T => {
+    additions++;
+    return result;
+  };
   const readCurrent = async () => {
     if (context.version() === null) await context.renewed();
     await reload();
@@ -101,8 +108,8 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
   const addScheme = async (spec: HashSchemeSpec, slot: number): Promise<number | null> => {
     const { algorithm, hmacKeyId } = spec;
     const schemeId = Buffer.from(random.bytes(4)).readInt32LE() & MAX_ID;
-    const added = { schemeId, slot, algorithm, hmacKeyId, affixes: wrapAffixes(spec, slot, ring, random) };
-    return (await store.addScheme(added)) ? schemeId : null;
+    const scheme = { schemeId, slot, algorithm, hmacKeyId, affixes: wrapAffixes(spec, slot, ring, random) };
+    return added(await store.addScheme(scheme)) ? schemeId : null;
   };
   /** Stores a scheme; null if another node was faster. */
   const tryAdd = async (spec: HashSchemeSpec): Promise<number | null> => {
@@ -121,16 +128,16 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
       await reload();
       const known = findScheme(spec);
       if (known !== undefined) return known.schemeId;
-      const added = await tryAdd(spec);
-      if (added !== null) return added;
+      const id = await tryAdd(spec);
+      if (id !== null) return id;
     }
     throw new KeyholdError("CONCURRENT_CHANGE", "other calls add or remove ways of hashing: repeat the call");
   };
   const requirePrefixLength = async (length: number): Promise<void> => {
     if (isCurrent() && stored.prefixLengths.includes(length)) return;
-    if (await store.addPrefixLength(length)) return;
+    if (added(await store.addPrefixLength(length))) return;
     await store.removeUnused();
-    if (await store.addPrefixLength(length)) return;
+    if (added(await store.addPrefixLength(length))) return;
     await reload();
     throw tooManyLengths(stored.prefixLengths);
   };
