@@ -10,10 +10,10 @@ import { KEY } from "../subject/fill.ts";
 import { verifyBodies, warmService } from "./warm-service.ts";
 
 /** Clients that send wrong credentials. Together they ask for several times the hashes that the server can compute. */
-const ATTACKERS = 64;
+const ATTACKERS = 200;
 
 /** Milliseconds between two requests of an attacker. */
-const PAUSE = 500;
+const PAUSE = 1_000;
 
 /** Connections of the verifications that are measured. */
 const CONNECTIONS = 8;

@@ -69,6 +69,8 @@ test("failures have hashes only on request, and a lookup prefix that is taken is
   await writeFile(corrected, whole.replaceAll(/"lookup_prefix":"[^"]*"/g, '"lookup_prefix":"corrected"'));
   const again = await importKeys(corrected, ...map);
   expect(JSON.parse(again.stdout)).toMatchObject({ imported: 1, failed: 1 });
+  const repeated = await importKeys(corrected, ...map);
+  expect(JSON.parse(repeated.stdout)).toMatchObject({ imported: 0, existing: 1, failed: 1 });
 });
 
 test("keys expire unless they are verified before the time that an option or a row states", async () => {
