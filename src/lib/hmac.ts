@@ -2,8 +2,8 @@ import { createHmac, hash, type KeyObject } from "node:crypto";
 
 const BLOCK = 64;
 const DIGEST = 32;
-/** Messages up to this many bytes, such as credentials, are hashed in the preallocated buffer. */
-const CAPACITY = 512;
+/** Messages up to this many bytes, such as credentials and small requests, are hashed in the preallocated buffer. */
+const CAPACITY = 2_048;
 /** UTF-8 bytes per UTF-16 code unit, at most. */
 const MAX_UNIT_BYTES = 3;
 

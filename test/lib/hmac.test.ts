@@ -61,7 +61,7 @@ describe("the HMAC of Node", () => {
     );
   });
 
-  test.each([0, 1, 170, 171, 511, 512, 513, 5000])(
+  test.each([0, 1, 682, 683, 2047, 2048, 2049, 5000])(
     "is the same for a message of %i characters, as text and as bytes",
     (length) => {
       const bytes = Buffer.alloc(32, 7);
