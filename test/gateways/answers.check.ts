@@ -62,7 +62,9 @@ describe.each(FORWARD_AUTH)("$name", (kind) => {
     const variables = variablesOf(asked);
     expect(variables.get("HTTP_X_KEYHOLD_AUTHORIZATION")).toEqual([`Bearer ${TOKEN}`]);
     expect(variables.get("HTTP_AUTHORIZATION")).toEqual(["Bearer secret"]);
-    expect(variables.get("HTTP_X_FORWARDED_FOR")).toEqual([expect.stringMatching(new RegExp(`(^|, ?)${CLIENT}$`))]);
+    expect(variables.get("HTTP_X_FORWARDED_FOR")).toEqual([
+      expect.stringMatching(new RegExp(`(^|, ?)${CLIENT}(, 127.0.0.1)?$`)),
+    ]);
     expect(variables.get("HTTP_CONTENT_LENGTH") ?? ["0"]).toEqual(["0"]);
     expect(variables.has("HTTP_TRANSFER_ENCODING")).toBe(false);
   });

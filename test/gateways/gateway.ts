@@ -26,6 +26,8 @@ export interface Command {
   readonly program: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** A URL that has status 200 once the program has read its file, where it listens before. */
+  readonly readyUrl?: string;
 }
 
 /** Where a proxy differs from Keyhold's answer. docs/gateways.md names each of these limits. */
@@ -84,7 +86,7 @@ export async function startGateway(
   await mkdir(parent, { recursive: true });
   const folder = await mkdtemp(join(parent, `${kind.name.replaceAll(" ", "-")}-`));
   const port = await freePort();
-  const { env = {}, ...command } = await kind.configure({ ...settings, folder, port });
+  const { env = {}, readyUrl, ...command } = await kind.configure({ ...settings, folder, port });
   const [program, ...args] = launch([command.program, ...command.args]);
   // A file, since nginx and Apache cannot open /dev/stderr when that is one of Node's pipes.
   const logFile = join(folder, "output.log");
@@ -96,7 +98,13 @@ export async function startGateway(
   });
   const log = () => readFileSync(logFile, "utf8");
   await Promise.race([untilListening(port, child), failureOf(child, log)]);
+  if (readyUrl !== undefined) await Promise.race([untilReady(readyUrl, child), failureOf(child, log)]);
   return { url: `http://127.0.0.1:${port}`, log, stop: () => stop(child) };
+}
+
+async function untilReady(url: string, child: ChildProcess): Promise<void> {
+  const isReady = async () => (await fetch(url).catch(() => undefined))?.status === 200;
+  while (!hasEnded(child) && !(await isReady())) await sleep(20);
 }
 
 async function failureOf(child: ChildProcess, log: () => string): Promise<never> {

@@ -10,6 +10,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 60_000,
     // The first run installs the programs.
-    hookTimeout: 600_000,
+    hookTimeout: 1_800_000,
   },
 });
