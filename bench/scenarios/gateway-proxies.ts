@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { type Gateway, type GatewayKind, startGateway } from "../../test/gateways/gateway.ts";
+import { envoy, envoyOverHttp } from "../../test/gateways/kinds/envoy.ts";
 import { nginx } from "../../test/gateways/kinds/nginx.ts";
 import { installOfPython } from "../../test/gateways/programs.ts";
 import { type Fixture, once } from "../harness/fixture.ts";
@@ -15,12 +16,26 @@ interface Proxy {
   /** The start of the names of its scenarios. */
   readonly name: string;
   readonly kind: GatewayKind;
+  /** The protocol in which it asks. */
+  readonly protocol: string;
   /** What makes its file one of the same gateway without authentication. */
   readonly withoutAuthentication: Readonly<Record<string, string>>;
 }
 
+const PER_ROUTE = "type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute";
+
 const PROXIES: readonly Proxy[] = [
-  { name: "nginx", kind: nginx, withoutAuthentication: { "auth_request /_keyhold;": "" } },
+  { name: "nginx", kind: nginx, protocol: "forward auth", withoutAuthentication: { "auth_request /_keyhold;": "" } },
+  {
+    ...{ name: "envoy", kind: envoy, protocol: "ext_authz over gRPC" },
+    withoutAuthentication: { "check_settings: { context_extensions: { required_scopes: read } }": "disabled: true" },
+  },
+  {
+    ...{ name: "envoy-http", kind: envoyOverHttp, protocol: "forward auth" },
+    withoutAuthentication: {
+      'domains: ["*"],': `domains: ["*"], typed_per_filter_config: { envoy.filters.http.ext_authz: { "@type": ${PER_ROUTE}, disabled: true } },`,
+    },
+  },
 ];
 
 type Load = (connections: number) => Promise<WrkResult>;
@@ -103,7 +118,7 @@ export const gatewayProxyScenarios: readonly Scenario[] = PROXIES.flatMap((proxy
         read(await load(connections));
     return {
       ...{ name: `${proxy.name}-auth-${name}`, group: "gateway-proxies", unit, judged, needs: ["python3"] },
-      work: `${proxy.kind.name} with forward auth, ${work}`,
+      work: `${proxy.kind.name} with ${proxy.protocol}, ${work}`,
       against: "the same without authentication",
       prepare: async (fixture) => {
         const { guarded, open } = await loads(fixture);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { type Collector, type Span, startCollector } from "../support/collector.ts";
+import { check, describeRequest } from "../support/ext-authz.ts";
 import { introspect } from "../support/introspect.ts";
 import { type Ended, type Serving, serve } from "../support/keyhold.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -47,6 +48,7 @@ beforeAll(async () => {
   const { server, modules } = await serveNoting("on", {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_SERVICE_NAME: "keys",
+    KEYHOLD_GATEWAYS: "ext-authz",
   });
   const made = await post(server, paths.issued, { name: "a", actor_id: "a" });
   const credential = made.body.secret;
@@ -60,6 +62,8 @@ beforeAll(async () => {
   const { traceparent } = HEADERS;
   await introspect(server, { token: credential }, { traceparent });
   await introspect(server, {}, { traceparent });
+  const asked = describeRequest({ path: `/${credential}`, headers: [["Authorization", `Bearer ${credential}`]] });
+  await check(server, asked, { traceparent });
   server.kill("SIGTERM");
   ended = await server.ended;
   spans = collector.spans();
@@ -92,6 +96,13 @@ test("introspection has a span like an RPC", () => {
   expect(found.map(({ attributes }) => attributes["keyhold.cache.hit"])).toContain(true);
 });
 
+test("ext_authz has a span like an RPC, without the request of the client", () => {
+  const [span] = named("envoy.service.auth.v3.Authorization/Check");
+  expect(span).toMatchObject({ traceId: TRACE, parentId: CALLER, kind: SERVER });
+  expect(span?.attributes).toMatchObject({ "rpc.system.name": "grpc", "rpc.response.status_code": "OK" });
+  expect(JSON.stringify(span)).not.toContain("kh_v1_");
+});
+
 test("statements are child spans without their text", () => {
   const [span] = named(CREATE);
   const [insert] = named("keys.insert");
@@ -120,7 +131,7 @@ test("the log line has the trace id", () => {
     .split("\n")
     .map((line) => JSON.parse(line));
   const calls = lines.filter(({ rpc }) => rpc !== undefined);
-  expect(calls).toHaveLength(7);
+  expect(calls).toHaveLength(8);
   for (const { trace_id } of calls) expect(trace_id).toBe(TRACE);
 });
 

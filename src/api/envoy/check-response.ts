@@ -16,8 +16,12 @@ const CODES: Readonly<Record<GatewayStatus, number>> = { 200: 0, 400: 3, 401: 16
  */
 export function answerTo(decision: GatewayDecision, fields: readonly string[]): CheckAnswer {
   if (!isAllowed(decision)) return deny(decision);
-  const spoofed = spoofedIn(fields).filter((name) => !decision.headers.some(([ours]) => ours === name));
-  return spoofed.length === 0 ? allowShared(decision) : allow(decision, spoofed);
+  const spoofed = spoofedIn(fields);
+  if (spoofed.length === 0) return allowShared(decision);
+  return allow(
+    decision,
+    spoofed.filter((name) => !decision.headers.some(([ours]) => ours === name)),
+  );
 }
 
 type AllowedDecision = GatewayDecision & { readonly identity: GatewayIdentity };
@@ -29,17 +33,19 @@ function isAllowed(decision: GatewayDecision): decision is AllowedDecision {
 /** `x-keyhold-…` in every spelling that CGI or WSGI give the same name. */
 const SPOOFED = /^x[^a-z0-9]keyhold[^a-z0-9]/;
 
+const NONE: string[] = [];
+
 /** Returns the names of headers that an application may take for ours. Envoy cannot remove them by a pattern. */
 function spoofedIn(fields: readonly string[]): string[] {
-  const names = new Set<string>();
+  let names: Set<string> | undefined;
   for (let at = 0; at < fields.length; at += 2) {
     const name = fields[at] ?? "";
-    if (SPOOFED.test(name)) names.add(name);
+    if (!SPOOFED.test(name)) continue;
+    names ??= new Set();
+    names.add(name);
   }
-  return [...names];
+  return names === undefined ? NONE : [...names];
 }
-
-const NONE: string[] = [];
 
 const allowShared = memoize((decision: AllowedDecision) => sharedLike(decision, allow(decision, NONE)));
 

@@ -87,6 +87,7 @@ const LENGTH_DELIMITED = 2;
 const CONTINUATION = 0x80;
 const MAX_VARINT_BYTES = 10;
 
+const LOWER_CASE = /^[a-z\d:_-]*$/;
 const NOT_ASCII = /[^\0-\x7f]/;
 
 class Scan {
@@ -136,14 +137,22 @@ class Scan {
       const from = this.#contentAt(at + 1, end);
       if (from < 0) return false;
       const tag = this.#bytes[at];
-      if (tag === NAME_TAG) name = this.string(from, this.#at);
+      if (tag === NAME_TAG) name = this.#name(from, this.#at, isHeader);
       else if (tag === VALUE_TAG) value = this.string(from, this.#at);
       else if (tag === RAW_VALUE_TAG && pairs === this.listed) raw = this.#text.slice(from, this.#at);
       else return false;
     }
     if (name === undefined || value === undefined) return false;
-    pairs.push(isHeader ? name.toLowerCase() : name, raw === "" ? value : raw);
+    pairs.push(name, raw === "" ? value : raw);
     return true;
+  }
+
+  /** That of a header in lower case, as Envoy writes it. */
+  #name(start: number, end: number, isHeader: boolean): string | undefined {
+    const name = this.#text.slice(start, end);
+    if (LOWER_CASE.test(name)) return name;
+    if (NOT_ASCII.test(name)) return undefined;
+    return isHeader ? name.toLowerCase() : name;
   }
 
   keep(field: "source" | "path", start: number, end: number): boolean {
