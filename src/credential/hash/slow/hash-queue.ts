@@ -1,4 +1,5 @@
 import { KeyholdError } from "../../../domain/errors.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { HashWorker } from "./hash-worker.ts";
 import type { HashTask } from "./worker.ts";
 
@@ -18,11 +19,11 @@ interface Waiting {
   readonly settled: PromiseWithResolvers<Uint8Array>;
 }
 
-/** Computes slow hashes in threads of its own, which start when they are first needed, two at a time and first in first out. */
+/** Computes slow hashes in threads of its own, which start when they are first needed: two at a time, and those of each group in turn. */
 export class HashQueue {
   readonly #idleTimeout: number;
   readonly #startWorker: () => HashWorker;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting = new FairQueue<Waiting>(MAX_WAITING);
   /** With the timer that ends each. */
   readonly #idle = new Map<HashWorker, NodeJS.Timeout>();
   readonly #busy = new Set<HashWorker>();
@@ -39,15 +40,18 @@ export class HashQueue {
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting.size;
   }
 
-  /** Returns the hash. Rejects with `OVERLOADED` if 64 wait, and with any other error if it cannot be computed. */
-  compute(task: HashTask): Promise<Uint8Array> {
+  /**
+   * Returns the hash. Rejects with `OVERLOADED` if 64 wait, or later if it is one of many of its group and one of another group needs its place; and
+   * with any other error if it cannot be computed.
+   */
+  compute(task: HashTask, group: string): Promise<Uint8Array> {
     if (this.#isClosed) return Promise.reject(stopping());
-    if (this.#waiting.length >= MAX_WAITING && this.#busy.size >= MAX_RUNNING) return Promise.reject(overloaded());
     const settled = Promise.withResolvers<Uint8Array>();
-    this.#waiting.push({ task, settled });
+    const removed = this.#waiting.add(group, { task, settled });
+    if (removed !== undefined) reject(removed, overloaded());
     this.#startNext();
     return settled.promise;
   }
@@ -55,10 +59,7 @@ export class HashQueue {
   /** Rejects what waits and what is computed, and resolves when all threads have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const { task, settled } of this.#waiting.splice(0)) {
-      task.message.fill(0);
-      settled.reject(stopping());
-    }
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) reject(next, stopping());
     for (const worker of [...this.#idle.keys(), ...this.#busy]) this.#end(worker);
     await Promise.all(this.#ending);
   }
@@ -100,6 +101,11 @@ export class HashQueue {
     const ending = worker.terminate().finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
+}
+
+function reject({ task, settled }: Waiting, error: KeyholdError): void {
+  task.message.fill(0);
+  settled.reject(error);
 }
 
 function overloaded(): KeyholdError {

@@ -9,17 +9,18 @@ const HEAP_LIMIT = 32;
 
 /** A thread that computes one slow hash at a time. It does not keep the process alive. */
 export class HashWorker {
-  readonly #worker = new Worker(PROGRAM, {
-    name: "slow-hashes",
-    // The environment of the process may contain the root secret.
-    env: {},
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_LIMIT },
-  });
+  readonly #worker: Worker;
   #task: PromiseWithResolvers<Uint8Array> | null = null;
   #death: Error | null = null;
 
-  constructor() {
+  constructor(program = PROGRAM) {
+    this.#worker = new Worker(program, {
+      name: "slow-hashes",
+      // The environment of the process may contain the root secret.
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_LIMIT },
+    });
     this.#worker.unref();
     this.#worker.on("message", (result: HashResult) => this.#settle(result));
     this.#worker.on("error", (error) => this.#die(new Error("a thread for slow hashes failed", { cause: error })));

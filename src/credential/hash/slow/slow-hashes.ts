@@ -64,9 +64,9 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
   const wrongPairs = new ClockCache<true>(MAX_WRONG_PAIRS);
   const inFlight = new Map<string, Promise<boolean>>();
 
-  async function compute(parameters: string, message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  async function compute(parameters: string, message: Uint8Array<ArrayBuffer>, group = ""): Promise<Uint8Array> {
     try {
-      const output = await queue.compute({ parameters, message });
+      const output = await queue.compute({ parameters, message }, group);
       counts.computed++;
       return output;
     } catch (error) {
@@ -81,7 +81,8 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
     const { parameters } = hash;
     const message = messageOf(rawKey, scheme);
     if (!hasOwnHash(parseStoredParameters(parameters), message)) return false;
-    const output = await compute(parameters, message);
+    // A flood of wrong raw keys with the prefix of one key must not keep out those of the others.
+    const output = await compute(parameters, message, Buffer.from(digest.digest).toString("latin1"));
     return equalBytes(hmacSha256(key, ...slowHashParts(schemeDigest(scheme), parameters, output)), digest.digest);
   }
 

@@ -20,6 +20,9 @@ function startQueue(options: HashQueueOptions = {}): HashQueue {
 const task = (parameters: string) => ({ parameters, message: new TextEncoder().encode("raw key") });
 const SHORT_HASH = pbkdf2Sync("raw key", "saltsalt", 1000, 32, "sha256");
 
+/** Computes hashes of one group, unless another is given. */
+const compute = (queue: HashQueue, one: ReturnType<typeof task>, group = "one") => queue.compute(one, group);
+
 /** A queue whose threads a test can end. */
 function startObservedQueue(options: HashQueueOptions = {}) {
   const workers: HashWorker[] = [];
@@ -34,9 +37,9 @@ function startObservedQueue(options: HashQueueOptions = {}) {
 test("two hashes are computed at a time, 64 wait, and others are rejected", async () => {
   const { queue, workers } = startObservedQueue();
   expect(workers).toHaveLength(0);
-  const accepted = Array.from({ length: 66 }, () => queue.compute(task(LONG)));
+  const accepted = Array.from({ length: 66 }, () => compute(queue, task(LONG)));
   expect([workers.length, queue.running, queue.waiting]).toEqual([2, 2, 64]);
-  await expect(queue.compute(task(LONG))).rejects.toMatchObject({
+  await expect(compute(queue, task(LONG))).rejects.toMatchObject({
     code: "OVERLOADED",
     message: "too many calls wait for slow hashes of imported keys; retry after 1 s",
   });
@@ -48,7 +51,7 @@ test("two hashes are computed at a time, 64 wait, and others are rejected", asyn
 test("the first come is served first, by threads that are kept", async () => {
   const { queue, workers } = startObservedQueue();
   const [one, other, third, fourth] = [LONG, LONG, LONG, LONG].map(task);
-  const ends = Promise.allSettled([one, other, third, fourth].map((each) => each && queue.compute(each)));
+  const ends = Promise.allSettled([one, other, third, fourth].map((each) => each && compute(queue, each)));
   await workers[0]?.terminate();
   // What is computed was moved to its thread.
   expect([one, other, third, fourth].map((each) => each?.message.byteLength)).toEqual([0, 0, 0, 7]);
@@ -58,61 +61,88 @@ test("the first come is served first, by threads that are kept", async () => {
 
 test("a thread computes one hash after another", async () => {
   const { queue, workers } = startObservedQueue();
-  await Promise.all(Array.from({ length: 20 }, () => queue.compute(task(SHORT))));
-  expect(await queue.compute(task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
+  await Promise.all(Array.from({ length: 20 }, () => compute(queue, task(SHORT))));
+  expect(await compute(queue, task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
   expect(workers).toHaveLength(2);
+});
+
+test("a full queue has room for other groups, and serves them in turn", async () => {
+  const { queue, workers } = startObservedQueue();
+  const flood = Array.from({ length: 66 }, () => task(LONG));
+  const [last] = flood.slice(-1).map(({ message }) => message);
+  const ends = flood.map((one) => compute(queue, one, "flood"));
+  const [other, another] = [task(SHORT), task(SHORT)];
+  const results = Promise.all([compute(queue, other, "other"), compute(queue, another, "another")]);
+  expect(queue.waiting).toBe(64);
+  for (const removed of ends.slice(-2)) await expect(removed).rejects.toMatchObject({ code: "OVERLOADED" });
+  expect(last?.every((byte) => byte === 0)).toBe(true);
+  // Those of the flood that are computed are ended instead of awaited.
+  const settled = Promise.allSettled(ends);
+  for (const worker of workers.slice()) await worker.terminate();
+  await workers[2]?.terminate();
+  expect(await results).toHaveLength(2);
+  await queue.close();
+  expect((await settled).filter(({ status }) => status === "fulfilled")).toEqual([]);
 });
 
 test("the message is moved to the thread, and no copy remains", async () => {
   const queue = startQueue();
   const moved = task(SHORT);
-  const result = queue.compute(moved);
+  const result = compute(queue, moved);
   expect(moved.message.byteLength).toBe(0);
   expect(await result).toEqual(new Uint8Array(SHORT_HASH));
 });
 
 test("a thread that is ended fails its hash alone, and is replaced", async () => {
   const { queue, workers } = startObservedQueue();
-  const [first, second, third] = [LONG, SHORT, SHORT].map((parameters) => queue.compute(task(parameters)));
+  const [first, second, third] = [LONG, SHORT, SHORT].map((parameters) => compute(queue, task(parameters)));
   const failure = expect(first).rejects.toThrow("a thread for slow hashes was ended");
   await workers[0]?.terminate();
   await failure;
   expect(await Promise.all([second, third])).toHaveLength(2);
-  await Promise.all([SHORT, SHORT].map((parameters) => queue.compute(task(parameters))));
+  await Promise.all([SHORT, SHORT].map((parameters) => compute(queue, task(parameters))));
   expect(workers).toHaveLength(3);
 });
 
 test("a thread that crashes fails its hash alone, and is replaced", async () => {
   const { queue, workers } = startObservedQueue();
   const message = { buffer: new ArrayBuffer(1) } as Uint8Array<ArrayBuffer>;
-  await expect(queue.compute({ parameters: SHORT, message })).rejects.toThrow(
+  await expect(queue.compute({ parameters: SHORT, message }, "one")).rejects.toThrow(
     /^a thread for slow hashes (?:failed|ended)$/,
   );
-  expect(await queue.compute(task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
+  expect(await compute(queue, task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
   expect(workers).toHaveLength(2);
+});
+
+test("a thread has no environment, which may contain the root secret, and its end is noticed", async () => {
+  const worker = new HashWorker(new URL("./environment.ts", import.meta.url));
+  expect(Buffer.from(await worker.compute(task(SHORT))).toString()).toBe("{}");
+  await expect(worker.compute(task(SHORT))).rejects.toThrow("a thread for slow hashes ended");
+  expect(worker.isAlive).toBe(false);
+  await expect(worker.compute(task(SHORT))).rejects.toThrow("a thread for slow hashes ended");
 });
 
 test("a thread computes no hash beyond the limits, and survives it", async () => {
   const { queue, workers } = startObservedQueue();
-  await expect(queue.compute(task(SHORT.replace("1000", "600001")))).rejects.toThrow(
+  await expect(compute(queue, task(SHORT.replace("1000", "600001")))).rejects.toThrow(
     "i (iterations) is 600001; it must be 1000 to 600000",
   );
-  expect(await queue.compute(task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
+  expect(await compute(queue, task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
   expect(workers).toHaveLength(1);
 });
 
 test("an idle thread ends, and another starts when it is needed", async () => {
   const { queue, workers } = startObservedQueue({ idleTimeout: 1 });
-  await queue.compute(task(SHORT));
+  await compute(queue, task(SHORT));
   await expect.poll(() => workers[0]?.isAlive).toBe(false);
-  expect(await queue.compute(task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
+  expect(await compute(queue, task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
   expect(workers).toHaveLength(2);
 });
 
 test("closing rejects what waits and what is computed, and ends the threads", async () => {
   const { queue, workers } = startObservedQueue();
   const waiting = task(LONG);
-  const ends = Promise.allSettled([queue.compute(task(LONG)), queue.compute(task(LONG)), queue.compute(waiting)]);
+  const ends = Promise.allSettled([compute(queue, task(LONG)), compute(queue, task(LONG)), compute(queue, waiting)]);
   await queue.close();
   const stopping = {
     status: "rejected",
@@ -121,7 +151,7 @@ test("closing rejects what waits and what is computed, and ends the threads", as
   expect(await ends).toMatchObject([stopping, stopping, stopping]);
   expect(waiting.message.every((byte) => byte === 0)).toBe(true);
   expect(workers.map(({ isAlive }) => isAlive)).toEqual([false, false]);
-  await expect(queue.compute(task(SHORT))).rejects.toMatchObject({ code: "OVERLOADED" });
+  await expect(compute(queue, task(SHORT))).rejects.toMatchObject({ code: "OVERLOADED" });
 });
 
 /** Returns the nice values of the threads of this process, by thread id. */
@@ -135,7 +165,7 @@ function priorities(): Map<string, number> {
 test.runIf(process.platform === "linux")("only the threads for slow hashes have the lowest priority", async () => {
   const before = priorities();
   const queue = startQueue();
-  await Promise.all([queue.compute(task(SHORT)), queue.compute(task(SHORT))]);
+  await Promise.all([compute(queue, task(SHORT)), compute(queue, task(SHORT))]);
   const lowered = [...priorities()].filter(([id, nice]) => nice === 19 && before.get(id) !== 19);
   expect(lowered).toHaveLength(2);
   expect(priorities().get(String(process.pid))).toBe(before.get(String(process.pid)));

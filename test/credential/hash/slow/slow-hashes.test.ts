@@ -85,6 +85,16 @@ test("a rejected call is counted, and is computed when it is repeated", async ()
   expect(await slow.matches("raw key", scheme, secret)).toBe(true);
 });
 
+test("a flood of wrong raw keys for one key does not keep out those of others", async () => {
+  const slow = start();
+  const flood = Array.from({ length: 66 }, (_, n) => slow.matches(`wrong ${n}`, HASH.scheme, HASH.secret));
+  const removed = expect(flood.at(-1)).rejects.toMatchObject({ code: "OVERLOADED" });
+  const other = storedPhc(pbkdf2("other key"));
+  expect(await slow.matches("other key", other.scheme, other.secret)).toBe(true);
+  await removed;
+  expect((await Promise.allSettled(flood)).filter(({ status }) => status === "rejected")).toHaveLength(1);
+});
+
 describe("bcrypt", () => {
   test("hashes at most 72 bytes, and a longer raw key never matches", async () => {
     const slow = start();
