@@ -120,6 +120,31 @@ describe("local checks", () => {
       { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: "http://127.0.0.1:1", KEYHOLD_OIDC_AUDIENCE: "a" },
       [/^error cannot read http:\/\/127.0.0.1:1\/.well-known/],
     ],
+    ["gateways", {}, []],
+    [
+      "gateways",
+      { KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_TRUSTED_PROXIES: "10.0.0.0/8" },
+      ["ok gateways ask by forward-auth, and are known by token"],
+    ],
+    [
+      "gateways",
+      { KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_GATEWAY_CALLERS: "token,network", KEYHOLD_GATEWAY_NETWORKS: "10.0.0.1" },
+      ["ok gateways ask by ext-authz, and are known by token or network"],
+    ],
+    [
+      "gateways",
+      { KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_AUTH: "" },
+      [
+        /^warning requests of gateways are refused: without KEYHOLD_AUTH/,
+        /^warning keys that are restricted to addresses are refused/,
+        /^ok /,
+      ],
+    ],
+    [
+      "gateways",
+      { KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_AUTH: "admin-token,none" },
+      ["warning gateways need no token: KEYHOLD_AUTH has none", /^ok /],
+    ],
     ["tls", { KEYHOLD_TLS_CERT_FILE: "/no.pem", KEYHOLD_TLS_KEY_FILE: "/no.pem" }, [/^error the check failed: ENOENT/]],
     ["root_secret", { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no" }, [/^error ENOENT/]],
   ]);

@@ -26,7 +26,7 @@ export async function buildTraefik(folder: string): Promise<string> {
   await succeed({ program: "cp", args: ["-r", "--no-preserve=mode", module, source], cwd: folder });
   await writeFile(join(source, ACME), substitute(await readFile(join(source, ACME), "utf8"), WITHOUT_DNS_PROVIDERS));
   // Compiled without optimizations, which takes half of the time.
-  const build = ["build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", `${program}.new`, "./cmd/traefik"];
+  const build = ["build", "-trimpath", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", `${program}.new`, "./cmd/traefik"];
   await succeed({ program: "go", args: build, cwd: source });
   await rename(`${program}.new`, program);
   await rm(source, { recursive: true, force: true });

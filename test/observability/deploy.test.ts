@@ -5,6 +5,7 @@ import { parser } from "@prometheus-io/lezer-promql";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { derive } from "../support/conformance.ts";
+import { forwardAuth } from "../support/forward-auth.ts";
 import { eventually } from "../support/keyhold.ts";
 import { issue, type Json, restClient, verify } from "../support/rest.ts";
 import { metricsUrl, type Scraped, scrape } from "../support/scrape.ts";
@@ -79,11 +80,15 @@ let server: TestServer;
 let samples: Scraped[];
 
 beforeAll(async () => {
-  server = await startTestServer({ KEYHOLD_METRICS_PORT: "0", KEYHOLD_LEASE_TTL: "1s" });
+  server = await startTestServer({
+    ...{ KEYHOLD_METRICS_PORT: "0", KEYHOLD_LEASE_TTL: "1s" },
+    KEYHOLD_GATEWAYS: "forward-auth",
+  });
   const rest = restClient(server);
   const { secret } = await issue(rest);
   await verify(rest, secret);
   await derive(rest, secret);
+  await forwardAuth(server, { headers: [["X-Api-Key", secret]] });
   const url = metricsUrl(server.log());
   // Available after the first renewal of the lease, and after the first success of a job.
   const late = ["keyhold_feed_lag_seconds", "keyhold_background_last_success_timestamp_seconds"];

@@ -5,6 +5,7 @@ import { checkAccess, checkOidc, checkTls } from "./checks/access.ts";
 import { checkDataFolder } from "./checks/data-folder.ts";
 import { checkDatabaseTls, checkHosts } from "./checks/database-url.ts";
 import { checkDuplicates } from "./checks/duplicates.ts";
+import { checkGateways } from "./checks/gateways.ts";
 import { checkNotifications, checkServers } from "./checks/notifications.ts";
 import { checkPort } from "./checks/port.ts";
 import { checkReplication } from "./checks/replication.ts";
@@ -29,6 +30,7 @@ const LOCAL_CHECKS: Checks<Check> = {
   port: checkPort,
   tls: checkTls,
   oidc: checkOidc,
+  gateways: checkGateways,
   database_tls: checkDatabaseTls,
   database_hosts: checkHosts,
   data_folder: checkDataFolder,

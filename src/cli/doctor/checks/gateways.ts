@@ -1,0 +1,31 @@
+import type { Config } from "../../../server/config/config.ts";
+import { type Check, type Finding, ok, warning } from "../finding.ts";
+
+/** Checks who may ask as a gateway, and whether gateways can say who their clients are. */
+export const checkGateways: Check = async ({ config }) => {
+  const { protocols, callers } = config.gateways;
+  if (protocols.length === 0) return [];
+  const known = callers.length === 0 ? "by nothing" : `by ${callers.join(" or ")}`;
+  return [
+    ...evaluateCallers(config),
+    ...evaluateAddresses(config),
+    ok(`gateways ask by ${protocols.join(" and ")}, and are known ${known}`),
+  ];
+};
+
+function evaluateCallers({ auth, gateways }: Config): Finding[] {
+  if (auth.length === 0) {
+    const message = "requests of gateways are refused: without KEYHOLD_AUTH, none may come through a proxy";
+    return [warning(message, "set KEYHOLD_AUTH=admin-token")];
+  }
+  if (!auth.includes("none") || !gateways.callers.includes("token")) return [];
+  const message = "gateways need no token: KEYHOLD_AUTH has none";
+  return [warning(message, "remove none from KEYHOLD_AUTH, or set KEYHOLD_GATEWAY_CALLERS to network or mtls")];
+}
+
+/** Over gRPC, Envoy names the address of its own peer. */
+function evaluateAddresses({ trustedProxies, gateways }: Config): Finding[] {
+  if (trustedProxies.length > 0 || !gateways.protocols.includes("forward-auth")) return [];
+  const message = "keys that are restricted to addresses are refused: no gateway is trusted to name its client";
+  return [warning(message, "set KEYHOLD_TRUSTED_PROXIES to the addresses of the gateways")];
+}
