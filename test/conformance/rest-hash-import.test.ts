@@ -30,11 +30,11 @@ const KEY = { name: "a key", actor_id: "actor_1" };
 const create = (body: Json) => rest("POST", paths.imported, { ...KEY, ...body });
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 
-function scryptOf(rawKey: string, length = 20): Json {
+function scryptOf(rawKey: string, length = 20, logN = 10): Json {
   const salt = Buffer.from("a salt of bytes");
-  const output = scryptSync(rawKey, salt, 32, { N: 1024, r: 8, p: 1 });
+  const output = scryptSync(rawKey, salt, 32, { N: 2 ** logN, r: 8, p: 1, maxmem: 2 ** 26 });
   const [first, second] = [salt, output].map((bytes) => bytes.toString("base64").replaceAll("=", ""));
-  const phc = `$scrypt$ln=10,r=8,p=1$${first}$${second}`;
+  const phc = `$scrypt$ln=${logN},r=8,p=1$${first}$${second}`;
   return { raw_key_hash: { phc }, lookup_prefix: rawKey.slice(0, length) };
 }
 
@@ -188,6 +188,47 @@ describe.each(HASHES)("a key of which only a %s hash is known", (_, hashOf) => {
     expect(await verify(rest, native.rawKey)).toMatchObject({ key_id: native.keyId });
     expect(succeeded(await rest("GET", `${paths.imported}/${keyId}`)).hash_algorithm).toBeDefined();
   });
+});
+
+test("too many slow hashes are OVERLOADED, INTERNAL in a batch, and lock nobody out", async () => {
+  const rawKey = newRawKey();
+  const { keyId } = await importHashed(rest, {}, rawKey, scryptOf(rawKey, 20, 13));
+  const native = await importKey(rest);
+  const wrong = (index: number) => `${rawKey}-${index}`;
+  const flood = Array.from({ length: 120 }, (_, index) =>
+    rest("POST", `${paths.keys}:verify`, { credential: wrong(index) }),
+  );
+  const requests = [native.rawKey, ...[1, 2, 3].map((index) => wrong(index + 1_000)), newRawKey()];
+  const { results } = succeeded(
+    await rest("POST", `${paths.keys}:batchVerify`, { requests: requests.map((credential) => ({ credential })) }),
+  );
+  const codes = results.map(({ error_code }: Json) => error_code?.replace("VERIFICATION_ERROR_", ""));
+  expect([codes[0], codes[4]]).toEqual([undefined, "NOT_FOUND"]);
+  const answers = await Promise.all(flood);
+  const refused = answers.filter(({ status }) => status !== 200);
+  expect(refused.length).toBeGreaterThan(10);
+  for (const answer of refused) {
+    expectRefused(answer, { code: 503, status: "UNAVAILABLE", reason: "OVERLOADED" });
+    expect(answer.headers.get("retry-after")).toBe("1");
+  }
+  for (const { body } of answers.filter(({ status }) => status === 200))
+    expect(body).toMatchObject({ error_code: "VERIFICATION_ERROR_NOT_FOUND" });
+  expect(codes.slice(1, 4).every((code: string) => code === "INTERNAL" || code === "NOT_FOUND")).toBe(true);
+  expect(await verify(rest, rawKey)).toMatchObject({ is_valid: true, key_id: keyId });
+});
+
+test("no verdict is reached while the ways of hashing cannot be read", async () => {
+  const { rawKey, keyId } = await importHashed(rest);
+  await suite.sql`ALTER TABLE hash_schemes RENAME TO hash_schemes_renamed`;
+  // Notifies the server of a change.
+  await suite.sql`UPDATE hash_schemes_renamed SET slot = slot`;
+  const statusOf = async (credential: string) => (await rest("POST", `${paths.keys}:verify`, { credential })).status;
+  await expect.poll(() => statusOf(newRawKey())).toBe(500);
+  expect(await statusOf(rawKey)).toBe(500);
+  const { rawKey: native } = await importKey(rest);
+  expect(await verify(rest, native)).toMatchObject({ is_valid: true });
+  await suite.sql`ALTER TABLE hash_schemes_renamed RENAME TO hash_schemes`;
+  expect(await verify(rest, rawKey)).toMatchObject({ is_valid: true, key_id: keyId });
 });
 
 test("a batch imports hashes of many kinds beside raw keys", async () => {
