@@ -44,6 +44,8 @@ export interface Limits {
   readonly situations?: Readonly<Record<string, number>>;
   /** Status for a client that sends a header of the form of Keyhold's, where they are not removed. */
   readonly refusesSpoofed?: number;
+  /** Status for a client whose key has scopes of 25 KB, where the gateway itself refuses them. */
+  readonly longIdentity?: number;
   /** Whether a request is refused, and not asked again at the other server, when a server has received it and does not answer. */
   readonly asksOnce?: boolean;
   /** Whether the client receives the body of Keyhold's errors. */

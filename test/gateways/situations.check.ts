@@ -70,6 +70,35 @@ describe.each(KINDS)("$name", (kind) => {
     expect(answer.body).toBe(method === "HEAD" ? "" : PROTECTED);
   });
 
+  test("passes an identity with a hundred scopes", async () => {
+    const scopes = ["read", ...Array.from({ length: 99 }, (_, place) => `resource-${place}.operation-${place}`)];
+    const { secret } = await servers.issue({ scopes });
+    expect((await ask({ headers: bearer(secret) })).status).toBe(200);
+    expect(identity().HTTP_X_KEYHOLD_SCOPES?.[0]?.split(" ").toSorted()).toEqual(scopes.toSorted());
+  });
+
+  test("refuses a request whose identity is longer than it, or the application, accepts", async () => {
+    const scopes = ["read", ...Array.from({ length: 99 }, (_, place) => `${place}`.padStart(255, "s"))];
+    const { secret } = await servers.issue({ scopes });
+    // The application accepts 16 KB, as Node does by default.
+    expect((await ask({ headers: bearer(secret) })).status).toBe(limits.longIdentity ?? 431);
+  });
+
+  test("decides a request with long headers, or refuses it", async () => {
+    for (const size of [6_000, 20_000, 100_000])
+      for (const credential of [keys.valid, keys.revoked]) {
+        const sent = { headers: [...bearer(credential), ["X-Long", "a".repeat(size)]] as const };
+        // Some end the connection, and say why only then.
+        const status = await ask(sent).then(
+          (answer) => answer.status,
+          () => "closed",
+        );
+        if (size === 6_000) expect(status).toBe(credential === keys.valid ? 200 : 401);
+        if (credential === keys.revoked) expect(status).not.toBe(200);
+        expect(application.received).toHaveLength(status === 200 ? 1 : 0);
+      }
+  });
+
   test("passes the identity", async () => {
     await ask({ headers: bearer(keys.valid) });
     expect(identity()).toEqual(IDENTITY());

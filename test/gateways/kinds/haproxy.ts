@@ -16,7 +16,14 @@ export function haproxyWith(lua: string): GatewayKind {
     name: "HAProxy",
     files: [file, script],
     servesHttp2: true,
-    limits: { unreachable: [503], unexpected: 503, statusOf: { 404: 404 }, passesBody: true, passesUnlisted: false },
+    limits: {
+      unreachable: [503],
+      unexpected: 503,
+      longIdentity: 503,
+      statusOf: { 404: 404 },
+      passesBody: true,
+      passesUnlisted: false,
+    },
     configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
       const internal = `abns@keyhold-${port}`;
       const place = join(folder, "keyhold.lua");

@@ -16,6 +16,7 @@ function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind
     limits: {
       unreachable: [503],
       unexpected: 503,
+      longIdentity: 503,
       passesBody: false,
       passesUnlisted: true,
     },
