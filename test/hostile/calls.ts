@@ -1,5 +1,7 @@
-import { type DescMethodUnary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMethodUnary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { CheckRequestSchema } from "../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { describeRequest } from "../support/ext-authz.ts";
 import { frame, REST_ROUTES, type RestRoute, RPCS, rpcPath } from "../support/wire.ts";
 
 /** An HTTP request of either version with a complete body. */
@@ -104,13 +106,33 @@ export function sampleOf({ name }: DescMethodUnary, target: CallTarget): JsonObj
 /** Creates a request for a target. */
 export type MakeRequest = (target: CallTarget) => HostileRequest;
 
-/** Each RPC on each of its REST paths and over each protocol, and introspection. */
+/** Each RPC on each of its REST paths and over each protocol, introspection, and what gateways ask. */
 export const CALLS: readonly MakeRequest[] = [
+  ({ credential }) =>
+    request("forward auth", "GET", "/v2alpha1/forwardAuth", "", undefined, [["x-api-key", credential]]),
+  ({ credential }) => checkCall(credential),
   ({ credential }) => introspection("introspect", new URLSearchParams({ token: credential }).toString()),
   ...REST_ROUTES.map((route) => (target: CallTarget) => restCall(route, target)),
   ...RPCS.flatMap((rpc) => PROTOCOLS.map((protocol) => (target: CallTarget) => rpcCall(rpc, protocol, target))),
   ...RPCS.filter(isReading).map((rpc) => (target: CallTarget) => connectGet(rpc, target)),
 ];
+
+/** Returns what Envoy asks about a request with this credential. */
+function checkCall(credential: string): HostileRequest {
+  const asked = describeRequest({
+    path: `/orders?key=${credential}`,
+    headers: [["authorization", `Bearer ${credential}`]],
+  });
+  const message = Buffer.from(toBinary(CheckRequestSchema, create(CheckRequestSchema, asked)));
+  return request(
+    "ext_authz",
+    "POST",
+    "/envoy.service.auth.v3.Authorization/Check",
+    "application/grpc",
+    frame(message),
+    [["te", "trailers"]],
+  );
+}
 
 /** Returns the REST call: the path names the key, the body or the query has the other fields. */
 export function restCall({ rpc, httpMethod, path }: RestRoute, target: CallTarget): HostileRequest {

@@ -12,6 +12,7 @@ const COMMON = {
   // All inputs come from one address, and must not be rejected for their rate.
   KEYHOLD_PUBLIC_RATE: "off",
   KEYHOLD_FAILURE_RATE: "off",
+  KEYHOLD_GATEWAYS: "forward-auth,ext-authz",
 };
 
 const TLS = resolve(import.meta.dirname, "../support/tls/localhost");
