@@ -135,7 +135,7 @@ async function addPrefixLength(sql: Sql, length: number): Promise<boolean> {
 
 /**
  * Removes what no key has, unless it is new: its first key may be about to be imported. Deletes nothing if there is nothing to delete, because every deletion is notified. A key that was imported since
- * keeps its scheme, by its foreign key, and then all others are kept too, until the next time.
+ * keeps its scheme, by a trigger, and then all others are kept too, until the next time.
  */
 async function removeUnused(sql: Sql): Promise<void> {
   const schemes = await sql<{ schemeId: number }[]>`
