@@ -1,4 +1,5 @@
 import { KeyholdError } from "../../../domain/errors.ts";
+import { type Monotonic, systemMonotonic } from "../../../lib/clock.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { HashWorker } from "./hash-worker.ts";
 import type { HashTask } from "./worker.ts";
@@ -7,6 +8,7 @@ export interface HashQueueOptions {
   /** Milliseconds after which an idle thread ends. */
   readonly idleTimeout?: number;
   readonly startWorker?: () => HashWorker;
+  readonly now?: Monotonic;
 }
 
 /** Hashes computed at a time. More would take more memory, and all cores of a small machine. */
@@ -14,15 +16,20 @@ const MAX_RUNNING = 2;
 const MAX_WAITING = 64;
 const IDLE_TIMEOUT = 30_000;
 
+/** Milliseconds. A machine that is this slow cannot keep up, and a connection would be closed before its response. */
+const MAX_WAIT = 10_000;
+
 interface Waiting {
   readonly task: HashTask;
   readonly settled: PromiseWithResolvers<Uint8Array>;
+  readonly since: number;
 }
 
 /** Computes slow hashes in threads of its own, which start when they are first needed: two at a time, and those of each group in turn. */
 export class HashQueue {
   readonly #idleTimeout: number;
   readonly #startWorker: () => HashWorker;
+  readonly #now: Monotonic;
   readonly #waiting = new FairQueue<Waiting>(MAX_WAITING);
   /** With the timer that ends each. */
   readonly #idle = new Map<HashWorker, NodeJS.Timeout>();
@@ -30,9 +37,11 @@ export class HashQueue {
   readonly #ending = new Set<Promise<void>>();
   #isClosed = false;
 
-  constructor({ idleTimeout = IDLE_TIMEOUT, startWorker = () => new HashWorker() }: HashQueueOptions = {}) {
+  constructor(options: HashQueueOptions = {}) {
+    const { idleTimeout = IDLE_TIMEOUT, startWorker = () => new HashWorker(), now = systemMonotonic } = options;
     this.#idleTimeout = idleTimeout;
     this.#startWorker = startWorker;
+    this.#now = now;
   }
 
   get running(): number {
@@ -44,13 +53,13 @@ export class HashQueue {
   }
 
   /**
-   * Returns the hash. Rejects with `OVERLOADED` if 64 wait, or later if it is one of many of its group and one of another group needs its place; and
-   * with any other error if it cannot be computed.
+   * Returns the hash. Rejects with `OVERLOADED` if 64 wait, or later if it is one of many of its group and one of another group needs its place, or
+   * if it has waited for ten seconds; and with any other error if it cannot be computed.
    */
   compute(task: HashTask, group: string): Promise<Uint8Array> {
     if (this.#isClosed) return Promise.reject(stopping());
     const settled = Promise.withResolvers<Uint8Array>();
-    const removed = this.#waiting.add(group, { task, settled });
+    const removed = this.#waiting.add(group, { task, settled, since: this.#now() });
     if (removed !== undefined) reject(removed, overloaded());
     this.#startNext();
     return settled.promise;
@@ -68,6 +77,10 @@ export class HashQueue {
     while (this.#busy.size < MAX_RUNNING) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
+      if (this.#now() - next.since > MAX_WAIT) {
+        reject(next, overloaded());
+        continue;
+      }
       const worker = this.#takeWorker();
       this.#busy.add(worker);
       worker

@@ -59,6 +59,17 @@ test("the first come is served first, by threads that are kept", async () => {
   await ends;
 });
 
+test("what has waited for more than ten seconds is rejected instead of computed", async () => {
+  let now = 0;
+  const { queue } = startObservedQueue({ now: () => now });
+  const [first, second, stale] = [SHORT, SHORT, SHORT].map((parameters) => compute(queue, task(parameters)));
+  now = 5_000;
+  const fresh = compute(queue, task(SHORT));
+  now = 10_001;
+  await expect(stale).rejects.toMatchObject({ code: "OVERLOADED" });
+  await expect(Promise.all([first, second, fresh])).resolves.toHaveLength(3);
+});
+
 test("a thread computes one hash after another", async () => {
   const { queue, workers } = startObservedQueue();
   await Promise.all(Array.from({ length: 20 }, () => compute(queue, task(SHORT))));
