@@ -43,9 +43,10 @@ function watchProblems(page: Page): string[] {
 async function authorize(page: Page, token: string): Promise<void> {
   await page.getByRole("button", { name: "Authorize" }).first().click();
   const dialog = page.locator(".dialog-ux");
-  await dialog.locator("input").fill(token);
-  await dialog.getByRole("button", { name: "Apply credentials" }).click();
-  await dialog.getByRole("button", { name: "Close" }).click();
+  await dialog.locator("#auth-bearer-value").fill(token);
+  // The first scheme is the bearer token; the other is that of introspection.
+  await dialog.getByRole("button", { name: "Apply credentials" }).first().click();
+  await dialog.getByRole("button", { name: "Close" }).first().click();
 }
 
 /** Opens an operation for a call. */

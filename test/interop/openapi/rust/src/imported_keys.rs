@@ -14,8 +14,9 @@ pub async fn imported_keys(keyhold: &Configuration, ok: &mut Tap) -> Outcome {
     let actor = unique();
     let (first, second) = (format!("legacy-1-{actor}"), format!("legacy-2-{actor}"));
     let request = |raw_key: &str| CreateImportedApiKeyRequest {
+        raw_key: Some(raw_key.into()),
         scopes: Some(vec!["read".into()]),
-        ..CreateImportedApiKeyRequest::new("rust".into(), actor.clone(), raw_key.into())
+        ..CreateImportedApiKeyRequest::new("rust".into(), actor.clone())
     };
 
     let created = imported::create_imported_api_key(keyhold, request(&first), None).await?;

@@ -29,11 +29,10 @@ pub async fn errors(keyhold: &Configuration, ok: &mut Tap) -> Outcome {
         &invalid,
     )?;
 
-    let known = CreateImportedApiKeyRequest::new(
-        "rust".into(),
-        "rust".into(),
-        format!("legacy-3-{}", unique()),
-    );
+    let known = CreateImportedApiKeyRequest {
+        raw_key: Some(format!("legacy-3-{}", unique())),
+        ..CreateImportedApiKeyRequest::new("rust".into(), "rust".into())
+    };
     imported::create_imported_api_key(keyhold, known.clone(), None).await?;
     let batch = BatchCreateImportedApiKeysRequest::new(vec![known]);
     let none = refusal(imported::batch_create_imported_api_keys(keyhold, batch, None).await);
