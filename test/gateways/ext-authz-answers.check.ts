@@ -2,14 +2,14 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { answerTo } from "../../src/api/envoy/check-response.ts";
-import { type GatewayDecision, malformed, rejected, UNAUTHENTICATED } from "../../src/api/gateways/decision.ts";
+import { failed, type GatewayDecision, malformed, rejected, UNAUTHENTICATED } from "../../src/api/gateways/decision.ts";
 import { invalid } from "../../src/domain/verdict.ts";
 import { type Application, PROTECTED, startApplication, variablesOf } from "./application.ts";
 import { CLIENT, send } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { type Answer, type GrpcAuthority, startGrpcAuthority } from "./grpc-authority.ts";
 import { envoy } from "./kinds/envoy.ts";
-import { installPrograms } from "./programs.ts";
+import { installOfPython } from "./programs.ts";
 
 /** What Envoy makes of every answer and failure of ext_authz over gRPC, with a server in Keyhold's place. */
 
@@ -32,7 +32,7 @@ const ALLOWED: GatewayDecision = {
 let application: Application;
 let authority: GrpcAuthority;
 beforeAll(async () => {
-  await installPrograms();
+  await installOfPython();
   [application, authority] = await Promise.all([startApplication(), startGrpcAuthority()]);
 });
 afterAll(() => Promise.all([application?.close(), authority?.close()]));
@@ -153,5 +153,18 @@ test("does not pass a request where no server speaks gRPC", async () => {
     expect(status).toBe(503);
   } finally {
     await other.stop();
+  }
+});
+
+test("with failure_mode_allow a denial for want of a verdict refuses, and only an error of the RPC passes", async () => {
+  const open = await start({ "failure_mode_allow: false": "failure_mode_allow: true" });
+  try {
+    authority.answer(answerTo(failed(new Error("no database")), []));
+    expect((await send(open.url, { headers: CREDENTIAL })).status).toBe(503);
+    expect(application.received).toEqual([]);
+    authority.answer(Code.Unavailable);
+    expect((await send(open.url, { headers: CREDENTIAL })).status).toBe(200);
+  } finally {
+    await open.stop();
   }
 });
