@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../../domain/errors.ts";
 import { parseFields, parseOutput, parseSalt, requireParameter } from "./fields.ts";
-import type { Argon2Parameters } from "./parameters.ts";
-import type { SlowHash } from "./parse.ts";
+import type { Argon2Parameters, SlowHash } from "./parameters.ts";
 
 /** Parses `$argon2id$v=19$m=65536,t=3,p=4$<salt>$<hash>`; also argon2i and argon2d. Throws `INVALID_ARGUMENT` naming `field`. */
 export function parseArgon2(text: string, field: string): SlowHash<Argon2Parameters> {

@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../../domain/errors.ts";
 import { decodeBcryptBase64, encodeBcryptBase64 } from "./bcrypt-base64.ts";
-import type { BcryptParameters } from "./parameters.ts";
-import type { SlowHash } from "./parse.ts";
+import type { BcryptParameters, SlowHash } from "./parameters.ts";
 
 /** 22 digits of the salt (16 bytes) and 31 of the output (23 bytes). */
 const BCRYPT = /^\$2[aby]\$(\d\d)\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})$/;

@@ -46,6 +46,12 @@ export interface Pbkdf2Parameters {
 /** All that a slow hash depends on besides the raw key. */
 export type SlowHashParameters = BcryptParameters | Argon2Parameters | ScryptParameters | Pbkdf2Parameters;
 
+/** A slow hash, taken apart. */
+export interface SlowHash<P extends SlowHashParameters = SlowHashParameters> {
+  readonly parameters: P;
+  readonly output: Uint8Array;
+}
+
 /**
  * Returns parameters in the format of PHC without the output, whose size is then the parameter `l`; those of bcrypt in its own format. Equal
  * parameters have equal texts. `parsePhcParameters` parses it.

@@ -3,15 +3,9 @@ import { parseArgon2 } from "./argon2.ts";
 import { parseBcrypt } from "./bcrypt.ts";
 import { requireLimits } from "./limits.ts";
 import { rejectLookAlike } from "./look-alikes.ts";
-import type { SlowHashParameters } from "./parameters.ts";
+import type { SlowHash } from "./parameters.ts";
 import { parsePbkdf2 } from "./pbkdf2.ts";
 import { parseScrypt } from "./scrypt.ts";
-
-/** A slow hash, taken apart. */
-export interface SlowHash<P extends SlowHashParameters = SlowHashParameters> {
-  readonly parameters: P;
-  readonly output: Uint8Array;
-}
 
 /** A format of slow hashes. `parse` checks no limits; it throws `INVALID_ARGUMENT` naming `field`. */
 interface Format {

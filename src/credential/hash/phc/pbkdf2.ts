@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../../domain/errors.ts";
 import { parseFields, parseOutput, parseSalt, requireParameter } from "./fields.ts";
-import type { Pbkdf2Parameters } from "./parameters.ts";
-import type { SlowHash } from "./parse.ts";
+import type { Pbkdf2Parameters, SlowHash } from "./parameters.ts";
 
 /** Bytes of an output. A longer one is verified by its beginning. */
 const SIZES = { sha1: 20, sha256: 32, sha512: 64 } as const;

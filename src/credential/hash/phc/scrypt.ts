@@ -1,6 +1,5 @@
 import { parseFields, parseOutput, parseSalt, requireParameter } from "./fields.ts";
-import type { ScryptParameters } from "./parameters.ts";
-import type { SlowHash } from "./parse.ts";
+import type { ScryptParameters, SlowHash } from "./parameters.ts";
 
 /** Parses `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. Throws `INVALID_ARGUMENT` naming `field`. */
 export function parseScrypt(text: string, field: string): SlowHash<ScryptParameters> {
