@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { createServer } from "node:net";
 import { generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -74,6 +75,19 @@ describe("KEYHOLD_AUTH=oidc", () => {
     const lasting = await caller("POST", paths.issued, request);
     expectRefused(lasting, { ...lacking("keyhold:verify"), metadata });
     expect((await caller("POST", paths.issued, { ...request, ttl: "30s" })).status).toBe(200);
+  });
+
+  test("refuses a key known by a hash that outlives the caller once it is adopted", async () => {
+    const caller = suite.as(await oidc.sign(claims({ scope: "keyhold:admin" })));
+    const value = createHash("sha256").update("a raw key").digest("hex");
+    const request = {
+      ...{ name: "n", actor_id: "a", adopt_before_time: new Date(Date.now() + 30_000).toISOString() },
+      raw_key_hash: { algorithm: "HASH_ALGORITHM_SHA256", value, encoding: "TEXT_ENCODING_HEX" },
+    };
+    const granting = await caller("POST", paths.imported, { ...request, scopes: ["keyhold:verify"] });
+    expectRefused(granting, { ...lacking("keyhold:verify"), metadata: granting.body.error.details[0].metadata });
+    expect(granting.body.error.message).toContain("must expire when the credential of the caller does");
+    expect((await caller("POST", paths.imported, request)).status).toBe(200);
   });
 
   test("logs the caller, and no token", async () => {
