@@ -18,13 +18,14 @@ class LongestFirst extends BaseSequencer {
 export const LONG_TESTS = [
   "test/package/*.test.ts",
   // Processes that are killed, restarted or replaced.
-  "test/durability/{bulk,embedded-restarts,kill,uncaught-workers,workers}.test.ts",
+  "test/durability/{backup,bulk,embedded-restarts,kill,rolling,stop,uncaught-workers,workers}.test.ts",
+  "test/embedded-postgres/os-user.test.ts",
   // Databases that do not answer, that changed their primary, or without notifications; two servers with different root secrets.
   "test/durability/{hung-backend,races-root-secrets,unresponsive-database}.test.ts",
   "test/cluster/{adoption-outages,without-notifications}.test.ts",
   "test/cli/doctor-failover.test.ts",
   // Many runs of a command.
-  "test/cli/{secrets-of-servers,import/resume,import/tables,keys/keys-options}.test.ts",
+  "test/cli/{secrets-of-servers,import/hash-import,import/resume,import/tables,keys/keys-options}.test.ts",
   "test/docs/long-pages.test.ts",
   // A test of `npm run test:hostile`.
   "test/hostile/runner.test.ts",
