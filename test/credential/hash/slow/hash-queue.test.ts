@@ -1,5 +1,5 @@
 import { pbkdf2Sync } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
 import { HashQueue, type HashQueueOptions } from "../../../../src/credential/hash/slow/hash-queue.ts";
 import { HashWorker } from "../../../../src/credential/hash/slow/hash-worker.ts";
@@ -165,19 +165,25 @@ test("closing rejects what waits and what is computed, and ends the threads", as
   await expect(compute(queue, task(SHORT))).rejects.toMatchObject({ code: "OVERLOADED" });
 });
 
-/** Returns the nice values of the threads of this process, by thread id. */
-function priorities(): Map<string, number> {
+/** Returns the nice values and the scheduling policies of the threads of this process, by thread id (proc_pid_stat(5)). */
+function priorities(): Map<string, { readonly nice: number; readonly policy: number }> {
   const folder = `/proc/${process.pid}/task`;
-  const niceOf = (id: string) =>
-    Number(readFileSync(`${folder}/${id}/stat`, "utf8").split(") ").at(-1)?.split(" ")[16]);
-  return new Map(readdirSync(folder).map((id) => [id, niceOf(id)]));
+  const priorityOf = (id: string) => {
+    const fields = readFileSync(`${folder}/${id}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+    return { nice: Number(fields[16]), policy: Number(fields[38]) };
+  };
+  return new Map(readdirSync(folder).map((id) => [id, priorityOf(id)]));
 }
+
+const SCHED_IDLE = 5;
+const hasChrt = ["/usr/bin/chrt", "/bin/chrt"].some(existsSync);
 
 test.runIf(process.platform === "linux")("only the threads for slow hashes have the lowest priority", async () => {
   const before = priorities();
   const queue = startQueue();
   await Promise.all([compute(queue, task(SHORT)), compute(queue, task(SHORT))]);
-  const lowered = [...priorities()].filter(([id, nice]) => nice === 19 && before.get(id) !== 19);
+  const lowered = [...priorities()].filter(([id, { nice }]) => nice === 19 && before.get(id)?.nice !== 19);
   expect(lowered).toHaveLength(2);
-  expect(priorities().get(String(process.pid))).toBe(before.get(String(process.pid)));
+  if (hasChrt) expect(lowered.map(([, { policy }]) => policy)).toEqual([SCHED_IDLE, SCHED_IDLE]);
+  expect(priorities().get(String(process.pid))).toEqual(before.get(String(process.pid)));
 });
