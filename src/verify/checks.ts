@@ -67,8 +67,11 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
     name: "AUDIENCE",
     run: (credential, { audience }) => {
       // The secret of a key has no audience: only what is derived from it is made for one.
-      if (credential.token === null || audience === null) return "SKIPPED";
+      if (credential.token === null) return "SKIPPED";
       const allowed = credential.token.audience;
+      if (allowed?.length === 0)
+        return denied("AUDIENCE_MISMATCH", "the caveats of the macaroon leave no audience", credential);
+      if (audience === null) return "SKIPPED";
       if (audience === undefined) {
         if (allowed === undefined) return "SKIPPED";
         return denied("AUDIENCE_MISMATCH", "the token is for an audience, and the request names none", credential);

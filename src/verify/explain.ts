@@ -155,7 +155,7 @@ const DETAILS: Readonly<
   }),
   AUDIENCE: ({ token }, { audience }) => ({
     PASS: `the token is for ${audience}`,
-    FAIL: `the token is for ${token?.audience?.join(", ") ?? "no audience"}; the request names ${audience ?? "none"}`,
+    FAIL: `the token is for ${token?.audience?.join(", ") || "no audience"}; the request names ${audience ?? "none"}`,
     SKIPPED:
       token === null ? "the secret of a key has no audience" : "neither the token nor the request has an audience",
   }),

@@ -1,10 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
-import macaroons from "macaroon";
 import { describe, expect, test } from "vitest";
 import { ApiKeysService, DeriveTokenRequestSchema, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { formatMacaroon } from "../../src/token/macaroon/text.ts";
 import {
   badCredential,
   between,
@@ -21,6 +19,7 @@ import {
   UUID_V7,
   useService,
 } from "../support/conformance.ts";
+import { withCaveats } from "../support/macaroon-caveats.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
 import { callGrpc, frame, readConnectError, rpcPath, send } from "../support/wire.ts";
 
@@ -354,15 +353,6 @@ describe("the JWT", () => {
 });
 
 describe("the macaroon", () => {
-  /** The token with a caveat that its holder adds with a macaroon library. */
-  function withCaveat(token: string, caveat: string): string {
-    const macaroon = macaroons.importMacaroon(Buffer.from(token, "base64url"));
-    macaroon.addFirstPartyCaveat(caveat);
-    const caveats = macaroon.caveats.map(({ identifier }) => ({ identifier, thirdParty: undefined }));
-    const { location, identifier, signature } = macaroon;
-    return formatMacaroon({ location, identifier, caveats, signature });
-  }
-
   const tokenOf = async (fields: Json = {}) => {
     const { secret } = await issue(rest, { scopes: ["a", "b"] });
     return (await derive(rest, secret, { algorithm: MACAROON, custom_claims: { tier: "gold" }, ...fields })).token;
@@ -386,12 +376,13 @@ describe("the macaroon", () => {
   ];
 
   test.each(table(CAVEATS))("with the holder's caveat %s is %j", async (caveat, verdict) => {
-    expect(await verify(rest, withCaveat(await tokenOf(), caveat))).toMatchObject(verdict);
+    expect(await verify(rest, withCaveats(await tokenOf(), [caveat]))).toMatchObject(verdict);
   });
 
   test("that its holder has narrowed derives no wider tokens", async () => {
     const end = new Date(Math.floor(Date.now() / 1000) * 1000 + 600_000).toISOString();
-    const narrow = ["scope = a", "audience = orders billing", `time < ${end}`].reduce(withCaveat, await tokenOf());
+    const wide = await tokenOf({ audience: ["orders", "billing", "stock"] });
+    const narrow = withCaveats(wide, ["scope = a", "audience = orders billing", `time < ${end}`]);
     const child = await derive(rest, narrow, { ttl: "1h" });
     expect(child).toMatchObject({ scopes: ["a"], audience: ["orders", "billing"] });
     expect(Date.parse(child.expire_time)).toBeLessThanOrEqual(Date.parse(end));

@@ -1,10 +1,9 @@
-import macaroons from "macaroon";
 import { describe, expect, test } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
 import type { Verdict } from "../../src/domain/verdict.ts";
 import { isShared } from "../../src/lib/memoize.ts";
-import { formatMacaroon } from "../../src/token/macaroon/text.ts";
 import { verify, verifyAll } from "../../src/verify/verify.ts";
+import { withCaveats } from "../support/macaroon-caveats.ts";
 import { HOUR, NOW, newFixture, newRoots, requestsOf } from "./fixture.ts";
 import { nextTurn } from "./store.ts";
 
@@ -239,16 +238,15 @@ describe("a token", () => {
     expect(await verdicts(any, "orders")).toBe("AUDIENCE_MISMATCH");
   });
 
-  test("whose caveats leave no audience is for nobody, cached or not", async () => {
+  test.each([
+    ["billing", ["billing"]],
+    ["nobody", undefined],
+  ] as const)("for %s whose caveats leave no audience is for nobody, cached or not", async (_, minted) => {
     const fixture = newFixture();
     const { keyId } = fixture.issue();
-    const macaroon = macaroons.importMacaroon(Buffer.from(fixture.macaroon(keyId, NOW + HOUR), "base64url"));
-    for (const name of ["orders", "billing"]) macaroon.addFirstPartyCaveat(`audience = ${name}`);
-    const { location, identifier, signature } = macaroon;
-    const caveats = macaroon.caveats.map((caveat) => ({ identifier: caveat.identifier, thirdParty: undefined }));
-    const token = formatMacaroon({ location, identifier, caveats, signature });
+    const token = withCaveats(fixture.macaroon(keyId, NOW + HOUR, minted), ["audience = orders"]);
     for (let cached = 0; cached < 3; cached++) {
-      for (const audience of ["orders", "billing", undefined]) {
+      for (const audience of ["orders", "billing", undefined, null]) {
         const verdict = await verify(fixture.context, token, "default", { requiredScopes: [], audience });
         expect(outcome(verdict)).toBe("AUDIENCE_MISMATCH");
       }

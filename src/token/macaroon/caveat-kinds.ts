@@ -6,7 +6,7 @@ export interface Grant {
   /** Milliseconds since the epoch, exclusive. */
   readonly expireTime: number;
   readonly scopes: readonly string[];
-  /** The services that may accept it: absent for any, empty for none. */
+  /** The services that may accept it. Absent: verifiers that name no service; empty: nobody. */
   readonly audience?: readonly string[] | undefined;
   readonly claims: JsonObject;
 }
@@ -41,14 +41,17 @@ export const scope: CaveatKind<readonly string[]> = {
   restrict: (grant, scopes) => ({ ...grant, scopes: grant.scopes.filter((granted) => scopes.includes(granted)) }),
 };
 
-/** `audience = orders billing`, separated by single spaces, at least one. Several leave the services that all of them name, or none. */
+/**
+ * `audience = orders billing`, separated by single spaces, at least one. Several leave the services that all of them name, or none. Only the
+ * server can give a macaroon an audience: without one it is accepted by no service that names itself, and a holder must not change that.
+ */
 export const audience: CaveatKind<readonly string[]> = {
   prefix: "audience = ",
   format: (services) => services.join(" "),
   parse: parseNames,
   restrict: (grant, services) => ({
     ...grant,
-    audience: grant.audience?.filter((service) => services.includes(service)) ?? services,
+    audience: grant.audience?.filter((service) => services.includes(service)) ?? [],
   }),
 };
 
