@@ -143,6 +143,47 @@ test("only lib/clock.ts reads the clock", () => {
   expect(readers).toEqual(["lib/clock.ts"]);
 });
 
+/** Reactions and listeners that stay until a promise settles, a signal aborts or an emitter is gone, which may be after the call. */
+const REACTION = new RegExp(
+  [
+    /\bPromise\.(?:race|any)\(|\bAbortSignal\.any\(|\bwithTimeout\(\s*[\w.#]+(?=,)/,
+    /(?<![)\]}.\w#?])[\w.#]+\??\.(?:then|catch|finally)\(/,
+    /\b(?:process|cluster|server|socket|session|worker|child|signal|\w+Signal)\??\.(?:on|once|addEventListener)\(/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "g",
+);
+
+/** The number of `REACTION`s in each file, after each was checked: none outlives its call in something that lives longer. */
+const CHECKED_REACTIONS = {
+  "once in the life of a process, server or worker": `cli/import/run 1, cli/log 1, cli/signals 3, cli/uncaught 2, cli/yes-no 1,
+    cli/workers/reassign-connections 3, cli/workers/worker-pool 2, cli/workers/worker-process 8, cli/workers/worker 4,
+    credential/hash/slow/hash-worker 3, embedded-postgres/embedded 2, embedded-postgres/postmaster 3, embedded-postgres/shutdown 2,
+    lib/supervise 5, observability/metrics/port 1, postgres/schema 1, server/jobs 1, server/start 1, transport/transport 1`,
+  "once in the life of a connection or session": `embedded-postgres/socket 2, postgres/client-socket 1, postgres/notify-probe 1,
+    postgres/primary 3, transport/errors/client-error 1, transport/fast-path/http1 2, transport/listener/acceptor 4,
+    transport/listener/closing 2, transport/listener/http2 6, transport/listener/protocol-detection 1, transport/listener/server 3`,
+  "removed at the end of the call": `client/retries 1, postgres/leases 1, transport/deadline 1, transport/reflection 1`,
+  "the promise or signal is of the same call": `auth/gateway-callers 1, auth/guard 2, cluster/barriers 1, cluster/membership 2,
+    cluster/renewals 1, embedded-postgres/ownership 1, keys/bulk 1, lib/close-signal 1, lib/maybe-promise 1, lib/with-timeout 2,
+    postgres/change-committer 2, postgres/copy-rows 1, transport/access-log 1, transport/call-pipeline 2,
+    transport/concurrency-limiter 1, transport/connect/read-errors 1, transport/fast-path/call 2, transport/gateways/ext-authz 1,
+    verify/verify 3`,
+  "settles within a statement or a request": `hashing/hash-schemes 1, postgres/leadership 2, signing/signing 2, transport/openapi 1,
+    verifier/verdict-cache 1`,
+  "a composite of signals, which Node holds weakly": "transport/health 1",
+};
+
+test("no promise, signal or emitter that outlives a call keeps a reaction of it", () => {
+  const found = sourceFiles().flatMap((file) => {
+    const count = [...readFileSync(join(src, file), "utf8").matchAll(REACTION)].length;
+    return count === 0 ? [] : [`${file.replace(/\.ts$/, "")} ${count}`];
+  });
+  const checked = Object.values(CHECKED_REACTIONS).flatMap((files) => files.split(/,\s+/));
+  expect(found.sort(), "check each new reaction, then update CHECKED_REACTIONS").toEqual(checked.sort());
+});
+
 /** The rows of "Internals of other packages that we rely on" in docs/architecture.md. */
 function internals(): { name: string; version: string; files: string[] }[] {
   const page = readFileSync(join(root, "docs/architecture.md"), "utf8");

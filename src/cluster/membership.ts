@@ -57,8 +57,8 @@ export class Membership implements ServerObserver {
   readonly #history = new DatabaseHistory();
   readonly #renewals: LeaseRenewals;
   #session: ClusterSession | undefined;
-  /** The next session; undefined if closed before there was one. */
-  #connected = Promise.withResolvers<ClusterSession | undefined>();
+  /** Changes that wait for the next session; called with false if there will be none. A promise would keep those that give up. */
+  readonly #unconnected = new Set<(isConnected: boolean) => void>();
   /** The last lease that this node requested. */
   #leaseId: string | null = null;
   /** The server of the last session that had a lease. */
@@ -148,16 +148,24 @@ export class Membership implements ServerObserver {
     this.#renewals.stop();
     this.#over.abort();
     this.#session?.feed.end();
-    this.#connected.resolve(undefined);
+    this.#endWaits(false);
     await this.#running;
   }
 
   /** A process that never joined, such as a command, opens a session when it first needs one. */
   async #whenConnected(): Promise<void> {
     if (this.#session !== undefined) return;
+    if (this.#over.signal.aborted) throw unconfirmed();
     this.#running ??= this.#run(undefined);
-    const session = await withTimeout(this.#connected.promise, SESSION_TIMEOUT, () => undefined);
-    if (session === undefined) throw unconfirmed(this.#unavailableReason ?? undefined);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#unconnected.add(resolve);
+    const isConnected = await withTimeout(promise, SESSION_TIMEOUT, () => !this.#unconnected.delete(resolve));
+    if (!isConnected) throw unconfirmed(this.#unavailableReason ?? undefined);
+  }
+
+  #endWaits(isConnected: boolean): void {
+    for (const resolve of this.#unconnected) resolve(isConnected);
+    this.#unconnected.clear();
   }
 
   /** Never rejects. */
@@ -233,7 +241,7 @@ export class Membership implements ServerObserver {
   #begin(session: ClusterSession): void {
     this.#session = session;
     this.#setUnavailable(null);
-    this.#connected.resolve(session);
+    this.#endWaits(true);
     session.ending.onEnd((reason) => this.#lose(reason));
   }
 
@@ -300,7 +308,6 @@ export class Membership implements ServerObserver {
 
   #lose(reason: Error): void {
     this.#session = undefined;
-    this.#connected = Promise.withResolvers();
     this.lease.end();
     if (this.#over.signal.aborted) return;
     this.#options.log("warn", "the change feed was lost", reason);

@@ -15,6 +15,7 @@ import {
   type ServerReflectionRequest as AlphaRequest,
   ServerReflection as ServerReflectionAlpha,
 } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { CloseSignal } from "../lib/close-signal.ts";
 import type { StreamingRpc } from "./connect/register.ts";
 
 const METHOD = ServerReflection.method.serverReflectionInfo;
@@ -56,16 +57,18 @@ export function createReflection(services: readonly DescService[], stopping: Abo
 /** Yields the items until they end or the signal aborts. */
 async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]();
-  const { promise: stopped, resolve } = Promise.withResolvers<IteratorResult<T>>();
-  const stop = () => resolve({ done: true, value: undefined });
+  const stopped = new CloseSignal();
+  const stop = () => void stopped.end(new Error("the server is stopping"));
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), stopped]);
+      const next = await stopped.race(iterator.next());
       if (next.done === true) return;
       yield next.value;
     }
+  } catch (error) {
+    if (stopped.reason === undefined) throw error;
   } finally {
     signal.removeEventListener("abort", stop);
     // Not awaited, because it waits for the next item.

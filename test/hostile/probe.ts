@@ -1,10 +1,11 @@
 import { Socket } from "node:net";
-import { memoryUsage, threadCpuUsage } from "node:process";
+import { threadCpuUsage } from "node:process";
 import { createInterface } from "node:readline";
 import { setImmediate as nextTick } from "node:timers/promises";
+import { retained } from "../support/retained.ts";
 
 /**
- * Loaded by `node --expose-gc --import` into a server under test. It answers commands on this file descriptor:
+ * Loaded by `node --import` into a server under test. It answers commands on this file descriptor:
  *
  * memory  returns the bytes in use after a full garbage collection, without what V8 keeps in reserve
  * start   starts to measure the ticks of the event loop; returns 0
@@ -56,16 +57,6 @@ function noteDelay(): void {
 
 function answer(value: number): void {
   channel.write(`${value}\n`);
-}
-
-async function retained(): Promise<number> {
-  // Twice: a finalizer of the first collection may release more.
-  for (let round = 0; round < 2; round++) {
-    globalThis.gc?.();
-    await nextTick();
-  }
-  const { heapUsed, external } = memoryUsage();
-  return heapUsed + external;
 }
 
 /** Keeps the event loop busy, so that a tick is the time between two measurements. */

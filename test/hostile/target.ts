@@ -88,7 +88,7 @@ export class Target {
 
   async start(): Promise<void> {
     const env = { PATH: process.env.PATH, KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "0", ...this.#environment };
-    const args = ["--expose-gc", "--import", PROBE, this.#main, "serve"];
+    const args = ["--import", PROBE, this.#main, "serve"];
     const child: ChildProcess = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe", "pipe"] });
     const killWithUs = () => child.kill("SIGKILL");
     process.once("exit", killWithUs);

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { childrenOf, eventually, type Serving, serve } from "../support/keyhold.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { probedIn, stateOf } from "../support/process-state.ts";
 import { restClient, verify } from "../support/rest.ts";
 import { type Scraped, scrape, total } from "../support/scrape.ts";
 import { ROOT_SECRET } from "../support/server.ts";
@@ -18,6 +19,7 @@ beforeAll(async () => {
     KEYHOLD_ROOT_SECRET: ROOT_SECRET,
     KEYHOLD_WORKERS: String(WORKERS),
     KEYHOLD_METRICS_PORT: "0",
+    ...probedIn(inject("testDir")),
   });
   url = (await server.logged(`Keyhold is listening on ${server.url}`)).metrics;
 });
@@ -57,4 +59,15 @@ test("a scrape omits a worker that hangs or dies", async () => {
   const samples = await scrape(url);
   expect(total(samples, "keyhold_worker_restarts_total")).toBe(1);
   expect(total(samples, "keyhold_workers")).toBe(WORKERS);
+});
+
+test("scrapes leave nothing in the primary", async () => {
+  const retainedAfter = async (scrapes: number) => {
+    for (let count = 0; count < scrapes; count++) await scrape(url);
+    return (await stateOf(inject("testDir"), server.pid)).retained;
+  };
+  const before = await retainedAfter(50);
+  const perScrape = ((await retainedAfter(100)) - before) / 100;
+  // The snapshots of two workers take 75 KB.
+  expect(perScrape).toBeLessThan(5_000);
 });

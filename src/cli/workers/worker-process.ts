@@ -45,7 +45,7 @@ export async function startWorker(
       holdConnections: connections.hold,
       send: (message: PrimaryMessage) => send(worker, message),
       /** Returns its metrics; null on timeout or exit. Never rejects. */
-      scrape: () => scrape(worker, exited),
+      scrape: () => scrape(worker),
       stop(): Promise<void> {
         const stopped = stop(worker, exited);
         connections.release();
@@ -91,18 +91,18 @@ function firstUncaught(worker: Worker, onUncaught: () => void): Promise<string> 
 
 let scrapes = 0;
 
-/** Omits a worker that exits or hangs from this scrape. */
-async function scrape(worker: Worker, exited: Promise<string>): Promise<Snapshot | null> {
+/** Omits a worker that exits or hangs from this scrape. Listens to `exit`: a promise of the exit would keep each snapshot until then. */
+async function scrape(worker: Worker): Promise<Snapshot | null> {
   const number = ++scrapes;
-  const response = Promise.withResolvers<Snapshot>();
+  const response = Promise.withResolvers<Snapshot | null>();
   const onMessage = (message: WorkerMessage) => {
     if (message.kind === "metrics" && message.number === number) response.resolve(message.snapshot);
   };
-  worker.on("message", onMessage);
+  const onExit = () => response.resolve(null);
+  worker.on("message", onMessage).on("exit", onExit);
   send(worker, { kind: "scrape", number });
-  const ended = exited.then(() => null);
-  const snapshot = await withTimeout(Promise.race([response.promise, ended]), SCRAPE_TIMEOUT, () => null);
-  worker.off("message", onMessage);
+  const snapshot = await withTimeout(response.promise, SCRAPE_TIMEOUT, () => null);
+  worker.off("message", onMessage).off("exit", onExit);
   return snapshot;
 }
 
