@@ -37,6 +37,7 @@ export default defineConfig({
     // `npm run test:long` runs them.
     exclude: LONG_TESTS,
     globalSetup: ["test/support/global-setup.ts"],
+    setupFiles: ["test/support/seed-properties.ts"],
     // Suites share what they import: with a worker of its own for every file, starting workers takes longer than the tests.
     isolate: false,
     // One fewer than there are cores, but two: many tests wait, for servers that start or for time limits.

@@ -3,7 +3,7 @@ import { delimiter, dirname, join, resolve } from "node:path";
 import { run } from "../support/programs/run.ts";
 import { missingToolchains } from "../support/programs/toolchains.ts";
 import { virtualEnvironment } from "../support/programs/virtual-environment.ts";
-import { buildTraefik } from "./traefik.ts";
+import { buildTraefik, hasTraefik } from "./traefik.ts";
 
 const here = import.meta.dirname;
 /** Kept between runs, beside the npm packages, outside of the project's files. */
@@ -32,10 +32,10 @@ export async function installOfPython(): Promise<void> {
 
 /** Installs what is missing, without a question. Throws with what to install by hand where that is not possible. */
 export async function installPrograms(): Promise<void> {
-  const missing = await missingToolchains(["go"]);
+  const missing = await missingToolchains(hasTraefik ? ["go"] : []);
   if (missing.length > 0) throw new Error(`check:gateways needs more:\n${missing.join("\n")}`);
   await installOfPython();
-  places.set("traefik", await buildTraefik(folder));
+  if (hasTraefik) places.set("traefik", await buildTraefik(folder));
   await installOfDebian();
   for (const [program, { command }] of Object.entries(OF_DEBIAN)) places.set(program, requirePlaceOf(command));
 }

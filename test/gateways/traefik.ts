@@ -6,6 +6,9 @@ import { substitute } from "./gateway.ts";
 
 export const TRAEFIK_VERSION = "v3.6.12";
 
+/** `KEYHOLD_TRAEFIK=off` leaves Traefik out, since building it takes minutes. */
+export const hasTraefik = process.env.KEYHOLD_TRAEFIK !== "off";
+
 /** The client of ACME: its providers of DNS are a third of the packages that Traefik is built from, and some cannot be downloaded. */
 const ACME = "pkg/provider/acme/provider.go";
 const WITHOUT_DNS_PROVIDERS = {

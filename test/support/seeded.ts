@@ -9,9 +9,9 @@ export interface Seeded {
   fork(): Seeded;
 }
 
-/** Returns a source with the seed of the environment variable, or a new one. Prints the seed. */
+/** Returns a source with the seed of the environment variable, else that of `KEYHOLD_TEST_SEED`, else a new one. Prints the seed. */
 export function seededBy(variable: string): Seeded {
-  const seed = Number(process.env[variable] ?? Math.floor(Math.random() * 2 ** 31));
+  const seed = Number(process.env[variable] ?? process.env.KEYHOLD_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
   console.info(`${variable}=${seed}`);
   return seeded(seed);
 }

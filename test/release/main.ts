@@ -1,0 +1,122 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cpus, release, tmpdir, totalmem } from "node:os";
+import { join, resolve } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { SUITES, type Suite } from "./suites.ts";
+
+/**
+ * `npm run test:release`: runs every suite at full length, one after another, and writes the commit, the machine, and each suite's duration
+ * and counts to test/release/results.json, which is committed with a release. `-- --gate` runs what `.ci/run` needs, with fixed seeds, and
+ * writes nothing. Names as further arguments choose suites.
+ *
+ * KEYHOLD_TEST_SEED  seed of all random choices of tests
+ */
+
+interface Result {
+  readonly suite: string;
+  readonly passed: boolean;
+  readonly seconds: number;
+  /** What the suite itself says that it has counted. */
+  readonly counts: string;
+}
+
+/** Seeds of the gate: a failure is then caused by the change. */
+const FIXED_SEEDS = {
+  KEYHOLD_TEST_SEED: "20261125",
+  KEYHOLD_HOSTILE_SEED: "1980929011",
+};
+
+/** Lines in which suites say what they counted. */
+const COUNTS =
+  /^ *(?:Tests +.*passed.*|Total cases: .*|\d[\d,]* (?:passed|faults alone|scenarios|verifications|inputs|nodes).*)$/gm;
+
+/** Maximum number of lines that are printed again at the end of the run, for each suite that failed. */
+const MAX_LINES = 60;
+
+const root = resolve(import.meta.dirname, "../..");
+const isGate = process.argv.includes("--gate");
+const chosen = process.argv.slice(2).filter((argument) => argument !== "--gate");
+const suites = SUITES.filter(({ name, gate }) =>
+  chosen.length === 0 ? !isGate || gate !== null : chosen.includes(name),
+);
+const commit = git("rev-parse", "HEAD");
+const isClean = git("status", "--porcelain") === "";
+const logs = await mkdtemp(join(tmpdir(), "keyhold-suites-"));
+const start = performance.now();
+/** The last lines of suites that failed. */
+const ends: string[] = [];
+
+const results = await runAll(suites.filter(({ bound }) => bound === "alone"));
+const lanes = [suites.filter(({ bound }) => bound === "cores"), suites.filter(({ bound }) => bound === "clocks")];
+// At full length, a suite has the machine to itself.
+for (const lane of isGate ? [lanes] : lanes.map((one) => [one]))
+  results.push(...(await Promise.all(lane.map(runAll))).flat());
+await rm(logs, { recursive: true });
+
+const seconds = secondsSince(start);
+for (const end of ends) console.info(`\n${end}`);
+const failed = results.filter(({ passed }) => !passed);
+for (const { suite, passed, seconds, counts } of results)
+  console.info(`${passed ? "passed" : "FAILED"} ${String(seconds).padStart(5)} s  ${suite}: ${counts}`);
+console.info(`${suites.length} suites in ${Math.round(seconds / 6) / 10} min`);
+if (!isGate && chosen.length === 0) await record();
+const [good, bad] = [/(\d+) passed/, /(\d+) failed/].map((pattern) =>
+  results.reduce((sum, { counts }) => sum + Number(pattern.exec(counts)?.[1] ?? 0), 0),
+);
+// A suite that counts no tests counts as one.
+console.info(`${good} passed, ${Math.max(bad ?? 0, failed.length)} failed`);
+process.exitCode = failed.length === 0 ? 0 : 1;
+
+async function runAll(queue: readonly Suite[]): Promise<Result[]> {
+  const done: Result[] = [];
+  for (const suite of queue) done.push(await runSuite(suite));
+  return done;
+}
+
+/** Runs a suite, and prints its output when it has ended, since another may run beside it. */
+async function runSuite({ name, command, gate }: Suite): Promise<Result> {
+  const [log, began] = [join(logs, name.replaceAll(/\W/g, "-")), performance.now()];
+  console.info(`-- ${name}: begins`);
+  const [program, ...args] = command;
+  const child = spawn(program, args, {
+    cwd: root,
+    env: { ...process.env, ...(isGate ? { ...FIXED_SEEDS, ...gate } : {}) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const file = createWriteStream(log);
+  child.stdout.pipe(file, { end: false });
+  child.stderr.pipe(file, { end: false });
+  const [status] = await once(child, "close");
+  await new Promise((done) => file.end(done));
+  const output = stripVTControlCharacters(await readFile(log, "utf8"));
+  console.info(`\n== ${name}\n${output}`);
+  if (status !== 0)
+    ends.push(`failed: ${name}; the end of its output:\n${output.split("\n").slice(-MAX_LINES).join("\n")}`);
+  const counts = [...output.matchAll(COUNTS)].map(([line]) => line.trim().replaceAll(/ +/g, " ")).join("; ");
+  return { suite: name, passed: status === 0, seconds: secondsSince(began), counts };
+}
+
+async function record(): Promise<void> {
+  const [cpu] = cpus();
+  const machine = {
+    cpu: cpu?.model,
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    node: process.version,
+  };
+  const date = new Date().toISOString();
+  const content = JSON.stringify({ commit, isClean, date, machine, seconds, results }, null, 2);
+  await writeFile(join(import.meta.dirname, "results.json"), `${content}\n`);
+}
+
+function secondsSince(began: number): number {
+  return Math.round((performance.now() - began) / 1000);
+}
+
+function git(...args: string[]): string {
+  return execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim();
+}
