@@ -1,14 +1,15 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
-import { lookupPrefixDigests, rawKeyHashDigests } from "../credential/hash/digest.ts";
+import { fastDigests, lookupPrefixDigests, rawKeyHashDigests } from "../credential/hash/digest.ts";
 import { lookupPrefixLength } from "../credential/hash/lookup-prefix.ts";
 import { attempt, checkAll, fieldError, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
+import type { HashLookups } from "../domain/raw-key-hash.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import type { KeysContext } from "./context.ts";
 import { requireShorterLife } from "./giver.ts";
-import { registerSchemes, type SchemeIds } from "./hash-registry.ts";
+import { registerSchemes, type SlowDigests } from "./hash-registry.ts";
 import {
   checkImportSource,
   type HashedSource,
@@ -46,19 +47,63 @@ export interface CheckedImport {
   readonly parsed: ParsedImport;
 }
 
+const NO_LOOKUPS: HashLookups = { schemes: [], prefixLengths: [] };
+const NO_DIGESTS: SlowDigests = new Map();
+
 /** Attempts to store a key whose scheme is removed at the same time because no other key has it. */
 const ATTEMPTS = 3;
 
-/** Imports keys independently and returns one result per input, in order. Of inputs with the same raw key or hash the first wins. */
+type Outcome = ApiKey | KeyholdError;
+
+/**
+ * Imports keys independently and returns one result per input, in order. Of inputs with the same raw key or hash the first wins; salted hashes are
+ * imported before all others, because only a stored one can be compared with a raw key.
+ */
 export async function importKeys(
   context: KeysContext,
   principal: Principal,
   checked: readonly CheckedImport[],
-  attempts = ATTEMPTS,
-): Promise<(ApiKey | KeyholdError)[]> {
-  const sources = checked.map(({ parsed }) => parsed.source);
+): Promise<Outcome[]> {
+  const salted = checked.filter(isSalted);
+  if (salted.length === 0 || salted.length === checked.length) return importOnce(context, principal, checked, ATTEMPTS);
+  const first = (await importOnce(context, principal, salted, ATTEMPTS)).values();
+  const others = checked.filter((one) => !isSalted(one));
+  const second = (await importOnce(context, principal, others, ATTEMPTS)).values();
+  return checked.map((one) => (isSalted(one) ? first : second).next().value ?? lost());
+}
+
+function isSalted({ parsed: { source } }: CheckedImport): boolean {
+  return "hash" in source && source.hash.parameters !== null;
+}
+
+async function importOnce(
+  context: KeysContext,
+  principal: Principal,
+  checked: readonly CheckedImport[],
+  attempts: number,
+): Promise<Outcome[]> {
+  const authorized = await mapInSlices(checked, (one) => attempt(() => authorize(context, principal, one)));
+  const sources = checked.flatMap(({ parsed }, place) =>
+    authorized[place] instanceof KeyholdError ? [] : [parsed.source],
+  );
   const schemeIds = await registerSchemes(context.hashes, sources);
-  const prepared = await mapInSlices(checked, (one) => attempt(() => prepare(context, principal, one, schemeIds)));
+  const rawKeys = sources.flatMap((source) => ("rawKey" in source ? [source.rawKey] : []));
+  const lookups = rawKeys.length === 0 ? NO_LOOKUPS : await context.hashes.lookups();
+  const slow = lookups.prefixLengths.length === 0 ? NO_DIGESTS : await context.hashes.slowDigests(rawKeys);
+  const prepared = await mapInSlices([...checked.entries()], ([place, { draft, parsed }]) =>
+    attempt((): NewKey => {
+      const { source } = parsed;
+      const key = authorized[place] ?? lost();
+      if (key instanceof KeyholdError) throw key;
+      const request = identify(draft, identityOf(source), context.rings.fingerprint);
+      if ("rawKey" in source) {
+        return { key, ...rawKeyDigests(context, source.rawKey, lookups, slow), request, principal };
+      }
+      const schemeId = schemeIds(source);
+      if (schemeId instanceof KeyholdError) throw schemeId;
+      return { ...prepareHashed(context, source, key, schemeId), request, principal };
+    }),
+  );
   const { winners, losers } = firstOfEach(prepared);
   const insertions = await context.store.insert(winners);
   const outcomes = new Map([...losers, ...winners.map((key, place) => [key, insertions[place]] as const)]);
@@ -71,7 +116,7 @@ export async function importKeys(
   if (attempts <= 1 || !prepared.some(isGone)) return results;
   await context.hashes.reload();
   const again = checked.filter((_, index) => isGone(prepared[index] ?? lost()));
-  const later = (await importKeys(context, principal, again, attempts - 1)).values();
+  const later = (await importOnce(context, principal, again, attempts - 1)).values();
   return results.map((result, index) => (isGone(prepared[index] ?? lost()) ? (later.next().value ?? lost()) : result));
 }
 
@@ -91,29 +136,29 @@ export function checkNewImport(
   return { ...parsed, source };
 }
 
-function prepare(
-  context: KeysContext,
-  principal: Principal,
-  { draft, parsed }: CheckedImport,
-  schemeIds: SchemeIds,
-): NewKey {
+/** Returns the key to store, if the principal may import it. */
+function authorize(context: KeysContext, principal: Principal, { draft, parsed }: CheckedImport): ApiKey {
   requireActor(draft.actorId, principal);
-  const { source } = parsed;
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const createdBy = callerName(principal);
-  const key = newStoredKey({ kind: "imported", keyId, hint: hintOf(source), parsed, now, createdBy }, draft);
+  const hint = hintOf(parsed.source);
+  const key = newStoredKey({ kind: "imported", keyId, hint, parsed, now, createdBy }, draft);
   requireHandled(key, principal);
   requireShorterLife(key, principal);
-  const request = identify(draft, identityOf(source), context.rings.fingerprint);
-  if ("rawKey" in source) return { key, ...digestsOf(context, source.rawKey), request, principal };
-  const schemeId = schemeIds(source);
-  if (schemeId instanceof KeyholdError) throw schemeId;
-  return { ...prepareHashed(context, source, key, schemeId), request, principal };
+  return key;
 }
 
-function digestsOf({ rings: { digest: ring } }: KeysContext, rawKey: string): Pick<NewKey, "digest" | "otherDigests"> {
-  return { digest: digestCurrent(rawKey, ring), otherDigests: digestOthers(rawKey, ring) };
+/** Returns the digests of a raw key, and those of its hashes: a key that is known by one of these hashes is the same key. */
+function rawKeyDigests(
+  { rings: { digest: ring } }: KeysContext,
+  rawKey: string,
+  { schemes }: HashLookups,
+  slow: SlowDigests,
+): Pick<NewKey, "digest" | "otherDigests"> {
+  const digest = digestCurrent(rawKey, ring);
+  const hashed = schemes.flatMap((scheme) => fastDigests(rawKey, scheme, ring));
+  return { digest, otherDigests: [...digestOthers(rawKey, ring), ...hashed, ...(slow.get(rawKey) ?? [])] };
 }
 
 /** A key that must be adopted by a time expires then at the latest, until it is adopted. */
@@ -141,27 +186,33 @@ function earliest(a: Date | null, b: Date | null): Date | null {
   return a < b ? a : b;
 }
 
-/** Returns the keys to insert: the first with each raw key and each prefix, and repeats of its request; and the outcome of the others. */
+/** Returns the keys to insert: the first with each raw key or hash and each prefix, and repeats of its request; and the outcome of the others. */
 function firstOfEach(results: readonly (NewKey | KeyholdError)[]) {
   const first = new Map<string, NewKey>();
   const winners: NewKey[] = [];
   const losers: [NewKey, Insertion][] = [];
   for (const result of results) {
     if (result instanceof KeyholdError) continue;
-    const [own, prefix] = [result.digest, result.hash?.lookup?.digests[0]].map(nameOf);
-    const earlier = own === undefined ? undefined : first.get(own);
+    const own = [result.digest, ...result.otherDigests].map(nameOf);
+    const prefix = result.hash?.lookup?.digests.slice(0, 1).map(nameOf) ?? [];
+    const earlier = findFirst(first, own);
     if (earlier !== undefined && !isRepeat(result, earlier)) losers.push([result, { outcome: "raw_key_exists" }]);
-    else if (earlier === undefined && prefix !== undefined && first.has(prefix))
+    else if (earlier === undefined && findFirst(first, prefix) !== undefined)
       losers.push([result, { outcome: "lookup_prefix_exists" }]);
     else winners.push(result);
     if (earlier !== undefined) continue;
-    for (const name of [own, prefix]) if (name !== undefined) first.set(name, first.get(name) ?? result);
+    for (const name of [...own, ...prefix]) first.set(name, first.get(name) ?? result);
   }
   return { winners, losers };
 }
 
-function nameOf(digest: SecretDigest | undefined): string | undefined {
-  return digest === undefined ? undefined : encodeBase64url(digest.digest);
+function findFirst(first: ReadonlyMap<string, NewKey>, names: readonly string[]): NewKey | undefined {
+  const name = names.find((one) => first.has(one));
+  return name === undefined ? undefined : first.get(name);
+}
+
+function nameOf({ digest }: SecretDigest): string {
+  return encodeBase64url(digest);
 }
 
 function isRepeat(a: NewKey, b: NewKey): boolean {

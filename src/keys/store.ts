@@ -9,7 +9,7 @@ export interface NewKey {
   readonly digest: SecretDigest;
   /** Present if only a hash of the raw key is known. */
   readonly hash?: NewHash;
-  /** Digests of the same raw key, or of the same hash, under the other server keys of the ring: a key with one of them is the same key. */
+  /** Digests under the other server keys of the ring, and those of hashes of the raw key: a key with one of them is the same key. */
   readonly otherDigests: readonly SecretDigest[];
   readonly request: RequestIdentity | null;
   /** Who creates it. */

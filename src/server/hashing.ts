@@ -11,6 +11,8 @@ import { createHmacKeyStore } from "../postgres/hmac-key-store.ts";
 import type { Database } from "../postgres/pool.ts";
 import { createHashRecognition } from "../verify/by-hash/create-recognition.ts";
 import type { HashRecognition } from "../verify/by-hash/recognition.ts";
+import { findSlowDigests } from "../verify/by-hash/slow-digests.ts";
+import type { FindCandidates } from "../verify/reader.ts";
 import type { Coherence } from "./coherence.ts";
 import type { Rings } from "./root-secrets/rings.ts";
 
@@ -33,12 +35,13 @@ export interface HashingOptions {
   readonly coherence: Coherence;
   readonly clock: Clock;
   readonly random: Random;
+  readonly findCandidates: FindCandidates;
   /** Called once for each scheme that does not unwrap. */
   readonly onUnusable: (schemeId: number, error: unknown) => void;
 }
 
 export function createHashing(options: HashingOptions): Hashing {
-  const { databases, changes, rings, coherence, clock, random, onUnusable } = options;
+  const { databases, changes, rings, coherence, clock, random, findCandidates, onUnusable } = options;
   const ring = rings.hashSchemeWrap;
   const store = createHashSchemeStore(databases, coherence.membership);
   const schemes = createHashSchemes({
@@ -47,11 +50,16 @@ export function createHashing(options: HashingOptions): Hashing {
     renewed: coherence.renewed,
   });
   const slow = createSlowHashes({ ring: rings.digest, random });
+  const recognition = createHashRecognition({ ...schemes, ring: rings.digest, slow });
   return {
     schemes,
     slow,
-    recognition: createHashRecognition({ ...schemes, ring: rings.digest, slow }),
-    registry: { ...schemes, requireSupported: (hash) => slow.assertSupported(hash) },
+    recognition,
+    registry: {
+      ...schemes,
+      requireSupported: (hash) => slow.assertSupported(hash),
+      slowDigests: (rawKeys) => findSlowDigests(rawKeys, recognition, findCandidates),
+    },
     hmacKeys: { store: createHmacKeyStore(databases, changes), ring, clock, random },
     rewrap: { store, ring, random },
     removeUnused: store.removeUnused,

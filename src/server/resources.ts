@@ -157,6 +157,7 @@ function assemble(
   const changes = ofKeys(propagated);
   const hashing = createHashing({
     ...{ databases: { database, lists, reads }, changes: propagated, rings, coherence, clock, random },
+    findCandidates: reader.findCandidates,
     onUnusable: onUnusableScheme,
   });
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };

@@ -1,8 +1,11 @@
 import { createHash, createHmac, randomBytes, scryptSync } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeyholdError } from "../../src/domain/errors.ts";
+import type { ApiKey } from "../../src/domain/key.ts";
 import { createHmacKey, deleteHmacKey, listHmacKeys } from "../../src/hashing/hmac-keys.ts";
-import { importKey, type NewImportInput } from "../../src/keys/import.ts";
+import { checkNewImport, importKey, importKeys, type NewImportInput } from "../../src/keys/import.ts";
+import { revokeKey } from "../../src/keys/revoke.ts";
 import { openRealNode, type RealNode } from "../support/hash-nodes.ts";
 import { eventually } from "../support/keyhold.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -29,7 +32,7 @@ afterAll(async () => {
 
 const newRawKey = () => `${randomBytes(8).toString("hex")}-of-another-service`;
 
-type Hashed = Pick<NewImportInput, "rawKeyHash" | "lookupPrefix">;
+type Hashed = Partial<Pick<NewImportInput, "rawKey" | "rawKeyHash" | "lookupPrefix">>;
 
 const sha256 = (rawKey: string, prefix = ""): Hashed => {
   const value = createHash("sha256")
@@ -125,6 +128,84 @@ describe.each(["fast", "slow"] as const)("a key with a real %s hash", (kind) => 
     expect(new Set(wrong)).toEqual(new Set(["NOT_FOUND"]));
     expect(await everywhere(rawKey)).toBe(`VALID ${keyId}`);
   });
+});
+
+/** Makes the format of the hash one in use. */
+const use = (kind: keyof typeof KINDS) => importBy(nodes[0], KINDS[kind](newRawKey()));
+
+const outcomesOf = (results: readonly unknown[]) =>
+  results.map((result) => (result instanceof KeyholdError ? result.code : "imported"));
+
+const importAll = async ({ keys }: RealNode, inputs: readonly Hashed[]) => {
+  const checked = inputs
+    .map((input) => draftOf(input))
+    .map((draft) => ({ draft, parsed: checkNewImport(keys, draft) }));
+  return outcomesOf(await importKeys(keys, operator, checked));
+};
+
+describe.each(["fast", "slow"] as const)("a raw key of which a %s hash is stored", (kind) => {
+  const hashOf = KINDS[kind];
+
+  test("is not imported, by any node, also once the hash is revoked", async () => {
+    for (const [place, node] of nodes.entries()) {
+      const rawKey = newRawKey();
+      const { keyId } = await importBy(nodes[(place + 1) % 3] ?? nodes[0], hashOf(rawKey));
+      await expect(importBy(node, { rawKey })).rejects.toMatchObject({ code: "RAW_KEY_ALREADY_EXISTS" });
+      await revokeKey(
+        node.keys,
+        operator,
+        { keyId, kind: null },
+        { reason: "REVOCATION_REASON_UNSPECIFIED", description: null },
+      );
+      await expect(importBy(node, { rawKey })).rejects.toMatchObject({ code: "RAW_KEY_ALREADY_EXISTS" });
+      expect(await everywhere(rawKey)).toBe("KEY_REVOKED");
+      await importBy(node, { rawKey: `${rawKey}-of-another-key` });
+    }
+  });
+
+  test("is not imported by a batch of any size, with the hash before it or stored", async () => {
+    for (const size of [0, 150]) {
+      const [rawKey, stored, fresh] = [newRawKey(), newRawKey(), newRawKey()];
+      await importBy(nodes[1], hashOf(stored));
+      const others = Array.from({ length: size }, () => ({ rawKey: newRawKey() }));
+      const outcomes = await importAll(nodes[0], [
+        hashOf(rawKey),
+        { rawKey },
+        { rawKey: stored },
+        { rawKey: fresh },
+        ...others,
+      ]);
+      const expected = ["imported", "RAW_KEY_ALREADY_EXISTS", "RAW_KEY_ALREADY_EXISTS", "imported"];
+      expect(outcomes).toEqual([...expected, ...others.map(() => "imported")]);
+    }
+  });
+
+  test("is imported or its hash is, if both are at once", async () => {
+    await use(kind);
+    for (let again = 0; again < 10; again++) {
+      const rawKey = newRawKey();
+      const inputs = [hashOf(rawKey), { rawKey }];
+      const results = await atOnce(6, (index) =>
+        importBy(nodes[index % 3] ?? nodes[0], inputs[index % 2] ?? {}).catch((error: unknown) => error),
+      );
+      const imported = results.filter((result) => !(result instanceof KeyholdError));
+      // A salted hash cannot be compared with a raw key that was stored before it.
+      if (kind === "fast") expect(imported).toHaveLength(1);
+      const decides = imported.find((result) => (result as ApiKey).hashAlgorithm === null) ?? imported[0];
+      expect(await everywhere(rawKey)).toBe(`VALID ${(decides as ApiKey).keyId}`);
+    }
+  });
+});
+
+test("a fast hash is not imported after its raw key, in a format that was in use then", async () => {
+  await use("fast");
+  const rawKey = newRawKey();
+  const { keyId } = await importBy(nodes[1], { rawKey });
+  await expect(importBy(nodes[2], sha256(rawKey))).rejects.toMatchObject({ code: "RAW_KEY_ALREADY_EXISTS" });
+  expect(await importAll(nodes[0], [{ rawKey: `${rawKey}2` }, sha256(`${rawKey}2`)])).toEqual([
+    ...["imported", "RAW_KEY_ALREADY_EXISTS"],
+  ]);
+  expect(await everywhere(rawKey)).toBe(`VALID ${keyId}`);
 });
 
 describe("ways of hashing", () => {

@@ -159,6 +159,17 @@ describe.each(HASHES)("a key of which only a %s hash is known", (_, hashOf) => {
     expect(await verify(rest, rawKey)).toMatchObject({ is_valid: true, key_id: keyId });
   });
 
+  test("has the only record of its raw key, also once it is revoked", async () => {
+    const { rawKey, keyId } = await importOne();
+    const refused = alreadyExists("RAW_KEY_ALREADY_EXISTS", "raw_key");
+    expectRefused(await create({ raw_key: rawKey }), refused);
+    await revoke(rest, keyId);
+    expectRefused(await create({ raw_key: rawKey, actor_id: "another" }), refused);
+    expect(await verify(rest, rawKey)).toMatchObject({ error_code: "VERIFICATION_ERROR_REVOKED" });
+    succeeded(await rest("DELETE", `${paths.imported}/${keyId}`));
+    succeeded(await create({ raw_key: rawKey }));
+  });
+
   test("is not imported twice, alone or in a batch, and a retry returns it", async () => {
     const rawKey = newRawKey();
     const hash = hashOf(rawKey);
@@ -181,13 +192,15 @@ describe.each(HASHES)("a key of which only a %s hash is known", (_, hashOf) => {
     expect(results[0].error_message).toMatch(/^raw_key_hash: is imported already/);
     expect(await verify(rest, a)).toMatchObject({ key_id: results[1].imported_api_key.key_id });
   });
+});
 
-  test("yields to a key that was imported by the raw key itself", async () => {
-    const native = await importKey(rest);
-    const { keyId } = await importOne({}, native.rawKey);
+test("a hash in a format that was not in use yields to a key that was imported by the raw key itself", async () => {
+  const native = await importKey(rest);
+  for (const hash of [sha256Of(native.rawKey, newRawKey()), scryptOf(native.rawKey)]) {
+    const { keyId } = await importHashed(rest, {}, native.rawKey, hash);
     expect(await verify(rest, native.rawKey)).toMatchObject({ key_id: native.keyId });
     expect(succeeded(await rest("GET", `${paths.imported}/${keyId}`)).hash_algorithm).toBeDefined();
-  });
+  }
 });
 
 test("too many slow hashes are OVERLOADED, INTERNAL in a batch, and lock nobody out", async () => {
@@ -219,14 +232,15 @@ test("too many slow hashes are OVERLOADED, INTERNAL in a batch, and lock nobody 
 
 test("no verdict is reached while the ways of hashing cannot be read", async () => {
   const { rawKey, keyId } = await importHashed(rest);
+  const { rawKey: native } = await importKey(rest);
   await suite.sql`ALTER TABLE hash_schemes RENAME TO hash_schemes_renamed`;
   // Notifies the server of a change.
   await suite.sql`UPDATE hash_schemes_renamed SET slot = slot`;
   const statusOf = async (credential: string) => (await rest("POST", `${paths.keys}:verify`, { credential })).status;
   await expect.poll(() => statusOf(newRawKey())).toBe(500);
   expect(await statusOf(rawKey)).toBe(500);
-  const { rawKey: native } = await importKey(rest);
   expect(await verify(rest, native)).toMatchObject({ is_valid: true });
+  expect((await create({ raw_key: newRawKey() })).status).toBe(500);
   await suite.sql`ALTER TABLE hash_schemes_renamed RENAME TO hash_schemes`;
   expect(await verify(rest, rawKey)).toMatchObject({ is_valid: true, key_id: keyId });
 });

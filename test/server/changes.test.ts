@@ -32,6 +32,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   const config = toConfig({ KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET: ROOT_SECRET });
   resources = await openResources(config, { log: () => {}, onChanges: (changes) => seen.push(changes) });
+  await resources.coherence.membership.join();
 });
 
 afterAll(async () => {

@@ -1,5 +1,7 @@
 import type { SecretDigest } from "../../domain/key.ts";
+import type { HashScheme } from "../../domain/raw-key-hash.ts";
 import { hmacSha256, type KeyRing } from "../../domain/server-keys.ts";
+import { fastHash } from "./fast-hash.ts";
 import type { ParsedRawKeyHash } from "./parse.ts";
 import { schemeDigest } from "./scheme.ts";
 
@@ -31,6 +33,12 @@ export function rawKeyHashDigests(
 /** Returns the digests of a fast hash by the scheme with this digest. */
 export function fastHashDigests(scheme: Uint8Array, output: Uint8Array, ring: KeyRing): readonly SecretDigest[] {
   return digestsUnder(ring, FAST_HASH, scheme, output);
+}
+
+/** Returns every digest under which a fast hash of the raw key may be stored; none for a scheme with slow hashes. */
+export function fastDigests(rawKey: string, scheme: HashScheme, ring: KeyRing): readonly SecretDigest[] {
+  const output = rawKey.isWellFormed() ? fastHash(rawKey, scheme) : undefined;
+  return output === undefined ? [] : fastHashDigests(schemeDigest(scheme), output, ring);
 }
 
 /** Returns what is digested of a slow hash by the scheme with this digest. */

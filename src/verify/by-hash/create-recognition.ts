@@ -1,6 +1,4 @@
-import { fastHashDigests, lookupPrefixDigests } from "../../credential/hash/digest.ts";
-import { fastHash } from "../../credential/hash/fast-hash.ts";
-import { schemeDigest } from "../../credential/hash/scheme.ts";
+import { fastDigests, lookupPrefixDigests } from "../../credential/hash/digest.ts";
 import type { SlowHashes } from "../../credential/hash/slow/slow-hashes.ts";
 import type { HashLookups } from "../../domain/raw-key-hash.ts";
 import type { KeyRing } from "../../domain/server-keys.ts";
@@ -22,10 +20,7 @@ export function createHashRecognition({ ring, lookups, lastLookups, slow }: Reco
   return {
     lookups,
     lastLookups,
-    fastDigests: (rawKey, scheme) => {
-      const output = rawKey.isWellFormed() ? fastHash(rawKey, scheme) : undefined;
-      return output === undefined ? [] : fastHashDigests(schemeDigest(scheme), output, ring);
-    },
+    fastDigests: (rawKey, scheme) => fastDigests(rawKey, scheme, ring),
     prefixDigests: (rawKey, length) => {
       const bytes = rawKey.isWellFormed() ? Buffer.from(rawKey) : Buffer.alloc(0);
       return bytes.length < length ? [] : lookupPrefixDigests(bytes.subarray(0, length), ring);
