@@ -1,8 +1,11 @@
 -- For haproxy.cfg: `http-request lua.keyhold SCOPE` asks Keyhold. The request continues only after the verdict 200.
 local SENT = { "authorization", "x-api-key" }
+local HOPS = { close = "", ["keep-alive"] = "", upgrade = "", te = "", ["http2-settings"] = "" }
 
 core.register_action("keyhold", { "http-req" }, function(txn, scope)
   local headers, sent = txn.http:req_get_headers(), { ["x-forwarded-for"] = { txn.sf:src() } }
+  local hops = table.concat(headers.connection or { [0] = "" }, ",", 0):lower():gsub("[%w-]+", HOPS)
+  if hops:find("[^%s,]") then return txn:done(txn:reply({ status = 400 })) end
   for _, name in ipairs(SENT) do
     for place, value in pairs(headers[name] or {}) do
       sent[name] = sent[name] or {}

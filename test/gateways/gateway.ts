@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../support/free-port.ts";
+import type { Fields } from "./situations.ts";
 
 /** What the shipped files leave to their user. */
 export interface GatewaySettings {
@@ -44,6 +45,8 @@ export interface Limits {
   readonly situations?: Readonly<Record<string, number>>;
   /** Status for a client that sends a header of the form of Keyhold's, where they are not removed. */
   readonly refusesSpoofed?: number;
+  /** Whether it passes a request with these fields, without what they say of other headers, and does not refuse it; by default never. */
+  readonly ignoresHops?: (fields: Fields) => boolean;
   /** Status for a client whose key has scopes of 25 KB, where the gateway itself refuses them. */
   readonly longIdentity?: number;
   /** Whether a request is refused, and not asked again at the other server, when a server has received it and does not answer. */

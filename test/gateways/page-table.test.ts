@@ -9,7 +9,7 @@ import { TRAEFIK_VERSION } from "./traefik.ts";
 const [head = [], ...rows] = read("docs/gateways.md")
   .split("\n")
   .filter((line) => line.startsWith("| "))
-  .slice(0, 15)
+  .slice(0, 16)
   .map((line) =>
     line
       .slice(1, -1)
@@ -43,6 +43,7 @@ describe.each(KINDS)("$name", (kind) => {
       limits.refusesSpoofed ? "refused with 401" : limits.passesUnlisted ? "reach the application" : "removed",
     ],
     ["`X_Keyhold_…`", limits.refusesSpoofed ? "refused with 401" : "removed"],
+    ["`Connection`", limits.ignoresHops?.([["Connection", "x"]]) ? "ignored" : "400"],
     ["Keys that are", situations["right address"] === 401 ? "refused" : "yes"],
     ["Credential in `X-Api-Key`", situations["X-Api-Key"] === 401 ? "no" : "yes"],
     ["Two different", situations["two credentials in two headers"] === 200 ? "only `Authorization` counts" : "400"],
@@ -54,7 +55,7 @@ describe.each(KINDS)("$name", (kind) => {
   ])("%s: %s", (row, expected) => {
     const [first, more] = cell(row, kind).split("; ");
     expect(first).toBe(expected);
-    if (more !== undefined) expect(more).toMatch(/^over HTTP /);
+    if (more !== undefined) expect(more).toMatch(/^(over HTTP|1\.22 ignores|400 in an upgrade)/);
   });
 
   test("its files", () => {

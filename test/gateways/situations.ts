@@ -1,7 +1,7 @@
 import type { Sent } from "./client.ts";
 import type { Keys } from "./servers.ts";
 
-type Fields = readonly (readonly [name: string, value: string])[];
+export type Fields = readonly (readonly [name: string, value: string])[];
 
 /** One request of a client, with the answer by Keyhold's statuses (docs/gateways.md). */
 export interface Situation {
@@ -178,12 +178,29 @@ export const SPOOFED: Fields = [
   ["X_Keyhold_Authorization", "Bearer spoofed"],
 ];
 
-/** Headers that ask a proxy to remove others (RFC 9110 §7.6.1). */
-export const HOP_BY_HOP: Fields = [
-  [
-    "Connection",
-    "close, X-Keyhold-Key-Id, X-Keyhold-Actor-Id, X-Keyhold-Scopes, X-Keyhold-Authorization, X-Forwarded-For",
-  ],
+const hops = (...values: readonly string[]): Fields => values.map((value) => ["Connection", value]);
+
+/** Requests to remove other headers (RFC 9110 §7.6.1). */
+export const HOP_BY_HOP: readonly Fields[] = [
+  hops("close, X-Keyhold-Key-Id, X-Keyhold-Actor-Id, X-Keyhold-Scopes, X-Keyhold-Authorization, X-Forwarded-For"),
+  hops("keep-alive, X-Keyhold-Actor-Id"),
+  hops("x-keyhold-scopes"),
+  hops("keep-alive,\tX-KEYHOLD-KEY-ID\t,"),
+  hops("keep-alive", "X-Keyhold-Actor-Id"),
+  hops("X-Keyhold-Actor-Id", "keep-alive"),
+  [...hops("Upgrade, X-Keyhold-Actor-Id"), ["Upgrade", "websocket"]],
+  hops("close, X-Forwarded-For"),
+  hops("closed"),
+];
+
+/** Fields about the connection that change nothing. */
+export const OWN_HOPS: readonly Fields[] = [
+  ...["close", "Keep-Alive", "keep-alive,close", " , close,", "upgrade"].map((value) => hops(value)),
+  hops("keep-alive", "TE"),
+  [...hops("TE, close"), ["TE", "trailers"]],
+  [["Proxy-Connection", "keep-alive, X-Keyhold-Actor-Id"]],
+  [["Keep-Alive", "X-Keyhold-Actor-Id"]],
+  [["TE", "X-Keyhold-Actor-Id"]],
 ];
 
 /** A name that no configuration lists, such as a metadata key of a later release. */

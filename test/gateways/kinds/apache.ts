@@ -13,7 +13,7 @@ const MODULES = "/usr/lib/apache2/modules";
 /** Those that the file names, and those that they require or that Debian always loads. */
 const LOADED = [
   ...["mpm_event", "authn_core", "authz_core", "authz_host", "env"],
-  ...["http2", "slotmem_shm", "proxy", "oauth2", "headers", "setenvif"],
+  ...["http2", "slotmem_shm", "proxy", "oauth2", "headers", "rewrite", "setenvif"],
   ...["proxy_http", "proxy_balancer", "lbmethod_byrequests"],
 ];
 

@@ -3,12 +3,17 @@ import { join } from "node:path";
 import { read } from "../../deploy/files.ts";
 import { type Command, type GatewayKind, type GatewaySettings, substitute } from "../gateway.ts";
 import { pathOf } from "../programs.ts";
+import type { Fields } from "../situations.ts";
+
+/** It removes the headers of the client that Connection names, unless they are its own, before it decides about anything. */
+const ignoresHops = (fields: Fields) =>
+  !fields.some(([name, value]) => name === "Upgrade" || /x-forwarded/i.test(value));
 
 /** Envoy with ext_authz over gRPC. */
 export const envoy: GatewayKind = {
   ...common("deploy/gateways/envoy.yaml"),
   name: "Envoy",
-  limits: { unreachable: [503], passesBody: true, passesUnlisted: false },
+  limits: { unreachable: [503], ignoresHops, passesBody: true, passesUnlisted: false },
 };
 
 /** Envoy that asks the forward-auth endpoint. */
@@ -17,6 +22,7 @@ export const envoyOverHttp: GatewayKind = {
   name: "Envoy over HTTP",
   limits: {
     unreachable: [503],
+    ignoresHops,
     passesBody: true,
     passesUnlisted: false,
     // A status above 499 is a failure of the server for it.

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { read } from "../../deploy/files.ts";
 import { type GatewayKind, substitute } from "../gateway.ts";
 import { pathOf } from "../programs.ts";
+import type { Fields } from "../situations.ts";
 
 const file = "deploy/gateways/nginx.conf";
 
@@ -15,6 +16,8 @@ function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind
     servesHttp2: name === "nginx",
     limits: {
       unreachable: [503],
+      // It writes its own Connection. Before 1.23, a variable has only the first field of a name.
+      ...(name !== "nginx" && { ignoresHops: ([first]: Fields) => first?.[1] === "keep-alive" }),
       unexpected: 503,
       longIdentity: 503,
       passesBody: false,

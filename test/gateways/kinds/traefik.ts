@@ -12,7 +12,13 @@ export const traefik: GatewayKind = {
   name: "Traefik",
   files: [file],
   servesHttp2: true,
-  limits: { unreachable: [502, 503, 504], asksOnce: true, passesBody: true, passesUnlisted: false },
+  limits: {
+    unreachable: [502, 503, 504],
+    asksOnce: true,
+    ignoresHops: () => true,
+    passesBody: true,
+    passesUnlisted: false,
+  },
   configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
     const api = `127.0.0.1:${await freePort()}`;
     const internal = `127.0.0.1:${await freePort()}`;
