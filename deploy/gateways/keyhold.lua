@@ -1,8 +1,8 @@
--- For haproxy.cfg: `http-request lua.keyhold SCOPE` asks Keyhold. The request continues only after the verdict 200.
+-- For haproxy.cfg: `http-request lua.keyhold QUERY` asks Keyhold. The request continues only after the verdict 200.
 local SENT = { "authorization", "x-api-key" }
 local HOPS = { close = "", ["keep-alive"] = "", upgrade = "", te = "", ["http2-settings"] = "" }
 
-core.register_action("keyhold", { "http-req" }, function(txn, scope)
+core.register_action("keyhold", { "http-req" }, function(txn, query)
   local headers, sent = txn.http:req_get_headers(), { ["x-forwarded-for"] = { txn.sf:src() } }
   local hops = table.concat(headers.connection or { [0] = "" }, ",", 0):lower():gsub("[%w-]+", HOPS)
   if hops:find("[^%s,]") then return txn:done(txn:reply({ status = 400 })) end
@@ -12,7 +12,7 @@ core.register_action("keyhold", { "http-req" }, function(txn, scope)
       sent[name][place + 1] = value
     end
   end
-  local url = "http://keyhold/v2alpha1/forwardAuth?required_scopes=" .. scope
+  local url = "http://keyhold/v2alpha1/forwardAuth" .. query
   local answer = core.httpclient():get({ url = url, dst = "abns@keyhold", headers = sent })
   if answer.status == 200 then
     for name, values in pairs(answer.headers) do

@@ -23,6 +23,13 @@ export interface GatewaySettings {
   readonly edits?: Readonly<Record<string, string>>;
 }
 
+/** An edit of its file that docs/gateways.md describes, by name, with the situations that it allows. */
+export interface Edit {
+  readonly name: string;
+  readonly edits: Readonly<Record<string, string>>;
+  readonly allows: RegExp;
+}
+
 export interface Command {
   readonly program: string;
   readonly args: readonly string[];
@@ -65,6 +72,7 @@ export interface GatewayKind {
   /** Whether its port of the tests, which is without TLS, serves HTTP/2 with prior knowledge too. */
   readonly servesHttp2: boolean;
   readonly limits: Limits;
+  readonly edited: readonly Edit[];
   /** What it asks about a request to `/orders?a=b`, where that is not the URL with a query. */
   readonly asks?: string;
   /** Writes its configuration, and returns how to run it in the foreground. */
@@ -140,6 +148,14 @@ async function stop(child: ChildProcess): Promise<void> {
 
 function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null;
+}
+
+/** Returns the edits of what the file requires: of no scope, and of an audience too. */
+export function editedQuery(required = "?required_scopes=read", none = "?", audience = "&audience=billing"): Edit[] {
+  return [
+    { name: "without a scope", edits: { [required]: none }, allows: /^missing scope/ },
+    { name: "with an audience", edits: { [required]: required + audience }, allows: /^a token for/ },
+  ];
 }
 
 /** Replaces every occurrence of each text. Throws if a file does not contain one, so that the tests run what is shipped. */

@@ -14,6 +14,8 @@ export interface Servers {
   readonly token: string;
   issue(fields?: Record<string, unknown>): Promise<{ readonly secret: string; readonly keyId: string }>;
   revoke(keyId: string): Promise<void>;
+  /** Returns a token of a credential, for an audience. */
+  derive(credential: string, audience: string): Promise<string>;
   /** Ends one server as a rolling restart does, and starts it again. */
   restart(place: 0 | 1): Promise<void>;
   stop(): Promise<void>;
@@ -61,6 +63,10 @@ export async function startServers(gateways: string, more: Record<string, string
     revoke: async (keyId) => {
       expect(await admin("POST", `${paths.keys}/${keyId}:revoke`, {})).toMatchObject({ status: 200 });
     },
+    derive: async (credential, audience) => {
+      const fields = { credential, audience: [audience], algorithm: "TOKEN_ALGORITHM_JWT" };
+      return (await admin("POST", `${paths.keys}:derive`, fields)).body.token.token;
+    },
     restart: async (place) => {
       await end(place);
       await begin(place);
@@ -94,13 +100,15 @@ export interface Keys {
   readonly revoked: string;
   readonly expired: string;
   readonly withoutScope: string;
+  /** A token for the audience `billing`. */
+  readonly billing: string;
   /** Only for requests from the address `CLIENT`. */
   readonly restricted: string;
 }
 
 export const ACTOR = "team_42";
 
-export async function makeKeys({ issue, revoke }: Servers): Promise<Keys> {
+export async function makeKeys({ issue, revoke, derive }: Servers): Promise<Keys> {
   const valid = await issue({ actor_id: ACTOR, scopes: ["read", "write"] });
   const [other, revoked, expired, withoutScope, restricted] = await Promise.all([
     issue(),
@@ -121,6 +129,7 @@ export async function makeKeys({ issue, revoke }: Servers): Promise<Keys> {
     revoked: revoked.secret,
     expired: expired.secret,
     withoutScope: withoutScope.secret,
+    billing: await derive(valid.secret, "billing"),
     restricted: restricted.secret,
   };
 }

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
 import { type Application, PROTECTED, startApplication, variablesOf } from "./application.ts";
 import { type Answer, type Sent, send, sendHttp2, upgrade } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
+import { caddy } from "./kinds/caddy.ts";
 import { KINDS } from "./kinds/index.ts";
 import { installPrograms } from "./programs.ts";
 import { ACTOR, type Keys, makeKeys, type Servers, startServers } from "./servers.ts";
@@ -68,6 +69,19 @@ describe.each(KINDS)("$name", (kind) => {
     const { method = "GET", target = "/", body = "" } = request;
     expect(application.received[0]).toMatchObject({ method, target, body });
     expect(answer.body).toBe(method === "HEAD" ? "" : PROTECTED);
+  });
+
+  test.each(kind.edited)("edited $name, it decides alike", async ({ edits, allows }) => {
+    const settings = { application: application.address, keyhold: servers.addresses, token: servers.token, edits };
+    const edited = await startGateway(kind, join(inject("testDir"), "edited"), settings);
+    onTestFinished(() => edited.stop());
+    for (const { name, sent, status } of SITUATIONS) {
+      application.forget();
+      const answer = await send(edited.url, sent(keys));
+      const expected = allows.test(name) ? 200 : (limits.situations?.[name] ?? limits.statusOf?.[status] ?? status);
+      expect([name, answer.status]).toEqual([name, expected]);
+      expect(application.received).toHaveLength(expected === 200 ? 1 : 0);
+    }
   });
 
   test("passes an identity with a hundred scopes", async () => {
@@ -198,4 +212,14 @@ describe.each(KINDS)("$name", (kind) => {
       expect((await ask({ headers: bearer(secret) })).status).toBe(401);
     }
   });
+});
+
+test("Caddy keeps the query of a client if its file has none, and Keyhold takes no audience from it", async () => {
+  const settings = { application: application.address, keyhold: servers.addresses, token: servers.token };
+  const edits = { "?required_scopes=read": "" };
+  const gateway = await startGateway(caddy, join(inject("testDir"), "edited"), { ...settings, edits });
+  onTestFinished(() => gateway.stop());
+  for (const target of ["/?audience=billing", "/?audience=billing&required_scopes=read"])
+    expect((await send(gateway.url, { target, headers: bearer(keys.billing) })).status).toBe(400);
+  expect(application.received).toEqual([]);
 });

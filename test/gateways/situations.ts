@@ -30,6 +30,12 @@ export const SITUATIONS: readonly Situation[] = [
     status: 403,
     challenge: "insufficient_scope",
   },
+  { name: "a token for another audience", sent: ({ billing }) => ({ headers: bearer(billing) }), status: 403 },
+  {
+    name: "a token for another audience, which the query names",
+    sent: ({ billing }) => ({ target: "/?audience=billing", headers: bearer(billing) }),
+    status: 403,
+  },
   { name: "right address", sent: ({ restricted }) => ({ headers: bearer(restricted) }), status: 200 },
   {
     name: "wrong address",

@@ -50,10 +50,13 @@ export class ForwardAuthRequest implements GatewayRequest {
     return uri;
   }
 
-  /** Some gateways keep the client's query if the configured URL has none. */
+  /**
+   * Rejects an audience of the client: some gateways keep the client's query if the configured URL has none. Its `required_scopes` need no
+   * check, since they only add to what is required.
+   */
   #requireOwnQuery(): void {
-    const { query } = this.#target;
-    if (query === "") return;
+    const { query, audience } = this.#target;
+    if (audience === undefined) return;
     const isForeign = URI_HEADERS.some((name) => this.header(name).some((uri) => queryOf(uri) === query));
     if (isForeign) throw invalidArgument("query", "is the client's: configure the gateway to send its own");
   }

@@ -35,8 +35,18 @@ export const apache: GatewayKind = {
       "X-Api-Key": 401,
       "two credentials in two headers": 200,
       "right address": 401,
+      // It does not compare the audience.
+      "a token for another audience": 200,
+      "a token for another audience, which the query names": 200,
     },
   },
+  edited: [
+    {
+      name: "without a scope",
+      edits: { " && reqenv('CLAIM_scope') =~ m#(^|\\s)read(\\s|$)#": "" },
+      allows: /^missing scope(?! with headers)/,
+    },
+  ],
   configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
     const internal = `127.0.0.1:${await freePort()}`;
     const site = substitute(read(file), {

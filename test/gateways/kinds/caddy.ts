@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { read } from "../../deploy/files.ts";
-import { type GatewayKind, substitute } from "../gateway.ts";
+import { editedQuery, type GatewayKind, substitute } from "../gateway.ts";
 import { pathOf } from "../programs.ts";
 
 const file = "deploy/gateways/Caddyfile";
@@ -12,6 +12,12 @@ export const caddy: GatewayKind = {
   files: [file],
   servesHttp2: true,
   limits: { unreachable: [502, 503, 504], passesBody: true, passesUnlisted: false },
+  edited: [
+    ...editedQuery(),
+    ...["lb_retries 2", "lb_try_duration 5s", "fail_duration 1s", "dial_timeout 1s", "response_header_timeout 3s"].map(
+      (line) => ({ name: `without ${line}`, edits: { [line]: "" }, allows: /^$/ }),
+    ),
+  ],
   configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
     const secret = join(folder, "keyhold-gateway-token");
     await writeFile(secret, `${token}\n`, { mode: 0o600 });

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { read } from "../../deploy/files.ts";
-import { type Command, type GatewayKind, type GatewaySettings, substitute } from "../gateway.ts";
+import { type Command, editedQuery, type GatewayKind, type GatewaySettings, substitute } from "../gateway.ts";
 import { pathOf } from "../programs.ts";
 import type { Fields } from "../situations.ts";
 
@@ -13,6 +13,7 @@ const ignoresHops = (fields: Fields) =>
 export const envoy: GatewayKind = {
   ...common("deploy/gateways/envoy.yaml"),
   name: "Envoy",
+  edited: editedQuery("required_scopes: read", "", ", audience: billing"),
   limits: { unreachable: [503], ignoresHops, passesBody: true, passesUnlisted: false },
 };
 
@@ -20,6 +21,7 @@ export const envoy: GatewayKind = {
 export const envoyOverHttp: GatewayKind = {
   ...common("deploy/gateways/envoy-http.yaml"),
   name: "Envoy over HTTP",
+  edited: editedQuery(";required_scopes=read", ";", ";audience=billing"),
   limits: {
     unreachable: [503],
     ignoresHops,

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { read } from "../../deploy/files.ts";
-import { type GatewayKind, substitute } from "../gateway.ts";
+import { editedQuery, type GatewayKind, substitute } from "../gateway.ts";
 import { pathOf } from "../programs.ts";
 
 const file = "deploy/gateways/haproxy.cfg";
@@ -24,6 +24,7 @@ export function haproxyWith(lua: string): GatewayKind {
       passesBody: true,
       passesUnlisted: false,
     },
+    edited: editedQuery(),
     configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
       const internal = `abns@keyhold-${port}`;
       const place = join(folder, "keyhold.lua");

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { read } from "../../deploy/files.ts";
-import { type GatewayKind, substitute } from "../gateway.ts";
+import { editedQuery, type GatewayKind, substitute } from "../gateway.ts";
 import { pathOf } from "../programs.ts";
 import type { Fields } from "../situations.ts";
 
@@ -23,6 +23,7 @@ function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind
       passesBody: false,
       passesUnlisted: true,
     },
+    edited: editedQuery(),
     configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
       const secret = join(folder, "keyhold-gateway.conf");
       await writeFile(secret, `proxy_set_header X-Keyhold-Authorization "Bearer ${token}";`, { mode: 0o600 });

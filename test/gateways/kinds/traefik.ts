@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { read } from "../../deploy/files.ts";
 import { freePort } from "../../support/free-port.ts";
-import { type GatewayKind, substitute } from "../gateway.ts";
+import { editedQuery, type GatewayKind, substitute } from "../gateway.ts";
 import { pathOf } from "../programs.ts";
 
 const file = "deploy/gateways/traefik.yaml";
@@ -19,6 +19,7 @@ export const traefik: GatewayKind = {
     passesBody: true,
     passesUnlisted: false,
   },
+  edited: editedQuery(),
   configure: async ({ folder, port, application, keyhold, token, edits = {} }) => {
     const api = `127.0.0.1:${await freePort()}`;
     const internal = `127.0.0.1:${await freePort()}`;

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { table } from "../../support/conformance.ts";
 import { type Asked, type Fields, forwardAuth } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
-import { issue } from "../../support/rest.ts";
+import { issue, paths } from "../../support/rest.ts";
 
 /** What a server accepts of the clients of a gateway: where their credential is, and their address. */
 
@@ -103,6 +103,39 @@ describe.each(["on", "off"])("with the fast path %s", (fastPath) => {
       expect(await ask([], { suffix: `?api_key=${secret}` })).toBe(400);
       expect(await ask([], { suffix: `/a?api_key=${secret}` })).toBe(200);
     });
+  });
+
+  test("the query of the endpoint is no audience of a client, whose query some gateways keep", async () => {
+    await restart({ KEYHOLD_FAST_PATH: fastPath });
+    const { secret } = await issue(suite.rest, { scopes: ["read"] });
+    const fields = { credential: secret, audience: ["billing"], algorithm: "TOKEN_ALGORITHM_JWT" };
+    const { token } = (await suite.rest("POST", `${paths.keys}:derive`, fields)).body.token;
+    const given = (suffix: string, uri: string) =>
+      ask(
+        [
+          ["X-Api-Key", token],
+          ["X-Forwarded-Uri", uri],
+        ],
+        { suffix },
+      );
+    expect(await given("?audience=billing", "/?audience=billing")).toBe(400);
+    expect(
+      await given(
+        "?audience=billing&required_scopes=read",
+        "https://a.example/a?audience=billing&required_scopes=read",
+      ),
+    ).toBe(400);
+    expect(await given("?audience=billing", "/?audience=")).toBe(200);
+    expect(await given("?required_scopes=read", "/?required_scopes=read")).toBe(403);
+    expect(
+      await ask(
+        [
+          ["X-Api-Key", secret],
+          ["X-Forwarded-Uri", "/?required_scopes=read"],
+        ],
+        { suffix: "?required_scopes=read" },
+      ),
+    ).toBe(200);
   });
 
   test("by default neither a cookie nor a query counts", async () => {
