@@ -1,68 +1,106 @@
+import { isUtf8 } from "node:buffer";
+import { CsvError, type Info, type Options, parse } from "csv-parse/sync";
+import { invalidArgument } from "../../domain/errors.ts";
+import { type Column, cellProblem, columnsOf, type Span, swallowed } from "./cells.ts";
 import { checkHeader, PLAIN_ROWS, type RowOptions } from "./fields.ts";
-import { type Format, LINE_FEED, type Row } from "./records.ts";
+import { countLines, type Format, LINE_FEED, MAX_ROW_BYTES, NOT_UTF8, type Row, type SplitRecord } from "./records.ts";
 
 const QUOTE = 34;
 const COMMA = 44;
 
-/**
- * CSV (RFC 4180). Not a library: resuming needs the byte offset after every row, including invalid ones, and error messages must not quote
- * the row.
- */
+const OPTIONS: Options = { record_delimiter: ["\r\n", "\n"], relax_column_count: true };
+
+/** CSV (RFC 4180), parsed up to the last line feed that has been read. Messages of csv-parse are not used: they quote cells. */
 export class Csv implements Format {
   /** Undefined until the header is read. */
-  columns: readonly string[] | undefined;
+  header: readonly string[] | undefined;
 
   readonly #rows: RowOptions;
+  #columns: readonly Column[] = [];
 
-  /** Without columns the first record is the header. */
-  constructor(columns?: readonly string[], rows: RowOptions = PLAIN_ROWS) {
-    this.columns = columns;
+  /** Without a header the first record is the header. */
+  constructor(header?: readonly string[], rows: RowOptions = PLAIN_ROWS) {
     this.#rows = rows;
+    if (header !== undefined) this.#begin(header);
   }
 
-  /** A quote opens a cell only at its start (RFC 4180 §2). */
-  endOf(bytes: Buffer, start: number): number {
-    let isQuoted = false;
-    let isCellStart = true;
-    for (let at = start; at < bytes.length; at++) {
-      const byte = bytes[at];
-      if (isQuoted) {
-        if (byte !== QUOTE) continue;
-        if (bytes[at + 1] === QUOTE) at++;
-        else isQuoted = false;
-      } else {
-        if (byte === LINE_FEED) return at;
-        if (byte === QUOTE && isCellStart) isQuoted = true;
+  /** Throws `INVALID_ARGUMENT` on an unusable header, and on a quote that is not closed. */
+  *split(bytes: Buffer, isLast: boolean, line: number): Generator<SplitRecord> {
+    const complete = isLast ? bytes : bytes.subarray(0, bytes.lastIndexOf(LINE_FEED) + 1);
+    let [start, firstLine] = [0, line];
+    const record = (end: number, cells?: readonly string[]): SplitRecord => {
+      const own = complete.subarray(start, end);
+      const lines = countLines(own);
+      const span = { firstLine, lastLine: firstLine + Math.max(lines, 1) - 1 };
+      [start, firstLine] = [end, firstLine + lines];
+      if (cells === undefined) return { end, lines, content: `has a misplaced quote${swallowed(span)}` };
+      return { end, lines, content: isUtf8(own) ? this.#contentOf(cells, span) : NOT_UTF8 };
+    };
+    while (start < complete.length) {
+      const { records, problem } = parseFrom(complete, start);
+      for (const { end, cells } of records) yield record(end, cells);
+      if (problem === undefined) return;
+      if (problem.isUnclosed) {
+        if (!isLast && bytes.length - start <= MAX_ROW_BYTES) return;
+        const opened = firstLine + countLines(complete.subarray(start, problem.cell));
+        const where = isLast ? "is never closed" : `is not closed within ${MAX_ROW_BYTES} bytes`;
+        throw invalidArgument("file", `line ${opened} opens a quote that ${where}`);
       }
-      isCellStart = byte === COMMA;
+      yield record(endOfLine(complete, problem.cell));
     }
-    return -1;
   }
 
-  /** Throws `INVALID_ARGUMENT` on an unusable header. */
-  contentOf(text: string): Row["content"] | undefined {
-    if (text === "") return undefined;
-    const cells = cellsOf(text);
-    const { columns } = this;
-    if (columns === undefined) {
-      this.columns = cells ?? [];
-      checkHeader(this.columns, this.#rows);
+  #begin(header: readonly string[]): void {
+    this.header = header;
+    this.#columns = columnsOf(header, this.#rows);
+  }
+
+  #contentOf(cells: readonly string[], span: Span): Row["content"] | undefined {
+    if (cells.every((cell) => cell.trim() === "")) return undefined;
+    if (this.header === undefined) {
+      checkHeader(cells, this.#rows);
+      this.#begin(cells);
       return undefined;
     }
-    if (cells === undefined) return "has a misplaced or unterminated quote";
-    if (cells.length !== columns.length) return `has ${cells.length} cells for ${columns.length} columns`;
-    return Object.fromEntries(columns.map((column, place) => [column, cells[place]]));
+    const columns = this.#columns;
+    if (cells.length !== columns.length)
+      return `has ${cells.length} cells for ${columns.length} columns${swallowed(span)}`;
+    const row: Record<string, string> = {};
+    for (const [place, column] of columns.entries()) {
+      const cell = cells[place] ?? "";
+      const problem = cellProblem(cell, column, span);
+      if (problem !== undefined) return problem;
+      row[column.name] = cell;
+    }
+    return row;
   }
 }
 
-/** Returns the cells of a record; undefined on a syntax error. */
-function cellsOf(text: string): string[] | undefined {
-  const cell = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
-  const cells: string[] = [];
-  for (;;) {
-    const [, quoted, plain = "", separator] = cell.exec(text) ?? [];
-    if (separator === undefined) return undefined;
-    cells.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
-    if (separator === "") return cells;
+/** Parses until a misplaced quote. `cell` is the offset of the cell with it, or of the comma before. */
+function parseFrom(bytes: Buffer, start: number) {
+  const records: { readonly end: number; readonly cells: readonly string[] }[] = [];
+  const on_record = (cells: string[], { bytes: end }: Info) => {
+    records.push({ end: start + end, cells });
+    return null;
+  };
+  try {
+    parse(bytes.subarray(start), { ...OPTIONS, on_record });
+    return { records };
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const problem = { isUnclosed: error.code === "CSV_QUOTE_NOT_CLOSED", cell: start + Number(error.bytes) };
+    return { records, problem };
   }
+}
+
+/** Returns the offset after the line with the misplaced quote of a cell, up to which nothing is a row. */
+function endOfLine(bytes: Buffer, cell: number): number {
+  const first = bytes[cell] === COMMA ? cell + 1 : cell;
+  let at = bytes.indexOf(QUOTE, first);
+  if (at === first) {
+    at = bytes.indexOf(QUOTE, at + 1);
+    while (bytes[at + 1] === QUOTE) at = bytes.indexOf(QUOTE, at + 2);
+  }
+  const end = bytes.indexOf(LINE_FEED, at);
+  return end === -1 ? bytes.length : end + 1;
 }

@@ -1,5 +1,5 @@
 import { type FileHandle, open, rm } from "node:fs/promises";
-import { type ColumnMap, ERROR_FIELD } from "./fields.ts";
+import { ERROR_FIELD } from "./fields.ts";
 import type { Row } from "./records.ts";
 
 /** Why a row was not imported. */
@@ -13,14 +13,11 @@ export interface RowFailure {
 /** A JSON Lines file with one line per failure, created at the first. */
 export type FailureFile = Awaited<ReturnType<typeof openFailureFile>>;
 
-export interface FailureFileOptions {
-  /** Each line is the whole row, which can be corrected and imported; otherwise neither raw keys nor hashes are written, only the name. */
-  readonly withKeys: boolean;
-  readonly columns: ColumnMap;
-}
-
-/** Opens the file to append at `bytes`. */
-export async function openFailureFile(path: string, bytes: number, options: FailureFileOptions) {
+/**
+ * Opens the file to append at `bytes`. `withKeys`: each line is the whole row, which can be corrected and imported; otherwise no line has a
+ * cell, since any may hold a raw key if cells or columns are mixed up.
+ */
+export async function openFailureFile(path: string, bytes: number, withKeys: boolean) {
   if (bytes === 0) await rm(path, { force: true });
   let file: FileHandle | undefined;
   let size = bytes;
@@ -33,7 +30,7 @@ export async function openFailureFile(path: string, bytes: number, options: Fail
         // Lines beyond `size` concern rows that will be sent again.
         await file.truncate(size);
       }
-      const text = failures.map((failure) => `${JSON.stringify(lineOf(failure, options))}\n`).join("");
+      const text = failures.map((failure) => `${JSON.stringify(lineOf(failure, withKeys))}\n`).join("");
       await file.write(text, size);
       await file.datasync();
       size += Buffer.byteLength(text);
@@ -43,10 +40,7 @@ export async function openFailureFile(path: string, bytes: number, options: Fail
   };
 }
 
-function lineOf({ row: { row, line, content }, reason, message }: RowFailure, options: FailureFileOptions) {
+function lineOf({ row: { row, line, content }, reason, message }: RowFailure, withKeys: boolean) {
   const error = { [ERROR_FIELD]: { row, line, reason, message } };
-  if (typeof content === "string") return error;
-  if (options.withKeys) return { ...error, ...content };
-  const name = content[options.columns?.name ?? "name"];
-  return typeof name === "string" ? { ...error, name } : error;
+  return withKeys && typeof content !== "string" ? { ...error, ...content } : error;
 }

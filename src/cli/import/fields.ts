@@ -69,6 +69,9 @@ export function fieldsOf(content: Fields, columns: ColumnMap): Fields {
 
 /** Throws `INVALID_ARGUMENT` unless the columns of a file are usable. Never quotes a column: without a header it would be a raw key. */
 export function checkHeader(header: readonly string[], { columns, hash }: RowOptions): void {
+  const [separator] = header.length === 1 ? (/[;\t|]/.exec(header[0] ?? "") ?? []) : [];
+  if (separator !== undefined)
+    throw invalidArgument("header", `separates its cells by ${SEPARATORS[separator]}; separate them by commas`);
   if (new Set(header).size < header.length) throw invalidArgument("header", "has a duplicate column");
   if (columns === null) {
     const unknown = header.findIndex((column) => !isField(column));
@@ -81,6 +84,8 @@ export function checkHeader(header: readonly string[], { columns, hash }: RowOpt
   if (missing !== undefined)
     throw invalidArgument("header", `has no column "${redactName(missing)}", which --map names`);
 }
+
+const SEPARATORS: Readonly<Record<string, string>> = { ";": "semicolons", "\t": "tabs", "|": "vertical bars" };
 
 /** Returns the key of a metadata column; undefined for another column. */
 export function metadataKey(field: string): string | undefined {

@@ -95,8 +95,7 @@ async function importRows(source: Source, start: Progress, current: Run): Promis
   const { options, rows, files, progressBar, signal } = current;
   const { concurrency, skipExisting, failuresWithKeys = false } = options;
   const save = async (progress: Progress) => files.progress !== null && saveProgress(files.progress, progress);
-  const failureOptions = { withKeys: failuresWithKeys, columns: rows.columns };
-  const failureFile = await openFailureFile(files.failures, start.failureBytes, failureOptions);
+  const failureFile = await openFailureFile(files.failures, start.failureBytes, failuresWithKeys);
   const call = sender(current);
   let firstSave: Promise<unknown> | undefined;
   const send = async (batch: Batch) => {

@@ -1,3 +1,4 @@
+import { invalidArgument } from "../../domain/errors.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 
@@ -27,26 +28,49 @@ export const START: Position = { row: 0, line: 1, end: 0 };
 /** Maximum size of a row in bytes, about 36 times the maximum size of a key's fields. */
 export const MAX_ROW_BYTES = 1024 * 1024;
 
+/** A record in the bytes that a format splits. */
+export interface SplitRecord {
+  /** Offset after it, including its line feed. */
+  readonly end: number;
+  /** Number of its line feeds. */
+  readonly lines: number;
+  /** Undefined if it is blank or the header, which is not a row. */
+  readonly content: Row["content"] | undefined;
+}
+
 /** How a format splits and parses records. */
 export interface Format {
-  /** Returns the offset of the line feed that ends the record at `start`, or -1 if it is incomplete. */
-  endOf(bytes: Buffer, start: number): number;
-  /** Parses a record without its line feed; undefined if it is blank, which is not a row. */
-  contentOf(text: string): Row["content"] | undefined;
+  /** Yields the complete records at the start of `bytes`, which begin in `line`; the last one may lack its line feed if `isLast`. */
+  split(bytes: Buffer, isLast: boolean, line: number): Iterable<SplitRecord>;
 }
 
 export const LINE_FEED = 10;
 
-/** JSON Lines (jsonlines.org). Errors of `JSON.parse` are not used: they quote the text. */
+/** JSON Lines (jsonlines.org). */
 export const jsonLines: Format = {
-  endOf: (bytes, start) => bytes.indexOf(LINE_FEED, start),
-  contentOf: (text) => {
-    if (text.trim() === "") return undefined;
-    const json = parseJson(text);
-    if (json === undefined) return "is not JSON";
-    return isJsonObject(json) ? json : "is not a JSON object";
+  *split(bytes, isLast) {
+    let start = 0;
+    for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, start)) {
+      yield { end: at + 1, lines: 1, content: jsonContent(bytes.subarray(start, at)) };
+      start = at + 1;
+    }
+    if (isLast && start < bytes.length) {
+      yield { end: bytes.length, lines: 0, content: jsonContent(bytes.subarray(start)) };
+    }
   },
 };
+
+/** Errors of `JSON.parse` are not used: they quote the text. */
+function jsonContent(line: Buffer): Row["content"] | undefined {
+  const text = decodeUtf8(line);
+  if (text === undefined) return NOT_UTF8;
+  if (text.trim() === "") return undefined;
+  const json = parseJson(text);
+  if (json === undefined) return "is not JSON";
+  return isJsonObject(json) ? json : "is not a JSON object";
+}
+
+export const NOT_UTF8 = "is not UTF-8";
 
 const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
 
@@ -54,7 +78,7 @@ const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
 export async function* readRows(chunks: AsyncIterable<Buffer>, format: Format, from: Position): AsyncGenerator<Row[]> {
   const records = new Records(format, from);
   for await (const chunk of chunks) yield records.take(chunk);
-  yield records.finish();
+  yield records.take(Buffer.alloc(0), true);
 }
 
 class Records {
@@ -73,62 +97,61 @@ class Records {
     this.#end = end;
   }
 
-  take(chunk: Buffer): Row[] {
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+  take(chunk: Buffer, isLast = false): Row[] {
+    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     const rows: Row[] = [];
-    let start = 0;
-    for (let end = this.#endOf(bytes, 0); end !== -1; end = this.#endOf(bytes, start)) {
-      this.#add(rows, bytes.subarray(start, end + 1));
-      start = end + 1;
+    if (this.#end === 0) {
+      this.#rest = bytes;
+      if (bytes.length < BYTE_ORDER_MARK.length && !isLast) return rows;
+      rejectForeignText(bytes);
+      if (bytes.indexOf(BYTE_ORDER_MARK) === 0) this.#end = BYTE_ORDER_MARK.length;
+      bytes = bytes.subarray(this.#end);
     }
-    this.#rest = bytes.subarray(start);
-    if (this.#rest.length > MAX_ROW_BYTES) this.#skip();
+    if (this.#isSkipping) bytes = this.#skip(bytes, isLast, rows);
+    let taken = 0;
+    for (const { end, lines, content } of this.#format.split(bytes, isLast, this.#line)) {
+      this.#add(rows, { end: end - taken, lines, content: end - taken > MAX_ROW_BYTES ? TOO_LONG : content });
+      taken = end;
+    }
+    this.#rest = bytes.subarray(taken);
+    if (this.#rest.length > MAX_ROW_BYTES) this.#rest = this.#skip(this.#rest, isLast, rows);
     return rows;
   }
 
-  /** Ends the input. The last record may lack a line feed. */
-  finish(): Row[] {
-    const rows: Row[] = [];
-    if (this.#rest.length > 0 || this.#isSkipping) this.#add(rows, this.#rest);
-    return rows;
+  /** Discards an oversized record up to its line feed. Returns the bytes after it. */
+  #skip(bytes: Buffer, isLast: boolean, rows: Row[]): Buffer {
+    const at = bytes.indexOf(LINE_FEED);
+    this.#isSkipping = at === -1 && !isLast;
+    const end = at === -1 ? bytes.length : at + 1;
+    if (this.#isSkipping) this.#end += end;
+    else this.#add(rows, { end, lines: 1, content: TOO_LONG });
+    return bytes.subarray(end);
   }
 
-  #endOf(bytes: Buffer, start: number): number {
-    return this.#isSkipping ? bytes.indexOf(LINE_FEED, start) : this.#format.endOf(bytes, start);
-  }
-
-  #skip(): void {
-    this.#isSkipping = true;
-    this.#end += this.#rest.length;
-    this.#line += countLines(this.#rest);
-    this.#rest = Buffer.alloc(0);
-  }
-
-  #add(rows: Row[], record: Buffer): void {
-    const content = this.#contentOf(this.#end === 0 ? withoutMark(record) : record);
-    this.#isSkipping = false;
-    this.#end += record.length;
-    const nextLine = this.#line + countLines(record);
+  #add(rows: Row[], { end, lines, content }: SplitRecord): void {
+    this.#end += end;
+    const nextLine = this.#line + lines;
     if (content !== undefined) rows.push({ row: ++this.#row, line: this.#line, end: this.#end, nextLine, content });
     this.#line = nextLine;
-  }
-
-  #contentOf(record: Buffer): Row["content"] | undefined {
-    if (this.#isSkipping || record.length > MAX_ROW_BYTES) return TOO_LONG;
-    const text = decodeUtf8(record);
-    return text === undefined ? "is not UTF-8" : this.#format.contentOf(text.replace(/\r?\n$/, ""));
   }
 }
 
 const TOO_LONG = `has more than ${MAX_ROW_BYTES} bytes`;
 
-function withoutMark(record: Buffer): Buffer {
-  const { length } = BYTE_ORDER_MARK;
-  return record.subarray(0, length).equals(BYTE_ORDER_MARK) ? record.subarray(length) : record;
+const CARRIAGE_RETURN = 13;
+
+/** Throws `INVALID_ARGUMENT` with the cause if the first bytes of a file are in an encoding or have line ends that cannot be read. */
+function rejectForeignText(bytes: Buffer): void {
+  const first = bytes.subarray(0, 2).toString("latin1");
+  if (first === "\xFF\xFE" || first === "\xFE\xFF" || first.includes("\0"))
+    throw invalidArgument("file", "is UTF-16; save it as UTF-8");
+  const at = bytes.indexOf(CARRIAGE_RETURN);
+  if (at !== -1 && at < bytes.length - 1 && !bytes.includes(LINE_FEED))
+    throw invalidArgument("file", "ends its lines with CR; save it with LF or CRLF");
 }
 
-function countLines(record: Buffer): number {
+export function countLines(bytes: Buffer): number {
   let count = 0;
-  for (let at = record.indexOf(LINE_FEED); at !== -1; at = record.indexOf(LINE_FEED, at + 1)) count++;
+  for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count++;
   return count;
 }

@@ -4,7 +4,7 @@ import { Csv } from "./csv.ts";
 import type { FailureFile, RowFailure } from "./failure-file.ts";
 import type { RowOptions } from "./fields.ts";
 import type { Progress } from "./progress.ts";
-import { jsonLines, type Row, readRows } from "./records.ts";
+import { jsonLines, type Row, readRows, START } from "./records.ts";
 import { requestOf } from "./request.ts";
 import type { Outcome } from "./send.ts";
 import type { Source } from "./source.ts";
@@ -49,10 +49,11 @@ export async function* run(source: Source, start: Progress, options: RunOptions)
   const inFlight: Sent[] = [];
   let progress = start;
   const settle = async ({ batch, outcome }: Sent) => {
-    const columns = format instanceof Csv ? format.columns : undefined;
+    const columns = format instanceof Csv ? format.header : undefined;
     progress = await conclude({ ...progress, columns }, batch, await outcome, options);
     return progress;
   };
+  if (format instanceof Csv && source.path !== null && start.end === 0) await checkQuotes(source, options);
   const rows = readRows(source.read(start.end, signal), format, start);
   for await (const batch of until(signal, batchRows(rows, start.importId, options.rows))) {
     const first = inFlight.length < concurrency ? undefined : inFlight.shift();
@@ -60,6 +61,11 @@ export async function* run(source: Source, start: Progress, options: RunOptions)
     inFlight.push(startSend(batch, options));
   }
   for (const sent of inFlight) yield settle(sent);
+}
+
+/** Reads a whole file, so that a quote that is never closed fails it before anything is imported. */
+async function checkQuotes(source: Source, { rows, signal }: RunOptions): Promise<void> {
+  for await (const _ of until(signal, readRows(source.read(0, signal), new Csv(undefined, rows), START)));
 }
 
 async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {

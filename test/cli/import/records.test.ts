@@ -24,13 +24,14 @@ async function rowsOf(format: Format, bytes: Buffer, { chunk = bytes.length || 1
 
 const requestOf = (row: Row) => requestIn(row, PLAIN_ROWS);
 
-const HEADER = ["raw_key", "name", "actor_id", "scopes"];
+const HEADER = ["raw_key", "name", "actor_id", "metadata.a", "metadata.b"];
 
 const cell = fc.string({ unit: fc.constantFrom("a", "é", "😀", '"', ",", "\n", "\r\n", " ", ";"), maxLength: 8 });
+const line = fc.string({ unit: fc.constantFrom("a", "é", "😀", '"', ",", " ", ";"), maxLength: 8 });
 const quote = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 const csvFile = fc
   .tuple(
-    fc.array(fc.tuple(cell, cell, cell, cell), { maxLength: 8 }),
+    fc.array(fc.tuple(line, line, line, cell, cell), { maxLength: 8 }),
     fc.constantFrom("\n", "\r\n"),
     fc.constantFrom("", "\uFEFF"),
   )
@@ -38,11 +39,18 @@ const csvFile = fc
 
 const contents = (rows: readonly Row[]) => rows.map(({ content }) => content);
 
-test("parses CSV like csv-parse, however it is split into chunks", async () => {
+test("reads CSV however it is split into chunks", async () => {
   await fc.assert(
     fc.asyncProperty(csvFile, fc.integer({ min: 1, max: 40 }), async (text, chunk) => {
       const rows = await rowsOf(new Csv(), Buffer.from(text), { chunk });
-      expect(contents(rows)).toEqual(parse(text, { bom: true, columns: true }));
+      const all = parse<Record<string, string>>(text, { bom: true, columns: true });
+      const expected = all.filter((row) => Object.values(row).some((one) => one.trim() !== ""));
+      const isRefused = (row: Record<string, string>) => Object.values(row).some((one) => /\n.*,|,.*\n/s.test(one));
+      for (const [index, content] of contents(rows).entries()) {
+        if (typeof content === "string") expect(expected[index]).toSatisfy(isRefused);
+        else expect(content).toEqual(expected[index]);
+      }
+      expect(rows.length).toBe(expected.length);
     }),
   );
 });
@@ -73,10 +81,10 @@ test("resumes after any row", async () => {
 });
 
 test("a row has its line number", async () => {
-  const csv = 'raw_key,name,actor_id\r\n\r\n"a\r\nb",x,y\r\nc,x,y';
+  const csv = 'raw_key,name,actor_id,metadata.a\r\n\r\na,x,y,"a\r\nb"\r\n,,,\r\nc,x,y,';
   expect((await rowsOf(new Csv(), Buffer.from(csv))).map(({ row, line }) => [row, line])).toEqual([
     [1, 3],
-    [2, 5],
+    [2, 6],
   ]);
   const lines = "\uFEFF{}\n\n{}";
   expect((await rowsOf(jsonLines, Buffer.from(lines))).map(({ row, line }) => [row, line])).toEqual([
@@ -181,22 +189,98 @@ test.each(table(CELLS_OF_SCOPES))("scopes in a cell: %s", async (cell, expected)
   else expect(request).toMatchObject({ scopes: expected });
 });
 
-const BAD_CSV: readonly (readonly [string, string])[] = [
-  ["has a misplaced or unterminated quote", `${KEY}"x,a,b`],
-  ["has a misplaced or unterminated quote", `"${KEY},a,b`],
-  ["has 2 cells for 3 columns", `${KEY},a`],
+const SWALLOWED = "a quote makes lines 2 to 4 one row, and none is imported";
+const SPREADSHEET = "is what a spreadsheet has made of it";
+
+const BAD_CSV: readonly (readonly [problem: string, lines: string | Buffer])[] = [
+  ["has a misplaced quote", `${KEY}"x,a,b`],
+  ["has a misplaced quote", `"${KEY}"x,a,b`],
+  [`has a misplaced quote: ${SWALLOWED}`, `"${KEY},a,b\r\n${KEY},""a,b\r\n${KEY},"a,b`],
+  ["has 2 cells for 4 columns", `${KEY},a`],
+  ["is not UTF-8", Buffer.from(`${KEY}\xff,a,b,`, "latin1")],
+  [`name: contains a line break: ${SWALLOWED}`, `1,"a,b,\n${KEY},a,b,\n${KEY},a",b,`],
+  [`raw_key: contains a line break: ${SWALLOWED}`, `"1,a,b,\n${KEY},a,b,\n${KEY}",a,b,`],
+  [`actor_id: contains a line break: ${SWALLOWED}`, `1,a,"b,\r\n${KEY},a,b,\r\n${KEY},a,b",`],
+  [`metadata.a: contains a line break: ${SWALLOWED}`, `1,a,b,"\n${KEY},a,b,\n${KEY},a,b,"`],
+  ["name: contains a line break", `${KEY},"a\rb",c,`],
+  ...["7.39E+07", "1,5E-10", "#REF!", "#N/A", "#NAME?", "########", "73,928,030", "73.928.030", "7-Mar"].map(
+    (cell) => [`raw_key: ${SPREADSHEET}`, `"${cell}",a,b,`] as const,
+  ),
+  [`actor_id: ${SPREADSHEET}`, `${KEY},a,7.39E+07,`],
 ];
 
-test.each(table(BAD_CSV))("an invalid CSV row %s; earlier rows are read", async (problem, line) => {
-  const rows = await rowsOf(new Csv(["raw_key", "name", "actor_id"]), Buffer.from(`1,2,3\n${line}\n`));
-  expect(contents(rows)).toEqual([expect.anything(), expect.stringContaining(problem)]);
+test.each(table(BAD_CSV))("an invalid CSV row %s; rows around it are read", async (problem, lines) => {
+  const header = ["raw_key", "name", "actor_id", "metadata.a"];
+  const file = Buffer.concat(["h\n1,2,3,4\n", lines, "\n1,2,3,4\n"].map((part) => Buffer.from(part)));
+  const rows = await rowsOf(new Csv(header), file, { from: { row: 0, line: 1, end: 2 } });
+  expect(contents(rows)).toEqual([expect.anything(), expect.stringContaining(problem), expect.anything()]);
   expect(contents(rows)[1]).not.toContain(KEY);
 });
 
-test.each([`${KEY},a,b`, "raw_key,name", "raw_key,name,actor_id,name", '"raw_key,name'])(
-  "an invalid header is refused without quoting it: %s",
-  async (header) => {
-    const read = rowsOf(new Csv(), Buffer.from(`${header}\n`));
-    await expect(read).rejects.toMatchObject({ code: "INVALID_ARGUMENT", message: expect.not.stringContaining(KEY) });
-  },
-);
+const FIELDS = ["raw_key", "name", "actor_id", "metadata.a"];
+const stray = fc.record({ at: fc.nat(), text: fc.constantFrom('"', '"', '""') });
+
+test("whatever stray quotes do, each line is imported as it is, or is named by a failure", async () => {
+  const files = fc.tuple(fc.shuffledSubarray(FIELDS, { minLength: 4 }), fc.integer({ min: 1, max: 6 }));
+  await fc.assert(
+    fc.asyncProperty(files, fc.array(stray, { maxLength: 4 }), async ([header, count], quotes) => {
+      const expected = Array.from({ length: count }, (_, index) => header.map((field) => [field, `${field} ${index}`]));
+      let text = expected.map((cells) => `${cells.map(([, cell]) => cell).join(",")}\n`).join("");
+      for (const { at, text: inserted } of quotes) {
+        const place = at % (text.length + 1);
+        text = text.slice(0, place) + inserted + text.slice(place);
+      }
+      const rows = await rowsOf(new Csv(), Buffer.from(`${header}\n${text}`)).catch(({ message }) => {
+        expect(message).toMatch(/^file: line \d+ opens a quote that is never closed$/);
+        return null;
+      });
+      for (const [index, cells] of expected.entries()) {
+        const own = rows?.find(({ line, nextLine }) => line <= index + 2 && nextLine > index + 2);
+        if (typeof own?.content === "object") expect(own.content).toEqual(Object.fromEntries(cells));
+        else expect(rows === null || own !== undefined).toBe(true);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+const START_OF_FILE = "raw_key,name,actor_id";
+
+const BAD_FILES: readonly (readonly [problem: string, file: string | Buffer])[] = [
+  ["header: unknown column 1", `${KEY},a,b\n`],
+  ["header: has no column actor_id", "raw_key,name\n"],
+  ["header: has a duplicate column", `${START_OF_FILE},name\n`],
+  ["header: separates its cells by semicolons", `${START_OF_FILE.replaceAll(",", ";")}\n${KEY};a;b\n`],
+  ["header: separates its cells by tabs", `${START_OF_FILE.replaceAll(",", "\t")}\n`],
+  ["header: separates its cells by semicolons", `sep=;\r\n${START_OF_FILE}`],
+  ["file: ends its lines with CR", `${START_OF_FILE}\r${KEY},a,b\r`],
+  ["file: is UTF-16", Buffer.from(`\uFEFF${START_OF_FILE}\n`, "utf16le")],
+  ["file: is UTF-16", Buffer.from(`\uFEFF${START_OF_FILE}\n`, "utf16le").swap16()],
+  ["file: is UTF-16", Buffer.from(`${START_OF_FILE}\n`, "utf16le")],
+  ["file: line 1 opens a quote that is never closed", `"${START_OF_FILE}\n${KEY},a,b\n`],
+  ["file: line 3 opens a quote that is never closed", `${START_OF_FILE}\n${KEY},a,b\n${KEY},"a,b\n${KEY},c,d\n`],
+  [
+    "file: line 2 opens a quote that is not closed",
+    `${START_OF_FILE}\n"${KEY},a,b\n`.padEnd(1.2 * MAX_ROW_BYTES, "x\n"),
+  ],
+];
+
+test.each(table(BAD_FILES))("a file is refused, without quoting it: %s", async (problem, file) => {
+  const read = rowsOf(new Csv(), Buffer.from(file), { chunk: 262_144 });
+  await expect(read).rejects.toMatchObject({ code: "INVALID_ARGUMENT", message: expect.stringContaining(problem) });
+  await expect(read).rejects.not.toMatchObject({ message: expect.stringContaining(KEY) });
+});
+
+test("JSON Lines that cannot be read name the cause too", async () => {
+  for (const file of [Buffer.from('{"name":"a"}\n', "utf16le"), Buffer.from("{}\r{}\r")]) {
+    await expect(rowsOf(jsonLines, file)).rejects.toMatchObject({ message: expect.stringMatching(/UTF-16|CR;/) });
+  }
+});
+
+test("cells of metadata may have line breaks", async () => {
+  const [row] = await rowsOf(
+    new Csv(),
+    Buffer.from(`${START_OF_FILE},metadata.note\n${KEY},a,b,"first, and\nsecond"\n`),
+  );
+  expect(row?.content).toMatchObject({ "metadata.note": "first, and\nsecond" });
+});
