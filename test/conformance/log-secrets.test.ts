@@ -141,10 +141,13 @@ test("every RPC is called with an invalid caller credential", async () => {
   }
 });
 
-/** An issued secret, an imported raw key and a token. */
+/** A secret without digits, as one of a thousand random ones is. */
+const LETTERS = secrets.add(Array.from(randomBytes(40), (byte) => "aBcDefGhIjkLmnoP"[byte % 16]).join(""), "letters");
+
+/** An issued secret, an imported raw key, a token and letters. */
 function misplaced(): string[] {
   const testKeys = keysAt(0);
-  return [adminToken, testKeys.rawKey, testKeys.jwt];
+  return [adminToken, testKeys.rawKey, testKeys.jwt, LETTERS];
 }
 
 /** Records a response for the search. */

@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../domain/errors.ts";
+import { suggestion } from "../../lib/nearest-name.ts";
 import { redactName } from "../../lib/redact-name.ts";
 
 /** What a gateway requires of a credential: from its configuration, never from a header, which a client can send. */
@@ -6,6 +7,8 @@ export interface Requirements {
   readonly requiredScopes: readonly string[];
   readonly audience: string | undefined;
 }
+
+const PARAMETERS = ["required_scopes", "audience"];
 
 /** As in `VerifyApiKeyRequest`. */
 const MAX_SCOPES = 32;
@@ -20,8 +23,10 @@ export function readRequirements(parameters: Iterable<readonly [name: string, va
   let audience: string | undefined;
   for (const [name, value] of parameters) {
     if (name === "required_scopes") scopes.push(...readScopes(value));
-    else if (name !== "audience") throw invalidArgument(redactName(name), "is not a known parameter", "UNKNOWN_FIELD");
-    else if (audience !== undefined) throw invalidArgument(name, "is given twice", "DUPLICATE_FIELD");
+    else if (name !== "audience") {
+      const description = `is not a known parameter${suggestion(name, PARAMETERS)}`;
+      throw invalidArgument(redactName(name, PARAMETERS), description, "UNKNOWN_FIELD");
+    } else if (audience !== undefined) throw invalidArgument(name, "is given twice", "DUPLICATE_FIELD");
     else audience = readName(name, value);
   }
   const requiredScopes = [...new Set(scopes)];

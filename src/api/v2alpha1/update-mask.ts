@@ -79,7 +79,7 @@ export function maskedUpdate<S extends DescMessage>(
     const unnamed = schema.fields.filter((field) => isControl(field) && isFieldSet(key, field)).map(({ name }) => name);
     const description =
       unnamed.length === 0
-        ? `names no field to change: ${updatableNames(schema)}`
+        ? `names no field to change: ${updatableNames(schema).join(", ")}`
         : `must name ${unnamed.join(", ")}: not changed otherwise`;
     throw invalidArgument("update_mask", description, "FIELD_REQUIRED");
   }
@@ -116,12 +116,13 @@ function named<S extends DescMessage>({ paths }: FieldMask, schema: S, key: Mess
   // A mask may have several 100,000 paths.
   const unique = new Set<string>();
   const violations: FieldViolation[] = [];
+  const updatable = updatableNames(schema);
   for (const path of paths) {
     if (unique.has(path)) continue;
     unique.add(path);
     const field = schema.fields.find(({ name }) => name === path);
     if (path === "*" || (field !== undefined && isUpdatable(field))) continue;
-    const description = `${redactName(path)} is not one of ${updatableNames(schema)}`;
+    const description = `${field?.name ?? redactName(path, updatable)} is not one of ${updatable.join(", ")}`;
     const reason = field === undefined ? "UNKNOWN_FIELD" : "FIELD_NOT_UPDATABLE";
     if (violations.push({ field: "update_mask", description, reason }) === MAX_VIOLATIONS) break;
   }
@@ -135,11 +136,8 @@ function named<S extends DescMessage>({ paths }: FieldMask, schema: S, key: Mess
   });
 }
 
-function updatableNames({ fields }: DescMessage): string {
-  return fields
-    .filter(isUpdatable)
-    .map(({ name }) => name)
-    .join(", ");
+function updatableNames({ fields }: DescMessage): string[] {
+  return fields.filter(isUpdatable).map(({ name }) => name);
 }
 
 const { IDENTIFIER, IMMUTABLE, OUTPUT_ONLY } = FieldBehavior;

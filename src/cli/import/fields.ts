@@ -19,6 +19,8 @@ export const FIELDS: ReadonlySet<string> = new Set([
   "metadata",
 ]);
 
+const FIELD_NAMES = [...FIELDS];
+
 /** The fields of `raw_key_hash`, each of which may be a column, such as `raw_key_hash.algorithm`. */
 export const HASH_FIELDS = ["algorithm", "value", "encoding", "prefix", "suffix", "hmac_key_id", "phc"] as const;
 
@@ -52,7 +54,8 @@ export function checkColumnMap({ columns, hash }: RowOptions): void {
   if (columns === null) return;
   const fields = Object.keys(columns);
   const unknown = fields.find((field) => !isField(field));
-  if (unknown !== undefined) throw invalidArgument("--map", `unknown field "${redactName(unknown)}"; ${ALLOWED}`);
+  if (unknown !== undefined)
+    throw invalidArgument("--map", `unknown field "${redactName(unknown, FIELD_NAMES)}"; ${ALLOWED}`);
   requireFields(fields, "--map", "does not name");
   requireHashOptions(fields, hash);
 }
@@ -63,7 +66,7 @@ export function fieldsOf(content: Fields, columns: ColumnMap): Fields {
     return Object.fromEntries(Object.entries(columns).map(([field, column]) => [field, content[column]]));
   }
   const unknown = Object.keys(content).find((name) => !isField(name) && name !== ERROR_FIELD);
-  if (unknown !== undefined) throw invalidArgument(redactName(unknown), `is an unknown field; ${ALLOWED}`);
+  if (unknown !== undefined) throw invalidArgument(redactName(unknown, FIELD_NAMES), `is an unknown field; ${ALLOWED}`);
   return content;
 }
 

@@ -48,7 +48,10 @@ function membersOf(fields: Fields): ReadonlyMap<HashField, string> {
   const unknown = Object.keys(object).find((name) => !HASH_FIELDS.some((field) => field === name));
   if (unknown !== undefined) {
     const allowed = HASH_FIELDS.join(", ");
-    throw invalidArgument(`raw_key_hash.${redactName(unknown)}`, `is an unknown field; allowed: ${allowed}`);
+    throw invalidArgument(
+      `raw_key_hash.${redactName(unknown, HASH_FIELDS)}`,
+      `is an unknown field; allowed: ${allowed}`,
+    );
   }
   const members = new Map<HashField, string>();
   for (const field of HASH_FIELDS) {

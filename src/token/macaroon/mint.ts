@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../domain/errors.ts";
 import type { ServerKey } from "../../domain/server-keys.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import { redactName } from "../../lib/redact-name.ts";
 import type { MintedToken, TokenContent } from "../token.ts";
 import { isClaimName, isName } from "./caveat-kinds.ts";
 import { chainSignature } from "./chain.ts";
@@ -53,7 +54,7 @@ function checkClaims(claims: JsonObject): void {
   if (bad !== undefined) {
     throw invalidArgument(
       "custom_claims",
-      `${JSON.stringify(bad)}: in a macaroon, a name has no white space and is not empty`,
+      `${JSON.stringify(redactName(bad))}: in a macaroon, a name has no white space and is not empty`,
     );
   }
 }

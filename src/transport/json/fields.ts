@@ -15,6 +15,11 @@ export function findField(desc: DescMessage, name: string): DescField | undefine
   return index.get(name);
 }
 
+/** Returns the names of the fields of a message, as in the proto. */
+export function fieldNames({ fields }: DescMessage): string[] {
+  return fields.map(({ name }) => name);
+}
+
 /** The name under which an object has a field, or would have it. */
 export function nameIn(json: JsonObject, { name, jsonName }: DescField): string {
   return Object.hasOwn(json, jsonName) ? jsonName : name;

@@ -126,8 +126,8 @@ function findViolations(desc: DescMessage, json: JsonValue, options: JsonReadOpt
     const seen = new Set<DescField>();
     for (const [name, member] of Object.entries(value)) {
       const field = findField(message, name);
-      const memberPath = joinJsonPath(path, field?.name ?? name);
-      if (field === undefined) yield unknownField(memberPath);
+      const memberPath = joinJsonPath(path, field ?? name, message);
+      if (field === undefined) yield unknownField(memberPath, name, message);
       else if (seen.has(field)) yield { field: memberPath, description: GIVEN_TWICE, reason: "DUPLICATE_FIELD" };
       else if (!isReadable(field, member, options)) yield* inField(field, member, memberPath);
       if (field !== undefined) seen.add(field);

@@ -1,8 +1,9 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type FieldViolation, invalidArgument, invalidArguments, MAX_VIOLATIONS } from "../../domain/errors.ts";
 import { type JsonValue, parseJson } from "../../lib/json.ts";
+import { suggestion } from "../../lib/nearest-name.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import { findField } from "./fields.ts";
+import { fieldNames, findField } from "./fields.ts";
 
 /** Nested objects and arrays. */
 export const MAX_JSON_DEPTH = 100;
@@ -147,16 +148,19 @@ function addName(frames: readonly Frame[], name: string, { membersOfOne }: Value
   if (frame.names !== undefined && frame.names.add(name).size > membersOfOne) {
     throw invalidArgument(BODY, `has an object of more than ${membersOfOne} members`, "TOO_MANY_ITEMS");
   }
-  return frame.scope?.kind === "message" && frame.field === undefined ? unknownField(pathOf(frames)) : undefined;
+  if (frame.scope?.kind !== "message" || frame.field !== undefined) return undefined;
+  return unknownField(pathOf(frames), name, frame.scope);
 }
 
-export function unknownField(path: string): FieldViolation {
-  return { field: path, description: "is no known field", reason: "UNKNOWN_FIELD" };
+/** Returns the violation of a member of a message that has no field of this name. */
+export function unknownField(path: string, name: string, desc: DescMessage): FieldViolation {
+  const description = `is no known field${suggestion(name, fieldNames(desc))}`;
+  return { field: path, description, reason: "UNKNOWN_FIELD" };
 }
 
 /** Returns the path of the current member, with the proto names of fields. */
 function pathOf(frames: readonly Frame[]): string {
-  return frames.reduce((parent, { at, field }) => joinJsonPath(parent, field?.name ?? at), "");
+  return frames.reduce((parent, { at, field, scope }) => joinJsonPath(parent, field ?? at, scope), "");
 }
 
 function unquote(quoted: string): string {
@@ -170,10 +174,18 @@ export function parseText(text: string): JsonValue {
   return value;
 }
 
-/** Adds a step to a path such as `requests[3].metadata.team`; a name that is not an identifier goes in brackets. */
-export function joinJsonPath(parent: string, step: string | number): string {
+/**
+ * Adds a step to a path such as `requests[3].metadata.team`: a field, an index or the name of another member of `scope`. A name that is not an
+ * identifier goes in brackets.
+ */
+export function joinJsonPath(
+  parent: string,
+  step: DescField | string | number,
+  scope?: DescMessage | DescField,
+): string {
   if (typeof step === "number") return `${parent}[${step}]`;
-  const name = redactName(step);
+  const name =
+    typeof step === "string" ? redactName(step, scope?.kind === "message" ? fieldNames(scope) : []) : step.name;
   if (!/^[\w-]+$/.test(name)) return `${parent}[${JSON.stringify(name)}]`;
   return parent === "" ? name : `${parent}.${name}`;
 }

@@ -17,7 +17,7 @@ export function* impossibleTimes(desc: DescMessage, json: JsonValue, path = ""):
   for (const field of desc.fields) {
     const value = field.message === undefined ? null : valueIn(json, field);
     if (value === null) continue;
-    const at = joinJsonPath(path, field.name);
+    const at = joinJsonPath(path, field);
     if (!Array.isArray(value)) yield* inValue(field, value, at);
     else for (const [index, item] of value.entries()) yield* inValue(field, item, joinJsonPath(at, index));
   }

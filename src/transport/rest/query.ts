@@ -1,6 +1,7 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { checkAll, invalidArgument, invalidArguments } from "../../domain/errors.ts";
 import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
+import { suggestion } from "../../lib/nearest-name.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { findField, nameIn, notOfForm, valueForm } from "../json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
@@ -13,12 +14,16 @@ import type { RestRule } from "./http-rule.ts";
 export function queryReader(desc: DescMessage, { body, variables }: RestRule) {
   const taken = new Set(variables.map(({ path: [first] }) => first));
   if (body.kind === "field" || body.kind === "either") taken.add(body.field);
+  const known = desc.fields.filter((field) => !taken.has(field) && isWritable(field)).map(({ name }) => name);
   const fieldOf = (name: string): DescField => {
     if (body.kind === "whole") {
       throw refused(redactName(name), "is not taken from the query: the body holds the whole request");
     }
     const field = findField(desc, name);
-    if (field === undefined) throw invalidArgument(redactName(name), "is no known query field", "UNKNOWN_FIELD");
+    if (field === undefined) {
+      const description = `is no known query field${suggestion(name, known)}`;
+      throw invalidArgument(redactName(name, known), description, "UNKNOWN_FIELD");
+    }
     if (taken.has(field)) throw refused(field.name, "is not taken from the query");
     return field;
   };
@@ -47,15 +52,17 @@ function toJson(json: JsonObject, field: DescField, texts: readonly string[]): J
   if (Object.hasOwn(json, nameIn(json, field)) || (texts.length > 1 && !isList)) {
     throw invalidArgument(field.name, "is given twice", "DUPLICATE_FIELD");
   }
-  if (field.fieldKind === "map" || valueForm(field) === undefined) {
-    throw refused(field.name, "cannot be written in the query");
-  }
+  if (!isWritable(field)) throw refused(field.name, "cannot be written in the query");
   const values = texts.map((text) => {
     const value = fromText(field, text);
     if (value === undefined) throw invalidArguments([notOfForm(field, text)]);
     return value;
   });
   return isList ? values : (values[0] ?? null);
+}
+
+function isWritable(field: DescField): boolean {
+  return field.fieldKind !== "map" && valueForm(field) !== undefined;
 }
 
 /** Returns undefined for a text that is not a value of the field. */

@@ -111,7 +111,7 @@ const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: In
   [["Name"], FULL, /Name/],
   [["scopes.0"], FULL, /scopes\.0/],
   [["metadata.k"], FULL, /metadata\.k/],
-  [["metadata.*"], FULL, /metadata\.\*/],
+  [["metadata.*"], FULL, /^update_mask: metada… is not one of/],
   [["__proto__"], FULL, /__proto__/],
   [["constructor"], FULL, /constructor/],
   [[], FULL, /names no field to change/],

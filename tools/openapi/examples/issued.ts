@@ -41,7 +41,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       summary: "An unknown field",
       body: { ...ISSUED, scope: ["read"] },
       status: 400,
-      response: invalidArgument("scope", "is no known field", "UNKNOWN_FIELD"),
+      response: invalidArgument("scope", "is no known field; did you mean scopes?", "UNKNOWN_FIELD"),
     },
     reused: {
       summary: "A request_id that was used for a different request",

@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { editDistance, nearestName } from "../../src/lib/nearest-name.ts";
+import { table } from "../support/conformance.ts";
+
+const CASES = [
+  ["", "", 0],
+  ["", "abc", 3],
+  ["kitten", "sitting", 3],
+  ["PORT", "PROT", 2],
+  ["HOST", "HOSTS", 1],
+] as const;
+
+test.each(table(CASES))("from %j to %j", (a, b, distance) => {
+  expect([editDistance(a, b), editDistance(b, a)]).toEqual([distance, distance]);
+});
+
+test("satisfies the axioms of a metric", () => {
+  const text = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 6 });
+  fc.assert(
+    fc.property(text, text, text, (a, b, c) => {
+      expect(editDistance(a, b) === 0).toBe(a === b);
+      expect(editDistance(a, c)).toBeLessThanOrEqual(editDistance(a, b) + editDistance(b, c));
+    }),
+  );
+});
+
+const FIELDS = ["name", "ttl", "actor_id", "create_time", "created_by", "expire_time", "last_used_time", "scopes"];
+
+const NEAREST: readonly (readonly [name: string, nearest: string | null])[] = [
+  ["nmae", "name"],
+  ["scope", "scopes"],
+  ["actorID", "actor_id"],
+  ["tll", "ttl"],
+  ["ttls", "ttl"],
+  ["expires_at", "expire_time"],
+  ["expiresAt", "expire_time"],
+  ["expiration_time", "expire_time"],
+  ["created_at", "create_time"],
+  ["createdBy", "created_by"],
+  ["last_used_at", "last_used_time"],
+  ["actor", "actor_id"],
+  ["owner", null],
+  ["a", null],
+  ["", null],
+  ["x".repeat(100_000), null],
+];
+
+test.each(table(NEAREST))("of the fields of a key, the one nearest to %j is %s", (name, nearest) => {
+  expect(nearestName(name, FIELDS)).toBe(nearest);
+});
