@@ -1,18 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { isFastAlgorithm } from "../credential/hash/algorithms.ts";
 import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { HashLookups, HashScheme, HashSchemeSpec } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
-import {
-  describeScheme,
-  FAST_SLOTS,
-  isSameScheme,
-  SLOW_SLOTS,
-  toSchemes,
-  unwrapHmacKey,
-  wrapAffixes,
-} from "./schemes.ts";
+import { FAST_SLOTS, isSameScheme, SLOW_SLOTS, toSchemes, unwrapHmacKey, wrapAffixes } from "./schemes.ts";
 import type { HashSchemeStore, StoredHashing } from "./store.ts";
 
 /** How the hashes of this node's keys were made, kept current with the store. */
@@ -46,8 +39,11 @@ export interface HashSchemesContext {
   onUnusable?(schemeId: number, error: unknown): void;
 }
 
-/** Attempts to store a scheme while other nodes store or remove some. */
+/** Attempts to store a scheme or length while others store or remove some, over longer than one that no key has is kept. */
 const ATTEMPTS = 10;
+
+/** Milliseconds. */
+const RETRY_DELAY = 250;
 
 /** A positive `integer` of PostgreSQL. */
 const MAX_ID = 2 ** 31 - 1;
@@ -116,9 +112,12 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
     requireHmacKey(spec);
     const slot = freeSlot(stored, spec);
     if (slot !== undefined) return addScheme(spec, slot);
-    await store.removeUnused();
+    const unused = await store.removeUnused();
     await reload();
-    if (freeSlot(stored, spec) === undefined && findScheme(spec) === undefined) throw tooManySchemes(spec, lookups);
+    if (freeSlot(stored, spec) !== undefined || findScheme(spec) !== undefined) return null;
+    const competing = stored.schemes.filter(({ schemeId }) => unused.schemeIds.includes(schemeId));
+    if (!competing.some(isInSlotsOf(spec))) throw tooManySchemes(spec);
+    await sleep(RETRY_DELAY);
     return null;
   };
   const schemeId = async (spec: HashSchemeSpec): Promise<number> => {
@@ -131,15 +130,19 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
       const id = await tryAdd(spec);
       if (id !== null) return id;
     }
-    throw new KeyholdError("CONCURRENT_CHANGE", "other calls add or remove ways of hashing: repeat the call");
+    throw changedConcurrently();
   };
   const requirePrefixLength = async (length: number): Promise<void> => {
     if (isCurrent() && stored.prefixLengths.includes(length)) return;
-    if (added(await store.addPrefixLength(length))) return;
-    await store.removeUnused();
-    if (added(await store.addPrefixLength(length))) return;
-    await reload();
-    throw tooManyLengths(stored.prefixLengths);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      if (added(await store.addPrefixLength(length))) return;
+      const { hasLength } = await store.removeUnused();
+      if (added(await store.addPrefixLength(length))) return;
+      await reload();
+      if (!hasLength) throw tooManyLengths(stored.prefixLengths);
+      await sleep(RETRY_DELAY);
+    }
+    throw changedConcurrently();
   };
 
   return {
@@ -149,6 +152,15 @@ export function createHashSchemes(context: HashSchemesContext): HashSchemes {
     requirePrefixLength,
     reload,
   };
+}
+
+function changedConcurrently(): KeyholdError {
+  return new KeyholdError("CONCURRENT_CHANGE", "hash formats are being changed concurrently; retry");
+}
+
+function isInSlotsOf({ algorithm }: HashSchemeSpec) {
+  const isFast = isFastAlgorithm(algorithm);
+  return (one: Pick<HashSchemeSpec, "algorithm">) => isFastAlgorithm(one.algorithm) === isFast;
 }
 
 /** Returns the first free slot for a scheme. Two nodes that add the same one choose the same slot, and one of them finds that of the other. */
@@ -161,13 +173,12 @@ function freeSlot({ schemes }: StoredHashing, { algorithm }: HashSchemeSpec): nu
 const REMEDY =
   "each is free again when its keys are adopted or deleted; the filter adopted = false lists the keys that are not";
 
-function tooManySchemes({ algorithm }: HashSchemeSpec, { schemes }: HashLookups): KeyholdError {
+/** Does not name those in use, which may be of actors to which the caller is not restricted. */
+function tooManySchemes({ algorithm }: HashSchemeSpec): KeyholdError {
   const isFast = isFastAlgorithm(algorithm);
-  const inUse = schemes.filter((one) => isFastAlgorithm(one.algorithm) === isFast).map(describeScheme);
   const { first, last } = isFast ? FAST_SLOTS : SLOW_SLOTS;
-  const kind = isFast ? "without" : "with";
-  const message = `raw_key_hash: ${last - first + 1} ways of hashing ${kind} a salt are in use, the maximum: ${inUse.join("; ")}; ${REMEDY}`;
-  return new KeyholdError("TOO_MANY_HASH_SCHEMES", message);
+  const formats = `${last - first + 1} hash formats ${isFast ? "without" : "with"} a salt`;
+  return new KeyholdError("TOO_MANY_HASH_SCHEMES", `raw_key_hash: ${formats} are in use, the maximum; ${REMEDY}`);
 }
 
 function tooManyLengths(lengths: readonly number[]): KeyholdError {

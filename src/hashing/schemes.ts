@@ -76,10 +76,3 @@ function toScheme(
 export function isSameScheme(a: HashSchemeSpec, b: HashSchemeSpec): boolean {
   return a.algorithm === b.algorithm && a.prefix === b.prefix && a.suffix === b.suffix && a.hmacKeyId === b.hmacKeyId;
 }
-
-/** Describes a scheme for people. The texts around the raw key may be secret. */
-export function describeScheme({ algorithm, prefix, suffix, hmacKeyId }: HashSchemeSpec): string {
-  const affixes = [prefix === "" ? "" : "a prefix", suffix === "" ? "" : "a suffix"].filter((one) => one !== "");
-  const key = hmacKeyId === null ? "" : ` with the HMAC key ${hmacKeyId}`;
-  return `${algorithm}${key}${affixes.length === 0 ? "" : ` with ${affixes.join(" and ")}`}`;
-}

@@ -35,8 +35,15 @@ export interface HashSchemeStore {
   addScheme(scheme: HashSchemeRecord): Promise<boolean>;
   /** Returns whether the length is stored; false if there are as many as there may be. */
   addPrefixLength(length: number): Promise<boolean>;
-  /** Removes the schemes and lengths that no key has. */
-  removeUnused(): Promise<void>;
+  /** Removes the schemes and lengths that no key has, and returns those that are too new for it. */
+  removeUnused(): Promise<NewUnused>;
+}
+
+/** What no key has yet, but may have within two seconds. */
+export interface NewUnused {
+  readonly schemeIds: readonly number[];
+  /** Whether there is such a prefix length. */
+  readonly hasLength: boolean;
 }
 
 /** Stores HMAC keys. A change resolves when it is propagated. */

@@ -64,15 +64,14 @@ export async function importKeys(
   principal: Principal,
   checked: readonly CheckedImport[],
 ): Promise<Outcome[]> {
-  const salted = checked.filter(isSalted);
-  if (salted.length === 0 || salted.length === checked.length) return importOnce(context, principal, checked, ATTEMPTS);
+  const isLater = ({ parsed: { source } }: CheckedImport) => !isSalted(source);
+  const [salted, others] = [checked.filter((one) => !isLater(one)), checked.filter(isLater)];
   const first = (await importOnce(context, principal, salted, ATTEMPTS)).values();
-  const others = checked.filter((one) => !isSalted(one));
   const second = (await importOnce(context, principal, others, ATTEMPTS)).values();
-  return checked.map((one) => (isSalted(one) ? first : second).next().value ?? lost());
+  return checked.map((one) => (isLater(one) ? second : first).next().value ?? lost());
 }
 
-function isSalted({ parsed: { source } }: CheckedImport): boolean {
+function isSalted(source: ImportSource): boolean {
   return "hash" in source && source.hash.parameters !== null;
 }
 
@@ -82,6 +81,7 @@ async function importOnce(
   checked: readonly CheckedImport[],
   attempts: number,
 ): Promise<Outcome[]> {
+  if (checked.length === 0) return [];
   const authorized = await mapInSlices(checked, (one) => attempt(() => authorize(context, principal, one)));
   const sources = checked.flatMap(({ parsed }, place) =>
     authorized[place] instanceof KeyholdError ? [] : [parsed.source],
@@ -139,6 +139,7 @@ export function checkNewImport(
 /** Returns the key to store, if the principal may import it. */
 function authorize(context: KeysContext, principal: Principal, { draft, parsed }: CheckedImport): ApiKey {
   requireActor(draft.actorId, principal);
+  requireUnsharedNames(parsed.source, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const createdBy = callerName(principal);
@@ -147,6 +148,13 @@ function authorize(context: KeysContext, principal: Principal, { draft, parsed }
   requireHandled(key, principal);
   requireShorterLife(key, principal);
   return key;
+}
+
+/** Throws `CALLER_NOT_PERMITTED` for a salted hash of a restricted caller: a conflict of its prefix would reveal one of another actor's raw key. */
+function requireUnsharedNames(source: ImportSource, { restrictions: { actorIds } }: Principal): void {
+  if (actorIds === null || !isSalted(source)) return;
+  const message = "a caller that is restricted to actors may not import a hash with a salt";
+  throw new KeyholdError("CALLER_NOT_PERMITTED", message, { metadata: { field: "raw_key_hash.phc" } });
 }
 
 /** Returns the digests of a raw key, and those of its hashes: a key that is known by one of these hashes is the same key. */
@@ -242,7 +250,7 @@ function conclude(
         "is that of another key that is not adopted: give a longer one, or adopt or delete that key first",
       );
     case "hash_scheme_gone":
-      throw new KeyholdError("CONCURRENT_CHANGE", "other calls add or remove ways of hashing: repeat the call");
+      throw new KeyholdError("CONCURRENT_CHANGE", "hash formats are being changed concurrently; retry");
     case "raw_key_exists":
       if ("rawKey" in parsed.source) throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is imported already");
       throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key_hash", "is imported already, or the key with this hash is");

@@ -1,7 +1,7 @@
 import type { Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
 import type { HashAlgorithm } from "../domain/raw-key-hash.ts";
-import type { HashSchemeStore, HmacKeyRecord, RewrapStore, StoredHashing } from "../hashing/store.ts";
+import type { HashSchemeStore, HmacKeyRecord, NewUnused, RewrapStore, StoredHashing } from "../hashing/store.ts";
 import { isForeignKeyViolation } from "./errors.ts";
 import type { Database } from "./pool.ts";
 import { firstRow } from "./rows.ts";
@@ -134,24 +134,27 @@ async function addPrefixLength(sql: Sql, length: number): Promise<boolean> {
 }
 
 /**
- * Removes what no key has, unless it is new: its first key may be about to be imported. Deletes nothing if there is nothing to delete, because every deletion is notified. A key that was imported since
- * keeps its scheme, by a trigger, and then all others are kept too, until the next time.
+ * Removes what no key has, unless it is new: its first key may be about to be imported. Deletes nothing if there is nothing to delete, because
+ * every deletion is notified. A key that was imported since keeps its scheme, by a trigger, and then all others are kept too, until the next time.
  */
-async function removeUnused(sql: Sql): Promise<void> {
-  const schemes = await sql<{ schemeId: number }[]>`
-    SELECT scheme_id FROM hash_schemes
-    WHERE create_time < now() - interval '1 minute'
-      AND (SELECT key_id FROM api_keys WHERE hash_scheme_id = scheme_id LIMIT 1) IS NULL`;
-  const lengths = await sql<{ length: number }[]>`
-    SELECT length FROM hash_prefix_lengths
-    WHERE create_time < now() - interval '1 minute'
-      AND (SELECT key_id FROM api_keys WHERE hash_prefix_length = length LIMIT 1) IS NULL`;
-  const ids = schemes.map(({ schemeId }) => `${schemeId}`);
+async function removeUnused(sql: Sql): Promise<NewUnused> {
+  const isOld = sql`create_time < now() - interval '2 seconds' AS is_old`;
+  const schemes = await sql<{ schemeId: number; isOld: boolean }[]>`
+    SELECT scheme_id, ${isOld} FROM hash_schemes
+    WHERE (SELECT key_id FROM api_keys WHERE hash_scheme_id = scheme_id LIMIT 1) IS NULL`;
+  const lengths = await sql<{ length: number; isOld: boolean }[]>`
+    SELECT length, ${isOld} FROM hash_prefix_lengths
+    WHERE (SELECT key_id FROM api_keys WHERE hash_prefix_length = length LIMIT 1) IS NULL`;
+  const ids = schemes.filter((one) => one.isOld).map(({ schemeId }) => `${schemeId}`);
   if (ids.length > 0)
     await unlessReferenced(() => sql`DELETE FROM hash_schemes WHERE scheme_id = ANY (${ids}::text[]::int[])`);
-  const unused = lengths.map(({ length }) => `${length}`);
-  if (unused.length === 0) return;
-  await unlessReferenced(() => sql`DELETE FROM hash_prefix_lengths WHERE length = ANY (${unused}::text[]::smallint[])`);
+  const unused = lengths.filter((one) => one.isOld).map(({ length }) => `${length}`);
+  if (unused.length > 0)
+    await unlessReferenced(
+      () => sql`DELETE FROM hash_prefix_lengths WHERE length = ANY (${unused}::text[]::smallint[])`,
+    );
+  const isNew = (one: { readonly isOld: boolean }) => !one.isOld;
+  return { schemeIds: schemes.filter(isNew).map(({ schemeId }) => schemeId), hasLength: lengths.some(isNew) };
 }
 
 /** Returns null if a row that is deleted has been referenced meanwhile, or one that is referenced has been deleted. */

@@ -2,6 +2,7 @@ import { createSlowHashes, type SlowHashes } from "../credential/hash/slow/slow-
 import { createHashSchemes, type HashSchemes } from "../hashing/hash-schemes.ts";
 import type { HmacKeysContext } from "../hashing/hmac-keys.ts";
 import type { RewrapContext } from "../hashing/rewrap.ts";
+import type { HashSchemeStore } from "../hashing/store.ts";
 import type { HashRegistry } from "../keys/hash-registry.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
@@ -25,7 +26,7 @@ export interface Hashing {
   readonly hmacKeys: HmacKeysContext;
   readonly rewrap: RewrapContext;
   /** Removes the schemes and prefix lengths that no key has. */
-  removeUnused(): Promise<void>;
+  readonly removeUnused: HashSchemeStore["removeUnused"];
 }
 
 export interface HashingOptions {

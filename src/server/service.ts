@@ -198,7 +198,7 @@ function startJobs(
     interval: HASH_SCHEMES_INTERVAL,
     failureMessage: "ways of hashing that no key needs could not be removed",
     isForLeader: true,
-    run: hashing.removeUnused,
+    run: async () => void (await hashing.removeUnused()),
   });
   return jobs;
 }

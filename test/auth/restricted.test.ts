@@ -12,7 +12,8 @@ import {
   withQuery,
 } from "../support/conformance.ts";
 import { useGuardedService } from "../support/guarded.ts";
-import { type Answer, issue, paths, type RestClient, verify } from "../support/rest.ts";
+import { scryptOf, sha256Of } from "../support/hashed-keys.ts";
+import { type Answer, issue, type Json, paths, type RestClient, verify } from "../support/rest.ts";
 
 const suite = useGuardedService();
 const { rest } = suite;
@@ -123,6 +124,16 @@ const ATTEMPTS: readonly [string, () => Promise<Answer>, Expected | (() => Expec
     () => post(paths.imported, { ...OWN, raw_key: foreignRaw.rawKey }),
     taken("RAW_KEY_ALREADY_EXISTS", "raw_key"),
   ],
+  [
+    "import a hash with the lookup prefix of another actor's key",
+    () => post(paths.imported, { ...OWN, ...scryptOf(foreignRaw.rawKey) }),
+    notPermitted({ field: "raw_key_hash.phc" }),
+  ],
+  [
+    "import a hash with any other lookup prefix",
+    () => post(paths.imported, { ...OWN, ...scryptOf(newRawKey()) }),
+    notPermitted({ field: "raw_key_hash.phc" }),
+  ],
   ["get a foreign key", () => get(foreign), () => notFound(foreign.keyId)],
 ];
 
@@ -155,6 +166,24 @@ describe("a restricted caller may not", () => {
       "actor_id is not an actor to which the caller is restricted",
       undefined,
     ]);
+  });
+
+  test("use up hash formats by imports that are rejected, or learn which others use", async () => {
+    const formats = (actor_id: string, count: number, from = 0) =>
+      Array.from({ length: count }, (_, index) => ({
+        ...{ name: "n", actor_id },
+        ...sha256Of(newRawKey(), `pepper ${from + index}`),
+      }));
+    const batch = (client: RestClient, requests: unknown[]) =>
+      client("POST", `${paths.imported}:batchCreate`, { requests });
+    expect((await batch(caller, formats("foreign", 20))).status).toBe(403);
+    expect(await suite.sql`SELECT FROM hash_schemes WHERE slot <= 8`).toHaveLength(0);
+    expect(succeeded(await batch(rest, formats("foreign", 8))).success_count).toBe(8);
+    const { body } = await batch(caller, formats("own", 1, 8));
+    const message = body.error.details.find((one: Json) => one.results).results[0].error_message;
+    expect(message).toMatch(/^raw_key_hash: 8 hash formats without a salt are in use, the maximum; /);
+    expect(message).not.toMatch(/SHA|pepper|prefix/);
+    await suite.sql`DELETE FROM api_keys WHERE hash_algorithm IS NOT NULL`;
   });
 
   test("learn by an explanation that a foreign credential or key exists", async () => {

@@ -1,4 +1,3 @@
-import { scryptSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
   alreadyExists,
@@ -15,7 +14,7 @@ import {
   withQuery,
 } from "../support/conformance.ts";
 import { forwardAuth } from "../support/forward-auth.ts";
-import { adopted, hmacOf, importHashed, sha256Of } from "../support/hashed-keys.ts";
+import { adopted, hmacOf, importHashed, scryptOf, sha256Of } from "../support/hashed-keys.ts";
 import { introspect } from "../support/introspect.ts";
 import { type Json, paths, verify } from "../support/rest.ts";
 
@@ -29,14 +28,6 @@ const time = expect.stringMatching(RFC_3339_UTC);
 const KEY = { name: "a key", actor_id: "actor_1" };
 const create = (body: Json) => rest("POST", paths.imported, { ...KEY, ...body });
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
-
-function scryptOf(rawKey: string, length = 20, logN = 10): Json {
-  const salt = Buffer.from("a salt of bytes");
-  const output = scryptSync(rawKey, salt, 32, { N: 2 ** logN, r: 8, p: 1, maxmem: 2 ** 26 });
-  const [first, second] = [salt, output].map((bytes) => bytes.toString("base64").replaceAll("=", ""));
-  const phc = `$scrypt$ln=${logN},r=8,p=1$${first}$${second}`;
-  return { raw_key_hash: { phc }, lookup_prefix: rawKey.slice(0, length) };
-}
 
 const HASHES = [
   ["fast", (rawKey: string) => sha256Of(rawKey)],

@@ -116,7 +116,7 @@ test.each(WHAT)("a %s is kept for a key that is stored while it is removed", asy
   await expect(sql.unsafe(`DELETE FROM ${what}`)).rejects.toMatchObject({ code: "23503" });
 });
 
-test("what is unused is removed once it is a minute old, and nothing is notified if there is nothing", async () => {
+test("what is unused is removed once it is two seconds old, and nothing is notified if there is nothing", async () => {
   const before = node.resources.coherence.hashSchemesVersion;
   await removeUnused();
   expect(await sql`SELECT scheme_id FROM hash_schemes`).toEqual([{ scheme_id: 9 }]);

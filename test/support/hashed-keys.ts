@@ -1,4 +1,4 @@
-import { createHash, createHmac } from "node:crypto";
+import { createHash, createHmac, scryptSync } from "node:crypto";
 import { newRawKey, succeeded } from "./conformance.ts";
 import { type Json, paths, type RestClient } from "./rest.ts";
 
@@ -19,6 +19,15 @@ export function hmacOf(rawKey: string, hmacKeyId: string, key: string): Json {
   const value = createHmac("sha256", key).update(rawKey).digest("base64");
   const hash = { algorithm: "HASH_ALGORITHM_HMAC_SHA256", value, encoding: "TEXT_ENCODING_BASE64" };
   return { raw_key_hash: { ...hash, hmac_key_id: hmacKeyId } };
+}
+
+/** Returns the same for scrypt, with the first characters of the raw key. */
+export function scryptOf(rawKey: string, length = 20, logN = 10): Json {
+  const salt = Buffer.from("a salt of bytes");
+  const output = scryptSync(rawKey, salt, 32, { N: 2 ** logN, r: 8, p: 1, maxmem: 2 ** 26 });
+  const [first, second] = [salt, output].map((bytes) => bytes.toString("base64").replaceAll("=", ""));
+  const phc = `$scrypt$ln=${logN},r=8,p=1$${first}$${second}`;
+  return { raw_key_hash: { phc }, lookup_prefix: rawKey.slice(0, length) };
 }
 
 export interface HashedKey {
