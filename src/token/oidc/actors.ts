@@ -14,7 +14,7 @@ export function readActors(claims: object, claim: string): readonly string[] | n
   return [...new Set(actorIds.filter(isStorable))];
 }
 
-/** No key has another actor, and PostgreSQL would reject the statement. */
-function isStorable(actorId: string): boolean {
-  return actorId !== "" && actorId.isWellFormed() && !actorId.includes("\0");
+/** Returns whether an actor or a subject can be one: PostgreSQL would reject a statement with another. */
+export function isStorable(id: string): boolean {
+  return id !== "" && id.isWellFormed() && !id.includes("\0");
 }

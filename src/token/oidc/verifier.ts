@@ -1,6 +1,6 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import { invalidArgument } from "../../domain/errors.ts";
-import { readActors } from "./actors.ts";
+import { isStorable, readActors } from "./actors.ts";
 import { type IssuerOptions, IssuerUnavailable, issuerKeys } from "./issuer-keys.ts";
 import { readScopes } from "./scopes.ts";
 
@@ -45,6 +45,9 @@ const ALGORITHMS = [
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ];
 
+/** The last second of the year 9999: PostgreSQL does not read how JavaScript writes later years. */
+const MAX_EXPIRY = 253_402_300_799;
+
 /** Allowed clock skew in seconds. */
 const CLOCK_TOLERANCE = 5;
 
@@ -83,8 +86,8 @@ function checkIssuer(issuer: string): void {
 
 function accepted(payload: JWTPayload, { scopeClaim = "scope", actorsClaim }: OidcOptions): AccessTokenVerdict {
   const { sub, exp } = payload;
-  if (typeof sub !== "string" || sub === "") return refused("INVALID", "the access token has no subject");
-  if (exp === undefined) return refused("INVALID", "the access token has no expiry");
+  if (typeof sub !== "string" || !isStorable(sub)) return notAcceptable("sub");
+  if (exp === undefined || exp > MAX_EXPIRY) return notAcceptable("exp");
   const actorIds = actorsClaim === undefined ? null : readActors(payload, actorsClaim);
   return {
     ok: true,
@@ -102,10 +105,14 @@ function toRejection(error: unknown): RefusedAccessToken {
   }
   if (error instanceof errors.JWTExpired) return refused("EXPIRED", "the access token has expired");
   if (error instanceof errors.JWTClaimValidationFailed) {
-    return refused("INVALID", `the claim ${error.claim} of the access token is not acceptable`);
+    return notAcceptable(error.claim);
   }
   if (error instanceof errors.JOSEError) return refused("INVALID", "the access token is not valid");
   throw error;
+}
+
+function notAcceptable(claim: string): RefusedAccessToken {
+  return refused("INVALID", `the claim ${claim} of the access token is not acceptable`);
 }
 
 function refused(reason: RefusedAccessToken["reason"], message: string): RefusedAccessToken {
