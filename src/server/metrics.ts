@@ -21,6 +21,8 @@ export class Instruments {
   readonly limits: CallLimits;
   readonly gatewayDecisions = new Counts<GatewayKind, string>("gateway", "status");
   staleVerdicts = 0;
+  /** Admin tokens in use by what became of them; null before they were read. */
+  expiringTokens: { readonly expiring: number; readonly expired: number } | null = null;
   readonly adoptions = { adopted: 0, already: 0, failed: 0 };
 
   constructor(limiters: Limiters) {
@@ -99,6 +101,11 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
     ),
     counter("keyhold_refused_credentials_total", "Calls with a rejected credential, by reason.", () =>
       samples("reason", limits.refused),
+    ),
+    gauge(
+      "keyhold_admin_tokens_expiring",
+      "Admin tokens in use that expire within 14 days, or that expired in the last 14 days while in use.",
+      () => (meters.expiringTokens === null ? [] : samples("state", meters.expiringTokens)),
     ),
     counter("keyhold_rate_limited_total", "Calls rejected with RATE_LIMITED, by limit.", () =>
       samples("limit", limits.limited),

@@ -6,6 +6,7 @@ import type { VerifyToken } from "../auth/authenticators.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
+import { findExpiringTokens } from "../postgres/expiring-tokens.ts";
 import { Leadership } from "../postgres/leadership.ts";
 import { recordRootSecretUse } from "../postgres/root-secret-use.ts";
 import { createLastUsedStore } from "../postgres/verification-store.ts";
@@ -107,7 +108,7 @@ export async function serve(
     bodyBudget: new BodyBudget(config.requestBufferBytes ?? defaultRequestBuffer(options.workers?.().configured)),
     ...options,
   });
-  const jobs = startJobs(resources, signing, lastUsed, logger);
+  const jobs = startJobs(resources, signing, lastUsed, meters, logger);
   onFailure.defer(() => jobs.stop());
   const close = async () => {
     isStopping = true;
@@ -169,12 +170,14 @@ function staleVerdicts(
 const LAST_USED_INTERVAL = 5_000;
 const SIGNING_KEYS_INTERVAL = 30_000;
 const HASH_SCHEMES_INTERVAL = 60_000;
+const ADMIN_TOKENS_INTERVAL = 600_000;
 
 /** Starts the background jobs of a server. */
 function startJobs(
-  { coherence, keys: { clock }, listenUrl, hashing }: Resources,
+  { coherence, database, keys: { clock }, listenUrl, hashing }: Resources,
   signing: Signing,
   lastUsed: LastUsed,
+  meters: Instruments,
   log: FastifyBaseLogger,
 ): Jobs {
   const jobs = new Jobs({ leadership: new Leadership(listenUrl), clock, monotonic: systemMonotonic, log });
@@ -200,5 +203,17 @@ function startJobs(
     isForLeader: true,
     run: async () => void (await hashing.removeUnused()),
   });
+  const readAdminTokens = jobs.start({
+    name: "admin_tokens",
+    interval: ADMIN_TOKENS_INTERVAL,
+    failureMessage: "admin tokens that expire could not be read",
+    run: async () => {
+      const now = new Date(clock.now());
+      const tokens = await findExpiringTokens(database, now);
+      const expired = tokens.filter(({ expireTime }) => expireTime <= now).length;
+      meters.expiringTokens = { expiring: tokens.length - expired, expired };
+    },
+  });
+  readAdminTokens();
   return jobs;
 }

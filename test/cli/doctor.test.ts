@@ -9,6 +9,7 @@ import { evaluateSpace } from "../../src/cli/doctor/checks/data-folder.ts";
 import { evaluateUrl } from "../../src/cli/doctor/checks/database-url.ts";
 import { evaluateVersion } from "../../src/cli/doctor/checks/server-settings.ts";
 import { type NamedFinding, runChecks } from "../../src/cli/doctor/run-checks.ts";
+import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { prepareOwned } from "../../src/postgres/schema.ts";
 import { toConfig } from "../../src/server/config/config.ts";
@@ -318,6 +319,39 @@ describe("database checks", () => {
       "warning the clocks of this machine and the database differ by 5.0 s",
     ]);
     expect(await found("clock", {}, -120_000)).toEqual([expect.stringMatching(/^error .* differ by (119|120)\.\d s$/)]);
+  });
+
+  test("admin tokens that expire within 14 days, or did, if they are in use", async () => {
+    const rest = restClient(server);
+    const { keyId } = await issue(rest, { name: "edge", scopes: ["keyhold:verify"], ttl: "13d" });
+    const { keyId: other } = await issue(rest, { scopes: ["read"], ttl: "13d" });
+    await owner`UPDATE api_keys SET last_used_time = now() WHERE key_id <> ${keyId}`;
+    const none = ["ok no admin token in use expires within 14 days"];
+    const token = String.raw`the admin token "edge" \(${keyId}, keyhold:verify\)`;
+    const expired = [expect.stringMatching(`^error ${token} expired at 2.*Z, in use$`)];
+    const used = (days: number) =>
+      owner`UPDATE api_keys SET last_used_time = now() + ${`${days} days`}::interval WHERE key_id = ${keyId}`;
+    expect(await found("admin_tokens")).toEqual(none);
+    await used(-3);
+    expect(await found("admin_tokens")).toEqual(none);
+    await used(0);
+    expect(await found("admin_tokens")).toEqual([
+      expect.stringMatching(`^warning ${token} is in use and expires at 2.*Z$`),
+    ]);
+    expect(await found("admin_tokens", {}, -2 * DAY)).toEqual(none);
+    expect(await found("admin_tokens", {}, 14 * DAY)).toEqual(none);
+    await used(12);
+    expect(await found("admin_tokens", {}, 14 * DAY)).toEqual(expired);
+    expect(await found("admin_tokens", {}, 28 * DAY)).toEqual(none);
+    await rest("POST", `${paths.keys}/${keyId}:revoke`, {});
+    expect(await found("admin_tokens", {}, 14 * DAY)).toEqual(none);
+    await owner`DELETE FROM api_keys WHERE key_id IN (${keyId}, ${other})`;
+  });
+
+  test("the index of admin tokens has every scope over Keyhold", async () => {
+    const [index] = await owner`SELECT pg_get_expr(indpred, indrelid) AS text FROM pg_index
+      WHERE indexrelid = 'api_keys_admin_tokens'::regclass`;
+    expect(/'\{(.*)\}'/.exec(index?.text)?.[1]?.split(",")).toEqual([...ADMIN_SCOPES]);
   });
 
   test("a transaction pooler drops notifications; a direct listen URL avoids it", async () => {

@@ -22,7 +22,6 @@ const REFUSALS: readonly { readonly status: number; readonly headers: Readonly<R
   { status: 400, headers: {} },
   { status: 401, headers: { "www-authenticate": 'Bearer realm="keyhold", error="invalid_token"' } },
   { status: 403, headers: { "www-authenticate": 'Bearer realm="keyhold", error="insufficient_scope", scope="read"' } },
-  { status: 429, headers: { "retry-after": "7" } },
   { status: 503, headers: { "retry-after": "1" } },
 ];
 

@@ -93,16 +93,7 @@ test("asks with its token, the request and the address of the client, without th
 const REJECTED = (["EXPIRED", "INSUFFICIENT_SCOPE", "INTERNAL"] as const).map((reason) =>
   rejected(invalid(reason, "no"), ["read"]),
 );
-const LIMITED: GatewayDecision = {
-  ...UNAUTHENTICATED,
-  status: 429,
-  headers: [
-    ["retry-after", "7"],
-    ["content-type", "application/json"],
-  ],
-};
-
-test.each([malformed("twice"), UNAUTHENTICATED, ...REJECTED, LIMITED])(
+test.each([malformed("twice"), UNAUTHENTICATED, ...REJECTED])(
   "answers $status with its headers and body",
   async (decision) => {
     authority.answer(answerTo(decision, []));

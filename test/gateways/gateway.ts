@@ -42,7 +42,7 @@ export interface Command {
 export interface Limits {
   /** Statuses for the client where no server answers. */
   readonly unreachable: readonly number[];
-  /** Status for the client where Keyhold answers another one than 400, 401, 403, 429 and 503; by default the same. */
+  /** Status for the client where Keyhold answers another one than 400, 401, 403 and 503; by default the same. */
   readonly unexpected?: number;
   /** Statuses of Keyhold whose headers and body do not reach the client. */
   readonly withoutHeaders?: readonly number[];

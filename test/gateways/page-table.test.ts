@@ -35,7 +35,7 @@ describe.each(KINDS)("$name", (kind) => {
   const situations = limits.situations ?? {};
 
   test.each([
-    ["400, 401, 403, 429", limits.statusOf?.[400] === 401 ? "no: always 401" : "yes"],
+    ["400, 401, 403 and 503", limits.statusOf?.[400] === 401 ? "no: always 401" : "yes"],
     ["The JSON body", limits.passesBody ? "yes" : "no"],
     ["Status while no", anyOf(limits.unreachable)],
     [

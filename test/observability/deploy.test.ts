@@ -91,7 +91,11 @@ beforeAll(async () => {
   await forwardAuth(server, { headers: [["X-Api-Key", secret]] });
   const url = metricsUrl(server.log());
   // Available after the first renewal of the lease, and after the first success of a job.
-  const late = ["keyhold_feed_lag_seconds", "keyhold_background_last_success_timestamp_seconds"];
+  const late = [
+    "keyhold_feed_lag_seconds",
+    "keyhold_background_last_success_timestamp_seconds",
+    "keyhold_admin_tokens_expiring",
+  ];
   await eventually(async () => {
     samples = await scrape(url);
     return late.every((one) => samples.some(({ name }) => name === one));

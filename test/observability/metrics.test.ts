@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { openMetricsPort } from "../../src/observability/metrics/port.ts";
 import { derive } from "../support/conformance.ts";
 import { occupyPort } from "../support/occupy-port.ts";
@@ -55,6 +55,19 @@ test("counts requests by RPC, protocol and code, on the fast path and off it", a
   expect(total(samples, "keyhold_request_duration_seconds_bucket", { ...of, le: "+Inf" })).toBe(4);
   expect(total(samples, "keyhold_request_duration_seconds_sum", of)).toBeGreaterThan(0);
   expect(total(samples, "keyhold_requests_in_flight")).toBe(0);
+});
+
+test("shows admin tokens in use that expire soon", async () => {
+  const own = await startTestServer();
+  onTestFinished(() => own.close());
+  const { secret } = await issue(restClient(own), { scopes: ["keyhold:verify"], ttl: "13d" });
+  await own.restart({ KEYHOLD_AUTH: "admin-token" });
+  expect(await verify(restClient(own, { authorization: `Bearer ${secret}` }), "x")).toMatchObject({ is_valid: false });
+  await own.restart({ KEYHOLD_METRICS_PORT: "0" });
+  const expiring = async (state: string) =>
+    total(await scrape(metricsUrl(own.log())), "keyhold_admin_tokens_expiring", { state });
+  await expect.poll(() => expiring("expiring")).toBe(1);
+  expect(await expiring("expired")).toBe(0);
 });
 
 test("rejects unknown Host names (DNS rebinding)", async () => {

@@ -8,7 +8,7 @@ import { type GatewayIdentity, type HeaderField, IDENTITY_PREFIX } from "../gate
 export type CheckAnswer = MessageInitShape<typeof CheckResponseSchema>;
 
 /** The codes of google.rpc.Code. Envoy passes a request only with the first. */
-const CODES: Readonly<Record<GatewayStatus, number>> = { 200: 0, 400: 3, 401: 16, 403: 7, 429: 8, 503: 14 };
+const CODES: Readonly<Record<GatewayStatus, number>> = { 200: 0, 400: 3, 401: 16, 403: 7, 503: 14 };
 
 /**
  * Returns the answer to Envoy. `fields` are those of the client, names and values in turn. Envoy sets headers first and then removes some,

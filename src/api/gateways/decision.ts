@@ -5,7 +5,7 @@ import { share } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
 
-export type GatewayStatus = 200 | 400 | 401 | 403 | 429 | 503;
+export type GatewayStatus = 200 | 400 | 401 | 403 | 503;
 
 /** What a gateway does with a request, in the terms of HTTP. */
 export interface GatewayDecision {
@@ -29,7 +29,6 @@ const STATUS_NAMES: Readonly<Record<Exclude<GatewayStatus, 200>, string>> = {
   400: "INVALID_ARGUMENT",
   401: "UNAUTHENTICATED",
   403: "PERMISSION_DENIED",
-  429: "RESOURCE_EXHAUSTED",
   503: "UNAVAILABLE",
 };
 
@@ -82,7 +81,10 @@ export function rejected({ reason, message }: Invalid, requiredScopes: readonly 
   return deny({ status: 403, reason: "CREDENTIAL_NOT_PERMITTED", message, metadata, headers });
 }
 
-/** Returns the decision for a call without a verdict. An internal error is unavailability for a client, and never a verdict. */
+/**
+ * Returns the decision for a call without a verdict. An internal error is unavailability for a client, and so is a gateway that may not ask:
+ * neither is a verdict, and the client can do nothing about it.
+ */
 export function failed(cause: unknown): GatewayDecision {
   const error = toConnectError(cause);
   const reason = reasonOf(error);
@@ -91,9 +93,7 @@ export function failed(cause: unknown): GatewayDecision {
       return malformed(error.rawMessage);
     case Code.Unauthenticated:
     case Code.PermissionDenied:
-      return deny({ status: 403, reason: "CALLER_NOT_PERMITTED", message: error.rawMessage });
-    case Code.ResourceExhausted:
-      return deny({ status: 429, reason, message: error.rawMessage, headers: [RETRY_AFTER] });
+      return unavailable("CALLER_NOT_PERMITTED", error.rawMessage);
     default:
       return unavailable(reason, error.rawMessage);
   }

@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Config } from "../../server/config/config.ts";
 import { explain } from "../failure.ts";
 import { checkAccess, checkOidc, checkTls } from "./checks/access.ts";
+import { checkAdminTokens } from "./checks/admin-tokens.ts";
 import { checkDataFolder } from "./checks/data-folder.ts";
 import { checkDatabaseTls, checkHosts } from "./checks/database-url.ts";
 import { checkDuplicates } from "./checks/duplicates.ts";
@@ -49,6 +50,7 @@ const DATABASE_CHECKS: Checks<Check<DatabaseContext>> = {
   clock: checkClock,
   notifications: checkNotifications,
   root_secret_use: checkRootSecretUse,
+  admin_tokens: checkAdminTokens,
   raw_keys: checkDuplicates,
   signing_keys: checkSigningKeys,
   hash_secrets: checkHashSecrets,

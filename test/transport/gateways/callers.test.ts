@@ -32,12 +32,12 @@ const lastLine = (): Json =>
 /** The credential of the client is always valid, and would be one of a gateway too. */
 async function expectRefused(asked: Asked, url = suite.server.url): Promise<void> {
   const answer = await forwardAuth({ url }, { ...asked, headers: [...credential(), ...(asked.headers ?? [])] });
-  expect([answer.status, answer.reason]).toEqual([403, "CALLER_NOT_PERMITTED"]);
+  expect([answer.status, answer.reason]).toEqual([503, "CALLER_NOT_PERMITTED"]);
   expect(answer.body.error.message).toMatch(/^the gateway is not permitted to ask: /);
   expect(
     Object.keys(answer.headers).filter((name) => name.startsWith("x-keyhold") || name === "www-authenticate"),
   ).toEqual([]);
-  await expect.poll(lastLine).toMatchObject({ status: 403, code: "PERMISSION_DENIED", reason: expect.any(String) });
+  await expect.poll(lastLine).toMatchObject({ status: 503, code: "PERMISSION_DENIED", reason: expect.any(String) });
 }
 
 async function expectAllowed(asked: Asked, caller: unknown, url = suite.server.url): Promise<void> {
@@ -191,14 +191,14 @@ describe.each(["the port of the service", "a port of their own"])("by client cer
     async (version) => {
       const only = { minVersion: version, maxVersion: version };
       const [known, unknown] = await Promise.all([exchange({ ...only, ...certificate("gateway") }), exchange(only)]);
-      expect([known.status, unknown.status]).toEqual([200, 403]);
+      expect([known.status, unknown.status]).toEqual([200, 503]);
       const [again, still] = await Promise.all([
         exchange({ ...only, session: known.ticket }),
         exchange({ ...only, session: unknown.ticket }),
       ]);
       expect([again, still]).toMatchObject([
         { status: 200, isResumed: true },
-        { status: 403, isResumed: true },
+        { status: 503, isResumed: true },
       ]);
     },
   );

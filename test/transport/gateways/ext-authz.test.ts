@@ -379,19 +379,19 @@ describe("a gateway", () => {
   test.for(REFUSED)("with %s gets a denial, and no challenge for its client", async ([, metadata]) => {
     const answer = await check(suite.server, client(), metadata());
     expect(answer).toMatchObject({
-      code: Code.PermissionDenied,
-      status: 403,
+      code: Code.Unavailable,
+      status: 503,
       reason: "CALLER_NOT_PERMITTED",
       removed: [],
     });
-    expect(Object.keys(answer.headers).toSorted()).toEqual(["cache-control", "content-type"]);
+    expect(Object.keys(answer.headers).toSorted()).toEqual(["cache-control", "content-type", "retry-after"]);
     await expect.poll(lastLine).toMatchObject({ rpc, code: "PERMISSION_DENIED", reason: expect.any(String) });
   });
 
   test("a token of the client is not that of the gateway", async () => {
     const headers: Fields = [...bearer(suite.token("keyhold:verify")), ["x-keyhold-authorization", verify()]];
     expect(await check(suite.server, describeRequest({ headers }))).toMatchObject({
-      status: 403,
+      status: 503,
       reason: "CALLER_NOT_PERMITTED",
     });
   });
@@ -401,7 +401,7 @@ describe("a gateway", () => {
     const answers = [];
     for (let call = 0; call < 15; call++)
       answers.push(await check(suite.server, client(), { authorization: "Bearer x" }));
-    expect(answers.at(-1)).toMatchObject({ code: Code.ResourceExhausted, status: 429, reason: "RATE_LIMITED" });
+    expect(answers.at(-1)).toMatchObject({ code: Code.Unavailable, status: 503, reason: "RATE_LIMITED" });
     expect(answers.at(-1)?.headers["retry-after"]).toMatch(/^\d+$/);
   });
 
@@ -409,7 +409,7 @@ describe("a gateway", () => {
     await suite.server.restart({ ...ON, KEYHOLD_GATEWAY_CALLERS: "network", KEYHOLD_GATEWAY_NETWORKS: "127.0.0.9" });
     const from = (localAddress: string) => check(suite.server, client(), token(), { nodeOptions: { localAddress } });
     expect(await from("127.0.0.9")).toMatchObject({ status: 200 });
-    expect(await from("127.0.0.8")).toMatchObject({ status: 403, reason: "CALLER_NOT_PERMITTED" });
+    expect(await from("127.0.0.8")).toMatchObject({ status: 503, reason: "CALLER_NOT_PERMITTED" });
   });
 });
 

@@ -65,7 +65,7 @@ describe("a gateway is refused with", () => {
 
   test.for(REFUSED)("%s", async ([, headers]) => {
     const answer = await forwardAuth(suite.server, { headers: [...headers(), ...bearer(key.secret)].slice(0, 2) });
-    expect([answer.status, answer.reason]).toEqual([403, "CALLER_NOT_PERMITTED"]);
+    expect([answer.status, answer.reason]).toEqual([503, "CALLER_NOT_PERMITTED"]);
     expect(answer.headers["www-authenticate"]).toBeUndefined();
   });
 });
