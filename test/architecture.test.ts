@@ -136,6 +136,13 @@ test("only server/config reads the environment", () => {
   expect(readers).toEqual(["server/config/config.ts"]);
 });
 
+test("only cli/output.ts writes to a terminal", () => {
+  const writers = sourceFiles().filter((file) =>
+    /\bconsole\.|\bprocess\.std(?:out|err)\.write\b/.test(readFileSync(join(src, file), "utf8")),
+  );
+  expect(writers).toEqual([]);
+});
+
 test("only lib/clock.ts reads the clock", () => {
   const readers = sourceFiles().filter((file) =>
     /\bDate\.now\(\)|new Date\(\)/.test(readFileSync(join(src, file), "utf8")),

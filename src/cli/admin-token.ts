@@ -42,7 +42,7 @@ function lifetimesFor(ttl: string | undefined, { maxKeyTtl }: Lifetimes): Lifeti
 export async function createAdminToken(options: AdminTokenOptions): Promise<void> {
   const { name, scope = [ADMIN_SCOPE], actor, restrictTo = [], ttl, allowIp } = options;
   const unknown = scope.find((one) => !ADMIN_SCOPES.some((known) => known === one));
-  if (unknown !== undefined) throw invalidArgument("--scope", `${unknown} is not one of ${ADMIN_SCOPES.join(", ")}`);
+  if (unknown !== undefined) throw invalidArgument("--scope", `must be one of ${ADMIN_SCOPES.join(", ")}`);
   const restrictedToActorIds = [...restrictTo];
   const draft = {
     name,

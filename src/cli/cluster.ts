@@ -2,14 +2,14 @@ import { acceptDatabase } from "../postgres/accepted-databases.ts";
 import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
 import { withResources } from "./command.ts";
-import { type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
+import { note, type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
 
 /** Prints the servers that share the database: a table, or a JSON array with durations in milliseconds. */
 export function showCluster(options: OutputOptions): Promise<void> {
   return withResources(async ({ database }) => {
     const nodes = await listNodes(database);
     if (options.json === true) await writeJson(nodes.map(toJson));
-    else if (nodes.length === 0) console.error("no server is running on this database");
+    else if (nodes.length === 0) note("no server is running on this database");
     else await write(tableText([HEADER, ...nodes.map(columnsOf)]));
   });
 }

@@ -4,6 +4,8 @@ import { Writable } from "node:stream";
 import { invalidArgument } from "../domain/errors.ts";
 import { decodeUtf8 } from "../lib/bytes.ts";
 import { EXIT_STATUS } from "./exit-status.ts";
+import { note, write } from "./output.ts";
+import { shownPath } from "./redact.ts";
 
 export interface CredentialOptions {
   /** `-` is stdin. */
@@ -20,7 +22,9 @@ export async function readCredential(
 ): Promise<string> {
   const fromStdin = credentialFile === "-";
   if (fromStdin && process.stdin.isTTY) return required(await prompt(`${label}: `));
-  const bytes = fromStdin ? Buffer.concat(await Array.fromAsync(process.stdin)) : await readFile(credentialFile);
+  const bytes = fromStdin
+    ? Buffer.concat(await Array.fromAsync(process.stdin))
+    : await readInput("--credential-file", credentialFile);
   const text = decodeUtf8(bytes);
   if (text === undefined) throw invalidArgument("credential", "must be UTF-8");
   return required(text.replace(/\r?\n$/, ""));
@@ -28,12 +32,16 @@ export async function readCredential(
 
 /** Reads a secret text, such as a pepper, from the file of an option. One trailing line break is removed. Throws `INVALID_ARGUMENT`. */
 export async function readSecretFile(option: string, path: string): Promise<string> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw invalidArgument(option, `${path} cannot be read (${error.code})`);
-  });
-  const text = decodeUtf8(bytes);
-  if (text === undefined) throw invalidArgument(option, `${path} must be UTF-8`);
+  const text = decodeUtf8(await readInput(option, path));
+  if (text === undefined) throw invalidArgument(option, `${shownPath(path)} must be UTF-8`);
   return text.replace(/\r?\n$/, "");
+}
+
+/** Reads the file of an option or variable. Throws `INVALID_ARGUMENT` naming it, and the path unless it may be a secret. */
+export function readInput(option: string, path: string): Promise<Buffer> {
+  return readFile(path).catch((error: NodeJS.ErrnoException) => {
+    throw invalidArgument(option, `${shownPath(path)} cannot be read (${error.code})`);
+  });
 }
 
 function required(text: string): string {
@@ -43,7 +51,7 @@ function required(text: string): string {
 
 /** Prompts on the terminal, with an output that discards the echo. */
 async function prompt(question: string): Promise<string> {
-  process.stderr.write(question);
+  await write(question, process.stderr);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
   const interrupt = new AbortController();
@@ -54,6 +62,6 @@ async function prompt(question: string): Promise<string> {
     process.exit(EXIT_STATUS.interrupted);
   } finally {
     lines.close();
-    process.stderr.write("\n");
+    note("");
   }
 }

@@ -2,7 +2,7 @@ import { systemClock } from "../lib/clock.ts";
 import { findConfigErrors, findUnknownVariables, readConfig } from "../server/config/config.ts";
 import { error, warning } from "./doctor/finding.ts";
 import { type NamedFinding, named, runChecks } from "./doctor/run-checks.ts";
-import { type OutputOptions, writeResult } from "./output.ts";
+import { type OutputOptions, onOneLine, type Text, write, writeJson } from "./output.ts";
 
 /** Checks this installation and prints findings with remedies. Exits 1 if there is an error. */
 export async function doctor(options: OutputOptions): Promise<void> {
@@ -10,18 +10,19 @@ export async function doctor(options: OutputOptions): Promise<void> {
   const unknown = findUnknownVariables().map((text) => warning(text, "correct its name, or remove it"));
   const checked = invalid.length > 0 ? named("configuration", invalid) : await runChecks(readConfig(), systemClock);
   const findings = [...checked, ...named("configuration", unknown)];
-  await writeResult(
-    options,
-    { findings: findings.map((finding) => ({ ...finding })) },
-    findings.map(lineOf).join("\n"),
-  );
+  if (options.json === true) await writeJson({ findings: findings.map((finding) => ({ ...finding })) });
+  else await write(findings.map(lineOf));
   if (findings.some(({ level }) => level === "error")) process.exitCode = 1;
 }
 
-const MARKS = { ok: "ok     ", warning: "WARNING", error: "ERROR  " };
+const MARKS = {
+  ok: { text: "ok     ", style: "green" },
+  warning: { text: "WARNING", style: "yellow" },
+  error: { text: "ERROR  ", style: "red" },
+} as const;
 
 /** The remedy goes on a separate line, where it is not cut off. */
-function lineOf({ check, level, message, remedy }: NamedFinding): string {
-  const line = `${MARKS[level]}  ${check.padEnd(16)}  ${message}`;
-  return remedy === null ? line : `${line}\n${" ".repeat(27)}-> ${remedy}`;
+function lineOf({ check, level, message, remedy }: NamedFinding): Text {
+  const line = [MARKS[level], `  ${check.padEnd(16)}  ${onOneLine(message)}\n`];
+  return remedy === null ? line : [line, " ".repeat(27), { text: `-> ${onOneLine(remedy)}`, style: "bold" }, "\n"];
 }

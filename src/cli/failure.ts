@@ -4,6 +4,8 @@ import { errorReason } from "../client/errors.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import { toErrorBody } from "../transport/errors/error-body.ts";
 import { EXIT_STATUS } from "./exit-status.ts";
+import { jsonText } from "./output.ts";
+import { redactArguments, shortenUrls, shownPath } from "./redact.ts";
 
 /** Exit statuses by wire code; `failed` for any other. */
 const BY_CODE: ReadonlyMap<Code, number> = new Map([
@@ -26,22 +28,35 @@ export function exitStatus(error: unknown): number {
   return BY_CODE.get(wire.code) ?? EXIT_STATUS.failed;
 }
 
-/** Returns the message of an error and its causes. An AggregateError of connection attempts has a code and no message. */
+/** Returns the message of an error and its causes, without what may be a credential on the command line. */
 export function explain(error: unknown): string {
-  if (error instanceof ConnectError) return error.rawMessage;
+  return redactArguments(messageOf(error));
+}
+
+/** An AggregateError of connection attempts has a code and no message. */
+function messageOf(error: unknown): string {
+  if (error instanceof ConnectError) return shortenUrls(error.rawMessage);
   if (!(error instanceof Error)) return String(error);
   const message = error.message || ("code" in error ? String(error.code) : error.name);
-  return error.cause instanceof Error ? `${message}: ${explain(error.cause)}` : message;
+  const shown = "path" in error && typeof error.path === "string" ? withShownPath(message, error.path) : message;
+  return error.cause instanceof Error ? `${shown}: ${messageOf(error.cause)}` : shown;
+}
+
+function withShownPath(message: string, path: string): string {
+  return message.replaceAll(path, shownPath(path));
 }
 
 /** Returns one line of JSON in the error format of REST (AIP-193). */
 export function explainInJson(error: unknown): string {
-  return JSON.stringify(toErrorBody(toWireError(error)));
+  return redactArguments(jsonText(toErrorBody(toWireError(error))));
 }
 
 /** Converts as the server does, but keeps the cause in the message: the reader runs the command. */
 function toWireError(error: unknown): ConnectError {
-  if (error instanceof ConnectError) return error;
+  if (error instanceof ConnectError) {
+    const { code, metadata, details, cause } = error;
+    return Object.assign(new ConnectError(explain(error), code, metadata, [], cause), { details });
+  }
   if (!(error instanceof KeyholdError)) return new ConnectError(explain(error), Code.Unknown);
   const { code, metadata, violations } = error;
   return toConnectError(new KeyholdError(code, explain(error), { metadata, violations }));

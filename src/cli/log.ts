@@ -1,4 +1,5 @@
 import { type Logger, pino } from "pino";
+import { escapeInJson } from "./output.ts";
 
 /** Characters per write. */
 const WRITE_SIZE = 16_384;
@@ -22,7 +23,7 @@ export function createLog(level: string, shared: "shared" | "own" = "own"): Logg
   const flush = () => {
     const text = buffer;
     buffer = "";
-    if (text !== "") destination.write(text);
+    if (text !== "") destination.write(process.stdout.isTTY ? escapeInJson(text) : text);
   };
   // Not cancelled by an earlier flush: a new timer per buffer costs more.
   const onTimeout = () => {

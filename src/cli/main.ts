@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { CommanderError } from "commander";
 import { EXIT_STATUS } from "./exit-status.ts";
+import { note } from "./output.ts";
 import { createProgram } from "./program.ts";
 import { handleSignalsAsInit } from "./signals.ts";
 
@@ -14,7 +15,7 @@ try {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT_STATUS.done : EXIT_STATUS.usage;
   else {
     const { exitStatus, explain, explainInJson } = await import("./failure.ts");
-    console.error(isJson ? explainInJson(error) : `keyhold: ${explain(error)}`);
+    note(isJson ? explainInJson(error) : `keyhold: ${explain(error)}`);
     process.exitCode = exitStatus(error);
   }
 }

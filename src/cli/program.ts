@@ -1,4 +1,4 @@
-import { Argument, Command, Option } from "commander";
+import { Argument, type Command, Option } from "commander";
 import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import { readVersion } from "../server/version.ts";
 import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
@@ -6,10 +6,12 @@ import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addHmacKeysCommands } from "./hmac-keys/commands.ts";
 import { addKeysCommands } from "./keys/commands.ts";
 import { allowIpOption, scopeOption, withJson } from "./options.ts";
+import { jsonText, writeResult } from "./output.ts";
+import { KeyholdCommand } from "./usage.ts";
 
 /** Creates the command tree. Each command imports its code when it runs, so that help and usage errors are fast. */
 export function createProgram(isJson = false): Command {
-  const program = new Command("keyhold")
+  const program = new KeyholdCommand("keyhold")
     .description(
       "An API-key service: issues, imports, verifies, rotates and revokes keys, and derives tokens from them.",
     )
@@ -26,10 +28,10 @@ export function createProgram(isJson = false): Command {
   return program;
 }
 
-/** Formats a usage error in the error format of REST. It may quote an argument, but a secret is never an argument. */
+/** Formats a usage error in the error format of REST. */
 function usageInJson(text: string): string {
   const message = text.trim().replace(/^error: /, "");
-  return `${JSON.stringify({ error: { code: 400, message, status: "INVALID_ARGUMENT", details: [] } })}\n`;
+  return `${jsonText({ error: { code: 400, message, status: "INVALID_ARGUMENT", details: [] } })}\n`;
 }
 
 function addServerCommands(program: Command): void {
@@ -113,7 +115,7 @@ function addOperatorCommands(program: Command): void {
     .action(async (options) => (await import("./doctor.ts")).doctor(options));
   withJson(program.command("version"))
     .description("print the version")
-    .action(({ json }) => console.log(json === true ? JSON.stringify({ version: readVersion() }) : readVersion()));
+    .action((options) => writeResult(options, { version: readVersion() }, readVersion()));
   program
     .command("completion")
     .description("print a shell completion script")

@@ -1,3 +1,5 @@
+import { ERASE_LINE, write } from "./output.ts";
+
 /** Milliseconds between updates, which overwrite the line on a terminal and append lines elsewhere. */
 const [ON_TERMINAL, IN_LOG] = [200, 10_000];
 
@@ -21,7 +23,6 @@ export function createProgressBar(
 ) {
   const { isTTY } = stream;
   let last = isTTY ? Number.NEGATIVE_INFINITY : started;
-  const clear = isTTY ? "\r\x1b[K" : "";
   return {
     show: ({ items, done, failed }: State & { readonly failed: number }) => {
       const now = performance.now();
@@ -32,10 +33,10 @@ export function createProgressBar(
       const left = (total - done) / ((done - start.done) / seconds);
       if (total > 0) parts.push(`${((100 * done) / total).toFixed(1)}%`, `${duration(left)} left`);
       if (failed > 0) parts.push(`${count(failed)} failed`);
-      stream.write(isTTY ? clear + parts.join("  ") : `${parts.join("  ")}\n`);
+      void write([ERASE_LINE, parts.join("  "), isTTY ? "" : "\n"], stream);
     },
-    log: (text: string) => stream.write(`${clear}${text}\n`),
-    end: () => stream.write(clear),
+    log: (text: string) => write([ERASE_LINE, text, "\n"], stream),
+    end: () => write(ERASE_LINE, stream),
   };
 }
 

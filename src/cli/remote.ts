@@ -1,11 +1,12 @@
 import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import tls from "node:tls";
 import { createKeyholdClient, type KeyholdClient } from "../client/client.ts";
 import { invalidArgument } from "../domain/errors.ts";
 import { readClientConfig } from "../server/config/config.ts";
 import { serverUrl } from "../server/config/values.ts";
+import { readInput } from "./credential-input.ts";
 import type { OutputOptions } from "./output.ts";
+import { shownPath } from "./redact.ts";
 
 /** Options of commands that call a running server. */
 export interface RemoteOptions extends OutputOptions {
@@ -31,8 +32,11 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
   const baseUrl = options.url === undefined ? config.url : serverUrl("--url", options.url);
   if (options.caFile !== undefined) await trustCertificates("--ca-file", options.caFile);
   else if (config.caFile !== null) await trustCertificates("KEYHOLD_CA_FILE", config.caFile);
-  const file = options.tokenFile ?? config.tokenFile;
-  const token = file === null ? config.token : (await readFile(file, "utf8")).trim();
+  const [name, file] =
+    options.tokenFile === undefined
+      ? (["KEYHOLD_TOKEN_FILE", config.tokenFile] as const)
+      : (["--token-file", options.tokenFile] as const);
+  const token = file === null ? config.token : (await readInput(name, file)).toString("utf8").trim();
   return { ...clientOf(baseUrl, token ?? undefined), url: baseUrl };
 }
 
@@ -53,12 +57,10 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs;
  * `INVALID_ARGUMENT` naming `name` if the file has none.
  */
 async function trustCertificates(name: string, file: string): Promise<void> {
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw invalidArgument(name, `${file} cannot be read (${error.code})`);
-  });
+  const text = (await readInput(name, file)).toString("utf8");
   const certificates = text.match(CERTIFICATE) ?? [];
   if (certificates.length === 0 || !certificates.every(isCertificate))
-    throw invalidArgument(name, `${file} contains no certificate in PEM form`);
+    throw invalidArgument(name, `${shownPath(file)} contains no certificate in PEM form`);
   tls.setDefaultCACertificates([...tls.getCACertificates("default"), ...certificates]);
 }
 

@@ -1,7 +1,9 @@
 import { open, unlink } from "node:fs/promises";
 import type { Message } from "@bufbuild/protobuf";
+import { invalidArgument } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../lib/json.ts";
 import { type OutputOptions, write, writeFields, writeJson } from "./output.ts";
+import { shownPath } from "./redact.ts";
 import { restJson } from "./rest-json.ts";
 
 export interface SecretOptions extends OutputOptions {
@@ -32,7 +34,9 @@ export async function outputSecret(options: SecretOptions, create: () => Promise
 
 /** Creates the file (mode 0600) before the secret, so that the secret cannot be lost. Rejects if the file exists. */
 async function toFile(path: string, options: OutputOptions, create: () => Promise<CreatedSecret>): Promise<void> {
-  await using file = await open(path, "wx", 0o600);
+  await using file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
+    throw invalidArgument("--out", `${shownPath(path)} cannot be created (${error.code})`);
+  });
   const created = await create().catch(async (error: unknown) => {
     await unlink(path);
     throw error;

@@ -9,7 +9,7 @@ import { isNeeded, type RootSecretUse, takeInventory } from "../server/root-secr
 import { rootSecretId } from "../server/root-secrets/rings.ts";
 import { requireActiveKey, rewrapSigningKeys } from "../signing/signing.ts";
 import { withResources } from "./command.ts";
-import { type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
+import { note, type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
 
 const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "HASH SECRETS", "VERDICT"];
 
@@ -20,7 +20,7 @@ export function listSecrets({ json = false }: OutputOptions): Promise<void> {
     const uses = await takeInventory({ database: lists, rings, ...stored, now: signing.clock.now() });
     if (json) return writeJson(uses.map(toJson));
     await write(tableText([HEADER, ...uses.map(columnsOf)]));
-    if (uses.some(({ state }) => state === "retired")) console.error(MACAROONS);
+    if (uses.some(({ state }) => state === "retired")) note(MACAROONS);
   });
 }
 
@@ -97,7 +97,7 @@ export async function promoteSecret(id: string, options: OutputOptions): Promise
 async function promote(resources: Resources, id: string): Promise<boolean> {
   const { rings, signing } = resources;
   if (rings.digest.find(id) === undefined)
-    throw invalidArgument("id", `${id} is not a root secret of this configuration`);
+    throw invalidArgument("id", "is not the id of a root secret of this configuration");
   await requireActiveKey(signing);
   if (rings.digest.current.id === id) return true;
   const file = requireSecretFile();

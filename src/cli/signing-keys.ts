@@ -3,17 +3,18 @@ import { type RevokeOptions, revokeSigningKey } from "../signing/revoke.ts";
 import { type RotateOptions, rotateSigningKey } from "../signing/signing.ts";
 import { newestFirst, type SigningKeyRecord } from "../token/signing-key.ts";
 import { withResources } from "./command.ts";
-import { type OutputOptions, writeJson, writeResult } from "./output.ts";
+import { type OutputOptions, write, writeJson, writeResult } from "./output.ts";
 
 export function listSigningKeys(options: OutputOptions): Promise<void> {
   return withResources(async ({ signing }) => {
     const keys = newestFirst(await signing.store.list());
     if (options.json === true) return writeJson(keys.map(toJson));
-    for (const { kid, publicJwk, createTime, retireTime, tokensExpireTime } of keys) {
+    const lines = keys.map(({ kid, publicJwk, createTime, retireTime, tokensExpireTime }) => {
       const state = retireTime === null ? "active" : `retired ${retireTime.toISOString()}`;
       const tokens = tokensExpireTime === null ? "no tokens" : `tokens until ${tokensExpireTime.toISOString()}`;
-      console.log(`${kid}  ${publicJwk.alg}  created ${createTime.toISOString()}  ${state}  ${tokens}`);
-    }
+      return `${kid}  ${publicJwk.alg}  created ${createTime.toISOString()}  ${state}  ${tokens}\n`;
+    });
+    return write(lines);
   });
 }
 

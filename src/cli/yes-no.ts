@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
+import { note } from "./output.ts";
 
 /** Asks a question on the terminal. Returns whether the answer is `y` or `yes`; Ctrl+C, Ctrl+D and the end of input are no answer. */
 export async function askYesNo(question: string): Promise<boolean> {
   const answer = await ask(`${question} [y/N] `);
-  if (answer === null) process.stderr.write("\n");
+  if (answer === null) note("");
   return /^y(es)?$/i.test(answer?.trim() ?? "");
 }
 

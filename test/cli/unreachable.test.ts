@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
+import { shortenUrls } from "../../src/cli/redact.ts";
 import { Code, createKeyholdClient } from "../../src/client/index.ts";
 import { table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
@@ -76,7 +77,7 @@ const CASES: readonly (readonly [string, () => string | Promise<string>, number,
 test.each(table(CASES))("%s: the error names the URL and the cause", async (_, urlOf, code, cause) => {
   const url = await urlOf();
   const message = await failureOf(url, code);
-  expect(message.startsWith(`${url} `)).toBe(true);
+  expect(message.startsWith(`${shortenUrls(url)} `)).toBe(true);
   expect(message).toMatch(cause);
 });
 

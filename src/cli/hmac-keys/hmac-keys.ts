@@ -1,6 +1,6 @@
 import { TextEncoding } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
-import { cell, tableText, write, writeJson, writeObject } from "../output.ts";
+import { cell, note, tableText, write, writeJson, writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { restJson, writeMessage } from "../rest-json.ts";
 
@@ -33,7 +33,7 @@ export async function listHmacKeys(options: RemoteOptions): Promise<void> {
   const { hmacKeys } = await openRemote(options);
   const keys = (await hmacKeys.listHmacKeys({})).hmacKeys.map(restJson);
   if (options.json === true) return writeJson(keys);
-  if (keys.length === 0) return console.error("no HMAC keys");
+  if (keys.length === 0) return note("no HMAC keys");
   const rows = keys.map((key) => Object.keys(COLUMNS).map((field) => cell(key[field])));
   await write(tableText([Object.values(COLUMNS), ...rows]));
 }

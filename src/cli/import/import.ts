@@ -6,7 +6,7 @@ import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
 import { type HashOptions, readHashDefaults } from "../hash-options.ts";
 import { boundHeapGrowth } from "../heap.ts";
-import { writeObject } from "../output.ts";
+import { note, writeObject } from "../output.ts";
 import { createProgressBar, type ProgressBar } from "../progress-bar.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { signalToStop } from "../signals.ts";
@@ -46,7 +46,7 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const start = saved ?? newProgress(source, remote?.url);
   const progressBar =
     options.json === true ? null : createProgressBar(process.stderr, "rows", stateOf(start), source.size);
-  if (start.row > 0) progressBar?.log(`resuming after row ${start.row}`);
+  if (start.row > 0) await progressBar?.log(`resuming after row ${start.row}`);
   const interruption = new AbortController();
   const { signal } = interruption;
   void signalToStop(() => process.exit(EXIT_STATUS.interrupted)).then(() => interruption.abort());
@@ -126,7 +126,7 @@ function sender({ options, remote, progressBar, signal }: Run): (batch: Batch) =
   const { importedApiKeys } = remote;
   let isUnreachable = false;
   const onUnreachable = (error: ConnectError) => {
-    if (!isUnreachable) progressBar?.log(`${explain(error)}; retrying`);
+    if (!isUnreachable) void progressBar?.log(`${explain(error)}; retrying`);
     isUnreachable = true;
   };
   return async ({ items }) => {
@@ -147,13 +147,13 @@ async function report(progress: Progress, end: End, files: Files, options: Impor
     options.dryRun === true ? { rows, valid: imported, failed } : { rows, imported, existing, failed };
   const file: JsonObject = failed > 0 ? { failures_file: files.failures } : {};
   await writeObject({ ...counts, ...file, ...end }, options);
-  const note = (text: string) => {
-    if (options.json !== true) console.error(text);
+  const say = (text: string) => {
+    if (options.json !== true) note(text);
   };
   if (existing > 0)
-    note(`${existing} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`);
+    say(`${existing} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`);
   if (!end.complete) {
-    note(`interrupted${files.progress === null ? "" : "; repeat the command to resume"}`);
+    say(`interrupted${files.progress === null ? "" : "; repeat the command to resume"}`);
     process.exitCode = EXIT_STATUS.interrupted;
   } else if (failed > 0) process.exitCode = EXIT_STATUS.partial;
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { shortenUrls } from "../redact.ts";
 import { type Position, START } from "./records.ts";
 import type { Source } from "./source.ts";
 
@@ -42,7 +43,7 @@ export async function loadProgress(path: string, source: Source, url?: string): 
   // Progress files of release 0.1 have no URL.
   if (progress.url !== undefined && progress.url !== url) {
     const remedy = "resume with that --url, or remove it to start over";
-    throw invalidArgument(path, `belongs to an import into ${progress.url}; ${remedy}`);
+    throw invalidArgument(path, `belongs to an import into ${shortenUrls(progress.url)}; ${remedy}`);
   }
   return progress;
 }

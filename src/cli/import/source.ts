@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { addAbortSignal } from "node:stream";
 import { invalidArgument } from "../../domain/errors.ts";
+import { shownPath } from "../redact.ts";
 
 /** The input of an import. */
 export interface Source {
@@ -34,7 +35,9 @@ export async function openSource(path: string, wanted: FormatName | undefined): 
     const read = (_from: number, signal: AbortSignal) => addAbortSignal(signal, process.stdin);
     return { path: null, size: 0, modifyTime: 0, format, read };
   }
-  const { size, mtimeMs } = await stat(path);
+  const { size, mtimeMs } = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw invalidArgument("file", `${shownPath(path)} cannot be read (${error.code})`);
+  });
   const read = (from: number, signal: AbortSignal) =>
     createReadStream(path, { start: from, highWaterMark: READ_SIZE, signal });
   return { path, size, modifyTime: mtimeMs, format, read };

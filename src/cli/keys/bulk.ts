@@ -7,6 +7,7 @@ import type {
 import { invalidArgument } from "../../domain/errors.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
+import { note } from "../output.ts";
 import { createProgressBar, type ProgressBar } from "../progress-bar.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
@@ -90,7 +91,7 @@ async function confirm(call: Call, expectedCount: number | undefined, verb: Verb
   if (!process.stdin.isTTY) throw invalidArgument("--yes", "is required if stdin is not a terminal");
   const { matchedCount } = await call({ validateOnly: true, expectedCount });
   if (await askYesNo(verb.question(matchedCount))) return matchedCount;
-  console.error("nothing was changed");
+  note("nothing was changed");
   process.exitCode = EXIT_STATUS.failed;
   return null;
 }
@@ -103,11 +104,11 @@ async function complete(
   { command }: Verb,
 ): Promise<void> {
   const requestId = options.requestId ?? randomUUID();
-  const note = (text: string) => {
-    if (options.json !== true) console.error(text);
+  const say = (text: string) => {
+    if (options.json !== true) note(text);
   };
   const remedy = `to continue, repeat the command with --request-id ${requestId}`;
-  note(`keyhold keys ${command}: if it is interrupted, repeat it with --request-id ${requestId}`);
+  say(`keyhold keys ${command}: if it is interrupted, repeat it with --request-id ${requestId}`);
   const interruption = new AbortController();
   const { signal } = interruption;
   void signalToStop(() => process.exit(EXIT_STATUS.interrupted)).then(() => interruption.abort());
@@ -116,7 +117,7 @@ async function complete(
     for (;;) {
       const progress = await withRetries(() => call({ expectedCount, requestId }, { signal }), {
         ...{ retryFor: options.retryFor, signal },
-        onUnreachable: (error) => note(`${explain(error)}; retrying`),
+        onUnreachable: (error) => say(`${explain(error)}; retrying`),
       });
       if (progress.done) {
         progressBar.end();
@@ -127,10 +128,10 @@ async function complete(
   } catch (error) {
     progressBar.end();
     if (!signal.aborted) {
-      note(remedy);
+      say(remedy);
       throw error;
     }
-    note(`interrupted; ${remedy}`);
+    say(`interrupted; ${remedy}`);
     process.exitCode = EXIT_STATUS.interrupted;
   }
 }

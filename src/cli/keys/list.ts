@@ -1,6 +1,6 @@
 import { parseDuration } from "../../domain/duration.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { cell, tableText, write } from "../output.ts";
+import { cell, jsonText, note, tableText, write } from "../output.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { restJson } from "../rest-json.ts";
 
@@ -99,7 +99,7 @@ function pageReader({ apiKeys, issuedApiKeys, importedApiKeys }: Remote, kind: L
 async function writeArray(pages: AsyncIterable<readonly JsonObject[]>): Promise<void> {
   let before = "[\n";
   for await (const keys of pages) {
-    await write(before + keys.map((key) => JSON.stringify(key)).join(",\n"));
+    await write(before + keys.map((key) => jsonText(key)).join(",\n"));
     before = ",\n";
   }
   await write(before === ",\n" ? "\n]\n" : "[]\n");
@@ -126,5 +126,5 @@ async function writeTable(pages: AsyncIterable<readonly JsonObject[]>, kind: Lis
     await write(tableText([...header, ...rows]));
     header = [];
   }
-  if (header.length > 0) console.error("no keys");
+  if (header.length > 0) note("no keys");
 }

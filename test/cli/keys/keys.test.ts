@@ -91,7 +91,7 @@ test("prints the secret alone on stdout, or writes it to a private file", async 
   expect(await answerOf(["verify", "--credential-file", file])).toMatchObject({ is_valid: true });
 
   const again = await keys(["issue", "--name", "never", "--actor", "team_2", "--out", file]);
-  expect([again.code, await readFile(file, "utf8")]).toEqual([1, secret]);
+  expect([again.code, await readFile(file, "utf8")]).toEqual([2, secret]);
   expect((await rest()("GET", `${paths.issued}?filter=name%3D%22never%22`)).body.issued_api_keys).toEqual([]);
 });
 
