@@ -1,3 +1,4 @@
+import cluster from "node:cluster";
 import { Socket } from "node:net";
 import { threadCpuUsage } from "node:process";
 import { createInterface } from "node:readline";
@@ -14,7 +15,8 @@ import { retained } from "../support/retained.ts";
  */
 const CHANNEL = 3;
 
-const channel = new Socket({ fd: CHANNEL });
+// Workers inherit `--import`, and have this descriptor for Node's own channel.
+const channel = cluster.isPrimary ? new Socket({ fd: CHANNEL }) : new Socket();
 channel.unref();
 let stop: (() => Promise<number>) | undefined;
 

@@ -64,6 +64,10 @@ export class Target {
     return this.#url;
   }
 
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
   get port(): number {
     return Number(new URL(this.#url).port);
   }
@@ -115,11 +119,11 @@ export class Target {
     if (this.#ended !== undefined) throw new Error(`${this.name}: ${this.#ended}`);
   }
 
-  async stop(): Promise<void> {
+  async stop(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    child.kill("SIGKILL");
+    child.kill(signal);
     await once(child, "close");
   }
 
