@@ -90,6 +90,8 @@ for (const [kind, { right, wrong }] of counts) {
   // Those that a killed server cut off.
   if (right === 0 || wrong > right / 10) problems.push(`${kind}: ${wrong} of ${right + wrong} failed`);
 }
+const uses = [...counts.values()].reduce((sum, { right }) => sum + right, 0);
+console.info(`${targets.length} nodes, ${uses} connections or groups of them, ${problems.length} problems`);
 for (const target of targets) problems.push(...(await faultsOf(target)).map((fault) => `${target.name}: ${fault}`));
 for (const problem of problems) console.error(problem);
 await Promise.all(targets.map((target) => target.stop()));
