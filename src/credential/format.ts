@@ -24,11 +24,12 @@ export const PAYLOAD_SIZE = 64;
 
 const VERSION = "_v1_";
 const CHECKSUM_DIGITS = 6;
+const BODY_DIGITS = 94;
 const PREFIX_PATTERN = "[a-z][a-z0-9]{0,15}";
 const PREFIX_REGEXP = new RegExp(`^${PREFIX_PATTERN}$`);
 
 /** Finds issued secrets in text, for secret scanners, which then verify the checksum. Valid in RE2, PCRE and JavaScript. */
-export const SECRET_PATTERN = `${PREFIX_PATTERN}${VERSION}[0-9A-Za-z]{94}`;
+export const SECRET_PATTERN = `${PREFIX_PATTERN}${VERSION}[0-9A-Za-z]{${BODY_DIGITS}}`;
 
 /** Matches text in the shape of an issued secret; does not verify the checksum. */
 export const SECRET_REGEXP = new RegExp(`^${SECRET_PATTERN}$`);
@@ -54,6 +55,16 @@ export function parseSecretFormat(text: string): SecretFormat | undefined {
   const prefix = covered.slice(0, covered.indexOf("_"));
   const payload = decodeBase62(covered.slice(prefix.length + VERSION.length));
   return payload && isSecretPrefix(prefix) ? { prefix, payload } : undefined;
+}
+
+/** Returns why a text that begins like an issued secret is none, as the end of a sentence about it. */
+export function mistakeInSecret(text: string): string {
+  const body = text.slice(text.indexOf(VERSION) + VERSION.length);
+  if (/[^0-9A-Za-z]/.test(body)) return "has a character other than letters and digits";
+  if (body.length !== BODY_DIGITS) {
+    return `has ${body.length < BODY_DIGITS ? "fewer" : "more"} than ${BODY_DIGITS} characters after ${VERSION}`;
+  }
+  return "has a wrong character: its checksum does not match";
 }
 
 /** Returns the text before the body, such as `kh_v1_`. */

@@ -3,7 +3,15 @@ import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
 import { hmacSha256 } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
 import type { Random } from "../lib/random.ts";
-import { formatSecret, PAYLOAD_SIZE, parseSecretFormat, type SecretFormat, type SecretPrefix } from "./format.ts";
+import {
+  formatSecret,
+  mistakeInSecret,
+  PAYLOAD_SIZE,
+  parseSecretFormat,
+  type SecretFormat,
+  type SecretPrefix,
+} from "./format.ts";
+import { mistakeIn } from "./mistakes.ts";
 
 /** The payload of an issued secret: key id (16 bytes) ‖ random (32 bytes) ‖ tag (16 bytes). */
 const KEY_ID_SIZE = 16;
@@ -41,7 +49,10 @@ export function issueSecret({ prefix, keyId, random, tagKeys }: IssueSecretInput
  */
 export function parseSecret(text: string, tagKeys: KeyRing): ParsedSecret {
   const format = parseSecretFormat(text);
-  if (!format) return { ok: false, reason: "INVALID_FORMAT", message: "not the form of an issued secret" };
+  if (!format) {
+    const message = `not the form of an issued secret; the credential ${mistakeIn(text) ?? mistakeInSecret(text)}`;
+    return { ok: false, reason: "INVALID_FORMAT", message };
+  }
   if (!isTagged(format, tagKeys)) {
     return { ok: false, reason: "SIGNATURE_INVALID", message: "the secret was not issued by this service" };
   }

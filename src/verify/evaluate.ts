@@ -1,5 +1,6 @@
+import { MISTAKE_DESCRIPTIONS, mistakeIn } from "../credential/mistakes.ts";
 import type { KeySecret } from "../domain/key.ts";
-import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
+import { type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 import { share } from "../lib/memoize.ts";
 import { ACCESS_CHECKS, isFailure, STATE_CHECKS } from "./checks.ts";
 import { belongsTo, type Evaluated, type Identified } from "./identified.ts";
@@ -46,6 +47,19 @@ function validBy(
 
 /** The verdict without a key. Shared, because anyone can ask for it. */
 export const NOT_FOUND = share(invalid("NOT_FOUND", "there is no such key"));
+
+const MISTAKEN = new Map(
+  MISTAKE_DESCRIPTIONS.map((mistake) => [
+    mistake,
+    share(invalid("NOT_FOUND", `${NOT_FOUND.message}; the credential ${mistake}`)),
+  ]),
+);
+
+/** Returns `NOT_FOUND` with what is wrong with the form of the credential, if anything is. */
+export function notFound(credential: string): Invalid {
+  const mistake = mistakeIn(credential);
+  return (mistake === null ? undefined : MISTAKEN.get(mistake)) ?? NOT_FOUND;
+}
 
 /** Returns whether a record that was found is of the kind that the credential names. */
 export function isKeyOf({ kind }: Identified, { key }: VerifiableRecord): boolean {

@@ -5,7 +5,7 @@ import { missingScopes } from "../lib/missing-scopes.ts";
 import { findKeyOf, type OnUnproven } from "./by-hash/find.ts";
 import { ACCESS_CHECKS, type AccessCheck, isFailure, type Outcome, STATE_CHECKS, type StateCheck } from "./checks.ts";
 import type { VerifyContext } from "./context.ts";
-import { credentialOf, isKeyOf, NOT_FOUND } from "./evaluate.ts";
+import { credentialOf, isKeyOf, notFound } from "./evaluate.ts";
 import { belongsTo, type Identified, identifiedSecret } from "./identified.ts";
 import { identify } from "./identify.ts";
 import type { Presentation } from "./presentation.ts";
@@ -61,8 +61,9 @@ async function explainCredential(
   const found = await findKeyOf(context, credential, identified, "no-store", rethrow);
   const stored = "valid" in found ? null : found.stored;
   if ("valid" in found || stored === null || !isKeyOf(identified, stored)) {
-    const absent = [failed("EXISTENCE", NOT_FOUND), ...skipped(AFTER_EXISTENCE, "there is no key to check")];
-    return { verdict: NOT_FOUND, credentialType, key: null, checks: [...first, ...absent] };
+    const verdict = notFound(credential);
+    const absent = [failed("EXISTENCE", verdict), ...skipped(AFTER_EXISTENCE, "there is no key to check")];
+    return { verdict, credentialType, key: null, checks: [...first, ...absent] };
   }
   return { ...explainKey(found.identified, stored, presentation, context.clock.now(), first), credentialType };
 }

@@ -7,7 +7,7 @@ import { adoptionOf } from "./by-hash/adoption.ts";
 import { type Found, findByHash, isUnproven, type OnUnproven } from "./by-hash/find.ts";
 import { withLastLookups } from "./by-hash/recognition.ts";
 import type { VerifyContext } from "./context.ts";
-import { evaluate } from "./evaluate.ts";
+import { evaluate, NOT_FOUND, notFound } from "./evaluate.ts";
 import type { Identified, IdentityCache } from "./identified.ts";
 import { type Identify, identify } from "./identify.ts";
 import { NOTHING, type Presentation } from "./presentation.ts";
@@ -76,7 +76,7 @@ function verifyBy(
   // The usual path.
   const stored = context.findKey(cached.lookup, mode);
   if (!(stored instanceof Promise) && !isUnproven(cached, stored)) {
-    return conclude(context, cached, stored, presentation, caller);
+    return conclude(context, credential, cached, stored, presentation, caller);
   }
   return verifyIdentified(
     { policy, context, credential, presentation, mode, caller },
@@ -118,7 +118,7 @@ function verifyIdentified(
     if ("valid" in result) return reject(context, credential, result);
     // Anyone can send an unknown raw key, so it is not worth the memory.
     if (result.stored !== null) identities?.set(name, result.identified, generation);
-    return conclude(context, result.identified, result.stored, presentation, caller);
+    return conclude(context, credential, result.identified, result.stored, presentation, caller);
   };
   const result = andThen(stored, (one) => proveKey(attempt, identified, one));
   if (!(result instanceof Promise)) return found(result);
@@ -154,7 +154,10 @@ function evaluateStale(attempt: Attempt, identified: Identified, error: unknown)
   return andThen(found, (result) => {
     if ("valid" in result) return reject(context, credential, result);
     context.onStale();
-    return { ...conclude(context, result.identified, result.stored, presentation, undefined), isStale: true };
+    return {
+      ...conclude(context, credential, result.identified, result.stored, presentation, undefined),
+      isStale: true,
+    };
   });
 }
 
@@ -205,12 +208,14 @@ const EACH: Policy = {
 
 function conclude(
   context: VerifyContext,
+  credential: string,
   identified: Identified,
   stored: VerifiableRecord | null,
   presentation: Presentation,
   caller: Principal | undefined,
 ): Verdict {
-  const verdict = evaluate(identified, stored, presentation, context.clock.now());
+  const evaluated = evaluate(identified, stored, presentation, context.clock.now());
+  const verdict = evaluated === NOT_FOUND ? notFound(credential) : evaluated;
   context.onVerdict(identified.credentialType, verdict);
   if (verdict.valid) {
     context.onValid(verdict.key.keyId);

@@ -314,7 +314,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
   ),
   CREDENTIAL_INVALID: fails(
     keys.deriveToken,
-    (call) => call(keys.deriveToken, { credential: "of no one", algorithm: TokenAlgorithm.JWT }),
+    (call) => call(keys.deriveToken, { credential: "of-no-one", algorithm: TokenAlgorithm.JWT }),
     {
       code: "UNAUTHENTICATED",
       message: "credential: there is no such key",

@@ -293,7 +293,7 @@ export const SCENARIOS: readonly Scenario[] = [
   scenario(
     keys.verifyApiKey,
     "returns a rejection as a verdict, not as an error",
-    (call) => call(keys.verifyApiKey, { credential: "of no one" }),
+    (call) => call(keys.verifyApiKey, { credential: "of-no-one" }),
     { ...notValid, error_code: "VERIFICATION_ERROR_NOT_FOUND", error_message: "there is no such key" },
   ),
   scenario(
@@ -366,7 +366,7 @@ export const SCENARIOS: readonly Scenario[] = [
     async (call) => {
       const { secret } = await issued(call);
       const { rawKey } = await imported(call);
-      const credentials = [secret, rawKey, await derived(call, secret), "of no one", ""];
+      const credentials = [secret, rawKey, await derived(call, secret), "of-no-one", ""];
       return call(keys.batchVerifyApiKeys, { requests: credentials.map((credential) => ({ credential })) });
     },
     {

@@ -1,0 +1,36 @@
+/** Visible ASCII without quotation marks, of which most credentials consist: they have no mistake. */
+const PLAIN = /^[^\0-\x20"'`\x7f-\u{10ffff}]*$/u;
+
+const QUOTES = "[\"'`\u2018-\u201f\u00ab\u00bb]";
+
+/** The mistakes of those who copy or configure a credential, each as the end of a sentence about it; the first that applies counts. */
+const MISTAKES: readonly (readonly [description: string, form: RegExp])[] = [
+  ["begins with a byte order mark (U+FEFF): remove it", /^\ufeff/],
+  ["begins or ends with white space: remove it", /^\s|\s$/],
+  ["is in quotation marks: remove them", new RegExp(`^${QUOTES}|${QUOTES}$`)],
+  ["begins with an authentication scheme: send only what follows it", /^(?:bearer|basic|token|apikey|api-key):?\s/i],
+  ["contains an invisible character: remove it", /[\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/u],
+  ["contains white space: is there more than the credential?", /\s/],
+];
+
+const NORMALIZATION = "has characters that Unicode can write in two ways, NFC and NFD: send exactly what was imported";
+const NOT_ASCII = "contains a character that is not ASCII: is it the right one?";
+
+/** All descriptions that `mistakeIn` returns. */
+export const MISTAKE_DESCRIPTIONS: readonly string[] = [
+  ...MISTAKES.map(([description]) => description),
+  NORMALIZATION,
+  NOT_ASCII,
+];
+
+/**
+ * Returns what is wrong with the form of a credential that is unknown, as the end of a sentence about it. It depends on the text alone and
+ * contains no part of it, so it tells the holder nothing about keys.
+ */
+export function mistakeIn(credential: string): string | null {
+  if (PLAIN.test(credential)) return null;
+  const found = MISTAKES.find(([, form]) => form.test(credential));
+  if (found !== undefined) return found[0];
+  if (credential.normalize("NFC") !== credential.normalize("NFD")) return NORMALIZATION;
+  return /[^\0-\x7f]/.test(credential) ? NOT_ASCII : null;
+}
