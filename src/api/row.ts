@@ -23,6 +23,8 @@ export interface ApiContext {
   verify(caller: Principal, credential: string, mode?: CacheMode, presentation?: Presentation): MaybePromise<Verdict>;
   /** The same without stale verdicts, for calls that do more than return the verdict. */
   verifyStrictly(caller: Principal, credential: string, presentation?: Presentation): MaybePromise<Verdict>;
+  /** The same for self-revocation, which must not wait behind other verifications. */
+  verifyReserved(caller: Principal, credential: string): MaybePromise<Verdict>;
   verifyAll(caller: Principal, requests: readonly VerificationRequest[], mode?: CacheMode): MaybePromise<Verdict[]>;
   /** Explains a credential, or the current secret of a key; null if there is no such key for the caller. */
   explain(caller: Principal, subject: ExplainedSubject, presentation: Presentation): Promise<Explanation | null>;
@@ -58,6 +60,8 @@ export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
    * wait. False by default: it is rejected before it starts.
    */
   readonly mayAnswerFromCache?: boolean;
+  /** Whether capacity is reserved for it, so that a flood of other calls does not keep it from being executed. False by default. */
+  readonly isReserved?: boolean;
   /** Returns the share of the concurrency limit that a call takes while it waits; 1 by default. */
   cost?(request: MessageShape<M["input"]>): number;
   /**

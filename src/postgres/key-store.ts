@@ -25,14 +25,15 @@ export interface KeyDatabases {
 /**
  * Stores keys in PostgreSQL. Each change is one statement that tests its own condition, so that one of two concurrent changes wins. A
  * change returns when it is propagated, and so does one whose condition did not hold: the reason may be an earlier change whose
- * response was lost.
+ * response was lost. `urgent` commits what takes rights away, and must not wait behind other changes.
  */
-export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCommitter): KeyStore {
+export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCommitter, urgent = changes): KeyStore {
   const change = async (
     verb: ChangeVerb,
     { keyId }: KeyName,
     principal: Principal,
     statement: (sql: Sql) => Fragment,
+    committer = changes,
   ): Promise<Change | Unchanged | null> => {
     const work: ChangeWork<Change | Unchanged | null> = async (sql, ranOn) => {
       const row = await changeRow<ChangedRow | UnchangedRow | { keyId: null }>(sql, statement(sql), ranOn);
@@ -40,7 +41,7 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
       return "before.keyId" in row && row["before.keyId"] !== null ? { verb: null, after: keyBefore(row) } : null;
     };
     const isMade = (made: Change | Unchanged | null): made is Change => made !== null && made.verb !== null;
-    const committed = await changes.commit(work, {
+    const committed = await committer.commit(work, {
       statement: `keys.${verb}`,
       isMade,
       invalidates: { keyIds: [keyId], digests: [] },
@@ -61,9 +62,9 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
     rotate: async (name, rotation, principal, now) =>
       after(await change("rotate", name, principal, (sql) => rotateKey(sql, name, rotation, principal, now))),
     revoke: async (name, revocation, principal, now) =>
-      after(await change("revoke", name, principal, (sql) => revokeKey(sql, name, revocation, principal, now))),
+      after(await change("revoke", name, principal, (sql) => revokeKey(sql, name, revocation, principal, now), urgent)),
     disable: async (name, reason, principal, now) =>
-      after(await change("disable", name, principal, (sql) => disableKey(sql, name, reason, principal, now))),
+      after(await change("disable", name, principal, (sql) => disableKey(sql, name, reason, principal, now), urgent)),
     enable: async (name, principal, now) =>
       after(await change("enable", name, principal, (sql) => enableKey(sql, name, principal, now))),
     delete: async (name, principal) =>

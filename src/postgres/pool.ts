@@ -70,8 +70,8 @@ interface Connection {
 const ANSWER_TIMEOUT = 11_000;
 
 /**
- * Bounds the memory of the queue, about 2 KB per call. Calls of clients are bounded before, to half of it
- * (`transport/concurrency-limiter.ts`).
+ * Bounds the memory of the queue, about 2 KB per call. Calls of clients are bounded before, to two thirds of
+ * it (`transport/concurrency-limiter.ts`).
  */
 const MAX_WAITING = 2_000;
 
@@ -118,6 +118,12 @@ export class Pool implements Database {
     const inUse = this.#connections.filter(({ call }) => call !== null).length;
     const { maxConnections: max } = this.#options;
     return { open: this.#connections.length, inUse, max, waiting: this.#waiting.length };
+  }
+
+  /** Whether a call would have to wait now. */
+  get isBusy(): boolean {
+    const { maxConnections } = this.#options;
+    return this.#connections.length >= maxConnections && this.#connections.every(({ call }) => call !== null);
   }
 
   /**

@@ -47,10 +47,15 @@ export function strictly(context: VerifyContext): VerifyContext {
   return { ...context, findStale: () => undefined };
 }
 
+/** Returns the same context with look-ups that do not wait behind others. */
+export function reserved(context: VerifyContext, { reserved }: Resources["reader"]): VerifyContext {
+  return { ...context, ...reserved };
+}
+
 /** Returns the context of the RPCs. */
 export function createApi(
   { issuer, tokenLimits }: Config,
-  { keys, rings, hashing }: Resources,
+  { keys, reader, rings, hashing }: Resources,
   signing: Signing,
   context: VerifyContext,
   isStopping: () => boolean,
@@ -67,6 +72,8 @@ export function createApi(
       verify(of(context, caller), credential, mode, presentation, caller),
     verifyStrictly: (caller, credential, presentation) =>
       verify(of(strict, caller), credential, "default", presentation, caller),
+    verifyReserved: (caller, credential) =>
+      verify(of(reserved(strict, reader), caller), credential, "default", undefined, caller),
     verifyAll: (caller, requests, mode) => verifyAll(of(context, caller), requests, mode, caller),
     explain: (caller, subject, presentation) => explain(of(strict, caller), subject, presentation),
     jwks: signing.jwks,

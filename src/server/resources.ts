@@ -42,6 +42,9 @@ const LIST_CONNECTIONS = 2;
  */
 const READ_CONNECTIONS = 4;
 
+/** Connections for authentication, and for revoking and disabling single keys, while the others are in use. */
+const RESERVED_CONNECTIONS = 2;
+
 /** Resources that the server and the commands share: an open database with its schema, and the server keys. */
 export interface Resources {
   /** URL of the database, embedded or not. */
@@ -52,7 +55,7 @@ export interface Resources {
   /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */
   readonly lists: Database;
   /** Usage of the pools. */
-  readonly pools: Readonly<Record<"changes" | "lists" | "reads", Pick<Pool, "usage">>>;
+  readonly pools: Readonly<Record<"changes" | "lists" | "reads" | "reserve", Pick<Pool, "usage">>>;
   readonly coherence: Coherence;
   /** Migrations that were applied on opening. */
   readonly migrated: readonly string[];
@@ -92,7 +95,8 @@ export async function openResources(config: Config, options: ResourcesOptions): 
       onDisconnect: opened.disconnect,
       log: options.onMembership ?? (() => undefined),
     });
-    const pools = { changes: opened.database, lists: opened.lists, reads: opened.reads };
+    const { database: changes, lists, reads, reserve } = opened;
+    const pools = { changes, lists, reads, reserve };
     const listenUrl = config.databaseListenUrl ?? opened.url;
     const assembled = assemble(config, opened, rings, coherence, options);
     const close = async () => {
@@ -115,7 +119,8 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });
   const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: prepare && "marked" });
   const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare });
-  const pools = [database, lists, reads];
+  const reserve = new Pool({ ...options, maxConnections: RESERVED_CONNECTIONS, prepare });
+  const pools = [database, lists, reads, reserve];
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.close()));
     await server.stop();
@@ -123,10 +128,13 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const disconnect = (reason: Error) => {
     for (const pool of pools) pool.disconnect(reason);
   };
-  return { url: server.url, database, lists, reads, prepareSchema: server.prepareSchema, disconnect, close };
+  const orReserve = (pool: Pool): Database => ({ run: (work) => (pool.isBusy ? reserve : pool).run(work) });
+  const urgent = { urgentChanges: orReserve(database), urgentReads: orReserve(reads) };
+  const { url, prepareSchema } = server;
+  return { url, database, lists, reads, reserve, ...urgent, prepareSchema, disconnect, close };
 }
 
-type Databases = Readonly<Record<"database" | "lists" | "reads", Database>>;
+type Databases = Readonly<Record<"database" | "lists" | "reads" | "urgentChanges" | "urgentReads", Database>>;
 
 const NOTHING = () => undefined;
 
@@ -144,11 +152,12 @@ function assemble(
   const database = open(databases.database);
   const lists = open(databases.lists);
   const reads = open(databases.reads);
-  const findKeys = reportingDuplicates(createFindKeys(reads, membership), onDuplicates);
-  const cache = createReader(config, findKeys, coherence);
+  const findKeysIn = (one: Database) => reportingDuplicates(createFindKeys(one, membership), onDuplicates);
+  const cache = createReader(config, findKeysIn(reads), findKeysIn(open(databases.urgentReads)), coherence);
   const reader = tracing === undefined ? cache : instrumented(cache, tracing.lookup);
   coherence.addCache(reader);
   const propagated = propagating(database, membership.propagation);
+  const urgent = propagating(open(databases.urgentChanges), membership.propagation);
   const ofKeys = (committer: ChangeCommitter) =>
     observed(
       invalidating(committer, (change) => reader.invalidate(change)),
@@ -162,7 +171,7 @@ function assemble(
   });
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
-    store: createKeyStore({ lists, reads }, changes),
+    store: createKeyStore({ lists, reads }, changes, ofKeys(urgent)),
     bulk: createBulkStore(lists, ofKeys(propagating(lists, membership.propagation)), coherence.renewed),
     descendants: createDescendantStore(reads, changes),
     hashes: hashing.registry,
@@ -195,10 +204,11 @@ const MAX_NEGATIVES = 100_000;
 function createReader(
   { cacheBytes }: Config,
   findKeys: FindKeys,
+  findReserved: FindKeys,
   { isCoherent, isInStaleGrace, renewed }: Coherence,
 ): VerificationCache {
-  if (cacheBytes === 0) return createUncachedReader(findKeys, { isCoherent, renewed });
-  return createVerificationCache(findKeys, {
+  if (cacheBytes === 0) return createUncachedReader(findKeys, { isCoherent, renewed }, findReserved);
+  const options = {
     maxBytes: cacheBytes,
     maxEntries: Math.floor(cacheBytes / CACHE_ENTRY_BYTES),
     maxNegatives: MAX_NEGATIVES,
@@ -207,5 +217,6 @@ function createReader(
     isCoherent,
     isInStaleGrace,
     renewed,
-  });
+  };
+  return createVerificationCache(findKeys, options, findReserved);
 }

@@ -19,7 +19,7 @@ import type { ServerOptions } from "../transport/server.ts";
 import { createAdopter } from "../verify/by-hash/adopter.ts";
 import { createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
-import { createApi, createVerifyContext, strictly } from "./api.ts";
+import { createApi, createVerifyContext, reserved, strictly } from "./api.ts";
 import { configuredGuard, createLimiters } from "./authentication.ts";
 import type { Config } from "./config/config.ts";
 import { gatewayOptions } from "./gateways.ts";
@@ -88,7 +88,7 @@ export async function serve(
   // A fresh lease proves that the database answers, and a busy database does not delay it.
   const checks = (): Checks =>
     isStopping ? NOT_READY : { database: resources.coherence.isCoherent(), signing_keys: signing.hasActive };
-  const strict = strictly(context);
+  const strict = reserved(strictly(context), resources.reader);
   // Authenticating a caller is not counted as a verdict.
   const verifyToken: VerifyToken = (credential, presentation) => verify(strict, credential, "default", presentation);
   const guard = await configuredGuard(config, resources, verifyToken, meters.limits);

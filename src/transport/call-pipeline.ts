@@ -7,10 +7,11 @@ import { KeyholdError } from "../domain/errors.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { share } from "../lib/memoize.ts";
+import { networkOf } from "../lib/network.ts";
 import type { RpcSpan } from "../observability/tracing/rpc-span.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { codeName } from "./call-metrics.ts";
-import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import { type ConcurrencyLimiter, countedCaller } from "./concurrency-limiter.ts";
 
 /** Internal errors and unavailable dependencies: logged with their cause. Other codes are client errors. */
 const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
@@ -51,7 +52,9 @@ export function createPipeline<Request, Response>(
     // Before the body is read, because it may be large.
     if (mayAnswerFromCache !== true) limiter.assertCapacity();
     const principal = guard(endpoint, call);
-    return principal instanceof Promise ? limiter.track(principal) : principal;
+    if (principal instanceof Promise) return limiter.track(principal, networkOf(call.peerAddress));
+    if (mayAnswerFromCache !== true) limiter.assertCapacity(countedCaller(principal));
+    return principal;
   };
   const logKey = (response: Response, request: Request, call: Call): Response => {
     const keyId = endpoint.keyId?.(request, response);
@@ -60,10 +63,10 @@ export function createPipeline<Request, Response>(
   };
   const answer = (request: Request, principal: Principal, call: Call): MaybePromise<Response> => {
     endpoint.validate?.(request);
-    if (mayAnswerFromCache !== true) limiter.assertCapacity();
+    if (mayAnswerFromCache !== true) limiter.assertCapacity(countedCaller(principal));
     const response = endpoint.handler(request, principal, call);
     if (!(response instanceof Promise)) return logKey(response, request, call);
-    const answered = limiter.track(response, endpoint.cost?.(request) ?? 1);
+    const answered = limiter.track(response, countedCaller(principal), endpoint.cost?.(request));
     return endpoint.keyId === undefined ? answered : answered.then((known) => logKey(known, request, call));
   };
   return {
@@ -90,7 +93,7 @@ function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Err
   if (cause instanceof KeyholdError) logKeys(log, cause.changedKeyIds);
   // The access log has it. Another entry with a stack for each would be a load of its own.
   if (cause instanceof KeyholdError && cause.code === "OVERLOADED") {
-    limiter.rejections++;
+    limiter.countRejection();
     log.add(OVERLOADED);
   } else if (FAULTS.has(error.code)) log.fault(error.cause ?? cause);
   return error;

@@ -11,7 +11,7 @@ import type { Guard } from "../auth/guard.ts";
 import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { tracePipeline } from "./call-pipeline.ts";
-import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
 import { type Check, createCheck, createExtAuthz, EXT_AUTHZ } from "./gateways/ext-authz.ts";
 import { createForwardAuth, FORWARD_AUTH, type ForwardAuth } from "./gateways/forward-auth.ts";
@@ -59,13 +59,12 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const services = [...SERVICES, ...(check === undefined ? [] : [Authorization])];
   const { health, reflection, stopping, checkReadiness } = createLifecycle(services, options.checkReadiness);
   const rpcs = options.implementations.map((implementation) => {
-    const rpc = createRpc(implementation, guard, limiter);
+    const rpc = createRpc(implementation, guard, implementation.isReserved === true ? limiter.reserve() : limiter);
     return tracing === undefined ? rpc : traceRpc(rpc, tracing);
   });
   const fastify = await createTransport({
     ...options,
-    // Health has a separate limiter so that it responds under overload.
-    rpcs: [...rpcs, createRpc(health.check, guard, new ConcurrencyLimiter())],
+    rpcs: [...rpcs, createRpc(health.check, guard, limiter.reserve())],
     streams: [health.watch, ...reflection],
     introspection: introspectionOf(options),
     forwardAuth: forwardAuthOf(options),
@@ -80,14 +79,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
 
 /** Creates the server of a port for gateways: their endpoints and health, and nothing else. */
 export async function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { guard } = options;
+  const { guard, limiter } = options;
   const check = checkOf(options);
   const services = check === undefined ? [] : [Authorization];
   const { health, stopping, checkReadiness } = createLifecycle(services, options.checkReadiness);
   const fastify = await createTransport({
     ...options,
     corsOrigins: [],
-    rpcs: [createRpc(health.check, guard, new ConcurrencyLimiter())],
+    rpcs: [createRpc(health.check, guard, limiter.reserve())],
     streams: [health.watch],
     forwardAuth: forwardAuthOf(options),
     check,

@@ -1,4 +1,4 @@
-import type { CacheStats, VerificationCache } from "./cache/cache.ts";
+import type { CacheStats, KeyLookups, VerificationCache } from "./cache/cache.ts";
 import { KeyLoader } from "./key-loader.ts";
 import type { FindKeys, VerificationLease } from "./reader.ts";
 
@@ -15,17 +15,27 @@ const NOTHING: CacheStats = {
 };
 
 /** Creates a reader without a cache: every lookup is a read sent after it, in batches. */
-export function createUncachedReader(findKeys: FindKeys, lease: VerificationLease): VerificationCache {
-  const reads = new KeyLoader(findKeys, () => undefined);
+export function createUncachedReader(
+  findKeys: FindKeys,
+  lease: VerificationLease,
+  findReserved: FindKeys = findKeys,
+): VerificationCache {
+  const lookups = (find: FindKeys): KeyLookups => {
+    const reads = new KeyLoader(find, () => undefined);
+    return {
+      findCandidates: async (lookup) => {
+        if (!lease.isCoherent()) await lease.renewed();
+        return reads.readAll(lookup, "no-store");
+      },
+      findKey: async (lookup) => {
+        if (!lease.isCoherent()) await lease.renewed();
+        return reads.read(lookup, "no-store");
+      },
+    };
+  };
   return {
-    findCandidates: async (lookup) => {
-      if (!lease.isCoherent()) await lease.renewed();
-      return reads.readAll(lookup, "no-store");
-    },
-    findKey: async (lookup) => {
-      if (!lease.isCoherent()) await lease.renewed();
-      return reads.read(lookup, "no-store");
-    },
+    ...lookups(findKeys),
+    reserved: lookups(findReserved),
     findStale: () => undefined,
     findCached: () => undefined,
     identities: null,

@@ -404,7 +404,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     (call) => overloaded(() => call(issuedKeys.createIssuedApiKey, draft())),
     {
       code: "UNAVAILABLE",
-      message: "too many calls wait already; come again in a second",
+      message: "the server is overloaded; retry after 1 s",
       headers: { "retry-after": "1" },
     },
   ),

@@ -1,4 +1,6 @@
+import { randomUUID } from "node:crypto";
 import type { Sql } from "postgres";
+import { eventually } from "../support/keyhold.ts";
 import { type Json, paths, type RestClient, restClient } from "../support/rest.ts";
 import { createExecutionMonitor, type ExecutionMonitor } from "./execution-monitor.ts";
 import { createReferences, type References } from "./references.ts";
@@ -17,7 +19,14 @@ export interface CaseContext {
   readonly monitor: ExecutionMonitor;
   readonly credentials: Credentials;
   readonly references: References;
+  /** Returns the id of a key that the well-behaved client may revoke; undefined if none is left. */
+  readonly takeRevocable: () => string | undefined;
+  /** Creates such keys. */
+  readonly addRevocable: (target: Target) => Promise<void>;
 }
+
+/** Enough for one batch of cases. */
+const REVOCABLE = 100;
 
 /** Creates keys and tokens through the API of this server. `sql` is connected to its database. */
 export async function createCaseContext(sql: Sql, target: Target): Promise<CaseContext> {
@@ -28,7 +37,22 @@ export async function createCaseContext(sql: Sql, target: Target): Promise<CaseC
   await ask(rest, paths.imported, { raw_key: imported, name: "well-behaved", actor_id: "actor" });
   const derive = async (algorithm: string) =>
     (await ask(rest, `${paths.keys}:derive`, { credential: issued, algorithm, ttl: "24h" })).token.token;
+  const revocable: string[] = [];
   return {
+    takeRevocable: () => revocable.pop(),
+    addRevocable: async (target) => {
+      const requests = Array.from({ length: REVOCABLE - revocable.length }, () => {
+        return { raw_key: randomUUID(), name: "revocable", actor_id: "actor" };
+      });
+      if (requests.length === 0) return;
+      const client = restClient(target, Object.fromEntries(target.credentials));
+      // The calls of a flood may not have ended.
+      await eventually(async () => {
+        const { status, body } = await client("POST", `${paths.imported}:batchCreate`, { requests });
+        if (status === 200) revocable.push(...body.results.map((result: Json) => result.imported_api_key.key_id));
+        return status === 200;
+      });
+    },
     monitor: await createExecutionMonitor(sql, rest),
     credentials: {
       issued,

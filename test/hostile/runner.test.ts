@@ -27,7 +27,8 @@ beforeAll(async () => {
   sql = postgres(keyhold.ownerUrl, { max: 1, onnotice: () => {} });
   const references = { parse: () => Promise.reject(new Error("not used")), http2Port: 0 };
   const credentials = { issued: "issued", imported: "imported", jwt: "jwt", macaroon: "macaroon" };
-  context = { monitor: await createExecutionMonitor(sql, restClient(keyhold)), credentials, references };
+  const monitor = await createExecutionMonitor(sql, restClient(keyhold));
+  context = { monitor, credentials, references, takeRevocable: () => undefined, addRevocable: async () => {} };
   const environment = { DATABASE_URL: keyhold.ownerUrl, VICTIM: context.monitor.unfinished().issuedKeyId };
   const main = resolve(import.meta.dirname, "faulty-server.ts");
   target = new Target({ name: "bad", environment, token: undefined, main });

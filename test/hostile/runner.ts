@@ -99,6 +99,7 @@ export class Runner {
   /** Runs a program with its own inputs against a server, and checks the server like after any case. */
   async runProgram(name: string, target: Target, run: () => Promise<ProgramReport>): Promise<void> {
     if (!target.isAlive) await target.start();
+    await this.#context.addRevocable(target);
     let isOver = false;
     const client = runWellBehavedClient(target, this.#context, () => isOver);
     const report = await run();
@@ -151,6 +152,7 @@ export class Runner {
 
   async #runCases(family: Family, indices: readonly number[], target: Target) {
     if (!target.isAlive) await target.start();
+    await this.#context.addRevocable(target);
     let isOver = false;
     const client = runWellBehavedClient(target, this.#context, () => isOver);
     const cases = indices.map((index) => this.caseOf(family, index));

@@ -1,4 +1,4 @@
-import { restClient, verify } from "../support/rest.ts";
+import { paths, restClient, verify } from "../support/rest.ts";
 import { callGrpc, frame } from "../support/wire.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { Target } from "./target.ts";
@@ -6,20 +6,27 @@ import type { Target } from "./target.ts";
 /** Maximum duration of a call in milliseconds, with a large margin for a busy machine. */
 const LIMIT = 3_000;
 
+/** The same for a revocation, which must succeed under any load. */
+const REVOCATION_LIMIT = 2_000;
+
 /** Milliseconds after which a call counts as unanswered. */
 const TIMEOUT = 30_000;
 
 const HEALTH_CHECK = "/grpc.health.v1.Health/Check";
 
 /**
- * Verifies a key over HTTP/1.1 and checks health over gRPC repeatedly until `isOver`, and once after that. Returns the problems and the
- * longest duration of a call.
+ * Verifies a key and revokes keys over HTTP/1.1, and checks health over gRPC, repeatedly until `isOver`, and once after that. Returns the
+ * problems and the longest duration of a call.
  */
-export async function runWellBehavedClient(target: Target, { credentials }: CaseContext, isOver: () => boolean) {
+export async function runWellBehavedClient(
+  target: Target,
+  { credentials, takeRevocable }: CaseContext,
+  isOver: () => boolean,
+) {
   const rest = restClient(target, Object.fromEntries(target.credentials));
   const problems: string[] = [];
   let slowest = 0;
-  const call = async (name: string, ask: () => Promise<boolean>) => {
+  const call = async (name: string, ask: () => Promise<boolean | string>, limit = LIMIT) => {
     const start = performance.now();
     const before = performance.eventLoopUtilization();
     const good = await withTimeout(ask()).catch((error: Error) => `${error.message} ${String(error.cause ?? "")}`);
@@ -28,11 +35,18 @@ export async function runWellBehavedClient(target: Target, { credentials }: Case
     const duration = Math.max(0, Math.round(performance.now() - start - active));
     slowest = Math.max(slowest, duration);
     if (good !== true) problems.push(`a well-behaved ${name} failed after ${duration} ms: ${good}`);
-    else if (duration > LIMIT) problems.push(`a well-behaved ${name} took ${duration} ms`);
+    else if (duration > limit) problems.push(`a well-behaved ${name} took ${duration} ms`);
   };
   for (let isLast = false; !isLast && problems.length === 0; ) {
     isLast = isOver();
     await call("verification over REST", async () => (await verify(rest, credentials.issued)).is_valid);
+    const keyId = takeRevocable();
+    const revoke = async () => {
+      const body = { reason: "REVOCATION_REASON_KEY_COMPROMISE" };
+      const { status, text } = await rest("POST", `${paths.keys}/${keyId}:revoke`, body);
+      return status === 200 || text;
+    };
+    if (keyId !== undefined) await call("revocation over REST", revoke, REVOCATION_LIMIT);
     await call("health check over gRPC", async () => {
       const { status } = await callGrpc(target.url, HEALTH_CHECK, frame(Buffer.alloc(0)));
       return status === 0;

@@ -129,6 +129,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     check: ({ keyId }) => parseKeyId(keyId, "key_id"),
     policy: "keyhold:keys.revoke",
     idempotency: "none",
+    isReserved: true,
     keyId: (_, { keyId }) => keyId,
   },
   disableApiKey: {
@@ -139,6 +140,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     check: ({ keyId }) => parseKeyId(keyId, "key_id"),
     policy: "keyhold:keys.disable",
     idempotency: "idempotent",
+    isReserved: true,
     keyId: (_, { keyId }) => keyId,
   },
   enableApiKey: {

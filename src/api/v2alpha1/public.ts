@@ -10,12 +10,12 @@ import { revokedApiKey } from "./key-resources.ts";
 export const selfService: ServiceRows<typeof SelfServiceService> = {
   selfRevokeApiKey: {
     implement:
-      ({ keys, verifyStrictly }) =>
+      ({ keys, verifyReserved }) =>
       async ({ credential, reason }, principal) => {
         const key = await selfRevoke(
           keys,
           principal,
-          await verifyStrictly(principal, credential),
+          await verifyReserved(principal, credential),
           revocationReason(reason),
         );
         return { ...revokedApiKey(key, keys.clock.now()), $typeName: undefined };
@@ -23,6 +23,7 @@ export const selfService: ServiceRows<typeof SelfServiceService> = {
     check: ({ reason }) => checkOwnReason(revocationReason(reason)),
     policy: "public",
     idempotency: "none",
+    isReserved: true,
     maxRequestBytes: 64 * 1024,
     acceptsCompression: false,
     keyId: (_, { keyId }) => keyId,

@@ -33,10 +33,16 @@ export interface CacheOptions extends VerificationLease {
   readonly random?: Random;
 }
 
-/** The cache of verification: identified credentials, and keys as read. Correct as long as it receives every invalidation. */
-export interface VerificationCache {
+/** Look-ups in the cache or the database. */
+export interface KeyLookups {
   readonly findKey: FindKey;
   readonly findCandidates: FindCandidates;
+}
+
+/** The cache of verification: identified credentials, and keys as read. Correct as long as it receives every invalidation. */
+export interface VerificationCache extends KeyLookups {
+  /** The same for authentication and self-revocation, which must not wait behind verifications. */
+  readonly reserved: KeyLookups;
   readonly findStale: FindStale;
   readonly findCached: FindStale;
   readonly identities: IdentityCache | null;
@@ -68,66 +74,84 @@ export interface CacheStats {
 const SHARES = { credentials: 0.35, records: 0.45, keyIds: 0.2 } as const;
 
 /** Creates the cache. Throws `RangeError` if `maxBytes` is too small for the number of entries. */
-export function createVerificationCache(findKeys: FindKeys, options: CacheOptions): VerificationCache {
-  return new Cache(findKeys, options);
+export function createVerificationCache(
+  findKeys: FindKeys,
+  options: CacheOptions,
+  findReserved: FindKeys = findKeys,
+): VerificationCache {
+  return new Cache(findKeys, options, findReserved);
 }
 
 class Cache implements VerificationCache {
   readonly identities: CredentialCache;
   readonly #records: KeyCache;
   readonly #negatives: NegativeCache;
-  readonly #reads: KeyLoader;
+  readonly #loaders: readonly KeyLoader[];
+  readonly findKey: FindKey;
+  readonly findCandidates: FindCandidates;
+  readonly reserved: KeyLookups;
   readonly #lease: VerificationLease;
   readonly #isInStaleGrace: () => boolean;
   #hits = 0;
   #misses = 0;
   #invalidations = 0;
 
-  constructor(findKeys: FindKeys, options: CacheOptions) {
+  constructor(findKeys: FindKeys, options: CacheOptions, findReserved: FindKeys) {
     this.identities = new CredentialCache(options.clock, layerOptions(options, SHARES.credentials));
     this.#records = new KeyCache(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
     this.#negatives = new NegativeCache(options.maxNegatives);
     this.#lease = options;
     this.#isInStaleGrace = options.isInStaleGrace ?? (() => false);
-    this.#reads = new KeyLoader(findKeys, (lookup, found) => this.#store(lookup, found));
+    const [loader, reserved] = [findKeys, findReserved].map(
+      (find) => new KeyLoader(find, (lookup, found) => this.#store(lookup, found)),
+    ) as [KeyLoader, KeyLoader];
+    this.#loaders = [loader, reserved];
+    ({ findKey: this.findKey, findCandidates: this.findCandidates } = this.#lookups(loader));
+    this.reserved = this.#lookups(reserved);
   }
 
-  readonly findKey = (lookup: KeyLookup, mode: CacheMode) =>
-    this.#lease.isCoherent() ? this.#find(lookup, mode) : this.#lease.renewed().then(() => this.#find(lookup, mode));
-
-  readonly findCandidates = (lookup: KeyLookup, mode: CacheMode) =>
-    this.#lease.isCoherent()
-      ? this.#findAll(lookup, mode)
-      : this.#lease.renewed().then(() => this.#findAll(lookup, mode));
+  #lookups(loader: KeyLoader): KeyLookups {
+    const lease = this.#lease;
+    return {
+      findKey: (lookup, mode) =>
+        lease.isCoherent()
+          ? this.#find(loader, lookup, mode)
+          : lease.renewed().then(() => this.#find(loader, lookup, mode)),
+      findCandidates: (lookup, mode) =>
+        lease.isCoherent()
+          ? this.#findAll(loader, lookup, mode)
+          : lease.renewed().then(() => this.#findAll(loader, lookup, mode)),
+    };
+  }
 
   readonly findCached = (lookup: KeyLookup) => (this.#lease.isCoherent() ? this.#cached(lookup) : undefined);
 
   readonly findStale = (lookup: KeyLookup) => (this.#isInStaleGrace() ? this.#cached(lookup) : undefined);
 
-  #find(lookup: KeyLookup, mode: CacheMode): MaybePromise<VerifiableRecord | null> {
-    if (mode !== "default") return this.#reads.read(lookup, mode);
+  #find(loader: KeyLoader, lookup: KeyLookup, mode: CacheMode): MaybePromise<VerifiableRecord | null> {
+    if (mode !== "default") return loader.read(lookup, mode);
     const known = this.#cached(lookup);
     if (known === undefined) this.#misses++;
     else this.#hits++;
-    return known === undefined ? this.#reads.read(lookup, mode) : known;
+    return known === undefined ? loader.read(lookup, mode) : known;
   }
 
-  #findAll(lookup: KeyLookup, mode: CacheMode): MaybePromise<readonly VerifiableRecord[]> {
+  #findAll(loader: KeyLoader, lookup: KeyLookup, mode: CacheMode): MaybePromise<readonly VerifiableRecord[]> {
     const known = mode === "default" ? this.#cached(lookup) : undefined;
-    if (known === undefined) return this.#reads.readAll(lookup, mode);
+    if (known === undefined) return loader.readAll(lookup, mode);
     return known === null ? [] : [known];
   }
 
   invalidate(change: KeyChange): void {
     this.#invalidations++;
-    this.#reads.invalidate(change);
+    for (const loader of this.#loaders) loader.invalidate(change);
     this.#records.invalidate(change);
     this.#negatives.invalidate(change);
   }
 
   clear(): void {
     this.#invalidations++;
-    this.#reads.invalidateAll();
+    for (const loader of this.#loaders) loader.invalidateAll();
     this.#records.clear();
     this.#negatives.clear();
     this.identities.clear();
@@ -182,17 +206,19 @@ function sum(numbers: readonly number[]): number {
 
 /** Wraps the cache to report whether each lookup was a hit. */
 export function instrumented(cache: VerificationCache, onLookup: (isHit: boolean) => void): VerificationCache {
+  const reported =
+    <T>(find: (lookup: KeyLookup, mode: CacheMode) => MaybePromise<T>) =>
+    (lookup: KeyLookup, mode: CacheMode) => {
+      const found = find(lookup, mode);
+      onLookup(!(found instanceof Promise));
+      return found;
+    };
+  const lookups = ({ findKey, findCandidates }: KeyLookups): KeyLookups => {
+    return { findKey: reported(findKey), findCandidates: reported(findCandidates) };
+  };
   return {
-    findKey: (lookup, mode) => {
-      const found = cache.findKey(lookup, mode);
-      onLookup(!(found instanceof Promise));
-      return found;
-    },
-    findCandidates: (lookup, mode) => {
-      const found = cache.findCandidates(lookup, mode);
-      onLookup(!(found instanceof Promise));
-      return found;
-    },
+    ...lookups(cache),
+    reserved: lookups(cache.reserved),
     findStale: cache.findStale,
     findCached: cache.findCached,
     identities: cache.identities,

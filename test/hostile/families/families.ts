@@ -1,10 +1,11 @@
 import type { Family } from "../case.ts";
 import { costs } from "./costs.ts";
 import { credentials } from "./credentials.ts";
+import { floods } from "./floods.ts";
 import { framing } from "./framing.ts";
 import { http1 } from "./http1.ts";
 import { http2 } from "./http2.ts";
 import { lists } from "./lists.ts";
 
 /** All families of inputs. */
-export const FAMILIES: readonly Family[] = [http1, http2, framing, credentials, lists, costs];
+export const FAMILIES: readonly Family[] = [http1, http2, framing, credentials, lists, costs, floods];
