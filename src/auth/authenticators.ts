@@ -35,7 +35,14 @@ const toIdentity = memoize((verdict: Verdict): Identity => {
   const { keyId, restrictedToActorIds: actorIds } = verdict.key;
   const restrictions = actorIds === null ? UNRESTRICTED : { actorIds };
   return sharedLike(verdict, {
-    ...{ method: "admin-token", subject: keyId, keyId, scopes: verdict.scopes, restrictions },
+    ...{
+      method: "admin-token",
+      subject: keyId,
+      keyId,
+      secretVersion: verdict.secretVersion,
+      scopes: verdict.scopes,
+      restrictions,
+    },
     ...(verdict.expireTime !== null && { expireTime: verdict.expireTime }),
   });
 });

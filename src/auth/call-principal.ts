@@ -49,6 +49,10 @@ class CallPrincipal implements Principal {
     return this.#identity.keyId;
   }
 
+  get secretVersion() {
+    return this.#identity.secretVersion;
+  }
+
   get scopes() {
     return this.#identity.scopes;
   }

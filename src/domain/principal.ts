@@ -20,6 +20,8 @@ export interface Identity {
   readonly method: AuthMethod;
   /** The key that the caller has authenticated with. */
   readonly keyId?: string;
+  /** The version of the secret of that key. */
+  readonly secretVersion?: number;
   readonly scopes: readonly string[];
   readonly restrictions: Restrictions;
   /** When the credential expires; undefined if it does not. */

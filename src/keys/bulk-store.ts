@@ -7,6 +7,16 @@ export type BulkChange =
   | ({ readonly verb: "revoke" } & Revocation)
   | { readonly verb: "disable"; readonly reason: string | null };
 
+/** Keys that one statement changes: one slice of a call that changes many. */
+export interface ManyChange {
+  readonly keyIds: readonly string[];
+  readonly change: BulkChange;
+  readonly principal: Principal;
+  /** Whether the credential of the principal must still be valid. Not if the call itself has revoked it. */
+  readonly requiresCaller: boolean;
+  readonly now: Date;
+}
+
 /** The keys of an operation, and what is done to them: those that match, that the change would change, and that the principal may change. */
 export interface BulkSelection {
   readonly filter: Filter;
@@ -53,14 +63,17 @@ export interface BulkStore {
   find(requestId: string): Promise<BulkOperation | null>;
   /** Stores the operation unless one with its request id exists, and forgets operations that ended long ago. */
   begin(operation: NewBulkOperation): Promise<void>;
+  /** Returns the ids of the next keys of the operation, in ascending order, at most `limit`. */
+  select(operation: BulkOperation, selection: BulkSelection, limit: number): Promise<string[]>;
   /**
-   * Changes the next keys of the operation, at most `limit`, and returns them, with the operation as it is then. Keys and operation are
+   * Changes the next keys of the operation, and returns them, with the operation as it is then. With `isLast` it ends. Keys and operation are
    * changed in one transaction, and only if the operation is still in this state: another call may have advanced it. Resolves when all
    * changes of the operation are propagated to the other nodes.
    *
-   * @throws `CHANGE_UNCONFIRMED`; `CONCURRENT_CHANGE` if the operation was forgotten
+   * @throws `CHANGE_UNCONFIRMED`; `CALLER_UNAUTHENTICATED` if the principal's credential is not valid any more; `CONCURRENT_CHANGE`
+   * if the operation was forgotten
    */
-  advance(operation: BulkOperation, selection: BulkSelection, limit: number, now: Date): Promise<BulkStep>;
+  advance(operation: BulkOperation, change: ManyChange & BulkSelection, isLast: boolean): Promise<BulkStep>;
   /** Resolves when this node has received every change that is committed now, by whichever node. @throws `DATABASE_UNAVAILABLE` */
   caughtUp(): Promise<void>;
 }

@@ -7,7 +7,7 @@ import type { BulkChange, BulkOperation, BulkSelection, BulkStore } from "./bulk
 import type { KeysContext } from "./context.ts";
 import type { Filter } from "./filter/filter.ts";
 import { parseFilter } from "./filter/parse.ts";
-import { startWork, type WorkControl } from "./time-box.ts";
+import { SEARCH, startWork, type WorkControl } from "./time-box.ts";
 
 export interface BulkRequest {
   /** AIP-160, not empty. */
@@ -60,11 +60,20 @@ export async function changeMany(
   }
   let [operation, caughtUp] = await resume(context, principal, select, request);
   const selection = select(operation.startTime);
+  let [found, isAll] = [[] as string[], true];
   await work(async (slice) => {
-    const step = await bulk.advance(operation, selection, slice, new Date(clock.now()));
+    if (found.length === 0 && !operation.done) {
+      found = await bulk.select(operation, selection, SEARCH);
+      isAll = found.length < SEARCH;
+    }
+    const keyIds = found.splice(0, slice);
+    const many = { ...selection, keyIds, requiresCaller: true, now: new Date(clock.now()) };
+    const step = await bulk.advance(operation, many, isAll && found.length === 0);
     control.onChanged(step.changed);
     const isShared = step.operation.changedCount !== operation.changedCount + step.changed.length;
     if (isShared) caughtUp = catchUp(bulk);
+    // Another call has advanced it, beyond these keys or not as far.
+    if (step.operation.afterKeyId !== (keyIds.at(-1) ?? operation.afterKeyId)) found = [];
     operation = step.operation;
     return operation.done;
   });

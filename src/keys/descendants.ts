@@ -1,25 +1,23 @@
 import { KeyholdError } from "../domain/errors.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
+import type { ManyChange } from "./bulk-store.ts";
 import type { KeysContext } from "./context.ts";
 import { keyNotFound } from "./rejection.ts";
 import { revokeKey } from "./revoke.ts";
 import type { KeyName, Revocation } from "./store.ts";
-import { startWork, type WorkControl } from "./time-box.ts";
+import { SEARCH, startWork, type WorkControl } from "./time-box.ts";
 
 /** The descendants of an admin token: the keys that were created with it, those that were created with them, and so on. */
 export interface DescendantStore {
+  /** Returns the ids of descendants that the change would change and the principal may change, at most `limit`. */
+  find(keyId: string, change: Omit<ManyChange, "keyIds">, limit: number): Promise<string[]>;
   /**
-   * Finds and revokes descendants that the principal may change, at most `limit`. Returns how many it found, none if there are none any more,
-   * and the ids of those it revoked: fewer if another call has revoked some.
+   * Changes keys, and returns the ids of those that it has changed: fewer if another call has changed some.
+   *
+   * @throws `CALLER_UNAUTHENTICATED` if the principal's credential is not valid any more, with nothing changed; `CHANGE_UNCONFIRMED`
    */
-  revokeSome(
-    keyId: string,
-    revocation: Revocation,
-    principal: Principal,
-    limit: number,
-    now: Date,
-  ): Promise<{ readonly found: number; readonly revoked: readonly string[] }>;
+  change(change: ManyChange): Promise<readonly string[]>;
   /** Returns the number of descendants that are not revoked, among those that the principal may see. */
   count(keyId: string, principal: Principal): Promise<number>;
 }
@@ -36,9 +34,9 @@ export interface RevokedTree {
 }
 
 /**
- * Revokes a key and its descendants, for some seconds: until all are revoked, or `mayContinue` returns false. A revoked creator cannot create
- * keys any more, and its revocation has waited for those in flight (migration 0018), so descendants are found until there are none. Throws
- * `API_KEY_ALREADY_REVOKED` if nothing was left to revoke.
+ * Revokes a key and its descendants, for some seconds: until all are revoked, or `mayContinue` returns false. No key is created below a revoked
+ * one (migration 0022), so the first revocation stops all creators; only those in flight may add keys, and are found by the next search.
+ * Throws `API_KEY_ALREADY_REVOKED` if nothing was left to revoke.
  */
 export async function revokeWithDescendants(
   context: KeysContext,
@@ -53,13 +51,18 @@ export async function revokeWithDescendants(
     if (error instanceof KeyholdError && error.code === "API_KEY_ALREADY_REVOKED") return error;
     throw error;
   });
-  let descendantCount = 0;
+  const isOwn = principal.keyId === name.keyId && !(revoked instanceof KeyholdError);
+  let [descendantCount, requiresCaller, found] = [0, !isOwn, [] as string[]];
   const isComplete = await work(async (size) => {
-    const now = new Date(clock.now());
-    const slice = await descendants.revokeSome(name.keyId, revocation, principal, size, now);
-    control.onChanged(slice.revoked);
-    descendantCount += slice.revoked.length;
-    return slice.found === 0;
+    const change = { verb: "revoke", ...revocation } as const;
+    const many = { change, principal, requiresCaller, now: new Date(clock.now()) };
+    if (found.length === 0) found = await descendants.find(name.keyId, many, SEARCH);
+    if (found.length === 0) return true;
+    const changed = await descendants.change({ ...many, keyIds: found.splice(0, size) });
+    control.onChanged(changed);
+    descendantCount += changed.length;
+    requiresCaller &&= !changed.some((keyId) => keyId === principal.keyId);
+    return false;
   });
   const remainingDescendantCount = await descendants.count(name.keyId, principal);
   const counts = { descendantCount, remainingDescendantCount, done: isComplete || remainingDescendantCount === 0 };

@@ -12,6 +12,9 @@ export interface WorkControl {
 /** Milliseconds that a call works, well below the 10 s after which the TypeScript client gives up. */
 const WORK_TIME = 5_000;
 
+/** Number of keys that one search finds: those that a call changes within its time. */
+export const SEARCH = 50_000;
+
 /** How work is divided. Other changes of a key wait for its transaction, and verifications for the event loop that reads its rows. */
 interface Pace {
   /** Keys per transaction. */
@@ -21,15 +24,21 @@ interface Pace {
 }
 
 /** In a busy process almost all of the time belongs to other callers. */
-const PACES = { idle: { slice: 25, pause: 1 }, busy: { slice: 10, pause: 12 } } as const satisfies Record<string, Pace>;
+const PACES = { idle: { slice: 250, pause: 0.15 }, busy: { slice: 10, pause: 12 } } as const satisfies Record<
+  string,
+  Pace
+>;
+
+/** Milliseconds: enough to measure the utilization. */
+const MIN_PAUSE = 4;
 
 /** Keys per transaction, at most. */
 export const SLICE = PACES.idle.slice;
 
-/** Utilization of the event loop above which a process is busy. Work in an idle one uses a third. */
+/** Utilization of the event loop by other work above which a process is busy. */
 const BUSY = 0.5;
 
-/** Returns the pace at a utilization of the event loop, from 0 to 1. */
+/** Returns the pace at a utilization of the event loop by other work, from 0 to 1. */
 export function paceAt(utilization: number): Pace {
   return utilization > BUSY ? PACES.busy : PACES.idle;
 }
@@ -43,16 +52,15 @@ export function startWork({
 }: WorkControl): (step: (slice: number) => Promise<boolean>) => Promise<boolean> {
   const deadline = systemMonotonic() + WORK_TIME;
   return async (step) => {
-    let [pace, before] = [paceAt(0), performance.eventLoopUtilization()];
-    for (;;) {
+    for (let pace = paceAt(0); ; ) {
       const started = systemMonotonic();
       if (await step(pace.slice)) return true;
       const now = systemMonotonic();
       if (!mayContinue() || now > deadline) return false;
-      const after = performance.eventLoopUtilization();
-      pace = paceAt(performance.eventLoopUtilization(after, before).utilization);
-      before = after;
-      await sleep(Math.min((now - started) * pace.pause, deadline - now));
+      // During the pause only other work uses the event loop.
+      const before = performance.eventLoopUtilization();
+      await sleep(Math.min(Math.max((now - started) * pace.pause, MIN_PAUSE), deadline - now));
+      pace = paceAt(performance.eventLoopUtilization(before).utilization);
     }
   };
 }

@@ -1,18 +1,14 @@
 import type { Fragment, Sql } from "postgres";
-import type { Change } from "../domain/change.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import { KEY_KINDS } from "../domain/key.ts";
-import type { BulkChange, BulkOperation, BulkSelection, BulkStore, NewBulkOperation } from "../keys/bulk-store.ts";
-import { awaitPropagation, type ChangeCommitter } from "./change-committer.ts";
-import { stillActive } from "./expiry.ts";
+import type { BulkOperation, BulkSelection, BulkStore, ManyChange, NewBulkOperation } from "../keys/bulk-store.ts";
+import type { ChangeCommitter } from "./change-committer.ts";
+import { changeable, changeKeys, commitMany, selectChanged } from "./change-many.ts";
 import { compareIds, compileFilter } from "./filter.ts";
 import { allOf, unionAll } from "./fragments.ts";
-import { handledBy } from "./handled-by.ts";
 import { creationBounds } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
-import { firstRow, KEY_COLUMNS } from "./rows.ts";
-import { serverId, type WithServer } from "./server-position.ts";
-import { type ChangedRow, setDisabled, setRevoked, toStateChange } from "./state-changes.ts";
+import { firstRow } from "./rows.ts";
 
 const OPERATION_COLUMNS = [
   ...["requestId", "fingerprint", "startTime", "matchedCount", "throughKeyId", "afterKeyId", "changedCount", "done"],
@@ -26,11 +22,6 @@ const RETENTION = "7 days";
  * over the same. `caughtUp` resolves when this node has received the notifications of everything that is committed.
  */
 export function createBulkStore(lists: Database, changes: ChangeCommitter, caughtUp: () => Promise<void>): BulkStore {
-  const select = (selection: BulkSelection, operation: BulkOperation, limit: number) =>
-    lists.run(async (sql) => {
-      const rows = await sql<{ keyId: string }[]>`${selectNext(sql, selection, operation, limit)}`;
-      return rows.map(({ keyId }) => keyId);
-    }, "bulk.select");
   return {
     count: (selection) => lists.run((sql) => count(sql, selection), "bulk.count"),
     find: (requestId) =>
@@ -40,25 +31,16 @@ export function createBulkStore(lists: Database, changes: ChangeCommitter, caugh
         return row ?? null;
       }, "bulk.find"),
     begin: (operation) => lists.run((sql) => begin(sql, operation), "bulk.begin"),
-    advance: async (operation, selection, limit, now) => {
-      const keyIds = operation.done ? [] : await select(selection, operation, limit);
-      const step: Step = { operation, selection, keyIds, isLast: keyIds.length < limit, now };
-      const committed = await changes.commit(
-        async (sql, ranOn) => {
-          const rows = await sql<StepRow[]>`${advance(sql, step)}`;
-          ranOn(firstRow(rows).server);
-          return outcomeOf(rows, selection);
-        },
-        {
-          statement: `bulk.${selection.change.verb}`,
-          isMade: (outcome) => outcome.changes.length > 0,
-          invalidates: { keyIds, digests: [] },
-          changesOf: (outcome) => outcome.changes,
-        },
-      );
-      const changedKeys = ({ changes }: Outcome) => changes.map(({ key }) => key.keyId);
-      const made = await awaitPropagation(committed, changedKeys);
-      if (made.operation !== null) return { operation: made.operation, changed: changedKeys(made) };
+    select: (operation, selection, limit) =>
+      lists.run(async (sql) => {
+        const rows = await sql<{ keyId: string }[]>`${selectNext(sql, selection, operation, limit)}`;
+        return rows.map(({ keyId }) => keyId);
+      }, "bulk.select"),
+    advance: async (operation, many, isLast) => {
+      const name = `bulk.${many.change.verb}`;
+      const statement = (sql: Sql) => advance(sql, operation, many, isLast);
+      const { head, changed } = await commitMany<StoredOperation>(changes, many, name, statement);
+      if (head.requestId !== null) return { operation: toOperation(head), changed };
       throw new KeyholdError("CONCURRENT_CHANGE", "the operation was not continued for a week; repeat the call");
     },
     caughtUp,
@@ -68,19 +50,8 @@ export function createBulkStore(lists: Database, changes: ChangeCommitter, caugh
 /** The conditions of a selection. The filter's value may change until a key is locked, so each statement has all of them. */
 function conditions(sql: Sql, { filter, filterTime, change, principal }: BulkSelection, now: Date): Fragment {
   const own = principal.keyId === undefined ? [] : [sql`key_id <> ${principal.keyId}`];
-  const all = [
-    compileFilter(sql, filter, filterTime),
-    CHANGEABLE[change.verb](sql, now),
-    handledBy(sql, principal),
-    ...own,
-  ];
-  return allOf(sql, all);
+  return allOf(sql, [compileFilter(sql, filter, filterTime), ...changeable(sql, change, principal, now), ...own]);
 }
-
-const CHANGEABLE: { readonly [V in BulkChange["verb"]]: (sql: Sql, now: Date) => Fragment } = {
-  revoke: (sql) => sql`revoke_time IS NULL`,
-  disable: (sql, now) => sql`(${stillActive(sql, now)} AND disable_time IS NULL)`,
-};
 
 /** Before PostgreSQL 18 there is no maximum of a uuid. Its text has the same order. */
 async function count(sql: Sql, selection: BulkSelection) {
@@ -121,69 +92,37 @@ function selectNext(sql: Sql, selection: BulkSelection, operation: BulkOperation
     ORDER BY uuid_send(key_id) LIMIT ${limit}`;
 }
 
-interface Step {
-  readonly operation: BulkOperation;
-  readonly selection: BulkSelection;
-  /** The next keys, in ascending order. */
-  readonly keyIds: readonly string[];
-  readonly isLast: boolean;
-  readonly now: Date;
-}
-
 /**
  * Changes the keys and advances the operation in one statement, unless another call has advanced it. The operation is locked first, then
- * the keys in their order, so that two operations never wait for each other. The conditions are in a CASE for the reason given at
- * `keyWhere`.
+ * the keys, so that two operations never wait for each other.
  */
-function advance(sql: Sql, { operation, selection, keyIds, isLast, now }: Step): Fragment {
-  const { requestId, afterKeyId } = operation;
-  const last = keyIds.at(-1) ?? afterKeyId;
+function advance(
+  sql: Sql,
+  { requestId, afterKeyId }: BulkOperation,
+  many: ManyChange & BulkSelection,
+  isLast: boolean,
+): Fragment {
+  const last = many.keyIds.at(-1) ?? afterKeyId;
+  const isNext = sql`(SELECT is_next FROM operation)`;
   return sql`
     WITH operation AS (
       SELECT ${sql(OPERATION_COLUMNS)}, (after_key_id = ${afterKeyId} AND NOT done) AS is_next
       FROM bulk_changes WHERE request_id = ${requestId} FOR UPDATE
-    ), before AS (
-      SELECT key_id AS before_key_id, update_time AS before_update_time FROM api_keys
-      WHERE (SELECT is_next FROM operation) AND key_id = ANY (${[...keyIds]}::uuid[])
-        AND CASE WHEN ${conditions(sql, selection, now)} THEN true ELSE false END
-      ORDER BY key_id FOR NO KEY UPDATE
-    ), changed AS (
-      UPDATE api_keys SET ${setOf(sql, selection.change, now)} FROM before WHERE key_id = before_key_id
-      RETURNING ${sql(KEY_COLUMNS)}, before_update_time
-    ), advanced AS (
+    ), ${changeKeys(sql, many, [isNext, conditions(sql, many, many.now)])}, advanced AS (
       UPDATE bulk_changes SET after_key_id = ${last}, done = ${isLast}, update_time = clock_timestamp(),
         changed_count = changed_count + (SELECT count(*) FROM changed)
-      WHERE request_id = ${requestId} AND (SELECT is_next FROM operation)
+      WHERE request_id = ${requestId} AND ${isNext} AND (SELECT is_permitted FROM permitted)
       RETURNING ${sql(OPERATION_COLUMNS)}
     ), state AS (
       SELECT * FROM advanced
       UNION ALL SELECT ${sql(OPERATION_COLUMNS)} FROM operation WHERE NOT EXISTS (SELECT FROM advanced)
     )
-    SELECT ${serverId(sql)} AS server, state.*, changed.*
-    FROM (VALUES (1)) AS one LEFT JOIN state ON true LEFT JOIN changed ON true`;
+    ${selectChanged(sql, sql`, state.*`, sql`LEFT JOIN state ON true`)}`;
 }
 
-function setOf(sql: Sql, change: BulkChange, now: Date): Fragment {
-  if (change.verb === "revoke") return setRevoked(sql, change, now);
-  return setDisabled(sql, change.reason, now);
-}
+type StoredOperation = BulkOperation | { readonly requestId: null };
 
-interface Outcome {
-  /** Null: it does not exist. */
-  readonly operation: BulkOperation | null;
-  readonly changes: readonly Change[];
-}
-
-/** The operation with one of the keys; with none, if none was changed. */
-type StepRow = WithServer<BulkOperation & (ChangedRow | { readonly keyId: null })>;
-
-function outcomeOf(rows: readonly StepRow[], { change: { verb }, principal }: BulkSelection): Outcome {
-  const changes = rows.flatMap((row) => (row.keyId === null ? [] : [toStateChange(verb, row, principal)]));
-  const { requestId, fingerprint, startTime, matchedCount, throughKeyId, afterKeyId, changedCount, done } =
-    firstRow(rows);
-  if (requestId === null) return { operation: null, changes };
-  return {
-    operation: { requestId, fingerprint, startTime, matchedCount, throughKeyId, afterKeyId, changedCount, done },
-    changes,
-  };
+function toOperation(row: BulkOperation): BulkOperation {
+  const { requestId, fingerprint, startTime, matchedCount, throughKeyId, afterKeyId, changedCount, done } = row;
+  return { requestId, fingerprint, startTime, matchedCount, throughKeyId, afterKeyId, changedCount, done };
 }

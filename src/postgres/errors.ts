@@ -60,14 +60,16 @@ function unavailable(message: string, cause: unknown): KeyholdError {
 /** Raised by a trigger of migration 0017 when a key gets a control that a node does not apply. */
 const OUTDATED = "KH001";
 
-/** Raised by the trigger of migration 0018. */
-const CREATOR_REVOKED = "KH003";
+/** Raised by a trigger of migration 0022, with the reason as its message. */
+const CREATOR_INVALID = "KH003";
 
 /** Returns the error of a change for callers: `SERVERS_OUTDATED` or `CALLER_UNAUTHENTICATED` if a trigger has raised it. */
 export function changeError(error: unknown): unknown {
   if (!(error instanceof Error && "code" in error)) return error;
-  if (error.code === CREATOR_REVOKED)
-    return new KeyholdError("CALLER_UNAUTHENTICATED", "the admin token is not valid: it is revoked", { cause: error });
+  if (error.code === CREATOR_INVALID)
+    return new KeyholdError("CALLER_UNAUTHENTICATED", `the admin token is not valid: ${error.message}`, {
+      cause: error,
+    });
   if (error.code !== OUTDATED || !("detail" in error)) return error;
   const servers = String(error.detail);
   const message = `servers of an earlier release are connected to the database and would accept the key; upgrade or stop ${servers}`;

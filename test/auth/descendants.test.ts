@@ -4,9 +4,10 @@ import { revokeWithDescendants } from "../../src/keys/descendants.ts";
 import { SLICE } from "../../src/keys/time-box.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
-import { expectRefused, newRawKey, precondition, revoke, succeeded } from "../support/conformance.ts";
+import { expectRefused, newRawKey, precondition, revoke, succeeded, table } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
 import { eventually } from "../support/keyhold.ts";
+import { addDescendants, countDescendants } from "../support/lineage.ts";
 import { linesOf } from "../support/log-lines.ts";
 import { operator } from "../support/principal.ts";
 import { issue, type Json, paths, type RestClient, verify } from "../support/rest.ts";
@@ -219,16 +220,7 @@ describe("a creation in flight", () => {
     expect(await errorOf(secret)).toBe(REVOKED);
   });
 
-  test("does not store its key after the revocation, over any statement", async () => {
-    await revoke(rest, root.keyId);
-    const copy = suite.sql`
-      INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id, created_by)
-      SELECT gen_random_uuid(), kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id,
-        ${`admin-token:${root.keyId}`} FROM api_keys WHERE key_id = ${root.keyId}`;
-    await expect(copy).rejects.toMatchObject({ code: "KH003" });
-  });
-
-  test("never survives, with many at once", async () => {
+  test("never survives, with 48 connections that create as fast as they can", async () => {
     const child = await token(root.client);
     let isOver = false;
     /** Repeats the call until it is refused, and returns the status. */
@@ -238,26 +230,102 @@ describe("a creation in flight", () => {
         if (status !== 200 || isOver) return status;
       }
     };
-    const creation = ({ client }: Token) => repeat(() => client("POST", paths.issued, { name: "n", actor_id: "a" }));
+    /** Creates each token with the one before it. */
+    const chain = ({ client }: Token) => {
+      let last = client;
+      return repeat(async () => {
+        const { status, body } = await last("POST", paths.issued, {
+          ...{ name: "n", actor_id: "a", scopes: ["keyhold:keys.write"] },
+        });
+        if (status === 200) last = suite.as(body.secret);
+        return { status };
+      });
+    };
     const batches = ({ client }: Token) =>
       repeat(() => {
         const requests = Array.from({ length: 120 }, () => importDraft());
         return client("POST", `${paths.imported}:batchCreate`, { requests });
       });
-    const creators = [root, child].flatMap((one) => [creation(one), creation(one), batches(one)]);
+    const creators = [
+      ...Array.from({ length: 46 }, (_, i) => chain(i % 2 ? root : child)),
+      batches(root),
+      batches(child),
+    ];
     const statuses = Promise.allSettled(creators);
     try {
-      await eventually(async () => (await left(child)) > 120);
-      const { descendant_count: count } = succeeded(await revokeAll(rest, root.keyId));
-      expect(await left(root, child)).toBe(0);
+      await eventually(async () => (await countDescendants(suite.sql, root.keyId)) > 400);
+      const revoked = succeeded(await revokeAll(rest, root.keyId));
+      expect(revoked).toMatchObject({ done: true, remaining_descendant_count: 0 });
+      expect(await countDescendants(suite.sql, root.keyId)).toBe(0);
       expect(await statuses).toEqual(creators.map(() => ({ status: "fulfilled", value: 401 })));
-      expect(await left(root, child)).toBe(0);
-      expect(count).toBeGreaterThan(120);
+      expect(await countDescendants(suite.sql, root.keyId)).toBe(0);
+      expect(revoked.descendant_count).toBeGreaterThan(400);
     } finally {
       isOver = true;
       await statuses;
     }
   });
+});
+
+/** How a token becomes invalid, and how that is called. */
+const INVALIDATIONS: readonly (readonly [state: string, invalidate: (keyId: string) => Promise<unknown>])[] = [
+  ["is revoked", (keyId) => revoke(rest, keyId)],
+  ["is disabled", async (keyId) => succeeded(await rest("POST", `${paths.keys}/${keyId}:disable`, {}))],
+  ["has expired", (keyId) => suite.sql`UPDATE api_keys SET expire_time = now() WHERE key_id = ${keyId}`],
+];
+
+describe.each(table(INVALIDATIONS))("a token that %s", (state, invalidate) => {
+  test("stops the creations of every token that descends from it, and no other", async () => {
+    const child = await token(root.client);
+    const grandchild = await token(child.client);
+    const other = await token(rest);
+    await issue(grandchild.client);
+    await invalidate(root.keyId);
+    const draft = { name: "n", actor_id: "a" };
+    const attempts = [child, grandchild].flatMap(({ client }) => [
+      client("POST", paths.issued, draft),
+      client("POST", paths.imported, importDraft()),
+      client("POST", `${paths.imported}:batchCreate`, { requests: [importDraft(), importDraft()] }),
+    ]);
+    // Concurrent creations share a statement.
+    const others = Array.from({ length: 10 }, () => other.client("POST", paths.issued, draft));
+    for (const { status, body } of await Promise.all(attempts)) {
+      expect([status, body.error.details[0].reason]).toEqual([401, "CALLER_UNAUTHENTICATED"]);
+      expect(body.error.message).toContain(`it descends from ${root.keyId}, which ${state}`);
+    }
+    for (const answer of await Promise.all(others)) succeeded(answer);
+    expect(await left(child, grandchild)).toBe(2);
+  });
+
+  test("creates no key itself, over any statement", async () => {
+    await invalidate(root.keyId);
+    await expect(addDescendants(suite.sql, root.keyId, 1)).rejects.toMatchObject({
+      code: "KH003",
+      message: `it ${state}`,
+    });
+  });
+});
+
+test("a disabled token that is enabled again stops nothing", async () => {
+  const child = await token(root.client);
+  succeeded(await rest("POST", `${paths.keys}/${root.keyId}:disable`, {}));
+  succeeded(await rest("POST", `${paths.keys}/${root.keyId}:enable`, {}));
+  await issue(child.client);
+});
+
+test("a chain of tokens is revoked by one call", async () => {
+  await addDescendants(suite.sql, root.keyId, 1_000);
+  const branch = await addDescendants(suite.sql, (await token(root.client)).keyId, 10);
+  expect(succeeded(await revokeAll(rest, branch))).toMatchObject({ descendant_count: 0, done: true });
+  expect(await countDescendants(suite.sql, root.keyId)).toBe(1_010);
+  expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: 1_010, done: true });
+});
+
+test("descendants are found by a created_by that was changed by hand", async () => {
+  const [middle, last] = [await token(rest), await token(rest)];
+  await suite.sql`UPDATE api_keys SET created_by = ${`admin-token:${middle.keyId}`} WHERE key_id = ${last.keyId}`;
+  await suite.sql`UPDATE api_keys SET created_by = ${`admin-token:${root.keyId}`} WHERE key_id = ${middle.keyId}`;
+  expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: 2, done: true });
 });
 
 /** Resolves when so many statements of the service wait for a lock. */

@@ -165,7 +165,8 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "DELETE on nodes": () => feed((session) => session.leave()),
   "SELECT on bulk_changes": () => resources.keys.bulk.find("an id"),
   "INSERT on bulk_changes": () => resources.keys.bulk.begin(OPERATION),
-  "UPDATE on bulk_changes": () => resources.keys.bulk.advance(begun(OPERATION), SELECTION, 1, NOW),
+  "UPDATE on bulk_changes": () =>
+    resources.keys.bulk.advance(begun(OPERATION), { ...SELECTION, keyIds: [], requiresCaller: true, now: NOW }, true),
   "DELETE on bulk_changes": () => resources.keys.bulk.begin(OPERATION),
   "SELECT on used_root_secrets": () => listUsedRootSecrets(resources.database),
   "INSERT on used_root_secrets": () => recordRootSecretUse(resources.database, "an id"),

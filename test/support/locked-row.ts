@@ -1,4 +1,4 @@
-import type { Sql } from "postgres";
+import type { ISql, Sql } from "postgres";
 
 export interface LockedRow {
   release(): Promise<void>;
@@ -24,7 +24,7 @@ export async function lockRow(sql: Sql, keyId: string): Promise<LockedRow> {
 }
 
 /** Returns whether a statement in this database waits for a lock. */
-export async function isAwaited(sql: Sql): Promise<boolean> {
+export async function isAwaited(sql: ISql): Promise<boolean> {
   const [row] = await sql`
     SELECT count(*)::int AS waiting FROM pg_locks JOIN pg_stat_activity USING (pid)
     WHERE NOT granted AND datname = current_database()`;
