@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from "commander";
 import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
-import { readVersion } from "../server/version.ts";
+import { readBuild, readVersion } from "../server/version.ts";
 import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addHmacKeysCommands } from "./hmac-keys/commands.ts";
@@ -114,8 +114,8 @@ function addOperatorCommands(program: Command): void {
     .description("check configuration, database, secrets and clocks, and print remedies; read-only")
     .action(async (options) => (await import("./doctor.ts")).doctor(options));
   withJson(program.command("version"))
-    .description("print the version")
-    .action((options) => writeResult(options, { version: readVersion() }, readVersion()));
+    .description("print the version; with --json also the build, a digest of the program")
+    .action((options) => writeResult(options, { version: readVersion(), build: readBuild() }, readVersion()));
   program
     .command("completion")
     .description("print a shell completion script")

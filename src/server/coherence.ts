@@ -6,7 +6,7 @@ import { createOpenFeed } from "../postgres/change-feed.ts";
 import { createRenewLease } from "../postgres/leases.ts";
 import type { KeyChange } from "../verify/reader.ts";
 import type { Config } from "./config/config.ts";
-import { readVersion } from "./version.ts";
+import { readBuild, readVersion } from "./version.ts";
 
 export interface InvalidatedCache {
   invalidate(change: KeyChange): void;
@@ -42,7 +42,7 @@ export class Coherence {
     this.membership = new Membership({
       open: createOpenFeed(databaseListenUrl ?? databaseUrl),
       staleGrace,
-      node: { name: `${hostname()}:${process.pid}`, version: readVersion(), ttl: leaseTtl },
+      node: { name: `${hostname()}:${process.pid}`, version: `${readVersion()}+${readBuild()}`, ttl: leaseTtl },
       renew: createRenewLease(databaseUrl),
       clock: systemClock,
       monotonic: systemMonotonic,

@@ -8,7 +8,7 @@ import { ConcurrencyLimiter } from "../transport/concurrency-limiter.ts";
 import type { LastUsed } from "../verify/last-used.ts";
 import type { JobStats, Jobs } from "./jobs.ts";
 import type { Resources } from "./resources.ts";
-import { readVersion } from "./version.ts";
+import { readBuild, readVersion } from "./version.ts";
 
 /** The protocol in which a gateway asks. */
 export type GatewayKind = "forward_auth" | "ext_authz";
@@ -58,8 +58,8 @@ export interface Measured {
 /** Returns every metric of a server but those of Node and the process; docs/metrics.md describes them. */
 export function metricsOf(measured: Measured): AnyFamily[] {
   return [
-    gauge("keyhold_build_info", "Version of the program; always 1.", () => [
-      { labels: { version: readVersion() }, value: 1 },
+    gauge("keyhold_build_info", "Version and build of the program; always 1.", () => [
+      { labels: { version: readVersion(), build: readBuild() }, value: 1 },
     ]),
     gauge("keyhold_ready", "Whether /health/ready answers 200.", () => Number(measured.isReady())),
     ...instrumentMetrics(measured.meters),

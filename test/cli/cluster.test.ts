@@ -11,7 +11,8 @@ function status(databaseUrl: string = suite.server.databaseUrl): Promise<Ended> 
   return runKeyhold(["cluster", "status"], environment);
 }
 
-const NODE = /^\S+:\d+ {2}\d+\.\d+\.\d+ +live +\d+\.\d s +3\.0 s +(-|\d+\.\d ms) +20\d\d-\d\d-\d\dT[\d:.]+Z$/;
+const NODE =
+  /^\S+:\d+ {2}\d+\.\d+\.\d+\+[\da-f]{12} +live +\d+\.\d s +3\.0 s +(-|\d+\.\d ms) +20\d\d-\d\d-\d\dT[\d:.]+Z$/;
 
 test("cluster status lists the servers, not itself", async () => {
   const second = await startTestServer({ KEYHOLD_DATABASE_URL: suite.server.databaseUrl });

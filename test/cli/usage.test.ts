@@ -30,6 +30,11 @@ test.each(table([["--version"], ["-V"], ["version"]]))("%s shows the version", a
   expect(await runKeyhold([arg], {})).toMatchObject({ code: 0, stdout: `${description.version}\n`, stderr: "" });
 });
 
+test("the version as JSON has the build", async () => {
+  const { stdout } = await runKeyhold(["version", "--json"], {});
+  expect(JSON.parse(stdout)).toEqual({ version: description.version, build: expect.stringMatching(/^[\da-f]{12}$/) });
+});
+
 test("with --json a usage error is JSON only", async () => {
   const { code, stderr } = await runKeyhold(["keys", "get", "--json"], {});
   expect(code).toBe(2);
