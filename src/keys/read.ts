@@ -9,11 +9,11 @@ import { parseFilter } from "./filter/parse.ts";
 import { openPageToken, type PageList, type PageStart, sealPageToken } from "./page-token.ts";
 import { keyNotFound } from "./rejection.ts";
 
-/** Returns a key of this kind. */
+/** Returns a key of this kind, or of either kind if it is null. */
 export async function getKey(
   { store }: KeysContext,
   { restrictions }: Principal,
-  kind: KeyKind,
+  kind: KeyKind | null,
   keyId: string,
 ): Promise<ApiKey> {
   const name = { keyId: parseKeyId(keyId, "key_id"), kind };

@@ -143,6 +143,7 @@ const HIDDEN: Readonly<Record<string, object>> = {
   CreateHmacKey: NOT_PERMITTED,
   ListHmacKeys: NOT_PERMITTED,
   DeleteHmacKey: NOT_PERMITTED,
+  GetApiKey: NOT_FOUND,
   ListApiKeys: NOTHING,
   DeriveToken: {
     ...{ ok: false, code: "UNAUTHENTICATED" },

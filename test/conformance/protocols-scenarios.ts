@@ -384,6 +384,12 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   ),
   scenario(
+    keys.getApiKey,
+    "returns a key of either kind",
+    async (call) => call(keys.getApiKey, { keyId: (await imported(call)).keyId }),
+    { ...importedRecord, restricted_to_actor_ids: [], kind: "KEY_KIND_IMPORTED" },
+  ),
+  scenario(
     keys.listApiKeys,
     "finds keys of both kinds",
     async (call) => {

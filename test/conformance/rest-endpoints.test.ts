@@ -201,6 +201,7 @@ const ENDPOINTS: readonly Endpoint[] = [
 /** Endpoints beyond the specification. */
 const ADDITIONS = [
   `GET ${V}/admin/apiKeys`,
+  `GET ${V}/admin/apiKeys/{key_id}`,
   `POST ${V}/admin/apiKeys:bulkRevoke`,
   `POST ${V}/admin/apiKeys:bulkDisable`,
   ...["apiKeys", "issuedApiKeys", "importedApiKeys"].flatMap((collection) =>

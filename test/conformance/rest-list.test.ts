@@ -186,7 +186,7 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
 describe("the list of both kinds", () => {
   const list = (query: Record<string, string>) => rest("GET", withQuery(paths.keys, query));
 
-  test("merges them newest first, with whole records, over any number of pages", async () => {
+  test("merges them newest first, with whole records, as each is read, over any number of pages", async () => {
     const ids: string[] = [];
     for (let round = 0; round < 4; round++) {
       for (const [kind, , , make] of KINDS) ids.unshift(`${kind} ${await make({ actor_id: "both kinds" })}`);
@@ -203,6 +203,7 @@ describe("the list of both kinds", () => {
       for (const { kind, ...key } of api_keys) {
         const [name = "", path = ""] = KINDS.find(([name]) => `KEY_KIND_${name.toUpperCase()}` === kind) ?? [];
         expect(key).toMatchObject(succeeded(await rest("GET", `${path}/${key.key_id}`)));
+        expect(succeeded(await rest("GET", `${paths.keys}/${key.key_id}`))).toEqual({ kind, ...key });
         found.push(`${name} ${key.key_id}`);
       }
       token = next_page_token;

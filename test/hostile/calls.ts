@@ -76,6 +76,7 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   DeleteHmacKey: () => ({ hmac_key_id: "hmac-key" }),
   DeriveToken: ({ credential }) => ({ credential, algorithm: "TOKEN_ALGORITHM_JWT", ttl: "60s" }),
   VerifyApiKey: ({ credential }) => ({ credential }),
+  GetApiKey: ({ importedKeyId }) => ({ key_id: importedKeyId }),
   ListApiKeys: () => ({ page_size: 2, filter: 'name="k*" AND kind=KEY_KIND_ISSUED' }),
   DisableApiKey: ({ issuedKeyId, mark }) => ({ key_id: issuedKeyId, reason: `${mark} reason` }),
   EnableApiKey: ({ issuedKeyId }) => ({ key_id: issuedKeyId }),

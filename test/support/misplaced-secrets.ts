@@ -166,6 +166,7 @@ export function requests(
       { credential, algorithm: "TOKEN_ALGORITHM_JWT", custom_claims: { a: 1 } },
     ]),
     ["DeriveToken", { credential: jwt, algorithm: "TOKEN_ALGORITHM_MACAROON", scopes: ["write"] }],
+    ["GetApiKey", { key_id: imported.key_id }],
     ["ListApiKeys", { filter: "kind=KEY_KIND_ISSUED", page_size: 5 }],
     ["DisableApiKey", { key_id, reason: "suspected leak" }],
     ["EnableApiKey", { key_id }],

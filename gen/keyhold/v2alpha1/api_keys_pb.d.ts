@@ -515,6 +515,26 @@ export declare type EnableApiKeyRequest = Message<"keyhold.v2alpha1.EnableApiKey
 export declare const EnableApiKeyRequestSchema: GenMessage<EnableApiKeyRequest>;
 
 /**
+ * GetApiKeyRequest names a key.
+ *
+ * @generated from message keyhold.v2alpha1.GetApiKeyRequest
+ */
+export declare type GetApiKeyRequest = Message<"keyhold.v2alpha1.GetApiKeyRequest"> & {
+  /**
+   * Identifier of the key.
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.GetApiKeyRequest.
+ * Use `create(GetApiKeyRequestSchema)` to create a new message.
+ */
+export declare const GetApiKeyRequestSchema: GenMessage<GetApiKeyRequest>;
+
+/**
  * ListApiKeysRequest requests one page.
  *
  * @generated from message keyhold.v2alpha1.ListApiKeysRequest
@@ -1231,6 +1251,16 @@ export declare const ApiKeysService: GenService<{
     methodKind: "unary";
     input: typeof ListApiKeysRequestSchema;
     output: typeof ListApiKeysResponseSchema;
+  },
+  /**
+   * Returns a key of either kind. Returns NOT_FOUND if no key has the id.
+   *
+   * @generated from rpc keyhold.v2alpha1.ApiKeysService.GetApiKey
+   */
+  getApiKey: {
+    methodKind: "unary";
+    input: typeof GetApiKeyRequestSchema;
+    output: typeof ApiKeySchema;
   },
   /**
    * Derives a token from a valid credential. The token expires, and has at most the scopes of the credential. Returns

@@ -10,7 +10,7 @@ import { invalid } from "../../domain/verdict.ts";
 import { checkDerivation, deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
 import { revokeWithDescendants } from "../../keys/descendants.ts";
 import { disableKey, enableKey } from "../../keys/disable.ts";
-import { listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
+import { getKey, listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
 import { keyNotFound } from "../../keys/rejection.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import type { KeyName } from "../../keys/store.ts";
@@ -86,6 +86,15 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     idempotency: "idempotent",
     mayAnswerFromCache: true,
     cost: ({ requests }) => costOfItems(requests.length),
+  },
+  getApiKey: {
+    implement:
+      ({ keys }) =>
+      async ({ keyId }, principal) =>
+        apiKey(await getKey(keys, principal, null, keyId), keys.clock.now()),
+    policy: "keyhold:keys.read",
+    idempotency: "no side effects",
+    keyId: (_, { keyId }) => keyId,
   },
   listApiKeys: {
     implement:

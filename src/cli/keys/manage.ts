@@ -10,13 +10,8 @@ import { openRemote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
 
 export async function get(keyId: string, options: RemoteOptions): Promise<void> {
-  const { issuedApiKeys, importedApiKeys } = await openRemote(options);
-  const key = await ofEitherKind(
-    keyId,
-    () => issuedApiKeys.getIssuedApiKey({ keyId }),
-    () => importedApiKeys.getImportedApiKey({ keyId }),
-  );
-  await writeMessage(key, options);
+  const { apiKeys } = await openRemote(options);
+  await writeMessage(await apiKeys.getApiKey({ keyId }), options);
 }
 
 export interface UpdateOptions extends RemoteOptions {

@@ -25,7 +25,7 @@ describe("an issued key", () => {
     const args = ["update", keyId, "--scope", "read", "--clear-metadata", "--expire-time", time];
     const changed = await answerOf(args);
     expect(changed).toMatchObject({ name: "a bot", scopes: ["read"], metadata: {}, expire_time: time });
-    expect(await answerOf(["get", keyId])).toEqual(changed);
+    expect(await answerOf(["get", keyId])).toEqual({ ...changed, kind: "KEY_KIND_ISSUED" });
     expect(await answerOf(["update", keyId, "--clear-expiry"])).not.toHaveProperty("expire_time");
     expect(await answerOf(["update", keyId, "--ttl", "1h"])).toHaveProperty("expire_time");
   });

@@ -79,6 +79,7 @@ const endpoints = [
   ],
   ["GET /v2alpha1/derivedKeys/jwks.json", undefined, "GetJwks", {}],
   [`POST ${admin}/apiKeys:verify`, { credential: "c" }, "VerifyApiKey", { credential: "c" }],
+  [`GET ${admin}/apiKeys/${id}`, undefined, "GetApiKey", { key_id: id }],
   [`GET ${admin}/apiKeys?page_size=2`, undefined, "ListApiKeys", { page_size: 2 }],
   [`POST ${admin}/apiKeys/${id}:disable`, { reason: "r" }, "DisableApiKey", { key_id: id, reason: "r" }],
   [

@@ -129,6 +129,20 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       response: invalidArgument("requests", "must contain at least 1 item(s)", "TOO_FEW_ITEMS"),
     },
   },
+  ApiKeysService_GetApiKey: {
+    get: {
+      summary: "A key of either kind",
+      parameters: { key_id: importedKeyId },
+      status: 200,
+      response: ofKind("KEY_KIND_IMPORTED", importedKey()),
+    },
+    unknown: {
+      summary: "The key does not exist",
+      parameters: { key_id: unknownKeyId },
+      status: 404,
+      response: keyNotFound("key"),
+    },
+  },
   ApiKeysService_ListApiKeys: {
     expiring: {
       summary: "The keys of an actor, of both kinds, that expire within 100 days",
