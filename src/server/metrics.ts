@@ -137,7 +137,11 @@ function cacheMetrics({ reader }: Resources): Family[] {
 function slowHashMetrics({ hashing: { slow } }: Resources): Family[] {
   return [
     gauge("keyhold_slow_hashes_running", "Slow hashes of raw keys that are computed now.", () => slow.stats.running),
-    gauge("keyhold_slow_hashes_waiting", "Slow hashes that wait; more than 64 are rejected.", () => slow.stats.waiting),
+    gauge(
+      "keyhold_slow_hashes_waiting",
+      "Slow hashes that wait; more than 144 are rejected.",
+      () => slow.stats.waiting,
+    ),
     counter("keyhold_slow_hashes_total", "Slow hashes that verifications needed, by what became of them.", () => {
       const { running: _, waiting: __, ...results } = slow.stats;
       return samples("result", results);

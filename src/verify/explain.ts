@@ -8,7 +8,7 @@ import type { VerifyContext } from "./context.ts";
 import { credentialOf, isKeyOf, notFound } from "./evaluate.ts";
 import { belongsTo, type Identified, identifiedSecret } from "./identified.ts";
 import { identify } from "./identify.ts";
-import type { Presentation } from "./presentation.ts";
+import { type Presentation, sourceOf } from "./presentation.ts";
 import type { VerifiableRecord } from "./reader.ts";
 
 /** The checks of a verification, in the order in which it makes them. */
@@ -58,7 +58,14 @@ async function explainCredential(
   const identified = await identify(credential, context);
   if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null };
   const first = [passed("FORMAT", "the credential is well-formed"), signatureOf(credentialType)];
-  const found = await findKeyOf(context, credential, identified, "no-store", rethrow);
+  const found = await findKeyOf(
+    context,
+    credential,
+    identified,
+    "no-store",
+    rethrow,
+    sourceOf(presentation, undefined),
+  );
   const stored = "valid" in found ? null : found.stored;
   if ("valid" in found || stored === null || !isKeyOf(identified, stored)) {
     const verdict = notFound(credential);

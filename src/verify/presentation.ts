@@ -1,3 +1,6 @@
+import { callerName, type Principal } from "../domain/principal.ts";
+import { networkOf } from "../lib/network.ts";
+
 /** What a credential is presented for. A `VerifyApiKeyRequest` is one. */
 export interface Presentation {
   /** Address of the client that presented the credential. A key that is restricted to addresses is rejected without it. */
@@ -13,3 +16,9 @@ export const NOTHING: Presentation = { requiredScopes: [] };
 
 /** A credential that is exchanged for a token: any audience, and from no address. */
 export const FOR_DERIVATION: Presentation = { requiredScopes: [], audience: null };
+
+/** Returns the name of who presents a credential: a network, by the word of this caller. */
+export function sourceOf({ clientIp }: Presentation, caller: Principal | undefined): string {
+  const name = caller === undefined ? "" : callerName(caller);
+  return `${name} ${networkOf(clientIp ?? caller?.clientAddress ?? "")}`;
+}

@@ -10,7 +10,7 @@ import type { VerifyContext } from "./context.ts";
 import { evaluate, NOT_FOUND, notFound } from "./evaluate.ts";
 import type { Identified, IdentityCache } from "./identified.ts";
 import { type Identify, identify } from "./identify.ts";
-import { NOTHING, type Presentation } from "./presentation.ts";
+import { NOTHING, type Presentation, sourceOf } from "./presentation.ts";
 import type { CacheMode, FindCandidates, KeyLookup, VerifiableRecord } from "./reader.ts";
 
 /** One of several credentials to verify. */
@@ -162,12 +162,12 @@ function evaluateStale(attempt: Attempt, identified: Identified, error: unknown)
 }
 
 function proveKey(
-  { policy, context, credential, mode }: Attempt,
+  { policy, context, credential, mode, presentation, caller }: Attempt,
   identified: Identified,
   stored: VerifiableRecord | null,
 ): MaybePromise<Found | Invalid> {
   if (!isUnproven(identified, stored)) return { identified, stored };
-  return findByHash(context, credential, identified, mode, policy.onUnproven);
+  return findByHash(context, credential, identified, mode, policy.onUnproven, sourceOf(presentation, caller));
 }
 
 const NO_VERDICT = invalid("INTERNAL", "no verdict could be reached");

@@ -25,6 +25,6 @@ export function createHashRecognition({ ring, lookups, lastLookups, slow }: Reco
       const bytes = rawKey.isWellFormed() ? Buffer.from(rawKey) : Buffer.alloc(0);
       return bytes.length < length ? [] : lookupPrefixDigests(bytes.subarray(0, length), ring);
     },
-    matches: (rawKey, scheme, secret) => slow.matches(rawKey, scheme, secret),
+    matches: slow.matches,
   };
 }

@@ -30,10 +30,11 @@ export function findKeyOf(
   identified: Identified,
   mode: CacheMode,
   onUnproven: OnUnproven,
+  source: string,
 ): MaybePromise<Found | Invalid> {
   return andThen(context.findKey(identified.lookup, mode), (stored) =>
     isUnproven(identified, stored)
-      ? findByHash(context, credential, identified, mode, onUnproven)
+      ? findByHash(context, credential, identified, mode, onUnproven, source)
       : { identified, stored },
   );
 }
@@ -53,6 +54,7 @@ export function findByHash(
   identified: Identified,
   mode: CacheMode,
   onUnproven: OnUnproven,
+  source: string,
 ): MaybePromise<Found | Invalid> {
   const { hashes } = context;
   const none = { identified, stored: null };
@@ -60,7 +62,7 @@ export function findByHash(
   return andThen(hashes.lookups(), (lookups) => {
     const candidates = candidatesOf(rawKey, nativeDigests(identified), lookups, hashes);
     if (candidates === null) return none;
-    const search: Search = { context, rawKey, identified, mode, onUnproven, hashes, lookups, candidates };
+    const search: Search = { context, rawKey, identified, mode, onUnproven, source, hashes, lookups, candidates };
     return andThen(context.findCandidates(candidates.lookup, mode), (records) => chooseOrProve(search, records));
   });
 }
@@ -71,6 +73,7 @@ interface Search {
   readonly identified: Identified;
   readonly mode: CacheMode;
   readonly onUnproven: OnUnproven;
+  readonly source: string;
   readonly hashes: HashRecognition;
   readonly lookups: HashLookups;
   readonly candidates: Candidates;
@@ -94,10 +97,10 @@ function chooseOrProve(search: Search, records: readonly VerifiableRecord[]): Ma
  * the keys that the raw key is proven to be is still there.
  */
 async function findBySlowHash(search: Search, slow: ReturnType<typeof slowSecretsOf>): Promise<Found | Invalid> {
-  const { context, rawKey, mode, hashes, lookups, candidates, onUnproven } = search;
+  const { context, rawKey, mode, hashes, lookups, candidates, onUnproven, source } = search;
   let proven: Awaited<ReturnType<typeof proveSlow>>;
   try {
-    proven = await proveSlow(rawKey, slow, lookups, hashes);
+    proven = await proveSlow(rawKey, slow, lookups, hashes, source);
   } catch (error) {
     return onUnproven(error, context);
   }

@@ -25,11 +25,12 @@ export async function proveSlow(
   secrets: readonly SlowSecret[],
   { schemes }: HashLookups,
   hashes: HashRecognition,
+  source: string,
 ): Promise<readonly SlowSecret[]> {
   const proven: SlowSecret[] = [];
   for (const one of secrets) {
     const scheme = schemes.find(({ schemeId }) => schemeId === one.secret.hash?.schemeId);
-    if (scheme !== undefined && (await hashes.matches(rawKey, scheme, one.secret))) proven.push(one);
+    if (scheme !== undefined && (await hashes.matches(rawKey, scheme, one.secret, source))) proven.push(one);
   }
   return proven;
 }

@@ -13,10 +13,10 @@ export interface HashRecognition {
   /** Returns every digest of the first bytes of the raw key; none if it is shorter. */
   prefixDigests(rawKey: string, length: number): readonly SecretDigest[];
   /**
-   * Returns whether a secret with a slow hash is that of the raw key. Takes up to seconds, beside the event loop; rejects with `OVERLOADED` if too
-   * many wait.
+   * Returns whether a secret with a slow hash is that of the raw key, which this source has presented. Takes up to seconds, beside the event loop,
+   * unless it was found out before; rejects with `OVERLOADED` if too many wait.
    */
-  matches(rawKey: string, scheme: HashScheme, secret: KeySecret): Promise<boolean>;
+  matches(rawKey: string, scheme: HashScheme, secret: KeySecret, source: string): Promise<boolean>;
 }
 
 /** Returns the same with the last known lookups, for stale verdicts: nothing is read. */
@@ -26,6 +26,6 @@ export function withLastLookups(hashes: HashRecognition): HashRecognition {
     lastLookups: () => hashes.lastLookups(),
     fastDigests: (rawKey, scheme) => hashes.fastDigests(rawKey, scheme),
     prefixDigests: (rawKey, length) => hashes.prefixDigests(rawKey, length),
-    matches: (rawKey, scheme, secret) => hashes.matches(rawKey, scheme, secret),
+    matches: (...presented) => hashes.matches(...presented),
   };
 }

@@ -18,7 +18,7 @@ export async function findSlowDigests(
   const found = new Map<string, readonly SecretDigest[]>();
   for (const [place, records] of (await Promise.all(reads)).entries()) {
     const rawKey = rawKeys[place] ?? "";
-    const proven = await proveSlow(rawKey, slowSecretsOf(records), lookups, hashes);
+    const proven = await proveSlow(rawKey, slowSecretsOf(records), lookups, hashes, "import");
     found.set(
       rawKey,
       proven.map(({ secret }) => secret.digest),

@@ -82,7 +82,7 @@ test("an HMAC without its key has no digests, nor has malformed Unicode", () => 
 
 test("slow hashes and lookups are those that were passed", async () => {
   const { scheme, secret } = storedPhc(`$2b$04$${"a".repeat(21)}u${"a".repeat(30)}u`);
-  expect(await recognition.matches("raw key", scheme, secret)).toBe(true);
-  expect(await recognition.matches("other", scheme, secret)).toBe(false);
+  expect(await recognition.matches("raw key", scheme, secret, "a source")).toBe(true);
+  expect(await recognition.matches("other", scheme, secret, "a source")).toBe(false);
   expect(await recognition.lookups()).toEqual({ schemes: FAST_SCHEMES, prefixLengths: [8] });
 });

@@ -1,10 +1,16 @@
+/** An item of a queue. */
+export interface Queued {
+  /** When it was first tried: also before it was added, if it was rejected then. */
+  readonly since: number;
+}
+
 /**
- * A bounded queue that serves its groups in turn, and each first in, first out. What is added to a full queue takes the place of the newest item of
- * the largest group, so that one group cannot keep the others out.
+ * A bounded queue that serves its groups in turn, and of each the oldest item. A full queue drops the youngest item of the largest group, so that
+ * one group cannot keep the others out.
  */
-export class FairQueue<T> {
+export class FairQueue<T extends Queued> {
   readonly #maxSize: number;
-  /** The first one is served next. None is empty. */
+  /** The first one is served next. None is empty; the items of each are ordered by age. */
   readonly #groups = new Map<string, T[]>();
   #size = 0;
 
@@ -16,24 +22,23 @@ export class FairQueue<T> {
     return this.#size;
   }
 
-  /** Adds an item. Returns what there is no room for: another item, this one, or nothing. Takes time linear in the number of groups. */
+  /** Adds an item. Returns what there is no room for: another item, this one, or nothing. Takes time linear in the size. */
   add(group: string, item: T): T | undefined {
     const items = this.#groups.get(group) ?? [];
-    let removed: T | undefined;
+    items.splice(items.findLastIndex(({ since }) => since <= item.since) + 1, 0, item);
     if (this.#size >= this.#maxSize) {
       const largest = this.#largest();
       // A swap between groups of equal size would be no fairer.
-      if (largest.length <= items.length + 1) return item;
-      removed = largest.pop();
-      this.#size--;
+      const removed = (largest.length > items.length ? largest : items).pop();
+      if (items.length > 0) this.#groups.set(group, items);
+      return removed;
     }
-    items.push(item);
     this.#groups.set(group, items);
     this.#size++;
-    return removed;
+    return undefined;
   }
 
-  /** Removes and returns the first item of the group whose turn it is. */
+  /** Removes and returns the oldest item of the group whose turn it is. */
   shift(): T | undefined {
     for (const [group, items] of this.#groups) {
       const item = items.shift();

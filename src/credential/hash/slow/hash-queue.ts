@@ -1,6 +1,6 @@
 import { KeyholdError } from "../../../domain/errors.ts";
 import { type Monotonic, systemMonotonic } from "../../../lib/clock.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { FairQueue, type Queued } from "./fair-queue.ts";
 import { HashWorker } from "./hash-worker.ts";
 import type { HashTask } from "./worker.ts";
 
@@ -13,24 +13,34 @@ export interface HashQueueOptions {
 
 /** Hashes computed at a time. More would take more memory, and all cores of a small machine. */
 const MAX_RUNNING = 2;
-const MAX_WAITING = 64;
+
+/** Hashes that may wait, by `Turn.suspicion`. */
+const MAX_WAITING = [64, 64, 16] as const;
 const IDLE_TIMEOUT = 30_000;
 
 /** Milliseconds. A machine that is this slow cannot keep up, and a connection would be closed before its response. */
 const MAX_WAIT = 10_000;
 
-interface Waiting {
-  readonly task: HashTask;
-  readonly settled: PromiseWithResolvers<Uint8Array>;
-  readonly since: number;
+/** Decides which of several hashes is computed next. */
+export interface Turn extends Queued {
+  /** How little a hash is worth waiting for: those with less are computed first, and have room of their own. */
+  readonly suspicion: 0 | 1 | 2;
+  /** Groups with the same suspicion take turns. */
+  readonly group: string;
 }
 
-/** Computes slow hashes in threads of its own, which start when they are first needed: two at a time, and those of each group in turn. */
+interface Waiting extends Queued {
+  readonly task: HashTask;
+  readonly settled: PromiseWithResolvers<Uint8Array>;
+  readonly added: number;
+}
+
+/** Computes slow hashes in threads of its own, which start when they are first needed: two at a time. */
 export class HashQueue {
   readonly #idleTimeout: number;
   readonly #startWorker: () => HashWorker;
   readonly #now: Monotonic;
-  readonly #waiting = new FairQueue<Waiting>(MAX_WAITING);
+  readonly #waiting = MAX_WAITING.map((max) => new FairQueue<Waiting>(max));
   /** With the timer that ends each. */
   readonly #idle = new Map<HashWorker, NodeJS.Timeout>();
   readonly #busy = new Set<HashWorker>();
@@ -49,17 +59,17 @@ export class HashQueue {
   }
 
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#waiting.reduce((total, { size }) => total + size, 0);
   }
 
   /**
-   * Returns the hash. Rejects with `OVERLOADED` if 64 wait, or later if it is one of many of its group and one of another group needs its place, or
+   * Returns the hash. Rejects with `OVERLOADED` if too many wait, or later if it is one of many of its group and another hash needs its place, or
    * if it has waited for ten seconds; and with any other error if it cannot be computed.
    */
-  compute(task: HashTask, group: string): Promise<Uint8Array> {
+  compute(task: HashTask, { suspicion, group, since }: Turn): Promise<Uint8Array> {
     if (this.#isClosed) return Promise.reject(stopping());
     const settled = Promise.withResolvers<Uint8Array>();
-    const removed = this.#waiting.add(group, { task, settled, since: this.#now() });
+    const removed = this.#waiting[suspicion]?.add(group, { task, settled, since, added: this.#now() });
     if (removed !== undefined) reject(removed, overloaded());
     this.#startNext();
     return settled.promise;
@@ -68,16 +78,16 @@ export class HashQueue {
   /** Rejects what waits and what is computed, and resolves when all threads have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) reject(next, stopping());
+    for (let next = this.#shift(); next !== undefined; next = this.#shift()) reject(next, stopping());
     for (const worker of [...this.#idle.keys(), ...this.#busy]) this.#end(worker);
     await Promise.all(this.#ending);
   }
 
   #startNext(): void {
     while (this.#busy.size < MAX_RUNNING) {
-      const next = this.#waiting.shift();
+      const next = this.#shift();
       if (next === undefined) return;
-      if (this.#now() - next.since > MAX_WAIT) {
+      if (this.#now() - next.added > MAX_WAIT) {
         reject(next, overloaded());
         continue;
       }
@@ -92,6 +102,10 @@ export class HashQueue {
           this.#startNext();
         });
     }
+  }
+
+  #shift(): Waiting | undefined {
+    return this.#waiting.find(({ size }) => size > 0)?.shift();
   }
 
   #takeWorker(): HashWorker {

@@ -4,6 +4,7 @@ import type { KeySecret } from "../../../domain/key.ts";
 import type { HashScheme } from "../../../domain/raw-key-hash.ts";
 import { hmacSha256, type KeyRing } from "../../../domain/server-keys.ts";
 import { equalBytes } from "../../../lib/bytes.ts";
+import { type Monotonic, systemMonotonic } from "../../../lib/clock.ts";
 import { ClockCache } from "../../../lib/clock-cache.ts";
 import { HmacKey } from "../../../lib/hmac.ts";
 import type { Random } from "../../../lib/random.ts";
@@ -12,7 +13,7 @@ import type { ParsedRawKeyHash } from "../parse.ts";
 import { parseStoredParameters } from "../phc/stored-parameters.ts";
 import { schemeDigest } from "../scheme.ts";
 import { hasOwnHash } from "./compute.ts";
-import { HashQueue, type HashQueueOptions } from "./hash-queue.ts";
+import { HashQueue, type HashQueueOptions, type Turn } from "./hash-queue.ts";
 import { assertComputable } from "./support.ts";
 
 export interface SlowHashesOptions extends HashQueueOptions {
@@ -30,7 +31,7 @@ export interface SlowHashStats {
   readonly failed: number;
   /** Calls that ended with `OVERLOADED`. */
   readonly rejected: number;
-  /** Calls that a wrong pair in memory answered. */
+  /** Calls that a pair in memory answered. */
   readonly remembered: number;
   /** Calls that joined a computation in flight. */
   readonly shared: number;
@@ -40,33 +41,52 @@ export interface SlowHashStats {
 export interface SlowHashes {
   readonly stats: SlowHashStats;
   /**
-   * Returns whether a secret with a slow hash is that of the raw key. Rejects with `OVERLOADED` if too many wait, and with another error if the
-   * hash cannot be computed.
+   * Returns whether a secret with a slow hash is that of the raw key. What was found out before is answered at once, and what a source presents
+   * that has presented no wrong raw key in the last minute, or to a key that has been presented none, waits less. Rejects with `OVERLOADED` if too
+   * many wait, and with another error if the hash cannot be computed.
    */
-  matches(rawKey: string, scheme: HashScheme, secret: KeySecret): Promise<boolean>;
+  matches(rawKey: string, scheme: HashScheme, secret: KeySecret, source?: string): Promise<boolean>;
   /** Throws `INVALID_ARGUMENT` naming the field `phc` of `field` if this server cannot compute such a hash. */
   assertSupported(hash: ParsedRawKeyHash, field?: string): Promise<void>;
   /** Rejects what is not computed yet, and resolves when all threads have ended. */
   close(): Promise<void>;
 }
 
-/** Wrong pairs that are remembered, of about 150 bytes each. */
-const MAX_WRONG_PAIRS = 65_536;
+/** Pairs of each sort that are remembered, of about 150 bytes each. */
+const MAX_PAIRS = 65_536;
+
+/** Sources and keys of which it is remembered when a raw key was wrong, and for how many milliseconds it counts. */
+const MAX_FAILURES = 8_192;
+const FAILURE_AGE = 60_000;
 
 const KEY_SIZE = 32;
 
 /** Returns slow hashes. No thread starts before the first one is needed. */
 export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions): SlowHashes {
+  const now: Monotonic = options.now ?? systemMonotonic;
   const queue = new HashQueue(options);
   const counts = { computed: 0, failed: 0, rejected: 0, remembered: 0, shared: 0 };
   /** Names a raw key and a secret without revealing either. */
   const pairKey = new HmacKey(createSecretKey(random.bytes(KEY_SIZE)));
-  const wrongPairs = new ClockCache<true>(MAX_WRONG_PAIRS);
+  const wrongPairs = new ClockCache<true>(MAX_PAIRS);
+  const rightPairs = new ClockCache<true>(MAX_PAIRS);
+  /** When a pair was first tried that was rejected since: it keeps its place when it is tried again. */
+  const rejectedPairs = new ClockCache<number>(MAX_PAIRS);
+  /** When the last raw key of a source, or for a key, was wrong. */
+  const failures = new ClockCache<number>(MAX_FAILURES);
   const inFlight = new Map<string, Promise<boolean>>();
 
-  async function compute(parameters: string, message: Uint8Array<ArrayBuffer>, group = ""): Promise<Uint8Array> {
+  const hasFailed = (name: string) => now() - (failures.get(name) ?? Number.NEGATIVE_INFINITY) < FAILURE_AGE;
+
+  function turnOf(source: string, secret: string, pair: string): Turn {
+    const failed = [source, secret].filter(hasFailed).length;
+    const suspicion = failed === 2 ? 2 : failed === 1 ? 1 : 0;
+    return { suspicion, group: `${secret} ${source}`, since: rejectedPairs.get(pair) ?? now() };
+  }
+
+  async function compute(parameters: string, message: Uint8Array<ArrayBuffer>, turn: Turn): Promise<Uint8Array> {
     try {
-      const output = await queue.compute({ parameters, message }, group);
+      const output = await queue.compute({ parameters, message }, turn);
       counts.computed++;
       return output;
     } catch (error) {
@@ -75,33 +95,40 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
     }
   }
 
-  async function prove(rawKey: string, scheme: HashScheme, { hash, digest }: KeySecret): Promise<boolean> {
+  async function prove(rawKey: string, scheme: HashScheme, { hash, digest }: KeySecret, turn: Turn): Promise<boolean> {
     const key = ring.find(digest.keyId);
     if (key === undefined || typeof hash?.parameters !== "string") return false;
     const { parameters } = hash;
     const message = messageOf(rawKey, scheme);
     if (!hasOwnHash(parseStoredParameters(parameters), message)) return false;
-    // A flood of wrong raw keys with the prefix of one key must not keep out those of the others.
-    const output = await compute(parameters, message, Buffer.from(digest.digest).toString("latin1"));
+    const output = await compute(parameters, message, turn);
     return equalBytes(hmacSha256(key, ...slowHashParts(schemeDigest(scheme), parameters, output)), digest.digest);
   }
 
-  function matches(rawKey: string, scheme: HashScheme, secret: KeySecret): Promise<boolean> {
+  function matches(rawKey: string, scheme: HashScheme, secret: KeySecret, source = ""): Promise<boolean> {
     if (!rawKey.isWellFormed()) return Promise.resolve(false);
     const pair = pairKey.digest([schemeDigest(scheme), secret.digest.digest, rawKey]).toString("latin1");
-    if (wrongPairs.get(pair)) {
+    const isRight = rightPairs.get(pair) ?? false;
+    if (isRight || wrongPairs.get(pair)) {
       counts.remembered++;
-      return Promise.resolve(false);
+      return Promise.resolve(isRight);
     }
     const current = inFlight.get(pair);
     if (current !== undefined) {
       counts.shared++;
       return current;
     }
-    const proof = prove(rawKey, scheme, secret)
-      .then((isProven) => {
-        if (!isProven) wrongPairs.set(pair, true);
-        return isProven;
+    const secretName = Buffer.from(secret.digest.digest).toString("latin1");
+    const turn = turnOf(source, secretName, pair);
+    const remember = (isProven: boolean) => {
+      (isProven ? rightPairs : wrongPairs).set(pair, true);
+      if (!isProven) for (const name of [source, secretName]) failures.set(name, now());
+      return isProven;
+    };
+    const proof = prove(rawKey, scheme, secret, turn)
+      .then(remember, (error: unknown) => {
+        if (isOverloaded(error)) rejectedPairs.set(pair, turn.since);
+        throw error;
       })
       .finally(() => inFlight.delete(pair));
     inFlight.set(pair, proof);
@@ -110,7 +137,9 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
 
   return {
     matches,
-    assertSupported: assertComputable(compute),
+    assertSupported: assertComputable((parameters, message) =>
+      compute(parameters, message, { suspicion: 0, group: "", since: now() }),
+    ),
     close: () => queue.close(),
     get stats() {
       return { running: queue.running, waiting: queue.waiting, ...counts };

@@ -1,28 +1,37 @@
 import { expect, test } from "vitest";
 import { FairQueue } from "../../../../src/credential/hash/slow/fair-queue.ts";
 
-function drain<T>(queue: FairQueue<T>): T[] {
-  return Array.from({ length: queue.size + 1 }, () => queue.shift()).filter((item) => item !== undefined);
+/** A queue of names, whose first letters are their groups. */
+function newQueue(maxSize: number) {
+  const queue = new FairQueue<{ name: string; since: number }>(maxSize);
+  let now = 0;
+  const add = (name: string, since = ++now) => queue.add(name.slice(0, 1), { name, since })?.name;
+  const shift = () => queue.shift()?.name;
+  const drain = () => Array.from({ length: queue.size + 1 }, shift).filter((name) => name !== undefined);
+  return { queue, add, shift, drain };
 }
 
-test("groups take turns, and each is first in, first out", () => {
-  const queue = new FairQueue<string>(9);
-  for (const item of ["a1", "a2", "a3", "b1", "c1", "c2"]) expect(queue.add(item.slice(0, 1), item)).toBeUndefined();
-  expect([queue.shift(), queue.shift()]).toEqual(["a1", "b1"]);
-  queue.add("b", "b2");
-  expect(drain(queue)).toEqual(["c1", "a2", "b2", "c2", "a3"]);
+test("groups take turns, and of each the oldest comes first", () => {
+  const { queue, add, shift, drain } = newQueue(9);
+  for (const name of ["a1", "a2", "a3", "b1", "c1", "c2"]) expect(add(name)).toBeUndefined();
+  expect([shift(), shift()]).toEqual(["a1", "b1"]);
+  add("b2");
+  add("a0", 0);
+  expect(drain()).toEqual(["c1", "a0", "b2", "c2", "a2", "a3"]);
   expect(queue.size).toBe(0);
 });
 
-test("in a full queue the newest item of the largest group makes room", () => {
-  const queue = new FairQueue<string>(4);
-  for (const item of ["a1", "a2", "a3", "b1"]) queue.add(item.slice(0, 1), item);
-  expect(queue.add("a", "a4")).toBe("a4");
-  expect(queue.add("c", "c1")).toBe("a3");
+test("in a full queue the youngest item of the largest group makes room", () => {
+  const { queue, add, drain } = newQueue(4);
+  for (const name of ["a1", "a2", "a3", "b1"]) add(name);
+  expect(add("a4")).toBe("a4");
+  expect(add("a0", 0)).toBe("a3");
+  expect(add("c1")).toBe("a2");
   // Nothing is gained any more.
-  expect(queue.add("b", "b2")).toBe("b2");
-  expect(queue.add("d", "d1")).toBe("a2");
-  expect(queue.add("e", "e1")).toBe("e1");
+  expect(add("b2")).toBe("b2");
+  expect(add("d1")).toBe("a1");
+  expect(add("e1")).toBe("e1");
+  expect(add("b0", 0)).toBe("b1");
   expect(queue.size).toBe(4);
-  expect(drain(queue)).toEqual(["a1", "b1", "c1", "d1"]);
+  expect(drain()).toEqual(["a0", "b0", "c1", "d1"]);
 });

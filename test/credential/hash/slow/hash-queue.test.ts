@@ -1,7 +1,7 @@
 import { pbkdf2Sync } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
-import { HashQueue, type HashQueueOptions } from "../../../../src/credential/hash/slow/hash-queue.ts";
+import { HashQueue, type HashQueueOptions, type Turn } from "../../../../src/credential/hash/slow/hash-queue.ts";
 import { HashWorker } from "../../../../src/credential/hash/slow/hash-worker.ts";
 import { LONG, SHORT } from "./samples.ts";
 
@@ -21,7 +21,8 @@ const task = (parameters: string) => ({ parameters, message: new TextEncoder().e
 const SHORT_HASH = pbkdf2Sync("raw key", "saltsalt", 1000, 32, "sha256");
 
 /** Computes hashes of one group, unless another is given. */
-const compute = (queue: HashQueue, one: ReturnType<typeof task>, group = "one") => queue.compute(one, group);
+const compute = (queue: HashQueue, one: ReturnType<typeof task>, turn: Partial<Turn> = {}) =>
+  queue.compute(one, { suspicion: 0, group: "one", since: performance.now(), ...turn });
 
 /** A queue whose threads a test can end. */
 function startObservedQueue(options: HashQueueOptions = {}) {
@@ -46,6 +47,25 @@ test("two hashes are computed at a time, 64 wait, and others are rejected", asyn
   const ends = Promise.allSettled(accepted);
   await queue.close();
   expect((await ends).filter(({ status }) => status === "fulfilled").length).toBeLessThanOrEqual(2);
+});
+
+test("the least suspect is computed first, and the most suspect have the least room", async () => {
+  const { queue } = startObservedQueue();
+  const order: string[] = [];
+  const add = (suspicion: Turn["suspicion"], group = `${suspicion}`) =>
+    compute(queue, task(SHORT), { suspicion, group }).then(() => order.push(group));
+  const others = ([2, 1, 0] as const).flatMap((suspicion) => [add(suspicion), add(suspicion), add(suspicion)]);
+  await Promise.all(others);
+  for (const later of ["1", "2"]) expect(order.lastIndexOf("0")).toBeLessThan(order.lastIndexOf(later));
+  const running = Promise.allSettled([compute(queue, task(LONG)), compute(queue, task(LONG))]);
+  const room = ([0, 1, 2] as const).map((suspicion) => {
+    const before = queue.waiting;
+    for (let count = 0; count < 100; count++) compute(queue, task(LONG), { suspicion }).catch(() => undefined);
+    return queue.waiting - before;
+  });
+  expect(room).toEqual([64, 64, 16]);
+  await queue.close();
+  await running;
 });
 
 test("the first come is served first, by threads that are kept", async () => {
@@ -81,9 +101,12 @@ test("a full queue has room for other groups, and serves them in turn", async ()
   const { queue, workers } = startObservedQueue();
   const flood = Array.from({ length: 66 }, () => task(LONG));
   const [last] = flood.slice(-1).map(({ message }) => message);
-  const ends = flood.map((one) => compute(queue, one, "flood"));
+  const ends = flood.map((one) => compute(queue, one, { group: "flood" }));
   const [other, another] = [task(SHORT), task(SHORT)];
-  const results = Promise.all([compute(queue, other, "other"), compute(queue, another, "another")]);
+  const results = Promise.all([
+    compute(queue, other, { group: "other" }),
+    compute(queue, another, { group: "another" }),
+  ]);
   expect(queue.waiting).toBe(64);
   for (const removed of ends.slice(-2)) await expect(removed).rejects.toMatchObject({ code: "OVERLOADED" });
   expect(last?.every((byte) => byte === 0)).toBe(true);
@@ -118,7 +141,7 @@ test("a thread that is ended fails its hash alone, and is replaced", async () =>
 test("a thread that crashes fails its hash alone, and is replaced", async () => {
   const { queue, workers } = startObservedQueue();
   const message = { buffer: new ArrayBuffer(1) } as Uint8Array<ArrayBuffer>;
-  await expect(queue.compute({ parameters: SHORT, message }, "one")).rejects.toThrow(
+  await expect(compute(queue, { parameters: SHORT, message })).rejects.toThrow(
     /^a thread for slow hashes (?:failed|ended)$/,
   );
   expect(await compute(queue, task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));

@@ -1,11 +1,13 @@
-import { pbkdf2Sync, scryptSync } from "node:crypto";
+import { pbkdf2Sync, randomUUID, scryptSync } from "node:crypto";
 import { hashSync } from "@node-rs/bcrypt";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseRawKeyHash } from "../../../../src/credential/hash/parse.ts";
+import { HashWorker } from "../../../../src/credential/hash/slow/hash-worker.ts";
 import { createSlowHashes, type SlowHashes } from "../../../../src/credential/hash/slow/slow-hashes.ts";
+import type { HashTask } from "../../../../src/credential/hash/slow/worker.ts";
 import { deriveKeyRing } from "../../../../src/domain/server-keys.ts";
 import { systemRandom } from "../../../../src/lib/random.ts";
-import { RING, stored, storedPhc } from "./samples.ts";
+import { RING, type StoredHash, stored, storedPhc } from "./samples.ts";
 
 const started: SlowHashes[] = [];
 
@@ -19,9 +21,9 @@ function start(ring = RING): SlowHashes {
   return slow;
 }
 
-function pbkdf2(message: string): string {
-  const hash = pbkdf2Sync(message, "saltsalt", 1000, 32, "sha256");
-  return `$pbkdf2-sha256$i=1000$c2FsdHNhbHQ$${hash.toString("base64").replace("=", "")}`;
+function pbkdf2(message: string, iterations = 1000): string {
+  const hash = pbkdf2Sync(message, "saltsalt", iterations, 32, "sha256");
+  return `$pbkdf2-sha256$i=${iterations}$c2FsdHNhbHQ$${hash.toString("base64").replace("=", "")}`;
 }
 
 const HASH = storedPhc(pbkdf2("raw key"));
@@ -54,14 +56,14 @@ test("what was put around the raw key counts", async () => {
   expect(await slow.matches(" raw key", { ...scheme, prefix: "before" }, secret)).toBe(false);
 });
 
-test("a wrong pair is remembered, a right one is computed again, and neither locks the key out", async () => {
+test("right and wrong pairs are remembered, and neither locks the key out", async () => {
   const slow = start();
   const { scheme, secret } = HASH;
   for (let attempt = 0; attempt < 100; attempt++) expect(await slow.matches("wrong", scheme, secret)).toBe(false);
   expect(slow.stats).toMatchObject({ computed: 1, remembered: 99 });
   expect(await slow.matches("raw key", scheme, secret)).toBe(true);
   expect(await slow.matches("raw key", scheme, secret)).toBe(true);
-  expect(slow.stats).toMatchObject({ computed: 3, remembered: 99 });
+  expect(slow.stats).toMatchObject({ computed: 2, remembered: 100 });
   // Another hash of the same raw key is another pair.
   const other = storedPhc(pbkdf2("wrong"));
   expect(await slow.matches("wrong", other.scheme, other.secret)).toBe(true);
@@ -93,6 +95,83 @@ test("a flood of wrong raw keys for one key does not keep out those of others", 
   expect(await slow.matches("other key", other.scheme, other.secret)).toBe(true);
   await removed;
   expect((await Promise.allSettled(flood)).filter(({ status }) => status === "rejected")).toHaveLength(1);
+});
+
+/** Slow hashes of which no more are computed than the test lets pass. */
+function startHeld() {
+  const held: (() => void)[] = [];
+  let left = Number.POSITIVE_INFINITY;
+  const resume = () => {
+    for (; left > 0 && held.length > 0; left--) held.shift()?.();
+  };
+  class HeldWorker extends HashWorker {
+    override async compute(task: HashTask): Promise<Uint8Array> {
+      const passed = new Promise<void>((resolve) => held.push(resolve));
+      resume();
+      await passed;
+      return super.compute(task);
+    }
+  }
+  const slow = createSlowHashes({ ring: RING, random: systemRandom, startWorker: () => new HeldWorker() });
+  started.push(slow);
+  const pass = (count: number) => {
+    left = count;
+    resume();
+  };
+  return { slow, pass };
+}
+
+/** Presents wrong raw keys that were never presented before, one to each hash. */
+async function presentWrong({ matches }: SlowHashes, hashes: readonly StoredHash[], source: string) {
+  const results = hashes.map(({ scheme, secret }) => matches(`wrong ${randomUUID()}`, scheme, secret, source));
+  for (const result of results) result.catch(() => undefined);
+  return results;
+}
+
+describe.each([
+  ["for one key, from another source", 1, "another"],
+  ["for 70 other keys, from the same source", 71, "one"],
+] as const)("150 wrong raw keys %s", (_, keys, source) => {
+  test("do not delay the raw key of a key", async () => {
+    const { slow, pass } = startHeld();
+    const hashes = Array.from({ length: keys }, (_, key) => storedPhc(pbkdf2(`raw key ${key}`)));
+    const { scheme, secret } = hashes.at(-1) ?? HASH;
+    const attacked = hashes.slice(0, Math.max(1, keys - 1));
+    const flood = Array.from({ length: 150 }, (_, index) => attacked[index % attacked.length] ?? HASH);
+    for (const hash of attacked) await Promise.all(await presentWrong(slow, [hash], source));
+    pass(0);
+    await presentWrong(slow, flood, source);
+    expect(slow.stats.rejected).toBeGreaterThan(80);
+    const { computed } = slow.stats;
+    const right = slow.matches(`raw key ${keys - 1}`, scheme, secret, "one");
+    pass(3);
+    expect(await right).toBe(true);
+    expect(slow.stats.computed - computed).toBeLessThanOrEqual(4);
+    pass(Number.POSITIVE_INFINITY);
+  });
+});
+
+test("a raw key that is rejected in a flood of wrong ones keeps its place, and is accepted when it is tried again", async () => {
+  const { slow, pass } = startHeld();
+  const { scheme, secret } = HASH;
+  await Promise.all(await presentWrong(slow, [HASH], "one"));
+  const flood = () => presentWrong(slow, Array(150).fill(HASH), "one");
+  const present = () => slow.matches("raw key", scheme, secret, "one");
+  pass(0);
+  await flood();
+  await expect(present()).rejects.toMatchObject({ code: "OVERLOADED" });
+  const { computed } = slow.stats;
+  pass(2);
+  await expect.poll(() => slow.stats.computed).toBe(computed + 2);
+  await flood();
+  const right = present();
+  pass(Number.POSITIVE_INFINITY);
+  expect(await right).toBe(true);
+  // It was valid before, and needs no place any more.
+  pass(0);
+  await flood();
+  expect(await present()).toBe(true);
+  pass(Number.POSITIVE_INFINITY);
 });
 
 describe("bcrypt", () => {
