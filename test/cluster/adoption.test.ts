@@ -1,13 +1,15 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { digestAll } from "../../src/credential/digest.ts";
+import { digestAll, digestCurrent } from "../../src/credential/digest.ts";
+import { newId } from "../../src/domain/key.ts";
 import type { Verdict } from "../../src/domain/verdict.ts";
 import { deleteImportedKey } from "../../src/keys/delete.ts";
 import { deriveToken } from "../../src/keys/derive.ts";
 import { importKey } from "../../src/keys/import.ts";
 import { getKey } from "../../src/keys/read.ts";
 import { revokeKey, selfRevoke } from "../../src/keys/revoke.ts";
+import { systemRandom } from "../../src/lib/random.ts";
 import type { CacheMode } from "../../src/verify/reader.ts";
 import { type HashedKeyFields, type HashNode, hashedKey, openHashNode } from "../support/hash-nodes.ts";
 import { eventually } from "../support/keyhold.ts";
@@ -235,14 +237,16 @@ describe.each(KINDS)("a key with a %s hash", (kind) => {
     expect(await sql`SELECT FROM raw_key_digests WHERE key_id = ${keyId}`).toHaveLength(kind === "fast" ? 2 : 1);
   });
 
-  test("stays as it is if its raw key is imported before its adoption, and the raw key decides", async () => {
-    const { rawKey, keyId } = await importHashed(kind);
+  test("stays as it is if its raw key is stored before its adoption, and the raw key decides", async () => {
+    const { rawKey, keyId, key } = await importHashed(kind);
     const row = await lockRow(sql, keyId);
     const before = nodes[0].outcomes.failed;
     expect(await outcomeOf(nodes[0], rawKey)).toBe("VALID");
     await eventually(() => isAwaited(sql));
-    const draft = { rawKey, name: "raw", actorId: "a", scopes: [], metadata: {} };
-    const raw = await importKey(nodes[1].keys, operator, draft);
+    // As if the format of the hash had not been in use, or stored by a server that does not compare it.
+    const raw = { ...key.key, keyId: newId(Date.now(), systemRandom), hashAlgorithm: null, adoptBeforeTime: null };
+    const digest = digestCurrent(rawKey, nodes[1].resources.rings.digest);
+    await nodes[1].keys.store.insert([{ key: raw, digest, otherDigests: [], request: null, principal: operator }]);
     await row.release();
     await eventually(async () => nodes[0].outcomes.failed > before);
     expect(await isAdopted(keyId)).toBe(false);
